@@ -1,0 +1,69 @@
+/**
+ * Everything the service can refuse, in one table: the name used in code, the HTTP status, the public code.
+ * `ERR_NGROK_*` are the public API's codes; `ERR_TAS_*` are ours, for cases it has no code for (README, "Errors").
+ */
+export const PROBLEMS = {
+  authorization_missing: [401, 'ERR_NGROK_200'],
+  authorization_not_bearer: [401, 'ERR_NGROK_201'],
+  api_key_malformed: [401, 'ERR_NGROK_202'],
+  api_key_unknown: [401, 'ERR_NGROK_203'],
+  unsupported_content_type: [415, 'ERR_NGROK_210'],
+  body_too_large: [413, 'ERR_NGROK_212'],
+  body_malformed: [400, 'ERR_NGROK_213'],
+  field_unknown: [400, 'ERR_NGROK_214'],
+  field_wrong_type: [400, 'ERR_NGROK_215'],
+  cursor_malformed: [400, 'ERR_NGROK_223'],
+  too_many_requests: [429, 'ERR_NGROK_226'],
+  ip_policy_id_invalid: [400, 'ERR_NGROK_229'],
+  limit_out_of_range: [400, 'ERR_NGROK_233'],
+  backend_id_invalid: [400, 'ERR_NGROK_242'],
+  limit_not_a_number: [400, 'ERR_NGROK_244'],
+  acl_rule_invalid: [400, 'ERR_NGROK_600'],
+  ssh_credential_description_too_long: [400, 'ERR_NGROK_604'],
+  ssh_credential_metadata_too_long: [400, 'ERR_NGROK_605'],
+  public_key_already_used: [409, 'ERR_NGROK_609'],
+  public_key_used_elsewhere: [409, 'ERR_NGROK_610'],
+  public_key_missing: [400, 'ERR_NGROK_611'],
+  public_key_invalid: [400, 'ERR_NGROK_612'],
+  owner_not_yours: [403, 'ERR_NGROK_630'],
+  role_missing: [403, 'ERR_NGROK_635'],
+  owner_inactive: [400, 'ERR_NGROK_636'],
+  caller_inactive: [403, 'ERR_NGROK_636'],
+  edge_not_found: [404, 'ERR_NGROK_7000'],
+  edge_description_too_long: [400, 'ERR_NGROK_7073'],
+  edge_metadata_too_long: [400, 'ERR_NGROK_7074'],
+  hostport_malformed: [400, 'ERR_NGROK_7104'],
+  hostport_port_out_of_range: [400, 'ERR_NGROK_7112'],
+  hostport_already_used: [409, 'ERR_NGROK_7122'],
+  request_malformed: [400, 'ERR_TAS_400'],
+  not_found: [404, 'ERR_TAS_404'],
+  conflict: [409, 'ERR_TAS_409'],
+  precondition_failed: [412, 'ERR_TAS_412'],
+  headers_too_large: [431, 'ERR_TAS_431'],
+  internal: [500, 'ERR_TAS_500'],
+  overloaded: [503, 'ERR_TAS_503'],
+} as const satisfies Record<string, readonly [status: number, code: `ERR_${string}`]>;
+
+export type ProblemName = keyof typeof PROBLEMS;
+
+/** Details travel to the caller as a flat map of strings; official clients crash on any other shape. */
+export type ProblemDetails = Readonly<Record<string, string>>;
+
+/**
+ * The one error a caller is meant to see. Thrown by pure code, turned into HTTP by one filter.
+ * `message` is public: a sentence with the field, the value in single quotes and the limit; never a secret, never another account's data.
+ */
+export class Problem extends Error {
+  readonly status: number;
+  readonly code: string;
+
+  constructor(
+    readonly problem: ProblemName,
+    message: string,
+    readonly details: ProblemDetails = {},
+  ) {
+    super(message);
+    this.name = 'Problem';
+    [this.status, this.code] = PROBLEMS[problem];
+  }
+}

@@ -1,0 +1,12 @@
+/** Closes the run with one line a person and a script can read: how many tests ran, and how they ended. */
+// biome-ignore lint/style/noDefaultExport: the form in which Jest loads a reporter
+export default class ClosingLineReporter {
+  onRunComplete(_contexts, results) {
+    const skipped = results.numPendingTests + results.numTodoTests;
+    // A file that cannot even be loaded runs no test; it must not look like a pass.
+    const failed = results.numFailedTests + results.numRuntimeErrorTestSuites;
+    process.stderr.write(
+      `\n${results.numPassedTests} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`,
+    );
+  }
+}
