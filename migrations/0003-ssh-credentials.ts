@@ -1,0 +1,33 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+/** Read model of SSH credentials; the columns after owner_id are for gateways and never leave through the resource. */
+export class SshCredentials1763683200003 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query(`
+      create table ssh_credentials (
+        account_id text collate "C" not null,
+        id text collate "C" not null,
+        version int not null,
+        created_at timestamptz not null,
+        description text not null,
+        metadata text not null,
+        public_key text not null,
+        acl text[] not null,
+        owner_id text collate "C" not null,
+        key_type text not null,
+        key_bits int not null,
+        key_blob text not null,
+        fingerprint text collate "C" not null,
+        exclusive boolean not null,
+        constraint ssh_credentials_pk primary key (account_id, id)
+      ) with (fillfactor = 80)`);
+    await runner.query('create index ssh_credentials_fingerprint on ssh_credentials (fingerprint)');
+    // Strict mode only: without it an account may grant one key several times.
+    await runner.query(`
+      create unique index ssh_credentials_exclusive_key on ssh_credentials (account_id, fingerprint) where exclusive`);
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query('drop table ssh_credentials');
+  }
+}

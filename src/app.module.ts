@@ -1,0 +1,55 @@
+import { type DynamicModule, Logger, Module } from '@nestjs/common';
+import { CqrsModule } from '@nestjs/cqrs';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { Authentication } from './access/authentication.js';
+import type { Config } from './config.js';
+import { type Database, POOL } from './database/database.js';
+import { DEFAULT_BATCHER_LIMITS } from './event-log/batcher.js';
+import { EventLog } from './event-log/event-log.js';
+import { Streams } from './event-log/streams.js';
+import type { IdSource } from './ids.js';
+import { DEFAULT_KEY_POLICY } from './ssh-credentials/public-key.js';
+import { SshCredentialPolicy } from './ssh-credentials/ssh-credentials.commands.js';
+import { SshCredentialsModule } from './ssh-credentials/ssh-credentials.module.js';
+
+/** What is made before Nest starts and shared by every module. */
+export interface Foundation {
+  readonly config: Config;
+  readonly database: Database;
+  readonly ids: IdSource;
+}
+
+export const makeEventLog = ({ config, database }: Pick<Foundation, 'config' | 'database'>): EventLog => {
+  const logger = new Logger('EventLog');
+  const limits = { ...DEFAULT_BATCHER_LIMITS, queuedItems: config.appendQueueLimit };
+  return new EventLog(database.pool, (message) => logger.fatal(message), limits);
+};
+
+@Module({})
+class AppModule {}
+
+/** The one place where things are wired. */
+export function appModule({ config, database, ids }: Foundation, eventLog: EventLog): DynamicModule {
+  const providers = [
+    { provide: POOL, useValue: database.pool },
+    { provide: EventLog, useValue: eventLog },
+    { provide: Streams, useValue: new Streams(eventLog, ids) },
+    { provide: Authentication, useValue: new Authentication(database.pool) },
+    { provide: SshCredentialPolicy, useValue: { strict: config.strict, keys: DEFAULT_KEY_POLICY } },
+  ];
+  return {
+    module: AppModule,
+    global: true,
+    imports: [
+      TypeOrmModule.forRootAsync({
+        useFactory: () => database.dataSource.options,
+        // Opened and migrated before Nest starts, and closed after Nest has stopped: see app.ts.
+        dataSourceFactory: () => Promise.resolve(database.dataSource),
+      }),
+      CqrsModule.forRoot(),
+      SshCredentialsModule,
+    ],
+    providers,
+    exports: providers.map(({ provide }) => provide),
+  };
+}

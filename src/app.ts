@@ -1,0 +1,62 @@
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { Authentication } from './access/authentication.js';
+import { hasAccounts, type NewAccount, openAccount } from './access/bootstrap.js';
+import { appModule, makeEventLog } from './app.module.js';
+import type { Config } from './config.js';
+import { type Database, openDatabase } from './database/database.js';
+import { migrate } from './database/migrate.js';
+import { fastifyOptions, serveHttp } from './http/server.js';
+import { IdSource } from './ids.js';
+import { ServiceLog } from './operations/log.js';
+
+export interface App {
+  /** Where it listens, for example `http://127.0.0.1:8080`. */
+  readonly url: string;
+  readonly database: Database;
+  /** The first account, when this start created it. */
+  readonly newAccount: NewAccount | undefined;
+  /** Stops accepting, finishes what is in flight, closes the database. */
+  close(): Promise<void>;
+}
+
+/** Everything from configuration to a listening service: what main, the tests and the bench all start. */
+export async function createApp(config: Config): Promise<App> {
+  const log = new ServiceLog(config.logLevel);
+  const database = await openDatabase(config, (line) => logDatabaseLine(log, line));
+  try {
+    const ids = new IdSource();
+    const eventLog = makeEventLog({ config, database });
+    const newAccount = await migrate(database, async () =>
+      (await hasAccounts(database.pool))
+        ? undefined
+        : openAccount(eventLog, ids, {
+            name: 'Default',
+            adminEmail: 'admin@localhost',
+            adminKey: config.bootstrapApiKey,
+          }),
+    );
+    const nest = await NestFactory.create<NestFastifyApplication>(
+      appModule({ config, database, ids }, eventLog),
+      new FastifyAdapter(fastifyOptions(ids)),
+      { logger: log, bodyParser: false, abortOnError: false },
+    );
+    serveHttp(nest, { config, authentication: nest.get(Authentication) });
+    await nest.listen(config.port, config.host);
+    return { url: await nest.getUrl(), database, newAccount, close: () => close(nest, database) };
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
+
+/** PostgreSQL's routine lines are for debugging; its warnings, and what we say about it ourselves, are for the operator. */
+function logDatabaseLine(log: ServiceLog, line: string): void {
+  if (/ (LOG|DETAIL|HINT|STATEMENT|CONTEXT): /.test(line)) log.debug(line, 'Database');
+  else log.log(line, 'Database');
+}
+
+async function close(nest: NestFastifyApplication, database: Database): Promise<void> {
+  await nest.close();
+  await database.close();
+}

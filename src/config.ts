@@ -1,0 +1,146 @@
+import { resolve } from 'node:path';
+
+/** What the operator decided, validated once at start and frozen. Nothing else in the service reads the environment. */
+export interface Config {
+  readonly host: string;
+  readonly port: number;
+  /** Base of every `uri` in an answer; undefined: the scheme and host of the request itself. */
+  readonly publicUrl: string | undefined;
+  /** A PostgreSQL to use; undefined: an embedded one with its data under `dataDir`. */
+  readonly databaseUrl: string | undefined;
+  readonly dataDir: string;
+  readonly databasePoolSize: number;
+  /** Commands that may wait for the log before callers are told to come back (503). */
+  readonly appendQueueLimit: number;
+  readonly bootstrapApiKey: string | undefined;
+  /** Refuse what only the public ngrok API refuses (README, "Strict mode"). */
+  readonly strict: boolean;
+  readonly logLevel: LogLevel;
+  /** How long a stop waits for requests in flight. */
+  readonly shutdownGraceMs: number;
+}
+
+export const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** Thrown when the environment does not describe a runnable service; main prints it and exits with 2. */
+export class ConfigError extends Error {
+  constructor(readonly problems: readonly string[]) {
+    super(problems.join('\n'));
+    this.name = 'ConfigError';
+  }
+}
+
+/** One environment variable: how its text becomes a value. `parse` throws an Error whose message completes "NAME ...". */
+interface Setting<T> {
+  readonly name: string;
+  readonly example: string;
+  readonly fallback: T;
+  readonly parse: (text: string) => T;
+  /** A value that must not be printed, not even when it is wrong. */
+  readonly isSecret?: true;
+}
+
+const text = (value: string): string => value;
+
+const integer =
+  (least: number, most: number) =>
+  (value: string): number => {
+    const parsed = /^\d{1,9}$/.test(value) ? Number(value) : Number.NaN;
+    if (!(parsed >= least && parsed <= most)) throw new Error(`must be a whole number from ${least} to ${most}`);
+    return parsed;
+  };
+
+const flag = (value: string): boolean => {
+  if (['true', '1', 'yes', 'on'].includes(value.toLowerCase())) return true;
+  if (['false', '0', 'no', 'off'].includes(value.toLowerCase())) return false;
+  throw new Error('must be true or false');
+};
+
+const oneOf =
+  <T extends string>(values: readonly T[]) =>
+  (value: string): T => {
+    const found = values.find((candidate) => candidate === value);
+    if (found === undefined) throw new Error(`must be one of ${values.join(', ')}`);
+    return found;
+  };
+
+const url =
+  (...protocols: string[]) =>
+  (value: string): string => {
+    const parsed = URL.canParse(value) ? new URL(value) : undefined;
+    if (parsed === undefined || !protocols.includes(parsed.protocol)) {
+      throw new Error(`must be a URL that starts with ${protocols.map((p) => `${p}//`).join(' or ')}`);
+    }
+    return value;
+  };
+
+const baseUrl = (value: string): string => {
+  const parsed = new URL(url('http:', 'https:')(value));
+  if (parsed.search !== '' || parsed.hash !== '') throw new Error('must not have a query or a fragment');
+  return value.replace(/\/+$/, '');
+};
+
+/** Any 16-255 printable ASCII characters without blanks at the ends: what a header can carry and a person will not guess. */
+const bootstrapKey = (value: string): string => {
+  if (value.length < 16) throw new Error(`is ${value.length} characters long; the least is 16`);
+  if (value.length > 255) throw new Error(`is ${value.length} characters long; the most is 255`);
+  if (!/^[\x21-\x7e]+$/.test(value)) throw new Error('may hold printable ASCII characters only, and no blanks');
+  return value;
+};
+
+const SETTINGS = {
+  // Loopback only by default: a fresh start must not open a door to the network.
+  host: { name: 'HOST', example: '0.0.0.0', fallback: '127.0.0.1', parse: text },
+  // 0 lets the system choose a free port.
+  port: { name: 'PORT', example: '8080', fallback: 8080, parse: integer(0, 65_535) },
+  publicUrl: { name: 'PUBLIC_URL', example: 'https://api.example.com', fallback: undefined, parse: baseUrl },
+  databaseUrl: {
+    name: 'DATABASE_URL',
+    example: 'postgres://user:password@db.example.com:5432/tunnel_access',
+    fallback: undefined,
+    parse: url('postgres:', 'postgresql:'),
+    isSecret: true,
+  },
+  dataDir: { name: 'DATA_DIR', example: './data', fallback: resolve('data'), parse: (value: string) => resolve(value) },
+  databasePoolSize: { name: 'DATABASE_POOL_SIZE', example: '10', fallback: 10, parse: integer(2, 1000) },
+  appendQueueLimit: {
+    name: 'APPEND_QUEUE_LIMIT',
+    example: '10000',
+    fallback: 10_000,
+    parse: integer(1, 1_000_000),
+  },
+  bootstrapApiKey: {
+    name: 'BOOTSTRAP_API_KEY',
+    example: 'the output of: openssl rand -hex 24',
+    fallback: undefined,
+    parse: bootstrapKey,
+    isSecret: true,
+  },
+  strict: { name: 'STRICT', example: 'true', fallback: false, parse: flag },
+  logLevel: { name: 'LOG_LEVEL', example: 'info', fallback: 'info', parse: oneOf(LOG_LEVELS) },
+  shutdownGraceMs: { name: 'SHUTDOWN_GRACE_MS', example: '10000', fallback: 10_000, parse: integer(0, 600_000) },
+} satisfies { [K in keyof Config]: Setting<Config[K]> };
+
+function explain(setting: Setting<unknown>, value: string, error: unknown): string {
+  const shown = setting.isSecret === true ? '' : ` '${value}'`;
+  const reason = error instanceof Error ? error.message : String(error);
+  return `${setting.name}${shown} ${reason}; for example: ${setting.example}`;
+}
+
+/** Reads every setting and reports all that is wrong at once; an empty variable counts as absent. */
+export function readConfig(environment: NodeJS.ProcessEnv): Config {
+  const problems: string[] = [];
+  const entries = Object.entries(SETTINGS).map(([key, setting]: [string, Setting<unknown>]) => {
+    const value = environment[setting.name];
+    if (value === undefined || value === '') return [key, setting.fallback];
+    try {
+      return [key, setting.parse(value)];
+    } catch (error) {
+      problems.push(explain(setting, value, error));
+      return [key, setting.fallback];
+    }
+  });
+  if (problems.length > 0) throw new ConfigError(problems);
+  return Object.freeze(Object.fromEntries(entries)) as Config;
+}

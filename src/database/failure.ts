@@ -1,0 +1,39 @@
+import { DatabaseError } from 'pg';
+
+/** A connection that PostgreSQL ended itself: shutdown, crash of a backend, not yet ready. */
+const SERVER_GOES_AWAY = new Set(['57P01', '57P02', '57P03']);
+
+/** What a failed query means for the one who sent it. SQLSTATE codes: PostgreSQL documentation, appendix A. */
+export class PostgresFailure {
+  private constructor(
+    readonly cause: unknown,
+    private readonly sqlState: string | undefined,
+    /** Name of the violated constraint, where one is. */
+    readonly constraint: string | undefined,
+  ) {}
+
+  static of(error: unknown): PostgresFailure {
+    return error instanceof DatabaseError
+      ? new PostgresFailure(error, error.code, error.constraint)
+      : new PostgresFailure(error, undefined, undefined);
+  }
+
+  /** Something in the data sent: classes 21 (cardinality), 22 (data exception), 23 (integrity constraint). */
+  get isAboutData(): boolean {
+    return this.sqlState !== undefined && /^2[123]/.test(this.sqlState);
+  }
+
+  get isUniqueViolation(): boolean {
+    return this.sqlState === '23505';
+  }
+
+  /** Deadlock or serialization failure: rolled back by the server, to be sent again as it was. */
+  get isDeadlock(): boolean {
+    return this.sqlState === '40P01' || this.sqlState === '40001';
+  }
+
+  /** No answer: whether the statement was committed is not known. */
+  get isConnectionLoss(): boolean {
+    return this.sqlState === undefined || this.sqlState.startsWith('08') || SERVER_GOES_AWAY.has(this.sqlState);
+  }
+}

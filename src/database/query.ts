@@ -1,0 +1,29 @@
+import { DatabaseError, type Pool, type QueryResult, type QueryResultRow } from 'pg';
+
+/** A prepared statement: PostgreSQL parses and plans `text` once per connection under `name`. */
+export interface NamedStatement {
+  readonly name: string;
+  readonly text: string;
+}
+
+/**
+ * Runs a named statement on a pooled connection. An error that the server answered with leaves the connection usable;
+ * `pool.query` would throw it away on any error, which costs a new connection (7 ms instead of 1).
+ */
+export async function queryNamed<R extends QueryResultRow>(
+  pool: Pool,
+  { name, text }: NamedStatement,
+  values: readonly unknown[],
+): Promise<QueryResult<R>> {
+  const client = await pool.connect();
+  try {
+    const result = await client.query<R>({ name, text, values: [...values] });
+    client.release();
+    return result;
+  } catch (error) {
+    client.release(error instanceof DatabaseError && error.severity === 'ERROR' ? undefined : asError(error));
+    throw error;
+  }
+}
+
+const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));

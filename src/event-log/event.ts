@@ -1,0 +1,38 @@
+/** An event as a decision makes it: the storage format itself, so its type carries a version (`..._created.v1`). */
+export interface DomainEvent {
+  readonly type: string;
+  readonly data: object;
+}
+
+/** Who did it, from where and why. Stored as JSON beside the event; never holds a secret. */
+export interface EventMetadata {
+  /** Id of the user or bot; `system` for what the service does by itself. */
+  readonly actor: string;
+  readonly api_key_id?: string;
+  readonly ip?: string;
+  readonly user_agent?: string;
+  readonly operation_id?: string;
+  readonly idempotency_key?: string;
+}
+
+/** One event on its way into the log. */
+export interface NewEvent {
+  /** UUID, fixed before the first attempt, so that a repeated attempt is recognised. */
+  readonly eventId: string;
+  readonly streamId: string;
+  /** 1 for the first event of a stream. */
+  readonly streamVersion: number;
+  readonly event: DomainEvent;
+  readonly metadata: EventMetadata;
+  readonly occurredAt: Date;
+}
+
+/** One event as the log holds it. */
+export interface RecordedEvent {
+  readonly position: number;
+  readonly streamId: string;
+  readonly streamVersion: number;
+  readonly eventId: string;
+  readonly event: DomainEvent;
+  readonly occurredAt: Date;
+}

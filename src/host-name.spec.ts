@@ -1,0 +1,229 @@
+import fc from 'fast-check';
+import { canonicalHost, canonicalName, Malformed, PortOutOfRange, parsePort, quoted, splitPort } from './host-name.js';
+
+const label = (octets: number) => 'a'.repeat(octets);
+/** Four labels and three dots: 63 + 63 + 63 + the rest. */
+const name = (octets: number) => [label(63), label(63), label(63), label(octets - 192)].join('.');
+
+describe('canonicalHost gives every host one spelling', () => {
+  it.each([
+    ['app.example.com', 'app.example.com'],
+    ['APP.Example.COM', 'app.example.com'],
+    ['app.example.com.', 'app.example.com'],
+    ['localhost', 'localhost'],
+    ['localhost.', 'localhost'],
+    ['_dmarc.my_host.example', '_dmarc.my_host.example'],
+    ['_', '_'],
+    ['r3---sn.example', 'r3---sn.example'],
+    ['1.a', '1.a'],
+    ['3com', '3com'],
+    ['bücher.example', 'xn--bcher-kva.example'],
+    ['BÜCHER.example', 'xn--bcher-kva.example'],
+    ['XN--BCHER-KVA.example', 'xn--bcher-kva.example'],
+    ['bu\u0308cher.example', 'xn--bcher-kva.example'],
+    ['faß.example', 'xn--fa-hia.example'],
+    ['例え。テスト', 'xn--r8jz45g.xn--zckzah'],
+    ['bücher.example。', 'xn--bcher-kva.example'],
+    ['ａｐｐ.example', 'app.example'],
+    ['نامه\u200cای.example', 'xn--mgba3gch31f060k.example'],
+    ['☃.example', 'xn--n3h.example'],
+    // Not decodable, but an ordinary name to DNS: the Unicode tables are not asked about ASCII.
+    ['xn--a.example', 'xn--a.example'],
+    [label(63), label(63)],
+    [name(253), name(253)],
+    [`${name(253)}.`, name(253)],
+    ['127.0.0.1', '127.0.0.1'],
+    ['255.255.255.255', '255.255.255.255'],
+    ['[::1]', '[::1]'],
+    ['[0:0:0:0:0:0:0:1]', '[::1]'],
+    ['[2001:DB8::0001]', '[2001:db8::1]'],
+    ['[2001:db8:0:0:1:0:0:1]', '[2001:db8::1:0:0:1]'],
+    ['[1:2:3:4:5:6:7::]', '[1:2:3:4:5:6:7:0]'],
+    ['[::ffff:1.2.3.4]', '[::ffff:102:304]'],
+    ['[::FFFF:102:304]', '[::ffff:102:304]'],
+  ])('%j is %j', (text, canonical) => {
+    expect(canonicalHost(text)).toBe(canonical);
+  });
+
+  it('keeps an IPv4-mapped address apart from the IPv4 address', () => {
+    expect(canonicalHost('[::ffff:1.2.3.4]')).not.toBe(canonicalHost('1.2.3.4'));
+  });
+});
+
+describe('canonicalHost refuses', () => {
+  it.each([
+    ['', 'is empty'],
+    ['.', 'is empty'],
+    ['。', 'is empty'],
+    ['..', 'empty label'],
+    ['a..b', 'empty label'],
+    ['.a', 'empty label'],
+    ['a.b..', 'empty label'],
+    ['ü..b', 'empty label'],
+    ['-a.example', "begins or ends with '-'"],
+    ['a-.example', "begins or ends with '-'"],
+    ['a.b-', "begins or ends with '-'"],
+    ['-ü.example', "begins or ends with '-'"],
+    ['－ü.example', "begins or ends with '-'"],
+    ['－a.example', "begins or ends with '-'"],
+    [label(64), 'the most is 63'],
+    [`${'ü'.repeat(63)}.example`, 'the most is 63'],
+    [name(254), 'the most is 253'],
+    ['*.example.com', "holds '*'"],
+    ['＊.example.com', 'no DNS name can carry'],
+    ['a b', "holds ' '"],
+    ['a\tb', "holds '\\u{9}'"],
+    ['a\0b', "holds '\\u{0}'"],
+    ['a\u0085b', 'no DNS name can carry'],
+    ['a%2eb', "holds '%'"],
+    ['ü%2eb', "holds '%'"],
+    ['ü/b', "holds '/'"],
+    ['ü?b', "holds '?'"],
+    ['ü\\b', "holds '\\'"],
+    ['％61.example', 'no DNS name can carry'],
+    ['a／b.example', 'no DNS name can carry'],
+    ['a@b', "holds '@'"],
+    ['a,b', "holds ','"],
+    ['"a"', "holds '\"'"],
+    ["a'b", 'holds a quote'],
+    ['a:b', "holds ':'"],
+    ['::1', "holds ':'"],
+    ['a\u00adb', 'invisible'],
+    ['a\u200bb', 'invisible'],
+    ['❤\ufe0f.example', 'invisible'],
+    ['a\u200db', 'no DNS name can carry'],
+    ['a\u202eb', 'invisible'],
+    ['a…b.example', 'no DNS name can carry'],
+    ['℀.example', 'no DNS name can carry'],
+    ['\ud800.example', 'no DNS name can carry'],
+    ['ü.xn--a', 'no DNS name can carry'],
+    // Everything below is an IPv4 address to some program and a name to another.
+    ['1', 'ends in a number'],
+    ['1.2.3', 'ends in a number'],
+    ['01.2.3.4', 'ends in a number'],
+    ['1.2.3.04', 'ends in a number'],
+    ['256.1.1.1', 'ends in a number'],
+    ['1.2.3.4.', 'ends in a number'],
+    ['1.2.3.4.5', 'ends in a number'],
+    ['app.1', 'ends in a number'],
+    ['0x7f.1', 'ends in a number'],
+    ['0x7f000001', 'ends in a number'],
+    ['0X7F', 'ends in a number'],
+    ['0x', 'ends in a number'],
+    ['１.2.3.4', 'ends in a number'],
+    ['１', 'ends in a number'],
+    ['[]', 'IPv6'],
+    ['[', 'IPv6'],
+    ['[::1', 'IPv6'],
+    ['[::1].', 'IPv6'],
+    ['[1.2.3.4]', 'IPv6'],
+    ['[1::2::3]', 'IPv6'],
+    ['[::g]', 'IPv6'],
+    ['[ ::1]', 'IPv6'],
+    ['[fe80::1%eth0]', 'zone'],
+    ['[fe80::1%25eth0]', 'zone'],
+  ])('%j: %s', (text, reason) => {
+    expect(() => canonicalHost(text)).toThrow(Malformed);
+    expect(() => canonicalHost(text)).toThrow(reason);
+  });
+});
+
+it('canonicalName refuses addresses', () => {
+  expect(() => canonicalName('1.2.3.4')).toThrow(Malformed);
+  expect(() => canonicalName('[::1]')).toThrow(Malformed);
+});
+
+const hostish = fc.oneof(
+  fc.string({
+    unit: fc.constantFrom('a', 'B', '-', '_', '.', 'ü', 'ß', '1', '0', 'x', '。', '％', '*'),
+    maxLength: 12,
+  }),
+  fc.string({ unit: 'binary', maxLength: 12 }),
+  fc.ipV6().map((address) => `[${address}]`),
+  fc.ipV4(),
+  fc.domain(),
+);
+
+const canonicalOrNull = (text: string): string | null => {
+  try {
+    return canonicalHost(text);
+  } catch (error) {
+    if (error instanceof Malformed) return null;
+    throw error;
+  }
+};
+
+it('a canonical host is its own canonical form, in plain lower-case characters', () => {
+  fc.assert(
+    fc.property(hostish, (text) => {
+      const canonical = canonicalOrNull(text);
+      if (canonical === null) return;
+      expect(canonicalHost(canonical)).toBe(canonical);
+      expect(canonical).toMatch(/^(?:[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*|\[[0-9a-f:]+\])$/);
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+it('case and one trailing dot never tell two names apart', () => {
+  fc.assert(
+    fc.property(fc.domain(), (domain) => {
+      expect(canonicalHost(`${domain.toUpperCase()}.`)).toBe(canonicalHost(domain));
+    }),
+  );
+});
+
+describe('splitPort', () => {
+  it.each([
+    ['a.example:80', 'a.example', '80'],
+    ['a.example', 'a.example', undefined],
+    ['[::1]:80', '[::1]', '80'],
+    ['[::1]', '[::1]', undefined],
+    ['a:', 'a', ''],
+    [':80', '', '80'],
+    ['', '', undefined],
+  ])('%j is host %j and port %j', (text, host, port) => {
+    expect(splitPort(text)).toEqual({ host, port });
+  });
+
+  it.each(['::1', '::1:80', 'a:80:90', '[::1]80:', '[::1]:80:90'])('refuses %j, whose port cannot be told', (text) => {
+    expect(() => splitPort(text)).toThrow('brackets');
+  });
+});
+
+describe('parsePort', () => {
+  it.each([
+    ['1', 1],
+    ['443', 443],
+    ['65535', 65_535],
+  ])('%j is %d', (text, port) => {
+    expect(parsePort(text, 1)).toBe(port);
+  });
+
+  it('takes 0 only where 0 means a random port', () => {
+    expect(parsePort('0', 0)).toBe(0);
+    expect(() => parsePort('0', 1)).toThrow(PortOutOfRange);
+  });
+
+  it.each(['65536', '-1', '000', '99999999999999999999999'])('%j is out of range', (text) => {
+    expect(() => parsePort(text, 1)).toThrow(PortOutOfRange);
+  });
+
+  it.each(['', ' 80', '80 ', '+80', '8e1', '0x50', '80.0', '８０', 'http', '080', '*'])('%j is no port', (text) => {
+    expect(() => parsePort(text, 1)).toThrow(Malformed);
+    expect(() => parsePort(text, 1)).not.toThrow(PortOutOfRange);
+  });
+});
+
+describe('quoted', () => {
+  it.each([
+    ['plain ünïcode', "'plain ünïcode'"],
+    ['a\r\nb\0\u001b[31m', "'a\\u{d}\\u{a}b\\u{0}\\u{1b}[31m'"],
+    ['\u202e\u2028\ud800', "'\\u{202e}\\u{2028}\\u{d800}'"],
+    ['x'.repeat(200), `'${'x'.repeat(200)}'`],
+    ['x'.repeat(201), `'${'x'.repeat(200)}...'`],
+    [`x${'💩'.repeat(300)}`, `'x${'💩'.repeat(199)}...'`],
+  ])('%j is shown as %s', (text, shown) => {
+    expect(quoted(text)).toBe(shown);
+  });
+});

@@ -1,0 +1,91 @@
+import { isUtf8 } from 'node:buffer';
+import { Problem } from '../problem.js';
+
+/** Deeper than any body of this API; keeps every later walk over a body from exhausting the stack. */
+const MAX_DEPTH = 64;
+
+/**
+ * Parses a request body, refusing what JSON.parse lets pass and what we could not give back as it was sent: bytes that are
+ * not UTF-8, a name given twice in one object, U+0000 (PostgreSQL text cannot hold it) and lone surrogates.
+ * Messages never quote the body: it may hold a private key pasted by mistake.
+ */
+export function parseJsonBody(bytes: Buffer): unknown {
+  if (!isUtf8(bytes)) throw new Problem('body_malformed', 'The body is not valid UTF-8.');
+  const text = bytes.toString('utf8');
+  const members = countMembers(text);
+  const value = parse(text);
+  if (inspect(value, '') !== members) {
+    throw new Problem('body_malformed', 'The body names a field twice; give each field once.');
+  }
+  return value;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    // V8's own message quotes the text around the fault.
+    const position = /at position (\d+)/.exec(String(error))?.[1];
+    const where = position === undefined ? '' : ` (at character ${Number(position) + 1})`;
+    throw new Problem('body_malformed', `The body is not valid JSON${where}.`);
+  }
+}
+
+/** How many `"name":` the text holds, which is its number of colons outside strings. Refuses what is nested too deeply. */
+function countMembers(text: string): number {
+  let members = 0;
+  let depth = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text.charCodeAt(at);
+    if (character === QUOTE) at = endOfString(text, at);
+    else if (character === COLON) members += 1;
+    else if (character === OPEN_BRACE || character === OPEN_BRACKET) {
+      depth += 1;
+      if (depth > MAX_DEPTH) {
+        throw new Problem('body_malformed', `The body is nested more than ${MAX_DEPTH} levels deep.`);
+      }
+    } else if (character === CLOSE_BRACE || character === CLOSE_BRACKET) depth -= 1;
+  }
+  return members;
+}
+
+const QUOTE = 0x22;
+const COLON = 0x3a;
+const BACKSLASH = 0x5c;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+
+function endOfString(text: string, start: number): number {
+  let at = start + 1;
+  while (at < text.length && text.charCodeAt(at) !== QUOTE) at += text.charCodeAt(at) === BACKSLASH ? 2 : 1;
+  return at;
+}
+
+/** Counts the members of all objects in the value, and refuses strings that cannot be kept as they are. */
+function inspect(value: unknown, path: string): number {
+  if (typeof value === 'string') return refuseUnkeepable(value, path);
+  if (typeof value !== 'object' || value === null) return 0;
+  let members = 0;
+  if (Array.isArray(value)) {
+    value.forEach((item, i) => {
+      members += inspect(item, `${path}[${i}]`);
+    });
+    return members;
+  }
+  for (const [name, item] of Object.entries(value)) {
+    refuseUnkeepable(name, 'a field name');
+    members += 1 + inspect(item, path === '' ? name : `${path}.${name}`);
+  }
+  return members;
+}
+
+function refuseUnkeepable(text: string, path: string): 0 {
+  const field = path === '' ? 'the body' : path;
+  if (text.includes('\u0000'))
+    throw new Problem('body_malformed', `${field} holds the character U+0000; leave it out.`);
+  if (!text.isWellFormed())
+    throw new Problem('body_malformed', `${field} holds half of a surrogate pair; send whole characters.`);
+  return 0;
+}

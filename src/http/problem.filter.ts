@@ -1,0 +1,69 @@
+import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Logger } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Problem, type ProblemName } from '../problem.js';
+
+/** How long a caller should wait after 503 and 429, in seconds. */
+const RETRY_AFTER_SECONDS = 1;
+
+/** What Fastify refuses before a route is reached. Any other 4xx of its own is `request_malformed`. */
+const FASTIFY_PROBLEMS = new Map<string, [ProblemName, string]>([
+  ['FST_ERR_CTP_BODY_TOO_LARGE', ['body_too_large', 'The body is too large; the most is 2 MiB.']],
+  ['FST_ERR_CTP_INVALID_MEDIA_TYPE', ['unsupported_content_type', 'The body must be sent as application/json.']],
+  ['FST_ERR_BAD_URL', ['request_malformed', 'The path is not a valid URL path.']],
+]);
+
+/** The one place where an error becomes an answer; everything unexpected is logged with its operation id and answers 500. */
+@Catch()
+export class ProblemFilter implements ExceptionFilter {
+  private readonly logger = new Logger('Problem');
+
+  catch(error: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
+    const request = http.getRequest<FastifyRequest>();
+    const problem = toProblem(error);
+    if (problem.status === 500) this.report(error, request);
+    sendProblem(http.getResponse<FastifyReply>(), request.id, problem);
+  }
+
+  /** The request's body and headers are left out on purpose: they may hold keys. So is `detail` of a database error. */
+  private report(error: unknown, request: FastifyRequest): void {
+    const stack = error instanceof Error ? error.stack : String(error);
+    this.logger.error(`${request.id} ${request.method} ${request.routeOptions?.url ?? '(no route)'}`, stack);
+  }
+}
+
+export function sendProblem(reply: FastifyReply, operationId: string, problem: Problem): void {
+  if (reply.sent) return;
+  if (problem.status === 401) void reply.header('www-authenticate', 'Bearer');
+  if (problem.status === 503 || problem.status === 429) void reply.header('retry-after', String(RETRY_AFTER_SECONDS));
+  void reply.status(problem.status).header('content-type', JSON_TYPE).send(problemBody(operationId, problem));
+}
+
+export const JSON_TYPE = 'application/json; charset=utf-8';
+
+export const problemBody = (operationId: string, problem: Problem) => ({
+  error_code: problem.code,
+  status_code: problem.status,
+  msg: problem.message,
+  details: { ...problem.details, operation_id: operationId },
+});
+
+export function toProblem(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  const known = FASTIFY_PROBLEMS.get(codeOf(error));
+  if (known !== undefined) return new Problem(...known);
+  const status = statusOf(error);
+  if (status === 404) return new Problem('not_found', 'Resource not found');
+  if (status >= 400 && status < 500)
+    return new Problem('request_malformed', 'The request is not valid HTTP for this API.');
+  return new Problem('internal', 'Internal error.');
+}
+
+const codeOf = (error: unknown): string =>
+  typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
+
+function statusOf(error: unknown): number {
+  if (error instanceof HttpException) return error.getStatus();
+  if (typeof error === 'object' && error !== null && 'statusCode' in error) return Number(error.statusCode);
+  return 500;
+}

@@ -1,0 +1,109 @@
+import type { Socket } from 'node:net';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, FastifyServerOptions } from 'fastify';
+import type { Caller } from '../caller.js';
+import type { Config } from '../config.js';
+import type { IdSource } from '../ids.js';
+import { Problem } from '../problem.js';
+import { parseJsonBody } from './json-body.js';
+import { JSON_TYPE, ProblemFilter, problemBody, sendProblem, toProblem } from './problem.filter.js';
+import { ValidatedBodyPipe } from './validated-body.js';
+
+/** A traffic policy of 256 KiB grows up to sixfold when JSON escapes it. */
+const BODY_LIMIT_BYTES = 2 * 1024 * 1024;
+
+export const OPERATION_ID_HEADER = 'ngrok-operation-id';
+
+export const fastifyOptions = (ids: IdSource): FastifyServerOptions => ({
+  // The request's id is the operation id: there before any hook, so that even a malformed URL has one.
+  genReqId: () => ids.next('op'),
+  bodyLimit: BODY_LIMIT_BYTES,
+  // Clients concatenate base URLs, so `//ssh_credentials` is common.
+  routerOptions: { ignoreDuplicateSlashes: true, ignoreTrailingSlash: true },
+  // While stopping, what comes in on an open connection is still served, with `Connection: close`: nobody sees an error.
+  return503OnClosing: false,
+  forceCloseConnections: 'idle',
+  frameworkErrors: (error, request, reply) => {
+    void reply.header(OPERATION_ID_HEADER, request.id);
+    sendProblem(reply as FastifyReply, request.id, toProblem(error));
+  },
+  clientErrorHandler: (error, socket) => answerRawProblem(ids, error, socket),
+});
+
+export interface Authenticator {
+  /** Throws Problem. */
+  authenticate(request: FastifyRequest): Promise<Caller>;
+}
+
+/** Everything about HTTP that is the same for every route. */
+export function serveHttp(
+  nest: NestFastifyApplication,
+  { config, authentication }: { config: Pick<Config, 'publicUrl'>; authentication: Authenticator },
+): void {
+  const server = nest.getHttpAdapter().getInstance() as unknown as FastifyInstance;
+  nest.useGlobalFilters(new ProblemFilter());
+  nest.useGlobalPipes(new ValidatedBodyPipe());
+  readBodiesAsJson(server);
+  server.decorateRequest('caller', undefined);
+  server.decorateRequest('baseUrl', {
+    getter(this: FastifyRequest) {
+      return config.publicUrl ?? `${this.protocol}://${hostOf(this)}`;
+    },
+  });
+  server.addHook('onRequest', (request, reply, done) => {
+    void reply.header(OPERATION_ID_HEADER, request.id);
+    done();
+  });
+  // Before the body is read: a stranger cannot make us parse anything. Closed by default; a route says when it is public.
+  server.addHook('onRequest', async (request) => {
+    if (request.is404 || request.routeOptions.config.isPublic === true) return;
+    request.caller = await authentication.authenticate(request);
+  });
+}
+
+/** JSON whatever the case: a body without a type is read as JSON, another type is refused. */
+function readBodiesAsJson(server: FastifyInstance): void {
+  server.removeAllContentTypeParsers();
+  server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body: Buffer, done) =>
+    parseInto(body, done),
+  );
+  server.addContentTypeParser('*', { parseAs: 'buffer' }, (request, body: Buffer, done) => {
+    const type = request.headers['content-type'];
+    if (type === undefined || type === '') return parseInto(body, done);
+    done(new Problem('unsupported_content_type', 'The body must be sent as application/json.'));
+  });
+}
+
+/** No body at all is fine where none is needed: clients send a JSON content type on GET and DELETE. */
+function parseInto(body: Buffer, done: (error: Error | null, value?: unknown) => void): void {
+  try {
+    done(null, body.length === 0 ? undefined : parseJsonBody(body));
+  } catch (error) {
+    done(error as Error);
+  }
+}
+
+const HOST = /^[A-Za-z0-9._-]+(:\d{1,5})?$|^\[[0-9A-Fa-f:.]+\](:\d{1,5})?$/;
+
+/** The Host header when it is one; it ends up in answers, so anything else is replaced by where we listen. */
+function hostOf(request: FastifyRequest): string {
+  if (HOST.test(request.host)) return request.host;
+  const { localAddress = '127.0.0.1', localPort = 80 } = request.socket;
+  return `${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
+}
+
+/** Answers what is not even HTTP; there is no request and no reply yet, only the socket. */
+function answerRawProblem(ids: IdSource, error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+  const problem =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? new Problem('headers_too_large', 'The request headers are too large.')
+      : new Problem('request_malformed', 'The request is not valid HTTP.');
+  const operationId = ids.next('op');
+  const body = JSON.stringify(problemBody(operationId, problem));
+  socket.end(
+    `HTTP/1.1 ${problem.status} ${problem.status === 431 ? 'Request Header Fields Too Large' : 'Bad Request'}\r\n` +
+      `content-type: ${JSON_TYPE}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n` +
+      `${OPERATION_ID_HEADER}: ${operationId}\r\nconnection: close\r\n\r\n${body}`,
+  );
+}

@@ -1,0 +1,317 @@
+import fc from 'fast-check';
+import { Problem } from '../problem.js';
+import { type BindTarget, compile, parseAcl, parseBindTarget, permits } from './acl.js';
+
+const address = (text: string): BindTarget => parseBindTarget({ address: text });
+const domain = (text: string): BindTarget => parseBindTarget({ domain: text });
+const label = (key: string, value: string): BindTarget => parseBindTarget({ label: { key, value } });
+/** `k=v` is a label, a text with a port an address, any other a domain: how the tables below write requests. */
+function target(text: string): BindTarget {
+  if (text.includes('=')) return label(text.slice(0, text.indexOf('=')), text.slice(text.indexOf('=') + 1));
+  return /:\d+$/.test(text) ? address(text) : domain(text);
+}
+const verdict = (acl: readonly string[], request: string) => permits(compile(acl), target(request));
+
+const problemOf = (run: () => unknown): Problem => {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof Problem) return error;
+    throw error;
+  }
+  throw new Error('nothing was thrown; a Problem was expected');
+};
+
+const PERMITTED = true;
+const REFUSED = false;
+
+describe('no ACL is no restriction', () => {
+  it.each(['app.example.com', 'app.example.com:443', 'app.example.com:0', 'k=v'])('for %s', (request) => {
+    expect(verdict([], request)).toEqual({ permitted: true, matchedRule: null });
+  });
+});
+
+describe('one rule and one request', () => {
+  it.each([
+    // rule, request, verdict
+    ['*', 'app.example.com', PERMITTED],
+    ['*', 'app.example.com:443', PERMITTED],
+    ['*', '*.example.com', PERMITTED],
+    ['*', 'app.example.com:0', PERMITTED],
+    ['*', '[::1]:80', PERMITTED],
+    ['*', 'k=v', PERMITTED],
+    ['bind:*', 'app.example.com', PERMITTED],
+    ['bind:*', 'app.example.com:443', PERMITTED],
+    ['bind:*', '127.0.0.1:0', PERMITTED],
+    ['bind:*', 'k=v', PERMITTED],
+
+    ['bind:app.example.com', 'app.example.com', PERMITTED],
+    ['bind:app.example.com', 'app.example.com:443', PERMITTED],
+    ['bind:app.example.com', 'app.example.com:1', PERMITTED],
+    ['bind:app.example.com', 'APP.Example.com', PERMITTED],
+    ['bind:APP.example.COM', 'app.example.com', PERMITTED],
+    ['bind:app.example.com', 'app.example.com.', PERMITTED],
+    ['bind:app.example.com.', 'app.example.com', PERMITTED],
+    ['bind:app.example.com.', 'app.example.com.:443', PERMITTED],
+    ['bind:app.example.com', 'other.example.com', REFUSED],
+    ['bind:app.example.com', 'x.app.example.com', REFUSED],
+    ['bind:app.example.com', 'example.com', REFUSED],
+    ['bind:app.example.com', 'app.example.com.evil.example', REFUSED],
+    ['bind:app.example.com', 'myapp.example.com', REFUSED],
+    ['bind:app.example.com', '*.example.com', REFUSED],
+    ['bind:app.example.com', '*.app.example.com', REFUSED],
+    ['bind:app.example.com', '*.example.com:443', REFUSED],
+    ['bind:localhost', 'localhost:8080', PERMITTED],
+    ['bind:my_host', 'my_host', PERMITTED],
+    ['bind:bücher.example', 'xn--bcher-kva.example', PERMITTED],
+    ['bind:xn--bcher-kva.example', 'BÜCHER.example:443', PERMITTED],
+    ['bind:bücher.example', 'bucher.example', REFUSED],
+
+    ['bind:*.example.com', 'app.example.com', PERMITTED],
+    ['bind:*.example.com', 'a.b.c.example.com', PERMITTED],
+    ['bind:*.example.com', 'app.example.com:443', PERMITTED],
+    ['bind:*.EXAMPLE.com.', 'App.Example.com.', PERMITTED],
+    ['bind:*.bücher.example', 'a.xn--bcher-kva.example', PERMITTED],
+    ['bind:*.example.com', '*.example.com', PERMITTED],
+    ['bind:*.example.com', '*.example.com.', PERMITTED],
+    ['bind:*.example.com', '*.example.com:443', PERMITTED],
+    ['bind:*.example.com', '*.b.example.com', PERMITTED],
+    ['bind:*.b.example.com', '*.example.com', REFUSED],
+    ['bind:*.b.example.com', 'a.example.com', REFUSED],
+    ['bind:*.example.com', 'example.com', REFUSED],
+    ['bind:*.example.com', 'example.com:443', REFUSED],
+    ['bind:*.example.com', 'notexample.com', REFUSED],
+    ['bind:*.example.com', 'a.example.com.evil.example', REFUSED],
+    ['bind:*.com', 'example.com', PERMITTED],
+    ['bind:*.com', '*.com', PERMITTED],
+
+    ['bind:app.example.com:443', 'app.example.com:443', PERMITTED],
+    ['bind:APP.example.com.:443', 'app.example.com:443', PERMITTED],
+    ['bind:app.example.com:443', 'app.example.com:444', REFUSED],
+    ['bind:app.example.com:443', 'other.example.com:443', REFUSED],
+    ['bind:app.example.com:443', 'x.app.example.com:443', REFUSED],
+    ['bind:app.example.com:65535', 'app.example.com:65535', PERMITTED],
+    ['bind:app.example.com:*', 'app.example.com:1', PERMITTED],
+    ['bind:app.example.com:*', 'app.example.com:65535', PERMITTED],
+    ['bind:app.example.com:*', 'other.example.com:443', REFUSED],
+    ['bind:*.example.com:443', 'a.b.example.com:443', PERMITTED],
+    ['bind:*.example.com:443', '*.example.com:443', PERMITTED],
+    ['bind:*.example.com:443', 'a.example.com:80', REFUSED],
+    ['bind:*.example.com:443', 'example.com:443', REFUSED],
+    ['bind:*.example.com:*', 'a.example.com:80', PERMITTED],
+
+    // A domain names no port, so no rule that names one covers it.
+    ['bind:app.example.com:443', 'app.example.com', REFUSED],
+    ['bind:app.example.com:*', 'app.example.com', REFUSED],
+    ['bind:*.example.com:*', 'app.example.com', REFUSED],
+
+    // Nor does a request for a random port.
+    ['bind:app.example.com', 'app.example.com:0', PERMITTED],
+    ['bind:*.example.com', 'app.example.com:0', PERMITTED],
+    ['bind:127.0.0.1', '127.0.0.1:0', PERMITTED],
+    ['bind:app.example.com:443', 'app.example.com:0', REFUSED],
+    ['bind:app.example.com:*', 'app.example.com:0', REFUSED],
+    ['bind:*.example.com:*', 'app.example.com:0', REFUSED],
+
+    ['bind:127.0.0.1', '127.0.0.1:80', PERMITTED],
+    ['bind:127.0.0.1:80', '127.0.0.1:80', PERMITTED],
+    ['bind:127.0.0.1:80', '127.0.0.1:81', REFUSED],
+    ['bind:[::1]', '[::1]:80', PERMITTED],
+    ['bind:[0:0:0:0:0:0:0:1]:80', '[::1]:80', PERMITTED],
+    ['bind:[2001:DB8::1]:*', '[2001:db8:0::1]:80', PERMITTED],
+    ['bind:[::1]:80', '[::1]:81', REFUSED],
+    ['bind:[::1]:80', '[::2]:80', REFUSED],
+    ['bind:[::ffff:1.2.3.4]', '[::ffff:102:304]:80', PERMITTED],
+    ['bind:1.2.3.4', '[::ffff:1.2.3.4]:80', REFUSED],
+    ['bind:[::ffff:1.2.3.4]', '1.2.3.4:80', REFUSED],
+
+    ['bind:k=v', 'k=v', PERMITTED],
+    ['bind:k=v', 'k=w', REFUSED],
+    ['bind:k=v', 'K=v', REFUSED],
+    ['bind:k=v', 'k=V', REFUSED],
+    ['bind:k=v', 'k=', REFUSED],
+    ['bind:k=', 'k=', PERMITTED],
+    ['bind:k=', 'k=v', REFUSED],
+    ['bind:k=a=b', 'k=a=b', PERMITTED],
+    ['bind:k==', 'k==', PERMITTED],
+    ['bind:k=v w', 'k=v w', PERMITTED],
+    ['bind:k= v', 'k=v', REFUSED],
+    ['bind:k=*', 'k=v', PERMITTED],
+    ['bind:k=*', 'k=', PERMITTED],
+    ['bind:k=*', 'other=v', REFUSED],
+    ['bind:*=v', 'k=v', PERMITTED],
+    ['bind:*=v', 'k=w', REFUSED],
+    ['bind:*=', 'k=', PERMITTED],
+    ['bind:*=', 'k=v', REFUSED],
+    ['bind:*=*', 'k=v', PERMITTED],
+    ['bind:*=*', 'k=', PERMITTED],
+    // A '*' in a request is a character, not a claim on all.
+    ['bind:k=v', '*=v', REFUSED],
+    ['bind:k=v', 'k=*', REFUSED],
+    ['bind:k=*', '*=v', REFUSED],
+    ['bind:k=*', 'k=*', PERMITTED],
+    ['bind:*=*', '*=*', PERMITTED],
+    // Names that objects have of themselves are names like any other.
+    ['bind:k=v', '__proto__=v', REFUSED],
+    ['bind:k=v', 'constructor=name', REFUSED],
+    ['bind:__proto__=v', '__proto__=v', PERMITTED],
+
+    ['bind:*=*', 'app.example.com', REFUSED],
+    ['bind:*=*', 'app.example.com:443', REFUSED],
+    ['bind:app.example.com', 'app.example.com=', REFUSED],
+    ['bind:*.example.com', 'app.example.com=v', REFUSED],
+    ['bind:app.example.com=443', 'app.example.com:443', REFUSED],
+  ])('%s - %s: %j', (rule, request, permitted) => {
+    expect(verdict([rule], request)).toEqual({ permitted, matchedRule: permitted ? rule : null });
+  });
+});
+
+describe('several rules: their union, and the first that covers the request is named', () => {
+  it.each([
+    [['bind:a.example', '*'], 'b.example', '*'],
+    [['bind:a.example', '*'], 'a.example', 'bind:a.example'],
+    [['bind:k=v', 'bind:*'], 'b.example:0', 'bind:*'],
+    [['*', 'bind:a.example'], 'a.example', '*'],
+    [['bind:*', '*'], 'k=v', 'bind:*'],
+    [['bind:*.example', 'bind:a.example'], 'a.example', 'bind:*.example'],
+    [['bind:a.example', 'bind:*.example'], 'a.example', 'bind:a.example'],
+    [['bind:*.example', 'bind:*.b.example'], 'a.b.example', 'bind:*.example'],
+    [['bind:*.b.example', 'bind:*.example'], 'a.b.example', 'bind:*.b.example'],
+    [['bind:a.example:*', 'bind:a.example:80', 'bind:a.example'], 'a.example:80', 'bind:a.example:*'],
+    [['bind:a.example:*', 'bind:a.example:80', 'bind:a.example'], 'a.example', 'bind:a.example'],
+    [['bind:a.example:81', 'bind:a.example:80'], 'a.example:80', 'bind:a.example:80'],
+    [['bind:*=*', 'bind:k=v'], 'k=v', 'bind:*=*'],
+    [['bind:*=v', 'bind:k=*'], 'k=v', 'bind:*=v'],
+    [['bind:k=w', 'bind:k=v'], 'k=v', 'bind:k=v'],
+    [['bind:A.example', 'bind:a.example.'], 'a.example', 'bind:A.example'],
+    [['bind:b.example', 'bind:c.example'], 'a.example', null],
+  ])('%j - %s: %j', (acl, request, matchedRule) => {
+    expect(verdict(acl, request)).toEqual({ permitted: matchedRule !== null, matchedRule });
+  });
+});
+
+describe('parseAcl', () => {
+  it('refuses one bad rule among good ones, naming its place', () => {
+    const problem = problemOf(() => parseAcl(['*', 'bind:a.example', 'bind:*.*']));
+    expect(problem).toMatchObject({ problem: 'acl_rule_invalid', code: 'ERR_NGROK_600', status: 400 });
+    expect(problem.message).toMatch(/^acl\[2\] 'bind:\*\.\*' is not a bind rule: /);
+  });
+
+  it('checks rules that come after everything is already permitted', () => {
+    expect(problemOf(() => parseAcl(['*', 'nonsense'])).message).toMatch(/^acl\[1\] /);
+  });
+
+  it('returns the rules as written: order, case, dots, duplicates', () => {
+    const acl = ['bind:B.example.', '*', 'bind:ü.example', 'bind:B.example.', 'bind:[0::1]:*', 'bind: k= v '];
+    expect(parseAcl(acl)).toEqual(acl);
+  });
+
+  it('takes 1000 rules and no more', () => {
+    expect(parseAcl(Array(1000).fill('*'))).toHaveLength(1000);
+    expect(problemOf(() => parseAcl(Array(1001).fill('*'))).message).toBe('acl has 1001 rules; the most is 1000.');
+  });
+
+  it('takes a rule of 512 bytes of UTF-8 and no more', () => {
+    const rule = `bind:k=${'ü'.repeat(252)}x`;
+    expect(parseAcl([rule])).toEqual([rule]);
+    expect(problemOf(() => parseAcl([`${rule}y`])).message).toMatch(
+      /^acl\[0\] .* is 513 bytes long; the most is 512\.$/,
+    );
+  });
+
+  it('takes 65536 bytes of rules and no more', () => {
+    const acl = Array(128).fill(`bind:k=${'x'.repeat(505)}`);
+    expect(parseAcl(acl)).toHaveLength(128);
+    const sentence = 'acl is 65537 bytes long in all; the most is 65536.';
+    expect(problemOf(() => parseAcl([...acl, '*'])).message).toBe(sentence);
+  });
+});
+
+/** Section 2's table read line by line over texts in a small alphabet: no compiling, no shared helper, rule after rule. */
+function naiveVerdict(acl: readonly string[], request: string): { permitted: boolean; matchedRule: string | null } {
+  if (acl.length === 0) return { permitted: true, matchedRule: null };
+  const matchedRule = acl.find((rule) => naivelyCovers(rule, request)) ?? null;
+  return { permitted: matchedRule !== null, matchedRule };
+}
+
+function naivelyCovers(rule: string, request: string): boolean {
+  if (rule === '*' || rule === 'bind:*') return true;
+  const asked = rule.replace('bind:', '');
+  if (asked.includes('=') !== request.includes('=')) return false;
+  if (asked.includes('=')) return naivelyCoversLabel(asked, request);
+  const fold = (name = '') => name.toLowerCase().replaceAll('ü', 'xn--tda').replace(/\.$/, '');
+  const [ruleHost, rulePort] = asked.split(':');
+  const [host, port = '0'] = request.split(':');
+  const wanted = fold(ruleHost);
+  const hostFits = wanted.startsWith('*.') ? fold(host).endsWith(wanted.slice(1)) : fold(host) === wanted;
+  const portFits = rulePort === undefined || (port !== '0' && (rulePort === '*' || rulePort === port));
+  return hostFits && portFits;
+}
+
+function naivelyCoversLabel(asked: string, request: string): boolean {
+  const [, ruleKey, ruleValue] = /^([^=]*)=(.*)$/.exec(asked) ?? [];
+  const [, key, value] = /^([^=]*)=(.*)$/.exec(request) ?? [];
+  return (ruleKey === '*' || ruleKey === key) && (ruleValue === '*' || ruleValue === value);
+}
+
+const names = fc
+  .array(fc.constantFrom('a', 'B', 'b', 'ü', 'xn--tda'), { minLength: 1, maxLength: 4 })
+  .chain((labels) => fc.constantFrom(labels.join('.'), `*.${labels.join('.')}`, `${labels.join('.')}.`));
+const parts = (...choices: string[]) => fc.constantFrom(...choices);
+const joined = (...arbitraries: fc.Arbitrary<string>[]) => fc.tuple(...arbitraries).map((texts) => texts.join(''));
+const rules = fc.oneof(
+  { weight: 1, arbitrary: parts('*', 'bind:*') },
+  { weight: 12, arbitrary: joined(parts('bind:'), names, parts('', '', ':1', ':2', ':*')) },
+  {
+    weight: 6,
+    arbitrary: joined(parts('bind:'), parts('a', 'b', 'A', '*'), parts('='), parts('', 'a', 'b', 'a=', '*')),
+  },
+);
+const requests = fc.oneof(
+  { weight: 2, arbitrary: joined(names, parts('', ':0', ':1', ':2')) },
+  { weight: 1, arbitrary: joined(parts('a', 'b', 'A', '*'), parts('='), parts('', 'a', 'b', 'a=', '*')) },
+);
+
+describe('laws', () => {
+  it('compile and permits say what the table says, and name the same rule', () => {
+    fc.assert(
+      fc.property(
+        fc.array(rules, { maxLength: 8 }),
+        fc.array(requests, { minLength: 1, maxLength: 8 }),
+        (acl, asked) => {
+          const compiled = compile(parseAcl(acl));
+          for (const request of asked) {
+            expect(permits(compiled, target(request))).toEqual(naiveVerdict(acl, request));
+          }
+        },
+      ),
+      { numRuns: 1500 },
+    );
+  });
+
+  it('another rule never takes a permission away', () => {
+    fc.assert(
+      fc.property(fc.array(rules, { minLength: 1, maxLength: 5 }), rules, requests, (acl, rule, request) => {
+        if (!verdict(acl, request).permitted) return;
+        expect(verdict([...acl, rule], request)).toEqual(verdict(acl, request));
+        expect(verdict([rule, ...acl], request).permitted).toBe(true);
+      }),
+    );
+  });
+
+  it('whatever JSON or text an ACL holds, parseAcl returns it as it was or throws a Problem', () => {
+    const texts = fc.string({ unit: 'binary', maxLength: 20 });
+    const rule = fc.oneof(fc.jsonValue(), texts, joined(parts('bind:', 'bind:*.', 'bind:[', 'bind:k='), texts), rules);
+    fc.assert(
+      fc.property(fc.array(rule, { maxLength: 4 }), (acl) => {
+        try {
+          expect(parseAcl(acl)).toEqual(acl);
+          compile(acl as string[]);
+        } catch (error) {
+          expect(error).toBeInstanceOf(Problem);
+        }
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});

@@ -1,0 +1,84 @@
+import { Malformed, parsePort, quoted, splitPort } from '../host-name.js';
+import { Problem } from '../problem.js';
+import { parseHostPattern, refuseUnprintable } from './bind-rule.js';
+
+/**
+ * What a tunnel asks to bind, hosts in canonical form (IPv6 in brackets). A `name` or `host` may be a wildcard, `*.example.com`.
+ * Port 0 asks for a port of the gateway's choice.
+ */
+export type BindTarget =
+  | { readonly kind: 'domain'; readonly name: string }
+  | { readonly kind: 'address'; readonly host: string; readonly port: number }
+  | { readonly kind: 'label'; readonly key: string; readonly value: string };
+
+/** No rule is longer, so no rule could name a longer target. */
+const MAX_TARGET_BYTES = 512;
+const KINDS = ['domain', 'address', 'label'] as const;
+
+/**
+ * Reads `{domain}`, `{address: 'host:port'}` or `{label: {key, value}}`; null and undefined members count as absent.
+ * Throws acl_rule_invalid: an unreadable request is refused, never guessed at.
+ */
+export function parseBindTarget(request: unknown): BindTarget {
+  const given = membersOf(request);
+  const [kind, ...others] = KINDS.filter((name) => given[name] !== undefined && given[name] !== null);
+  if (kind === undefined || others.length > 0) throw invalid(`a bind request names one of ${KINDS.join(', ')}.`);
+  if (kind === 'label') return readLabel(membersOf(given.label));
+  return kind === 'domain' ? readDomain(text(given, kind)) : readAddress(text(given, kind));
+}
+
+function readDomain(domain: string): BindTarget {
+  return inContext('domain', domain, () => {
+    const name = hostText(domain);
+    // An address has ports to name; as a domain it would slip past every rule that names one.
+    if (/^\[|\.\d+$/.test(name)) throw new Malformed('it is an address; ask for it as address, with a port');
+    return { kind: 'domain', name };
+  });
+}
+
+function readAddress(address: string): BindTarget {
+  return inContext('address', address, () => {
+    const { host, port } = splitPort(address);
+    if (port === undefined) throw new Malformed("it has no port, as in 'app.example.com:443'");
+    return { kind: 'address', host: hostText(host), port: parsePort(port, 0) };
+  });
+}
+
+/** A `*` in a requested label is itself: it has no power here, and only a rule with `*` in that place covers it. */
+function readLabel(label: Readonly<Record<string, unknown>>): BindTarget {
+  const [key, value] = [text(label, 'key'), text(label, 'value')];
+  return inContext('label', `${key}=${value}`, () => {
+    if (key === '') throw new Malformed('the label key is empty');
+    refuseUnprintable(key);
+    refuseUnprintable(value);
+    return { kind: 'label', key, value };
+  });
+}
+
+function hostText(raw: string): string {
+  const { pattern, host } = parseHostPattern(raw);
+  return pattern === 'suffix' ? `*.${host}` : host;
+}
+
+function membersOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+function text(from: Readonly<Record<string, unknown>>, name: string): string {
+  const value = from[name];
+  if (typeof value !== 'string') throw invalid(`${name} must be a string.`);
+  const bytes = Buffer.byteLength(value);
+  if (bytes <= MAX_TARGET_BYTES) return value;
+  throw invalid(`${name} ${quoted(value)} is ${bytes} bytes long; the most is ${MAX_TARGET_BYTES}.`);
+}
+
+function inContext(field: string, value: string, read: () => BindTarget): BindTarget {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof Malformed)) throw error;
+    throw invalid(`${field} ${quoted(value)} cannot be bound: ${error.message}.`);
+  }
+}
+
+const invalid = (sentence: string): Problem => new Problem('acl_rule_invalid', sentence);

@@ -1,0 +1,49 @@
+import { ed25519Bits, nistBits } from './public-key-curves.js';
+import { rsaBits } from './public-key-rsa.js';
+import { type KeyType, keyTypeNamed, refusal } from './public-key-type.js';
+import { WireFields } from './public-key-wire.js';
+
+/** Reads and checks the fields of one type, all of them and in order, and gives the key's size in bits. */
+type FieldReader = (fields: WireFields) => number;
+
+const ecdsa =
+  (curve: 'nistp256' | 'nistp384' | 'nistp521'): FieldReader =>
+  (fields) => {
+    if (!fields.next().equals(Buffer.from(curve))) {
+      throw refusal(`public_key is an ecdsa-sha2-${curve} key that names another curve inside; make a new key.`);
+    }
+    return nistBits(curve, fields.next());
+  };
+
+const ed25519: FieldReader = (fields) => ed25519Bits(fields.next());
+
+const READERS: Readonly<Record<KeyType, FieldReader>> = {
+  'ssh-rsa': (fields) => rsaBits({ exponent: fields.next(), modulus: fields.next() }),
+  'ssh-ed25519': ed25519,
+  'ecdsa-sha2-nistp256': ecdsa('nistp256'),
+  'ecdsa-sha2-nistp384': ecdsa('nistp384'),
+  'ecdsa-sha2-nistp521': ecdsa('nistp521'),
+  'sk-ssh-ed25519@openssh.com': securityKey(ed25519),
+  'sk-ecdsa-sha2-nistp256@openssh.com': securityKey(ecdsa('nistp256')),
+};
+
+/** FIDO keys end in the application they are bound to, usually `ssh:`; without one no token would sign. */
+function securityKey(key: FieldReader): FieldReader {
+  return (fields) => {
+    const bits = key(fields);
+    const application = fields.next();
+    if (application.length === 0 || application.some((byte) => byte < 0x20 || byte === 0x7f)) {
+      throw refusal('public_key is a security key whose application is empty or not text; make a new key.');
+    }
+    return bits;
+  };
+}
+
+/** What a wire form holds, read to its last byte and found fit for use. */
+export function keyInBlob(blob: Buffer): { readonly type: KeyType; readonly bits: number } {
+  const fields = new WireFields(blob);
+  const type = keyTypeNamed(fields.next().toString('latin1'));
+  const bits = READERS[type](fields);
+  fields.end();
+  return { type, bits };
+}

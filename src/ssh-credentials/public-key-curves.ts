@@ -1,0 +1,69 @@
+import { ECDH } from 'node:crypto';
+import { refusal } from './public-key-type.js';
+
+/** The first byte of an uncompressed point: both coordinates follow. */
+const UNCOMPRESSED = 4;
+
+const CURVES = {
+  nistp256: { name: 'prime256v1', bits: 256, coordinateBytes: 32 },
+  nistp384: { name: 'secp384r1', bits: 384, coordinateBytes: 48 },
+  nistp521: { name: 'secp521r1', bits: 521, coordinateBytes: 66 },
+} as const;
+
+/** The size of a NIST key whose point is in the one form OpenSSH reads, in range and on the curve. */
+export function nistBits(curve: keyof typeof CURVES, point: Buffer): number {
+  const { name, bits, coordinateBytes } = CURVES[curve];
+  if (point.length !== 1 + 2 * coordinateBytes || point[0] !== UNCOMPRESSED) {
+    throw refusal(`public_key is an ecdsa-sha2-${curve} key whose point is compressed or of a wrong length.`);
+  }
+  if (!isOnCurve(point, name)) {
+    throw refusal(`public_key is an ecdsa-sha2-${curve} key whose point is not on the curve; make a new key.`);
+  }
+  return bits;
+}
+
+/**
+ * OpenSSL checks range and curve equation whenever it decodes a point; these curves have no small subgroups, so that
+ * is all there is to check. Importing the point as a key would also multiply it by the curve's order: 1 ms on P-521.
+ */
+function isOnCurve(point: Buffer, curve: string): boolean {
+  try {
+    ECDH.convertKey(point, curve);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const ED25519_BYTES = 32;
+const SIGN_BIT = 0x80;
+
+/** y of the eight points whose order divides 8 (little-endian, without the sign of x): anyone can sign for them. */
+const LOW_ORDER_Y: ReadonlySet<string> = new Set([
+  `00${'00'.repeat(31)}`,
+  `01${'00'.repeat(31)}`,
+  `ec${'ff'.repeat(30)}7f`,
+  '26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05',
+  'c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a',
+]);
+
+/**
+ * Whether the y is that of a curve point is not checked: finding out costs more than all other checks together, and
+ * a key that is no point verifies no signature, so it lets nobody in.
+ */
+export function ed25519Bits(point: Buffer): number {
+  if (point.length !== ED25519_BYTES) {
+    throw refusal(`public_key is an Ed25519 key of ${point.length} bytes; it must have ${ED25519_BYTES}.`);
+  }
+  const y = Buffer.from(point);
+  y[31] = (point[31] ?? 0) & ~SIGN_BIT;
+  if (!isBelowFieldPrime(y) || LOW_ORDER_Y.has(y.toString('hex'))) {
+    throw refusal('public_key is an Ed25519 key for which anyone could sign; make a new one with `ssh-keygen`.');
+  }
+  return 256;
+}
+
+/** y < 2^255 - 19: the same point written with a y above the prime would have a second fingerprint. */
+function isBelowFieldPrime(y: Buffer): boolean {
+  return (y[0] ?? 0) < 0xed || y[31] !== 0x7f || y.subarray(1, 31).some((byte) => byte !== 0xff);
+}

@@ -1,0 +1,84 @@
+import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
+import { PRIVATE_KEY_SENTENCE, refusal } from './public-key-type.js';
+import { mpint, wireOf } from './public-key-wire.js';
+
+/** SubjectPublicKeyInfo (BEGIN PUBLIC KEY) or PKCS#1 RSAPublicKey (BEGIN RSA PUBLIC KEY). */
+export type DerForm = 'spki' | 'pkcs1';
+
+const UNCOMPRESSED = Buffer.of(4);
+const SSH_CURVES: ReadonlyMap<string, string> = new Map([
+  ['P-256', 'nistp256'],
+  ['P-384', 'nistp384'],
+  ['P-521', 'nistp521'],
+]);
+
+const HINTS: ReadonlyMap<string, string> = new Map([
+  ['dsa', 'public_key is a DSA key, which is too weak; make a new one with `ssh-keygen -t ed25519`.'],
+  ['x25519', 'public_key is an X25519 key, which cannot sign; make one with `ssh-keygen -t ed25519`.'],
+  ['x448', 'public_key is an X448 key, which cannot sign; make one with `ssh-keygen -t ed25519`.'],
+  ['ed448', 'public_key is an Ed448 key, which OpenSSH cannot use; make one with `ssh-keygen -t ed25519`.'],
+  ['ec', 'public_key is on a curve that SSH has no name for; the curves are P-256, P-384 and P-521.'],
+]);
+
+/** The RFC 4253 form of a PEM body; only RSA, the three NIST curves and Ed25519 have one. */
+export function wireFormOfPem(der: Buffer, form: DerForm): Buffer {
+  // With type 'pkcs1' Node takes a private key too, and quietly derives its public half.
+  if (isPrivateKey(der)) throw refusal(PRIVATE_KEY_SENTENCE);
+  const key = publicKeyIn(der, form);
+  const jwk = jwkOf(key);
+  const blob = blobOf(jwk);
+  if (blob === undefined) throw notForSsh(key);
+  // OpenSSL overlooks trailing bytes, odd lengths and signs, and takes compressed points and spelled-out curves.
+  if (!canonicalDer(jwk, form)?.equals(der)) {
+    throw refusal('public_key is PEM in an unusual encoding; write it out again with `ssh-keygen -e -m PKCS8`.');
+  }
+  return blob;
+}
+
+/** Every private key form (PKCS#1, PKCS#8, SEC 1) begins with a version number of 0 or 1, no public one does. */
+function isPrivateKey(der: Buffer): boolean {
+  const lengthByte = der[1] ?? 0;
+  const content = lengthByte < 0x80 ? 2 : 2 + (lengthByte & 0x7f);
+  return der[content] === 2 && der[content + 1] === 1 && (der[content + 2] ?? 2) < 2;
+}
+
+function publicKeyIn(der: Buffer, form: DerForm): KeyObject {
+  try {
+    return createPublicKey({ key: der, format: 'der', type: form });
+  } catch {
+    throw refusal('public_key is PEM, but its body is not a public key; copy the whole file again.');
+  }
+}
+
+/** A key that has no JWK form (DSA, P-224) has no place in the table of `blobOf` either. */
+function jwkOf(key: KeyObject): JsonWebKey {
+  try {
+    return key.export({ format: 'jwk' });
+  } catch {
+    return {};
+  }
+}
+
+function blobOf({ kty, crv, ...jwk }: JsonWebKey): Buffer | undefined {
+  const bytes = (base64url = '') => Buffer.from(base64url, 'base64url');
+  if (kty === 'RSA') return wireOf('ssh-rsa', mpint(bytes(jwk.e)), mpint(bytes(jwk.n)));
+  if (kty === 'OKP' && crv === 'Ed25519') return wireOf('ssh-ed25519', bytes(jwk.x));
+  const curve = SSH_CURVES.get(crv ?? '');
+  if (kty !== 'EC' || curve === undefined) return undefined;
+  const point = Buffer.concat([UNCOMPRESSED, bytes(jwk.x), bytes(jwk.y)]);
+  return wireOf(`ecdsa-sha2-${curve}`, Buffer.from(curve), point);
+}
+
+function notForSsh(key: KeyObject): Error {
+  const hint = HINTS.get(key.asymmetricKeyType ?? '');
+  return refusal(hint ?? 'public_key is PEM of a kind SSH cannot use; make one with `ssh-keygen -t ed25519`.');
+}
+
+/** How this service would write the key; undefined when the numbers are no key at all (a point off its curve). */
+function canonicalDer(jwk: JsonWebKey, form: DerForm): Buffer | undefined {
+  try {
+    return createPublicKey({ key: jwk, format: 'jwk' }).export({ format: 'der', type: form });
+  } catch {
+    return undefined;
+  }
+}

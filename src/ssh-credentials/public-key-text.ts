@@ -1,0 +1,133 @@
+import { wireFormOfPem } from './public-key-pem.js';
+import {
+  certificateRefusal,
+  isKeyType,
+  type KeyType,
+  keyTypeNamed,
+  PRIVATE_KEY_SENTENCE,
+  refusal,
+} from './public-key-type.js';
+
+/** The four text forms of a public key, each brought to the one RFC 4253 wire form that is validated and stored. */
+export interface WireForm {
+  /** The type written in front of a one-line key; the other forms state none outside the blob. */
+  readonly declaredType?: KeyType;
+  readonly blob: Buffer;
+}
+
+/**
+ * What no public key contains and every private key file does, anywhere in the text: a secret in a comment or after
+ * the key would be stored and shown just the same. The last is the base64 of `openssh-key-v1`, for a file whose BEGIN
+ * line was cut off.
+ */
+const PRIVATE_KEY_MARKS = [
+  'PRIVATE KEY',
+  'PuTTY-User-Key-File-',
+  'Private-key-format:',
+  'SSH PRIVATE KEY FILE',
+  'AGE-SECRET-KEY-',
+  'age-secret-key-',
+  'b3BlbnNzaC1rZXktdjE',
+] as const;
+
+/** Control characters other than tab, CR and LF: no key file has them, terminals obey them, PostgreSQL refuses NUL. */
+const CONTROL_CHARACTER = /[^\P{Cc}\t\r\n]/u;
+const BYTE_ORDER_MARK = '\uFEFF';
+const LINE_BREAK = /\r\n|\r|\n/;
+const BLANKS = /[ \t]+/;
+const SSH2_BEGIN = '---- BEGIN SSH2 PUBLIC KEY ----';
+const SSH2_END = '---- END SSH2 PUBLIC KEY ----';
+
+/** Reads a text that is not blank and not too long; every loop here is linear in it. */
+export function wireFormOf(text: string): WireForm {
+  if (PRIVATE_KEY_MARKS.some((mark) => text.includes(mark))) throw refusal(PRIVATE_KEY_SENTENCE);
+  refuseOddCharacters(text);
+  const trimmed = text.trim();
+  if (trimmed.startsWith('-----BEGIN ')) return wireFormOfPemText(trimmed);
+  if (trimmed.startsWith('---- BEGIN ')) return wireFormOfSsh2(trimmed);
+  return wireFormOfLine(trimmed);
+}
+
+function refuseOddCharacters(text: string): void {
+  if (CONTROL_CHARACTER.test(text)) throw refusal('public_key contains a control character; upload it as plain text.');
+  if (!text.isWellFormed()) throw refusal('public_key is not well-formed Unicode; upload it as plain UTF-8 text.');
+  if (text.startsWith(BYTE_ORDER_MARK)) {
+    // sshd cannot read such a file either, and the text is given back to callers byte for byte.
+    throw refusal('public_key begins with a byte order mark; save the file as UTF-8 without one.');
+  }
+}
+
+function wireFormOfLine(text: string): WireForm {
+  const [line = '', ...rest] = text.split(LINE_BREAK).filter((l) => l.trim() !== '');
+  const [type = '', base64, ...comment] = line.split(BLANKS);
+  if (rest.length > 0) throw severalLines(rest);
+  if (!isKeyType(type) && [base64 ?? '', ...comment].some(isKeyType)) {
+    throw refusal(
+      'public_key has options or a host name before the key; upload only the type, the base64 and a comment.',
+    );
+  }
+  const declaredType = keyTypeNamed(type);
+  if (base64 === undefined) throw refusal(`public_key ends after its type, ${declaredType}; the base64 is missing.`);
+  // Two keys whose line break was lost: OpenSSH takes the second as a comment, and its owner would be locked out.
+  if (comment.some((word, i) => isKeyType(word) && comment[i + 1]?.startsWith('AAAA'))) throw severalKeys();
+  return { declaredType, blob: strictBase64(base64) };
+}
+
+const severalKeys = () => refusal('public_key holds more than one key; make one credential for each.');
+
+function severalLines(rest: readonly string[]): Error {
+  if (rest.some((line) => line.trim().split(BLANKS).some(isKeyType))) return severalKeys();
+  if (rest.some((line) => line.includes('-- BEGIN ') || line.includes('--BEGIN '))) {
+    return refusal('public_key has text before its BEGIN line; upload only the lines from BEGIN to END.');
+  }
+  return refusal(`public_key is spread over ${rest.length + 1} lines; type, base64 and comment belong on one.`);
+}
+
+function wireFormOfPemText(text: string): WireForm {
+  const [begin = '', ...lines] = text.split(LINE_BREAK);
+  const label = /^-----BEGIN ([A-Z0-9 ]{1,64})-----$/.exec(begin.trimEnd())?.[1];
+  if (label === undefined) throw refusal('public_key has more than BEGIN on its first line; keep its line breaks.');
+  if (label.endsWith('CERTIFICATE')) throw certificateRefusal();
+  if (label !== 'PUBLIC KEY' && label !== 'RSA PUBLIC KEY') {
+    throw refusal('public_key is PEM of another kind; it must begin with BEGIN PUBLIC KEY or BEGIN RSA PUBLIC KEY.');
+  }
+  const body = bodyBefore(`-----END ${label}-----`, lines);
+  if (body[0]?.includes(':')) throw refusal('public_key has header lines in its PEM, which no public key has.');
+  const der = strictBase64(body.join(''));
+  return { blob: wireFormOfPem(der, label === 'PUBLIC KEY' ? 'spki' : 'pkcs1') };
+}
+
+function wireFormOfSsh2(text: string): WireForm {
+  const [begin = '', ...lines] = text.split(LINE_BREAK);
+  if (begin.trimEnd() !== SSH2_BEGIN) {
+    throw refusal(`public_key begins like an RFC 4716 file, but its first line is not "${SSH2_BEGIN}".`);
+  }
+  return { blob: strictBase64(withoutHeaders(bodyBefore(SSH2_END, lines)).join('')) };
+}
+
+/** The lines of an armoured block up to its END line, of any length, blanks at their ends dropped. */
+function bodyBefore(end: string, lines: readonly string[]): string[] {
+  const body = lines.map((line) => line.trimEnd());
+  const at = body.indexOf(end);
+  if (at < 0) throw refusal('public_key has no END line that matches its BEGIN line; upload the whole file.');
+  if (at < body.length - 1) throw refusal('public_key has text after its END line; upload one key and nothing else.');
+  if (body.includes('')) throw refusal('public_key has a blank line between BEGIN and END; remove it.');
+  return body.slice(0, at);
+}
+
+/** RFC 4716 headers come first, hold a colon, and go on in the next line when they end in a backslash. */
+function withoutHeaders(lines: readonly string[]): readonly string[] {
+  let first = 0;
+  while (lines[first]?.includes(':')) {
+    while (lines[first]?.endsWith('\\')) first += 1;
+    first += 1;
+  }
+  return lines.slice(first);
+}
+
+/** Node's decoder skips whatever is not base64; encoding again is the only way to see that nothing was skipped. */
+function strictBase64(base64: string): Buffer {
+  const bytes = Buffer.from(base64, 'base64');
+  if (bytes.length > 0 && bytes.toString('base64') === base64) return bytes;
+  throw refusal('public_key holds base64 that is cut off or has characters that do not belong in it; copy it again.');
+}

@@ -1,0 +1,53 @@
+import { Problem } from '../problem.js';
+
+/** The key types a credential may hold, by their SSH names (RFC 4253, 5656, 8709 and OpenSSH's PROTOCOL.u2f). */
+export type KeyType =
+  | 'ssh-rsa'
+  | 'ecdsa-sha2-nistp256'
+  | 'ecdsa-sha2-nistp384'
+  | 'ecdsa-sha2-nistp521'
+  | 'ssh-ed25519'
+  | 'sk-ssh-ed25519@openssh.com'
+  | 'sk-ecdsa-sha2-nistp256@openssh.com';
+
+const ACCEPTED: readonly KeyType[] = [
+  'ssh-ed25519',
+  'sk-ssh-ed25519@openssh.com',
+  'ecdsa-sha2-nistp256',
+  'ecdsa-sha2-nistp384',
+  'ecdsa-sha2-nistp521',
+  'sk-ecdsa-sha2-nistp256@openssh.com',
+  'ssh-rsa',
+];
+
+/** A Map and not an object: `constructor` and `__proto__` are names a caller may well send. */
+const BY_NAME: ReadonlyMap<string, KeyType> = new Map(ACCEPTED.map((type) => [type, type]));
+
+const REFUSED: ReadonlyMap<string, string> = new Map([
+  ['ssh-dss', 'public_key is a DSA key, which is too weak; make a new one with `ssh-keygen -t ed25519`.'],
+  ['ssh-ed448', 'public_key is an Ed448 key, which OpenSSH cannot use; make one with `ssh-keygen -t ed25519`.'],
+  ['ssh-curve25519', 'public_key is an X25519 key, which cannot sign; make one with `ssh-keygen -t ed25519`.'],
+  ['rsa-sha2-256', 'public_key names a signature algorithm; the type of an RSA key is ssh-rsa.'],
+  ['rsa-sha2-512', 'public_key names a signature algorithm; the type of an RSA key is ssh-rsa.'],
+]);
+
+const CERTIFICATE_TYPE = /-cert-v\d\d@openssh\.com$/;
+
+/** What is wrong with the uploaded key, in a sentence. None may quote the upload: what was pasted may be a secret. */
+export const refusal = (sentence: string): Problem => new Problem('public_key_invalid', sentence);
+
+export const certificateRefusal = (): Problem =>
+  refusal('public_key is a certificate; upload the plain public key it was issued for.');
+
+export const PRIVATE_KEY_SENTENCE =
+  'public_key holds a private key; take it as known to others, make a new pair and upload only the public half (the file that ends in .pub).';
+
+export const isKeyType = (name: string): boolean => BY_NAME.has(name);
+
+/** The accepted type of that name; throws the refusal that helps most for any other name. */
+export function keyTypeNamed(name: string): KeyType {
+  const type = BY_NAME.get(name);
+  if (type !== undefined) return type;
+  if (CERTIFICATE_TYPE.test(name)) throw certificateRefusal();
+  throw refusal(REFUSED.get(name) ?? `public_key is not of a known type; the types are ${ACCEPTED.join(', ')}.`);
+}

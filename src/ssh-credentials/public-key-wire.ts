@@ -1,0 +1,54 @@
+import { refusal } from './public-key-type.js';
+
+/** RFC 4251 strings and integers: how the fields of a key lie in its wire form. */
+
+const LENGTH_BYTES = 4;
+
+/** Hands out the length-prefixed fields of a wire form one by one; whoever reads says when there must be no more. */
+export class WireFields {
+  private at = 0;
+
+  constructor(private readonly wire: Buffer) {}
+
+  next(): Buffer {
+    const start = this.at + LENGTH_BYTES;
+    if (start > this.wire.length) throw cutOff();
+    const end = start + this.wire.readUInt32BE(this.at);
+    if (end > this.wire.length) throw cutOff();
+    this.at = end;
+    return this.wire.subarray(start, end);
+  }
+
+  end(): void {
+    if (this.at === this.wire.length) return;
+    throw refusal('public_key has bytes after the end of its key; copy it again.');
+  }
+}
+
+const cutOff = () => refusal('public_key ends in the middle of its key; copy the whole of it.');
+
+/** The wire form of these fields, the type's name first. */
+export function wireOf(type: string, ...fields: readonly Buffer[]): Buffer {
+  return Buffer.concat([Buffer.from(type), ...fields].flatMap((field) => [lengthOf(field), field]));
+}
+
+function lengthOf(field: Buffer): Buffer {
+  const length = Buffer.alloc(LENGTH_BYTES);
+  length.writeUInt32BE(field.length);
+  return length;
+}
+
+/** A positive integer as SSH writes it: a zero byte in front when the first bit is set, for that bit is the sign. */
+export function mpint(magnitude: Buffer): Buffer {
+  return (magnitude[0] ?? 0) < 0x80 ? magnitude : Buffer.concat([Buffer.of(0), magnitude]);
+}
+
+/** The bits of a positive integer in its shortest form; any other form would give one key several fingerprints. */
+export function bitsOfMpint(field: Buffer): number {
+  const [first = 0, second = 0] = field;
+  const isPadded = first === 0 && second < 0x80;
+  if (field.length === 0 || first >= 0x80 || isPadded) {
+    throw refusal('public_key holds a number that is not positive or not in its shortest form; make a new key.');
+  }
+  return field.length * 8 - (first === 0 ? 8 : Math.clz32(first) - 24);
+}

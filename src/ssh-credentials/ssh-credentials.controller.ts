@@ -1,0 +1,123 @@
+import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Query, Res } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import type { FastifyReply } from 'fastify';
+import type { Entity } from '../event-log/read-model.js';
+import type { Changed } from '../event-log/streams.js';
+import { pageOf, readPageRequest } from '../http/page.js';
+import { Context, type RequestContext } from '../http/request-context.js';
+import { List, Text, TextOfBytes } from '../http/validated-body.js';
+import { Problem } from '../problem.js';
+import { notFound, type SshCredential } from './ssh-credential.js';
+import { CreateSshCredential, DeleteSshCredential, UpdateSshCredential } from './ssh-credentials.commands.js';
+import { SshCredentials } from './ssh-credentials.read-model.js';
+
+const MAX_DESCRIPTION_BYTES = 255;
+const MAX_METADATA_BYTES = 4096;
+const PATH = 'ssh_credentials';
+
+export class CreateSshCredentialBody {
+  @TextOfBytes(MAX_DESCRIPTION_BYTES, 'ssh_credential_description_too_long') description?: string;
+  @TextOfBytes(MAX_METADATA_BYTES, 'ssh_credential_metadata_too_long') metadata?: string;
+  @Text() public_key?: string;
+  @List() acl?: unknown[];
+  @Text() owner_id?: string;
+}
+
+/** `id`, `uri`, `created_at`, `public_key` and `owner_id` are taken when unchanged, so that a GET, edited, can be sent back. */
+export class UpdateSshCredentialBody extends CreateSshCredentialBody {
+  @Text() id?: string;
+  @Text() uri?: string;
+  @Text() created_at?: string;
+}
+
+@Controller(PATH)
+export class SshCredentialsController {
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly credentials: SshCredentials,
+  ) {}
+
+  @Post()
+  async create(
+    @Context() context: RequestContext,
+    @Body() body: CreateSshCredentialBody,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
+    const { public_key: publicKey, owner_id: ownerId, ...same } = body;
+    const input = { ...same, ...(publicKey !== undefined && { publicKey }), ...(ownerId !== undefined && { ownerId }) };
+    return this.execute(new CreateSshCredential(context, input), context, reply);
+  }
+
+  @Get()
+  async list(@Context() { caller, baseUrl }: RequestContext, @Query() query: Record<string, unknown>) {
+    const page = readPageRequest(query, 'sshcr');
+    const found = await this.credentials.list(caller.accountId, page);
+    return pageOf(PATH, `${baseUrl}/${PATH}`, page, found, (entity) => toResource(entity, baseUrl));
+  }
+
+  @Get(':id')
+  async get(@Context() { caller, baseUrl }: RequestContext, @Param('id') id: string) {
+    const entity = await this.credentials.find({ accountId: caller.accountId, id });
+    if (entity === undefined) throw notFound();
+    return toResource(entity, baseUrl);
+  }
+
+  @Patch(':id')
+  async update(
+    @Context() context: RequestContext,
+    @Param('id') id: string,
+    @Body() body: UpdateSshCredentialBody,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
+    refuseOtherPlace(body, id);
+    const { description, metadata, acl, public_key: publicKey, owner_id: ownerId, created_at: createdAt } = body;
+    const input = {
+      ...(description !== undefined && { description }),
+      ...(metadata !== undefined && { metadata }),
+      ...(acl !== undefined && { acl }),
+      ...(publicKey !== undefined && { publicKey }),
+      ...(ownerId !== undefined && { ownerId }),
+      ...(createdAt !== undefined && { createdAt }),
+    };
+    return this.execute(new UpdateSshCredential(context, id, input), context, reply);
+  }
+
+  @Delete(':id')
+  @HttpCode(204)
+  async delete(
+    @Context() context: RequestContext,
+    @Param('id') id: string,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<void> {
+    await this.execute(new DeleteSshCredential(context, id), context, reply);
+  }
+
+  /** Every mutation tells the log position that holds it. */
+  private async execute(
+    command: CreateSshCredential | UpdateSshCredential | DeleteSshCredential,
+    context: RequestContext,
+    reply: FastifyReply,
+  ) {
+    const { entity, position } = await this.commands.execute<typeof command, Changed<SshCredential>>(command);
+    void reply.header('log-position', String(position));
+    return entity === undefined ? undefined : toResource(entity, context.baseUrl);
+  }
+}
+
+function refuseOtherPlace({ id: sentId, uri }: UpdateSshCredentialBody, id: string): void {
+  const field = sentId !== undefined && sentId !== id ? 'id' : 'uri';
+  if (field === 'uri' && (uri === undefined || uri.endsWith(`/${PATH}/${id}`))) return;
+  throw new Problem('request_malformed', `${field} cannot be changed; leave it out, or send it as it is.`);
+}
+
+/** The one rendering for create, get, list and update: every field always, never null (several clients break otherwise). */
+export const toResource = ({ id, createdAt, state }: Entity<SshCredential>, baseUrl: string) => ({
+  id,
+  uri: `${baseUrl}/${PATH}/${id}`,
+  created_at: createdAt.toISOString(),
+  description: state.description,
+  metadata: state.metadata,
+  public_key: state.publicKey,
+  acl: state.acl,
+  owner_id: state.ownerId,
+});

@@ -1,0 +1,165 @@
+import type { Pool } from 'pg';
+import { coalesced } from '../database/coalesce.js';
+import { queryNamed } from '../database/query.js';
+import {
+  ENTITY_COLUMNS,
+  type Entity,
+  type EntityRow,
+  entityOf,
+  entityRow,
+  type ReadModel,
+  type Row,
+} from '../event-log/read-model.js';
+import type { PageRequest } from '../http/page.js';
+import { isId } from '../ids.js';
+import { evolve, type SshCredential, type SshCredentialEvent } from './ssh-credential.js';
+
+const COLUMNS = [
+  ...ENTITY_COLUMNS,
+  'description',
+  'metadata',
+  'public_key',
+  'acl',
+  'owner_id',
+  'key_type',
+  'key_bits',
+  'key_blob',
+  'fingerprint',
+  'exclusive',
+] as const;
+
+interface SshCredentialRow extends EntityRow {
+  readonly description: string;
+  readonly metadata: string;
+  readonly public_key: string;
+  readonly acl: string[];
+  readonly owner_id: string;
+  readonly key_type: string;
+  readonly key_bits: number;
+  readonly key_blob: string;
+  readonly fingerprint: string;
+  readonly exclusive: boolean;
+}
+
+const rowOf = (entity: Entity<SshCredential>): Row => {
+  const { publicKey, ownerId, keyType, keyBits, keyBlob, isExclusive, ...same } = entity.state;
+  return {
+    ...entityRow(entity),
+    ...same,
+    public_key: publicKey,
+    owner_id: ownerId,
+    key_type: keyType,
+    key_bits: keyBits,
+    key_blob: keyBlob,
+    exclusive: isExclusive,
+  };
+};
+
+const stateOf = (row: SshCredentialRow): SshCredential => ({
+  description: row.description,
+  metadata: row.metadata,
+  publicKey: row.public_key,
+  acl: row.acl,
+  ownerId: row.owner_id,
+  keyType: row.key_type,
+  keyBits: row.key_bits,
+  keyBlob: row.key_blob,
+  fingerprint: row.fingerprint,
+  isExclusive: row.exclusive,
+});
+
+export const sshCredentialsReadModel: ReadModel<SshCredential, SshCredentialEvent> = {
+  streamPrefixes: ['sshcr'],
+  evolve,
+  tables: [
+    {
+      name: 'ssh_credentials',
+      columns: COLUMNS,
+      primaryKey: ['account_id', 'id'],
+      rowsOf: (entity) => [rowOf(entity)],
+      exclusiveValuesOf: (row) => (row.exclusive === true ? [`key:${row.fingerprint}`] : []),
+    },
+  ],
+};
+
+/** The unique index that strict mode writes into; violated when two creates of one key race. */
+export const EXCLUSIVE_KEY_CONSTRAINT = 'ssh_credentials_exclusive_key';
+
+const LIST_OF_COLUMNS = COLUMNS.map((column) => `t.${column}`).join(', ');
+
+const BY_IDS = {
+  name: 'ssh_credentials_by_ids',
+  text: `select ${LIST_OF_COLUMNS} from ssh_credentials t
+    join unnest($1::text[], $2::text[]) as wanted(account_id, id) on t.account_id = wanted.account_id and t.id = wanted.id`,
+};
+const PAGE = {
+  name: 'ssh_credentials_page',
+  text: `select ${LIST_OF_COLUMNS} from ssh_credentials t
+    where t.account_id = $1 and ($2::text is null or t.id < $2) order by t.id desc limit $3`,
+};
+const ACCOUNTS_BY_FINGERPRINTS = {
+  name: 'accounts_by_fingerprints',
+  text: 'select distinct fingerprint, account_id from ssh_credentials where fingerprint = any($1)',
+};
+const OWNERS = {
+  name: 'ssh_credential_owners',
+  text: `select p.account_id, p.id, p.active from principals p
+    join unnest($1::text[], $2::text[]) as wanted(account_id, id) on p.account_id = wanted.account_id and p.id = wanted.id`,
+};
+
+/** A thing of one account; foreign ids find nothing, exactly like unknown ones. */
+interface Ref {
+  readonly accountId: string;
+  readonly id: string;
+}
+const refText = ({ accountId, id }: Ref): string => `${accountId} ${id}`;
+
+/** What GET and LIST answer, and what handlers decide on. */
+export class SshCredentials {
+  constructor(private readonly pool: Pool) {}
+
+  /** The live credential with this id; text that is no credential's id finds nothing and asks nothing. */
+  async find(ref: Ref): Promise<Entity<SshCredential> | undefined> {
+    return isId(ref.id, 'sshcr') ? this.byId(ref) : undefined;
+  }
+
+  private readonly byId = coalesced<Ref, Entity<SshCredential>>(refText, async (refs) => {
+    const { rows } = await queryNamed<SshCredentialRow>(this.pool, BY_IDS, columnsOf(refs));
+    return new Map(
+      rows.map((row) => [refText({ accountId: row.account_id, id: row.id }), entityOf(row, stateOf(row))]),
+    );
+  });
+
+  /** Ids of the accounts with a live credential for this key. */
+  readonly accountsWithKey = coalesced<string, readonly string[]>(
+    (fingerprint) => fingerprint,
+    async (fingerprints) => {
+      const { rows } = await queryNamed<{ fingerprint: string; account_id: string }>(
+        this.pool,
+        ACCOUNTS_BY_FINGERPRINTS,
+        [fingerprints],
+      );
+      const accounts = new Map<string, string[]>();
+      for (const row of rows) accounts.set(row.fingerprint, [...(accounts.get(row.fingerprint) ?? []), row.account_id]);
+      return accounts;
+    },
+  );
+
+  /** Whether a principal of this account is active; undefined when the account knows no such principal. */
+  readonly isOwnerActive = coalesced<Ref, boolean>(refText, async (refs) => {
+    const { rows } = await queryNamed<{ account_id: string; id: string; active: boolean }>(
+      this.pool,
+      OWNERS,
+      columnsOf(refs),
+    );
+    return new Map(rows.map((row) => [refText({ accountId: row.account_id, id: row.id }), row.active]));
+  });
+
+  /** Newest first, one more than a page holds when there are more. */
+  async list(accountId: string, page: PageRequest): Promise<Entity<SshCredential>[]> {
+    const { rows } = await queryNamed<SshCredentialRow>(this.pool, PAGE, [accountId, page.beforeId, page.limit + 1]);
+    return rows.map((row) => entityOf(row, stateOf(row)));
+  }
+}
+
+const columnsOf = (refs: readonly Ref[]): string[][] => [refs.map((r) => r.accountId), refs.map((r) => r.id)];

