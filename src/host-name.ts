@@ -23,7 +23,6 @@ const FORBIDDEN_ASCII = /[^\w.\-\u{80}-\u{10ffff}]/u;
 // IDNA drops these without a trace, so two texts that differ to a machine would be one host. The joiners it keeps or refuses.
 const INVISIBLE = /(?!\u200c|\u200d)\p{Default_Ignorable_Code_Point}/u;
 const NON_ASCII = /[^\0-\x7f]/;
-const EDGE_HYPHEN = /(?:^|\.)-|-(?:\.|$)/;
 const LABEL = /^[a-z0-9_-]+$/;
 // What inet_aton, and so most programs, would read as an IPv4 address in disguise: 1, 0x7f.1, 010.0.0.1.
 const ENDS_IN_NUMBER = /(?:^|\.)(?:\d+|0x[0-9a-f]*)$/;
@@ -63,26 +62,23 @@ export function canonicalName(text: string): string {
   return canonical;
 }
 
-/** What must not reach IDNA, because it would be decoded, dropped or cut off there instead of refused. */
+/** What must not reach IDNA, because it would be decoded or cut off there instead of refused. */
 function refuseSpelling(name: string): void {
   if (name === '') throw new Malformed('the host is empty');
   const stranger = FORBIDDEN_ASCII.exec(name)?.[0];
-  if (stranger !== undefined) {
-    const shown = stranger === "'" ? 'a quote' : quoted(stranger);
-    throw new Malformed(`the host holds ${shown}; give a bare host name of letters, digits, '-', '_' and '.'`);
-  }
-  if (INVISIBLE.test(name)) throw new Malformed('the host holds an invisible character');
-  // Once encoded, the hyphen of '-ü' is hidden inside the A-label. NFKC shows fullwidth ones.
-  if (EDGE_HYPHEN.test(name.normalize('NFKC'))) throw new Malformed("a label of the host begins or ends with '-'");
+  if (stranger === undefined) return;
+  const shown = stranger === "'" ? 'a quote' : quoted(stranger);
+  throw new Malformed(`the host holds ${shown}; give a bare host name of letters, digits, '-', '_' and '.'`);
 }
 
-/** The `.x` at the end keeps node from reading the name as an IPv4 address (fullwidth digits would become one). */
 function encodeUnicode(name: string): string {
+  if (INVISIBLE.test(name)) throw new Malformed('the host holds an invisible character');
+  // Once encoded, the hyphen of '-ü' is hidden inside the A-label; NFKC also shows the fullwidth ones.
+  name.normalize('NFKC').split('.').forEach(refuseEdgeHyphen);
+  // The `.x` keeps node from reading the name as an IPv4 address (fullwidth digits would become one).
   const encoded = domainToASCII(`${name}.x`).slice(0, -2);
-  if (encoded === '' || encoded.split('.').length !== name.split('.').length) {
-    throw new Malformed('the host holds characters that no DNS name can carry');
-  }
-  return encoded;
+  if (encoded !== '' && encoded.split('.').length === name.split('.').length) return encoded;
+  throw new Malformed('the host holds characters that no DNS name can carry');
 }
 
 function refuseLabel(label: string): void {
@@ -91,6 +87,13 @@ function refuseLabel(label: string): void {
     throw new Malformed(`a label of the host is ${label.length} octets long; the most is ${MAX_LABEL_OCTETS}`);
   }
   if (!LABEL.test(label)) throw new Malformed('the host holds characters that no DNS name can carry');
+  refuseEdgeHyphen(label);
+}
+
+function refuseEdgeHyphen(label: string): void {
+  if (label.startsWith('-') || label.endsWith('-')) {
+    throw new Malformed("a label of the host begins or ends with '-'");
+  }
 }
 
 /** RFC 5952 spelling, in brackets. An IPv4-mapped address stays an IPv6 address: a host of its own, however it is spelled. */

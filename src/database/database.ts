@@ -4,6 +4,7 @@ import { MIGRATIONS } from '../../migrations/all.js';
 import type { Config } from '../config.js';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres.js';
 import { PostgresFailure } from './failure.js';
+import { surviveLostConnections } from './query.js';
 
 /** Injection token of the pg pool under TypeORM's data source: hot statements go to it as named statements. */
 export const POOL = Symbol('pg pool');
@@ -44,7 +45,7 @@ export async function openDatabase(
     const dataSource = await connect(target, config.databasePoolSize, log);
     return {
       dataSource,
-      pool: poolOf(dataSource),
+      pool: surviveLostConnections(poolOf(dataSource)),
       description: embedded === undefined ? describe(config.databaseUrl ?? '') : 'embedded PostgreSQL',
       embedded,
       close: async () => {
@@ -132,7 +133,7 @@ function describe(url: string): string {
 /** A connection of its own to the same database, outside the pool. The caller ends it. */
 export async function connectAlone(dataSource: DataSource): Promise<pg.Client> {
   const { options } = poolOf(dataSource);
-  const client = new pg.Client({ ...options, query_timeout: undefined });
+  const client = new pg.Client({ ...options, query_timeout: undefined }).on('error', () => undefined);
   await client.connect();
   return client;
 }

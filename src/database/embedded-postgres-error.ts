@@ -1,3 +1,5 @@
+import { types } from 'node:util';
+
 /** Why the embedded PostgreSQL cannot serve. `message` is written for the person at the terminal: what is wrong, and the ways out. */
 export class EmbeddedPostgresError extends Error {
   override readonly name = 'EmbeddedPostgresError';
@@ -5,7 +7,7 @@ export class EmbeddedPostgresError extends Error {
 
 /** What the system refused (permissions, a full or read-only disk, a file in the way), told as a refusal of DATA_DIR. */
 export function explained(error: unknown, dataDir: string): unknown {
-  if (error instanceof EmbeddedPostgresError || !(error instanceof Error) || !('syscall' in error)) return error;
+  if (!types.isNativeError(error) || !('syscall' in error)) return error;
   return new EmbeddedPostgresError(
     `DATA_DIR ${dataDir} cannot be used (${error.message}): start the service as the user who owns it, ` +
       'or set DATA_DIR to a folder this user may write, or set DATABASE_URL to a PostgreSQL server.',

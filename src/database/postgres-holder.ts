@@ -97,7 +97,10 @@ export async function findHolder(dir: string): Promise<Holder> {
   const command = (await isRunning(file.pid)) ? await commandOf(file.pid) : '';
   if (!command.includes(`postgres -D ${dir} `)) {
     if (await answers(file))
-      return { kind: 'live', who: 'a PostgreSQL server that this copy did not start, perhaps in another container,' };
+      return {
+        kind: 'live',
+        who: 'a PostgreSQL server that this copy did not start (perhaps one in another container)',
+      };
     return { kind: 'nobody', stalePid: file.pid };
   }
   const [, service] = new RegExp(`${MARK}=(\\S+)`).exec(command) ?? [];

@@ -1,4 +1,4 @@
-import { DatabaseError, type Pool, type QueryResult, type QueryResultRow } from 'pg';
+import { DatabaseError, type Pool, type PoolClient, type QueryResult, type QueryResultRow } from 'pg';
 
 /** A prepared statement: PostgreSQL parses and plans `text` once per connection under `name`. */
 export interface NamedStatement {
@@ -27,3 +27,17 @@ export async function queryNamed<R extends QueryResultRow>(
 }
 
 const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
+
+/**
+ * Keeps a lost connection from ending the process: besides failing its query, pg emits `error` on the client, and on the
+ * pool when the client was idle. The query's failure says all there is to say.
+ */
+export function surviveLostConnections(pool: Pool): Pool {
+  const ignore = (): void => undefined;
+  const known = new WeakSet<PoolClient>();
+  return pool.on('error', ignore).on('acquire', (client) => {
+    if (known.has(client)) return;
+    known.add(client);
+    client.on('error', ignore);
+  });
+}

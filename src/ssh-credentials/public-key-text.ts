@@ -35,6 +35,7 @@ const CONTROL_CHARACTER = /[^\P{Cc}\t\r\n]/u;
 const BYTE_ORDER_MARK = '\uFEFF';
 const LINE_BREAK = /\r\n|\r|\n/;
 const BLANKS = /[ \t]+/;
+const BEGIN_LINE = /^-{4,5} ?BEGIN /;
 const SSH2_BEGIN = '---- BEGIN SSH2 PUBLIC KEY ----';
 const SSH2_END = '---- END SSH2 PUBLIC KEY ----';
 
@@ -58,13 +59,11 @@ function refuseOddCharacters(text: string): void {
 }
 
 function wireFormOfLine(text: string): WireForm {
-  const [line = '', ...rest] = text.split(LINE_BREAK).filter((l) => l.trim() !== '');
-  const [type = '', base64, ...comment] = line.split(BLANKS);
-  if (rest.length > 0) throw severalLines(rest);
-  if (!isKeyType(type) && [base64 ?? '', ...comment].some(isKeyType)) {
-    throw refusal(
-      'public_key has options or a host name before the key; upload only the type, the base64 and a comment.',
-    );
+  const lines = text.split(LINE_BREAK).filter((line) => line.trim() !== '');
+  if (lines.length > 1) throw severalLines(lines);
+  const [type = '', base64, ...comment] = text.split(BLANKS);
+  if (!isKeyType(type) && namesKeyType(text)) {
+    throw refusal('public_key has options or a host name in front; upload only the type, the base64 and a comment.');
   }
   const declaredType = keyTypeNamed(type);
   if (base64 === undefined) throw refusal(`public_key ends after its type, ${declaredType}; the base64 is missing.`);
@@ -73,14 +72,16 @@ function wireFormOfLine(text: string): WireForm {
   return { declaredType, blob: strictBase64(base64) };
 }
 
+const namesKeyType = (line: string): boolean => line.split(BLANKS).some(isKeyType);
+
 const severalKeys = () => refusal('public_key holds more than one key; make one credential for each.');
 
-function severalLines(rest: readonly string[]): Error {
-  if (rest.some((line) => line.trim().split(BLANKS).some(isKeyType))) return severalKeys();
-  if (rest.some((line) => line.includes('-- BEGIN ') || line.includes('--BEGIN '))) {
+function severalLines(lines: readonly string[]): Error {
+  if (lines.filter(namesKeyType).length > 1) return severalKeys();
+  if (lines.some((line) => BEGIN_LINE.test(line))) {
     return refusal('public_key has text before its BEGIN line; upload only the lines from BEGIN to END.');
   }
-  return refusal(`public_key is spread over ${rest.length + 1} lines; type, base64 and comment belong on one.`);
+  return refusal(`public_key has ${lines.length} lines; type, base64 and comment belong on one line, alone.`);
 }
 
 function wireFormOfPemText(text: string): WireForm {
@@ -93,8 +94,7 @@ function wireFormOfPemText(text: string): WireForm {
   }
   const body = bodyBefore(`-----END ${label}-----`, lines);
   if (body[0]?.includes(':')) throw refusal('public_key has header lines in its PEM, which no public key has.');
-  const der = strictBase64(body.join(''));
-  return { blob: wireFormOfPem(der, label === 'PUBLIC KEY' ? 'spki' : 'pkcs1') };
+  return { blob: wireFormOfPem(bytesIn(body), label === 'PUBLIC KEY' ? 'spki' : 'pkcs1') };
 }
 
 function wireFormOfSsh2(text: string): WireForm {
@@ -102,7 +102,7 @@ function wireFormOfSsh2(text: string): WireForm {
   if (begin.trimEnd() !== SSH2_BEGIN) {
     throw refusal(`public_key begins like an RFC 4716 file, but its first line is not "${SSH2_BEGIN}".`);
   }
-  return { blob: strictBase64(withoutHeaders(bodyBefore(SSH2_END, lines)).join('')) };
+  return { blob: bytesIn(withoutHeaders(bodyBefore(SSH2_END, lines))) };
 }
 
 /** The lines of an armoured block up to its END line, of any length, blanks at their ends dropped. */
@@ -111,7 +111,6 @@ function bodyBefore(end: string, lines: readonly string[]): string[] {
   const at = body.indexOf(end);
   if (at < 0) throw refusal('public_key has no END line that matches its BEGIN line; upload the whole file.');
   if (at < body.length - 1) throw refusal('public_key has text after its END line; upload one key and nothing else.');
-  if (body.includes('')) throw refusal('public_key has a blank line between BEGIN and END; remove it.');
   return body.slice(0, at);
 }
 
@@ -123,6 +122,11 @@ function withoutHeaders(lines: readonly string[]): readonly string[] {
     first += 1;
   }
   return lines.slice(first);
+}
+
+function bytesIn(lines: readonly string[]): Buffer {
+  if (lines.includes('')) throw refusal('public_key has a blank line between BEGIN and END; remove it.');
+  return strictBase64(lines.join(''));
 }
 
 /** Node's decoder skips whatever is not base64; encoding again is the only way to see that nothing was skipped. */

@@ -14,7 +14,21 @@ export const openssl = (args, input) => execFileSync('openssl', args, { ...QUIET
 export function makePair(type, bits, { passphrase = '', privateForm = 'RFC4716' } = {}) {
   return inTemporaryDirectory((directory) => {
     const file = join(directory, 'id');
-    keygen('-q', '-t', type, '-b', String(bits), '-N', passphrase, '-C', 'throw-away@test', '-m', privateForm, '-f', file);
+    keygen(
+      '-q',
+      '-t',
+      type,
+      '-b',
+      String(bits),
+      '-N',
+      passphrase,
+      '-C',
+      'throw-away@test',
+      '-m',
+      privateForm,
+      '-f',
+      file,
+    );
     const line = readFileSync(`${file}.pub`, 'utf8');
     const forms = { RFC4716: keygen('-e', '-m', 'RFC4716', '-f', `${file}.pub`) };
     if (type !== 'ed25519') forms.PKCS8 = keygen('-e', '-m', 'PKCS8', '-f', `${file}.pub`);
@@ -35,7 +49,10 @@ export const makeCertificate = (type) =>
 
 /** A public key made by openssl, as PEM SPKI. */
 export const makeSpki = (algorithm, ...options) =>
-  openssl(['pkey', '-pubout'], openssl(['genpkey', '-quiet', '-algorithm', algorithm, ...options.flatMap((o) => ['-pkeyopt', o])]));
+  openssl(
+    ['pkey', '-pubout'],
+    openssl(['genpkey', '-quiet', '-algorithm', algorithm, ...options.flatMap((o) => ['-pkeyopt', o])]),
+  );
 
 const partsOf = (line) => {
   const [type, base64] = line.split(' ');
@@ -87,4 +104,11 @@ export const numberIn = (bytes) => BigInt(`0x${bytes.toString('hex')}`);
 export const pem = (label, der, width = 64) =>
   `-----BEGIN ${label}-----\n${lines(der.toString('base64'), width)}\n-----END ${label}-----\n`;
 export const lines = (text, width) => text.match(new RegExp(`.{1,${width}}`, 'g')).join('\n');
-export const derOf = (text) => Buffer.from(text.split('\n').filter((l) => !l.includes('-----')).join(''), 'base64');
+export const derOf = (text) =>
+  Buffer.from(
+    text
+      .split('\n')
+      .filter((l) => !l.includes('-----'))
+      .join(''),
+    'base64',
+  );

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 
 /** The oracle: what the installed ssh-keygen makes of the text of a public key. */
 
-const SUMMARY = /^(\d+) (SHA256:\S+) .*\(([A-Z0-9-]+)\)$/;
+/** Size, fingerprint, comment (which may hold a CR) and type. */
+const SUMMARY = /^(\d+) (SHA256:\S+) [\s\S]*\([A-Z0-9-]+\)$/;
 
 /** The version line of OpenSSH, or undefined when ssh-keygen is not installed. */
 export function sshKeygenVersion() {

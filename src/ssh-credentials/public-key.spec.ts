@@ -1,0 +1,232 @@
+import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto';
+import fc from 'fast-check';
+import { readCorpus } from '../../test/corpus/public-key-corpus.js';
+import { Problem } from '../problem.js';
+import {
+  DEFAULT_KEY_POLICY,
+  MAX_PUBLIC_KEY_BYTES,
+  type PublicKey,
+  parseDeniedFingerprints,
+  parsePublicKey,
+  toAuthorizedKey,
+} from './public-key.js';
+import { mpint, wireOf } from './public-key-wire.js';
+
+const ED25519 = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBVGEJVQ9Q6pEQBFuzFcnxx7aQdLTXXdOTcNBXNVWLE4';
+
+function refusalOf(text: unknown, policy = DEFAULT_KEY_POLICY): Problem {
+  try {
+    parsePublicKey(text, policy);
+  } catch (error) {
+    if (error instanceof Problem) return error;
+    throw error;
+  }
+  throw new Error('the key was accepted');
+}
+
+const accepted = readCorpus().filter((entry) => entry.says === undefined);
+const anyAccepted = fc.constantFrom(...accepted.map((entry) => entry.text));
+
+describe('parsePublicKey', () => {
+  it('gives type, size, wire form and fingerprint', () => {
+    const key = parsePublicKey(`${ED25519} me@work\n`);
+    const blob = Buffer.from(ED25519.split(' ')[1] ?? '', 'base64');
+    const fingerprint = `SHA256:${createHash('sha256').update(blob).digest('base64').slice(0, 43)}`;
+    expect(key).toEqual({ type: 'ssh-ed25519', bits: 256, blob, fingerprint });
+  });
+
+  it.each([undefined, null, '', ' ', '\r\n\t\n', '\u00a0', '\ufeff'])('calls %j missing', (text) => {
+    expect(refusalOf(text)).toMatchObject({ problem: 'public_key_missing', code: 'ERR_NGROK_611' });
+  });
+
+  it.each([[0], [true], [[]], [[ED25519]], [{ toString: () => ED25519 }], [Buffer.from(ED25519)], [Symbol('x')]])(
+    'refuses what is not a string: %p',
+    (value) => {
+      expect(refusalOf(value)).toMatchObject({
+        problem: 'public_key_invalid',
+        message: expect.stringContaining('string'),
+      });
+    },
+  );
+
+  it('takes a text of exactly the limit and names length and limit of a longer one', () => {
+    const longest = `${ED25519} `.padEnd(MAX_PUBLIC_KEY_BYTES, 'x');
+    expect(parsePublicKey(longest).bits).toBe(256);
+    expect(refusalOf(`${longest}x`).message).toBe('public_key is 16385 bytes long; the most is 16384.');
+  });
+
+  it('counts the limit in bytes of UTF-8', () => {
+    expect(refusalOf(`${ED25519} ${'é'.repeat(8192)}`).message).toContain('the most is 16384');
+  });
+
+  it('tells who pasted a private key to make a new pair, before anything else is looked at', () => {
+    const { message, details } = refusalOf(`\0${ED25519} -----BEGIN OPENSSH PRIVATE KEY-----`);
+    expect(message).toMatch(/private key.*make a new pair.*only the public half/);
+    expect(details).toEqual({});
+  });
+
+  it('finds a private key wherever it is in the text', () => {
+    const marks = [
+      '-----BEGIN PRIVATE KEY-----',
+      'PuTTY-User-Key-File-3:',
+      'Private-key-format: v1.3',
+      'AGE-SECRET-KEY-1Q',
+    ];
+    const padding = fc.string({ unit: 'grapheme', maxLength: 200 });
+    fc.assert(
+      fc.property(padding, fc.constantFrom(...marks), padding, (before, mark, after) => {
+        expect(refusalOf(`${before}${mark}${after}`).message).toContain('private key');
+      }),
+    );
+  });
+
+  it('refuses the private fields of a key in public wire form, which sshpk would take and keep', () => {
+    const seed = randomBytes(32);
+    const point = parsePublicKey(ED25519).blob.subarray(-32);
+    const blob = wireOf('ssh-ed25519', point, Buffer.concat([seed, point]));
+    expect(refusalOf(`ssh-ed25519 ${blob.toString('base64')}`).message).toContain('bytes after the end');
+  });
+
+  it('knows no types but those in its list', () => {
+    for (const type of ['constructor', '__proto__', 'hasOwnProperty', 'ssh-rsa ', 'SSH-RSA', '']) {
+      const blob = wireOf(type, randomBytes(32)).toString('base64');
+      expect(refusalOf(`${type || '""'} ${blob}`).problem).toBe('public_key_invalid');
+      expect(refusalOf(`ssh-rsa ${blob}`).problem).toBe('public_key_invalid');
+    }
+  });
+});
+
+describe('the policy on keys', () => {
+  const rsa = (modulusLength: number) =>
+    generateKeyPairSync('rsa', { modulusLength }).publicKey.export({ format: 'pem', type: 'spki' }).toString();
+
+  it('names the size of a short RSA key and the least size', () => {
+    const text = rsa(1024);
+    expect(refusalOf(text).message).toMatch(/of 1024 bits; the least is 2048\./);
+    expect(parsePublicKey(text, { ...DEFAULT_KEY_POLICY, minRsaBits: 1024 }).bits).toBe(1024);
+  });
+
+  it('applies the least size to RSA only', () => {
+    expect(parsePublicKey(ED25519, { ...DEFAULT_KEY_POLICY, minRsaBits: 4096 }).bits).toBe(256);
+  });
+
+  it('refuses a denied key in every text form, with a message of its own', () => {
+    const forms = accepted.filter((entry) => entry.key === 'rsa 2048 #1').map((entry) => entry.text);
+    const deniedFingerprints = new Set(forms.map((text) => parsePublicKey(text).fingerprint));
+    expect(deniedFingerprints.size).toBe(1);
+    for (const text of forms) {
+      expect(refusalOf(text, { ...DEFAULT_KEY_POLICY, deniedFingerprints }).message).toContain('never accepts');
+    }
+  });
+});
+
+describe('parseDeniedFingerprints', () => {
+  const { fingerprint } = parsePublicKey(ED25519);
+
+  it('reads one fingerprint a line and skips comments and blank lines', () => {
+    const text = `\ufeff# published keys\r\n\r\n  ${fingerprint}  # from a blog post\n${fingerprint}\n\n#SHA256:x`;
+    expect([...parseDeniedFingerprints(text)]).toEqual([fingerprint]);
+  });
+
+  it('is empty for an empty file', () => {
+    expect(parseDeniedFingerprints('').size).toBe(0);
+  });
+
+  it.each([
+    `${fingerprint}=`,
+    fingerprint.slice(0, -1),
+    `${fingerprint.slice(0, -1)}B`,
+    fingerprint.slice('SHA256:'.length),
+    `MD5:${'00:'.repeat(15)}00`,
+    `256 ${fingerprint} me (ED25519)`,
+    ED25519,
+  ])('names the line of what is no fingerprint: %s', (line) => {
+    expect(() => parseDeniedFingerprints(`# list\n${line}\n`)).toThrow(/^line 2 of the denied keys/);
+  });
+});
+
+describe('laws of public keys', () => {
+  const word = fc.constantFrom(
+    ...['ssh-rsa', 'ssh-ed25519', 'ecdsa-sha2-nistp256', 'AAAA', 'restrict', '-----BEGIN PUBLIC KEY-----'],
+    ...['-----END PUBLIC KEY-----', '---- BEGIN SSH2 PUBLIC KEY ----', '---- END SSH2 PUBLIC KEY ----', 'Comment: x\\'],
+    ...[' ', '\n', '\t', '\r\n', '=', ED25519, '-----BEGIN RSA PUBLIC KEY-----', 'MIIB', '\ud800'],
+  );
+  const keyLike = fc.array(fc.oneof(word, fc.base64String(), fc.string())).map((words) => words.join(''));
+
+  it('throws nothing but a Problem, whatever it is given', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.anything(), fc.string({ unit: 'binary' }), keyLike), (text) => {
+        onlyProblems(() => parsePublicKey(text));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it('throws nothing but a Problem for any wire form', () => {
+    const type = fc.constantFrom('ssh-rsa', 'ssh-ed25519', 'ecdsa-sha2-nistp521', 'sk-ssh-ed25519@openssh.com');
+    const fields = fc.array(fc.uint8Array({ maxLength: 140 }), { maxLength: 4 });
+    fc.assert(
+      fc.property(type, fields, (name, bytes) => {
+        const blob = wireOf(name, ...bytes.map((b) => Buffer.from(b)));
+        onlyProblems(() => parsePublicKey(`${name} ${blob.toString('base64')}`));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('reads what it printed as the same key', () => {
+    fc.assert(
+      fc.property(anyAccepted, (text) => {
+        const key = parsePublicKey(text);
+        expect(parsePublicKey(toAuthorizedKey(key))).toEqual(key);
+      }),
+    );
+  });
+
+  it('prints nothing of the upload but type and base64', () => {
+    fc.assert(
+      fc.property(anyAccepted, (text) => {
+        expect(toAuthorizedKey(parsePublicKey(text))).toMatch(/^[a-z0-9@.-]+ AAAA[A-Za-z0-9+/]+={0,2}$/);
+      }),
+    );
+  });
+
+  it('never keeps a fingerprint when one bit of the key changes', () => {
+    fc.assert(
+      fc.property(anyAccepted, fc.nat(), fc.nat({ max: 7 }), (text, at, bit) => {
+        const { type, blob, fingerprint } = parsePublicKey(text);
+        const changed = Buffer.from(blob);
+        const index = at % blob.length;
+        changed[index] = (changed[index] ?? 0) ^ (1 << bit);
+        expect(answerTo(toAuthorizedKey({ type, blob: changed }))?.fingerprint).not.toBe(fingerprint);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('writes an RSA key in one way only', () => {
+    const { blob } = parsePublicKey(accepted.find((entry) => entry.key === 'rsa 2048 #1')?.text);
+    const modulus = blob.subarray(-256);
+    const padded = wireOf('ssh-rsa', Buffer.of(1, 0, 1), Buffer.concat([Buffer.alloc(2), modulus]));
+    expect(wireOf('ssh-rsa', Buffer.of(1, 0, 1), mpint(modulus))).toEqual(blob);
+    expect(refusalOf(`ssh-rsa ${padded.toString('base64')}`).message).toContain('shortest form');
+  });
+});
+
+function answerTo(text: unknown): PublicKey | undefined {
+  try {
+    return parsePublicKey(text);
+  } catch (error) {
+    if (error instanceof Problem) return undefined;
+    throw error;
+  }
+}
+
+/** Anything else that is thrown fails the test as it is. */
+function onlyProblems(work: () => unknown): void {
+  try {
+    work();
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+  }
+}

@@ -1,0 +1,45 @@
+/**
+ * Makes public-keys.corpus.json: valid and broken public keys, with what ssh-keygen says of each and what the
+ * service must say. Needs ssh-keygen (OpenSSH 9.x, which still makes DSA keys) and openssl 3:
+ *
+ *   node test/corpus/make-public-keys.mjs
+ *
+ * The list of cases is fixed, the keys are new in every run. Every key is made here and thrown away, the private
+ * ones too: they open nothing.
+ *
+ * A case without `says` must be accepted. Where that differs from ssh-keygen, the entry says why: `stricter` when
+ * only the service refuses, `lenient` when only the service accepts.
+ */
+import { writeFileSync } from 'node:fs';
+import { brokenKeyCases } from './broken-key-cases.mjs';
+import { privateKeyCases } from './private-key-cases.mjs';
+import { askSshKeygen, sshKeygenVersion } from './ssh-keygen.mjs';
+import { validKeyCases } from './valid-key-cases.mjs';
+import { weakKeyCases } from './weak-key-cases.mjs';
+
+const NOTE = 'Throw-away test keys made by make-public-keys.mjs; the private ones open nothing.';
+
+function entryOf({ what, key, form, text, says, why }) {
+  const sshKeygen = askSshKeygen(text, form);
+  const isAccepted = says === undefined;
+  const disagreement = isAccepted === (sshKeygen.verdict === 'valid') ? undefined : isAccepted ? 'lenient' : 'stricter';
+  if (disagreement && !why) complaints.push(`${disagreement} without a reason: ${what}`);
+  return { what, key, form, text, sshKeygen, says, ...(disagreement && { [disagreement]: why }) };
+}
+
+const complaints = [];
+const cases = [...validKeyCases(), ...brokenKeyCases(), ...weakKeyCases(), ...privateKeyCases()];
+const entries = cases.map(entryOf);
+for (const complaint of complaints) console.error(complaint);
+if (complaints.length > 0) process.exit(1);
+
+const file = new URL('public-keys.corpus.json', import.meta.url);
+const body = entries.map((entry) => JSON.stringify(entry)).join(',\n');
+writeFileSync(
+  file,
+  `{"note": ${JSON.stringify(NOTE)},\n"sshKeygen": ${JSON.stringify(sshKeygenVersion())},\n"entries": [\n${body}\n]}\n`,
+);
+const count = (name) => entries.filter((e) => e[name] !== undefined).length;
+console.log(
+  `${entries.length} keys, ${count('says')} to refuse; ${count('stricter')} stricter, ${count('lenient')} more lenient`,
+);

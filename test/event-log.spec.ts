@@ -1,0 +1,288 @@
+import { execFile } from 'node:child_process';
+import { createHash, randomUUID } from 'node:crypto';
+import { promisify } from 'node:util';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import type { EventLog } from '../src/event-log/event-log.js';
+import { startSwallowingProxy } from './support/answer-swallowing-proxy.js';
+import { apiKeyRow, apiKeys, appendOf, count, newEvent, openLog, outcomesOf } from './support/log.js';
+import { cloneDatabase } from './support/service.js';
+
+const run = promisify(execFile);
+
+let database: Awaited<ReturnType<typeof cloneDatabase>>;
+let sql: pg.Client;
+let log: EventLog;
+let closeLog: () => Promise<void>;
+let alarms: string[];
+let account: string;
+
+beforeAll(async () => {
+  database = await cloneDatabase();
+  sql = new pg.Client(database.url);
+  await sql.connect();
+});
+afterAll(async () => {
+  await sql.end();
+  await database.drop();
+});
+beforeEach(() => {
+  account = `ac_${randomUUID()}`;
+  ({ log, alarms, close: closeLog } = openLog(database.url));
+});
+afterEach(async () => {
+  await closeLog();
+  expect(alarms).toEqual([]);
+});
+
+interface Extent {
+  events: number;
+  newest: number;
+  head: number;
+  streams: number;
+}
+
+async function extent(): Promise<Extent> {
+  const { rows } = await sql.query(
+    `select count(*)::int as events, coalesce(max(position), 0)::int as newest, count(distinct stream_id)::int as streams,
+       (select size::int from log_heads where account_id = $1) as head from events where account_id = $1`,
+    [account],
+  );
+  return rows[0];
+}
+
+const inOtherProcess = async (...args: string[]): Promise<string[]> => {
+  const script = new URL('./support/race-writer.mjs', import.meta.url).pathname;
+  const { stdout } = await run(process.execPath, [script, database.url, account, ...args]);
+  return JSON.parse(stdout);
+};
+
+/** Holds the account's head, so that every append of the account waits until `release`. */
+async function holdHead(): Promise<{ release: () => Promise<void> }> {
+  const holder = new pg.Client(database.url);
+  await holder.connect();
+  await holder.query('begin');
+  await holder.query('select size from log_heads where account_id = $1 for update', [account]);
+  return {
+    release: async () => {
+      await holder.query('commit');
+      await holder.end();
+    },
+  };
+}
+
+async function waitingBackend(): Promise<number> {
+  for (;;) {
+    const { rows } = await sql.query(
+      `select pid from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
+    );
+    if (rows.length > 0) return rows[0].pid;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+describe('appending', () => {
+  it('by 32 concurrent writers loses nothing and leaves no gap', async () => {
+    const positions: number[] = [];
+    const writer = async (n: number): Promise<void> => {
+      for (let version = 1; version <= 40; version += 1) {
+        const { position } = await log.append(appendOf(account, newEvent(`s_${n}`, version)));
+        positions.push(position);
+      }
+    };
+    await Promise.all(Array.from({ length: 32 }, (_, n) => writer(n)));
+    expect(positions.sort((a, b) => a - b)).toEqual(Array.from({ length: 1280 }, (_, i) => i + 1));
+    expect(await extent()).toEqual({ events: 1280, newest: 1280, head: 1280, streams: 32 });
+  });
+
+  it('by two processes at once loses nothing and leaves no gap', async () => {
+    const [a, b] = await Promise.all([
+      inOtherProcess('append', 'a', '32', '20'),
+      inOtherProcess('append', 'b', '32', '20'),
+    ]);
+    expect([count(a, 'ok'), count(b, 'ok')]).toEqual([640, 640]);
+    expect(await extent()).toEqual({ events: 1280, newest: 1280, head: 1280, streams: 64 });
+  });
+
+  it('answers each command with the position of its own last event', async () => {
+    const appends = Array.from({ length: 50 }, (_, n) =>
+      appendOf(account, newEvent(`s_${n}`, 1), newEvent(`s_${n}`, 2)),
+    );
+    const positions = await Promise.all(appends.map(async (a) => (await log.append(a)).position));
+    const { rows } = await sql.query(
+      'select stream_id, max(position)::int as position from events where account_id = $1 group by 1',
+      [account],
+    );
+    expect(rows).toHaveLength(50);
+    for (const row of rows) expect(positions[Number(row.stream_id.slice(2))]).toBe(row.position);
+  });
+
+  it('gives recorded_at strictly increasing times in the order of positions, though the clock steps back', async () => {
+    await log.append(appendOf(account, newEvent('s_1', 1)));
+    await sql.query(`update log_heads set recorded_at = now() + interval '1 hour' where account_id = $1`, [account]);
+    await Promise.all(Array.from({ length: 20 }, (_, n) => log.append(appendOf(account, newEvent(`t_${n}`, 1)))));
+    const { rows } = await sql.query(
+      `select bool_and(later) as increasing from (
+         select recorded_at > lag(recorded_at) over (order by position) as later from events where account_id = $1) t`,
+      [account],
+    );
+    expect(rows[0].increasing).toBe(true);
+    const { rows: heads } = await sql.query(
+      `select h.recorded_at = (select max(recorded_at) from events where account_id = $1) as same from log_heads h
+       where account_id = $1`,
+      [account],
+    );
+    expect(heads[0].same).toBe(true);
+  });
+
+  it('stores the leaf hash of the bytes it stores', async () => {
+    const occurredAt = new Date('2026-02-03T04:05:06.789Z');
+    await log.append(appendOf(account, newEvent('s_1', 1, { occurredAt })));
+    const { rows } = await sql.query(
+      `select *, (extract(epoch from recorded_at) * 1000000)::bigint as recorded_us from events where account_id = $1`,
+      [account],
+    );
+    const [e] = rows;
+    const text = (value: string): string => `${Buffer.byteLength(value)}:${value},`;
+    const leaf =
+      `\0${text(account)}1,${text('s_1')}1,${e.event_id},${text('tested.v1')}` +
+      `${text(e.data)}${text(e.metadata)}${occurredAt.getTime() * 1000},${e.recorded_us},`;
+    expect(e.leaf_hash.toString('hex')).toBe(createHash('sha256').update(leaf).digest('hex'));
+  });
+
+  it('for one account does not wait for another', async () => {
+    await log.append(appendOf(account, newEvent('s_1', 1)));
+    const held = await holdHead();
+    const waiting = log.append(appendOf(account, newEvent('s_1', 2)));
+    await expect(log.append(appendOf(`${account}_other`, newEvent('s_1', 1)))).resolves.toMatchObject({ position: 1 });
+    await held.release();
+    await expect(waiting).resolves.toMatchObject({ position: 2 });
+  });
+});
+
+describe('racing for one stream version', () => {
+  const streams = Array.from({ length: 20 }, (_, n) => `s_${n}`);
+
+  it('20 x 32 identical appends win exactly 20 times', async () => {
+    const outcomes = await outcomesOf(
+      streams.flatMap((stream) => Array.from({ length: 32 }, () => log.append(appendOf(account, newEvent(stream, 1))))),
+    );
+    expect([count(outcomes, 'ok'), count(outcomes, 'StreamConflict')]).toEqual([20, 620]);
+    expect(await extent()).toEqual({ events: 20, newest: 20, head: 20, streams: 20 });
+  });
+
+  it('has one winner each over two processes', async () => {
+    const rivals = await Promise.all([1, 2].map(() => inOtherProcess('race', streams.join(','), '16')));
+    const outcomes = rivals.flat();
+    expect([count(outcomes, 'ok'), count(outcomes, 'StreamConflict')]).toEqual([20, 620]);
+    expect(await extent()).toEqual({ events: 20, newest: 20, head: 20, streams: 20 });
+  });
+});
+
+describe('a batch', () => {
+  it('with a conflict, a repeated event and a taken value among good commands gives each its own answer', async () => {
+    const repeated = newEvent('s_repeated', 1);
+    const first = {
+      ...appendOf(account, newEvent('ak_1', 1)),
+      changes: [{ table: apiKeys, put: [apiKeyRow(account, 'ak_1', account)], remove: [] }],
+    };
+    await log.append(appendOf(account, newEvent('s_old', 1)));
+    await log.append(appendOf(account, repeated));
+    await log.append(first);
+
+    const answers = await Promise.allSettled([
+      log.append(appendOf(account, newEvent('s_good', 1))),
+      log.append(appendOf(account, newEvent('s_old', 1))),
+      log.append(appendOf(account, repeated)),
+      log.append({
+        ...appendOf(account, newEvent('ak_2', 1)),
+        changes: [{ table: apiKeys, put: [apiKeyRow(account, 'ak_2', account)], remove: [] }],
+      }),
+      log.append(appendOf(account, newEvent('s_bad', 1, { eventId: 'not a uuid' }))),
+      log.append(appendOf(account, newEvent('s_good2', 1))),
+    ]);
+    expect(answers).toMatchObject([
+      { value: { position: 4, isRepetition: false } },
+      { reason: { name: 'StreamConflict' } },
+      { value: { position: 2, isRepetition: true } },
+      { reason: { name: 'ValueTaken', constraint: 'api_keys_token_hash' } },
+      { reason: { code: '22P02' } },
+      { value: { position: 5, isRepetition: false } },
+    ]);
+    expect(await extent()).toEqual({ events: 5, newest: 5, head: 5, streams: 5 });
+  });
+
+  it('never holds two commands that share a value: one frees it, the next takes it, in the order they came', async () => {
+    const put = apiKeyRow(account, 'ak_1', `${account}-token`);
+    await log.append({
+      ...appendOf(account, newEvent('ak_1', 1)),
+      changes: [{ table: apiKeys, put: [put], remove: [] }],
+    });
+    const taken = { ...put, id: 'ak_2' };
+    await Promise.all([
+      log.append({ ...appendOf(account, newEvent('ak_1', 2)), changes: [{ table: apiKeys, put: [], remove: [put] }] }),
+      log.append({
+        ...appendOf(account, newEvent('ak_2', 1)),
+        changes: [{ table: apiKeys, put: [taken], remove: [] }],
+      }),
+    ]);
+    const { rows } = await sql.query('select id from api_keys where account_id = $1', [account]);
+    expect(rows).toEqual([{ id: 'ak_2' }]);
+  });
+
+  it('of two accounts that take the same values in opposite order ends without a lost command', async () => {
+    const other = `${account}_other`;
+    const tokens = Array.from({ length: 40 }, (_, n) => `${account}-${n}`);
+    const take = (owner: string, ordered: string[]) =>
+      ordered.map((token) => {
+        const id = `ak_${token}`;
+        const change = { table: apiKeys, put: [apiKeyRow(owner, id, token)], remove: [] };
+        return log.append({ ...appendOf(owner, newEvent(id, 1)), changes: [change] });
+      });
+    const outcomes = await outcomesOf([...take(account, tokens), ...take(other, [...tokens].reverse())]);
+    expect([count(outcomes, 'ok'), count(outcomes, 'ValueTaken')]).toEqual([40, 40]);
+  });
+});
+
+describe('when the connection is lost', () => {
+  it('while an append waits, the append is sent again and is in the log once', async () => {
+    await log.append(appendOf(account, newEvent('s_1', 1)));
+    const held = await holdHead();
+    const append = log.append(appendOf(account, newEvent('s_1', 2)));
+    await sql.query('select pg_terminate_backend($1)', [await waitingBackend()]);
+    await held.release();
+    await expect(append).resolves.toEqual({ position: 2, isRepetition: false });
+    expect(await extent()).toEqual({ events: 2, newest: 2, head: 2, streams: 1 });
+  });
+
+  it('after the commit but before the answer, the append is acknowledged and is in the log once', async () => {
+    const proxy = await startSwallowingProxy(database.url);
+    const behindProxy = openLog(proxy.url, 1);
+    try {
+      await behindProxy.log.append(appendOf(account, newEvent('s_0', 1)));
+      proxy.swallowNextAnswer();
+      const answers = await Promise.all(
+        [1, 2, 3].map((n) => behindProxy.log.append(appendOf(account, newEvent(`s_${n}`, 1)))),
+      );
+      expect(proxy.swallowed).toBe(1);
+      expect(answers).toEqual([2, 3, 4].map((position) => ({ position, isRepetition: false })));
+      expect(await extent()).toEqual({ events: 4, newest: 4, head: 4, streams: 4 });
+    } finally {
+      await behindProxy.close();
+      await proxy.close();
+    }
+  });
+});
+
+describe('history', () => {
+  it.each([
+    ['UPDATE', `update events set data = '{}'`],
+    ['an UPDATE of nothing', 'update events set data = data where false'],
+    ['DELETE', 'delete from events'],
+    ['TRUNCATE', 'truncate events'],
+  ])('refuses %s', async (_, statement) => {
+    await log.append(appendOf(account, newEvent('s_1', 1)));
+    await expect(sql.query(statement)).rejects.toThrow('events are append-only');
+    expect(await extent()).toMatchObject({ events: 1 });
+  });
+});

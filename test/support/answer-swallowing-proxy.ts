@@ -1,0 +1,52 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createConnection, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** Stands between the service and PostgreSQL, and can lose the answer to a statement that was carried out. */
+export interface SwallowingProxy {
+  readonly url: string;
+  /** The next answer from the server is thrown away and its connection cut. */
+  swallowNextAnswer(): void;
+  readonly swallowed: number;
+  close(): Promise<void>;
+}
+
+export async function startSwallowingProxy(databaseUrl: string): Promise<SwallowingProxy> {
+  const target = new URL(databaseUrl);
+  const socketPath = `${decodeURIComponent(target.hostname)}/.s.PGSQL.${target.port}`;
+  const folder = await mkdtemp(join(tmpdir(), 'tas-proxy-'));
+  const open = new Set<Socket>();
+  let armed = false;
+  let swallowed = 0;
+  const server = createServer((client) => {
+    const upstream = createConnection(socketPath);
+    for (const socket of [client, upstream]) {
+      open.add(socket);
+      socket.on('error', () => undefined).on('close', () => open.delete(socket));
+    }
+    client.on('data', (data) => upstream.write(data)).on('close', () => upstream.destroy());
+    upstream.on('close', () => client.destroy());
+    upstream.on('data', (data) => {
+      if (!armed) return void client.write(data);
+      armed = false;
+      swallowed += 1;
+      client.destroy();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(join(folder, '.s.PGSQL.5432'), resolve));
+  return {
+    url: `postgres://postgres@${encodeURIComponent(folder)}:5432${target.pathname}`,
+    swallowNextAnswer: () => {
+      armed = true;
+    },
+    get swallowed() {
+      return swallowed;
+    },
+    close: async () => {
+      for (const socket of open) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,41 @@
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  /** The parsed JSON body; undefined when there is none. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of every shape
+  readonly body: any;
+}
+
+/** Calls the service as one API key does. */
+export class ApiClient {
+  constructor(
+    readonly url: string,
+    readonly token: string | undefined,
+  ) {}
+
+  get = (path: string, headers: Record<string, string> = {}) => this.send('GET', path, undefined, headers);
+  post = (path: string, body: unknown, headers: Record<string, string> = {}) => this.json('POST', path, body, headers);
+  patch = (path: string, body: unknown, headers: Record<string, string> = {}) =>
+    this.json('PATCH', path, body, headers);
+  put = (path: string, body: unknown, headers: Record<string, string> = {}) => this.json('PUT', path, body, headers);
+  delete = (path: string, headers: Record<string, string> = {}) => this.send('DELETE', path, undefined, headers);
+
+  json(method: string, path: string, body: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+    return this.send(method, path, JSON.stringify(body), { 'content-type': 'application/json', ...headers });
+  }
+
+  async send(
+    method: string,
+    path: string,
+    body: string | Buffer | undefined,
+    headers: Record<string, string> = {},
+  ): Promise<Answer> {
+    const response = await fetch(path.startsWith('http') ? path : this.url + path, {
+      method,
+      headers: { ...(this.token !== undefined && { authorization: `Bearer ${this.token}` }), ...headers },
+      ...(body !== undefined && { body }),
+    });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) };
+  }
+}

@@ -1,0 +1,46 @@
+/**
+ * A second process in the races of event-log.spec.ts: node race-writer.mjs <database url> <account> <job>, job being
+ * `append <stream prefix> <writers> <appends each>` or `race <streams> <rivals>`. Prints how each append ended, as JSON.
+ */
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { EventLog } from '../../dist/src/event-log/event-log.js';
+
+const [url, accountId, job, ...args] = process.argv.slice(2);
+const pool = new pg.Pool({ connectionString: url, max: 4 });
+const log = new EventLog(pool, (message) => console.error(message));
+
+const append = (streamId, streamVersion) =>
+  log
+    .append({
+      accountId,
+      events: [
+        {
+          eventId: randomUUID(),
+          streamId,
+          streamVersion,
+          event: { type: 'tested.v1', data: {} },
+          metadata: { actor: 'system' },
+          occurredAt: new Date(),
+        },
+      ],
+      changes: [],
+    })
+    .then(
+      () => 'ok',
+      (error) => error.name,
+    );
+
+const jobs = {
+  append: (prefix, writers, each) =>
+    Array.from({ length: Number(writers) }, async (_, writer) => {
+      const ends = [];
+      for (let i = 1; i <= Number(each); i += 1) ends.push(await append(`${prefix}_${writer}`, i));
+      return ends;
+    }),
+  race: (streams, rivals) =>
+    streams.split(',').map((stream) => Promise.all(Array.from({ length: Number(rivals) }, () => append(stream, 1)))),
+};
+
+console.log(JSON.stringify((await Promise.all(jobs[job](...args))).flat()));
+await pool.end();

@@ -1,0 +1,67 @@
+import 'reflect-metadata';
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { type App, createApp } from '../../src/app.js';
+import { type Config, readConfig } from '../../src/config.js';
+import { ApiClient } from './api-client.js';
+
+const serverUrl = (): string => {
+  const url = process.env.TEST_POSTGRES_URL;
+  if (url === undefined) throw new Error('TEST_POSTGRES_URL is not set; run the tests with `npm test`');
+  return url;
+};
+
+/** A database of its own, cloned from the migrated template. `drop` takes it away again. */
+export async function cloneDatabase(): Promise<{ url: string; drop: () => Promise<void> }> {
+  const name = `test_${randomBytes(8).toString('hex')}`;
+  await asServer(`create database ${name} template template_tas`);
+  return { url: `${serverUrl()}/${name}`, drop: () => asServer(`drop database ${name} with (force)`) };
+}
+
+export async function emptyDatabase(): Promise<{ url: string; drop: () => Promise<void> }> {
+  const name = `test_${randomBytes(8).toString('hex')}`;
+  await asServer(`create database ${name}`);
+  return { url: `${serverUrl()}/${name}`, drop: () => asServer(`drop database ${name} with (force)`) };
+}
+
+async function asServer(statement: string): Promise<void> {
+  const client = new pg.Client(`${serverUrl()}/postgres`);
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
+
+export interface Service {
+  readonly app: App;
+  /** Calls as the first account's admin. */
+  readonly admin: ApiClient;
+  readonly pool: pg.Pool;
+  readonly databaseUrl: string;
+  stop(): Promise<void>;
+}
+
+export const ADMIN_KEY = 'test-admin-key-0123456789';
+
+export const testConfig = (databaseUrl: string, settings: Partial<Config> = {}): Config => ({
+  ...readConfig({ PORT: '0', DATABASE_URL: databaseUrl, BOOTSTRAP_API_KEY: ADMIN_KEY, LOG_LEVEL: 'error' }),
+  ...settings,
+});
+
+/** The real service over real HTTP on a free port, on a real database of its own. */
+export async function startService(settings: Partial<Config> = {}): Promise<Service> {
+  const database = await cloneDatabase();
+  const app = await createApp(testConfig(database.url, settings));
+  return {
+    app,
+    admin: new ApiClient(app.url, ADMIN_KEY),
+    pool: app.database.pool,
+    databaseUrl: database.url,
+    stop: async () => {
+      await app.close();
+      await database.drop();
+    },
+  };
+}
