@@ -231,6 +231,7 @@ describe('after a crash', () => {
     await query(orphan, 'create table kept as select 7 as seven');
     await end(service, 'SIGKILL');
     expect(await isRunning(orphan.pid)).toBe(true);
+    expect(await findRunningPostgres(folder('crash'))).toBeUndefined();
     const lines: string[] = [];
     const server = await start(folder('crash'), lines);
     expect(await isRunning(orphan.pid)).toBe(false);

@@ -54,7 +54,8 @@ export async function findRunningPostgres(
 ): Promise<{ host: string; port: number; user: string } | undefined> {
   try {
     const dir = await findCluster(path.resolve(dataDir));
-    const file = dir === undefined ? undefined : await readPidFile(dir);
+    if (dir === undefined || (await findHolder(dir)).kind !== 'live') return undefined; // nor an orphan: the next start stops it
+    const file = await readPidFile(dir);
     return file && (await answers(file)) ? { host: file.socketFolder, port: file.port, user: USER } : undefined;
   } catch (error) {
     throw explained(error, path.resolve(dataDir));
@@ -66,8 +67,7 @@ async function start(dataDir: string, log: Log): Promise<EmbeddedPostgres> {
   const binaries = await findBinaries(place.user, log);
   const isNew = await ensureCluster(place, binaries);
   const isElsewhere = await leaveSign(dataDir, place.dir);
-  if (isElsewhere)
-    log(`the database of ${dataDir} is in ${place.dir}: the user PostgreSQL runs as cannot enter DATA_DIR`);
+  if (isElsewhere) log(`the database of ${dataDir} is really in ${place.dir}`);
   const host = await socketFolder(place);
   const options = { postgres: binaries.postgres, place, socketFolder: host, log };
   const server = await takeCluster(dataDir, options);

@@ -49,8 +49,8 @@ async function clearAbandoned(dir: string): Promise<void> {
   const prefix = `${path.basename(dir)}.new-`;
   for (const name of await readdir(path.dirname(dir))) {
     const [, maker] = name.startsWith(prefix) ? (/^(.+)-/.exec(name.slice(prefix.length)) ?? []) : [];
-    if (maker && !(await isAlive(maker)))
-      await rm(path.join(path.dirname(dir), name), { recursive: true, force: true });
+    const isAbandoned = maker !== undefined && !(await isAlive(maker));
+    if (isAbandoned) await rm(path.join(path.dirname(dir), name), { recursive: true, force: true });
   }
 }
 

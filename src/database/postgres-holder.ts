@@ -24,27 +24,25 @@ const MARK = 'tunnel_access.service';
 const HAS_PROC = existsSync('/proc/self/stat');
 const run = promisify(execFile);
 
-/** What `ps` says about a process; for systems without /proc (slim Linux images have no `ps`). */
+/** What `ps` says about a process; for systems without /proc (slim Linux images have no `ps`). It ends with 1 when there is none. */
 async function ps(pid: number, ...columns: string[]): Promise<string | undefined> {
   const options = columns.flatMap((column) => ['-o', `${column}=`]);
-  const found = await run('ps', ['-ww', ...options, '-p', String(pid)], {
-    env: { ...process.env, LC_ALL: 'C', TZ: 'UTC' },
-  }).catch(() => undefined);
-  return found?.stdout.trim() || undefined;
+  const env = { ...process.env, LC_ALL: 'C', TZ: 'UTC' };
+  const found = await run('ps', ['-ww', ...options, '-p', String(pid)], { env }).catch((error) => {
+    if (error.code !== 1) throw error; // a process we failed to ask about must not pass for dead
+  });
+  return found?.stdout.trim();
 }
 
-async function proc(pid: number, file: string): Promise<string | undefined> {
-  return (await readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => undefined)) || undefined;
-}
+const proc = (pid: number, file: string): Promise<string | undefined> =>
+  readFile(`/proc/${pid}/${file}`, 'utf8').catch((error) => (error.code === 'ESRCH' ? undefined : absent(error)));
 
 /** `<pid>@<start time>`, which no later process shares; undefined when it has ended, be it still unreaped (state Z). */
 export async function identityOf(pid: number): Promise<string | undefined> {
   const text = HAS_PROC ? await proc(pid, 'stat') : await ps(pid, 'stat', 'lstart');
   if (!text) return undefined;
-  const fields = text
-    .slice(text.lastIndexOf(')') + 1)
-    .trim()
-    .split(/\s+/); // the name, in brackets, may hold anything
+  const afterName = text.slice(text.lastIndexOf(')') + 1).trim(); // the name, in brackets, may hold anything
+  const fields = afterName.split(/\s+/);
   const startTime = HAS_PROC ? fields[22 - 3] : fields.slice(1).join('_');
   return /^[ZX]/.test(fields[0] ?? '') ? undefined : `${pid}@${startTime}`;
 }
@@ -54,13 +52,10 @@ export const isAlive = async (identity: string): Promise<boolean> =>
 
 export const isRunning = async (pid: number): Promise<boolean> => (await identityOf(pid)) !== undefined;
 
-/** The server's arguments that let `findHolder` know it and its service. */
-export const markedArguments = (dir: string, service: string | undefined): string[] => [
-  '-D',
-  dir,
-  '-c',
-  `${MARK}=${service}`,
-];
+/** How the server is started so that `findHolder` knows it and its service. */
+export async function markedArguments(dir: string): Promise<string[]> {
+  return ['-D', dir, '-c', `${MARK}=${await identityOf(process.pid)}`];
+}
 
 const commandOf = async (pid: number): Promise<string> =>
   (HAS_PROC ? (await proc(pid, 'cmdline'))?.replaceAll('\0', ' ') : await ps(pid, 'command')) ?? '';
@@ -83,11 +78,12 @@ export async function readPidFile(dir: string): Promise<PidFile | undefined> {
 
 /** Whether a server listens on the socket, which reaches across containers that share the folder; pids do not. */
 export function answers({ socketFolder, port }: PidFile): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = net.connect(path.join(socketFolder, `.s.PGSQL.${port}`));
-    socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
-    socket.once('connect', () => socket.destroy());
+  const socket = net.connect(path.join(socketFolder, `.s.PGSQL.${port}`));
+  const answer = new Promise<boolean>((resolve) => {
+    socket.once('connect', () => resolve(true));
+    socket.once('error', () => resolve(false));
   });
+  return answer.finally(() => socket.destroy());
 }
 
 /** Who holds the cluster in `dir` now. Nothing is judged by a pid alone: pids are reused. */
@@ -95,17 +91,15 @@ export async function findHolder(dir: string): Promise<Holder> {
   const file = await readPidFile(dir);
   if (!file) return { kind: 'nobody', stalePid: undefined };
   const command = (await isRunning(file.pid)) ? await commandOf(file.pid) : '';
-  if (!command.includes(`postgres -D ${dir} `)) {
-    if (await answers(file))
-      return {
-        kind: 'live',
-        who: 'a PostgreSQL server that this copy did not start (perhaps one in another container)',
-      };
-    return { kind: 'nobody', stalePid: file.pid };
-  }
+  if (command.includes(`postgres -D ${dir} `)) return holderNamedIn(command, file.pid);
+  if (!(await answers(file))) return { kind: 'nobody', stalePid: file.pid };
+  return { kind: 'live', who: 'a PostgreSQL server that this copy did not start (perhaps one in another container)' };
+}
+
+async function holderNamedIn(command: string, pid: number): Promise<Holder> {
   const [, service] = new RegExp(`${MARK}=(\\S+)`).exec(command) ?? [];
-  if (!service) return { kind: 'live', who: `a PostgreSQL server started by hand (process ${file.pid})` };
-  if (await isAlive(service))
-    return { kind: 'live', who: `another copy of the service (process ${Number.parseInt(service, 10)})` };
-  return { kind: 'orphan', pid: file.pid };
+  if (!service) return { kind: 'live', who: `a PostgreSQL server started by hand (process ${pid})` };
+  const isOrphan = !(await isAlive(service));
+  if (isOrphan) return { kind: 'orphan', pid };
+  return { kind: 'live', who: `another copy of the service (process ${Number.parseInt(service, 10)})` };
 }

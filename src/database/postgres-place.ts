@@ -69,10 +69,11 @@ async function makeOpenHome(dataDir: string): Promise<string> {
   return home;
 }
 
-/** Whoever looks into DATA_DIR finds the data: people by a text, we by a link. */
+/** Says whether the cluster is outside DATA_DIR. If we put it there, whoever looks into DATA_DIR finds it: people by a text, we by a link. */
 export async function leaveSign(dataDir: string, dir: string): Promise<boolean> {
   const door = path.join(await realpath(dataDir), 'postgres');
   if (dir === door) return false;
+  if (!dir.startsWith(OPEN_HOME)) return true; // the link is the operator's own
   const sign =
     `The database of this folder is in ${dir}\nbecause the user PostgreSQL runs as (it refuses root) may not enter this folder.\n` +
     'The link "postgres" beside this text leads there. Back up that folder: this one holds no data.\n';

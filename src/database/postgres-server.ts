@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EmbeddedPostgresError } from './embedded-postgres-error.js';
 import { hint, POSTGRES_ENV } from './postgres-binaries.js';
-import { identityOf, markedArguments, readPidFile } from './postgres-holder.js';
+import { markedArguments, readPidFile } from './postgres-holder.js';
 import type { Place } from './postgres-place.js';
 import { POSTGRES_PORT } from './postgres-socket.js';
 
@@ -60,7 +60,7 @@ export class PostgresServer {
   static async spawn(options: ServerOptions): Promise<PostgresServer> {
     const { postgres, place, socketFolder, stalePid } = options;
     const settings = Object.entries(SETTINGS).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-    const marked = markedArguments(place.dir, await identityOf(process.pid));
+    const marked = await markedArguments(place.dir);
     // PostgreSQL takes the lock file of any living process for a server's, except this one's: how pg_ctl tells it about reused pids.
     const env = { ...POSTGRES_ENV, ...(stalePid && { PG_GRANDPARENT_PID: String(stalePid) }) };
     const child = spawn(postgres, [...marked, '-k', socketFolder, ...settings], {

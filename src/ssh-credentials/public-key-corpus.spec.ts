@@ -40,8 +40,12 @@ describe('the corpus of public keys', () => {
   });
 
   it('gives one key in all its text forms one wire form', () => {
-    const formsOf = Map.groupBy(toAccept, (entry) => entry.key ?? entry.what);
-    const divided = [...formsOf].filter(([, forms]) => new Set(forms.map(wireHex)).size !== 1);
+    const formsOf = new Map<string, Set<string>>();
+    for (const entry of toAccept) {
+      const key = entry.key ?? entry.what;
+      formsOf.set(key, (formsOf.get(key) ?? new Set()).add(wireHex(entry)));
+    }
+    const divided = [...formsOf].filter(([, wireForms]) => wireForms.size !== 1);
     expect(divided.map(([key]) => key)).toEqual([]);
   });
 
@@ -81,6 +85,6 @@ function messageFor(entry: CorpusEntry): string {
   return answer instanceof Problem ? answer.message : '';
 }
 
-/** Names of key types, which a message may well hold, are the only long words with a hyphen or an @ sign. */
+/** Words long enough to tell something; names of key types are the only ones a message may hold. */
 const longWords = (text: string) =>
-  text.split(/\s+/).filter((word) => word.length >= 12 && !/^[a-z0-9@.-]+$/.test(word));
+  text.split(/\s+/).filter((word) => word.length >= 12 && !/^(ssh|ecdsa|sk|rsa)-/.test(word));

@@ -3,6 +3,7 @@ import type { Caller } from '../caller.js';
 import { ValueTaken } from '../event-log/event-log.js';
 import type { Entity } from '../event-log/read-model.js';
 import { type Changed, Streams } from '../event-log/streams.js';
+import { given } from '../given.js';
 import type { RequestContext } from '../http/request-context.js';
 import { Problem } from '../problem.js';
 import { parseAcl } from './acl.js';
@@ -139,10 +140,8 @@ export class UpdateSshCredentialHandler implements ICommandHandler<UpdateSshCred
     const { description, metadata, acl, publicKey, ownerId, createdAt } = input;
     const args = {
       by: context.caller,
-      ...(description !== undefined && { description }),
-      ...(metadata !== undefined && { metadata }),
-      ...(acl !== undefined && { acl: parseAcl(acl) }),
-      readOnly: { ...(publicKey !== undefined && { publicKey }), ...(ownerId !== undefined && { ownerId }) },
+      ...given({ description, metadata, acl: acl === undefined ? undefined : parseAcl(acl) }),
+      readOnly: given({ publicKey, ownerId }),
     };
     return this.streams.change({
       model: sshCredentialsReadModel,

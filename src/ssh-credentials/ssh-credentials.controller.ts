@@ -3,6 +3,7 @@ import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply } from 'fastify';
 import type { Entity } from '../event-log/read-model.js';
 import type { Changed } from '../event-log/streams.js';
+import { given } from '../given.js';
 import { pageOf, readPageRequest } from '../http/page.js';
 import { Context, type RequestContext } from '../http/request-context.js';
 import { List, Text, TextOfBytes } from '../http/validated-body.js';
@@ -44,7 +45,7 @@ export class SshCredentialsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
     const { public_key: publicKey, owner_id: ownerId, ...same } = body;
-    const input = { ...same, ...(publicKey !== undefined && { publicKey }), ...(ownerId !== undefined && { ownerId }) };
+    const input = given({ ...same, publicKey, ownerId });
     return this.execute(new CreateSshCredential(context, input), context, reply);
   }
 
@@ -71,14 +72,7 @@ export class SshCredentialsController {
   ) {
     refuseOtherPlace(body, id);
     const { description, metadata, acl, public_key: publicKey, owner_id: ownerId, created_at: createdAt } = body;
-    const input = {
-      ...(description !== undefined && { description }),
-      ...(metadata !== undefined && { metadata }),
-      ...(acl !== undefined && { acl }),
-      ...(publicKey !== undefined && { publicKey }),
-      ...(ownerId !== undefined && { ownerId }),
-      ...(createdAt !== undefined && { createdAt }),
-    };
+    const input = given({ description, metadata, acl, publicKey, ownerId, createdAt });
     return this.execute(new UpdateSshCredential(context, id, input), context, reply);
   }
 

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { coalesced } from '../database/coalesce.js';
+import { coalesced, coalescedByRef, type Ref, type RefRow, WANTED } from '../database/coalesce.js';
 import { queryNamed } from '../database/query.js';
 import {
   ENTITY_COLUMNS,
@@ -87,11 +87,7 @@ export const EXCLUSIVE_KEY_CONSTRAINT = 'ssh_credentials_exclusive_key';
 
 const LIST_OF_COLUMNS = COLUMNS.map((column) => `t.${column}`).join(', ');
 
-const BY_IDS = {
-  name: 'ssh_credentials_by_ids',
-  text: `select ${LIST_OF_COLUMNS} from ssh_credentials t
-    join unnest($1::text[], $2::text[]) as wanted(account_id, id) on t.account_id = wanted.account_id and t.id = wanted.id`,
-};
+const BY_IDS = { name: 'ssh_credentials_by_ids', text: `select ${LIST_OF_COLUMNS} from ssh_credentials t ${WANTED}` };
 const PAGE = {
   name: 'ssh_credentials_page',
   text: `select ${LIST_OF_COLUMNS} from ssh_credentials t
@@ -103,32 +99,24 @@ const ACCOUNTS_BY_FINGERPRINTS = {
 };
 const OWNERS = {
   name: 'ssh_credential_owners',
-  text: `select p.account_id, p.id, p.active from principals p
-    join unnest($1::text[], $2::text[]) as wanted(account_id, id) on p.account_id = wanted.account_id and p.id = wanted.id`,
+  text: `select t.account_id, t.id, t.active from principals t ${WANTED}`,
 };
-
-/** A thing of one account; foreign ids find nothing, exactly like unknown ones. */
-interface Ref {
-  readonly accountId: string;
-  readonly id: string;
-}
-const refText = ({ accountId, id }: Ref): string => `${accountId} ${id}`;
 
 /** What GET and LIST answer, and what handlers decide on. */
 export class SshCredentials {
-  constructor(private readonly pool: Pool) {}
+  private readonly byId: (ref: Ref) => Promise<Entity<SshCredential> | undefined>;
+  /** Whether a principal of this account is active; undefined when the account knows no such principal. */
+  readonly isOwnerActive: (ref: Ref) => Promise<boolean | undefined>;
+
+  constructor(private readonly pool: Pool) {
+    this.byId = coalescedByRef(pool, BY_IDS, (row: SshCredentialRow) => entityOf(row, stateOf(row)));
+    this.isOwnerActive = coalescedByRef(pool, OWNERS, (row: RefRow & { readonly active: boolean }) => row.active);
+  }
 
   /** The live credential with this id; text that is no credential's id finds nothing and asks nothing. */
   async find(ref: Ref): Promise<Entity<SshCredential> | undefined> {
     return isId(ref.id, 'sshcr') ? this.byId(ref) : undefined;
   }
-
-  private readonly byId = coalesced<Ref, Entity<SshCredential>>(refText, async (refs) => {
-    const { rows } = await queryNamed<SshCredentialRow>(this.pool, BY_IDS, columnsOf(refs));
-    return new Map(
-      rows.map((row) => [refText({ accountId: row.account_id, id: row.id }), entityOf(row, stateOf(row))]),
-    );
-  });
 
   /** Ids of the accounts with a live credential for this key. */
   readonly accountsWithKey = coalesced<string, readonly string[]>(
@@ -145,21 +133,9 @@ export class SshCredentials {
     },
   );
 
-  /** Whether a principal of this account is active; undefined when the account knows no such principal. */
-  readonly isOwnerActive = coalesced<Ref, boolean>(refText, async (refs) => {
-    const { rows } = await queryNamed<{ account_id: string; id: string; active: boolean }>(
-      this.pool,
-      OWNERS,
-      columnsOf(refs),
-    );
-    return new Map(rows.map((row) => [refText({ accountId: row.account_id, id: row.id }), row.active]));
-  });
-
   /** Newest first, one more than a page holds when there are more. */
   async list(accountId: string, page: PageRequest): Promise<Entity<SshCredential>[]> {
     const { rows } = await queryNamed<SshCredentialRow>(this.pool, PAGE, [accountId, page.beforeId, page.limit + 1]);
     return rows.map((row) => entityOf(row, stateOf(row)));
   }
 }
-
-const columnsOf = (refs: readonly Ref[]): string[][] => [refs.map((r) => r.accountId), refs.map((r) => r.id)];
