@@ -16,12 +16,12 @@ const PARSES = 5000;
 /** DER: tag, length, contents. */
 const der = (tag, ...contents) => {
   const body = Buffer.concat(contents);
-  const size = Buffer.alloc(4);
-  size.writeUInt32BE(body.length);
-  return Buffer.concat([Buffer.of(tag, 0x84), size, body]);
+  const size = body.length;
+  const length = size < 0x80 ? [size] : size < 0x100 ? [0x81, size] : [0x82, size >> 8, size & 0xff];
+  return Buffer.concat([Buffer.of(tag, ...length), body]);
 };
 const sequence = (...items) => der(0x30, ...items);
-const integer = (bytes) => der(0x02, Buffer.concat([Buffer.of(0), bytes]));
+const integer = (bytes) => der(0x02, bytes[0] < 0x80 ? bytes : Buffer.concat([Buffer.of(0), bytes]));
 const oid = (hex) => der(0x06, Buffer.from(hex, 'hex'));
 const bits = (...contents) => der(0x03, Buffer.of(0), ...contents);
 const odd = (bytes) => {
@@ -35,7 +35,10 @@ const DSA = oid('2a8648ce380401');
 const EC = oid('2a8648ce3d0201');
 const RSA = sequence(oid('2a864886f70d010101'), der(0x05));
 const pem = (label, body) =>
-  `-----BEGIN ${label}-----\n${body.toString('base64').replace(/.{64}/g, '$&\n')}\n-----END ${label}-----\n`;
+  `-----BEGIN ${label}-----\n${body
+    .toString('base64')
+    .match(/.{1,64}/g)
+    .join('\n')}\n-----END ${label}-----\n`;
 
 const dsaParameters = (bytes) => sequence(DSA, sequence(integer(odd(bytes)), integer(odd(32)), integer(odd(bytes))));
 const dsaPrivate = (bytes) => sequence(integer(Buffer.of(0)), dsaParameters(bytes), der(0x04, integer(odd(32))));
@@ -64,6 +67,16 @@ const line = (type, ...fields) =>
   `${type} ${Buffer.concat([Buffer.from(type), ...fields].map(field)).toString('base64')}`;
 const mpint = (bytes) => Buffer.concat([Buffer.of(0), odd(bytes)]);
 const E = Buffer.of(1, 0, 1);
+
+/** A modulus that passes the search for small factors, so that every later step sees it too. */
+function withoutFactors(bytes) {
+  for (;;) {
+    const number = mpint(bytes);
+    const n = BigInt(`0x${number.toString('hex')}`);
+    if (Array.from({ length: 375 }, (_, i) => BigInt(2 * i + 3)).every((factor) => n % factor !== 0n)) return number;
+  }
+}
+
 const headers = (count) => 'Proc-Type: 4,ENCRYPTED\n'.repeat(count);
 const nested = (depth) => Array.from({ length: depth }).reduce((inner) => sequence(inner), Buffer.alloc(0));
 const spkiOf = (type, options) =>
@@ -92,17 +105,17 @@ const ATTACKS = {
   'PKCS#8 private DSA, 15 KB': () => pem('PRIVATE KEY', dsaPrivate(5500)),
   'PKCS#8 private DSA labelled public': () => pem('PUBLIC KEY', dsaPrivate(5500)),
   'SPKI DSA, 15 KB': () => pem('PUBLIC KEY', dsaPublic(3700)),
-  'EC private with its own curve of 16 Kbit': () => pem('EC PRIVATE KEY', ecPrivate(2000)),
-  'EC private labelled public': () => pem('PUBLIC KEY', ecPrivate(2000)),
-  'SPKI EC with its own curve of 16 Kbit': () => pem('PUBLIC KEY', ecPublic(2000)),
+  'EC private with its own huge curve': () => pem('EC PRIVATE KEY', ecPrivate(1850)),
+  'EC private labelled public': () => pem('PUBLIC KEY', ecPrivate(1850)),
+  'SPKI EC with its own huge curve': () => pem('PUBLIC KEY', ecPublic(1850)),
   'SPKI EC with its own curve of 660 bits': () => pem('PUBLIC KEY', ecPublic(82)),
   'SPKI EC with its own curve of 256 bits': () => pem('PUBLIC KEY', ecPublic(32)),
   'SPKI RSA of 88 Kbit': () => pem('PUBLIC KEY', sequence(RSA, bits(rsaPublic(11_000, E)))),
   'SPKI RSA with an exponent of 44 Kbit': () => pem('PUBLIC KEY', sequence(RSA, bits(rsaPublic(5500, odd(5500))))),
   'PKCS#1 RSA of 88 Kbit': () => pem('RSA PUBLIC KEY', rsaPublic(11_000, E)),
-  '1900 sequences inside each other': () => pem('PUBLIC KEY', nested(1900)),
+  '2900 sequences inside each other': () => pem('PUBLIC KEY', nested(2900)),
   'ssh-rsa of 88 Kbit': () => line('ssh-rsa', E, mpint(11_000)),
-  'ssh-rsa of 16384 bits': () => line('ssh-rsa', E, mpint(2048)),
+  'ssh-rsa of 16384 bits': () => line('ssh-rsa', E, withoutFactors(2048)),
   'ssh-rsa with an exponent of 80 Kbit': () => line('ssh-rsa', mpint(10_000), mpint(256)),
   'ssh-rsa with 3000 empty fields': () => line('ssh-rsa', ...Array.from({ length: 3000 }, () => Buffer.alloc(0))),
   'ecdsa off the curve, P-521': () =>

@@ -27,13 +27,18 @@ const READERS: Readonly<Record<KeyType, FieldReader>> = {
   'sk-ecdsa-sha2-nistp256@openssh.com': securityKey(ecdsa('nistp256')),
 };
 
+/** Room for a domain name; tokens know no longer ones, and the gateways get to read whatever is let in. */
+const MAX_APPLICATION_BYTES = 255;
+
+const isControl = (byte: number): boolean => byte < 0x20 || byte === 0x7f;
+
 /** FIDO keys end in the application they are bound to, usually `ssh:`; without one no token would sign. */
 function securityKey(key: FieldReader): FieldReader {
   return (fields) => {
     const bits = key(fields);
     const application = fields.next();
-    if (application.length === 0 || application.some((byte) => byte < 0x20 || byte === 0x7f)) {
-      throw refusal('public_key is a security key whose application is empty or not text; make a new key.');
+    if (application.length === 0 || application.length > MAX_APPLICATION_BYTES || application.some(isControl)) {
+      throw refusal('public_key is a security key whose application is empty, too long or no text; make a new key.');
     }
     return bits;
   };

@@ -91,7 +91,7 @@ function pemWidths(label, text, form) {
 
 /** No token is at hand, and none is needed: only the application makes such a key differ from a plain one. */
 function securityKeys() {
-  return ['ssh:', 'ssh:work laptop', 'ssh:example.test'].flatMap((application, i) => {
+  return ['ssh:', 'ssh:work laptop', 'ssh:example.test', 'a'.repeat(255)].flatMap((application, i) => {
     const [, point] = fieldsOf(makePair('ed25519', 256).blob);
     const [, curve, ecPoint] = fieldsOf(makePair('ecdsa', 256).blob);
     const sk = { form: 'line', key: `security key ed25519 #${i + 1}` };

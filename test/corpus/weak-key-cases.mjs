@@ -145,6 +145,12 @@ function brokenSecurityKeys() {
       'application is empty',
       'ssh-keygen takes any application',
     ),
+    line(
+      `${type}: an application of 256 bytes`,
+      forged(type, ...good, 'a'.repeat(256)),
+      'application is empty',
+      'ssh-keygen takes any application',
+    ),
     line(`${type}: a field too many`, forged(type, ...good, 'ssh:', 'x'), 'bytes after the end'),
     line(`${type}: a bad point`, forged(type, ...bad, 'ssh:'), says, why),
   ]);

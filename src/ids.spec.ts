@@ -1,0 +1,56 @@
+import { describe, expect, it } from '@jest/globals';
+import { IdSource, isId } from './ids.js';
+
+const KSUID_EPOCH_SECONDS = 1_400_000_000;
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+
+const secondOf = (id: string): number => {
+  const [, ksuid = ''] = id.split('_');
+  const value = [...ksuid].reduce((sum, c) => sum * 62n + BigInt(BASE62.indexOf(c)), 0n);
+  return Number(value >> 128n) + KSUID_EPOCH_SECONDS;
+};
+
+describe('an id', () => {
+  it('is its prefix and 27 base62 characters that tell the second it was made', () => {
+    const at = new Date('2026-11-21T10:00:00.999Z');
+    const id = new IdSource().next('sshcr', at);
+    expect(id).toMatch(/^sshcr_[0-9A-Za-z]{27}$/);
+    expect(secondOf(id)).toBe(Math.floor(at.getTime() / 1000));
+    expect(isId(id, 'sshcr')).toBe(true);
+    expect(isId(id, 'usr')).toBe(false);
+    expect(isId(`${id}\n`, 'sshcr')).toBe(false);
+  });
+
+  it('is greater than every id made before in the process, in one second, over seconds and when the clock steps back', () => {
+    let now = Date.parse('2026-01-01T00:00:00Z');
+    const ids = new IdSource(() => now);
+    let last = '';
+    for (let n = 0; n < 20_000; n += 1) {
+      if (n % 5000 === 0) now += 1000;
+      if (n === 12_000) now -= 3_600_000;
+      const id = ids.next('op');
+      expect(id > last).toBe(true);
+      last = id;
+    }
+  });
+
+  it('does not tell how many were made before it', () => {
+    const ids = new IdSource(() => Date.parse('2026-01-01T00:00:00Z'));
+    const numbers = Array.from({ length: 3 }, () =>
+      [...ids.next('op').slice(3)].reduce((sum, c) => sum * 62n + BigInt(BASE62.indexOf(c)), 0n),
+    );
+    const [a = 0n, b = 0n, c = 0n] = numbers;
+    expect(b - a).not.toBe(c - b);
+    expect(b - a).toBeGreaterThan(2n ** 32n);
+  });
+});
+
+describe('the moment an id source gives', () => {
+  it('never goes back', () => {
+    let now = 5000;
+    const ids = new IdSource(() => now);
+    expect(ids.now().getTime()).toBe(5000);
+    now = 4000;
+    expect(ids.now().getTime()).toBe(5000);
+  });
+});

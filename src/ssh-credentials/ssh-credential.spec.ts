@@ -1,0 +1,166 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import type { Caller } from '../caller.js';
+import {
+  create,
+  evolve,
+  refuseForeignOwner,
+  remove,
+  type SshCredential,
+  type SshCredentialEvent,
+  update,
+} from './ssh-credential.js';
+
+const caller = (principalId: string, role: Caller['role'] = 'member'): Caller => ({
+  accountId: 'ac_1',
+  principalId,
+  kind: 'user',
+  role,
+  apiKeyId: 'ak_1',
+});
+const owner = caller('usr_owner');
+const admin = caller('usr_admin', 'admin');
+const stranger = caller('usr_stranger');
+
+const credential: SshCredential = {
+  description: 'laptop',
+  metadata: '',
+  publicKey: 'ssh-ed25519 AAAA me',
+  acl: ['bind:*.example.com'],
+  ownerId: 'usr_owner',
+  keyType: 'ssh-ed25519',
+  keyBits: 256,
+  keyBlob: 'AAAA',
+  fingerprint: 'SHA256:x',
+  isExclusive: false,
+};
+
+const created = create(credential)(undefined);
+const deleted: SshCredentialEvent = { type: 'ssh_credential_deleted.v1', data: {} };
+const updated = (data: object): SshCredentialEvent => ({ type: 'ssh_credential_updated.v1', data });
+
+type Decision = (state: SshCredential | undefined) => readonly SshCredentialEvent[];
+const given = (...history: SshCredentialEvent[]) => {
+  const state = history.reduce(evolve, undefined as SshCredential | undefined);
+  return { when: (decision: Decision) => () => decision(state), state };
+};
+
+describe('create', () => {
+  it('given nothing, records the whole credential', () => {
+    expect(given().when(create(credential))()).toEqual([
+      {
+        type: 'ssh_credential_created.v1',
+        data: {
+          description: 'laptop',
+          metadata: '',
+          public_key: 'ssh-ed25519 AAAA me',
+          acl: ['bind:*.example.com'],
+          owner_id: 'usr_owner',
+          key_type: 'ssh-ed25519',
+          key_bits: 256,
+          key_blob: 'AAAA',
+          fingerprint: 'SHA256:x',
+          exclusive: false,
+        },
+      },
+    ]);
+  });
+
+  it('and evolve are each other’s reverse', () => {
+    expect(given(...created).state).toEqual(credential);
+  });
+});
+
+describe('update', () => {
+  it.each([
+    ['description', { description: 'desk' }],
+    ['metadata', { metadata: 'm' }],
+    ['acl', { acl: ['*'] }],
+    ['an emptied acl', { acl: [] }],
+    ['several', { description: '', metadata: 'x' }],
+  ])('records the changed %s and nothing else', (_, change) => {
+    expect(given(...created).when(update({ by: owner, ...change }))()).toEqual([updated(change)]);
+  });
+
+  it('leaves out what stays the same', () => {
+    const decision = update({ by: owner, description: 'desk', metadata: '', acl: credential.acl });
+    expect(given(...created).when(decision)()).toEqual([updated({ description: 'desk' })]);
+  });
+
+  it('records the order of rules as a change: it is given back as sent', () => {
+    const two = create({ ...credential, acl: ['*', 'bind:a'] })(undefined);
+    expect(given(...two).when(update({ by: owner, acl: ['bind:a', '*'] }))()).toHaveLength(1);
+  });
+
+  it('takes read-only fields when equal and refuses others', () => {
+    const { when } = given(...created);
+    const { publicKey, ownerId } = credential;
+    expect(when(update({ by: owner, readOnly: { publicKey, ownerId } }))()).toEqual([]);
+    expect(when(update({ by: owner, readOnly: { publicKey: 'other' } }))).toThrow('public_key cannot be changed');
+    expect(when(update({ by: admin, readOnly: { ownerId: 'other' } }))).toThrow('owner_id cannot be changed');
+  });
+
+  it('is for the owner and admins', () => {
+    const change = { description: 'x' };
+    expect(given(...created).when(update({ by: admin, ...change }))()).toHaveLength(1);
+    expect(given(...created).when(update({ by: stranger, ...change }))).toThrow('Only its owner or an admin');
+  });
+
+  it('of what does not exist, or no longer, is "not found"', () => {
+    expect(given().when(update({ by: owner }))).toThrow('Resource not found');
+    expect(given(...created, deleted).when(update({ by: owner }))).toThrow('Resource not found');
+  });
+});
+
+describe('remove', () => {
+  it('records the deletion, for the owner and admins', () => {
+    expect(given(...created).when(remove({ by: owner }))()).toEqual([deleted]);
+    expect(given(...created).when(remove({ by: admin }))()).toEqual([deleted]);
+    expect(given(...created).when(remove({ by: stranger }))).toThrow('Only its owner or an admin');
+  });
+
+  it('leaves nothing', () => {
+    expect(given(...created, updated({ description: 'x' }), deleted).state).toBeUndefined();
+  });
+});
+
+describe('naming an owner', () => {
+  it('other than oneself is for admins', () => {
+    expect(() => refuseForeignOwner(owner, 'usr_owner')).not.toThrow();
+    expect(() => refuseForeignOwner(admin, 'usr_owner')).not.toThrow();
+    expect(() => refuseForeignOwner(owner, 'usr_admin')).toThrow('Only admins');
+  });
+});
+
+describe('law: any command twice = once', () => {
+  const text = fc.string({ maxLength: 5 });
+  const change = fc.record(
+    { description: text, metadata: text, acl: fc.array(fc.constantFrom('*', 'bind:a', 'bind:b'), { maxLength: 3 }) },
+    { requiredKeys: [] },
+  );
+  const decision: fc.Arbitrary<Decision> = fc.oneof(
+    change.map((c) => create({ ...credential, ...c })),
+    change.map((c) => update({ by: owner, ...c })),
+    fc.constant(remove({ by: owner })),
+  );
+  const orNothing = (d: Decision, state: SshCredential | undefined) => {
+    try {
+      return d(state);
+    } catch {
+      return [];
+    }
+  };
+
+  it('the second run of any command after any history yields nothing', () => {
+    fc.assert(
+      fc.property(fc.array(decision, { maxLength: 6 }), decision, (history, command) => {
+        const before = history.reduce(
+          (state, d) => orNothing(d, state).reduce(evolve, state),
+          undefined as SshCredential | undefined,
+        );
+        const after = orNothing(command, before).reduce(evolve, before);
+        expect(orNothing(command, after)).toEqual([]);
+      }),
+    );
+  });
+});
