@@ -5,11 +5,11 @@ import { Problem, type ProblemName } from '../problem.js';
 /** How long a caller should wait after 503 and 429, in seconds. */
 const RETRY_AFTER_SECONDS = 1;
 
-/** What Fastify refuses before a route is reached. Any other 4xx of its own is `request_malformed`. */
-const FASTIFY_PROBLEMS = new Map<string, [ProblemName, string]>([
-  ['FST_ERR_CTP_BODY_TOO_LARGE', ['body_too_large', 'The body is too large; the most is 2 MiB.']],
-  ['FST_ERR_CTP_INVALID_MEDIA_TYPE', ['unsupported_content_type', 'The body must be sent as application/json.']],
-  ['FST_ERR_BAD_URL', ['request_malformed', 'The path is not a valid URL path.']],
+/** What Fastify and Nest refuse before a route is reached, by status. Any other 4xx of theirs is `request_malformed`. */
+const FRAMEWORK_PROBLEMS = new Map<number, [ProblemName, string]>([
+  [404, ['not_found', 'Resource not found']],
+  [413, ['body_too_large', 'The body is too large; the most is 2 MiB.']],
+  [415, ['unsupported_content_type', 'The body must be sent as application/json.']],
 ]);
 
 /** The one place where an error becomes an answer; everything unexpected is logged with its operation id and answers 500. */
@@ -50,17 +50,13 @@ export const problemBody = (operationId: string, problem: Problem) => ({
 
 export function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
-  const known = FASTIFY_PROBLEMS.get(codeOf(error));
-  if (known !== undefined) return new Problem(...known);
   const status = statusOf(error);
-  if (status === 404) return new Problem('not_found', 'Resource not found');
+  const known = FRAMEWORK_PROBLEMS.get(status);
+  if (known !== undefined) return new Problem(...known);
   if (status >= 400 && status < 500)
     return new Problem('request_malformed', 'The request is not valid HTTP for this API.');
   return new Problem('internal', 'Internal error.');
 }
-
-const codeOf = (error: unknown): string =>
-  typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
 
 function statusOf(error: unknown): number {
   if (error instanceof HttpException) return error.getStatus();

@@ -1,0 +1,253 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { ApiClient } from './support/api-client.js';
+import { newPublicKey } from './support/keys.js';
+import { ADMIN_KEY, type Service, startService } from './support/service.js';
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service.stop());
+
+const eventCount = async (): Promise<number> => {
+  const { rows } = await service.pool.query('select count(*)::int as n from events');
+  return rows[0].n;
+};
+
+const problem = (status: number, code: string, msg: RegExp = /./) => ({
+  error_code: code,
+  status_code: status,
+  msg: expect.stringMatching(msg),
+  details: { operation_id: expect.stringMatching(/^op_[0-9A-Za-z]{27}$/) },
+});
+
+/** Sends bytes as they are and reads the answer to the end of the connection. */
+function sendRaw(text: string): Promise<string> {
+  const { hostname, port } = new URL(service.app.url);
+  return new Promise((resolve, reject) => {
+    let answer = '';
+    const socket = connect(Number(port), hostname, () => socket.write(text));
+    socket.on('data', (data) => {
+      answer += data;
+    });
+    socket.on('end', () => resolve(answer)).on('error', reject);
+  });
+}
+
+describe('every failure has the error shape', () => {
+  it.each([
+    ['an unknown route', 'GET', '/nope', 404, 'ERR_TAS_404'],
+    ['the root', 'GET', '/', 404, 'ERR_TAS_404'],
+    ['an unknown method', 'PUT', '/ssh_credentials', 404, 'ERR_TAS_404'],
+    ['a malformed path', 'GET', '/ssh_credentials/%zz', 400, 'ERR_TAS_400'],
+  ])('%s', async (_, method, path, status, code) => {
+    const answer = await service.admin.send(method, path, undefined);
+    expect(answer).toMatchObject({ status, body: problem(status, code) });
+    expect(answer.headers.get('ngrok-operation-id')).toBe(answer.body.details.operation_id);
+    expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
+  });
+
+  it('what is not HTTP at all', async () => {
+    const answer = await sendRaw('BLAH\r\n\r\n');
+    expect(answer).toMatch(/^HTTP\/1.1 400 Bad Request\r\n/);
+    expect(JSON.parse(answer.split('\r\n\r\n')[1] ?? '')).toEqual(problem(400, 'ERR_TAS_400'));
+  });
+
+  it('headers that are too large', async () => {
+    const answer = await sendRaw(`GET / HTTP/1.1\r\nHost: x\r\nX-Large: ${'x'.repeat(20_000)}\r\n\r\n`);
+    expect(answer).toMatch(/^HTTP\/1.1 431 /);
+    expect(JSON.parse(answer.split('\r\n\r\n')[1] ?? '')).toEqual(problem(431, 'ERR_TAS_431'));
+  });
+
+  it('an internal error, which says nothing of its cause', async () => {
+    const broken = await startService();
+    await broken.pool.query('alter table ssh_credentials rename to hidden');
+    const answer = await broken.admin.post('/ssh_credentials', { public_key: newPublicKey() });
+    expect(answer).toMatchObject({ status: 500, body: problem(500, 'ERR_TAS_500', /^Internal error\.$/) });
+    await broken.stop();
+  });
+});
+
+describe('a body that cannot be taken is a 4xx and stores nothing', () => {
+  const key = newPublicKey();
+  it.each([
+    ['not JSON', '{"public_key":', 400, 'ERR_NGROK_213'],
+    ['nothing', '', 400, 'ERR_NGROK_213'],
+    ['a list', '[]', 400, 'ERR_NGROK_213'],
+    ['null', 'null', 400, 'ERR_NGROK_213'],
+    ['a string', '"x"', 400, 'ERR_NGROK_213'],
+    ['a number', '1', 400, 'ERR_NGROK_213'],
+    ['deep JSON', `{"metadata":${'['.repeat(500_000)}`, 400, 'ERR_NGROK_213'],
+    ['a field twice', `{"public_key":"${key}","description":"a","description":"b"}`, 400, 'ERR_NGROK_213'],
+    ['U+0000', `{"public_key":"${key}","description":"a\\u0000b"}`, 400, 'ERR_NGROK_213'],
+    ['a lone surrogate', `{"public_key":"${key}","metadata":"\\ud83d"}`, 400, 'ERR_NGROK_213'],
+    ['a NUL in a rule', `{"public_key":"${key}","acl":["bind:a\\u0000"]}`, 400, 'ERR_NGROK_213'],
+    ['__proto__', `{"public_key":"${key}","__proto__":{"description":"x"}}`, 400, 'ERR_NGROK_214'],
+    ['constructor', `{"public_key":"${key}","constructor":"x"}`, 400, 'ERR_NGROK_214'],
+  ])('%s', async (_, body, status, code) => {
+    const before = await eventCount();
+    const answer = await service.admin.send('POST', '/ssh_credentials', body, { 'content-type': 'application/json' });
+    expect(answer).toMatchObject({ status, body: problem(status, code) });
+    expect(await eventCount()).toBe(before);
+  });
+
+  it('bytes that are not UTF-8', async () => {
+    const body = Buffer.from(`{"public_key":"${key}","description":"\xff"}`, 'latin1');
+    const answer = await service.admin.send('POST', '/ssh_credentials', body);
+    expect(answer).toMatchObject({ status: 400, body: problem(400, 'ERR_NGROK_213', /not valid UTF-8/) });
+  });
+
+  it('10 MB', async () => {
+    const before = await eventCount();
+    const { hostname, port } = new URL(service.app.url);
+    // A client that sends all before it reads would see its connection reset, so this one reads while it sends.
+    const answer = await new Promise<string>((resolve, reject) => {
+      let text = '';
+      const socket = connect(Number(port), hostname);
+      socket.on('data', (data) => {
+        text += data;
+        if (text.includes('\r\n\r\n{')) resolve(text);
+      });
+      socket.on('error', (error) => (text === '' ? reject(error) : resolve(text)));
+      socket.write(
+        `POST /ssh_credentials HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${ADMIN_KEY}\r\n` +
+          'Content-Type: application/json\r\nContent-Length: 10000000\r\n\r\n',
+      );
+      socket.write('x'.repeat(100_000));
+    });
+    expect(answer).toMatch(/^HTTP\/1.1 413 /);
+    expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')))).toEqual(problem(413, 'ERR_NGROK_212', /2 MiB/));
+    expect(await eventCount()).toBe(before);
+  });
+
+  it('10 MB sent in chunks without a length', async () => {
+    const stream = new ReadableStream({
+      start(controller) {
+        for (let n = 0; n < 100; n += 1) controller.enqueue(new Uint8Array(100_000).fill(32));
+        controller.close();
+      },
+    });
+    const sent = fetch(`${service.app.url}/ssh_credentials`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${ADMIN_KEY}`, 'content-type': 'application/json' },
+      body: stream,
+      duplex: 'half',
+    } as RequestInit);
+    expect((await sent).status).toBe(413);
+  });
+});
+
+describe('transport', () => {
+  it('reads a body without a content type as JSON and refuses other types with 415', async () => {
+    const body = JSON.stringify({ public_key: newPublicKey() });
+    const post = (headers: Record<string, string>) =>
+      service.admin.send('POST', '/ssh_credentials', Buffer.from(body), headers);
+    expect((await post({})).status).toBe(201);
+    expect((await post({ 'content-type': 'application/json; charset=utf-8' })).status).toBe(201);
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/xml']) {
+      expect(await post({ 'content-type': type })).toMatchObject({ status: 415, body: problem(415, 'ERR_NGROK_210') });
+    }
+  });
+
+  it('takes a JSON content type without a body on GET and DELETE', async () => {
+    const { body } = await service.admin.post('/ssh_credentials', { public_key: newPublicKey() });
+    const headers = { 'content-type': 'application/json', 'ngrok-version': '2' };
+    expect((await service.admin.get(`/ssh_credentials/${body.id}`, headers)).status).toBe(200);
+    expect((await service.admin.delete(`/ssh_credentials/${body.id}`, headers)).status).toBe(204);
+  });
+
+  it('collapses duplicate slashes in the path', async () => {
+    expect((await service.admin.get('//ssh_credentials')).status).toBe(200);
+    expect((await service.admin.get('///ssh_credentials//')).status).toBe(200);
+  });
+
+  it('gives every answer an operation id of its own', async () => {
+    const answers = await Promise.all(Array.from({ length: 20 }, () => service.admin.get('/ssh_credentials')));
+    const ids = answers.map((a) => a.headers.get('ngrok-operation-id'));
+    expect(new Set(ids).size).toBe(20);
+    for (const id of ids) expect(id).toMatch(/^op_[0-9A-Za-z]{27}$/);
+  });
+
+  it('makes uris of the request’s own host, or of PUBLIC_URL where it is set', async () => {
+    const asked = await sendRaw(
+      `GET /ssh_credentials HTTP/1.1\r\nHost: api.example.test:81\r\nAuthorization: Bearer ${ADMIN_KEY}\r\nConnection: close\r\n\r\n`,
+    );
+    expect(asked).toContain('"uri":"http://api.example.test:81/ssh_credentials"');
+    const odd = await sendRaw(
+      `GET /ssh_credentials HTTP/1.1\r\nHost: "><script>\r\nAuthorization: Bearer ${ADMIN_KEY}\r\nConnection: close\r\n\r\n`,
+    );
+    expect(odd).toContain(`"uri":"${service.app.url}/ssh_credentials"`);
+    const behindProxy = await startService({ publicUrl: 'https://api.example.test/tunnels' });
+    const { body } = await behindProxy.admin.get('/ssh_credentials');
+    expect(body.uri).toBe('https://api.example.test/tunnels/ssh_credentials');
+    await behindProxy.stop();
+  });
+});
+
+describe('authentication', () => {
+  const authorized = (authorization?: string) =>
+    new ApiClient(service.app.url, undefined).get(
+      '/ssh_credentials',
+      authorization === undefined ? {} : { authorization },
+    );
+
+  it.each([
+    ['no header', undefined, 'ERR_NGROK_200'],
+    ['an empty header', ' ', 'ERR_NGROK_200'],
+    ['another scheme', `Basic ${ADMIN_KEY}`, 'ERR_NGROK_201'],
+    ['the key alone', ADMIN_KEY, 'ERR_NGROK_201'],
+    ['no key', 'Bearer', 'ERR_NGROK_202'],
+    ['two keys', `Bearer ${ADMIN_KEY} ${ADMIN_KEY}`, 'ERR_NGROK_202'],
+    ['a key too long', `Bearer ${'x'.repeat(256)}`, 'ERR_NGROK_202'],
+    ['an unknown key', `Bearer ${ADMIN_KEY}x`, 'ERR_NGROK_203'],
+  ])('answers 401 to %s, echoing nothing', async (_, header, code) => {
+    const answer = await authorized(header);
+    expect(answer).toMatchObject({ status: 401, body: problem(401, code) });
+    expect(answer.headers.get('www-authenticate')).toBe('Bearer');
+    expect(JSON.stringify(answer.body)).not.toContain(ADMIN_KEY);
+  });
+
+  it('takes the scheme in any case', async () => {
+    expect((await authorized(`bearer  ${ADMIN_KEY}`)).status).toBe(200);
+  });
+
+  it('comes before the body is read: a stranger’s malformed body is 401, not 400', async () => {
+    const stranger = new ApiClient(service.app.url, undefined);
+    expect((await stranger.send('POST', '/ssh_credentials', '{')).status).toBe(401);
+  });
+
+  it('leaves the key nowhere in the database but as a hash', async () => {
+    const { rows: tables } = await service.pool.query(`select tablename from pg_tables where schemaname = 'public'`);
+    for (const { tablename } of tables) {
+      const { rows } = await service.pool.query(`select t::text as text from ${tablename} t`);
+      expect(rows.map((r) => r.text).join('\n')).not.toContain(ADMIN_KEY);
+    }
+  });
+});
+
+describe('when more changes wait than the queue holds', () => {
+  it('the next ones answer 503 with Retry-After, and those that waited are written', async () => {
+    const small = await startService({ appendQueueLimit: 4 });
+    const { rows } = await small.pool.query('select account_id from accounts');
+    const holder = await small.pool.connect();
+    await holder.query('begin');
+    await holder.query('select 1 from log_heads where account_id = $1 for update', [rows[0].account_id]);
+    const posts = Array.from({ length: 12 }, async () => {
+      const answer = await small.admin.post('/ssh_credentials', { public_key: newPublicKey() });
+      return answer;
+    });
+    const refused = await Promise.any(posts);
+    expect(refused).toMatchObject({ status: 503, body: problem(503, 'ERR_TAS_503') });
+    expect(refused.headers.get('retry-after')).toBe('1');
+    await holder.query('commit');
+    holder.release();
+    const statuses = (await Promise.all(posts)).map((a) => a.status);
+    const written = statuses.filter((s) => s === 201).length;
+    expect(written).toBeGreaterThanOrEqual(4);
+    expect(written + statuses.filter((s) => s === 503).length).toBe(12);
+    const { rows: extent } = await small.pool.query('select count(*)::int as n from ssh_credentials');
+    expect(extent[0].n).toBe(written);
+    await small.stop();
+  });
+});
