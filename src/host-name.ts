@@ -77,8 +77,8 @@ function encodeUnicode(name: string): string {
   name.normalize('NFKC').split('.').forEach(refuseEdgeHyphen);
   // The `.x` keeps node from reading the name as an IPv4 address (fullwidth digits would become one).
   const encoded = domainToASCII(`${name}.x`).slice(0, -2);
-  if (encoded !== '' && encoded.split('.').length === name.split('.').length) return encoded;
-  throw new Malformed('the host holds characters that no DNS name can carry');
+  if (encoded === '') throw new Malformed('the host holds characters that no DNS name can carry');
+  return encoded;
 }
 
 function refuseLabel(label: string): void {

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { type App, createApp } from './app.js';
 import { type Config, ConfigError, readConfig } from './config.js';
 import { DatabaseUnusable } from './database/database.js';
-import { EmbeddedPostgresError } from './database/embedded-postgres.js';
+import { EmbeddedPostgresError } from './database/embedded/embedded-postgres.js';
 import { welcome } from './operations/welcome.js';
 
 const EXIT_FAILED = 1;

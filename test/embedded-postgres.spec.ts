@@ -27,7 +27,7 @@ import {
   type EmbeddedPostgres,
   findRunningPostgres,
   startEmbeddedPostgres,
-} from '../src/database/embedded-postgres.js';
+} from '../src/database/embedded/embedded-postgres.js';
 import { isRunning } from '../src/database/postgres-holder.js';
 
 /** The real server in real processes. As root and as an ordinary user different things hold; both are stated where they part. */
@@ -98,7 +98,7 @@ async function startElsewhere(
   compiled = COMPILED,
   ...more: string[]
 ): Promise<[Report, ChildProcess]> {
-  const module = pathToFileURL(path.join(compiled, 'embedded-postgres.js')).href;
+  const module = pathToFileURL(path.join(compiled, 'embedded/embedded-postgres.js')).href;
   const service = spawn(process.execPath, ['--input-type=module', '-e', SERVICE, module, dataDir, ...more], {
     stdio: ['pipe', 'pipe', 'inherit'],
     cwd: '/',

@@ -2,7 +2,7 @@ import pg, { type Pool } from 'pg';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import { MIGRATIONS } from '../../migrations/all.js';
 import type { Config } from '../config.js';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres.js';
+import { type EmbeddedPostgres, findRunningPostgres, startEmbeddedPostgres } from './embedded/embedded-postgres.js';
 import { PostgresFailure } from './failure.js';
 import { surviveLostConnections } from './query.js';
 
@@ -33,20 +33,22 @@ export class DatabaseUnusable extends Error {
 
 type Target = { readonly url: string } | { readonly host: string; readonly port: number; readonly user: string };
 
-/** Connects, starting the embedded server when no DATABASE_URL is set. Does not migrate. */
+/**
+ * Connects, starting the embedded server when no DATABASE_URL is set; an operator's command uses the one that a running
+ * copy of the service has started. Does not migrate.
+ */
 export async function openDatabase(
   config: Pick<Config, 'databaseUrl' | 'dataDir' | 'databasePoolSize'>,
   log: (line: string) => void,
+  as: 'the service' | 'beside a running copy' = 'the service',
 ): Promise<Database> {
-  const embedded =
-    config.databaseUrl === undefined ? await startEmbeddedPostgres({ dataDir: config.dataDir, log }) : undefined;
+  const { target, embedded } = await findServer(config, log, as);
   try {
-    const target = config.databaseUrl === undefined ? requireEmbedded(embedded) : { url: config.databaseUrl };
     const dataSource = await connect(target, config.databasePoolSize, log);
     return {
       dataSource,
       pool: surviveLostConnections(poolOf(dataSource)),
-      description: embedded === undefined ? describe(config.databaseUrl ?? '') : 'embedded PostgreSQL',
+      description: 'url' in target ? describe(target.url) : 'embedded PostgreSQL',
       embedded,
       close: async () => {
         // Nest closes the data source when it stops; it may never have started.
@@ -60,9 +62,16 @@ export async function openDatabase(
   }
 }
 
-function requireEmbedded(embedded: EmbeddedPostgres | undefined): Target {
-  if (embedded === undefined) throw new Error('the embedded server was not started');
-  return { host: embedded.host, port: embedded.port, user: embedded.user };
+async function findServer(
+  { databaseUrl, dataDir }: Pick<Config, 'databaseUrl' | 'dataDir'>,
+  log: (line: string) => void,
+  as: 'the service' | 'beside a running copy',
+): Promise<{ target: Target; embedded: EmbeddedPostgres | undefined }> {
+  if (databaseUrl !== undefined) return { target: { url: databaseUrl }, embedded: undefined };
+  const running = as === 'the service' ? undefined : await findRunningPostgres(dataDir);
+  if (running !== undefined) return { target: running, embedded: undefined };
+  const embedded = await startEmbeddedPostgres({ dataDir, log });
+  return { target: embedded, embedded };
 }
 
 async function connect(target: Target, poolSize: number, log: (line: string) => void): Promise<DataSource> {

@@ -15,8 +15,20 @@ import { Problem, type ProblemName } from '../problem.js';
  */
 type BodyClass = new () => object;
 
+/** What a field's decorators say beyond the check itself. */
+interface FieldContext {
+  readonly problem: ProblemName;
+  /** The class of the object that the field holds. */
+  readonly objectOf?: BodyClass;
+}
+
 /** Checks a field; undefined passes always, so that a missing required field is the handler's to name. */
-function checked(name: string, problem: ProblemName, check: (value: unknown) => string | undefined): PropertyDecorator {
+function checked(
+  name: string,
+  problem: ProblemName,
+  check: (value: unknown) => string | undefined,
+  context: Omit<FieldContext, 'problem'> = {},
+): PropertyDecorator {
   return ValidateBy(
     {
       name,
@@ -25,17 +37,42 @@ function checked(name: string, problem: ProblemName, check: (value: unknown) => 
         defaultMessage: (args?: ValidationArguments) => `${args?.property} ${check(args?.value)}`,
       },
     },
-    { context: { problem } },
+    { context: { ...context, problem } satisfies FieldContext },
   );
 }
 
-const typeName = (value: unknown): string => (Array.isArray(value) ? 'array' : typeof value);
+/** Refuses a value of another type, in words such as "must be a string, not an object." */
+const isA =
+  (noun: string, test: (value: unknown) => boolean) =>
+  (value: unknown): string | undefined =>
+    test(value)
+      ? undefined
+      : `must be ${article(noun)}, not ${article(Array.isArray(value) ? 'array' : typeof value)}.`;
+
+const article = (noun: string): string => (/^[aeiou]/.test(noun) ? `an ${noun}` : `a ${noun}`);
+
+const isObject = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** A field that holds a string. */
 export const Text = (): PropertyDecorator =>
-  checked('text', 'field_wrong_type', (value) =>
-    typeof value === 'string' ? undefined : `must be a string, not ${article(typeName(value))}.`,
+  checked(
+    'text',
+    'field_wrong_type',
+    isA('string', (value) => typeof value === 'string'),
   );
+
+/** A field that holds true or false. */
+export const Flag = (): PropertyDecorator =>
+  checked(
+    'flag',
+    'field_wrong_type',
+    isA('boolean', (value) => typeof value === 'boolean'),
+  );
+
+/** A field that holds an object, which is read by the rules of its own class. Messages name its fields as `backend.enabled`. */
+export const ObjectOf = (objectOf: BodyClass): PropertyDecorator =>
+  checked('object', 'field_wrong_type', isA('object', isObject), { objectOf });
 
 /** A field that holds a string of at most `most` bytes of UTF-8. */
 export function TextOfBytes(most: number, tooLong: ProblemName): PropertyDecorator {
@@ -51,12 +88,7 @@ export function TextOfBytes(most: number, tooLong: ProblemName): PropertyDecorat
 }
 
 /** A field that holds a list; what its items must be is checked where their meaning is known. */
-export const List = (): PropertyDecorator =>
-  checked('list', 'field_wrong_type', (value) =>
-    Array.isArray(value) ? undefined : `must be a list, not ${article(typeName(value))}.`,
-  );
-
-const article = (noun: string): string => (/^[aeiou]/.test(noun) ? `an ${noun}` : `a ${noun}`);
+export const List = (): PropertyDecorator => checked('list', 'field_wrong_type', isA('list', Array.isArray));
 
 /** Turns every `@Body()` parameter into an instance of its class, or refuses it. Other parameters pass. */
 export class ValidatedBodyPipe implements PipeTransform {
@@ -66,33 +98,43 @@ export class ValidatedBodyPipe implements PipeTransform {
 }
 
 export function readBody<Body extends object>(bodyClass: new () => Body, value: unknown): Body {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new Problem('body_malformed', 'The body must be a JSON object.');
-  }
+  if (!isObject(value)) throw new Problem('body_malformed', 'The body must be a JSON object.');
+  return readObject(bodyClass, value, '');
+}
+
+/** `path` is what messages put before the name of a field: empty, or for example `backend.`. */
+function readObject<Body extends object>(bodyClass: new () => Body, value: object, path: string): Body {
   const fields = fieldsOf(bodyClass);
   const body = new bodyClass();
   for (const [name, given] of Object.entries(value)) {
-    if (!fields.has(name)) throw unknownField(name, fields);
+    if (!fields.has(name)) throw unknownField(path + name, fields);
     if (given !== null) Object.assign(body, { [name]: given });
   }
   const [error] = validateSync(body, { forbidUnknownValues: false });
-  if (error !== undefined) throw problemOf(error);
+  if (error !== undefined) throw problemOf(error, path);
+  for (const [name, inner] of Object.entries(body)) {
+    const objectOf = fields.get(name);
+    if (objectOf !== undefined) Object.assign(body, { [name]: readObject(objectOf, inner, `${path}${name}.`) });
+  }
   return body;
 }
 
-const fieldsByClass = new Map<BodyClass, ReadonlySet<string>>();
+/** Names of the fields, each with the class of the object it holds, if it holds one. */
+type Fields = ReadonlyMap<string, BodyClass | undefined>;
 
-function fieldsOf(bodyClass: BodyClass): ReadonlySet<string> {
+const fieldsByClass = new Map<BodyClass, Fields>();
+
+function fieldsOf(bodyClass: BodyClass): Fields {
   const known = fieldsByClass.get(bodyClass);
   if (known !== undefined) return known;
   const metadata = getMetadataStorage().getTargetValidationMetadatas(bodyClass, '', false, false);
-  const fields = new Set(metadata.map((m) => m.propertyName));
+  const fields = new Map(metadata.map((m) => [m.propertyName, (m.context as FieldContext | undefined)?.objectOf]));
   fieldsByClass.set(bodyClass, fields);
   return fields;
 }
 
-function unknownField(name: string, fields: ReadonlySet<string>): Problem {
-  const supported = [...fields].sort().join(', ');
+function unknownField(name: string, fields: Fields): Problem {
+  const supported = [...fields.keys()].sort().join(', ');
   return new Problem(
     'field_unknown',
     `'${name.slice(0, 64)}' is not a field of this body; the fields are ${supported}.`,
@@ -100,10 +142,10 @@ function unknownField(name: string, fields: ReadonlySet<string>): Problem {
 }
 
 /** A wrong type is told before what only makes sense for the right type. */
-function problemOf({ constraints = {}, contexts = {} }: ValidationError): Problem {
+function problemOf({ constraints = {}, contexts = {} }: ValidationError, path: string): Problem {
   const failed = Object.keys(constraints).map((name) => ({
-    problem: (contexts[name] as { problem: ProblemName } | undefined)?.problem ?? 'field_wrong_type',
-    message: constraints[name] ?? '',
+    problem: (contexts[name] as FieldContext | undefined)?.problem ?? 'field_wrong_type',
+    message: `${path}${constraints[name] ?? ''}`,
   }));
   const first = failed.find((f) => f.problem === 'field_wrong_type') ?? failed[0];
   return new Problem(first?.problem ?? 'body_malformed', first?.message ?? 'The body is not valid.');

@@ -63,6 +63,7 @@ describe('parseBindTarget refuses', () => {
     [{ label: { key: '', value: 'v' } }],
     [{ label: { key: 'k' } }],
     [{ label: { key: 'k', value: '\0' } }],
+    [{ label: { key: 'k', value: 'v'.repeat(513) } }],
     [{ label: { key: '\ud800', value: 'v' } }],
   ])('%j', (request) => {
     expect(problemOf(() => parseBindTarget(request)).problem).toBe('acl_rule_invalid');

@@ -17,14 +17,13 @@ export interface WireForm {
 
 /**
  * What no public key contains and every private key file does, anywhere in the text: a secret in a comment or after
- * the key would be stored and shown just the same. The last is the base64 of `openssh-key-v1`, for a file whose BEGIN
- * line was cut off.
+ * the key would be stored and shown just the same. The first covers PEM, OpenSSH, ssh.com and SSH 1; the last is the
+ * base64 of `openssh-key-v1`, for a file whose BEGIN line was cut off.
  */
 const PRIVATE_KEY_MARKS = [
   'PRIVATE KEY',
   'PuTTY-User-Key-File-',
   'Private-key-format:',
-  'SSH PRIVATE KEY FILE',
   'AGE-SECRET-KEY-',
   'age-secret-key-',
   'b3BlbnNzaC1rZXktdjE',

@@ -40,7 +40,7 @@ export const certificateRefusal = (): Problem =>
   refusal('public_key is a certificate; upload the plain public key it was issued for.');
 
 export const PRIVATE_KEY_SENTENCE =
-  'public_key holds a private key; take it as known to others, make a new pair and upload only the public half (the file that ends in .pub).';
+  'public_key holds a private key; treat that key as leaked, make a new pair and upload only the public half (the .pub file).';
 
 export const isKeyType = (name: string): boolean => BY_NAME.has(name);
 

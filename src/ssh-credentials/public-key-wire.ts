@@ -46,8 +46,9 @@ export function mpint(magnitude: Buffer): Buffer {
 /** The bits of a positive integer in its shortest form; any other form would give one key several fingerprints. */
 export function bitsOfMpint(field: Buffer): number {
   const [first = 0, second = 0] = field;
+  // True of an empty field as well, which is how SSH writes zero.
   const isPadded = first === 0 && second < 0x80;
-  if (field.length === 0 || first >= 0x80 || isPadded) {
+  if (first >= 0x80 || isPadded) {
     throw refusal('public_key holds a number that is not positive or not in its shortest form; make a new key.');
   }
   return field.length * 8 - (first === 0 ? 8 : Math.clz32(first) - 24);

@@ -1,5 +1,6 @@
 import { type Caller, isAdmin } from '../caller.js';
 import { Problem } from '../problem.js';
+import { refuseOtherValue } from '../read-only-fields.js';
 
 /** Storage format: these types are what the log holds. Add fields as optional; for any other change add a new version. */
 export type SshCredentialEvent =
@@ -129,11 +130,6 @@ export function refuseForeignOwner(caller: Caller, ownerId: string): void {
 function refuseUnlessOwnerOrAdmin(caller: Caller, state: SshCredential): void {
   if (state.ownerId === caller.principalId || isAdmin(caller)) return;
   throw new Problem('role_missing', 'Only its owner or an admin may change or delete this SSH credential.');
-}
-
-function refuseOtherValue(field: string, given: string | undefined, stored: string): void {
-  if (given === undefined || given === stored) return;
-  throw new Problem('request_malformed', `${field} cannot be changed; leave it out, or send it as it is.`);
 }
 
 const sameList = (a: readonly string[], b: readonly string[]): boolean =>

@@ -1,11 +1,11 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import type { Caller } from '../caller.js';
 import { ValueTaken } from '../event-log/event-log.js';
-import type { Entity } from '../event-log/read-model.js';
 import { type Changed, Streams } from '../event-log/streams.js';
 import { given } from '../given.js';
 import type { RequestContext } from '../http/request-context.js';
 import { Problem } from '../problem.js';
+import { refuseOtherTime } from '../read-only-fields.js';
 import { parseAcl } from './acl.js';
 import { type KeyPolicy, parsePublicKey } from './public-key.js';
 import { create, refuseForeignOwner, remove, type SshCredential, update } from './ssh-credential.js';
@@ -157,11 +157,6 @@ export class UpdateSshCredentialHandler implements ICommandHandler<UpdateSshCred
       occurredAt: this.streams.ids.now(),
     });
   }
-}
-
-function refuseOtherTime(given: string | undefined, entity: Entity<unknown> | undefined): void {
-  if (given === undefined || entity === undefined || Date.parse(given) === entity.createdAt.getTime()) return;
-  throw new Problem('request_malformed', 'created_at cannot be changed; leave it out, or send it as it is.');
 }
 
 export class DeleteSshCredential {

@@ -2,12 +2,12 @@ import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Query, Res
 import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply } from 'fastify';
 import type { Entity } from '../event-log/read-model.js';
-import type { Changed } from '../event-log/streams.js';
 import { given } from '../given.js';
+import { execute } from '../http/mutation.js';
 import { pageOf, readPageRequest } from '../http/page.js';
 import { Context, type RequestContext } from '../http/request-context.js';
 import { List, Text, TextOfBytes } from '../http/validated-body.js';
-import { Problem } from '../problem.js';
+import { refuseOtherPlace } from '../read-only-fields.js';
 import { notFound, type SshCredential } from './ssh-credential.js';
 import { CreateSshCredential, DeleteSshCredential, UpdateSshCredential } from './ssh-credentials.commands.js';
 import { SshCredentials } from './ssh-credentials.read-model.js';
@@ -70,7 +70,7 @@ export class SshCredentialsController {
     @Body() body: UpdateSshCredentialBody,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    refuseOtherPlace(body, id);
+    refuseOtherPlace(body, PATH, id);
     const { description, metadata, acl, public_key: publicKey, owner_id: ownerId, created_at: createdAt } = body;
     const input = given({ description, metadata, acl, publicKey, ownerId, createdAt });
     return this.execute(new UpdateSshCredential(context, id, input), context, reply);
@@ -86,22 +86,14 @@ export class SshCredentialsController {
     await this.execute(new DeleteSshCredential(context, id), context, reply);
   }
 
-  /** Every mutation tells the log position that holds it. */
   private async execute(
     command: CreateSshCredential | UpdateSshCredential | DeleteSshCredential,
     context: RequestContext,
     reply: FastifyReply,
   ) {
-    const { entity, position } = await this.commands.execute<typeof command, Changed<SshCredential>>(command);
-    void reply.header('log-position', String(position));
+    const entity = await execute<SshCredential>(this.commands, command, reply);
     return entity === undefined ? undefined : toResource(entity, context.baseUrl);
   }
-}
-
-function refuseOtherPlace({ id: sentId, uri }: UpdateSshCredentialBody, id: string): void {
-  const field = sentId !== undefined && sentId !== id ? 'id' : 'uri';
-  if (field === 'uri' && (uri === undefined || uri.endsWith(`/${PATH}/${id}`))) return;
-  throw new Problem('request_malformed', `${field} cannot be changed; leave it out, or send it as it is.`);
 }
 
 /** The one rendering for create, get, list and update: every field always, never null (several clients break otherwise). */

@@ -11,7 +11,9 @@
  * only the service refuses, `lenient` when only the service accepts.
  */
 import { writeFileSync } from 'node:fs';
-import { brokenKeyCases } from './broken-key-cases.mjs';
+import { brokenArmourCases } from './broken-armour-cases.mjs';
+import { brokenLineCases } from './broken-line-cases.mjs';
+import { otherTypeCases } from './other-type-cases.mjs';
 import { privateKeyCases } from './private-key-cases.mjs';
 import { askSshKeygen, sshKeygenVersion } from './ssh-keygen.mjs';
 import { validKeyCases } from './valid-key-cases.mjs';
@@ -28,7 +30,14 @@ function entryOf({ what, key, form, text, says, why }) {
 }
 
 const complaints = [];
-const cases = [...validKeyCases(), ...brokenKeyCases(), ...weakKeyCases(), ...privateKeyCases()];
+const cases = [
+  ...validKeyCases(),
+  ...brokenLineCases(),
+  ...otherTypeCases(),
+  ...brokenArmourCases(),
+  ...weakKeyCases(),
+  ...privateKeyCases(),
+];
 const entries = cases.map(entryOf);
 for (const complaint of complaints) console.error(complaint);
 if (complaints.length > 0) process.exit(1);

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdtemp } from 'node:fs/promises';
+import { chmod, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -8,11 +8,13 @@ import { join } from 'node:path';
 export default async function globalSetup() {
   const built = new URL('../../dist/src/database/', import.meta.url);
   if (!existsSync(built)) throw new Error('dist is missing; run the tests with `npm test`, which builds first');
-  const { startEmbeddedPostgres } = await import(new URL('embedded-postgres.js', built).href);
+  const { startEmbeddedPostgres } = await import(new URL('embedded/embedded-postgres.js', built).href);
   const { openDatabase } = await import(new URL('database.js', built).href);
   const { migrate } = await import(new URL('migrate.js', built).href);
 
   const dataDir = await mkdtemp(join(tmpdir(), 'tas-test-'));
+  // As root the server runs as another user, who must be able to enter.
+  await chmod(dataDir, 0o711);
   const postgres = await startEmbeddedPostgres({ dataDir, log: () => undefined });
   const serverUrl = `postgres://postgres@${encodeURIComponent(postgres.host)}:${postgres.port}`;
   const admin = await openDatabase({ databaseUrl: `${serverUrl}/postgres`, databasePoolSize: 2 }, () => undefined);

@@ -18,9 +18,10 @@ export async function cloneDatabase(): Promise<{ url: string; drop: () => Promis
   return { url: `${serverUrl()}/${name}`, drop: () => asServer(`drop database ${name} with (force)`) };
 }
 
-export async function emptyDatabase(): Promise<{ url: string; drop: () => Promise<void> }> {
+/** A database without a table, made with further options of `create database`. */
+export async function emptyDatabase(options = ''): Promise<{ url: string; drop: () => Promise<void> }> {
   const name = `test_${randomBytes(8).toString('hex')}`;
-  await asServer(`create database ${name}`);
+  await asServer(`create database ${name} ${options}`);
   return { url: `${serverUrl()}/${name}`, drop: () => asServer(`drop database ${name} with (force)`) };
 }
 

@@ -3,11 +3,11 @@ import { randomUUID } from 'node:crypto';
 import { chown, lstat, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { type Binaries, hint, POSTGRES_ENV } from './binaries.js';
 import { absent, EmbeddedPostgresError, unlessMade } from './embedded-postgres-error.js';
-import { type Binaries, hint, POSTGRES_ENV } from './postgres-binaries.js';
-import { identityOf, isAlive } from './postgres-holder.js';
-import type { Place } from './postgres-place.js';
-import type { ServingUser } from './postgres-user.js';
+import { identityOf, isAlive } from './holder.js';
+import type { Place } from './place.js';
+import type { ServingUser } from './user.js';
 
 const run = promisify(execFile);
 

@@ -2,8 +2,8 @@ import { chown, lstat, mkdir, realpath } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { EmbeddedPostgresError, unlessMade } from './embedded-postgres-error.js';
-import { type Place, shortHash } from './postgres-place.js';
-import { isOpenTo, type ServingUser } from './postgres-user.js';
+import { type Place, shortHash } from './place.js';
+import { isOpenTo, type ServingUser } from './user.js';
 
 /** Only a part of the socket's name: nothing listens on TCP. */
 export const POSTGRES_PORT = 5432;

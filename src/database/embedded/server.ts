@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { hint, POSTGRES_ENV } from './binaries.js';
 import { EmbeddedPostgresError } from './embedded-postgres-error.js';
-import { hint, POSTGRES_ENV } from './postgres-binaries.js';
-import { markedArguments, readPidFile } from './postgres-holder.js';
-import type { Place } from './postgres-place.js';
-import { POSTGRES_PORT } from './postgres-socket.js';
+import { markedArguments, readPidFile } from './holder.js';
+import type { Place } from './place.js';
+import { POSTGRES_PORT } from './socket.js';
 
 /** Recovery after a crash replays the log since the last checkpoint; on a slow disk that takes a minute. */
 const START_DEADLINE_MS = 120_000;

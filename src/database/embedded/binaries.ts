@@ -2,7 +2,7 @@ import { chmod, cp, lstat, mkdir, readdir, readFile, rename, rm, stat, symlink }
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { absent, EmbeddedPostgresError } from './embedded-postgres-error.js';
-import { isOpenTo, OPEN_HOME, type ServingUser } from './postgres-user.js';
+import { isOpenTo, OPEN_HOME, type ServingUser } from './user.js';
 
 export interface Binaries {
   readonly initdb: string;

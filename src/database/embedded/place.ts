@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { chmod, lstat, mkdir, readlink, realpath, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { absent, EmbeddedPostgresError, unlessMade } from './embedded-postgres-error.js';
-import { isOpenTo, isRoot, OPEN_HOME, type ServingUser, servingUser } from './postgres-user.js';
+import { isOpenTo, isRoot, OPEN_HOME, type ServingUser, servingUser } from './user.js';
 
 /** A cluster's folder (a real path), and who serves it when we are root. */
 export interface Place {

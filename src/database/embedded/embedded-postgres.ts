@@ -1,12 +1,12 @@
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { findBinaries } from './binaries.js';
+import { ensureCluster } from './cluster.js';
 import { EmbeddedPostgresError, explained } from './embedded-postgres-error.js';
-import { findBinaries } from './postgres-binaries.js';
-import { ensureCluster } from './postgres-cluster.js';
-import { answers, findHolder, isRunning, readPidFile } from './postgres-holder.js';
-import { findCluster, leaveSign, placeCluster } from './postgres-place.js';
-import { PostgresServer, type ServerOptions } from './postgres-server.js';
-import { POSTGRES_PORT, socketFolder } from './postgres-socket.js';
+import { answers, findHolder, isRunning, readPidFile } from './holder.js';
+import { findCluster, leaveSign, placeCluster } from './place.js';
+import { PostgresServer, type ServerOptions } from './server.js';
+import { POSTGRES_PORT, socketFolder } from './socket.js';
 
 export { EmbeddedPostgresError };
 

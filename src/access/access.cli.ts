@@ -1,0 +1,71 @@
+import { randomBytes } from 'node:crypto';
+import type { Command } from 'commander';
+import type { Pool } from 'pg';
+import type { Database } from '../database/database.js';
+import { EventLog } from '../event-log/event-log.js';
+import { Streams } from '../event-log/streams.js';
+import { IdSource } from '../ids.js';
+import { Problem } from '../problem.js';
+import { apiKeysReadModel } from './access.read-models.js';
+import { create, hashToken, TOKEN_SECRET_BYTES, tokenOf } from './api-key.js';
+
+type OnDatabase = (work: (database: Database) => Promise<void>) => Promise<void>;
+
+export function addApiKeyCommands(program: Command, onDatabase: OnDatabase): void {
+  program
+    .command('api-keys')
+    .description('API keys, for an operator who has lost theirs')
+    .command('create')
+    .description('Make an API key and print it, this once, on stdout')
+    .option('--owner <id>', 'the user or bot it is for; without it, the oldest active admin')
+    .option('--description <text>', 'what the key is for', 'Made by the operator')
+    .action((options: { owner?: string; description: string }) =>
+      onDatabase(async ({ pool }) => {
+        const { token, ownerId } = await createApiKey(pool, options);
+        console.error(`API key for ${ownerId}; it is shown this once, only its hash is kept`);
+        console.log(token);
+      }),
+    );
+}
+
+interface OwnerRow {
+  readonly account_id: string;
+  readonly id: string;
+}
+
+async function createApiKey(
+  pool: Pool,
+  { owner, description }: { owner?: string; description: string },
+): Promise<{ token: string; ownerId: string }> {
+  const { account_id: accountId, id: ownerId } = await findOwner(pool, owner);
+  const streams = new Streams(new EventLog(pool, console.error), new IdSource());
+  const at = streams.ids.now();
+  const keyId = streams.ids.next('ak', at);
+  const token = tokenOf(keyId, randomBytes(TOKEN_SECRET_BYTES));
+  await streams.change({
+    model: apiKeysReadModel,
+    accountId,
+    streamId: keyId,
+    load: () => Promise.resolve(undefined),
+    decide: (entity) => create({ ownerId, description, metadata: '', tokenHash: hashToken(token) })(entity?.state),
+    metadata: { actor: 'operator' },
+    occurredAt: at,
+  });
+  return { token, ownerId };
+}
+
+async function findOwner(pool: Pool, id: string | undefined): Promise<OwnerRow> {
+  const { rows } = await pool.query<OwnerRow>(
+    `select account_id, id from principals
+     where active and (id = $1 or ($1::text is null and role = 'admin')) order by created_at, id limit 1`,
+    [id ?? null],
+  );
+  const [owner] = rows;
+  if (owner !== undefined) return owner;
+  throw new Problem(
+    'not_found',
+    id === undefined
+      ? 'there is no active admin here; start the service once, it creates the first account'
+      : `there is no active user or bot '${id}'`,
+  );
+}

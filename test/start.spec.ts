@@ -1,0 +1,219 @@
+import { existsSync } from 'node:fs';
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { ApiClient } from './support/api-client.js';
+import { newPublicKey } from './support/keys.js';
+import { type RunningMain, runCli, startMain, stopMain } from './support/process.js';
+import { emptyDatabase } from './support/service.js';
+
+let folder: string;
+let started: RunningMain[];
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'tas-start-'));
+  await chmod(folder, 0o711);
+  started = [];
+});
+afterEach(async () => {
+  for (const main of started) if (main.child.exitCode === null) await stopMain(main);
+  await rm(folder, { recursive: true, force: true });
+});
+
+const start = (settings: Record<string, string> = {}): RunningMain => {
+  const main = startMain({ DATA_DIR: join(folder, 'data'), ...settings });
+  started.push(main);
+  return main;
+};
+
+const KEY = /API key {3}(\S+_\S+)/;
+const keyOf = (main: RunningMain): string => KEY.exec(main.output())?.[1] ?? '';
+const statusOf = async (url: string, key: string): Promise<number> =>
+  (await new ApiClient(url, key).get('/ssh_credentials')).status;
+
+const isAlive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+describe('a start on an embedded database', () => {
+  it('tells a person all they need, the key included once; the next start keeps the data and shows no key', async () => {
+    const first = start();
+    const url = await first.url;
+    const key = keyOf(first);
+    expect(first.output()).toContain('database  embedded PostgreSQL');
+    expect(first.output()).toContain(join(folder, 'data'));
+    expect(first.output()).toContain(`curl -s -H "Authorization: Bearer ${key}" ${url}/ssh_credentials`);
+    const client = new ApiClient(url, key);
+    const { body } = await client.post('/ssh_credentials', { public_key: newPublicKey() });
+    expect(await stopMain(first, 'SIGINT')).toMatchObject({ code: 0 });
+
+    const second = start();
+    const again = new ApiClient(await second.url, key);
+    expect((await again.get(`/ssh_credentials/${body.id}`)).body).toMatchObject({ public_key: body.public_key });
+    expect(second.output()).not.toMatch(KEY);
+    expect(second.output()).toContain('npm run cli -- api-keys create');
+    expect(await stopMain(second, 'SIGTERM')).toMatchObject({ code: 0 });
+  });
+
+  it('recovers what a SIGKILL left, the orphaned server included', async () => {
+    const first = start({ BOOTSTRAP_API_KEY: 'a-key-of-my-own-choice' });
+    const client = new ApiClient(await first.url, 'a-key-of-my-own-choice');
+    const writes = Array.from({ length: 50 }, () => client.post('/ssh_credentials', { public_key: newPublicKey() }));
+    const acknowledged = (await Promise.all(writes.slice(0, 25))).map((a) => a.body.id);
+    await stopMain(first, 'SIGKILL');
+    await Promise.allSettled(writes);
+
+    const second = start();
+    const again = new ApiClient(await second.url, 'a-key-of-my-own-choice');
+    const { body } = await again.get('/ssh_credentials');
+    const found: string[] = body.ssh_credentials.map((c: { id: string }) => c.id);
+    expect(found).toEqual(expect.arrayContaining(acknowledged));
+    expect(second.output()).not.toMatch(/lock file/);
+  });
+
+  it('leaves no server behind when it is stopped while it starts', async () => {
+    const main = start();
+    while (!existsSync(join(folder, 'data'))) await new Promise((resolve) => setTimeout(resolve, 10));
+    expect(await stopMain(main)).toMatchObject({ code: 0 });
+    const pid = await readFile(join(folder, 'data', 'postgres', 'postmaster.pid'), 'utf8').catch(() => '');
+    expect(pid === '' || !isAlive(Number(pid.split('\n')[0]))).toBe(true);
+  });
+
+  it('finishes what is in flight when it is told to stop', async () => {
+    const main = start({ BOOTSTRAP_API_KEY: 'a-key-of-my-own-choice' });
+    const url = await main.url;
+    const client = new ApiClient(url, 'a-key-of-my-own-choice');
+    await client.get('/ssh_credentials');
+    const answers = Array.from({ length: 100 }, () => client.post('/ssh_credentials', { public_key: newPublicKey() }));
+    await Promise.race(answers);
+    main.child.kill('SIGTERM');
+    main.child.kill('SIGTERM');
+    const settled = await Promise.allSettled(answers);
+    expect(await main.ended).toMatchObject({ code: 0 });
+    // Each call was either answered, or never accepted: none was cut off half way.
+    for (const s of settled) {
+      if (s.status === 'fulfilled') expect(s.value.status).toBe(201);
+      else expect(String(s.reason.cause)).toMatch(/ECONNREFUSED|other side closed|ECONNRESET/);
+    }
+    const answered = settled.filter((s) => s.status === 'fulfilled').length;
+
+    const next = start();
+    const again = new ApiClient(await next.url, 'a-key-of-my-own-choice');
+    expect((await again.get('/ssh_credentials')).body.ssh_credentials).toHaveLength(answered);
+  });
+
+  it('with BOOTSTRAP_API_KEY uses that key and does not print it', async () => {
+    const key = 'A!"#$%&()*+,-./:;<=>?@[]^_{|}~z9';
+    const main = start({ BOOTSTRAP_API_KEY: key });
+    expect(await statusOf(await main.url, key)).toBe(200);
+    expect(main.output()).not.toContain(key);
+    expect(main.output()).toContain('BOOTSTRAP_API_KEY');
+  });
+});
+
+describe('the operator’s command api-keys create', () => {
+  it('makes a key beside the running service and on a stopped one, on stdout alone', async () => {
+    const main = start();
+    const url = await main.url;
+    const settings = { DATA_DIR: join(folder, 'data') };
+    const beside = await runCli(settings, 'api-keys', 'create');
+    expect(beside).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\S+_\S+\n$/) });
+    expect(await statusOf(url, beside.stdout.trim())).toBe(200);
+    await stopMain(main);
+
+    const alone = await runCli(settings, 'api-keys', 'create', '--description', 'lost it');
+    expect(alone).toMatchObject({ code: 0 });
+    const second = start();
+    expect(await statusOf(await second.url, alone.stdout.trim())).toBe(200);
+  });
+
+  it('for an owner that does not exist says so and exits with 1; misuse exits with 2', async () => {
+    const main = start();
+    await main.url;
+    const settings = { DATA_DIR: join(folder, 'data') };
+    expect(await runCli(settings, 'api-keys', 'create', '--owner', 'usr_nobody')).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: "there is no active user or bot 'usr_nobody'\n",
+    });
+    expect(await runCli(settings, 'api-keys', 'make')).toMatchObject({ code: 2, stdout: '' });
+    expect(await runCli({ ...settings, PORT: 'x' }, 'api-keys', 'create')).toMatchObject({ code: 2, stdout: '' });
+    expect(await runCli(settings, '--help')).toMatchObject({ code: 0, stdout: expect.stringContaining('api-keys') });
+  });
+});
+
+describe('a start with DATABASE_URL', () => {
+  it('of five copies at once on an empty database migrates once, makes one account, and all serve', async () => {
+    const database = await emptyDatabase();
+    const settings = {
+      DATABASE_URL: database.url,
+      BOOTSTRAP_API_KEY: 'one-key-for-all-copies',
+      DATABASE_POOL_SIZE: '3',
+    };
+    const copies = Array.from({ length: 5 }, () => start(settings));
+    const urls = await Promise.all(copies.map((copy) => copy.url));
+    for (const url of urls) expect(await statusOf(url, 'one-key-for-all-copies')).toBe(200);
+    expect(copies.filter((copy) => copy.output().includes('created now'))).toHaveLength(1);
+    const sql = new pg.Client(database.url);
+    await sql.connect();
+    const { rows } = await sql.query(
+      'select count(*)::int as accounts, (select count(*)::int from events) as events from accounts',
+    );
+    expect(rows).toEqual([{ accounts: 1, events: 3 }]);
+    await sql.end();
+    await Promise.all(copies.map((copy) => stopMain(copy)));
+    await database.drop();
+  });
+
+  it('starts nothing embedded and names the database without its password', async () => {
+    const database = await emptyDatabase();
+    const main = start({ DATABASE_URL: database.url.replace('postgres@', 'postgres:pass-word@') });
+    await main.url;
+    expect(main.output()).toMatch(/database {2}PostgreSQL at /);
+    expect(main.output()).not.toContain('pass-word');
+    await expect(readFile(join(folder, 'data', 'postgres', 'PG_VERSION'))).rejects.toThrow('ENOENT');
+    await stopMain(main);
+    await database.drop();
+  });
+
+  it('refuses a database that is not UTF8', async () => {
+    const database = await emptyDatabase(`encoding 'SQL_ASCII' template template0`);
+    const main = start({ DATABASE_URL: database.url });
+    const { code, output } = await main.ended;
+    expect({ code, output }).toEqual({
+      code: 1,
+      output: "the database's encoding is SQL_ASCII; create it with encoding 'UTF8'\n",
+    });
+    await database.drop();
+  });
+});
+
+describe('a start that cannot succeed says why in plain words', () => {
+  it('names every bad setting at once and exits with 2', async () => {
+    const { code, output } = await start({ PORT: 'http', BOOTSTRAP_API_KEY: 'short', STRICT: '2' }).ended;
+    expect(code).toBe(2);
+    expect(output.trim().split('\n')).toEqual([
+      "PORT 'http' must be a whole number from 0 to 65535; for example: 8080",
+      'BOOTSTRAP_API_KEY is 5 characters long; the least is 16; for example: the output of: openssl rand -hex 24',
+      "STRICT '2' must be true or false; for example: true",
+    ]);
+  });
+
+  it('names a port that is taken, and stops the database it had started', async () => {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as { port: number };
+    const { code, output } = await start({ PORT: String(port) }).ended;
+    expect(code).toBe(1);
+    expect(output).toContain('another program listens there; stop it or set PORT');
+    expect(output).not.toContain('    at ');
+    server.close();
+  });
+});

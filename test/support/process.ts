@@ -1,0 +1,61 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+
+const MAIN = new URL('../../dist/src/main.js', import.meta.url).pathname;
+const CLI = new URL('../../dist/src/cli.js', import.meta.url).pathname;
+const READY = /ready at (http:\/\/\S+)/;
+
+export interface RunningMain {
+  readonly child: ChildProcess;
+  /** Base URL, once it is ready. Rejects when the process ends first. */
+  readonly url: Promise<string>;
+  readonly output: () => string;
+  /** Exit code and signal. */
+  readonly ended: Promise<{ code: number | null; output: string }>;
+}
+
+/** The program as `npm start` runs it, with only the given settings in its environment. */
+export function startMain(settings: Record<string, string>): RunningMain {
+  const child = spawn(process.execPath, [MAIN], { env: environment({ PORT: '0', ...settings }) });
+  let output = '';
+  const ended = once(child, 'close').then(([code]) => ({ code: code as number | null, output }));
+  const url = new Promise<string>((resolve, reject) => {
+    const read = (data: Buffer): void => {
+      output += data;
+      const ready = READY.exec(output)?.[1];
+      if (ready !== undefined) resolve(ready);
+    };
+    child.stdout.on('data', read);
+    child.stderr.on('data', read);
+    void ended.then(() => reject(new Error(`it ended before it was ready:\n${output}`)));
+  });
+  url.catch(() => undefined);
+  return { child, url, output: () => output, ended };
+}
+
+export async function stopMain(main: RunningMain, signal: NodeJS.Signals = 'SIGTERM') {
+  main.child.kill(signal);
+  return main.ended;
+}
+
+export async function runCli(
+  settings: Record<string, string>,
+  ...args: string[]
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const child = spawn(process.execPath, [CLI, ...args], { env: environment(settings) });
+  let [stdout, stderr] = ['', ''];
+  child.stdout.on('data', (data) => {
+    stdout += data;
+  });
+  child.stderr.on('data', (data) => {
+    stderr += data;
+  });
+  const [code] = await once(child, 'close');
+  return { code, stdout, stderr };
+}
+
+const environment = (settings: Record<string, string>): NodeJS.ProcessEnv => ({
+  PATH: process.env.PATH,
+  HOME: process.env.HOME,
+  ...settings,
+});
