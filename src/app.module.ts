@@ -8,9 +8,10 @@ import { DEFAULT_BATCHER_LIMITS } from './event-log/batcher.js';
 import { EventLog } from './event-log/event-log.js';
 import { Streams } from './event-log/streams.js';
 import type { IdSource } from './ids.js';
-import { DEFAULT_KEY_POLICY } from './ssh-credentials/public-key.js';
 import { SshCredentialPolicy } from './ssh-credentials/ssh-credentials.commands.js';
 import { SshCredentialsModule } from './ssh-credentials/ssh-credentials.module.js';
+import { TcpEdgePolicy } from './tcp-edges/hostport-claims.js';
+import { TcpEdgesModule } from './tcp-edges/tcp-edges.module.js';
 
 /** What is made before Nest starts and shared by every module. */
 export interface Foundation {
@@ -35,7 +36,8 @@ export function appModule({ config, database, ids }: Foundation, eventLog: Event
     { provide: EventLog, useValue: eventLog },
     { provide: Streams, useValue: new Streams(eventLog, ids) },
     { provide: Authentication, useValue: new Authentication(database.pool) },
-    { provide: SshCredentialPolicy, useValue: { strict: config.strict, keys: DEFAULT_KEY_POLICY } },
+    { provide: SshCredentialPolicy, useValue: { strict: config.strict, keys: config } },
+    { provide: TcpEdgePolicy, useValue: { strict: config.strict } },
   ];
   return {
     module: AppModule,
@@ -48,6 +50,7 @@ export function appModule({ config, database, ids }: Foundation, eventLog: Event
       }),
       CqrsModule.forRoot(),
       SshCredentialsModule,
+      TcpEdgesModule,
     ],
     providers,
     exports: providers.map(({ provide }) => provide),

@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { parseDeniedFingerprints } from './ssh-credentials/public-key.js';
 
 /** What the operator decided, validated once at start and frozen. Nothing else in the service reads the environment. */
 export interface Config {
@@ -13,6 +15,10 @@ export interface Config {
   /** Commands that may wait for the log before callers are told to come back (503). */
   readonly appendQueueLimit: number;
   readonly bootstrapApiKey: string | undefined;
+  /** Smallest RSA key that may be uploaded, in bits. */
+  readonly minRsaBits: number;
+  /** `SHA256:...` fingerprints of keys that may not be uploaded. */
+  readonly deniedFingerprints: ReadonlySet<string>;
   /** Refuse what only the public ngrok API refuses (README, "Strict mode"). */
   readonly strict: boolean;
   readonly logLevel: LogLevel;
@@ -116,6 +122,14 @@ const SETTINGS = {
     fallback: undefined,
     parse: bootstrapKey,
     isSecret: true,
+  },
+  minRsaBits: { name: 'MIN_RSA_BITS', example: '3072', fallback: 2048, parse: integer(1024, 16_384) },
+  // Read once, at start: a list that vanished later must not silently admit what it denied.
+  deniedFingerprints: {
+    name: 'DENIED_KEYS_FILE',
+    example: '/etc/tunnel-access/denied-keys',
+    fallback: new Set(),
+    parse: (path: string) => parseDeniedFingerprints(readFileSync(path, 'utf8')),
   },
   strict: { name: 'STRICT', example: 'true', fallback: false, parse: flag },
   logLevel: { name: 'LOG_LEVEL', example: 'info', fallback: 'info', parse: oneOf(LOG_LEVELS) },

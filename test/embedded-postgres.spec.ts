@@ -28,7 +28,7 @@ import {
   findRunningPostgres,
   startEmbeddedPostgres,
 } from '../src/database/embedded/embedded-postgres.js';
-import { isRunning } from '../src/database/postgres-holder.js';
+import { isRunning } from '../src/database/embedded/holder.js';
 
 /** The real server in real processes. As root and as an ordinary user different things hold; both are stated where they part. */
 jest.setTimeout(20_000);

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Answer, ApiClient } from './support/api-client.js';
+import type { ApiClient } from './support/api-client.js';
 import { newPublicKey } from './support/keys.js';
 import { addAccount, addUser, type TestPrincipal } from './support/principals.js';
+import { refusalsOf } from './support/refusals.js';
 import { type Service, startService } from './support/service.js';
 
 let service: Service;
@@ -23,26 +24,7 @@ const create = async (body: object = {}, client: ApiClient = admin) => {
   return answer.body;
 };
 
-async function eventCount(): Promise<number> {
-  const { rows } = await service.pool.query('select count(*)::int as n from events');
-  return rows[0].n;
-}
-
-/** Asserts a refusal in the contract's shape that stored nothing. */
-async function expectRefusal(call: () => Promise<Answer>, status: number, code: string, msg: RegExp = /./) {
-  const before = await eventCount();
-  const answer = await call();
-  expect(answer.body).toEqual({
-    error_code: code,
-    status_code: status,
-    msg: expect.stringMatching(msg),
-    details: { operation_id: expect.stringMatching(/^op_[0-9A-Za-z]{27}$/) },
-  });
-  expect(answer.status).toBe(status);
-  expect(answer.headers.get('ngrok-operation-id')).toBe(answer.body.details.operation_id);
-  expect(await eventCount()).toBe(before);
-  return answer;
-}
+const { eventCount, expectRefusal } = refusalsOf(() => service);
 
 describe('POST /ssh_credentials', () => {
   it('answers 201 with every field, as it was sent', async () => {
@@ -309,15 +291,7 @@ describe('GET /ssh_credentials', () => {
     for (let n = 0; n < 7; n += 1) ids.push((await create({}, client)).id);
   });
 
-  const walk = async (path: string): Promise<string[][]> => {
-    const pages: string[][] = [];
-    for (let next: string | null = path; next !== null; ) {
-      const { body }: Answer = await client.get(next);
-      pages.push(body.ssh_credentials.map((c: { id: string }) => c.id));
-      next = body.next_page_uri;
-    }
-    return pages;
-  };
+  const walk = (path: string) => client.pages(path, 'ssh_credentials');
 
   it('pages newest first, to the end, by next_page_uri', async () => {
     const newest = [...ids].reverse();

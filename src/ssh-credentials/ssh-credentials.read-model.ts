@@ -1,17 +1,16 @@
 import type { Pool } from 'pg';
 import { coalesced, coalescedByRef, type Ref, type RefRow, WANTED } from '../database/coalesce.js';
+import { EntityQueries } from '../database/entity-queries.js';
 import { queryNamed } from '../database/query.js';
 import {
   ENTITY_COLUMNS,
   type Entity,
   type EntityRow,
-  entityOf,
   entityRow,
   type ReadModel,
   type Row,
+  type Table,
 } from '../event-log/read-model.js';
-import type { PageRequest } from '../http/page.js';
-import { isId } from '../ids.js';
 import { evolve, type SshCredential, type SshCredentialEvent } from './ssh-credential.js';
 
 const COLUMNS = [
@@ -68,31 +67,23 @@ const stateOf = (row: SshCredentialRow): SshCredential => ({
   isExclusive: row.exclusive,
 });
 
+const TABLE: Table<SshCredential> = {
+  name: 'ssh_credentials',
+  columns: COLUMNS,
+  primaryKey: ['account_id', 'id'],
+  rowsOf: (entity) => [rowOf(entity)],
+  exclusiveValuesOf: (row) => (row.exclusive === true ? [`key:${row.fingerprint}`] : []),
+};
+
 export const sshCredentialsReadModel: ReadModel<SshCredential, SshCredentialEvent> = {
   streamPrefixes: ['sshcr'],
   evolve,
-  tables: [
-    {
-      name: 'ssh_credentials',
-      columns: COLUMNS,
-      primaryKey: ['account_id', 'id'],
-      rowsOf: (entity) => [rowOf(entity)],
-      exclusiveValuesOf: (row) => (row.exclusive === true ? [`key:${row.fingerprint}`] : []),
-    },
-  ],
+  tables: [TABLE],
 };
 
 /** The unique index that strict mode writes into; violated when two creates of one key race. */
 export const EXCLUSIVE_KEY_CONSTRAINT = 'ssh_credentials_exclusive_key';
 
-const LIST_OF_COLUMNS = COLUMNS.map((column) => `t.${column}`).join(', ');
-
-const BY_IDS = { name: 'ssh_credentials_by_ids', text: `select ${LIST_OF_COLUMNS} from ssh_credentials t ${WANTED}` };
-const PAGE = {
-  name: 'ssh_credentials_page',
-  text: `select ${LIST_OF_COLUMNS} from ssh_credentials t
-    where t.account_id = $1 and ($2::text is null or t.id < $2) order by t.id desc limit $3`,
-};
 const ACCOUNTS_BY_FINGERPRINTS = {
   name: 'accounts_by_fingerprints',
   text: 'select distinct fingerprint, account_id from ssh_credentials where fingerprint = any($1)',
@@ -103,19 +94,13 @@ const OWNERS = {
 };
 
 /** What GET and LIST answer, and what handlers decide on. */
-export class SshCredentials {
-  private readonly byId: (ref: Ref) => Promise<Entity<SshCredential> | undefined>;
+export class SshCredentials extends EntityQueries<SshCredential, SshCredentialRow> {
   /** Whether a principal of this account is active; undefined when the account knows no such principal. */
   readonly isOwnerActive: (ref: Ref) => Promise<boolean | undefined>;
 
-  constructor(private readonly pool: Pool) {
-    this.byId = coalescedByRef(pool, BY_IDS, (row: SshCredentialRow) => entityOf(row, stateOf(row)));
+  constructor(pool: Pool) {
+    super(pool, TABLE, 'sshcr', stateOf);
     this.isOwnerActive = coalescedByRef(pool, OWNERS, (row: RefRow & { readonly active: boolean }) => row.active);
-  }
-
-  /** The live credential with this id; text that is no credential's id finds nothing and asks nothing. */
-  async find(ref: Ref): Promise<Entity<SshCredential> | undefined> {
-    return isId(ref.id, 'sshcr') ? this.byId(ref) : undefined;
   }
 
   /** Ids of the accounts with a live credential for this key. */
@@ -132,10 +117,4 @@ export class SshCredentials {
       return accounts;
     },
   );
-
-  /** Newest first, one more than a page holds when there are more. */
-  async list(accountId: string, page: PageRequest): Promise<Entity<SshCredential>[]> {
-    const { rows } = await queryNamed<SshCredentialRow>(this.pool, PAGE, [accountId, page.beforeId, page.limit + 1]);
-    return rows.map((row) => entityOf(row, stateOf(row)));
-  }
 }

@@ -20,6 +20,17 @@ export class ApiClient {
   put = (path: string, body: unknown, headers: Record<string, string> = {}) => this.json('PUT', path, body, headers);
   delete = (path: string, headers: Record<string, string> = {}) => this.send('DELETE', path, undefined, headers);
 
+  /** The ids on every page of a list, walked by `next_page_uri`. */
+  async pages(path: string, plural: string): Promise<string[][]> {
+    const pages: string[][] = [];
+    for (let next: string | null = path; next !== null; ) {
+      const { body }: Answer = await this.get(next);
+      pages.push(body[plural].map((item: { id: string }) => item.id));
+      next = body.next_page_uri;
+    }
+    return pages;
+  }
+
   json(method: string, path: string, body: unknown, headers: Record<string, string> = {}): Promise<Answer> {
     return this.send(method, path, JSON.stringify(body), { 'content-type': 'application/json', ...headers });
   }

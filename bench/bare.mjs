@@ -1,0 +1,47 @@
+/**
+ * What everything is measured against: the same framework, adapter, JSON reading and class-validator check, without
+ * authentication, keys, log and database. Prints its URL.
+ */
+import 'reflect-metadata';
+import { Body, Controller, Get, Module, Param, Post } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { readBody } from '../dist/src/http/validated-body.js';
+import { CreateSshCredentialBody } from '../dist/src/ssh-credentials/ssh-credentials.controller.js';
+
+const resource = (id, body) => ({
+  id,
+  uri: `http://127.0.0.1/ssh_credentials/${id}`,
+  created_at: '2026-01-01T00:00:00.000Z',
+  description: body.description ?? '',
+  metadata: '',
+  public_key: body.public_key,
+  acl: body.acl ?? [],
+  owner_id: 'usr_3MPflF2mvZzu122JO5PMAG9khpW',
+});
+const STORED = { public_key: `ssh-ed25519 ${'A'.repeat(68)} bench`, acl: ['bind:*.example.com'], description: 'bench' };
+
+class BareController {
+  create(body) {
+    return resource('sshcr_3MPflUxi65UVJUZK1y0iEJKUOhV', readBody(CreateSshCredentialBody, body));
+  }
+  get(id) {
+    return resource(id, STORED);
+  }
+}
+// What the decorators would do; this file runs without a compiler.
+const decorate = (name, ...decorators) => {
+  const descriptor = Object.getOwnPropertyDescriptor(BareController.prototype, name);
+  for (const decorator of decorators) decorator(BareController.prototype, name, descriptor);
+};
+decorate('create', Post());
+Body()(BareController.prototype, 'create', 0);
+decorate('get', Get(':id'));
+Param('id')(BareController.prototype, 'get', 0);
+Controller('ssh_credentials')(BareController);
+class BareModule {}
+Module({ controllers: [BareController] })(BareModule);
+
+const app = await NestFactory.create(BareModule, new FastifyAdapter(), { logger: false });
+await app.listen(0, '127.0.0.1');
+console.log(`ready at ${await app.getUrl()}`);

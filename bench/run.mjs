@@ -1,0 +1,33 @@
+/**
+ * `npm run bench` measures everything; `npm run bench -- http acl` only what is named. Prints each figure beside its goal and
+ * writes bench/results.json. Ratios are taken side by side in one run: an absolute figure says more of the machine.
+ */
+import { writeFile } from 'node:fs/promises';
+
+const SECTIONS = {
+  start: 'start.mjs',
+  http: 'http.mjs',
+  acl: 'acl.mjs',
+  keys: 'public-key-attacks.mjs',
+};
+
+const wanted = process.argv.slice(2);
+const unknown = wanted.filter((name) => !(name in SECTIONS));
+if (unknown.length > 0) {
+  console.error(`there is no bench '${unknown.join("', '")}'; there are ${Object.keys(SECTIONS).join(', ')}`);
+  process.exit(2);
+}
+
+const results = [];
+for (const [name, file] of Object.entries(SECTIONS)) {
+  if (wanted.length > 0 && !wanted.includes(name)) continue;
+  console.error(`measuring ${name} ...`);
+  const { run } = await import(`./${file}`);
+  for (const row of await run()) {
+    results.push({ bench: name, ...row });
+    console.log(`${row.ok ? 'ok    ' : 'MISSED'}  ${row.what}\n          ${row.measured}   (goal: ${row.goal})`);
+  }
+}
+await writeFile(new URL('results.json', import.meta.url), `${JSON.stringify(results, null, 2)}\n`);
+const missed = results.filter((row) => !row.ok).length;
+console.error(`${results.length} figures, ${missed} short of their goal; bench/results.json has them all`);

@@ -1,0 +1,26 @@
+/** From the spawn of the program to "ready": on an empty folder, and on the data of an earlier start. */
+import { startService } from './programs.mjs';
+
+const ROUNDS = 5;
+const middle = (numbers) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
+
+/** @returns {Promise<{what: string, measured: string, goal: string, ok: boolean}[]>} */
+export async function run() {
+  const [empty, existing] = [[], []];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const service = await startService({ PORT: '0' });
+    empty.push(service.readyMs);
+    await service.stop();
+    const again = await service.again();
+    existing.push(again.readyMs);
+    await again.stop();
+    await service.clean();
+  }
+  const row = (what, times, goalMs) => ({
+    what,
+    measured: `${(middle(times) / 1000).toFixed(2)} s`,
+    goal: `<= ${goalMs / 1000} s`,
+    ok: middle(times) <= goalMs,
+  });
+  return [row('start to ready, empty folder', empty, 5000), row('start to ready, existing data', existing, 2000)];
+}

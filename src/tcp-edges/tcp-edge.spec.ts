@@ -1,0 +1,158 @@
+import fc from 'fast-check';
+import { Problem } from '../problem.js';
+import { create, evolve, type ListedHostport, remove, type TcpEdge, type TcpEdgeEvent, update } from './tcp-edge.js';
+
+type Decision = (state: TcpEdge | undefined) => readonly TcpEdgeEvent[];
+
+const fold = (events: readonly TcpEdgeEvent[], state?: TcpEdge): TcpEdge | undefined => events.reduce(evolve, state);
+
+/** given(events).when(command) is what the command decides; a refusal is its Problem's name. */
+const given = (...events: TcpEdgeEvent[]) => ({
+  when: (decision: Decision): readonly TcpEdgeEvent[] | string => {
+    try {
+      return decision(fold(events));
+    } catch (error) {
+      if (error instanceof Problem) return error.problem;
+      throw error;
+    }
+  },
+});
+
+const hostport = (text: string, exclusive = false): ListedHostport => ({
+  text,
+  canonical: text.toLowerCase(),
+  exclusive,
+});
+
+const backend = { enabled: true, backend_id: 'bkdtg_1' };
+const edge: TcpEdge = {
+  description: 'd',
+  metadata: 'm',
+  hostports: [hostport('A:1'), hostport('b:2', true)],
+  backend,
+  ip_restriction: null,
+  traffic_policy: { enabled: true, value: '{}' },
+};
+const created: TcpEdgeEvent = { type: 'tcp_edge_created.v1', data: edge };
+const updated = (data: Partial<TcpEdge>): TcpEdgeEvent => ({ type: 'tcp_edge_updated.v1', data });
+const deleted: TcpEdgeEvent = { type: 'tcp_edge_deleted.v1', data: {} };
+
+describe('create', () => {
+  it('records the whole, also what was not given', () => {
+    const data = {
+      description: 'x',
+      metadata: '',
+      hostports: [],
+      backend: null,
+      ip_restriction: null,
+      traffic_policy: null,
+    };
+    expect(given().when(create({ description: 'x' }))).toEqual([{ type: 'tcp_edge_created.v1', data }]);
+  });
+
+  it('of what is there records nothing', () => {
+    expect(given(created).when(create(edge))).toEqual([]);
+  });
+});
+
+describe('update', () => {
+  it('records only what differs', () => {
+    const changes = { description: 'new', metadata: 'm', backend: { backend_id: 'bkdtg_1', enabled: true } };
+    expect(given(created).when(update(changes))).toEqual([updated({ description: 'new' })]);
+  });
+
+  it('replaces a module whole, and records a removed one as null', () => {
+    const off = { enabled: false, backend_id: 'bkdtg_1' };
+    expect(given(created).when(update({ backend: off }))).toEqual([updated({ backend: off })]);
+    expect(given(created).when(update({ backend: null }))).toEqual([updated({ backend: null })]);
+    expect(given(created).when(update({ ip_restriction: null }))).toEqual([]);
+  });
+
+  it('takes hostports whole: another order or spelling is a change', () => {
+    const [first, second] = [hostport('A:1'), hostport('b:2', true)];
+    expect(given(created).when(update({ hostports: [first, second] }))).toEqual([]);
+    expect(given(created).when(update({ hostports: [second, first] }))).toEqual([
+      updated({ hostports: [second, first] }),
+    ]);
+    expect(given(created).when(update({ hostports: [] }))).toEqual([updated({ hostports: [] })]);
+  });
+
+  it('keeps the claim of a hostport that stays listed, in whatever spelling; a new one brings its own', () => {
+    const wanted = [hostport('a:1', true), hostport('B:2', false), hostport('c:3', true)];
+    expect(given(created).when(update({ hostports: wanted }))).toEqual([
+      updated({ hostports: [hostport('a:1', false), hostport('B:2', true), hostport('c:3', true)] }),
+    ]);
+  });
+});
+
+describe('remove', () => {
+  it('records that the edge is gone', () => {
+    expect(given(created).when(remove)).toEqual([deleted]);
+    expect(fold([created, deleted])).toBeUndefined();
+  });
+});
+
+it('what is not there, or no longer, is not found', () => {
+  for (const history of [[], [created, deleted]]) {
+    expect(given(...history).when(update({ description: 'x' }))).toBe('edge_not_found');
+    expect(given(...history).when(remove)).toBe('edge_not_found');
+  }
+});
+
+describe('for every history', () => {
+  const hostports = fc.array(fc.constantFrom('a:1', 'A:1', 'b:2', 'c:3').map((text) => hostport(text, false)));
+  const enabled = fc.boolean();
+  const id = fc.constantFrom('x', 'y');
+  const changes = fc.record(
+    {
+      description: fc.constantFrom('', 'd', 'e'),
+      metadata: fc.constantFrom('', 'm'),
+      hostports,
+      backend: fc.option(fc.record({ enabled, backend_id: id })),
+      ip_restriction: fc.option(fc.record({ enabled, ip_policy_ids: fc.array(id, { maxLength: 3 }) })),
+      traffic_policy: fc.option(fc.record({ enabled, value: id })),
+    },
+    { requiredKeys: [] },
+  );
+  const decisions = fc.oneof(
+    changes.map((c) => create(c)),
+    changes.map((c) => update(c)),
+    fc.constant<Decision>(remove),
+  );
+  const attempt = (decision: Decision, state: TcpEdge | undefined): readonly TcpEdgeEvent[] => {
+    const result = given().when(() => decision(state));
+    return typeof result === 'string' ? [] : result;
+  };
+
+  it('any command twice is the command once', () => {
+    fc.assert(
+      fc.property(fc.array(decisions, { maxLength: 8 }), decisions, (history, command) => {
+        const before = history.reduce<TcpEdge | undefined>((s, decision) => fold(attempt(decision, s), s), undefined);
+        const after = fold(attempt(command, before), before);
+        expect(attempt(command, after)).toEqual([]);
+      }),
+    );
+  });
+
+  it('an update makes the edge what was asked for, and its event says nothing that was so before', () => {
+    fc.assert(
+      fc.property(changes, changes, (first, second) => {
+        const before = fold(create(first)(undefined));
+        const events = update(second)(before);
+        expect(fold(events, before)).toEqual({ ...before, ...second });
+        for (const { data } of events) {
+          for (const [name, value] of Object.entries(data)) expect(value).not.toEqual(before?.[name as keyof TcpEdge]);
+        }
+      }),
+    );
+  });
+
+  it('the events survive the log: as JSON text they are the same', () => {
+    fc.assert(
+      fc.property(changes, (given) => {
+        const events = create(given)(undefined);
+        expect(JSON.parse(JSON.stringify(events))).toEqual(events);
+      }),
+    );
+  });
+});

@@ -1,0 +1,99 @@
+import type { Pool } from 'pg';
+import { coalesced, type Ref } from '../database/coalesce.js';
+import { EntityQueries } from '../database/entity-queries.js';
+import { queryNamed } from '../database/query.js';
+import {
+  ENTITY_COLUMNS,
+  type Entity,
+  type EntityRow,
+  entityRow,
+  type ReadModel,
+  type Row,
+  type Table,
+} from '../event-log/read-model.js';
+import { evolve, type TcpEdge, type TcpEdgeEvent } from './tcp-edge.js';
+
+const STATE_COLUMNS = ['description', 'metadata', 'hostports', 'backend', 'ip_restriction', 'traffic_policy'] as const;
+
+/** The row holds the state under the same names, lists and modules as jsonb. */
+type TcpEdgeRow = EntityRow & TcpEdge;
+
+const EDGES: Table<TcpEdge> = {
+  name: 'tcp_edges',
+  columns: [...ENTITY_COLUMNS, ...STATE_COLUMNS],
+  primaryKey: ['account_id', 'id'],
+  rowsOf: (entity) => [{ ...entityRow(entity), ...entity.state }],
+  exclusiveValuesOf: () => [],
+};
+
+const stateOf = ({
+  description,
+  metadata,
+  hostports,
+  backend,
+  ip_restriction,
+  traffic_policy,
+}: TcpEdgeRow): TcpEdge => ({
+  description,
+  metadata,
+  hostports,
+  backend,
+  ip_restriction,
+  traffic_policy,
+});
+
+/** Where each hostport is listed: one row for an edge and a canonical hostport, however often and in whatever spelling. */
+const HOSTPORTS: Table<TcpEdge> = {
+  name: 'tcp_edge_hostports',
+  columns: ['account_id', 'edge_id', 'hostport', 'exclusive'],
+  primaryKey: ['account_id', 'edge_id', 'hostport'],
+  rowsOf: hostportRows,
+  exclusiveValuesOf: (row) => (row.exclusive === true ? [`hostport:${row.hostport}`] : []),
+};
+
+function hostportRows({ accountId, id, state }: Entity<TcpEdge>): Row[] {
+  const rows = state.hostports.map(({ canonical, exclusive }): [string, Row] => [
+    canonical,
+    { account_id: accountId, edge_id: id, hostport: canonical, exclusive },
+  ]);
+  return [...new Map(rows).values()];
+}
+
+export const tcpEdgesReadModel: ReadModel<TcpEdge, TcpEdgeEvent> = {
+  streamPrefixes: ['edgtcp'],
+  evolve,
+  tables: [EDGES, HOSTPORTS],
+};
+
+/** The unique index that strict mode writes into; violated when two edges race for one hostport. */
+export const EXCLUSIVE_HOSTPORT_CONSTRAINT = 'tcp_edge_hostports_exclusive';
+
+const BY_HOSTPORTS = {
+  name: 'tcp_edges_by_hostports',
+  text: `select hostport, account_id as "accountId", edge_id as id from tcp_edge_hostports
+    where hostport = any($1) order by hostport, edge_id`,
+};
+
+/** What GET and LIST answer, and what handlers decide on. */
+export class TcpEdges extends EntityQueries<TcpEdge, TcpEdgeRow> {
+  constructor(pool: Pool) {
+    super(pool, EDGES, 'edgtcp', stateOf);
+  }
+
+  /** The edges of every account that list this canonical hostport, oldest first. For gateways: what a caller sees is one account's. */
+  async listByHostport(canonical: string): Promise<readonly Ref[]> {
+    return (await this.byHostport(canonical)) ?? [];
+  }
+
+  private readonly byHostport = coalesced<string, readonly Ref[]>(
+    (canonical) => canonical,
+    async (canonicals) => {
+      const { rows } = await queryNamed<Ref & { hostport: string }>(this.pool, BY_HOSTPORTS, [canonicals]);
+      const refs = new Map<string, Ref[]>();
+      for (const { hostport, accountId, id } of rows) {
+        refs.set(hostport, [...(refs.get(hostport) ?? []), { accountId, id }]);
+      }
+      return refs;
+    },
+  );
+}

@@ -1,0 +1,37 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, it } from '@jest/globals';
+import { startMain, stopMain } from '../support/process.js';
+
+const run = promisify(execFile);
+
+/** The shell blocks of a README section, in order. */
+async function shellBlocksOf(section: string): Promise<string[]> {
+  const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
+  const [, text = ''] = readme.split(`\n## ${section}\n`);
+  const [body = ''] = text.split(/\n## /);
+  return [...body.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, block = '']) => block);
+}
+
+it('the README’s tour works as written', async () => {
+  const [start = '', ...tour] = await shellBlocksOf('Tour');
+  const key = /BOOTSTRAP_API_KEY=(\S+) npm start/.exec(start)?.[1] ?? '';
+  const folder = await mkdtemp(join(tmpdir(), 'tas-tour-'));
+  const main = startMain({ DATA_DIR: join(folder, 'data'), BOOTSTRAP_API_KEY: key });
+  try {
+    const env = { PATH: process.env.PATH, HOME: folder, API: await main.url };
+    const { stdout } = await run('bash', ['-euo', 'pipefail', '-c', tour.join('\n')], { cwd: folder, env });
+    expect(stdout).toMatch(/"description":"my laptop"/);
+    expect(stdout).toMatch(/"ssh_credentials":\[\{"id":"sshcr_/);
+    expect(stdout).toMatch(/"description":"my old laptop"/);
+    expect(stdout).toMatch(/"error_code":"ERR_NGROK_604"/);
+    expect(stdout).toMatch(/HTTP 204/);
+    expect(stdout).toMatch(/"msg":"Resource not found"/);
+  } finally {
+    await stopMain(main);
+    await rm(folder, { recursive: true, force: true });
+  }
+});

@@ -1,0 +1,62 @@
+import { expect } from '@jest/globals';
+import type { Pool } from 'pg';
+import type { DomainEvent } from '../../src/event-log/event.js';
+import { type Entity, fold, type ReadModel, type Table } from '../../src/event-log/read-model.js';
+
+/**
+ * Asserts that the live rows of a read model are what its events make, bit for bit, in every table and account.
+ * PostgreSQL itself reads the replayed rows into the table's types, so only a difference in value counts.
+ */
+export async function expectRowsToBeTheFoldOfTheLog<State, Event extends DomainEvent>(
+  pool: Pool,
+  model: ReadModel<State, Event>,
+): Promise<void> {
+  const entities = await replay(pool, model);
+  for (const table of model.tables) {
+    await expectAllColumns(pool, table);
+    expect(await liveRows(pool, table)).toEqual(await replayedRows(pool, table, entities));
+  }
+}
+
+/** Every entity of every account as the log tells it, folded one event at a time. */
+async function replay<State, Event extends DomainEvent>(
+  pool: Pool,
+  model: ReadModel<State, Event>,
+): Promise<Entity<State>[]> {
+  const entities = new Map<string, Entity<State> | undefined>();
+  const { rows } = await pool.query(
+    `select account_id, stream_id, stream_version, type, data, occurred_at from events
+     where split_part(stream_id, '_', 1) = any($1) order by account_id, position`,
+    [model.streamPrefixes],
+  );
+  for (const { account_id: accountId, stream_id: id, stream_version, type, data, occurred_at } of rows) {
+    const before = entities.get(id);
+    const event = { type, data: JSON.parse(data) } as Event;
+    const after = fold(model, { accountId, id }, before, [event], occurred_at);
+    if (after !== undefined) expect([id, after.version]).toEqual([id, stream_version]);
+    entities.set(id, after);
+  }
+  return [...entities.values()].filter((entity) => entity !== undefined);
+}
+
+/** A column the read model does not name would escape the comparison. */
+async function expectAllColumns(pool: Pool, { name, columns }: Table<never>): Promise<void> {
+  const { rows } = await pool.query(
+    'select column_name from information_schema.columns where table_name = $1 and table_schema = current_schema()',
+    [name],
+  );
+  expect(rows.map((row) => row.column_name).sort()).toEqual([...columns].sort());
+}
+
+const liveRows = (pool: Pool, table: Table<never>): Promise<string[]> => rowsAsText(pool, table, table.name, []);
+
+const replayedRows = <State>(pool: Pool, table: Table<State>, entities: readonly Entity<State>[]): Promise<string[]> =>
+  rowsAsText(pool, table, `json_populate_recordset(null::${table.name}, $1::json)`, [
+    JSON.stringify(entities.flatMap((entity) => table.rowsOf(entity))),
+  ]);
+
+async function rowsAsText(pool: Pool, { columns }: Table<never>, from: string, values: string[]): Promise<string[]> {
+  const list = columns.map((column) => `t.${column}`).join(', ');
+  const { rows } = await pool.query(`select row(${list})::text as row from ${from} t`, values);
+  return rows.map(({ row }) => row).sort();
+}

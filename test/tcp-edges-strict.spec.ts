@@ -1,0 +1,179 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createApp } from '../src/app.js';
+import { TcpEdges, tcpEdgesReadModel } from '../src/tcp-edges/tcp-edges.read-model.js';
+import { ApiClient } from './support/api-client.js';
+import { addAccount, type TestPrincipal } from './support/principals.js';
+import { refusalsOf } from './support/refusals.js';
+import { expectRowsToBeTheFoldOfTheLog } from './support/replay.js';
+import { type Service, startService, testConfig } from './support/service.js';
+
+let service: Service;
+let admin: ApiClient;
+let other: TestPrincipal;
+let used = 0;
+
+beforeAll(async () => {
+  service = await startService({ strict: true });
+  admin = service.admin;
+  other = await addAccount(service);
+});
+afterAll(async () => {
+  await expectRowsToBeTheFoldOfTheLog(service.pool, tcpEdgesReadModel);
+  await service.stop();
+});
+
+const { expectRefusal } = refusalsOf(() => service);
+
+/** A hostport no other test uses. */
+const fresh = (): string => {
+  used += 1;
+  return `h${used}.example.com:443`;
+};
+
+const create = async (hostports: string[], client: ApiClient = admin) => {
+  const answer = await client.post('/edges/tcp', { hostports });
+  expect(answer).toMatchObject({ status: 201 });
+  return `/edges/tcp/${answer.body.id}`;
+};
+
+const statuses = (answers: { status: number }[]): number[] => answers.map((a) => a.status).sort();
+
+describe('in strict mode a hostport belongs to one edge of the deployment', () => {
+  it('another edge that lists it, in whatever spelling, is refused by name, and nothing of it is stored', async () => {
+    const [hostport, free] = [fresh(), fresh()];
+    await create([hostport]);
+    const spelling = hostport.toUpperCase().replace(':', '.:');
+    const msg = new RegExp(`^hostports\\[1\\] '${spelling}' is already used by another edge\\.$`);
+    const post = () => admin.post('/edges/tcp', { hostports: [free, spelling] });
+    await expectRefusal(post, 409, 'ERR_NGROK_7122', msg);
+    await create([free]);
+  });
+
+  it('also when the other edge is of another account, in the same words: whose it is is not told', async () => {
+    const hostport = fresh();
+    await create([hostport], other.client);
+    const msg = new RegExp(`^hostports\\[0\\] '${hostport}' is already used by another edge\\.$`);
+    await expectRefusal(() => admin.post('/edges/tcp', { hostports: [hostport] }), 409, 'ERR_NGROK_7122', msg);
+  });
+
+  it('one edge may list it twice', async () => {
+    const hostport = fresh();
+    const path = await create([hostport, hostport.toUpperCase(), hostport]);
+    expect((await admin.get(path)).body.hostports).toEqual([hostport, hostport.toUpperCase(), hostport]);
+  });
+
+  it('deleting the edge frees it', async () => {
+    const hostport = fresh();
+    const path = await create([hostport]);
+    await admin.delete(path);
+    await create([hostport], other.client);
+  });
+
+  it('PATCH takes and frees, and keeps what the edge has in any spelling and order', async () => {
+    const [a, b, c] = [fresh(), fresh(), fresh()];
+    const path = await create([a, b]);
+    expect((await admin.patch(path, { hostports: [b.toUpperCase(), c] })).status).toBe(200);
+    expect((await admin.patch(path, { hostports: [c, b, c] })).status).toBe(200);
+    expect((await admin.patch(path, { description: 'x' })).status).toBe(200);
+    await create([a], other.client);
+    await expectRefusal(() => admin.patch(path, { hostports: [a, b] }), 409, 'ERR_NGROK_7122', /^hostports\[0\]/);
+    expect((await admin.get(path)).body.hostports).toEqual([c, b, c]);
+  });
+
+  it('PATCH of an unknown edge hears that it is unknown, not what is taken', async () => {
+    const hostport = fresh();
+    await create([hostport]);
+    const patch = () => admin.patch('/edges/tcp/edgtcp_3MPflUxi65UVJUZK1y0iEJKUOhV', { hostports: [hostport] });
+    await expectRefusal(patch, 404, 'ERR_NGROK_7000');
+  });
+
+  it('two edges swap hostports one step at a time', async () => {
+    const [a, b] = [fresh(), fresh()];
+    const [first, second] = [await create([a]), await create([b])];
+    expect((await admin.patch(first, { hostports: [b] })).status).toBe(409);
+    expect((await admin.patch(first, { hostports: [] })).status).toBe(200);
+    expect((await admin.patch(second, { hostports: [a] })).status).toBe(200);
+    expect((await admin.patch(first, { hostports: [b] })).status).toBe(200);
+  });
+});
+
+describe('in strict mode races are decided by the index', () => {
+  it('32 clients creating an edge for one hostport: one is made', async () => {
+    const hostport = fresh();
+    const post = (n: number) =>
+      (n % 2 === 0 ? admin : other.client).post('/edges/tcp', { hostports: [fresh(), hostport] });
+    const answers = await Promise.all(Array.from({ length: 32 }, (_, n) => post(n)));
+    expect(statuses(answers)).toEqual([201, ...Array(31).fill(409)]);
+    const refused = answers.filter((a) => a.status === 409).map((a) => `${a.body.error_code} ${a.body.msg}`);
+    expect(new Set(refused)).toEqual(
+      new Set([`ERR_NGROK_7122 hostports[1] '${hostport}' is already used by another edge.`]),
+    );
+    const { rows } = await service.pool.query('select from tcp_edge_hostports where hostport = $1', [hostport]);
+    expect(rows).toHaveLength(1);
+  });
+
+  it('32 edges patched to one hostport: one gets it, the others stay as they were', async () => {
+    const paths = await Promise.all(Array.from({ length: 32 }, () => create([fresh()])));
+    const hostport = fresh();
+    const answers = await Promise.all(paths.map((path) => admin.patch(path, { hostports: [hostport] })));
+    expect(statuses(answers)).toEqual([200, ...Array(31).fill(409)]);
+    const edges = await Promise.all(paths.map(async (path) => (await admin.get(path)).body));
+    expect(edges.filter((edge) => edge.hostports[0] === hostport)).toHaveLength(1);
+  });
+
+  it('edges that try to swap at once never end with one hostport on both', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const [a, b] = [fresh(), fresh()];
+      const client = round % 2 === 0 ? admin : other.client;
+      const [first, second] = [await create([a]), await create([b], client)];
+      await Promise.all([admin.patch(first, { hostports: [b] }), client.patch(second, { hostports: [a] })]);
+      await Promise.all([admin.patch(first, { hostports: [a, b] }), client.delete(second)]);
+      const { body } = await admin.get(first);
+      const listed = await new TcpEdges(service.pool).listByHostport(a);
+      expect(listed.map(({ id }) => id)).toEqual(body.hostports.includes(a) ? [body.id] : []);
+    }
+  });
+
+  it('while edges come and go on one hostport there is never more than one', async () => {
+    const hostport = fresh();
+    const worker = async (client: ApiClient): Promise<number> => {
+      let held = 0;
+      for (let n = 0; n < 20; n += 1) {
+        const { status, body } = await client.post('/edges/tcp', { hostports: [hostport] });
+        expect([201, 409]).toContain(status);
+        if (status !== 201) continue;
+        held += 1;
+        expect((await new TcpEdges(service.pool).listByHostport(hostport)).map(({ id }) => id)).toEqual([body.id]);
+        await client.delete(`/edges/tcp/${body.id}`);
+      }
+      return held;
+    };
+    const held = await Promise.all(Array.from({ length: 8 }, (_, n) => worker(n % 2 === 0 ? admin : other.client)));
+    expect(held.reduce((sum, n) => sum + n, 0)).toBeGreaterThan(0);
+  });
+});
+
+describe('where strict mode is switched on later', () => {
+  it('edges that share a hostport since before can be edited, and nobody else gets it', async () => {
+    const lenient = await startService();
+    const app = await createApp(testConfig(lenient.databaseUrl, { strict: true }));
+    try {
+      const strict = new ApiClient(app.url, lenient.admin.token);
+      const [first, second] = [
+        (await lenient.admin.post('/edges/tcp', { hostports: ['shared:1'] })).body,
+        (await lenient.admin.post('/edges/tcp', { hostports: ['shared:1'] })).body,
+      ];
+      for (const [n, { id }] of [first, second].entries()) {
+        const body = { description: 'x', hostports: ['SHARED:1', `own${n}:1`] };
+        expect((await strict.patch(`/edges/tcp/${id}`, body)).status).toBe(200);
+      }
+      const taken = { status: 409, body: { error_code: 'ERR_NGROK_7122' } };
+      expect(await strict.post('/edges/tcp', { hostports: ['shared:1'] })).toMatchObject(taken);
+      expect(await strict.patch(`/edges/tcp/${first.id}`, { hostports: ['own1:1'] })).toMatchObject(taken);
+      await expectRowsToBeTheFoldOfTheLog(lenient.pool, tcpEdgesReadModel);
+    } finally {
+      await app.close();
+      await lenient.stop();
+    }
+  });
+});

@@ -1,0 +1,402 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { TcpEdges } from '../src/tcp-edges/tcp-edges.read-model.js';
+import type { ApiClient } from './support/api-client.js';
+import { addAccount, addUser, type TestPrincipal } from './support/principals.js';
+import { refusalsOf } from './support/refusals.js';
+import { type Service, startService } from './support/service.js';
+
+let service: Service;
+let admin: ApiClient;
+let member: TestPrincipal;
+let other: TestPrincipal;
+
+beforeAll(async () => {
+  service = await startService();
+  admin = service.admin;
+  member = await addUser(service, 'member');
+  other = await addAccount(service);
+});
+afterAll(() => service.stop());
+
+const { eventCount, expectRefusal } = refusalsOf(() => service);
+
+const create = async (body: object = {}, client: ApiClient = admin) => {
+  const answer = await client.post('/edges/tcp', body);
+  expect(answer).toMatchObject({ status: 201 });
+  return answer.body;
+};
+
+const eventsOf = async (id: string) => {
+  const { rows } = await service.pool.query(
+    'select type, data from events where stream_id = $1 order by stream_version',
+    [id],
+  );
+  return rows.map(({ type, data }) => ({ type, data: JSON.parse(data) }));
+};
+
+const UNKNOWN_ID = 'edgtcp_3MPflUxi65UVJUZK1y0iEJKUOhV';
+
+const WHOLE = {
+  description: 'database – ünï',
+  metadata: '{"a":1}',
+  hostports: ['1.tcp.example.com:20000', 'TCP.Example.com.:443', '[2001:DB8::1]:22', '10.0.0.1:1', 'my_host:65535'],
+  backend: { backend_id: 'bkdtg_1' },
+  ip_restriction: { enabled: false, ip_policy_ids: ['ipp_1', 'my-policy', 'ipp_1'] },
+  traffic_policy: { enabled: true, value: '{"on_tcp_connect": [ ]}\r\n\t "é😀\u2028' },
+};
+
+describe('POST /edges/tcp', () => {
+  it('answers 201 with every field, hostports and policy as they were sent, backend and policies as refs', async () => {
+    const { status, body, headers } = await admin.post('/edges/tcp', WHOLE);
+    expect(status).toBe(201);
+    expect(headers.get('log-position')).toMatch(/^\d+$/);
+    const { url } = service.app;
+    expect(body).toEqual({
+      ...WHOLE,
+      id: expect.stringMatching(/^edgtcp_[0-9A-Za-z]{27}$/),
+      uri: `${url}/edges/tcp/${body.id}`,
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      backend: { enabled: true, backend: { id: 'bkdtg_1', uri: `${url}/backends/tunnel_group/bkdtg_1` } },
+      ip_restriction: {
+        enabled: false,
+        ip_policies: ['ipp_1', 'my-policy', 'ipp_1'].map((id) => ({ id, uri: `${url}/ip_policies/${id}` })),
+      },
+    });
+  });
+
+  it.each([
+    ['bkdtg_1', 'backends/tunnel_group/bkdtg_1'],
+    ['bkdfo_1', 'backends/failover/bkdfo_1'],
+    ['bkdwd_1', 'backends/weighted/bkdwd_1'],
+    ['bkdhr_1', 'backends/http_response/bkdhr_1'],
+    ['bkdsc_1', 'backends/static/bkdsc_1'],
+    ['bkdtg', 'backends/bkdtg'],
+    ['bkdtgx_1', 'backends/bkdtgx_1'],
+    ['my-own', 'backends/my-own'],
+    ['_', 'backends/_'],
+    ['constructor_1', 'backends/constructor_1'],
+  ])('refers to backend %s as %s', async (id, path) => {
+    const { backend } = await create({ backend: { backend_id: id } });
+    expect(backend).toEqual({ enabled: true, backend: { id, uri: `${service.app.url}/${path}` } });
+  });
+
+  it('fills what was not given with "", [] and null; null counts as not given, at every level', async () => {
+    const bare = {
+      description: '',
+      metadata: '',
+      hostports: [],
+      backend: null,
+      ip_restriction: null,
+      traffic_policy: null,
+    };
+    expect(await create()).toMatchObject(bare);
+    expect(await create({ ...bare, description: null, metadata: null, hostports: null })).toMatchObject(bare);
+    const modules = {
+      backend: { enabled: null, backend_id: 'b' },
+      ip_restriction: { ip_policy_ids: null },
+      traffic_policy: { enabled: null, value: '' },
+    };
+    expect(await create(modules)).toMatchObject({
+      backend: { enabled: true },
+      ip_restriction: { enabled: true, ip_policies: [] },
+      traffic_policy: { enabled: true, value: '' },
+    });
+  });
+
+  it('counts bytes: 255, 4096 and 262144 pass, one more is refused with the length', async () => {
+    const description = `${'é'.repeat(127)}x`;
+    const metadata = '😀'.repeat(1024);
+    const value = '"'.repeat(2).concat('é'.repeat(131_071));
+    const fits = { description, metadata, traffic_policy: { value } };
+    expect(await create(fits)).toMatchObject(fits);
+    const post = (body: object) => () => admin.post('/edges/tcp', body);
+    const long = (field: string, bytes: number) =>
+      new RegExp(`^${field} is ${bytes + 1} bytes long; the most is ${bytes}`);
+    await expectRefusal(post({ description: `${description}x` }), 400, 'ERR_NGROK_7073', long('description', 255));
+    await expectRefusal(post({ metadata: `${metadata}x` }), 400, 'ERR_NGROK_7074', long('metadata', 4096));
+    const policy = { traffic_policy: { value: `${value}x` } };
+    await expectRefusal(post(policy), 400, 'ERR_TAS_400', long('traffic_policy.value', 262_144));
+  });
+
+  it.each<[string, object, string, RegExp]>([
+    ['a number for a text', { description: 7 }, '215', /^description must be a string, not a number/],
+    ['a text for a list', { hostports: 'a:1' }, '215', /^hostports must be a list, not a string/],
+    ['a text for a module', { backend: 'bkdtg_1' }, '215', /^backend must be an object, not a string/],
+    ['a list for a module', { traffic_policy: [] }, '215', /^traffic_policy must be an object, not an array/],
+    [
+      'a text for a flag',
+      { backend: { enabled: 'true', backend_id: 'b' } },
+      '215',
+      /^backend\.enabled must be a boolean, not a string/,
+    ],
+    ['a number for a flag', { ip_restriction: { enabled: 1 } }, '215', /^ip_restriction\.enabled must be a boolean/],
+    ['a number for an id', { backend: { backend_id: 1 } }, '215', /^backend\.backend_id must be a string/],
+    [
+      'a text for a list of ids',
+      { ip_restriction: { ip_policy_ids: 'x' } },
+      '215',
+      /^ip_restriction\.ip_policy_ids must be a list/,
+    ],
+    [
+      'an object for a policy',
+      { traffic_policy: { value: {} } },
+      '215',
+      /^traffic_policy\.value must be a string, not an object/,
+    ],
+    [
+      'an unknown field',
+      { hostport: null },
+      '214',
+      /'hostport' is not a field.*backend, description, hostports, ip_restriction, metadata, traffic_policy/,
+    ],
+    [
+      'an unknown field in a module',
+      { backend: { id: 'b' } },
+      '214',
+      /'backend\.id' is not a field.*backend_id, enabled/,
+    ],
+    ['a module as GET shows it', { backend: { enabled: true, backend: { id: 'b' } } }, '214', /'backend\.backend'/],
+    ['__proto__', JSON.parse('{"backend":{"__proto__":{"backend_id":"b"}}}'), '214', /'backend\.__proto__'/],
+    ['an id', { id: UNKNOWN_ID }, '214', /'id' is not a field/],
+    ['a hostport without port', { hostports: ['a:1', 'b'] }, '7104', /^hostports\[1\] 'b' is not a hostport/],
+    ['a hostport that is no text', { hostports: [null] }, '7104', /^hostports\[0\] must be a string/],
+    ['port 0', { hostports: ['a:0'] }, '7112', /^hostports\[0\] 'a:0'.*1 to 65535/],
+    ['port 65536', { hostports: ['a:65536'] }, '7112', /65536/],
+    ['1001 hostports', { hostports: Array(1001).fill('a:1') }, '7104', /^hostports has 1001 items; the most is 1000/],
+    ['a backend without id', { backend: {} }, '242', /^backend\.backend_id is missing/],
+    ['an empty backend id', { backend: { backend_id: '' } }, '242', /^backend\.backend_id '' must be/],
+    ['a backend id with a slash', { backend: { backend_id: '../x' } }, '242', /^backend\.backend_id '\.\.\/x' must be/],
+    ['a backend id of 129', { backend: { backend_id: 'x'.repeat(129) } }, '242', /1 to 128 characters/],
+    [
+      'a policy id with a blank',
+      { ip_restriction: { ip_policy_ids: ['a', 'b c'] } },
+      '229',
+      /^ip_restriction\.ip_policy_ids\[1\] 'b c' must be/,
+    ],
+    [
+      'a policy id that is no text',
+      { ip_restriction: { ip_policy_ids: [1] } },
+      '229',
+      /^ip_restriction\.ip_policy_ids\[0\] must be a string/,
+    ],
+    [
+      '1001 policies',
+      { ip_restriction: { ip_policy_ids: Array(1001).fill('a') } },
+      '229',
+      /1001 items; the most is 1000/,
+    ],
+  ])('answers 400 to %s', async (_, body, code, msg) => {
+    await expectRefusal(() => admin.post('/edges/tcp', body), 400, `ERR_NGROK_${code}`, msg);
+  });
+
+  it('answers 400 to a traffic policy without value, and to a body that is no object', async () => {
+    const body = { traffic_policy: { enabled: true } };
+    await expectRefusal(() => admin.post('/edges/tcp', body), 400, 'ERR_TAS_400', /^traffic_policy\.value is missing/);
+    for (const wrong of [[], 'x', 1, null]) {
+      await expectRefusal(() => admin.post('/edges/tcp', wrong), 400, 'ERR_NGROK_213');
+    }
+  });
+
+  it('takes 1000 hostports and 1000 policies', async () => {
+    const hostports = Array.from({ length: 1000 }, (_, n) => `h${n}.example.com:1`);
+    const edge = await create({ hostports, ip_restriction: { ip_policy_ids: Array(1000).fill('x'.repeat(128)) } });
+    expect(edge.hostports).toEqual(hostports);
+    expect((await admin.get(`/edges/tcp/${edge.id}`)).body).toEqual(edge);
+  });
+
+  it('lets several edges list one hostport, on any account, and one edge list it twice', async () => {
+    const hostports = ['shared.example.com:1', 'SHARED.example.com:1', 'shared.example.com:1'];
+    const edges = [await create({ hostports }), await create({ hostports }), await create({ hostports }, other.client)];
+    for (const edge of edges) expect(edge.hostports).toEqual(hostports);
+  });
+
+  it('records the whole, and how each hostport is compared', async () => {
+    const { id } = await create({ hostports: ['A.example.com:1'], backend: { backend_id: 'b' } });
+    const data = {
+      description: '',
+      metadata: '',
+      hostports: [{ text: 'A.example.com:1', canonical: 'a.example.com:1', exclusive: false }],
+      backend: { enabled: true, backend_id: 'b' },
+      ip_restriction: null,
+      traffic_policy: null,
+    };
+    expect(await eventsOf(id)).toEqual([{ type: 'tcp_edge_created.v1', data }]);
+  });
+});
+
+describe('GET /edges/tcp/{id}', () => {
+  it('answers exactly what the create answered, to every principal of the account', async () => {
+    const created = await create(WHOLE);
+    expect(await admin.get(`/edges/tcp/${created.id}`)).toMatchObject({ status: 200, body: created });
+    expect((await member.client.get(`/edges/tcp/${created.id}`)).body).toEqual(created);
+  });
+
+  it('answers unknown, malformed and foreign ids alike', async () => {
+    const foreign = await create({}, other.client);
+    for (const id of [foreign.id, UNKNOWN_ID, 'sshcr_3MPflUxi65UVJUZK1y0iEJKUOhV', 'x', '%00', '%F0%9F%98%80']) {
+      await expectRefusal(() => admin.get(`/edges/tcp/${id}`), 404, 'ERR_NGROK_7000', /^Resource not found$/);
+    }
+  });
+});
+
+describe('PATCH /edges/tcp/{id}', () => {
+  it('changes what is given, keeps what is absent or null, clears with "" and []', async () => {
+    const created = await create(WHOLE);
+    const path = `/edges/tcp/${created.id}`;
+    expect((await admin.patch(path, { description: 'new' })).body).toEqual({ ...created, description: 'new' });
+    const nulls = Object.fromEntries(Object.keys(WHOLE).map((name) => [name, null]));
+    expect((await admin.patch(path, nulls)).body).toEqual({ ...created, description: 'new' });
+    const cleared = { ...created, description: '', metadata: '', hostports: [] };
+    expect((await admin.patch(path, { description: '', metadata: '', hostports: [] })).body).toEqual(cleared);
+    expect((await admin.get(path)).body).toEqual(cleared);
+  });
+
+  it('replaces a given module whole and leaves the others', async () => {
+    const created = await create(WHOLE);
+    const path = `/edges/tcp/${created.id}`;
+    const { body } = await admin.patch(path, { ip_restriction: {}, traffic_policy: { value: 'x' } });
+    expect(body).toEqual({
+      ...created,
+      ip_restriction: { enabled: true, ip_policies: [] },
+      traffic_policy: { enabled: true, value: 'x' },
+    });
+    expect((await admin.get(path)).body).toEqual(body);
+  });
+
+  it('that changes nothing answers 200, records nothing and still tells a position', async () => {
+    const created = await create(WHOLE);
+    const before = await eventCount();
+    const { id, uri, created_at, description, metadata, hostports } = created;
+    const sameTime = created_at.replace('Z', '+00:00');
+    const bodies = [{}, WHOLE, { id, uri, created_at, description, metadata, hostports }, { created_at: sameTime }];
+    for (const body of bodies) {
+      const answer = await admin.patch(`/edges/tcp/${id}`, body);
+      expect(answer).toMatchObject({ status: 200, body: created });
+      expect(answer.headers.get('log-position')).toMatch(/^\d+$/);
+    }
+    expect(await eventCount()).toBe(before);
+  });
+
+  it('records only what changed', async () => {
+    const { id } = await create({ description: 'a', metadata: 'kept', hostports: ['a:1'] });
+    await admin.patch(`/edges/tcp/${id}`, { description: 'b', metadata: 'kept', hostports: ['a:1'] });
+    expect((await eventsOf(id)).at(-1)).toEqual({ type: 'tcp_edge_updated.v1', data: { description: 'b' } });
+  });
+
+  it.each([
+    ['id', UNKNOWN_ID],
+    ['uri', 'http://127.0.0.1/edges/tcp/x'],
+    ['created_at', '2020-01-01T00:00:00.000Z'],
+    ['created_at', 'yesterday'],
+  ])('answers 400 when it names another %s', async (field, value) => {
+    const { id } = await create();
+    const msg = new RegExp(`^${field} cannot be changed`);
+    const body = { [field]: value, description: 'x' };
+    await expectRefusal(() => admin.patch(`/edges/tcp/${id}`, body), 400, 'ERR_TAS_400', msg);
+  });
+
+  it('checks what it is given as a create does', async () => {
+    const { id } = await create();
+    const patch = (body: unknown) => () => admin.patch(`/edges/tcp/${id}`, body);
+    await expectRefusal(patch({ description: 'x'.repeat(256) }), 400, 'ERR_NGROK_7073');
+    await expectRefusal(patch({ metadata: 'x'.repeat(4097) }), 400, 'ERR_NGROK_7074');
+    await expectRefusal(patch({ hostports: ['a'] }), 400, 'ERR_NGROK_7104');
+    await expectRefusal(patch({ hostports: ['a:99999'] }), 400, 'ERR_NGROK_7112');
+    await expectRefusal(patch({ backend: { enabled: false } }), 400, 'ERR_NGROK_242', /^backend\.backend_id/);
+    await expectRefusal(patch({ ip_restriction: { ip_policy_ids: [''] } }), 400, 'ERR_NGROK_229');
+    await expectRefusal(patch({ traffic_policy: {} }), 400, 'ERR_TAS_400', /^traffic_policy\.value/);
+    await expectRefusal(patch({ traffic_policy: { val: '' } }), 400, 'ERR_NGROK_214');
+    await expectRefusal(patch([]), 400, 'ERR_NGROK_213');
+  });
+
+  it('is for every principal of the account, and for nobody of another', async () => {
+    const { id } = await create();
+    expect((await member.client.patch(`/edges/tcp/${id}`, { description: 'm' })).status).toBe(200);
+    for (const client of [other.client, admin]) {
+      const target = client === admin ? UNKNOWN_ID : id;
+      await expectRefusal(() => client.patch(`/edges/tcp/${target}`, { description: 'x' }), 404, 'ERR_NGROK_7000');
+    }
+  });
+
+  it('sent 32 times at once with different values: every one is applied, each on the one before', async () => {
+    const { id } = await create();
+    const patches = Array.from({ length: 32 }, (_, n) => admin.patch(`/edges/tcp/${id}`, { hostports: [`h${n}:1`] }));
+    expect((await Promise.all(patches)).map((a) => a.status)).toEqual(Array(32).fill(200));
+    expect(await eventsOf(id)).toHaveLength(33);
+    const { rows } = await service.pool.query('select hostport from tcp_edge_hostports where edge_id = $1', [id]);
+    expect(rows.map((row) => row.hostport)).toEqual((await admin.get(`/edges/tcp/${id}`)).body.hostports);
+  });
+});
+
+describe('DELETE /edges/tcp/{id}', () => {
+  it('answers 204 without a body; then the edge is gone and its history stays', async () => {
+    const { id } = await create(WHOLE);
+    const answer = await admin.delete(`/edges/tcp/${id}`, { 'content-type': 'application/json' });
+    expect(answer).toMatchObject({ status: 204, body: undefined });
+    expect(answer.headers.get('log-position')).toMatch(/^\d+$/);
+    for (const method of ['GET', 'DELETE'])
+      await expectRefusal(() => admin.send(method, `/edges/tcp/${id}`, undefined), 404, 'ERR_NGROK_7000');
+    await expectRefusal(() => admin.patch(`/edges/tcp/${id}`, {}), 404, 'ERR_NGROK_7000');
+    expect((await eventsOf(id)).at(-1)).toEqual({ type: 'tcp_edge_deleted.v1', data: {} });
+    const { rows } = await service.pool.query('select from tcp_edge_hostports where edge_id = $1', [id]);
+    expect(rows).toEqual([]);
+  });
+
+  it('sent 32 times at once deletes once', async () => {
+    const { id } = await create();
+    const answers = await Promise.all(Array.from({ length: 32 }, () => admin.delete(`/edges/tcp/${id}`)));
+    expect(answers.map((a) => a.status).sort()).toEqual([204, ...Array(31).fill(404)]);
+  });
+
+  it('is for every principal of the account, and for nobody of another', async () => {
+    const { id } = await create();
+    await expectRefusal(() => other.client.delete(`/edges/tcp/${id}`), 404, 'ERR_NGROK_7000');
+    expect((await member.client.delete(`/edges/tcp/${id}`)).status).toBe(204);
+  });
+});
+
+describe('GET /edges/tcp', () => {
+  it('pages newest first, to the end, in the envelope, only edges of the account', async () => {
+    const { client } = await addAccount(service);
+    const edges = [];
+    for (let n = 0; n < 5; n += 1) edges.push(await create({ description: `${n}` }, client));
+    const [newest, ...older] = edges.reverse();
+    const ids = edges.map((edge) => edge.id);
+    expect(await client.pages('/edges/tcp?limit=2', 'tcp_edges')).toEqual([
+      ids.slice(0, 2),
+      ids.slice(2, 4),
+      ids.slice(4),
+    ]);
+    expect((await client.get('/edges/tcp?limit=1')).body).toEqual({
+      tcp_edges: [newest],
+      uri: `${service.app.url}/edges/tcp`,
+      next_page_uri: `${service.app.url}/edges/tcp?before_id=${newest.id}&limit=1`,
+    });
+    expect((await client.get(`/edges/tcp?before_id=${newest.id}`)).body.tcp_edges).toEqual(older);
+  });
+
+  it('answers 400 to a limit below 1 and to the cursor of another list', async () => {
+    await expectRefusal(() => admin.get('/edges/tcp?limit=0'), 400, 'ERR_NGROK_233');
+    const cursor = 'sshcr_3MPflUxi65UVJUZK1y0iEJKUOhV';
+    await expectRefusal(() => admin.get(`/edges/tcp?before_id=${cursor}`), 400, 'ERR_NGROK_223');
+  });
+});
+
+describe('looking up a hostport', () => {
+  it('finds the edges of all accounts that list it in whatever spelling, oldest first, until they let it go', async () => {
+    const edges = new TcpEdges(service.pool);
+    const first = await create({ hostports: ['LookUp.example.com.:7', 'lookup.example.com:7'] });
+    const second = await create({ hostports: ['x:1', 'lookup.example.com:7'] }, other.client);
+    const third = await create({ hostports: ['lookup.example.COM:7'] });
+    const { accountId: otherAccount } = (await edges.listByHostport('x:1'))[0] ?? {};
+    const found = await edges.listByHostport('lookup.example.com:7');
+    expect(found.map(({ id }) => id)).toEqual([first.id, second.id, third.id]);
+    expect(found.map(({ accountId }) => accountId === otherAccount)).toEqual([false, true, false]);
+    await admin.patch(`/edges/tcp/${first.id}`, { hostports: ['lookup.example.com:8'] });
+    await admin.delete(`/edges/tcp/${third.id}`);
+    const [left, moved, nobody] = await Promise.all(
+      ['lookup.example.com:7', 'lookup.example.com:8', 'lookup.example.com:9'].map((h) => edges.listByHostport(h)),
+    );
+    expect([left, moved, nobody].map((refs) => refs?.map(({ id }) => id))).toEqual([[second.id], [first.id], []]);
+  });
+});
