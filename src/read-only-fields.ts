@@ -1,4 +1,3 @@
-import type { Entity } from './event-log/read-model.js';
 import { Problem } from './problem.js';
 
 /** Fields that no caller can change are taken when they are as stored, so that a GET, edited, can be sent back as a PATCH. */
@@ -19,7 +18,7 @@ export function refuseOtherPlace(
 }
 
 /** The same moment in another spelling is no other time. */
-export function refuseOtherTime(given: string | undefined, entity: Entity<unknown> | undefined): void {
+export function refuseOtherTime(given: string | undefined, entity: { readonly createdAt: Date } | undefined): void {
   if (given === undefined || entity === undefined || Date.parse(given) === entity.createdAt.getTime()) return;
   refuseOtherValue('created_at', given, entity.createdAt.toISOString());
 }

@@ -98,18 +98,56 @@ describe('in strict mode a hostport belongs to one edge of the deployment', () =
 });
 
 describe('in strict mode races are decided by the index', () => {
-  it('32 clients creating an edge for one hostport: one is made', async () => {
-    const hostport = fresh();
-    const post = (n: number) =>
-      (n % 2 === 0 ? admin : other.client).post('/edges/tcp', { hostports: [fresh(), hostport] });
-    const answers = await Promise.all(Array.from({ length: 32 }, (_, n) => post(n)));
-    expect(statuses(answers)).toEqual([201, ...Array(31).fill(409)]);
-    const refused = answers.filter((a) => a.status === 409).map((a) => `${a.body.error_code} ${a.body.msg}`);
-    expect(new Set(refused)).toEqual(
-      new Set([`ERR_NGROK_7122 hostports[1] '${hostport}' is already used by another edge.`]),
+  /** Lets `use` call two more copies of the service on the same database. */
+  async function withTwoCopies(use: (...urls: string[]) => Promise<void>): Promise<void> {
+    const copies = [];
+    try {
+      for (const _ of [1, 2]) copies.push(await createApp(testConfig(service.databaseUrl, { strict: true })));
+      await use(...copies.map(({ url }) => url));
+    } finally {
+      await Promise.all(copies.map((copy) => copy.close()));
+    }
+  }
+
+  it('32 clients of two accounts and two copies of the service creating an edge for one hostport: one is made', () =>
+    withTwoCopies(async (...urls) => {
+      const tokens = [admin, other.client].map(({ token }) => token);
+      const callers = urls.flatMap((url) => tokens.map((token) => new ApiClient(url, token)));
+      const clients = Array.from({ length: 8 }, () => callers).flat();
+      // Connections are open before the race, else it is decided by who connects first.
+      await Promise.all(clients.map((client) => client.get('/edges/tcp')));
+      for (let round = 0; round < 5; round += 1) {
+        const hostport = fresh();
+        await raceFor(hostport, clients);
+        expect(await new TcpEdges(service.pool).listByHostport(hostport)).toHaveLength(1);
+      }
+    }));
+
+  async function raceFor(hostport: string, clients: readonly ApiClient[]): Promise<void> {
+    const bodies = clients.map(() => ({ hostports: [fresh(), hostport] }));
+    const answers = await Promise.all(clients.map((client, n) => client.post('/edges/tcp', bodies[n])));
+    expect(statuses(answers)).toEqual([201, ...Array(clients.length - 1).fill(409)]);
+    const refusals = answers.filter((a) => a.status === 409).map((a) => `${a.body.error_code} ${a.body.msg}`);
+    const expected = `ERR_NGROK_7122 hostports[1] '${hostport}' is already used by another edge.`;
+    expect(new Set(refusals)).toEqual(new Set([expected]));
+  }
+
+  it('two accounts taking the same hostports in opposite order never wait for each other in a circle', async () => {
+    await withTwoCopies(async (one = '', another = '') => {
+      const [first, second] = [new ApiClient(one, admin.token), new ApiClient(another, other.client.token)];
+      for (let round = 0; round < 20; round += 1) {
+        const wanted = Array.from({ length: 16 }, fresh);
+        const takeBy = (client: ApiClient) => (hostport: string) =>
+          client.post('/edges/tcp', { hostports: [hostport] });
+        const takes = [...wanted.map(takeBy(first)), ...wanted.toReversed().map(takeBy(second))];
+        expect(statuses(await Promise.all(takes))).toEqual([...Array(16).fill(201), ...Array(16).fill(409)]);
+      }
+    });
+    // The copies are closed: a backend tells its counts when it ends.
+    const { rows } = await service.pool.query(
+      'select deadlocks::int from pg_stat_database where datname = current_database()',
     );
-    const { rows } = await service.pool.query('select from tcp_edge_hostports where hostport = $1', [hostport]);
-    expect(rows).toHaveLength(1);
+    expect(rows).toEqual([{ deadlocks: 0 }]);
   });
 
   it('32 edges patched to one hostport: one gets it, the others stay as they were', async () => {

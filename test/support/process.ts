@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { stopAtEnd } from './leftovers.js';
 
 const MAIN = new URL('../../dist/src/main.js', import.meta.url).pathname;
 const CLI = new URL('../../dist/src/cli.js', import.meta.url).pathname;
@@ -17,6 +18,7 @@ export interface RunningMain {
 /** The program as `npm start` runs it, with only the given settings in its environment. */
 export function startMain(settings: Record<string, string>): RunningMain {
   const child = spawn(process.execPath, [MAIN], { env: environment({ PORT: '0', ...settings }) });
+  const kill = stopAtEnd(async () => void child.kill('SIGKILL'));
   let output = '';
   const ended = once(child, 'close').then(([code]) => ({ code: code as number | null, output }));
   const url = new Promise<string>((resolve, reject) => {
@@ -30,6 +32,7 @@ export function startMain(settings: Record<string, string>): RunningMain {
     void ended.then(() => reject(new Error(`it ended before it was ready:\n${output}`)));
   });
   url.catch(() => undefined);
+  void ended.then(kill);
   return { child, url, output: () => output, ended };
 }
 

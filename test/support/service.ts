@@ -4,6 +4,7 @@ import pg from 'pg';
 import { type App, createApp } from '../../src/app.js';
 import { type Config, readConfig } from '../../src/config.js';
 import { ApiClient } from './api-client.js';
+import { stopAtEnd } from './leftovers.js';
 
 const serverUrl = (): string => {
   const url = process.env.TEST_POSTGRES_URL;
@@ -60,9 +61,9 @@ export async function startService(settings: Partial<Config> = {}): Promise<Serv
     admin: new ApiClient(app.url, ADMIN_KEY),
     pool: app.database.pool,
     databaseUrl: database.url,
-    stop: async () => {
+    stop: stopAtEnd(async () => {
       await app.close();
       await database.drop();
-    },
+    }),
   };
 }

@@ -1,0 +1,164 @@
+import { createPublicKey, generateKeyPairSync, randomBytes } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { readConfig } from '../src/config.js';
+import { parsePublicKey, toAuthorizedKey } from '../src/ssh-credentials/public-key.js';
+import { ApiClient } from './support/api-client.js';
+import { newPublicKey } from './support/keys.js';
+import { startMain, stopMain } from './support/process.js';
+import { ADMIN_KEY, cloneDatabase, type Service, startService } from './support/service.js';
+
+const rsaPem = (bits: number): string => {
+  const { publicKey } = generateKeyPairSync('rsa', { modulusLength: bits });
+  return publicKey.export({ type: 'spki', format: 'pem' }).toString();
+};
+
+/** One RSA key as users have it: SPKI PEM, PKCS#1 PEM, OpenSSH line, RFC 4716. */
+function formsOf(pem: string): string[] {
+  const line = toAuthorizedKey(parsePublicKey(pem));
+  const base64 = line.split(' ')[1] ?? '';
+  const wrapped = base64.match(/.{1,70}/g)?.join('\n');
+  return [
+    pem,
+    createPublicKey(pem).export({ type: 'pkcs1', format: 'pem' }).toString(),
+    `  ${line} me@laptop\r\n`,
+    `---- BEGIN SSH2 PUBLIC KEY ----\nComment: "a \\\ncontinued comment"\n${wrapped}\n---- END SSH2 PUBLIC KEY ----\n`,
+  ];
+}
+
+describe('an uploaded public key', () => {
+  let service: Service;
+  beforeAll(async () => {
+    service = await startService();
+  });
+  afterAll(() => service.stop());
+
+  it('comes back byte for byte, whatever its form; the decoded key decides sameness', async () => {
+    for (const text of formsOf(rsaPem(2048))) {
+      const { status, body } = await service.admin.post('/ssh_credentials', { public_key: text });
+      expect([status, body.public_key]).toEqual([201, text]);
+    }
+    const { rows } = await service.pool.query(
+      'select count(distinct fingerprint)::int as keys, count(*)::int as all from ssh_credentials',
+    );
+    expect(rows).toEqual([{ keys: 1, all: 4 }]);
+  });
+
+  it('is one key in every form to strict mode', async () => {
+    const strict = await startService({ strict: true });
+    const [first, ...others] = formsOf(rsaPem(2048));
+    expect((await strict.admin.post('/ssh_credentials', { public_key: first })).status).toBe(201);
+    for (const text of others) {
+      expect(await strict.admin.post('/ssh_credentials', { public_key: text })).toMatchObject({
+        status: 409,
+        body: { error_code: 'ERR_NGROK_609' },
+      });
+    }
+    await strict.stop();
+  });
+
+  it('of RSA is as long as MIN_RSA_BITS says', async () => {
+    const post = async (bits: number, minRsaBits: number) => {
+      const other = await startService({ minRsaBits });
+      const answer = await other.admin.post('/ssh_credentials', { public_key: rsaPem(bits) });
+      await other.stop();
+      return answer;
+    };
+    expect(await post(1024, 2048)).toMatchObject({
+      status: 400,
+      body: { error_code: 'ERR_NGROK_612', msg: expect.stringMatching(/1024.*2048/) },
+    });
+    expect((await post(1024, 1024)).status).toBe(201);
+    expect(await post(2048, 3072)).toMatchObject({ status: 400, body: { msg: expect.stringMatching(/2048.*3072/) } });
+    expect(() => readConfig({ MIN_RSA_BITS: '1023' })).toThrow('must be a whole number from 1024 to 16384');
+  });
+
+  it('on the deny list is refused with its own message', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'tas-denied-'));
+    const [denied, allowed] = [newPublicKey(), newPublicKey()];
+    const file = join(folder, 'denied');
+    await writeFile(file, `# leaked in the great leak\n\n${parsePublicKey(denied).fingerprint}\n`);
+    const { deniedFingerprints } = readConfig({ DENIED_KEYS_FILE: file });
+    const other = await startService({ deniedFingerprints });
+    expect(await other.admin.post('/ssh_credentials', { public_key: denied })).toMatchObject({
+      status: 400,
+      body: { error_code: 'ERR_NGROK_612', msg: expect.stringMatching(/never accepts/) },
+    });
+    expect((await other.admin.post('/ssh_credentials', { public_key: allowed })).status).toBe(201);
+    await other.stop();
+
+    await writeFile(file, 'not a fingerprint\n');
+    expect(() => readConfig({ DENIED_KEYS_FILE: file })).toThrow(/DENIED_KEYS_FILE .* line 1/);
+    expect(() => readConfig({ DENIED_KEYS_FILE: join(folder, 'absent') })).toThrow(/DENIED_KEYS_FILE .*ENOENT/);
+    await rm(folder, { recursive: true });
+  });
+});
+
+describe('a private key pasted by mistake', () => {
+  const pem = (type: 'pkcs1' | 'pkcs8'): string =>
+    generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ type, format: 'pem' }).toString();
+  const openssh = (): string =>
+    `-----BEGIN OPENSSH PRIVATE KEY-----\n${Buffer.concat([Buffer.from('openssh-key-v1\0'), randomBytes(300)]).toString('base64')}\n-----END OPENSSH PRIVATE KEY-----\n`;
+
+  /** Pieces of the secret long enough to be no accident, short enough to be found in a quotation. */
+  const piecesOf = (text: string): string[] =>
+    text
+      .split('\n')
+      .filter((line) => line.length > 30 && !line.startsWith('-----'))
+      .map((line) => line.slice(5, 25));
+
+  it('appears nowhere: not in the answer, not in a log at any level, not in the database', async () => {
+    const database = await cloneDatabase();
+    const main = startMain({ DATABASE_URL: database.url, BOOTSTRAP_API_KEY: ADMIN_KEY, LOG_LEVEL: 'debug' });
+    const client = new ApiClient(await main.url, ADMIN_KEY);
+    const secrets = [pem('pkcs1'), pem('pkcs8'), openssh()];
+    let answers = '';
+    for (const secret of secrets) {
+      for (const public_key of [
+        secret,
+        `${newPublicKey()} ${secret}`,
+        `${newPublicKey()}\n${secret}`,
+        secret.replaceAll('\n', '\r\n'),
+      ]) {
+        const answer = await client.post('/ssh_credentials', { public_key });
+        expect(answer).toMatchObject({ status: 400, body: { error_code: 'ERR_NGROK_612' } });
+        answers += JSON.stringify(answer.body);
+      }
+      // The same text in a body that cannot be read, or in the wrong place.
+      for (const body of [`{"public_key": "${secret}`, `"${secret.replaceAll('\n', '\\n')}"`, secret]) {
+        const answer = await client.send('POST', '/ssh_credentials', body, { 'content-type': 'application/json' });
+        expect(answer.status).toBe(400);
+        answers += JSON.stringify(answer.body);
+      }
+    }
+    expect(await client.post('/ssh_credentials', { public_key: secrets[0] })).toMatchObject({
+      body: { msg: expect.stringMatching(/private key.*new pair/i) },
+    });
+    await stopMain(main);
+    const dump = await dumpOf(database.url);
+    expect(dump).toContain('api_key_created.v1');
+    for (const piece of secrets.flatMap(piecesOf)) {
+      for (const [place, text] of Object.entries({ answers, log: main.output(), dump })) {
+        expect([place, text.includes(piece)]).toEqual([place, false]);
+      }
+    }
+    await database.drop();
+  });
+});
+
+/** Every row of every table as text. */
+async function dumpOf(databaseUrl: string): Promise<string> {
+  const sql = new pg.Client(databaseUrl);
+  await sql.connect();
+  const { rows: tables } = await sql.query(`select tablename from pg_tables where schemaname = 'public'`);
+  let dump = '';
+  for (const { tablename } of tables) {
+    const { rows } = await sql.query(`select t::text as text from ${tablename} t`);
+    dump += rows.map((row) => row.text).join('\n');
+  }
+  await sql.end();
+  return dump;
+}
