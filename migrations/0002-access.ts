@@ -10,6 +10,7 @@ export class Access1763683200002 implements MigrationInterface {
         version int not null,
         created_at timestamptz not null,
         name text not null,
+        admins text[] not null,
         constraint accounts_pk primary key (account_id, id)
       )`);
     await runner.query(`
@@ -23,8 +24,15 @@ export class Access1763683200002 implements MigrationInterface {
         email text not null,
         role text not null,
         active boolean not null,
+        deleted boolean not null,
         constraint principals_pk primary key (account_id, id)
       )`);
+    // A deleted principal's row stays, without name and email: whatever still names it as its owner is refused for ever.
+    await runner.query(`
+      create unique index principals_user_email on principals (account_id, lower(email))
+      where kind = 'user' and not deleted`);
+    await runner.query(`
+      create unique index principals_bot_name on principals (account_id, name) where kind = 'bot' and not deleted`);
     await runner.query(`
       create table api_keys (
         account_id text collate "C" not null,
@@ -38,6 +46,7 @@ export class Access1763683200002 implements MigrationInterface {
         constraint api_keys_pk primary key (account_id, id),
         constraint api_keys_token_hash unique (token_hash)
       )`);
+    await runner.query('create index api_keys_owner on api_keys (account_id, owner_id, id)');
   }
 
   async down(runner: QueryRunner): Promise<void> {

@@ -22,6 +22,7 @@ export class SshCredentials1763683200003 implements MigrationInterface {
         constraint ssh_credentials_pk primary key (account_id, id)
       ) with (fillfactor = 80)`);
     await runner.query('create index ssh_credentials_fingerprint on ssh_credentials (fingerprint)');
+    await runner.query('create index ssh_credentials_owner on ssh_credentials (account_id, owner_id)');
     // Strict mode only: without it an account may grant one key several times.
     await runner.query(`
       create unique index ssh_credentials_exclusive_key on ssh_credentials (account_id, fingerprint) where exclusive`);

@@ -1,15 +1,21 @@
 import { type DynamicModule, Logger, Module } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { AccessModule } from './access/access.module.js';
+import { ApiKeys } from './access/access.queries.js';
 import { Authentication } from './access/authentication.js';
+import { FailureLimit } from './access/failure-limit.js';
+import { oidcOf } from './access/oidc.js';
 import type { Config } from './config.js';
 import { type Database, POOL } from './database/database.js';
 import { DEFAULT_BATCHER_LIMITS } from './event-log/batcher.js';
 import { EventLog } from './event-log/event-log.js';
 import { Streams } from './event-log/streams.js';
 import type { IdSource } from './ids.js';
+import { OWNED_THINGS } from './owned-things.js';
 import { SshCredentialPolicy } from './ssh-credentials/ssh-credentials.commands.js';
 import { SshCredentialsModule } from './ssh-credentials/ssh-credentials.module.js';
+import { SshCredentials } from './ssh-credentials/ssh-credentials.read-model.js';
 import { TcpEdgePolicy } from './tcp-edges/hostport-claims.js';
 import { TcpEdgesModule } from './tcp-edges/tcp-edges.module.js';
 
@@ -26,17 +32,22 @@ export const makeEventLog = ({ config, database }: Pick<Foundation, 'config' | '
   return new EventLog(database.pool, (message) => logger.fatal(message), limits);
 };
 
+const authenticationOf = (config: Config, { pool }: Database, streams: Streams): Authentication =>
+  new Authentication(pool, new FailureLimit(config.authFailuresPerMinute), oidcOf(config, pool, streams));
+
 @Module({})
 class AppModule {}
 
 /** The one place where things are wired. */
 export function appModule({ config, database, ids }: Foundation, eventLog: EventLog): DynamicModule {
+  const streams = new Streams(eventLog, ids);
   const providers = [
     { provide: POOL, useValue: database.pool },
     { provide: EventLog, useValue: eventLog },
-    { provide: Streams, useValue: new Streams(eventLog, ids) },
-    { provide: Authentication, useValue: new Authentication(database.pool) },
+    { provide: Streams, useValue: streams },
+    { provide: Authentication, useValue: authenticationOf(config, database, streams) },
     { provide: SshCredentialPolicy, useValue: { strict: config.strict, keys: config } },
+    { provide: OWNED_THINGS, useValue: [new ApiKeys(database.pool), new SshCredentials(database.pool)] },
     { provide: TcpEdgePolicy, useValue: { strict: config.strict } },
   ];
   return {
@@ -49,6 +60,7 @@ export function appModule({ config, database, ids }: Foundation, eventLog: Event
         dataSourceFactory: () => Promise.resolve(database.dataSource),
       }),
       CqrsModule.forRoot(),
+      AccessModule,
       SshCredentialsModule,
       TcpEdgesModule,
     ],

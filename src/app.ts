@@ -38,7 +38,7 @@ export async function createApp(config: Config): Promise<App> {
     );
     const nest = await NestFactory.create<NestFastifyApplication>(
       appModule({ config, database, ids }, eventLog),
-      new FastifyAdapter(fastifyOptions(ids)),
+      new FastifyAdapter(fastifyOptions(ids, config)),
       { logger: log, bodyParser: false, abortOnError: false },
     );
     serveHttp(nest, { config, authentication: nest.get(Authentication) });

@@ -6,7 +6,10 @@ export interface Caller {
   readonly principalId: string;
   readonly kind: 'user' | 'bot';
   readonly role: Role;
-  readonly apiKeyId: string;
+  /** The API key that was sent; absent when it was a token of the OpenID Connect issuer. */
+  readonly apiKeyId?: string;
+  /** Names that token, without being of use to anyone who reads it. */
+  readonly tokenId?: string;
 }
 
 export const isAdmin = (caller: Pick<Caller, 'role'>): boolean => caller.role === 'admin';

@@ -1,5 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { parseIssuer } from './access/issuer-url.js';
+import { parseTrustedProxies } from './http/trusted-proxies.js';
+import { isId } from './ids.js';
 import { parseDeniedFingerprints } from './ssh-credentials/public-key.js';
 
 /** What the operator decided, validated once at start and frozen. Nothing else in the service reads the environment. */
@@ -15,6 +18,21 @@ export interface Config {
   /** Commands that may wait for the log before callers are told to come back (503). */
   readonly appendQueueLimit: number;
   readonly bootstrapApiKey: string | undefined;
+  /** Failed authentications of one source that are answered as such; the rest of the minute is 429. 0: no limit. */
+  readonly authFailuresPerMinute: number;
+  /** Addresses and CIDR ranges that may say, by X-Forwarded-For, on whose behalf they call. */
+  readonly trustedProxies: readonly string[];
+  /** Together with `oidcAudience`: tokens of this OpenID Connect issuer are taken beside API keys. */
+  readonly oidcIssuer: string | undefined;
+  readonly oidcAudience: string | undefined;
+  /** The claim that holds the user's email address. */
+  readonly oidcEmailClaim: string;
+  /** The claim that says whether the user is an admin; undefined: the role stored for the user. */
+  readonly oidcRoleClaim: string | undefined;
+  readonly oidcAdminValue: string;
+  /** The account whose users sign in; undefined: the oldest. */
+  readonly oidcAccount: string | undefined;
+  readonly oidcCreateUsers: boolean;
   /** Smallest RSA key that may be uploaded, in bits. */
   readonly minRsaBits: number;
   /** `SHA256:...` fingerprints of keys that may not be uploaded. */
@@ -95,6 +113,11 @@ const bootstrapKey = (value: string): string => {
   return value;
 };
 
+const accountId = (value: string): string => {
+  if (!isId(value, 'ac')) throw new Error('must be the id of an account');
+  return value;
+};
+
 const SETTINGS = {
   // Loopback only by default: a fresh start must not open a door to the network.
   host: { name: 'HOST', example: '0.0.0.0', fallback: '127.0.0.1', parse: text },
@@ -123,6 +146,26 @@ const SETTINGS = {
     parse: bootstrapKey,
     isSecret: true,
   },
+  authFailuresPerMinute: {
+    name: 'AUTH_FAILURES_PER_MINUTE',
+    example: '100',
+    fallback: 100,
+    parse: integer(0, 1_000_000),
+  },
+  // Nobody by default: a header anyone can send must not decide who is calling.
+  trustedProxies: { name: 'TRUST_PROXY', example: '10.0.0.0/8, 192.0.2.7', fallback: [], parse: parseTrustedProxies },
+  oidcIssuer: { name: 'OIDC_ISSUER', example: 'https://login.example.com', fallback: undefined, parse: parseIssuer },
+  oidcAudience: { name: 'OIDC_AUDIENCE', example: 'tunnel-access', fallback: undefined, parse: text },
+  oidcEmailClaim: { name: 'OIDC_EMAIL_CLAIM', example: 'email', fallback: 'email', parse: text },
+  oidcRoleClaim: { name: 'OIDC_ROLE_CLAIM', example: 'groups', fallback: undefined, parse: text },
+  oidcAdminValue: { name: 'OIDC_ADMIN_VALUE', example: 'admin', fallback: 'admin', parse: text },
+  oidcAccount: {
+    name: 'OIDC_ACCOUNT',
+    example: 'ac_2Sd3gVzXW1vzFJpCFLqzmEJ9SgA',
+    fallback: undefined,
+    parse: accountId,
+  },
+  oidcCreateUsers: { name: 'OIDC_CREATE_USERS', example: 'true', fallback: false, parse: flag },
   minRsaBits: { name: 'MIN_RSA_BITS', example: '3072', fallback: 2048, parse: integer(1024, 16_384) },
   // Read once, at start: a list that vanished later must not silently admit what it denied.
   deniedFingerprints: {
@@ -155,6 +198,15 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
       return [key, setting.fallback];
     }
   });
+  const config = Object.fromEntries(entries) as Config;
+  if (problems.length === 0) problems.push(...contradictionsIn(config));
   if (problems.length > 0) throw new ConfigError(problems);
-  return Object.freeze(Object.fromEntries(entries)) as Config;
+  return Object.freeze(config);
+}
+
+/** Without an audience, a token that the issuer made for any other program of the company would open this one. */
+function contradictionsIn({ oidcIssuer, oidcAudience }: Config): string[] {
+  if (oidcIssuer !== undefined && oidcAudience === undefined) return ['OIDC_ISSUER is set without OIDC_AUDIENCE'];
+  if (oidcIssuer === undefined && oidcAudience !== undefined) return ['OIDC_AUDIENCE is set without OIDC_ISSUER'];
+  return [];
 }

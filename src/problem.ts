@@ -61,6 +61,8 @@ export class Problem extends Error {
     readonly problem: ProblemName,
     message: string,
     readonly details: ProblemDetails = {},
+    /** When to come back, where that is known; 503 and 429 say a second otherwise. */
+    readonly retryAfterSeconds?: number,
   ) {
     super(message);
     this.name = 'Problem';

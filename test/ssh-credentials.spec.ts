@@ -54,10 +54,10 @@ describe('POST /ssh_credentials', () => {
   });
 
   it('tells the log position that holds the change', async () => {
-    const { headers } = await admin.post('/ssh_credentials', { public_key: newPublicKey() });
-    const { rows } = await service.pool.query(
-      'select max(position)::text as newest from events where account_id = (select min(account_id) from accounts)',
-    );
+    const { headers, body } = await admin.post('/ssh_credentials', { public_key: newPublicKey() });
+    const { rows } = await service.pool.query('select position::text as newest from events where stream_id = $1', [
+      body.id,
+    ]);
     expect(headers.get('log-position')).toBe(rows[0].newest);
   });
 

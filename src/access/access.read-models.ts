@@ -1,54 +1,85 @@
-import { ENTITY_COLUMNS, entityRow, type ReadModel } from '../event-log/read-model.js';
+import {
+  ENTITY_COLUMNS,
+  type Entity,
+  type EntityRow,
+  entityRow,
+  type ReadModel,
+  type Table,
+} from '../event-log/read-model.js';
 import { type Account, type AccountEvent, evolve as evolveAccount } from './account.js';
 import { type ApiKey, type ApiKeyEvent, evolve as evolveApiKey } from './api-key.js';
 import { evolve as evolvePrincipal, type Principal, type PrincipalEvent } from './principal.js';
 
+/** The rows hold the state under the same names. */
+export type AccountRow = EntityRow & Account;
+export const ACCOUNTS: Table<Account> = {
+  name: 'accounts',
+  columns: [...ENTITY_COLUMNS, 'name', 'admins'],
+  primaryKey: ['account_id', 'id'],
+  rowsOf: (entity) => [{ ...entityRow(entity), ...entity.state }],
+  exclusiveValuesOf: () => [],
+};
+export const accountStateOf = ({ name, admins }: AccountRow): Account => ({ name, admins });
+
 export const accountsReadModel: ReadModel<Account, AccountEvent> = {
   streamPrefixes: ['ac'],
   evolve: evolveAccount,
-  tables: [
-    {
-      name: 'accounts',
-      columns: [...ENTITY_COLUMNS, 'name'],
-      primaryKey: ['account_id', 'id'],
-      rowsOf: (entity) => [{ ...entityRow(entity), name: entity.state.name }],
-      exclusiveValuesOf: () => [],
-    },
-  ],
+  tables: [ACCOUNTS],
 };
+
+export type PrincipalRow = EntityRow & Principal;
+export const PRINCIPALS: Table<Principal> = {
+  name: 'principals',
+  columns: [...ENTITY_COLUMNS, 'kind', 'name', 'email', 'role', 'active', 'deleted'],
+  primaryKey: ['account_id', 'id'],
+  rowsOf: (entity) => [{ ...entityRow(entity), ...entity.state }],
+  exclusiveValuesOf: (row) =>
+    row.deleted === true ? [] : [row.kind === 'user' ? `email:${String(row.email).toLowerCase()}` : `bot:${row.name}`],
+};
+export const principalStateOf = ({ kind, name, email, role, active, deleted }: PrincipalRow): Principal => ({
+  kind,
+  name,
+  email,
+  role,
+  active,
+  deleted,
+});
+
+/** The unique indexes behind "one user an email, one bot a name", violated when two creates race. */
+export const USER_EMAIL_CONSTRAINT = 'principals_user_email';
+export const BOT_NAME_CONSTRAINT = 'principals_bot_name';
 
 export const principalsReadModel: ReadModel<Principal, PrincipalEvent> = {
   streamPrefixes: ['usr', 'bot'],
   evolve: evolvePrincipal,
-  tables: [
-    {
-      name: 'principals',
-      columns: [...ENTITY_COLUMNS, 'kind', 'name', 'email', 'role', 'active'],
-      primaryKey: ['account_id', 'id'],
-      rowsOf: (entity) => [{ ...entityRow(entity), ...entity.state }],
-      exclusiveValuesOf: () => [],
-    },
-  ],
+  tables: [PRINCIPALS],
 };
+
+export interface ApiKeyRow extends EntityRow {
+  readonly owner_id: string;
+  readonly description: string;
+  readonly metadata: string;
+  readonly token_hash: string;
+}
+export const API_KEYS: Table<ApiKey> = {
+  name: 'api_keys',
+  columns: [...ENTITY_COLUMNS, 'owner_id', 'description', 'metadata', 'token_hash'],
+  primaryKey: ['account_id', 'id'],
+  rowsOf: (entity: Entity<ApiKey>) => {
+    const { ownerId, tokenHash, ...same } = entity.state;
+    return [{ ...entityRow(entity), ...same, owner_id: ownerId, token_hash: tokenHash }];
+  },
+  exclusiveValuesOf: (row) => [`token:${row.token_hash}`],
+};
+export const apiKeyStateOf = ({ owner_id, token_hash, description, metadata }: ApiKeyRow): ApiKey => ({
+  ownerId: owner_id,
+  description,
+  metadata,
+  tokenHash: token_hash,
+});
 
 export const apiKeysReadModel: ReadModel<ApiKey, ApiKeyEvent> = {
   streamPrefixes: ['ak'],
   evolve: evolveApiKey,
-  tables: [
-    {
-      name: 'api_keys',
-      columns: [...ENTITY_COLUMNS, 'owner_id', 'description', 'metadata', 'token_hash'],
-      primaryKey: ['account_id', 'id'],
-      rowsOf: (entity) => [
-        {
-          ...entityRow(entity),
-          owner_id: entity.state.ownerId,
-          description: entity.state.description,
-          metadata: entity.state.metadata,
-          token_hash: entity.state.tokenHash,
-        },
-      ],
-      exclusiveValuesOf: (row) => [`token:${row.token_hash}`],
-    },
-  ],
+  tables: [API_KEYS],
 };

@@ -1,10 +1,14 @@
+import { Logger } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import type { Pool } from 'pg';
 import type { Caller, Role } from '../caller.js';
 import { coalesced } from '../database/coalesce.js';
 import { queryNamed } from '../database/query.js';
+import { ipOf } from '../http/request-context.js';
 import { Problem } from '../problem.js';
 import { hashToken } from './api-key.js';
+import { type FailureLimit, sourceOf } from './failure-limit.js';
+import { isJwt, type Oidc } from './oidc.js';
 
 interface FoundCaller {
   readonly caller: Caller;
@@ -28,12 +32,21 @@ const CALLERS_BY_TOKENS = {
     where k.token_hash = any($1)`,
 };
 
-/** Longest token that can exist: a bootstrap key of 255 characters. */
-const MAX_TOKEN_CHARACTERS = 255;
+/** Longest API key that can exist: a bootstrap key of 255 characters. */
+const MAX_KEY_CHARACTERS = 255;
 
-/** Finds out who calls, by the hash of the API key. Nothing is cached: a revoked key is refused on the next request. */
+/**
+ * Finds out who calls, by the hash of the API key, or by a token of the OpenID Connect issuer where one is configured.
+ * Nothing is cached: a revoked key is refused on the next request.
+ */
 export class Authentication {
-  constructor(private readonly pool: Pool) {}
+  private readonly logger = new Logger('Authentication');
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly failures: FailureLimit,
+    private readonly oidc: Oidc | undefined,
+  ) {}
 
   private readonly byTokenHash = coalesced<string, FoundCaller>(
     (hash) => hash,
@@ -43,14 +56,47 @@ export class Authentication {
     },
   );
 
-  /** Throws Problem 401 for a missing, malformed or unknown key, 403 when its owner is inactive. Tokens are never echoed. */
+  /**
+   * Throws Problem 401 for a missing, malformed or unknown key, 403 when its owner is inactive, 429 instead of 401 to a source
+   * that failed too often. Tokens are never echoed.
+   */
   async authenticate(request: FastifyRequest): Promise<Caller> {
-    const found = await this.byTokenHash(hashToken(tokenOf(request.headers.authorization)));
+    try {
+      return await this.callerOf(request);
+    } catch (error) {
+      throw isGuess(error) ? this.counted(error, request) : error;
+    }
+  }
+
+  private async callerOf(request: FastifyRequest): Promise<Caller> {
+    const token = tokenOf(request.headers.authorization);
+    if (this.oidc !== undefined && isJwt(token)) return this.oidc.authenticate(token, request);
+    const found = await this.byTokenHash(hashToken(asApiKey(token)));
     if (found === undefined) throw new Problem('api_key_unknown', 'The API key is unknown or was revoked.');
     if (!found.isActive) throw new Problem('caller_inactive', 'The owner of this API key is not active.');
     return found.caller;
   }
+
+  /**
+   * What a failure is answered. The key was looked up all the same: only so does a valid one from the same address, behind
+   * the same NAT, go on working, and nobody can lock out another.
+   */
+  private counted(failure: Problem, request: FastifyRequest): Problem {
+    const source = sourceOf(ipOf(request));
+    const excess = this.failures.count(source);
+    if (excess === undefined) return failure;
+    const limit = `more than ${this.failures.mostPerMinute} failed authentications in a minute`;
+    const { retryAfterSeconds, isFirst } = excess;
+    // Once in a window, and nothing of what was sent: a guess may be somebody's key with a typing error.
+    if (isFirst) this.logger.warn(`${limit} from ${source}; its failures answer 429 for ${retryAfterSeconds} s`);
+    const message = `There were ${limit} from your address. Valid API keys still work; other ones are worth trying again in ${retryAfterSeconds} s.`;
+    return new Problem('too_many_requests', message, {}, retryAfterSeconds);
+  }
 }
+
+/** Whether a refusal answers an attempt. A request without credentials is a mistake, and no closer to a key than none. */
+const isGuess = (error: unknown): error is Problem =>
+  error instanceof Problem && error.status === 401 && error.problem !== 'authorization_missing';
 
 const toFoundCaller = (row: CallerRow): FoundCaller => ({
   isActive: row.active,
@@ -71,8 +117,13 @@ function tokenOf(header: string | undefined): string {
   if (scheme?.toLowerCase() !== 'bearer') {
     throw new Problem('authorization_not_bearer', 'The Authorization header must have the form "Bearer <api key>".');
   }
-  if (token === undefined || rest.length > 0 || token.length > MAX_TOKEN_CHARACTERS || !/^[\x21-\x7e]+$/.test(token)) {
-    throw new Problem('api_key_malformed', 'The API key does not have the form of an API key.');
-  }
+  if (token === undefined || rest.length > 0 || !/^[\x21-\x7e]+$/.test(token)) throw malformed();
   return token;
 }
+
+function asApiKey(token: string): string {
+  if (token.length > MAX_KEY_CHARACTERS) throw malformed();
+  return token;
+}
+
+const malformed = (): Problem => new Problem('api_key_malformed', 'The API key does not have the form of an API key.');

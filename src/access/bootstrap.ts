@@ -2,9 +2,8 @@ import { randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { DomainEvent, EventMetadata } from '../event-log/event.js';
 import type { EventLog } from '../event-log/event-log.js';
-import { fold, type ReadModel } from '../event-log/read-model.js';
-import { newEvents } from '../event-log/streams.js';
-import { tableChanges } from '../event-log/table-change.js';
+import type { ReadModel } from '../event-log/read-model.js';
+import { newEvents, partOf } from '../event-log/streams.js';
 import type { IdSource } from '../ids.js';
 import { accountsReadModel, apiKeysReadModel, principalsReadModel } from './access.read-models.js';
 import { create as createAccount } from './account.js';
@@ -35,32 +34,20 @@ export async function openAccount(
   const [accountId, adminId, keyId] = [ids.next('ac', at), ids.next('usr', at), ids.next('ak', at)];
   const adminKey = args.adminKey ?? tokenOf(keyId, randomBytes(TOKEN_SECRET_BYTES));
   const key = { ownerId: adminId, description: 'First admin key', metadata: '', tokenHash: hashToken(adminKey) };
+  const part = <State, Event extends DomainEvent>(
+    model: ReadModel<State, Event>,
+    id: string,
+    events: readonly Event[],
+  ) => partOf(model, { accountId, id }, undefined, events, at);
   const parts = [
-    firstEvents(accountsReadModel, accountId, accountId, createAccount({ name: args.name })(undefined), at),
-    firstEvents(
-      principalsReadModel,
-      accountId,
-      adminId,
-      createUser({ email: args.adminEmail, role: 'admin' })(undefined),
-      at,
-    ),
-    firstEvents(apiKeysReadModel, accountId, keyId, createApiKey(key)(undefined), at),
+    part(accountsReadModel, accountId, createAccount({ name: args.name, admins: [adminId] })(undefined)),
+    part(principalsReadModel, adminId, createUser({ email: args.adminEmail, role: 'admin' })(undefined)),
+    part(apiKeysReadModel, keyId, createApiKey(key)(undefined)),
   ];
   await log.append({
     accountId,
-    events: parts.flatMap((part) => part.events),
-    changes: parts.flatMap((part) => part.changes),
+    events: parts.flatMap((p) => newEvents(p, SYSTEM, at)),
+    changes: parts.flatMap((p) => p.changes),
   });
   return { accountId, adminId, adminKey };
-}
-
-function firstEvents<State, Event extends DomainEvent>(
-  model: ReadModel<State, Event>,
-  accountId: string,
-  id: string,
-  events: readonly Event[],
-  at: Date,
-) {
-  const entity = fold(model, { accountId, id }, undefined, events, at);
-  return { events: newEvents(id, 0, events, SYSTEM, at), changes: tableChanges(model, undefined, entity) };
 }

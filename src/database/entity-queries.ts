@@ -5,23 +5,30 @@ import { type IdPrefix, isId } from '../ids.js';
 import { coalescedByRef, type Ref, WANTED } from './coalesce.js';
 import { type NamedStatement, queryNamed } from './query.js';
 
+/** Greater than any id. The first page asks the same question as the others: `$2 is null or id < $2` would scan up to the page. */
+const AFTER_EVERY_ID = '~';
+
 /** What GET and LIST of a resource answer from: the table that has one row for each of its entities. */
 export class EntityQueries<State, Row extends EntityRow> {
   private readonly byId: (ref: Ref) => Promise<Entity<State> | undefined>;
   private readonly page: NamedStatement;
+  /** `select ... from table t`, for statements of a subclass. */
+  protected readonly select: string;
 
   constructor(
     protected readonly pool: Pool,
-    { name, columns }: Pick<Table<State>, 'name' | 'columns'>,
+    table: Pick<Table<State>, 'name' | 'columns'>,
     private readonly idPrefix: IdPrefix,
     private readonly stateOf: (row: Row) => State,
+    /** SQL over table `t` that a row must meet to be there for callers. */
+    condition = 'true',
   ) {
-    const select = `select ${columns.map((column) => `t.${column}`).join(', ')} from ${name} t`;
-    const byIds = { name: `${name}_by_ids`, text: `${select} ${WANTED}` };
+    this.select = `select ${table.columns.map((column) => `t.${column}`).join(', ')} from ${table.name} t`;
+    const byIds = { name: `${idPrefix}_by_ids`, text: `${this.select} ${WANTED} where ${condition}` };
     this.byId = coalescedByRef(pool, byIds, (row: Row) => entityOf(row, stateOf(row)));
     this.page = {
-      name: `${name}_page`,
-      text: `${select} where t.account_id = $1 and ($2::text is null or t.id < $2) order by t.id desc limit $3`,
+      name: `${idPrefix}_page`,
+      text: `${this.select} where t.account_id = $1 and t.id < $2 and ${condition} order by t.id desc limit $3`,
     };
   }
 
@@ -32,7 +39,29 @@ export class EntityQueries<State, Row extends EntityRow> {
 
   /** Newest first, one more than a page holds when there are more. */
   async list(accountId: string, page: PageRequest): Promise<Entity<State>[]> {
-    const { rows } = await queryNamed<Row>(this.pool, this.page, [accountId, page.beforeId, page.limit + 1]);
+    return this.pageOf(this.page, accountId, page);
+  }
+
+  /** A page by a statement of its own: $1 the account, $2 the id before which it begins, $3 how many, then `values`. */
+  protected async pageOf(
+    statement: NamedStatement,
+    accountId: string,
+    { beforeId, limit }: PageRequest,
+    ...values: readonly string[]
+  ): Promise<Entity<State>[]> {
+    const { rows } = await queryNamed<Row>(this.pool, statement, [
+      accountId,
+      beforeId ?? AFTER_EVERY_ID,
+      limit + 1,
+      ...values,
+    ]);
+    return rows.map((row) => entityOf(row, this.stateOf(row)));
+  }
+
+  /** Every live thing of an owner, for tables with a column owner_id. */
+  protected async ownedBy({ accountId, id }: Ref): Promise<Entity<State>[]> {
+    const text = `${this.select} where t.account_id = $1 and t.owner_id = $2`;
+    const { rows } = await queryNamed<Row>(this.pool, { name: `${this.idPrefix}_owned`, text }, [accountId, id]);
     return rows.map((row) => entityOf(row, this.stateOf(row)));
   }
 }

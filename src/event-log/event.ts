@@ -6,9 +6,11 @@ export interface DomainEvent {
 
 /** Who did it, from where and why. Stored as JSON beside the event; never holds a secret. */
 export interface EventMetadata {
-  /** Id of the user or bot; `system` for what the service does by itself. */
+  /** Id of the user or bot; `system` for what the service does by itself, `oidc` for a user made on first sign-in. */
   readonly actor: string;
   readonly api_key_id?: string;
+  /** Instead of `api_key_id` when the caller signed in with OpenID Connect: the token's `jti`, or its SHA-256. */
+  readonly token_id?: string;
   readonly ip?: string;
   readonly user_agent?: string;
   readonly operation_id?: string;

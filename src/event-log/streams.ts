@@ -4,7 +4,7 @@ import { Problem } from '../problem.js';
 import type { DomainEvent, EventMetadata, NewEvent } from './event.js';
 import { type EventLog, StreamConflict } from './event-log.js';
 import { type Entity, fold, type ReadModel } from './read-model.js';
-import { tableChanges } from './table-change.js';
+import { type TableChange, tableChanges } from './table-change.js';
 
 /** A decision about one stream: what to load it with, and what the command makes of it. */
 export interface Change<State, Event extends DomainEvent> {
@@ -15,8 +15,22 @@ export interface Change<State, Event extends DomainEvent> {
   readonly load: () => Promise<Entity<State> | undefined>;
   /** Throws Problem or returns the events; none means "already so". */
   readonly decide: (entity: Entity<State> | undefined) => readonly Event[];
+  /**
+   * What other streams of the account must record together with it, in one append; asked again at every attempt. Throws
+   * Problem when they forbid the change.
+   */
+  readonly also?: (entity: Entity<State> | undefined, events: readonly Event[]) => Promise<readonly Part[]>;
   readonly metadata: EventMetadata;
   readonly occurredAt: Date;
+}
+
+/** One stream's share of an append: made by `partOf`, so that its rows always come of its events. */
+export interface Part {
+  readonly streamId: string;
+  /** The stream's version before these events. */
+  readonly version: number;
+  readonly events: readonly DomainEvent[];
+  readonly changes: readonly TableChange[];
 }
 
 export interface Changed<State> {
@@ -51,28 +65,38 @@ export class Streams {
   }
 
   private async append<State, Event extends DomainEvent>(
-    { model, accountId, streamId, metadata, occurredAt }: Change<State, Event>,
+    { model, accountId, streamId, also, metadata, occurredAt }: Change<State, Event>,
     before: Entity<State> | undefined,
     events: readonly Event[],
   ): Promise<Changed<State>> {
-    const after = fold(model, { accountId, id: streamId }, before, events, occurredAt);
+    const stream = { accountId, id: streamId };
+    const others = also === undefined ? [] : await also(before, events);
+    const parts = [...others, partOf(model, stream, before, events, occurredAt)];
     const { position } = await this.log.append({
       accountId,
-      events: newEvents(streamId, before?.version ?? 0, events, metadata, occurredAt),
-      changes: tableChanges(model, before, after),
+      events: parts.flatMap((part) => newEvents(part, metadata, occurredAt)),
+      changes: parts.flatMap((part) => part.changes),
     });
-    return { entity: after, position };
+    return { entity: fold(model, stream, before, events, occurredAt), position };
   }
 }
 
-/** Events for a stream that stands at `version`, with fresh ids. */
-export const newEvents = (
-  streamId: string,
-  version: number,
-  events: readonly DomainEvent[],
-  metadata: EventMetadata,
+/** The events of one stream, and the rows that they make. */
+export const partOf = <State, Event extends DomainEvent>(
+  model: ReadModel<State, Event>,
+  stream: { readonly accountId: string; readonly id: string },
+  before: Entity<State> | undefined,
+  events: readonly Event[],
   occurredAt: Date,
-): NewEvent[] =>
+): Part => ({
+  streamId: stream.id,
+  version: before?.version ?? 0,
+  events,
+  changes: tableChanges(model, before, fold(model, stream, before, events, occurredAt)),
+});
+
+/** The events of a part as they go into the log, with fresh ids. */
+export const newEvents = ({ streamId, version, events }: Part, metadata: EventMetadata, occurredAt: Date): NewEvent[] =>
   events.map((event, i) => ({
     eventId: uuidV7(),
     streamId,

@@ -10,6 +10,10 @@ export async function execute<State>(
   reply: FastifyReply,
 ): Promise<Entity<State> | undefined> {
   const { entity, position } = await commands.execute<ICommand, Changed<State>>(command);
-  void reply.header('log-position', String(position));
+  tellPosition(reply, position);
   return entity;
+}
+
+export function tellPosition(reply: FastifyReply, position: number): void {
+  void reply.header('log-position', String(position));
 }

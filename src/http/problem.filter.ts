@@ -2,7 +2,7 @@ import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Logger 
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Problem, type ProblemName } from '../problem.js';
 
-/** How long a caller should wait after 503 and 429, in seconds. */
+/** How long a caller should wait after 503 and 429 that do not know better, in seconds. */
 const RETRY_AFTER_SECONDS = 1;
 
 /** What Fastify and Nest refuse before a route is reached, by status. Any other 4xx of theirs is `request_malformed`. */
@@ -35,7 +35,9 @@ export class ProblemFilter implements ExceptionFilter {
 export function sendProblem(reply: FastifyReply, operationId: string, problem: Problem): void {
   if (reply.sent) return;
   if (problem.status === 401) void reply.header('www-authenticate', 'Bearer');
-  if (problem.status === 503 || problem.status === 429) void reply.header('retry-after', String(RETRY_AFTER_SECONDS));
+  if (problem.status === 503 || problem.status === 429) {
+    void reply.header('retry-after', String(problem.retryAfterSeconds ?? RETRY_AFTER_SECONDS));
+  }
   void reply.status(problem.status).header('content-type', JSON_TYPE).send(problemBody(operationId, problem));
 }
 

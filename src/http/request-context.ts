@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import type { Caller } from '../caller.js';
@@ -29,19 +30,31 @@ export function requestContextOf(request: FastifyRequest): RequestContext {
   const { caller } = request;
   if (caller === undefined)
     throw new Error(`${request.method} ${request.routeOptions.url} has no authenticated caller`);
-  const userAgent = request.headers['user-agent'];
   return {
     caller,
     baseUrl: request.baseUrl,
     metadata: {
       actor: caller.principalId,
-      api_key_id: caller.apiKeyId,
-      ip: request.ip,
-      ...(userAgent !== undefined && { user_agent: userAgent.slice(0, MAX_USER_AGENT_CHARACTERS) }),
-      operation_id: request.id,
+      ...(caller.apiKeyId !== undefined && { api_key_id: caller.apiKeyId }),
+      ...(caller.tokenId !== undefined && { token_id: caller.tokenId }),
+      ...originOf(request),
     },
   };
 }
+
+/** Where a request came from: the part of an event's metadata that does not depend on who sent it. */
+export function originOf(request: FastifyRequest): Omit<EventMetadata, 'actor'> {
+  const userAgent = request.headers['user-agent'];
+  return {
+    ip: ipOf(request),
+    ...(userAgent !== undefined && { user_agent: userAgent.slice(0, MAX_USER_AGENT_CHARACTERS) }),
+    operation_id: request.id,
+  };
+}
+
+/** The caller's address; the proxy's own when what it forwards is no address, since that may be any text. */
+export const ipOf = (request: FastifyRequest): string =>
+  isIP(request.ip) === 0 ? (request.socket.remoteAddress ?? '') : request.ip;
 
 /** Parameter decorator: the RequestContext of the request being served. */
 export const Context = createParamDecorator(

@@ -14,10 +14,15 @@ const BODY_LIMIT_BYTES = 2 * 1024 * 1024;
 
 export const OPERATION_ID_HEADER = 'ngrok-operation-id';
 
-export const fastifyOptions = (ids: IdSource): FastifyServerOptions => ({
+export const fastifyOptions = (
+  ids: IdSource,
+  { trustedProxies }: Pick<Config, 'trustedProxies'>,
+): FastifyServerOptions => ({
   // The request's id is the operation id: there before any hook, so that even a malformed URL has one.
   genReqId: () => ids.next('op'),
   bodyLimit: BODY_LIMIT_BYTES,
+  // Only what one of these sends may say who the caller is (X-Forwarded-For, -Proto, -Host).
+  trustProxy: trustedProxies.length > 0 && [...trustedProxies],
   // Clients concatenate base URLs, so `//ssh_credentials` is common.
   routerOptions: { ignoreDuplicateSlashes: true, ignoreTrailingSlash: true },
   // While stopping, what comes in on an open connection is still served, with `Connection: close`: nobody sees an error.
@@ -47,7 +52,7 @@ export function serveHttp(
   server.decorateRequest('caller', undefined);
   server.decorateRequest('baseUrl', {
     getter(this: FastifyRequest) {
-      return config.publicUrl ?? `${this.protocol}://${hostOf(this)}`;
+      return config.publicUrl ?? `${schemeOf(this)}://${hostOf(this)}`;
     },
   });
   server.addHook('onRequest', (request, reply, done) => {
@@ -82,6 +87,9 @@ function parseInto(body: Buffer, done: (error: Error | null, value?: unknown) =>
     done(error as Error);
   }
 }
+
+/** A proxy's X-Forwarded-Proto may be any text, and ends up in answers. */
+const schemeOf = (request: FastifyRequest): string => (request.protocol === 'https' ? 'https' : 'http');
 
 const HOST = /^[A-Za-z0-9._-]+(:\d{1,5})?$|^\[[0-9A-Fa-f:.]+\](:\d{1,5})?$/;
 

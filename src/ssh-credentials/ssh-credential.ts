@@ -109,12 +109,14 @@ export const update =
     return Object.keys(data).length === 0 ? [] : [{ type: 'ssh_credential_updated.v1', data }];
   };
 
+export const REMOVAL: SshCredentialEvent = { type: 'ssh_credential_deleted.v1', data: {} };
+
 export const remove =
   (args: { readonly by: Caller }): Decision =>
   (state) => {
     if (state === undefined) throw notFound();
     refuseUnlessOwnerOrAdmin(args.by, state);
-    return [{ type: 'ssh_credential_deleted.v1', data: {} }];
+    return [REMOVAL];
   };
 
 /** The same sentence for an unknown id and for another account's: that a credential exists is itself a secret. */

@@ -11,7 +11,9 @@ import {
   type Row,
   type Table,
 } from '../event-log/read-model.js';
-import { evolve, type SshCredential, type SshCredentialEvent } from './ssh-credential.js';
+import { type Part, partOf } from '../event-log/streams.js';
+import type { OwnedThings } from '../owned-things.js';
+import { evolve, REMOVAL, type SshCredential, type SshCredentialEvent } from './ssh-credential.js';
 
 const COLUMNS = [
   ...ENTITY_COLUMNS,
@@ -94,7 +96,7 @@ const OWNERS = {
 };
 
 /** What GET and LIST answer, and what handlers decide on. */
-export class SshCredentials extends EntityQueries<SshCredential, SshCredentialRow> {
+export class SshCredentials extends EntityQueries<SshCredential, SshCredentialRow> implements OwnedThings {
   /** Whether a principal of this account is active; undefined when the account knows no such principal. */
   readonly isOwnerActive: (ref: Ref) => Promise<boolean | undefined>;
 
@@ -117,4 +119,9 @@ export class SshCredentials extends EntityQueries<SshCredential, SshCredentialRo
       return accounts;
     },
   );
+
+  async removalOf(owner: Ref, occurredAt: Date): Promise<readonly Part[]> {
+    const credentials = await this.ownedBy(owner);
+    return credentials.map((one) => partOf(sshCredentialsReadModel, one, one, [REMOVAL], occurredAt));
+  }
 }

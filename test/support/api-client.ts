@@ -13,6 +13,9 @@ export class ApiClient {
     readonly token: string | undefined,
   ) {}
 
+  /** The same service, called with another key. */
+  as = (token: string): ApiClient => new ApiClient(this.url, token);
+
   get = (path: string, headers: Record<string, string> = {}) => this.send('GET', path, undefined, headers);
   post = (path: string, body: unknown, headers: Record<string, string> = {}) => this.json('POST', path, body, headers);
   patch = (path: string, body: unknown, headers: Record<string, string> = {}) =>

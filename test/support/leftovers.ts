@@ -1,16 +1,17 @@
-const running = new Map<object, () => Promise<unknown>>();
+const running = new Set<() => Promise<void>>();
 
-/** Whatever a test starts is stopped when its file ends, unless the test stopped it itself. */
-export function stopAtEnd<Stopped>(stop: () => Promise<Stopped>): () => Promise<Stopped> {
-  const key = {};
-  const once = async (): Promise<Stopped> => {
-    running.delete(key);
-    return stop();
+/** Whatever a test starts is stopped when its file ends, unless the test stopped it itself; it is stopped once. */
+export function stopAtEnd(stop: () => Promise<void>): () => Promise<void> {
+  let stopped: Promise<void> | undefined;
+  const once = (): Promise<void> => {
+    running.delete(once);
+    stopped ??= stop();
+    return stopped;
   };
-  running.set(key, once);
+  running.add(once);
   return once;
 }
 
 export async function stopLeftovers(): Promise<void> {
-  await Promise.allSettled([...running.values()].map((stop) => stop()));
+  await Promise.allSettled([...running].map((stop) => stop()));
 }

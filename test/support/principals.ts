@@ -1,53 +1,50 @@
-import { randomBytes } from 'node:crypto';
-import { apiKeysReadModel, principalsReadModel } from '../../src/access/access.read-models.js';
-import { create as createApiKey, hashToken } from '../../src/access/api-key.js';
-import { hasAccounts, type NewAccount, openAccount } from '../../src/access/bootstrap.js';
-import { createUser } from '../../src/access/principal.js';
+import { openAccount } from '../../src/access/bootstrap.js';
 import type { Role } from '../../src/caller.js';
 import { EventLog } from '../../src/event-log/event-log.js';
-import { Streams } from '../../src/event-log/streams.js';
 import { IdSource } from '../../src/ids.js';
 import { ApiClient } from './api-client.js';
 import type { Service } from './service.js';
 
 export interface TestPrincipal {
   readonly id: string;
+  readonly accountId: string;
   readonly client: ApiClient;
+  readonly keyId: string;
 }
 
-const logOf = (service: Service): EventLog => new EventLog(service.pool, () => undefined);
+let accounts = 0;
+let principals = 0;
 
 /** Another account on the same deployment, called as its admin. */
-export async function addAccount(service: Service): Promise<TestPrincipal & { readonly account: NewAccount }> {
-  if (!(await hasAccounts(service.pool))) throw new Error('the first account is missing');
-  const account = await openAccount(logOf(service), new IdSource(), {
-    name: 'Other',
-    adminEmail: 'other@example.test',
+export async function addAccount(service: Service): Promise<TestPrincipal> {
+  accounts += 1;
+  const log = new EventLog(service.pool, () => undefined);
+  const { accountId, adminId, adminKey } = await openAccount(log, new IdSource(), {
+    name: `Other ${accounts}`,
+    adminEmail: 'admin@example.test',
     adminKey: undefined,
   });
-  return { id: account.adminId, client: new ApiClient(service.app.url, account.adminKey), account };
+  const client = new ApiClient(service.app.url, adminKey);
+  const { body } = await client.get('/api_keys');
+  return { id: adminId, accountId, client, keyId: body.keys[0].id };
 }
 
-/** Another user of the first account, with a key. */
-export async function addUser(service: Service, role: Role): Promise<TestPrincipal> {
-  const { rows } = await service.pool.query('select account_id from accounts order by account_id limit 1');
-  const accountId: string = rows[0].account_id;
-  const streams = new Streams(logOf(service), new IdSource());
-  const token = randomBytes(20).toString('hex');
-  const id = streams.ids.next('usr');
-  const common = { accountId, load: async () => undefined, metadata: { actor: 'system' }, occurredAt: new Date() };
-  await streams.change({
-    ...common,
-    model: principalsReadModel,
-    streamId: id,
-    decide: () => createUser({ email: `${id}@example.test`, role })(undefined),
-  });
-  const key = { ownerId: id, description: '', metadata: '', tokenHash: hashToken(token) };
-  await streams.change({
-    ...common,
-    model: apiKeysReadModel,
-    streamId: streams.ids.next('ak'),
-    decide: () => createApiKey(key)(undefined),
-  });
-  return { id, client: new ApiClient(service.app.url, token) };
+/** Another user with a key, made by an admin. */
+export async function addUser(service: Service, role: Role, admin = service.admin): Promise<TestPrincipal> {
+  principals += 1;
+  const { body } = await admin.post('/users', { email: `user-${principals}@example.test`, role });
+  return withKey(service, admin, body.id);
+}
+
+/** A bot with a key, made by an admin. */
+export async function addBot(service: Service, admin = service.admin): Promise<TestPrincipal> {
+  principals += 1;
+  const { body } = await admin.post('/bot_users', { name: `bot ${principals}` });
+  return withKey(service, admin, body.id);
+}
+
+async function withKey(service: Service, admin: ApiClient, id: string): Promise<TestPrincipal> {
+  const { body } = await admin.post('/api_keys', { owner_id: id });
+  const { rows } = await service.pool.query('select account_id from principals where id = $1', [id]);
+  return { id, accountId: rows[0].account_id, client: new ApiClient(service.app.url, body.token), keyId: body.id };
 }

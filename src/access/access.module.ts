@@ -1,0 +1,44 @@
+import { Module } from '@nestjs/common';
+import type { Pool } from 'pg';
+import { POOL } from '../database/database.js';
+import { Streams } from '../event-log/streams.js';
+import { OWNED_THINGS, type OwnedThings } from '../owned-things.js';
+import { Accounts, ApiKeys, Bots, Users } from './access.queries.js';
+import { CreateApiKeyHandler, DeleteApiKeyHandler, UpdateApiKeyHandler } from './api-keys.commands.js';
+import { ApiKeysController } from './api-keys.controller.js';
+import { BotUsersController } from './bot-users.controller.js';
+import {
+  CreateBotHandler,
+  CreateUserHandler,
+  DeletePrincipalHandler,
+  Principals,
+  UpdateBotHandler,
+  UpdateUserHandler,
+} from './principals.commands.js';
+import { UsersController } from './users.controller.js';
+
+@Module({
+  controllers: [UsersController, BotUsersController, ApiKeysController],
+  providers: [
+    ...[Accounts, Users, Bots, ApiKeys].map((queries) => ({
+      provide: queries,
+      useFactory: (pool: Pool) => new queries(pool),
+      inject: [POOL],
+    })),
+    {
+      provide: Principals,
+      useFactory: (streams: Streams, accounts: Accounts, owned: readonly OwnedThings[]) =>
+        new Principals(streams, accounts, owned),
+      inject: [Streams, Accounts, OWNED_THINGS],
+    },
+    CreateUserHandler,
+    UpdateUserHandler,
+    CreateBotHandler,
+    UpdateBotHandler,
+    DeletePrincipalHandler,
+    CreateApiKeyHandler,
+    UpdateApiKeyHandler,
+    DeleteApiKeyHandler,
+  ],
+})
+export class AccessModule {}

@@ -1,0 +1,64 @@
+import type { Pool } from 'pg';
+import { coalescedByRef, type Ref, type RefRow, WANTED } from '../database/coalesce.js';
+import { EntityQueries } from '../database/entity-queries.js';
+import type { Entity } from '../event-log/read-model.js';
+import { type Part, partOf } from '../event-log/streams.js';
+import type { PageRequest } from '../http/page.js';
+import type { OwnedThings } from '../owned-things.js';
+import {
+  ACCOUNTS,
+  type AccountRow,
+  API_KEYS,
+  type ApiKeyRow,
+  accountStateOf,
+  apiKeyStateOf,
+  apiKeysReadModel,
+  PRINCIPALS,
+  type PrincipalRow,
+  principalStateOf,
+} from './access.read-models.js';
+import type { Account } from './account.js';
+import { type ApiKey, REMOVAL } from './api-key.js';
+import type { Principal } from './principal.js';
+
+/** Accounts; an account is the only thing with its id on its own log. */
+export class Accounts extends EntityQueries<Account, AccountRow> {
+  constructor(pool: Pool) {
+    super(pool, ACCOUNTS, 'ac', accountStateOf);
+  }
+}
+
+export class Users extends EntityQueries<Principal, PrincipalRow> {
+  constructor(pool: Pool) {
+    super(pool, PRINCIPALS, 'usr', principalStateOf, `t.kind = 'user' and not t.deleted`);
+  }
+}
+
+export class Bots extends EntityQueries<Principal, PrincipalRow> {
+  constructor(pool: Pool) {
+    super(pool, PRINCIPALS, 'bot', principalStateOf, `t.kind = 'bot' and not t.deleted`);
+  }
+}
+
+const OWNERS = { name: 'api_key_owners', text: `select t.account_id, t.id, t.active from principals t ${WANTED}` };
+
+export class ApiKeys extends EntityQueries<ApiKey, ApiKeyRow> implements OwnedThings {
+  /** Whether this principal is active; undefined when the account has none with this id. */
+  readonly isOwnerActive: (ref: Ref) => Promise<boolean | undefined>;
+
+  constructor(pool: Pool) {
+    super(pool, API_KEYS, 'ak', apiKeyStateOf);
+    this.isOwnerActive = coalescedByRef(pool, OWNERS, (row: RefRow & { readonly active: boolean }) => row.active);
+  }
+
+  /** Of one owner, newest first, one more than a page holds when there are more. */
+  listOf(accountId: string, ownerId: string, page: PageRequest): Promise<Entity<ApiKey>[]> {
+    const text = `${this.select} where t.account_id = $1 and t.id < $2 and t.owner_id = $4 order by t.id desc limit $3`;
+    return this.pageOf({ name: 'ak_page_of_owner', text }, accountId, page, ownerId);
+  }
+
+  async removalOf(owner: Ref, occurredAt: Date): Promise<readonly Part[]> {
+    const keys = await this.ownedBy(owner);
+    return keys.map((key) => partOf(apiKeysReadModel, key, key, [REMOVAL], occurredAt));
+  }
+}

@@ -1,0 +1,95 @@
+import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Query, Res } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import type { FastifyReply } from 'fastify';
+import type { Entity } from '../event-log/read-model.js';
+import { given } from '../given.js';
+import { execute } from '../http/mutation.js';
+import { pageOf, readPageRequest } from '../http/page.js';
+import { Context, type RequestContext } from '../http/request-context.js';
+import { Flag, Text, TextOfBytes } from '../http/validated-body.js';
+import { refuseOtherPlace, refuseOtherTime } from '../read-only-fields.js';
+import { Bots } from './access.queries.js';
+import { notFound, type Principal } from './principal.js';
+import { CreateBot, DeletePrincipal, UpdateBot } from './principals.commands.js';
+
+const PATH = 'bot_users';
+const MAX_NAME_BYTES = 255;
+
+export class CreateBotUserBody {
+  @TextOfBytes(MAX_NAME_BYTES, 'request_malformed') name?: string;
+  @Flag() active?: boolean;
+}
+
+/** `id`, `uri` and `created_at` are taken when unchanged. */
+export class UpdateBotUserBody extends CreateBotUserBody {
+  @Text() id?: string;
+  @Text() uri?: string;
+  @Text() created_at?: string;
+}
+
+@Controller(PATH)
+export class BotUsersController {
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly bots: Bots,
+  ) {}
+
+  @Post()
+  create(
+    @Context() context: RequestContext,
+    @Body() body: CreateBotUserBody,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
+    return this.execute(new CreateBot(context, body), reply);
+  }
+
+  @Get()
+  async list(@Context() { caller, baseUrl }: RequestContext, @Query() query: Record<string, unknown>) {
+    const page = readPageRequest(query, 'bot');
+    const found = await this.bots.list(caller.accountId, page);
+    return pageOf(PATH, `${baseUrl}/${PATH}`, page, found, (entity) => toResource(entity, baseUrl));
+  }
+
+  @Get(':id')
+  async get(@Context() { caller, baseUrl }: RequestContext, @Param('id') id: string) {
+    const entity = await this.bots.find({ accountId: caller.accountId, id });
+    if (entity === undefined) throw notFound();
+    return toResource(entity, baseUrl);
+  }
+
+  @Patch(':id')
+  update(
+    @Context() context: RequestContext,
+    @Param('id') id: string,
+    @Body() body: UpdateBotUserBody,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
+    refuseOtherPlace(body, PATH, id);
+    const check = (bot: Entity<Principal> | undefined): void => refuseOtherTime(body.created_at, bot);
+    const input = given({ name: body.name, active: body.active });
+    return this.execute(new UpdateBot(context, id, input, check), reply);
+  }
+
+  @Delete(':id')
+  @HttpCode(204)
+  async delete(
+    @Context() context: RequestContext,
+    @Param('id') id: string,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<void> {
+    await this.execute(new DeletePrincipal(context, id, 'bot'), reply);
+  }
+
+  private async execute(command: CreateBot | UpdateBot | DeletePrincipal, reply: FastifyReply) {
+    const entity = await execute<Principal>(this.commands, command, reply);
+    return entity === undefined ? undefined : toResource(entity, command.context.baseUrl);
+  }
+}
+
+const toResource = ({ id, createdAt, state }: Entity<Principal>, baseUrl: string) => ({
+  id,
+  uri: `${baseUrl}/${PATH}/${id}`,
+  name: state.name,
+  active: state.active,
+  created_at: createdAt.toISOString(),
+});

@@ -1,0 +1,90 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { FailureLimit, MAX_SOURCES, sourceOf, WINDOW_MS } from './failure-limit.js';
+
+/** A limit on a clock that the test turns. */
+function limitOf(mostPerMinute: number) {
+  const clock = { nowMs: 1_000 };
+  return { clock, limit: new FailureLimit(mostPerMinute, () => clock.nowMs) };
+}
+
+describe('FailureLimit', () => {
+  it('lets as many failures through as it says, and says of every further one when it will again', () => {
+    const { clock, limit } = limitOf(3);
+    expect([limit.count('a'), limit.count('a'), limit.count('a')]).toEqual([undefined, undefined, undefined]);
+    expect(limit.count('a')).toEqual({ retryAfterSeconds: 60, isFirst: true });
+    clock.nowMs += 500;
+    expect(limit.count('a')).toEqual({ retryAfterSeconds: 60, isFirst: false });
+    clock.nowMs += 58_600;
+    expect(limit.count('a')).toEqual({ retryAfterSeconds: 1, isFirst: false });
+  });
+
+  it('is over exactly when it said, however many failures came meanwhile', () => {
+    const { clock, limit } = limitOf(1);
+    limit.count('a');
+    clock.nowMs += 12_345;
+    const told = limit.count('a')?.retryAfterSeconds ?? 0;
+    for (let n = 0; n < 1000; n += 1) limit.count('a');
+    clock.nowMs += (told - 1) * 1000;
+    expect(limit.count('a')).toBeDefined();
+    clock.nowMs += 1000;
+    expect(limit.count('a')).toBeUndefined();
+    expect(limit.count('a')).toEqual({ retryAfterSeconds: 60, isFirst: true });
+  });
+
+  it('counts each source by itself', () => {
+    const { limit } = limitOf(1);
+    limit.count('a');
+    expect(limit.count('a')).toBeDefined();
+    expect(limit.count('b')).toBeUndefined();
+  });
+
+  it('of 0 is no limit and remembers nobody', () => {
+    const { limit } = limitOf(0);
+    for (let n = 0; n < 1000; n += 1) expect(limit.count('a')).toBeUndefined();
+    expect(limit.size).toBe(0);
+  });
+
+  it('remembers a fixed number of sources and forgets the one whose window began first', () => {
+    const { clock, limit } = limitOf(1);
+    for (let n = 0; n < MAX_SOURCES; n += 1) limit.count(`source ${n}`);
+    expect(limit.size).toBe(MAX_SOURCES);
+    // Source 0 begins a new window, so source 1 is now the oldest.
+    clock.nowMs += WINDOW_MS;
+    limit.count('source 0');
+    limit.count('one more');
+    expect(limit.size).toBe(MAX_SOURCES);
+    expect(limit.count('source 0')).toBeDefined();
+    for (let n = 0; n < 3 * MAX_SOURCES; n += 1) limit.count(`other ${n}`);
+    expect(limit.size).toBe(MAX_SOURCES);
+    expect(limit.count('source 0')).toBeUndefined();
+  });
+});
+
+describe('sourceOf', () => {
+  it.each([
+    ['192.0.2.7', '192.0.2.7'],
+    ['::ffff:192.0.2.7', '192.0.2.7'],
+    ['::FFFF:c000:0207', '192.0.2.7'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:0DB8:0001:0002::', '2001:db8:1:2::/64'],
+    ['2001:db8::1', '2001:db8:0:0::/64'],
+    ['::1', '0:0:0:0::/64'],
+    ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+    ['', 'unknown'],
+    ['x'.repeat(10_000), 'unknown'],
+  ])('%p counts as %p', (address, source) => {
+    expect(sourceOf(address)).toBe(source);
+  });
+
+  it('is the same for all addresses of a /64 and differs between them', () => {
+    const hex = fc.integer({ min: 1, max: 0xffff }).map((n) => n.toString(16));
+    const half = fc.tuple(hex, hex, hex, hex).map((groups) => groups.join(':'));
+    fc.assert(
+      fc.property(half, half, half, half, (net, otherNet, host, otherHost) => {
+        expect(sourceOf(`${net}:${host}`)).toBe(sourceOf(`${net}:${otherHost}`));
+        expect(sourceOf(`${net}:${host}`) === sourceOf(`${otherNet}:${host}`)).toBe(net === otherNet);
+      }),
+    );
+  });
+});

@@ -1,0 +1,99 @@
+import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Query, Res } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import type { FastifyReply } from 'fastify';
+import type { Entity } from '../event-log/read-model.js';
+import { given } from '../given.js';
+import { execute } from '../http/mutation.js';
+import { pageOf, readPageRequest } from '../http/page.js';
+import { Context, type RequestContext } from '../http/request-context.js';
+import { Flag, Text } from '../http/validated-body.js';
+import { refuseOtherPlace, refuseOtherTime, refuseOtherValue } from '../read-only-fields.js';
+import { Users } from './access.queries.js';
+import { notFound, type Principal } from './principal.js';
+import { CreateUser, DeletePrincipal, UpdateUser } from './principals.commands.js';
+
+const PATH = 'users';
+
+export class CreateUserBody {
+  @Text() email?: string;
+  @Text() role?: string;
+}
+
+/** `id`, `uri`, `email` and `created_at` are taken when unchanged. */
+export class UpdateUserBody extends CreateUserBody {
+  @Flag() active?: boolean;
+  @Text() id?: string;
+  @Text() uri?: string;
+  @Text() created_at?: string;
+}
+
+@Controller(PATH)
+export class UsersController {
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly users: Users,
+  ) {}
+
+  @Post()
+  create(
+    @Context() context: RequestContext,
+    @Body() body: CreateUserBody,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
+    return this.execute(new CreateUser(context, body), reply);
+  }
+
+  @Get()
+  async list(@Context() { caller, baseUrl }: RequestContext, @Query() query: Record<string, unknown>) {
+    const page = readPageRequest(query, 'usr');
+    const found = await this.users.list(caller.accountId, page);
+    return pageOf(PATH, `${baseUrl}/${PATH}`, page, found, (entity) => toResource(entity, baseUrl));
+  }
+
+  @Get(':id')
+  async get(@Context() { caller, baseUrl }: RequestContext, @Param('id') id: string) {
+    const entity = await this.users.find({ accountId: caller.accountId, id });
+    if (entity === undefined) throw notFound();
+    return toResource(entity, baseUrl);
+  }
+
+  @Patch(':id')
+  update(
+    @Context() context: RequestContext,
+    @Param('id') id: string,
+    @Body() body: UpdateUserBody,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
+    refuseOtherPlace(body, PATH, id);
+    const check = (user: Entity<Principal> | undefined): void => {
+      if (user !== undefined) refuseOtherValue('email', body.email, user.state.email);
+      refuseOtherTime(body.created_at, user);
+    };
+    const input = given({ role: body.role, active: body.active });
+    return this.execute(new UpdateUser(context, id, input, check), reply);
+  }
+
+  @Delete(':id')
+  @HttpCode(204)
+  async delete(
+    @Context() context: RequestContext,
+    @Param('id') id: string,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<void> {
+    await this.execute(new DeletePrincipal(context, id, 'user'), reply);
+  }
+
+  private async execute(command: CreateUser | UpdateUser | DeletePrincipal, reply: FastifyReply) {
+    const entity = await execute<Principal>(this.commands, command, reply);
+    return entity === undefined ? undefined : toResource(entity, command.context.baseUrl);
+  }
+}
+
+const toResource = ({ id, createdAt, state }: Entity<Principal>, baseUrl: string) => ({
+  id,
+  uri: `${baseUrl}/${PATH}/${id}`,
+  email: state.email,
+  role: state.role,
+  active: state.active,
+  created_at: createdAt.toISOString(),
+});

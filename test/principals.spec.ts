@@ -1,0 +1,307 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { ApiClient } from './support/api-client.js';
+import { newPublicKey } from './support/keys.js';
+import { addAccount, addBot, addUser, type TestPrincipal } from './support/principals.js';
+import { refusalsOf } from './support/refusals.js';
+import { type Service, startService } from './support/service.js';
+
+let service: Service;
+let admin: ApiClient;
+let member: TestPrincipal;
+let bot: TestPrincipal;
+let other: TestPrincipal;
+
+beforeAll(async () => {
+  service = await startService();
+  admin = service.admin;
+  member = await addUser(service, 'member');
+  bot = await addBot(service);
+  other = await addAccount(service);
+});
+afterAll(() => service.stop());
+
+const { eventCount, expectRefusal } = refusalsOf(() => service);
+
+let emails = 0;
+const newEmail = (): string => {
+  emails += 1;
+  return `somebody-${emails}@example.test`;
+};
+
+const typesOf = async (...ids: string[]): Promise<string[]> => {
+  const { rows } = await service.pool.query('select type from events where stream_id = any($1) order by position', [
+    ids,
+  ]);
+  return rows.map((row) => row.type);
+};
+
+describe('POST /users', () => {
+  it('answers 201 with the user, a member unless told otherwise', async () => {
+    const email = newEmail();
+    const { status, body } = await admin.post('/users', { email });
+    expect([status, body]).toEqual([
+      201,
+      {
+        id: expect.stringMatching(/^usr_[0-9A-Za-z]{27}$/),
+        uri: `${service.app.url}/users/${body.id}`,
+        email,
+        role: 'member',
+        active: true,
+        created_at: expect.stringMatching(/Z$/),
+      },
+    ]);
+    expect((await admin.post('/users', { email: newEmail(), role: 'admin' })).body.role).toBe('admin');
+  });
+
+  it.each([
+    ['no email', {}, /email must be/],
+    ['what is no email', { email: 'somebody' }, /email must be/],
+    ['an email in other letters', { email: 'sömebody@example.test' }, /email must be/],
+    ['another role', { email: 'a@example.test', role: 'owner' }, /role must be admin or member, not 'owner'/],
+  ])('answers 400 to %s', async (_, body, msg) => {
+    await expectRefusal(() => admin.post('/users', body), 400, 'ERR_TAS_400', msg);
+  });
+
+  it('answers 409 to an email in use, in any case, until its user is deleted', async () => {
+    const email = newEmail();
+    const { body } = await admin.post('/users', { email });
+    const post = () => admin.post('/users', { email: email.toUpperCase() });
+    await expectRefusal(post, 409, 'ERR_TAS_409');
+    await admin.delete(`/users/${body.id}`);
+    expect((await post()).status).toBe(201);
+  });
+
+  it('of one email 16 times at once makes one user', async () => {
+    const email = newEmail();
+    const answers = await Promise.all(Array.from({ length: 16 }, () => admin.post('/users', { email })));
+    expect(answers.map((a) => a.status).sort()).toEqual([201, ...Array(15).fill(409)]);
+  });
+});
+
+describe('users and bots', () => {
+  it('are managed by admins and seen by everyone of the account', async () => {
+    for (const { client } of [member, bot]) {
+      await expectRefusal(() => client.post('/users', { email: newEmail() }), 403, 'ERR_NGROK_635');
+      await expectRefusal(() => client.post('/bot_users', { name: 'x' }), 403, 'ERR_NGROK_635');
+      await expectRefusal(() => client.patch(`/users/${member.id}`, { role: 'admin' }), 403, 'ERR_NGROK_635');
+      await expectRefusal(() => client.delete(`/bot_users/${bot.id}`), 403, 'ERR_NGROK_635');
+      expect((await client.get(`/users/${member.id}`)).status).toBe(200);
+      expect((await client.get('/bot_users')).body.bot_users).toEqual(
+        expect.arrayContaining([expect.objectContaining({ id: bot.id })]),
+      );
+    }
+  });
+
+  it('of another account answer exactly like unknown ones', async () => {
+    const unknown = 'usr_3MPflUxi65UVJUZK1y0iEJKUOhV';
+    for (const id of [unknown, other.id, bot.id]) {
+      await expectRefusal(() => admin.get(`/users/${id}`), 404, 'ERR_TAS_404', /^Resource not found$/);
+      await expectRefusal(() => admin.patch(`/users/${id}`, { active: false }), 404, 'ERR_TAS_404');
+      await expectRefusal(() => admin.delete(`/users/${id}`), 404, 'ERR_TAS_404');
+    }
+  });
+
+  it('are listed in pages of their own', async () => {
+    const users = (await admin.get('/users?limit=1')).body;
+    expect(users).toEqual({
+      users: [expect.objectContaining({ id: expect.stringMatching(/^usr_/) })],
+      uri: `${service.app.url}/users`,
+      next_page_uri: expect.stringContaining('before_id=usr_'),
+    });
+    const bots = (await admin.get('/bot_users')).body;
+    expect(bots.bot_users.every((b: { id: string }) => b.id.startsWith('bot_'))).toBe(true);
+  });
+
+  it('keep what a PATCH does not name; a PATCH that changes nothing records nothing', async () => {
+    const { body: user } = await admin.post('/users', { email: newEmail() });
+    const before = await eventCount();
+    expect((await admin.patch(`/users/${user.id}`, user)).body).toEqual(user);
+    expect((await admin.patch(`/users/${user.id}`, { role: null, active: null })).body).toEqual(user);
+    expect(await eventCount()).toBe(before);
+    expect((await admin.patch(`/users/${user.id}`, { active: false })).body).toEqual({ ...user, active: false });
+    const patch = () => admin.patch(`/users/${user.id}`, { email: newEmail() });
+    await expectRefusal(patch, 400, 'ERR_TAS_400', /email cannot be changed/);
+  });
+});
+
+describe('POST /bot_users', () => {
+  it('answers 201 with the bot; its name is its own on the account', async () => {
+    const { status, body } = await admin.post('/bot_users', { name: 'deploy bot' });
+    expect([status, body]).toEqual([
+      201,
+      {
+        id: expect.stringMatching(/^bot_[0-9A-Za-z]{27}$/),
+        uri: `${service.app.url}/bot_users/${body.id}`,
+        name: 'deploy bot',
+        active: true,
+        created_at: expect.stringMatching(/Z$/),
+      },
+    ]);
+    await expectRefusal(() => admin.post('/bot_users', { name: 'deploy bot' }), 409, 'ERR_TAS_409');
+    expect((await other.client.post('/bot_users', { name: 'deploy bot' })).status).toBe(201);
+    const { body: second } = await admin.post('/bot_users', { name: 'second bot', active: false });
+    expect(second.active).toBe(false);
+    const rename = () => admin.patch(`/bot_users/${second.id}`, { name: 'deploy bot' });
+    await expectRefusal(rename, 409, 'ERR_TAS_409');
+    expect((await admin.patch(`/bot_users/${second.id}`, { name: 'third bot' })).body.name).toBe('third bot');
+  });
+
+  it('answers 400 to a missing, blank or long name', async () => {
+    await expectRefusal(() => admin.post('/bot_users', {}), 400, 'ERR_TAS_400', /name is missing/);
+    await expectRefusal(() => admin.post('/bot_users', { name: ' ' }), 400, 'ERR_TAS_400', /name is missing/);
+    await expectRefusal(() => admin.post('/bot_users', { name: 'é'.repeat(128) }), 400, 'ERR_TAS_400', /256 bytes/);
+  });
+});
+
+describe('the last active admin', () => {
+  it('cannot be demoted, deactivated or deleted; with a second one it can', async () => {
+    const { id, client } = await addAccount(service);
+    for (const change of [{ role: 'member' }, { active: false }]) {
+      await expectRefusal(() => client.patch(`/users/${id}`, change), 409, 'ERR_TAS_409', /last active admin/);
+    }
+    await expectRefusal(() => client.delete(`/users/${id}`), 409, 'ERR_TAS_409', /last active admin/);
+    const { body: second } = await client.post('/users', { email: newEmail(), role: 'admin' });
+    expect((await client.patch(`/users/${second.id}`, { active: false })).status).toBe(200);
+    await expectRefusal(() => client.delete(`/users/${id}`), 409, 'ERR_TAS_409', /last active admin/);
+    await client.patch(`/users/${second.id}`, { active: true });
+    expect((await client.patch(`/users/${id}`, { role: 'member' })).body.role).toBe('member');
+    expect((await client.post('/users', { email: newEmail() })).status).toBe(403);
+  });
+
+  it('stays when two admins demote each other at the same moment', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const first = await addAccount(service);
+      const second = await addUser(service, 'admin', first.client);
+      const [a, b] = await Promise.all([
+        first.client.patch(`/users/${second.id}`, { role: 'member' }),
+        second.client.patch(`/users/${first.id}`, { role: 'member' }),
+      ]);
+      expect([a.status, b.status].filter((status) => status === 200)).toHaveLength(1);
+      const { rows } = await service.pool.query(
+        `select count(*)::int as n from principals where account_id = $1 and role = 'admin' and active`,
+        [first.accountId],
+      );
+      expect(rows).toEqual([{ n: 1 }]);
+    }
+  });
+});
+
+describe('a principal that is deactivated or deleted', () => {
+  it('is refused on its next request, and let in again when it is active again', async () => {
+    const { id, client } = await addUser(service, 'member');
+    expect((await client.get('/ssh_credentials')).status).toBe(200);
+    await admin.patch(`/users/${id}`, { active: false });
+    await expectRefusal(() => client.get('/ssh_credentials'), 403, 'ERR_NGROK_636');
+    await admin.patch(`/users/${id}`, { active: true });
+    expect((await client.get('/ssh_credentials')).status).toBe(200);
+  });
+
+  it('cannot be given a credential or a key', async () => {
+    const { id } = await addBot(service);
+    await admin.patch(`/bot_users/${id}`, { active: false });
+    const credential = { public_key: newPublicKey(), owner_id: id };
+    await expectRefusal(() => admin.post('/ssh_credentials', credential), 400, 'ERR_NGROK_636', /is not active/);
+    await expectRefusal(() => admin.post('/api_keys', { owner_id: id }), 400, 'ERR_NGROK_636', /is not active/);
+    await admin.delete(`/bot_users/${id}`);
+    await expectRefusal(() => admin.post('/ssh_credentials', credential), 400, 'ERR_NGROK_636', /is not active/);
+    await expectRefusal(() => admin.post('/api_keys', { owner_id: id }), 400, 'ERR_NGROK_636', /is not active/);
+  });
+
+  it('when deleted takes its keys and credentials along, in one append that the log shows', async () => {
+    const { id, client, keyId } = await addUser(service, 'member');
+    const { body: credential } = await client.post('/ssh_credentials', { public_key: newPublicKey() });
+    const answer = await admin.delete(`/users/${id}`);
+    expect(answer.status).toBe(204);
+    await expectRefusal(() => client.get('/ssh_credentials'), 401, 'ERR_NGROK_203');
+    await expectRefusal(() => admin.get(`/ssh_credentials/${credential.id}`), 404, 'ERR_TAS_404');
+    await expectRefusal(() => admin.get(`/api_keys/${keyId}`), 404, 'ERR_TAS_404');
+    await expectRefusal(() => admin.get(`/users/${id}`), 404, 'ERR_TAS_404');
+    await expectRefusal(() => admin.delete(`/users/${id}`), 404, 'ERR_TAS_404');
+    expect((await typesOf(id, credential.id, keyId)).slice(-3).sort()).toEqual([
+      'api_key_deleted.v1',
+      'ssh_credential_deleted.v1',
+      'user_deleted.v1',
+    ]);
+    const { rows } = await service.pool.query(
+      'select email from principals where id = $1 and deleted union all select data from events where stream_id = $1 and stream_version > 1',
+      [id],
+    );
+    expect(rows).toEqual([{ email: '' }, { email: '{}' }]);
+  });
+});
+
+describe('POST /api_keys', () => {
+  it('answers 201 with the token, which no other answer has', async () => {
+    const { status, body } = await member.client.post('/api_keys', { description: 'ci', metadata: '{}' });
+    expect([status, body]).toEqual([
+      201,
+      {
+        id: expect.stringMatching(/^ak_[0-9A-Za-z]{27}$/),
+        uri: `${service.app.url}/api_keys/${body.id}`,
+        description: 'ci',
+        metadata: '{}',
+        created_at: expect.stringMatching(/Z$/),
+        owner_id: member.id,
+        token: `${body.id.slice(3)}_${body.token.slice(28)}`,
+      },
+    ]);
+    expect(Buffer.from(body.token.slice(28), 'base64url').length).toBeGreaterThanOrEqual(20);
+    const asMember = { ...body, token: null };
+    expect((await member.client.get(`/api_keys/${body.id}`)).body).toEqual(asMember);
+    expect((await member.client.get('/api_keys')).body.keys).toContainEqual(asMember);
+    expect((await member.client.patch(`/api_keys/${body.id}`, { description: 'x' })).body.token).toBe(null);
+    const { rows } = await service.pool.query('select e::text as text from events e where stream_id = $1', [body.id]);
+    expect(rows.map((r) => r.text).join()).not.toContain(body.token.slice(28));
+  });
+
+  it('lets an admin make keys for others, and a member or a bot only for itself', async () => {
+    const { status, body } = await admin.post('/api_keys', { owner_id: bot.id });
+    expect([status, body.owner_id]).toEqual([201, bot.id]);
+    const post = () => member.client.post('/api_keys', { owner_id: bot.id });
+    await expectRefusal(post, 403, 'ERR_NGROK_630');
+    expect((await bot.client.post('/api_keys', {})).body.owner_id).toBe(bot.id);
+    const foreign = () => admin.post('/api_keys', { owner_id: other.id });
+    await expectRefusal(foreign, 400, 'ERR_NGROK_636', /not known on this account/);
+  });
+
+  it('checks lengths in bytes', async () => {
+    await expectRefusal(
+      () => admin.post('/api_keys', { description: 'x'.repeat(256) }),
+      400,
+      'ERR_TAS_400',
+      /256 bytes/,
+    );
+    await expectRefusal(
+      () => admin.post('/api_keys', { metadata: 'x'.repeat(4097) }),
+      400,
+      'ERR_TAS_400',
+      /4097 bytes/,
+    );
+  });
+});
+
+describe('API keys', () => {
+  it('of others are unknown to members and open to admins', async () => {
+    const { rows } = await service.pool.query('select id from api_keys where account_id = $1', [other.accountId]);
+    await expectRefusal(() => admin.get(`/api_keys/${rows[0].id}`), 404, 'ERR_TAS_404');
+    for (const call of [
+      () => member.client.get(`/api_keys/${bot.keyId}`),
+      () => member.client.patch(`/api_keys/${bot.keyId}`, { description: 'mine now' }),
+      () => member.client.delete(`/api_keys/${bot.keyId}`),
+    ]) {
+      await expectRefusal(call, 404, 'ERR_TAS_404', /^Resource not found$/);
+    }
+    const seen = (await member.client.get('/api_keys')).body.keys.map((k: { owner_id: string }) => k.owner_id);
+    expect(new Set(seen)).toEqual(new Set([member.id]));
+    expect((await admin.patch(`/api_keys/${bot.keyId}`, { description: 'the bot’s' })).status).toBe(200);
+  });
+
+  it('once deleted are refused on the next request', async () => {
+    const { body } = await member.client.post('/api_keys', {});
+    const client = member.client.as(body.token);
+    expect((await client.get('/ssh_credentials')).status).toBe(200);
+    expect((await member.client.delete(`/api_keys/${body.id}`)).status).toBe(204);
+    await expectRefusal(() => client.get('/ssh_credentials'), 401, 'ERR_NGROK_203');
+    await expectRefusal(() => member.client.delete(`/api_keys/${body.id}`), 404, 'ERR_TAS_404');
+  });
+});
