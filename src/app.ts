@@ -6,13 +6,15 @@ import { appModule, makeEventLog } from './app.module.js';
 import type { Config } from './config.js';
 import { type Database, openDatabase } from './database/database.js';
 import { migrate } from './database/migrate.js';
-import { fastifyOptions, serveHttp } from './http/server.js';
+import { fastifyOptions, type Route, serveHttp } from './http/server.js';
 import { IdSource } from './ids.js';
 import { ServiceLog } from './operations/log.js';
 
 export interface App {
   /** Where it listens, for example `http://127.0.0.1:8080`. */
   readonly url: string;
+  /** Everything that is served, for tests that must not miss a route. */
+  readonly routes: readonly Route[];
   readonly database: Database;
   /** The first account, when this start created it. */
   readonly newAccount: NewAccount | undefined;
@@ -41,9 +43,9 @@ export async function createApp(config: Config): Promise<App> {
       new FastifyAdapter(fastifyOptions(ids, config)),
       { logger: log, bodyParser: false, abortOnError: false },
     );
-    serveHttp(nest, { config, authentication: nest.get(Authentication) });
+    const routes = serveHttp(nest, { config, authentication: nest.get(Authentication) });
     await nest.listen(config.port, config.host);
-    return { url: await nest.getUrl(), database, newAccount, close: () => close(nest, database) };
+    return { url: await nest.getUrl(), routes, database, newAccount, close: () => close(nest, database) };
   } catch (error) {
     await database.close();
     throw error;

@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { Command, CommanderError } from 'commander';
-import { addApiKeyCommands } from './access/access.cli.js';
+import { addAccountCommands, addApiKeyCommands } from './access/access.cli.js';
 import { ConfigError, readConfig } from './config.js';
 import { type Database, DatabaseUnusable, openDatabase } from './database/database.js';
 import { EmbeddedPostgresError } from './database/embedded/embedded-postgres.js';
@@ -41,6 +41,7 @@ const program = new Command('tunnel-access')
     'The operator’s commands. They use the same settings (environment) as the service, and are safe beside it.',
   )
   .exitOverride();
+addAccountCommands(program, onDatabase);
 addApiKeyCommands(program, onDatabase);
 
 try {

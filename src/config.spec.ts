@@ -55,6 +55,40 @@ describe('readConfig', () => {
     ]);
   });
 
+  it.each([
+    [
+      'OIDC_ISSUER',
+      'http://login.example.com',
+      'must be a URL that starts with https://, or with http:// on a loopback',
+    ],
+    ['OIDC_ISSUER', 'https://user:secret@login.example.com', 'must not have a user, a query or a fragment'],
+    ['OIDC_ISSUER', 'https://login.example.com/?tenant=1', 'must not have a user, a query or a fragment'],
+    ['OIDC_ACCOUNT', 'usr_2Sd3gVzXW1vzFJpCFLqzmEJ9SgA', 'must be the id of an account'],
+    ['TRUST_PROXY', '1', 'a number of hops cannot tell a proxy from a stranger'],
+    ['TRUST_PROXY', '0.0.0.0/0', 'must be a comma-separated list of addresses and CIDR ranges'],
+    ['TRUST_PROXY', '10.0.0.0/33', 'must be a comma-separated list of addresses and CIDR ranges'],
+    ['TRUST_PROXY', '10.0.0.1,', 'must be a comma-separated list of addresses and CIDR ranges'],
+    ['TRUST_PROXY', 'proxy.example.com', 'must be a comma-separated list of addresses and CIDR ranges'],
+  ])('refuses %s %p', (name, value, problem) => {
+    expect(problemsOf({ [name]: value })).toEqual([expect.stringContaining(problem)]);
+  });
+
+  it('wants OIDC_ISSUER and OIDC_AUDIENCE together', () => {
+    expect(problemsOf({ OIDC_ISSUER: 'https://login.example.com' })).toEqual([
+      'OIDC_ISSUER is set without OIDC_AUDIENCE',
+    ]);
+    expect(problemsOf({ OIDC_AUDIENCE: 'tunnel-access' })).toEqual(['OIDC_AUDIENCE is set without OIDC_ISSUER']);
+    const issuer = 'https://tenant.example.com/';
+    expect(readConfig({ OIDC_ISSUER: issuer, OIDC_AUDIENCE: 'tunnel-access' }).oidcIssuer).toBe(issuer);
+    expect(readConfig({ OIDC_ISSUER: 'http://[::1]:8081', OIDC_AUDIENCE: 'x' }).oidcIssuer).toBe('http://[::1]:8081');
+  });
+
+  it('reads TRUST_PROXY as a list of addresses, ranges and their names', () => {
+    const { trustedProxies } = readConfig({ TRUST_PROXY: '10.0.0.0/8, 2001:db8::/32,192.0.2.7,loopback' });
+    expect(trustedProxies).toEqual(['10.0.0.0/8', '2001:db8::/32', '192.0.2.7', 'loopback']);
+    expect(readConfig({}).trustedProxies).toEqual([]);
+  });
+
   it('keeps PUBLIC_URL without its trailing slash', () => {
     expect(readConfig({ PUBLIC_URL: 'https://api.example.com/base/' }).publicUrl).toBe('https://api.example.com/base');
   });

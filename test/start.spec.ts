@@ -149,6 +149,31 @@ describe('the operator’s command api-keys create', () => {
   });
 });
 
+describe('the operator’s commands for accounts', () => {
+  it('make one with an admin key that works at once, beside the running service, and list them all', async () => {
+    const main = start();
+    const url = await main.url;
+    const settings = { DATA_DIR: join(folder, 'data') };
+    const made = await runCli(settings, 'accounts', 'create', 'Second team', '--admin-email', 'boss@example.test');
+    expect(made).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\S+_\S+\n$/) });
+    const boss = new ApiClient(url, made.stdout.trim());
+    expect((await boss.get('/users')).body.users).toMatchObject([{ email: 'boss@example.test', role: 'admin' }]);
+    expect((await boss.post('/bot_users', { name: 'b' })).status).toBe(201);
+
+    const listed = await runCli(settings, 'accounts', 'list');
+    const lines = listed.stdout
+      .trim()
+      .split('\n')
+      .map((line) => line.split('\t'));
+    expect(lines.map(([id = '', , events, name]) => [id.slice(0, 3), events, name])).toEqual([
+      ['ac_', '3', 'Default'],
+      ['ac_', '4', 'Second team'],
+    ]);
+    expect(await runCli(settings, 'accounts', 'create', ' ')).toMatchObject({ code: 1, stdout: '' });
+    expect(await runCli(settings, 'accounts', 'create')).toMatchObject({ code: 2, stdout: '' });
+  });
+});
+
 describe('a start with DATABASE_URL', () => {
   it('of five copies at once on an empty database migrates once, makes one account, and all serve', async () => {
     const database = await emptyDatabase();

@@ -12,7 +12,7 @@ const ALGORITHMS = [
 
 /** By how much the issuer's clock and ours may differ. */
 const CLOCK_TOLERANCE_SECONDS = 30;
-const FETCH_TIMEOUT_MS = 5_000;
+const FETCH_TIMEOUT_MS = 3_000;
 /** After a failed fetch nothing is fetched for this long: a stranger's tokens must not make us besiege an issuer in trouble. */
 const PAUSE_AFTER_FAILURE_MS = 1_000;
 /** An unknown key id makes us fetch the keys again, which is how rotation is noticed; not more often than this. */

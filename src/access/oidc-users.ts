@@ -5,7 +5,7 @@ import { queryNamed } from '../database/query.js';
 import type { EventMetadata } from '../event-log/event.js';
 import { ValueTaken } from '../event-log/event-log.js';
 import type { Streams } from '../event-log/streams.js';
-import { principalsReadModel } from './access.read-models.js';
+import { principalsReadModel, USER_EMAIL_CONSTRAINT } from './access.read-models.js';
 import { createUser } from './principal.js';
 
 export interface FoundUser {
@@ -39,8 +39,6 @@ const ENTRANCES_BY_EMAILS = {
     left join principals p
       on p.account_id = a.account_id and p.kind = 'user' and not p.deleted and lower(p.email) = lower(wanted.email)`,
 };
-
-const EMAIL_CONSTRAINT = 'principals_user_email';
 
 /** The users that tokens stand for. Nothing is cached: a deactivated user is refused on the next request. */
 export class OidcUsers {
@@ -90,7 +88,7 @@ export class OidcUsers {
 
 /** Another first request was faster, and its user is the one. */
 function ignoreTakenEmail(error: unknown): void {
-  if (!(error instanceof ValueTaken && error.constraint === EMAIL_CONSTRAINT)) throw error;
+  if (!(error instanceof ValueTaken && error.constraint === USER_EMAIL_CONSTRAINT)) throw error;
 }
 
 const toEntrance = ({ account_id: accountId, id, role, active }: EntranceRow): Entrance => ({

@@ -40,11 +40,18 @@ export interface Authenticator {
   authenticate(request: FastifyRequest): Promise<Caller>;
 }
 
-/** Everything about HTTP that is the same for every route. */
+/** One route as it is served: `{ method: 'GET', path: '/ssh_credentials/:id' }`. */
+export interface Route {
+  readonly method: string;
+  readonly path: string;
+  readonly isPublic: boolean;
+}
+
+/** Everything about HTTP that is the same for every route. The routes are in the list once the application listens. */
 export function serveHttp(
   nest: NestFastifyApplication,
   { config, authentication }: { config: Pick<Config, 'publicUrl'>; authentication: Authenticator },
-): void {
+): readonly Route[] {
   const server = nest.getHttpAdapter().getInstance() as unknown as FastifyInstance;
   nest.useGlobalFilters(new ProblemFilter());
   nest.useGlobalPipes(new ValidatedBodyPipe());
@@ -64,6 +71,15 @@ export function serveHttp(
     if (request.is404 || request.routeOptions.config.isPublic === true) return;
     request.caller = await authentication.authenticate(request);
   });
+  return collectRoutes(server);
+}
+
+function collectRoutes(server: FastifyInstance): readonly Route[] {
+  const routes: Route[] = [];
+  server.addHook('onRoute', ({ method, url, config }) => {
+    for (const one of [method].flat()) routes.push({ method: one, path: url, isPublic: config?.isPublic === true });
+  });
+  return routes;
 }
 
 /** JSON whatever the case: a body without a type is read as JSON, another type is refused. */

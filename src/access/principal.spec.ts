@@ -1,0 +1,99 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import {
+  createBot,
+  createUser,
+  evolve,
+  isActiveAdmin,
+  type Principal,
+  type PrincipalEvent,
+  remove,
+  updateBot,
+  updateUser,
+} from './principal.js';
+
+type Decision = (state: Principal | undefined) => readonly PrincipalEvent[];
+const stateAfter = (...decisions: Decision[]): Principal | undefined =>
+  decisions.reduce<Principal | undefined>((state, decide) => decide(state).reduce(evolve, state), undefined);
+
+const user = createUser({ email: 'a@example.test', role: 'admin' });
+const bot = createBot({ name: 'b', active: true });
+
+describe('a user', () => {
+  it('given nothing, is created active', () => {
+    expect(user(undefined)).toEqual([{ type: 'user_created.v1', data: { email: 'a@example.test', role: 'admin' } }]);
+    expect(stateAfter(user)).toEqual({
+      kind: 'user',
+      name: '',
+      email: 'a@example.test',
+      role: 'admin',
+      active: true,
+      deleted: false,
+    });
+  });
+
+  it('updated, records only what changed', () => {
+    expect(updateUser({ role: 'admin', active: false })(stateAfter(user))).toEqual([
+      { type: 'user_updated.v1', data: { active: false } },
+    ]);
+  });
+
+  it('counts among the admins while it is active and an admin', () => {
+    expect(isActiveAdmin(stateAfter(user))).toBe(true);
+    expect(isActiveAdmin(stateAfter(user, updateUser({ active: false })))).toBe(false);
+    expect(isActiveAdmin(stateAfter(user, updateUser({ role: 'member' })))).toBe(false);
+    expect(isActiveAdmin(stateAfter(user, remove))).toBe(false);
+    expect(isActiveAdmin(stateAfter(bot))).toBe(false);
+  });
+
+  it('deleted, leaves a mark without name, email and rights', () => {
+    expect(stateAfter(user, remove)).toEqual({
+      kind: 'user',
+      name: '',
+      email: '',
+      role: 'member',
+      active: false,
+      deleted: true,
+    });
+    for (const decide of [remove, updateUser({ active: true }), updateBot({ active: true })]) {
+      expect(() => decide(stateAfter(user, remove))).toThrow('Resource not found');
+      expect(() => decide(undefined)).toThrow('Resource not found');
+    }
+  });
+});
+
+describe('a bot', () => {
+  it('is a member, always', () => {
+    expect(stateAfter(bot)).toMatchObject({ kind: 'bot', name: 'b', role: 'member' });
+  });
+
+  it('updated, records only what changed', () => {
+    expect(updateBot({ name: 'c', active: true })(stateAfter(bot))).toEqual([
+      { type: 'bot_user_updated.v1', data: { name: 'c' } },
+    ]);
+    expect(remove(stateAfter(bot))).toEqual([{ type: 'bot_user_deleted.v1', data: {} }]);
+  });
+});
+
+it('law: any command twice = once', () => {
+  const role = fc.constantFrom<'admin' | 'member'>('admin', 'member');
+  const decision: fc.Arbitrary<Decision> = fc.oneof(
+    role.map((r) => createUser({ email: 'a@example.test', role: r })),
+    fc.record({ role, active: fc.boolean() }, { requiredKeys: [] }).map(updateUser),
+    fc.constant(remove),
+  );
+  const run = (state: Principal | undefined, decide: Decision): readonly PrincipalEvent[] => {
+    try {
+      return decide(state);
+    } catch {
+      return [];
+    }
+  };
+  fc.assert(
+    fc.property(fc.array(decision, { maxLength: 6 }), decision, (history, last) => {
+      const apply = (state: Principal | undefined, d: Decision) => run(state, d).reduce(evolve, state);
+      const state = history.reduce(apply, undefined as Principal | undefined);
+      expect(run(apply(state, last), last)).toEqual([]);
+    }),
+  );
+});

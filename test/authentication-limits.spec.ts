@@ -1,0 +1,140 @@
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { type Answer, ApiClient } from './support/api-client.js';
+import { startMain, stopMain } from './support/process.js';
+import { ADMIN_KEY, emptyDatabase, type Service, startService } from './support/service.js';
+
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+
+const guess = (url: string, headers: Record<string, string> = {}, key = 'not-a-key-of-anyone'): Promise<Answer> =>
+  new ApiClient(url, key).get('/ssh_credentials', headers);
+
+async function guesses(url: string, count: number, headers: Record<string, string> = {}): Promise<number[]> {
+  const answers: number[] = [];
+  for (let n = 0; n < count; n += 1) answers.push((await guess(url, headers)).status);
+  return answers;
+}
+
+const times = (count: number, status: number): number[] => Array<number>(count).fill(status);
+
+async function withService(settings: Parameters<typeof startService>[0], work: (service: Service) => Promise<void>) {
+  const service = await startService(settings);
+  await work(service);
+  await service.stop();
+}
+
+describe('failed authentications of one source', () => {
+  it('are 401 a hundred times, then 429 until the minute is over; a valid key goes on all the while', async () => {
+    await withService({}, async ({ app, admin }) => {
+      const start = performance.now();
+      const clock = jest.spyOn(performance, 'now').mockImplementation(() => start);
+      expect(await guesses(app.url, 100)).toEqual(times(100, 401));
+      clock.mockImplementation(() => start + 17_500);
+      const refused = await guess(app.url);
+      expect(refused).toMatchObject({
+        status: 429,
+        body: { error_code: 'ERR_NGROK_226', msg: expect.stringMatching(/more than 100 failed .* in 43 s/) },
+      });
+      expect(refused.headers.get('retry-after')).toBe('43');
+      expect(refused.headers.get('www-authenticate')).toBeNull();
+      expect((await admin.get('/ssh_credentials')).status).toBe(200);
+      clock.mockImplementation(() => start + 17_500 + 42_000);
+      expect((await guess(app.url)).status).toBe(429);
+      clock.mockImplementation(() => start + 17_500 + 43_000);
+      expect((await guess(app.url)).status).toBe(401);
+    });
+  });
+
+  it('count whatever was sent: malformed keys, other schemes, tokens', async () => {
+    await withService({ authFailuresPerMinute: 3 }, async ({ app }) => {
+      const bare = new ApiClient(app.url, undefined);
+      const statusOf = async (authorization: string) => (await bare.get('/ssh_credentials', { authorization })).status;
+      const attempts = ['Bearer', `Bearer ${'x'.repeat(300)}`, 'Basic eDp5', 'Bearer eyJhbGciOiJub25lIn0.e30.'];
+      const statuses: number[] = [];
+      for (const attempt of attempts) statuses.push(await statusOf(attempt));
+      expect(statuses).toEqual([401, 401, 401, 429]);
+      // A request without credentials guesses nothing: it neither counts nor is refused for what others did.
+      expect((await bare.get('/ssh_credentials')).status).toBe(401);
+    });
+  });
+
+  it('do not count requests without credentials, nor inactive owners of valid keys', async () => {
+    await withService({ authFailuresPerMinute: 1 }, async ({ app, pool, admin }) => {
+      const bare = new ApiClient(app.url, undefined);
+      for (let n = 0; n < 5; n += 1) expect((await bare.get('/ssh_credentials')).status).toBe(401);
+      await pool.query('update principals set active = false');
+      for (let n = 0; n < 5; n += 1) expect((await admin.get('/ssh_credentials')).status).toBe(403);
+      expect(await guesses(app.url, 2)).toEqual([401, 429]);
+    });
+  });
+
+  it('are not limited where the limit is 0', async () => {
+    await withService({ authFailuresPerMinute: 0 }, async ({ app }) => {
+      expect(await guesses(app.url, 120)).toEqual(times(120, 401));
+    });
+  });
+});
+
+describe('a source', () => {
+  it('is the address that a trusted proxy names, the others unharmed', async () => {
+    await withService({ authFailuresPerMinute: 2, trustedProxies: ['127.0.0.1'] }, async ({ app }) => {
+      const from = (address: string) => ({ 'x-forwarded-for': address });
+      expect(await guesses(app.url, 3, from('192.0.2.1'))).toEqual([401, 401, 429]);
+      expect(await guesses(app.url, 1, from('192.0.2.2'))).toEqual([401]);
+      // What the caller wrote into the header stands to the left of what the proxy saw.
+      expect(await guesses(app.url, 1, from('203.0.113.9, 192.0.2.1'))).toEqual([429]);
+      expect(await guesses(app.url, 2, from('2001:db8:0:1::1'))).toEqual([401, 401]);
+      expect(await guesses(app.url, 1, from('2001:db8:0:1:ffff::2'))).toEqual([429]);
+      expect(await guesses(app.url, 1, from('2001:db8:0:2::1'))).toEqual([401]);
+    });
+  });
+
+  it('is the proxy itself when what it forwards is no address', async () => {
+    await withService({ authFailuresPerMinute: 2, trustedProxies: ['127.0.0.1'] }, async ({ app }) => {
+      const statuses: number[] = [];
+      for (const text of ['one', 'two', 'three'])
+        statuses.push((await guess(app.url, { 'x-forwarded-for': text })).status);
+      expect(statuses).toEqual([401, 401, 429]);
+    });
+  });
+
+  it.each([[[]], [['10.0.0.1']]])(
+    'is the socket’s address, whatever X-Forwarded-For says, with TRUST_PROXY %j',
+    async (trustedProxies) => {
+      await withService({ authFailuresPerMinute: 2, trustedProxies }, async ({ app }) => {
+        const statuses: number[] = [];
+        for (const n of [1, 2, 3]) statuses.push((await guess(app.url, { 'x-forwarded-for': `192.0.2.${n}` })).status);
+        expect(statuses).toEqual([401, 401, 429]);
+      });
+    },
+  );
+
+  it('behind a trusted proxy has uris of the scheme and host the proxy names, but only http and https', async () => {
+    await withService({ trustedProxies: ['127.0.0.1'] }, async ({ admin }) => {
+      const uriWith = async (proto: string) => {
+        const headers = { 'x-forwarded-proto': proto, 'x-forwarded-host': 'api.example.test' };
+        return (await admin.get('/ssh_credentials', headers)).body.uri;
+      };
+      expect(await uriWith('https')).toBe('https://api.example.test/ssh_credentials');
+      expect(await uriWith('javascript')).toBe('http://api.example.test/ssh_credentials');
+    });
+  });
+});
+
+describe('the log', () => {
+  it('has one line for a source that goes beyond the limit, and nothing of what it sent', async () => {
+    const database = await emptyDatabase();
+    const settings = { DATABASE_URL: database.url, BOOTSTRAP_API_KEY: ADMIN_KEY, AUTH_FAILURES_PER_MINUTE: '3' };
+    const main = startMain(settings);
+    const url = await main.url;
+    for (let n = 0; n < 20; n += 1) await guess(url, {}, `${ADMIN_KEY}-with-a-typing-error`);
+    const { output } = await stopMain(main);
+    const lines = output.split('\n').filter((line) => line.includes('failed authentications'));
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatch(/"warn".*more than 3 failed authentications in a minute from 127\.0\.0\.1/);
+    expect(output).not.toContain('typing-error');
+    expect(output).not.toContain(ADMIN_KEY);
+    await database.drop();
+  });
+});

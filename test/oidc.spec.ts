@@ -1,0 +1,351 @@
+import { createHmac } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { type CryptoKey, exportSPKI, importJWK } from 'jose';
+import type { Config } from '../src/config.js';
+import { type Answer, ApiClient } from './support/api-client.js';
+import { newPublicKey } from './support/keys.js';
+import { AUDIENCE, newSigningKey, type SigningKey, TestIssuer } from './support/oidc-issuer.js';
+import { type Service, startService } from './support/service.js';
+
+const ADMIN_EMAIL = 'admin@localhost';
+
+let issuer: TestIssuer;
+let service: Service;
+let es256: SigningKey;
+let rs256: SigningKey;
+beforeAll(async () => {
+  [es256, rs256] = await Promise.all([newSigningKey('es-1'), newSigningKey('rs-1', 'RS256')]);
+  issuer = await TestIssuer.start(es256, rs256);
+  service = await signInService();
+});
+afterAll(async () => {
+  await service.stop();
+  await issuer.stop();
+});
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+
+const signInService = (settings: Partial<Config> = {}, at: TestIssuer = issuer): Promise<Service> =>
+  startService({ oidcIssuer: at.url, oidcAudience: AUDIENCE, ...settings });
+
+const clientOf = (token: string, on: Service = service): ApiClient => new ApiClient(on.app.url, token);
+const list = (token: string, on: Service = service): Promise<Answer> => clientOf(token, on).get('/ssh_credentials');
+const nowSeconds = (): number => Math.floor(Date.now() / 1000);
+const base64url = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+/** Asserts a refusal in the contract's shape that repeats nothing of the token. */
+async function expectRefusal(token: string, status: number, code: string, msg: RegExp, on?: Service): Promise<Answer> {
+  const answer = await list(token, on);
+  expect(answer).toMatchObject({ status, body: { error_code: code, msg: expect.stringMatching(msg) } });
+  const text = JSON.stringify(answer.body);
+  for (const part of token.split('.').filter((p) => p.length > 8)) expect(text).not.toContain(part);
+  return answer;
+}
+
+/** Creates a credential and returns the metadata of its event. */
+async function metadataOfChange(token: string, on: Service = service): Promise<Record<string, unknown>> {
+  const { status, body } = await clientOf(token, on).post('/ssh_credentials', { public_key: newPublicKey() });
+  expect(status).toBe(201);
+  const { rows } = await on.pool.query('select metadata from events where stream_id = $1', [body.id]);
+  const [{ metadata }] = rows;
+  return typeof metadata === 'string' ? JSON.parse(metadata) : metadata;
+}
+
+describe('a token of the issuer', () => {
+  it.each([
+    ['ES256', () => es256],
+    ['RS256', () => rs256],
+  ])('signed with %s is taken for the user with its email, in any case', async (_, key) => {
+    expect((await list(await issuer.sign({ email: 'Admin@LocalHost' }, key()))).status).toBe(200);
+  });
+
+  it('is named in the event of a change, and so is its user; there is no API key to name', async () => {
+    const { rows } = await service.pool.query(`select id from principals where email = '${ADMIN_EMAIL}'`);
+    const metadata = await metadataOfChange(await issuer.sign({ email: ADMIN_EMAIL, jti: 'token-7' }));
+    expect(metadata).toMatchObject({ actor: rows[0].id, token_id: 'token-7', ip: '127.0.0.1' });
+    expect(metadata).not.toHaveProperty('api_key_id');
+  });
+
+  it.each([undefined, 'x'.repeat(256), 'a\u0000b', 7])('with the jti %p is named by its hash', async (jti) => {
+    const token = await issuer.sign({ email: ADMIN_EMAIL, jti: jti as string });
+    expect(await metadataOfChange(token)).toMatchObject({ token_id: expect.stringMatching(/^sha256:[0-9a-f]{64}$/) });
+  });
+
+  it('goes together with API keys, and leaves the issuer alone for a while', async () => {
+    for (let n = 0; n < 10; n += 1) await list(await issuer.sign({ email: ADMIN_EMAIL }));
+    expect((await service.admin.get('/ssh_credentials')).status).toBe(200);
+    expect(Object.fromEntries(issuer.asked)).toEqual({ '/.well-known/openid-configuration': 1, '/keys': 1 });
+  });
+
+  it('is an API key too long, or an unknown one, where no issuer is configured', async () => {
+    const plain = await startService();
+    expect(await list(await issuer.sign({ email: ADMIN_EMAIL }), plain)).toMatchObject({ status: 401 });
+    await plain.stop();
+  });
+
+  it('is told apart from an API key with two dots', async () => {
+    const dotted = await signInService({ bootstrapApiKey: 'eyJ-my.own.api-key' });
+    expect((await list('eyJ-my.own.api-key', dotted)).status).toBe(200);
+    await dotted.stop();
+  });
+});
+
+describe('a token that does not hold is 401, with a sentence that says why', () => {
+  const email = ADMIN_EMAIL;
+  it.each([
+    ['another audience', () => issuer.sign({ email, aud: 'other-program' }), /another audience/],
+    ['no audience', () => issuer.sign({ email, aud: undefined as never }), /another audience/],
+    ['another issuer', () => issuer.sign({ email, iss: 'https://evil.example.test' }), /another issuer/],
+    ['the issuer with a slash', () => issuer.sign({ email, iss: `${issuer.url}/` }), /another issuer/],
+    ['expired', () => issuer.sign({ email, exp: nowSeconds() - 31 }), /expired/],
+    ['without expiry', () => issuer.sign({ email, exp: undefined as never }), /time of expiry/],
+    ['not yet valid', () => issuer.sign({ email, nbf: nowSeconds() + 60 }), /not valid yet/],
+    ['no email', () => issuer.sign({}), /no email address .*'email'/],
+    ['an email that is a list', () => issuer.sign({ email: [email] }), /no email address/],
+    ['an email outside ASCII', () => issuer.sign({ email: 'admin@loca\u212ahost' }), /no email address/],
+    ['an unverified email', () => issuer.sign({ email, email_verified: false }), /not verified/],
+    ['an unverified email, as text', () => issuer.sign({ email, email_verified: 'false' }), /not verified/],
+    ['somebody unknown', () => issuer.sign({ email: 'nobody@example.test' }), /nobody here has its email/],
+  ])('%s', async (_, sign, msg) => {
+    await expectRefusal(await sign(), 401, 'ERR_NGROK_203', msg);
+  });
+
+  it('signed with a key of somebody else, under a kid of the issuer or of his own', async () => {
+    const stolenKid = await newSigningKey('es-1');
+    const ownKid = await newSigningKey('evil');
+    for (const key of [stolenKid, ownKid]) {
+      await expectRefusal(await issuer.sign({ email }, key), 401, 'ERR_NGROK_203', /not signed by a key of the issuer/);
+    }
+  });
+
+  it('changed after it was signed', async () => {
+    const [header, , signature] = (await issuer.sign({ email: 'nobody@example.test' })).split('.');
+    const claims = { iss: issuer.url, aud: AUDIENCE, exp: nowSeconds() + 300, email };
+    await expectRefusal(`${header}.${base64url(claims)}.${signature}`, 401, 'ERR_NGROK_203', /not signed/);
+  });
+
+  it.each(['none', 'None', 'NONE'])('unsigned: alg %s, with and without a signature', async (alg) => {
+    const claims = base64url({ iss: issuer.url, aud: AUDIENCE, exp: nowSeconds() + 300, email });
+    const [, , signature] = (await issuer.sign({ email })).split('.');
+    for (const last of ['', signature]) {
+      const token = `${base64url({ alg, typ: 'JWT' })}.${claims}.${last}`;
+      await expectRefusal(token, 401, 'ERR_NGROK_203', /algorithm that is not taken/);
+    }
+  });
+
+  it('signed with HS256 and the public key as its secret', async () => {
+    const publicKey = await exportSPKI((await importJWK(rs256.publicJwk, 'RS256', { extractable: true })) as CryptoKey);
+    for (const secret of [publicKey, JSON.stringify(rs256.publicJwk)]) {
+      const signed = `${base64url({ alg: 'HS256', kid: 'rs-1' })}.${base64url({
+        iss: issuer.url,
+        aud: AUDIENCE,
+        exp: nowSeconds() + 300,
+        email,
+      })}`;
+      const token = `${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`;
+      await expectRefusal(token, 401, 'ERR_NGROK_203', /algorithm that is not taken/);
+    }
+  });
+
+  it('not a token but in form, 401 malformed', async () => {
+    await expectRefusal(
+      `${base64url({ alg: 'ES256', crit: ['x'] })}.e30.AAAA`,
+      401,
+      'ERR_NGROK_202',
+      /not a valid JWT/,
+    );
+  });
+
+  it('but a clock that differs by seconds is forgiven', async () => {
+    expect((await list(await issuer.sign({ email, exp: nowSeconds() - 15 }))).status).toBe(200);
+    expect((await list(await issuer.sign({ email, nbf: nowSeconds() + 15 }))).status).toBe(200);
+  });
+});
+
+describe('the issuer', () => {
+  it('rotates its keys: the new one is taken, the withdrawn one is not', async () => {
+    const rotating = await TestIssuer.start(await newSigningKey('old'));
+    const on = await signInService({}, rotating);
+    const before = await rotating.sign({ email: ADMIN_EMAIL });
+    expect((await list(before, on)).status).toBe(200);
+    rotating.publish(await newSigningKey('new'));
+    const after = await rotating.sign({ email: ADMIN_EMAIL });
+    // A stranger's unknown key ids must not make us ask the issuer at every request.
+    await expectRefusal(after, 401, 'ERR_NGROK_203', /not signed by a key/, on);
+    expect(rotating.asked.get('/keys')).toBe(1);
+    const start = Date.now();
+    jest.spyOn(Date, 'now').mockImplementation(() => start + 31_000);
+    expect((await list(after, on)).status).toBe(200);
+    await expectRefusal(before, 401, 'ERR_NGROK_203', /not signed by a key/, on);
+    expect(rotating.asked.get('/keys')).toBe(2);
+    await on.stop();
+    await rotating.stop();
+  });
+
+  it('that withdraws a key without a successor in use is followed within ten minutes', async () => {
+    const rotating = await TestIssuer.start(await newSigningKey('old'));
+    const on = await signInService({}, rotating);
+    const token = await rotating.sign({ email: ADMIN_EMAIL, exp: nowSeconds() + 3600 });
+    expect((await list(token, on)).status).toBe(200);
+    rotating.publish(await newSigningKey('new'));
+    expect((await list(token, on)).status).toBe(200);
+    const start = Date.now();
+    jest.spyOn(Date, 'now').mockImplementation(() => start + 601_000);
+    await expectRefusal(token, 401, 'ERR_NGROK_203', /not signed by a key/, on);
+    await on.stop();
+    await rotating.stop();
+  });
+
+  it('that is down makes its tokens 503, not 401; API keys go on, and it is not besieged', async () => {
+    const down = await TestIssuer.start(es256);
+    const on = await signInService({}, down);
+    down.isUp = false;
+    const tokens = await Promise.all(Array.from({ length: 20 }, () => down.sign({ email: ADMIN_EMAIL })));
+    for (const answer of await Promise.all(tokens.map((token) => list(token, on)))) {
+      expect(answer).toMatchObject({ status: 503, body: { error_code: 'ERR_TAS_503' } });
+      expect(answer.body.msg).toMatch(/issuer of this token cannot be reached/);
+      expect(answer.headers.get('retry-after')).toBe('1');
+    }
+    expect((await on.admin.get('/ssh_credentials')).status).toBe(200);
+    expect(down.asked.get('/.well-known/openid-configuration')).toBe(1);
+    down.isUp = true;
+    const start = performance.now();
+    jest.spyOn(performance, 'now').mockImplementation(() => start + 1_001);
+    expect((await list(tokens[0] ?? '', on)).status).toBe(200);
+    // With its keys at hand, an issuer that is down again keeps nobody out, whatever strangers send meanwhile.
+    down.isUp = false;
+    const date = Date.now();
+    jest.spyOn(Date, 'now').mockImplementation(() => date + 31_000);
+    const strange = await down.sign({ email: ADMIN_EMAIL }, await newSigningKey('strange'));
+    expect((await list(strange, on)).status).toBe(503);
+    expect((await list(tokens[0] ?? '', on)).status).toBe(200);
+    await on.stop();
+    await down.stop();
+  });
+
+  it('that is not there at all makes its tokens 503', async () => {
+    const gone = await TestIssuer.start(es256);
+    const on = await signInService({}, gone);
+    const token = await gone.sign({ email: ADMIN_EMAIL });
+    await gone.stop();
+    await expectRefusal(token, 503, 'ERR_TAS_503', /cannot be reached/, on);
+    await on.stop();
+  });
+
+  it('that never answers is waited for a few seconds', async () => {
+    const silent = await TestIssuer.start(es256);
+    silent.isSilent = true;
+    const on = await signInService({}, silent);
+    const start = performance.now();
+    await expectRefusal(await silent.sign({ email: ADMIN_EMAIL }), 503, 'ERR_TAS_503', /cannot be reached/, on);
+    expect(performance.now() - start).toBeLessThan(5_000);
+    await on.stop();
+    await silent.stop();
+  });
+
+  it('with several keys of one kind must be named one by its tokens', async () => {
+    const many = await TestIssuer.start(await newSigningKey('one'), await newSigningKey('two'));
+    const on = await signInService({}, many);
+    const unnamed = `${base64url({ alg: 'ES256' })}.${base64url({})}.AAAA`;
+    await expectRefusal(unnamed, 401, 'ERR_NGROK_203', /does not say which/, on);
+    await on.stop();
+    await many.stop();
+  });
+
+  it('that names itself otherwise than configured is not used', async () => {
+    const other = await TestIssuer.start(es256);
+    other.claimedIssuer = 'https://other.example.test';
+    const on = await signInService({}, other);
+    await expectRefusal(await other.sign({ email: ADMIN_EMAIL }), 503, 'ERR_TAS_503', /cannot be reached/, on);
+    expect(other.asked.get('/keys')).toBeUndefined();
+    await on.stop();
+    await other.stop();
+  });
+});
+
+describe('the user of a token', () => {
+  const usersNamed = async (on: Service, email: string): Promise<{ id: string; role: string }[]> => {
+    const { rows } = await on.pool.query(`select id, role from principals where lower(email) = lower($1)`, [email]);
+    return rows;
+  };
+
+  it('is created once, as a member, by an event, however many first requests come at once', async () => {
+    const on = await signInService({ oidcCreateUsers: true });
+    const tokens = await Promise.all(
+      Array.from({ length: 16 }, (_, n) =>
+        issuer.sign({ email: n % 2 === 0 ? 'Zoe@Example.test' : 'zoe@example.test' }),
+      ),
+    );
+    const answers = await Promise.all(tokens.map((token) => list(token, on)));
+    expect(answers.map((answer) => answer.status)).toEqual(Array(16).fill(200));
+    const users = await usersNamed(on, 'zoe@example.test');
+    expect(users).toEqual([{ id: expect.stringMatching(/^usr_/), role: 'member' }]);
+    const { rows } = await on.pool.query(
+      `select type, metadata from events where stream_id like 'usr\\_%' and position > 3`,
+    );
+    expect(rows).toHaveLength(1);
+    expect(rows[0].type).toBe('user_created.v1');
+    expect(JSON.stringify(rows[0].metadata)).toMatch(/oidc.*127\.0\.0\.1/);
+    await on.stop();
+  });
+
+  it('is refused with 403 on the next request after it was deactivated', async () => {
+    const on = await signInService();
+    const token = await issuer.sign({ email: ADMIN_EMAIL });
+    expect((await list(token, on)).status).toBe(200);
+    await on.pool.query(`update principals set active = false where email = $1`, [ADMIN_EMAIL]);
+    await expectRefusal(token, 403, 'ERR_NGROK_636', /not active/, on);
+    await on.stop();
+  });
+
+  it('is looked for among users of OIDC_ACCOUNT only, and created there', async () => {
+    const { openAccount } = await import('../src/access/bootstrap.js');
+    const { EventLog } = await import('../src/event-log/event-log.js');
+    const { IdSource } = await import('../src/ids.js');
+    const second = await openAccount(new EventLog(service.pool, () => undefined), new IdSource(), {
+      name: 'Second',
+      adminEmail: 'second@example.test',
+      adminKey: undefined,
+    });
+    const token = await issuer.sign({ email: 'second@example.test' });
+    await expectRefusal(token, 401, 'ERR_NGROK_203', /nobody here/);
+    const settings = { oidcAccount: second.accountId, oidcCreateUsers: true, databaseUrl: service.databaseUrl };
+    const on = await signInService(settings);
+    expect((await list(token, on)).status).toBe(200);
+    expect((await list(await issuer.sign({ email: ADMIN_EMAIL }), on)).status).toBe(200);
+    const { rows } = await on.pool.query('select account_id from principals where email = $1 order by id', [
+      ADMIN_EMAIL,
+    ]);
+    expect(rows.map((row) => row.account_id).at(-1)).toBe(second.accountId);
+    await on.stop();
+  });
+});
+
+describe('the role of a token', () => {
+  const ownedByOther = { public_key: newPublicKey(), owner_id: 'usr_of_the_directory' };
+  /** 201 for an admin; members may not name another owner. */
+  const namesAnotherOwner = async (claims: object, on: Service): Promise<number> => {
+    const client = clientOf(await issuer.sign({ email: ADMIN_EMAIL, ...claims }), on);
+    return (await client.post('/ssh_credentials', { ...ownedByOther, public_key: newPublicKey() })).status;
+  };
+
+  it('is the one stored for the user where no claim is configured', async () => {
+    expect(await namesAnotherOwner({ groups: [] }, service)).toBe(201);
+  });
+
+  it('comes of the claim where one is configured, and wins over the stored one', async () => {
+    const on = await signInService({ oidcRoleClaim: 'groups', oidcAdminValue: 'tunnel-admins', oidcCreateUsers: true });
+    const statusOf = (groups: unknown, email = ADMIN_EMAIL) => namesAnotherOwner({ groups, email }, on);
+    expect(await statusOf(['staff', 'tunnel-admins'])).toBe(201);
+    expect(await statusOf('tunnel-admins')).toBe(201);
+    // The stored role of this user is admin: what the issuer took away does not live on here.
+    expect(await statusOf(['staff'])).toBe(403);
+    expect(await statusOf(undefined)).toBe(403);
+    expect(await statusOf('not-tunnel-admins')).toBe(403);
+    expect(await statusOf({ 'tunnel-admins': true })).toBe(403);
+    expect(await statusOf(['tunnel-admins'], 'new@example.test')).toBe(201);
+    expect(await statusOf([], 'new@example.test')).toBe(403);
+    await on.stop();
+  });
+});

@@ -1,0 +1,197 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Answer, ApiClient } from './support/api-client.js';
+import { newPublicKey } from './support/keys.js';
+import { addAccount, addUser, type TestPrincipal } from './support/principals.js';
+import { type Service, startService } from './support/service.js';
+
+/**
+ * Walks every route of the running service, from its own route table. A route that is not in SAMPLES fails the first test:
+ * add it there, with a call that works, and it is held to everything below.
+ */
+interface Sample {
+  /** A call of this route that works: for the path's `:id`, what to create first; and the body. */
+  readonly on?: keyof typeof MAKERS;
+  readonly body?: () => object;
+  /** Modules are set before they are read. */
+  readonly before?: { readonly method: string; readonly body: () => object };
+}
+
+let n = 0;
+const next = (): number => {
+  n += 1;
+  return n;
+};
+
+const MAKERS = {
+  ssh_credentials: () => ({ public_key: newPublicKey() }),
+  'edges/tcp': () => ({ hostports: [`host-${next()}.example.test:443`] }),
+  users: () => ({ email: `walker-${next()}@example.test` }),
+  bot_users: () => ({ name: `walker ${next()}` }),
+  api_keys: () => ({}),
+};
+
+const MODULES = {
+  backend: () => ({ backend_id: `bkdhr_${next()}` }),
+  ip_restriction: () => ({ ip_policy_ids: [`ipp_${next()}`] }),
+  traffic_policy: () => ({ value: `{"n":${next()}}` }),
+};
+
+const resource = (path: keyof typeof MAKERS, change: () => object): Record<string, Sample> => ({
+  [`POST /${path}`]: { body: MAKERS[path] },
+  [`GET /${path}`]: {},
+  [`GET /${path}/:id`]: { on: path },
+  [`PATCH /${path}/:id`]: { on: path, body: change },
+  [`DELETE /${path}/:id`]: { on: path },
+});
+
+const edgeModule = (name: keyof typeof MODULES): Record<string, Sample> => {
+  const before = { method: 'PUT', body: MODULES[name] };
+  return {
+    [`PUT /edges/tcp/:id/${name}`]: { on: 'edges/tcp', body: MODULES[name] },
+    [`GET /edges/tcp/:id/${name}`]: { on: 'edges/tcp', before },
+    [`DELETE /edges/tcp/:id/${name}`]: { on: 'edges/tcp', before },
+  };
+};
+
+const SAMPLES: Record<string, Sample> = {
+  ...resource('ssh_credentials', () => ({ description: `walked ${next()}` })),
+  ...resource('edges/tcp', () => ({ description: `walked ${next()}` })),
+  ...resource('users', () => ({ active: false })),
+  ...resource('bot_users', () => ({ name: `renamed ${next()}` })),
+  ...resource('api_keys', () => ({ description: `walked ${next()}` })),
+  ...edgeModule('backend'),
+  ...edgeModule('ip_restriction'),
+  ...edgeModule('traffic_policy'),
+};
+
+let service: Service;
+let admin: TestPrincipal;
+let foreigner: TestPrincipal;
+let routes: string[];
+
+beforeAll(async () => {
+  // Every route is tried with bad keys: more failures than one source is allowed in a minute.
+  service = await startService({ authFailuresPerMinute: 0 });
+  admin = await addUser(service, 'admin');
+  foreigner = await addAccount(service);
+  routes = service.app.routes
+    .filter((r) => r.method !== 'HEAD' && !r.isPublic)
+    .flatMap(({ method, path }) => modulesOf(path).map((one) => `${method} ${one}`));
+});
+afterAll(() => service.stop());
+
+/** One route serves all modules of an edge for GET and DELETE. */
+const modulesOf = (path: string): string[] =>
+  path.includes(':module') ? Object.keys(MODULES).map((name) => path.replace(':module', name)) : [path];
+
+/** The route's path with the id of a thing just made in the admin's account, and the call on it. */
+async function prepare(route: string): Promise<{ path: string; call: (client: ApiClient) => Promise<Answer> }> {
+  const { on, body, before } = SAMPLES[route] ?? {};
+  const [method = '', pattern = ''] = route.split(' ');
+  const made = on === undefined ? undefined : (await admin.client.post(`/${on}`, MAKERS[on]())).body;
+  const path = pattern.replace(':id', made?.id);
+  if (before !== undefined) await admin.client.json(before.method, path, before.body());
+  const sent = body === undefined ? undefined : JSON.stringify(body());
+  const headers = { 'content-type': 'application/json', 'user-agent': 'walker/1.0' };
+  return { path, call: (client) => client.send(method, path, sent, headers) };
+}
+
+const newest = async () => {
+  const { rows } = await service.pool.query(
+    'select *, position::int as position from events where account_id = $1 order by events.position desc limit 1',
+    [admin.accountId],
+  );
+  return rows[0];
+};
+
+const withoutOperation = ({ status, body }: Answer) => ({ status, ...body, details: undefined });
+
+describe('every route', () => {
+  it('has a sample in this file', () => {
+    expect(routes.length).toBeGreaterThan(20);
+    expect(routes.filter((route) => SAMPLES[route] === undefined)).toEqual([]);
+    expect(Object.keys(SAMPLES).filter((route) => !routes.includes(route))).toEqual([]);
+  });
+
+  it('that is open to everyone is one of those meant to be', () => {
+    const open = service.app.routes
+      .filter((r) => r.isPublic && r.method !== 'HEAD')
+      .map((r) => `${r.method} ${r.path}`);
+    expect(open.sort()).toEqual([]);
+  });
+
+  it.each(Object.keys(SAMPLES))('%s works as its sample calls it', async (route) => {
+    const { call } = await prepare(route);
+    expect([200, 201, 204]).toContain((await call(admin.client)).status);
+  });
+
+  it.each(Object.keys(SAMPLES))(
+    '%s refuses who has no key, a malformed, an unknown or a revoked one',
+    async (route) => {
+      const { path, call } = await prepare(route);
+      const { body: key } = await admin.client.post('/api_keys', {});
+      await admin.client.delete(`/api_keys/${key.id}`);
+      const before = await newest();
+      const [method = ''] = route.split(' ');
+      const anonymous = await fetch(`${service.app.url}${path}`, { method });
+      expect([anonymous.status, ((await anonymous.json()) as { error_code: string }).error_code]).toEqual([
+        401,
+        'ERR_NGROK_200',
+      ]);
+      for (const [token, code] of [
+        ['x'.repeat(300), 'ERR_NGROK_202'],
+        ['not-a-key-of-anyone', 'ERR_NGROK_203'],
+        [key.token, 'ERR_NGROK_203'],
+      ]) {
+        const { status, body, headers } = await call(admin.client.as(token));
+        expect([status, body.error_code]).toEqual([401, code]);
+        expect(Object.keys(body)).toEqual(['error_code', 'status_code', 'msg', 'details']);
+        expect(headers.get('www-authenticate')).toBe('Bearer');
+      }
+      expect(await newest()).toEqual(before);
+    },
+  );
+
+  it.each(Object.keys(SAMPLES).filter((route) => route.includes(':id')))(
+    '%s answers another account exactly as for an id that does not exist',
+    async (route) => {
+      const { path, call } = await prepare(route);
+      const before = await newest();
+      const foreign = await call(foreigner.client);
+      const { body } = SAMPLES[route] ?? {};
+      const [method = ''] = route.split(' ');
+      const id = path.split('/').find((part) => /_[0-9A-Za-z]{27}$/.test(part)) ?? '';
+      const unknownPath = path.replace(id, `${id.split('_')[0]}_3MPflUxi65UVJUZK1y0iEJKUOhV`);
+      const unknown = await foreigner.client.json(method, unknownPath, body?.());
+      expect(foreign.status).toBe(404);
+      expect(withoutOperation(foreign)).toEqual(withoutOperation(unknown));
+      expect(await newest()).toEqual(before);
+    },
+  );
+
+  it.each(Object.keys(SAMPLES).filter((route) => !route.startsWith('GET ')))(
+    '%s records an event that names who, with which key, from where and in which operation',
+    async (route) => {
+      const { call } = await prepare(route);
+      const before = await newest();
+      const answer = await call(admin.client);
+      const event = await newest();
+      expect(event.position).toBeGreaterThan(before.position);
+      expect(answer.headers.get('log-position')).toBe(String(event.position));
+      expect(JSON.parse(event.metadata)).toEqual({
+        actor: admin.id,
+        api_key_id: admin.keyId,
+        ip: '127.0.0.1',
+        user_agent: 'walker/1.0',
+        operation_id: answer.headers.get('ngrok-operation-id'),
+      });
+    },
+  );
+
+  it.each(Object.keys(SAMPLES).filter((route) => route.startsWith('GET ')))('%s records nothing', async (route) => {
+    const { call } = await prepare(route);
+    const before = await newest();
+    await call(admin.client);
+    expect(await newest()).toEqual(before);
+  });
+});
