@@ -1,5 +1,5 @@
 import { type DynamicModule, Logger, Module } from '@nestjs/common';
-import { CqrsModule } from '@nestjs/cqrs';
+import { CommandBus, CqrsModule } from '@nestjs/cqrs';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AccessModule } from './access/access.module.js';
 import { ApiKeys } from './access/access.queries.js';
@@ -10,7 +10,9 @@ import type { Config } from './config.js';
 import { type Database, POOL } from './database/database.js';
 import { DEFAULT_BATCHER_LIMITS } from './event-log/batcher.js';
 import { EventLog } from './event-log/event-log.js';
+import { LogReader } from './event-log/log-reader.js';
 import { Streams } from './event-log/streams.js';
+import { Mutations } from './http/mutation.js';
 import type { IdSource } from './ids.js';
 import { OWNED_THINGS } from './owned-things.js';
 import { SshCredentialPolicy } from './ssh-credentials/ssh-credentials.commands.js';
@@ -47,6 +49,11 @@ export function appModule({ config, database, ids }: Foundation, eventLog: Event
     { provide: Streams, useValue: streams },
     { provide: Authentication, useValue: authenticationOf(config, database, streams) },
     { provide: SshCredentialPolicy, useValue: { strict: config.strict, keys: config } },
+    {
+      provide: Mutations,
+      useFactory: (commands: CommandBus) => new Mutations(commands, new LogReader(database.pool)),
+      inject: [CommandBus],
+    },
     { provide: OWNED_THINGS, useValue: [new ApiKeys(database.pool), new SshCredentials(database.pool)] },
     { provide: TcpEdgePolicy, useValue: { strict: config.strict } },
   ];

@@ -39,6 +39,7 @@ export const PROBLEMS = {
   not_found: [404, 'ERR_TAS_404'],
   conflict: [409, 'ERR_TAS_409'],
   precondition_failed: [412, 'ERR_TAS_412'],
+  idempotency_key_reused: [422, 'ERR_TAS_422'],
   headers_too_large: [431, 'ERR_TAS_431'],
   internal: [500, 'ERR_TAS_500'],
   overloaded: [503, 'ERR_TAS_503'],

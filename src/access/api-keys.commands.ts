@@ -40,7 +40,7 @@ export class CreateApiKeyHandler implements ICommandHandler<CreateApiKey> {
       streamId: id,
       load: () => Promise.resolve(undefined),
       decide: (entity) => create({ ownerId, description, metadata, tokenHash: hashToken(token) })(entity?.state),
-      metadata: context.metadata,
+      ...context.change,
       occurredAt: at,
     });
     return { ...changed, token };
@@ -90,7 +90,7 @@ export class UpdateApiKeyHandler implements ICommandHandler<UpdateApiKey> {
         check(entity);
         return events;
       },
-      metadata: context.metadata,
+      ...context.change,
       occurredAt: this.streams.ids.now(),
     });
   }
@@ -118,7 +118,7 @@ export class DeleteApiKeyHandler implements ICommandHandler<DeleteApiKey> {
       streamId: id,
       load: () => this.keys.find({ accountId, id }),
       decide: (entity) => remove({ by: context.caller })(entity?.state),
-      metadata: context.metadata,
+      ...context.change,
       occurredAt: this.streams.ids.now(),
     });
   }

@@ -1,16 +1,17 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Query, Res } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply } from 'fastify';
 import { isAdmin } from '../caller.js';
 import type { Entity } from '../event-log/read-model.js';
 import { given } from '../given.js';
-import { execute, tellPosition } from '../http/mutation.js';
+import { tellVersion } from '../http/conditions.js';
+import { Mutations } from '../http/mutation.js';
 import { pageOf, readPageRequest } from '../http/page.js';
 import { Context, type RequestContext } from '../http/request-context.js';
 import { Text, TextOfBytes } from '../http/validated-body.js';
 import { refuseOtherPlace, refuseOtherTime, refuseOtherValue } from '../read-only-fields.js';
 import { ApiKeys } from './access.queries.js';
-import { type ApiKey, visibleTo } from './api-key.js';
+import { apiKeysReadModel } from './access.read-models.js';
+import { type ApiKey, type ApiKeyEvent, visibleTo } from './api-key.js';
 import { CreateApiKey, type CreatedApiKey, DeleteApiKey, UpdateApiKey } from './api-keys.commands.js';
 
 const PATH = 'api_keys';
@@ -33,7 +34,7 @@ export class UpdateApiKeyBody extends CreateApiKeyBody {
 @Controller(PATH)
 export class ApiKeysController {
   constructor(
-    private readonly commands: CommandBus,
+    private readonly mutations: Mutations,
     private readonly keys: ApiKeys,
   ) {}
 
@@ -44,9 +45,11 @@ export class ApiKeysController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
     const command = new CreateApiKey(context, given({ description, metadata, ownerId }));
-    const { entity, position, token } = await this.commands.execute<CreateApiKey, CreatedApiKey>(command);
-    tellPosition(reply, position);
-    return entity === undefined ? undefined : { ...toResource(entity, context.baseUrl), token };
+    const created = await this.mutations.execute<ApiKey, ApiKeyEvent, CreatedApiKey>(apiKeysReadModel, command, reply);
+    if (created.entity === undefined) return undefined;
+    // A repetition under an Idempotency-Key gets the key without its token: that was shown once, and is kept nowhere.
+    const token = 'token' in created ? created.token : null;
+    return { ...toResource(created.entity, context.baseUrl), token };
   }
 
   @Get()
@@ -59,10 +62,16 @@ export class ApiKeysController {
   }
 
   @Get(':id')
-  async get(@Context() { caller, baseUrl }: RequestContext, @Param('id') id: string) {
+  async get(
+    @Context() { caller, baseUrl }: RequestContext,
+    @Param('id') id: string,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
     const entity = await this.keys.find({ accountId: caller.accountId, id });
     visibleTo(caller, entity?.state);
-    return entity === undefined ? undefined : toResource(entity, baseUrl);
+    if (entity === undefined) return undefined;
+    tellVersion(reply, entity);
+    return toResource(entity, baseUrl);
   }
 
   @Patch(':id')
@@ -92,7 +101,7 @@ export class ApiKeysController {
   }
 
   private async execute(command: UpdateApiKey | DeleteApiKey, reply: FastifyReply) {
-    const entity = await execute<ApiKey>(this.commands, command, reply);
+    const { entity } = await this.mutations.execute(apiKeysReadModel, command, reply);
     return entity === undefined ? undefined : toResource(entity, command.context.baseUrl);
   }
 }

@@ -80,7 +80,7 @@ export class OidcIssuer {
 
   /** Every word with the issuer: bounded in time, one log line for each failure, and a pause after it. */
   private async fetchJson<T>(url: string, isExpected: (value: unknown) => value is T): Promise<T> {
-    if (performance.now() < 0) throw new IssuerUnreachable();
+    if (performance.now() < this.failedAtMs + PAUSE_AFTER_FAILURE_MS) throw new IssuerUnreachable();
     try {
       // A redirect could lead from https to anywhere.
       const response = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) });

@@ -44,7 +44,7 @@ export class Principals {
   }
 
   change(
-    { caller, metadata }: RequestContext,
+    { caller, change }: RequestContext,
     id: string,
     load: () => Promise<Entity<Principal> | undefined>,
     decide: Decision,
@@ -60,7 +60,7 @@ export class Principals {
         load,
         decide: (entity) => decide(entity?.state),
         also: (entity, events) => this.together({ accountId, id }, entity?.state, events, occurredAt),
-        metadata,
+        ...change,
         occurredAt,
       })
       .catch(explainTaken);

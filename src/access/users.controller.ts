@@ -1,14 +1,15 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Query, Res } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply } from 'fastify';
 import type { Entity } from '../event-log/read-model.js';
 import { given } from '../given.js';
-import { execute } from '../http/mutation.js';
+import { tellVersion } from '../http/conditions.js';
+import { Mutations } from '../http/mutation.js';
 import { pageOf, readPageRequest } from '../http/page.js';
 import { Context, type RequestContext } from '../http/request-context.js';
 import { Flag, Text } from '../http/validated-body.js';
 import { refuseOtherPlace, refuseOtherTime, refuseOtherValue } from '../read-only-fields.js';
 import { Users } from './access.queries.js';
+import { principalsReadModel } from './access.read-models.js';
 import { notFound, type Principal } from './principal.js';
 import { CreateUser, DeletePrincipal, UpdateUser } from './principals.commands.js';
 
@@ -30,7 +31,7 @@ export class UpdateUserBody extends CreateUserBody {
 @Controller(PATH)
 export class UsersController {
   constructor(
-    private readonly commands: CommandBus,
+    private readonly mutations: Mutations,
     private readonly users: Users,
   ) {}
 
@@ -51,9 +52,14 @@ export class UsersController {
   }
 
   @Get(':id')
-  async get(@Context() { caller, baseUrl }: RequestContext, @Param('id') id: string) {
+  async get(
+    @Context() { caller, baseUrl }: RequestContext,
+    @Param('id') id: string,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
     const entity = await this.users.find({ accountId: caller.accountId, id });
     if (entity === undefined) throw notFound();
+    tellVersion(reply, entity);
     return toResource(entity, baseUrl);
   }
 
@@ -84,7 +90,7 @@ export class UsersController {
   }
 
   private async execute(command: CreateUser | UpdateUser | DeletePrincipal, reply: FastifyReply) {
-    const entity = await execute<Principal>(this.commands, command, reply);
+    const { entity } = await this.mutations.execute(principalsReadModel, command, reply);
     return entity === undefined ? undefined : toResource(entity, command.context.baseUrl);
   }
 }

@@ -1,3 +1,5 @@
+import { v5 as uuidV5 } from 'uuid';
+
 /** An event as a decision makes it: the storage format itself, so its type carries a version (`..._created.v1`). */
 export interface DomainEvent {
   readonly type: string;
@@ -14,7 +16,9 @@ export interface EventMetadata {
   readonly ip?: string;
   readonly user_agent?: string;
   readonly operation_id?: string;
+  /** The caller's Idempotency-Key, and the SHA-256 of the request that came with it. */
   readonly idempotency_key?: string;
+  readonly request_hash?: string;
 }
 
 /** One event on its way into the log. */
@@ -29,12 +33,9 @@ export interface NewEvent {
   readonly occurredAt: Date;
 }
 
-/** One event as the log holds it. */
-export interface RecordedEvent {
-  readonly position: number;
-  readonly streamId: string;
-  readonly streamVersion: number;
-  readonly eventId: string;
-  readonly event: DomainEvent;
-  readonly occurredAt: Date;
-}
+/** Namespace of the event ids made of Idempotency-Keys (RFC 9562, version 5). */
+const IDEMPOTENCY_NAMESPACE = '7e9f6e4c-6d0b-4b52-9d0e-2f7a3c1d5b88';
+
+/** The event id of whatever a principal does under this Idempotency-Key: the same for every repetition. */
+export const idempotentEventId = (actor: string, key: string): string =>
+  uuidV5(`${actor}\n${key}`, IDEMPOTENCY_NAMESPACE);

@@ -1,7 +1,7 @@
 import { v7 as uuidV7 } from 'uuid';
 import type { IdSource } from '../ids.js';
 import { Problem } from '../problem.js';
-import type { DomainEvent, EventMetadata, NewEvent } from './event.js';
+import { type DomainEvent, type EventMetadata, idempotentEventId, type NewEvent } from './event.js';
 import { type EventLog, StreamConflict } from './event-log.js';
 import { type Entity, fold, type ReadModel } from './read-model.js';
 import { type TableChange, tableChanges } from './table-change.js';
@@ -21,7 +21,14 @@ export interface Change<State, Event extends DomainEvent> {
    */
   readonly also?: (entity: Entity<State> | undefined, events: readonly Event[]) => Promise<readonly Part[]>;
   readonly metadata: EventMetadata;
+  /** Whether the caller accepts this version of the stream as what it wanted to change. */
+  readonly ifMatch?: (version: number) => boolean;
   readonly occurredAt: Date;
+}
+
+/** The same command, told by its Idempotency-Key, is in the log already. */
+export class Repetition extends Error {
+  override readonly name = 'Repetition';
 }
 
 /** One stream's share of an append: made by `partOf`, so that its rows always come of its events. */
@@ -54,6 +61,7 @@ export class Streams {
     for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
       const before = await change.load();
       const events = change.decide(before);
+      if (before !== undefined && change.ifMatch?.(before.version) === false) throw preconditionFailed(before.version);
       if (events.length === 0) return { entity: before, position: await this.log.headPosition(change.accountId) };
       try {
         return await this.append(change, before, events);
@@ -72,11 +80,12 @@ export class Streams {
     const stream = { accountId, id: streamId };
     const others = also === undefined ? [] : await also(before, events);
     const parts = [...others, partOf(model, stream, before, events, occurredAt)];
-    const { position } = await this.log.append({
+    const { position, isRepetition } = await this.log.append({
       accountId,
-      events: parts.flatMap((part) => newEvents(part, metadata, occurredAt)),
+      events: parts.flatMap((part) => newEvents(part, metadata, occurredAt, part === parts.at(-1))),
       changes: parts.flatMap((part) => part.changes),
     });
+    if (isRepetition) throw new Repetition('this command is in the log already');
     return { entity: fold(model, stream, before, events, occurredAt), position };
   }
 }
@@ -95,13 +104,27 @@ export const partOf = <State, Event extends DomainEvent>(
   changes: tableChanges(model, before, fold(model, stream, before, events, occurredAt)),
 });
 
-/** The events of a part as they go into the log, with fresh ids. */
-export const newEvents = ({ streamId, version, events }: Part, metadata: EventMetadata, occurredAt: Date): NewEvent[] =>
+const preconditionFailed = (version: number): Problem =>
+  new Problem('precondition_failed', `If-Match does not hold: the resource's ETag is "${version}" now.`);
+
+/**
+ * The events of a part as they go into the log. Ids are fresh, but for the first event of the part the command is about:
+ * under an Idempotency-Key it has that key's id, which the log takes once.
+ */
+export const newEvents = (
+  { streamId, version, events }: Part,
+  metadata: EventMetadata,
+  occurredAt: Date,
+  isMain = true,
+): NewEvent[] =>
   events.map((event, i) => ({
-    eventId: uuidV7(),
+    eventId: isMain && i === 0 ? eventIdOf(metadata) : uuidV7(),
     streamId,
     streamVersion: version + i + 1,
     event,
     metadata,
     occurredAt,
   }));
+
+const eventIdOf = ({ actor, idempotency_key: key }: EventMetadata): string =>
+  key === undefined ? uuidV7() : idempotentEventId(actor, key);

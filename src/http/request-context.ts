@@ -3,6 +3,7 @@ import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import type { Caller } from '../caller.js';
 import type { EventMetadata } from '../event-log/event.js';
+import { readIdempotencyKey, readIfMatch } from './conditions.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -17,11 +18,18 @@ declare module 'fastify' {
   }
 }
 
+/** Who changes it, and which version of it they mean to change, where they said so. */
+export interface ChangeContext {
+  readonly metadata: EventMetadata;
+  readonly ifMatch?: (version: number) => boolean;
+}
+
 /** What a handler needs to know of the request it serves. */
 export interface RequestContext {
   readonly caller: Caller;
   readonly baseUrl: string;
-  readonly metadata: EventMetadata;
+  /** What every change takes from its request. */
+  readonly change: ChangeContext;
 }
 
 const MAX_USER_AGENT_CHARACTERS = 256;
@@ -33,11 +41,15 @@ export function requestContextOf(request: FastifyRequest): RequestContext {
   return {
     caller,
     baseUrl: request.baseUrl,
-    metadata: {
-      actor: caller.principalId,
-      ...(caller.apiKeyId !== undefined && { api_key_id: caller.apiKeyId }),
-      ...(caller.tokenId !== undefined && { token_id: caller.tokenId }),
-      ...originOf(request),
+    change: {
+      metadata: {
+        actor: caller.principalId,
+        ...(caller.apiKeyId !== undefined && { api_key_id: caller.apiKeyId }),
+        ...(caller.tokenId !== undefined && { token_id: caller.tokenId }),
+        ...originOf(request),
+        ...readIdempotencyKey(request),
+      },
+      ...readIfMatch(request),
     },
   };
 }

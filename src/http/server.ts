@@ -5,6 +5,7 @@ import type { Caller } from '../caller.js';
 import type { Config } from '../config.js';
 import type { IdSource } from '../ids.js';
 import { Problem } from '../problem.js';
+import { isKnown } from './conditions.js';
 import { parseJsonBody } from './json-body.js';
 import { JSON_TYPE, ProblemFilter, problemBody, sendProblem, toProblem } from './problem.filter.js';
 import { ValidatedBodyPipe } from './validated-body.js';
@@ -70,6 +71,11 @@ export function serveHttp(
   server.addHook('onRequest', async (request) => {
     if (request.is404 || request.routeOptions.config.isPublic === true) return;
     request.caller = await authentication.authenticate(request);
+  });
+  server.addHook('onSend', (request, reply, payload, done) => {
+    if (request.method !== 'GET' || !isKnown(request, reply.getHeader('etag'))) return done(null, payload);
+    void reply.code(304).removeHeader('content-length').removeHeader('content-type');
+    done(null, '');
   });
   return collectRoutes(server);
 }

@@ -52,7 +52,7 @@ export class CreateSshCredentialHandler implements ICommandHandler<CreateSshCred
         streamId: this.streams.ids.next('sshcr', at),
         load: () => Promise.resolve(undefined),
         decide: (entity) => create(state)(entity?.state),
-        metadata: context.metadata,
+        ...context.change,
         occurredAt: at,
       })
       .catch(explainTakenKey);
@@ -153,7 +153,7 @@ export class UpdateSshCredentialHandler implements ICommandHandler<UpdateSshCred
         refuseOtherTime(createdAt, entity);
         return events;
       },
-      metadata: context.metadata,
+      ...context.change,
       occurredAt: this.streams.ids.now(),
     });
   }
@@ -181,7 +181,7 @@ export class DeleteSshCredentialHandler implements ICommandHandler<DeleteSshCred
       streamId: id,
       load: () => this.credentials.find({ accountId, id }),
       decide: (entity) => remove({ by: context.caller })(entity?.state),
-      metadata: context.metadata,
+      ...context.change,
       occurredAt: this.streams.ids.now(),
     });
   }

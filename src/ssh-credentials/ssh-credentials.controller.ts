@@ -1,16 +1,16 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Query, Res } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply } from 'fastify';
 import type { Entity } from '../event-log/read-model.js';
 import { given } from '../given.js';
-import { execute } from '../http/mutation.js';
+import { tellVersion } from '../http/conditions.js';
+import { Mutations } from '../http/mutation.js';
 import { pageOf, readPageRequest } from '../http/page.js';
 import { Context, type RequestContext } from '../http/request-context.js';
 import { List, Text, TextOfBytes } from '../http/validated-body.js';
 import { refuseOtherPlace } from '../read-only-fields.js';
 import { notFound, type SshCredential } from './ssh-credential.js';
 import { CreateSshCredential, DeleteSshCredential, UpdateSshCredential } from './ssh-credentials.commands.js';
-import { SshCredentials } from './ssh-credentials.read-model.js';
+import { SshCredentials, sshCredentialsReadModel } from './ssh-credentials.read-model.js';
 
 const MAX_DESCRIPTION_BYTES = 255;
 const MAX_METADATA_BYTES = 4096;
@@ -34,7 +34,7 @@ export class UpdateSshCredentialBody extends CreateSshCredentialBody {
 @Controller(PATH)
 export class SshCredentialsController {
   constructor(
-    private readonly commands: CommandBus,
+    private readonly mutations: Mutations,
     private readonly credentials: SshCredentials,
   ) {}
 
@@ -57,9 +57,14 @@ export class SshCredentialsController {
   }
 
   @Get(':id')
-  async get(@Context() { caller, baseUrl }: RequestContext, @Param('id') id: string) {
+  async get(
+    @Context() { caller, baseUrl }: RequestContext,
+    @Param('id') id: string,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
     const entity = await this.credentials.find({ accountId: caller.accountId, id });
     if (entity === undefined) throw notFound();
+    tellVersion(reply, entity);
     return toResource(entity, baseUrl);
   }
 
@@ -91,7 +96,7 @@ export class SshCredentialsController {
     context: RequestContext,
     reply: FastifyReply,
   ) {
-    const entity = await execute<SshCredential>(this.commands, command, reply);
+    const { entity } = await this.mutations.execute(sshCredentialsReadModel, command, reply);
     return entity === undefined ? undefined : toResource(entity, context.baseUrl);
   }
 }

@@ -1,21 +1,21 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Put, Res } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply } from 'fastify';
-import { execute } from '../http/mutation.js';
+import { tellVersion } from '../http/conditions.js';
+import { Mutations } from '../http/mutation.js';
 import { Context, type RequestContext } from '../http/request-context.js';
 import { Problem } from '../problem.js';
 import { MODULE_NAMES, type ModuleName, parseBackend, parseIpRestriction, parseTrafficPolicy } from './edge-modules.js';
-import { notFound, type TcpEdge } from './tcp-edge.js';
+import { notFound } from './tcp-edge.js';
 import { moduleInput, PutBackendBody, PutIpRestrictionBody, PutTrafficPolicyBody } from './tcp-edges.bodies.js';
 import { type TcpEdgeInput, UpdateTcpEdge } from './tcp-edges.commands.js';
-import { TcpEdges } from './tcp-edges.read-model.js';
+import { TcpEdges, tcpEdgesReadModel } from './tcp-edges.read-model.js';
 import { PATH, toModules } from './tcp-edges.resource.js';
 
 /** The modules of an edge one by one. Each change is an update of the edge; only here can a module be taken away. */
 @Controller(`${PATH}/:id`)
 export class EdgeModulesController {
   constructor(
-    private readonly commands: CommandBus,
+    private readonly mutations: Mutations,
     private readonly edges: TcpEdges,
   ) {}
 
@@ -56,11 +56,13 @@ export class EdgeModulesController {
     @Context() { caller, baseUrl }: RequestContext,
     @Param('id') id: string,
     @Param('module') moduleName: string,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ) {
     const name = moduleNamed(moduleName);
     const entity = await this.edges.find({ accountId: caller.accountId, id });
     if (entity === undefined) throw notFound();
     const module = toModules(entity.state, baseUrl)[name];
+    tellVersion(reply, entity);
     if (module === null) throw new Problem('not_found', `The edge has no ${name}.`);
     return module;
   }
@@ -75,11 +77,11 @@ export class EdgeModulesController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<void> {
     const command = new UpdateTcpEdge(context, id, { [moduleNamed(moduleName)]: null });
-    await execute<TcpEdge>(this.commands, command, reply);
+    await this.mutations.execute(tcpEdgesReadModel, command, reply);
   }
 
   private async put(context: RequestContext, id: string, name: ModuleName, input: TcpEdgeInput, reply: FastifyReply) {
-    const entity = await execute<TcpEdge>(this.commands, new UpdateTcpEdge(context, id, input), reply);
+    const { entity } = await this.mutations.execute(tcpEdgesReadModel, new UpdateTcpEdge(context, id, input), reply);
     return entity === undefined ? undefined : toModules(entity.state, context.baseUrl)[name];
   }
 }

@@ -39,7 +39,7 @@ export class CreateTcpEdgeHandler implements ICommandHandler<CreateTcpEdge> {
         streamId: id,
         load: () => Promise.resolve(undefined),
         decide: (entity) => create(edge)(entity?.state),
-        metadata: context.metadata,
+        ...context.change,
         occurredAt: at,
       })
       .catch((error) => this.claims.explain(error, id, hostports));
@@ -85,7 +85,7 @@ export class UpdateTcpEdgeHandler implements ICommandHandler<UpdateTcpEdge> {
           refuseOtherTime(createdAt, entity);
           return events;
         },
-        metadata: context.metadata,
+        ...context.change,
         occurredAt: this.streams.ids.now(),
       })
       .catch((error) => this.claims.explain(error, id, hostports ?? []));
@@ -114,7 +114,7 @@ export class DeleteTcpEdgeHandler implements ICommandHandler<DeleteTcpEdge> {
       streamId: id,
       load: () => this.edges.find({ accountId, id }),
       decide: (entity) => remove(entity?.state),
-      metadata: context.metadata,
+      ...context.change,
       occurredAt: this.streams.ids.now(),
     });
   }

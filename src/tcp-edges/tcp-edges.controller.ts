@@ -1,20 +1,20 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Query, Res } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply } from 'fastify';
-import { execute } from '../http/mutation.js';
+import { tellVersion } from '../http/conditions.js';
+import { Mutations } from '../http/mutation.js';
 import { pageOf, readPageRequest } from '../http/page.js';
 import { Context, type RequestContext } from '../http/request-context.js';
 import { refuseOtherPlace } from '../read-only-fields.js';
-import { notFound, type TcpEdge } from './tcp-edge.js';
+import { notFound } from './tcp-edge.js';
 import { CreateTcpEdgeBody, edgeInput, UpdateTcpEdgeBody } from './tcp-edges.bodies.js';
 import { CreateTcpEdge, DeleteTcpEdge, UpdateTcpEdge } from './tcp-edges.commands.js';
-import { TcpEdges } from './tcp-edges.read-model.js';
+import { TcpEdges, tcpEdgesReadModel } from './tcp-edges.read-model.js';
 import { PATH, toResource } from './tcp-edges.resource.js';
 
 @Controller(PATH)
 export class TcpEdgesController {
   constructor(
-    private readonly commands: CommandBus,
+    private readonly mutations: Mutations,
     private readonly edges: TcpEdges,
   ) {}
 
@@ -35,9 +35,14 @@ export class TcpEdgesController {
   }
 
   @Get(':id')
-  async get(@Context() { caller, baseUrl }: RequestContext, @Param('id') id: string) {
+  async get(
+    @Context() { caller, baseUrl }: RequestContext,
+    @Param('id') id: string,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
     const entity = await this.edges.find({ accountId: caller.accountId, id });
     if (entity === undefined) throw notFound();
+    tellVersion(reply, entity);
     return toResource(entity, baseUrl);
   }
 
@@ -63,7 +68,7 @@ export class TcpEdgesController {
   }
 
   private async execute(command: CreateTcpEdge | UpdateTcpEdge | DeleteTcpEdge, reply: FastifyReply) {
-    const entity = await execute<TcpEdge>(this.commands, command, reply);
+    const { entity } = await this.mutations.execute(tcpEdgesReadModel, command, reply);
     return entity === undefined ? undefined : toResource(entity, command.context.baseUrl);
   }
 }

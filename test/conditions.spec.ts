@@ -1,0 +1,194 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createApp } from '../src/app.js';
+import type { Answer, ApiClient } from './support/api-client.js';
+import { newPublicKey } from './support/keys.js';
+import { addUser } from './support/principals.js';
+import { refusalsOf } from './support/refusals.js';
+import { type Service, startService, testConfig } from './support/service.js';
+
+let service: Service;
+let admin: ApiClient;
+beforeAll(async () => {
+  service = await startService();
+  admin = service.admin;
+});
+afterAll(() => service.stop());
+
+const { eventCount, expectRefusal } = refusalsOf(() => service);
+const newKey = () => ({ 'idempotency-key': randomUUID() });
+const all = <T>(n: number, call: (i: number) => Promise<T>) =>
+  Promise.all(Array.from({ length: n }, (_, i) => call(i)));
+const shown = ({ status, body, headers }: Answer) => ({
+  status,
+  body,
+  position: headers.get('log-position'),
+  etag: headers.get('etag'),
+});
+
+describe('Idempotency-Key', () => {
+  it('sent 32 times at once makes one event and 32 equal answers', async () => {
+    for (const [path, body] of [
+      ['/ssh_credentials', { public_key: newPublicKey() }],
+      ['/edges/tcp', { hostports: ['a.example.test:1'] }],
+      ['/bot_users', { name: 'only once' }],
+      ['/users', { email: 'only-once@example.test', role: 'member' }],
+    ] as const) {
+      const before = await eventCount();
+      const key = newKey();
+      const answers = await all(32, () => admin.post(path, body, key));
+      expect(answers[0]?.status).toBe(201);
+      expect(new Set(answers.map((a) => JSON.stringify(shown(a)))).size).toBe(1);
+      expect(await eventCount()).toBe(before + 1);
+    }
+  });
+
+  it('in strict mode is not refused for the key it has stored itself', async () => {
+    const strict = await startService({ strict: true });
+    const [body, key] = [{ public_key: newPublicKey() }, newKey()];
+    const answers = await all(32, () => strict.admin.post('/ssh_credentials', body, key));
+    expect(new Set(answers.map((a) => JSON.stringify(shown(a)))).size).toBe(1);
+    expect(answers[0]?.status).toBe(201);
+    await strict.stop();
+  });
+
+  it('answers as the first time after a restart, after later changes and after deletion', async () => {
+    const [body, key] = [{ public_key: newPublicKey(), description: 'first' }, newKey()];
+    const first = await admin.post('/ssh_credentials', body, key);
+    const path = `/ssh_credentials/${first.body.id}`;
+    await admin.patch(path, { description: 'second' });
+    await admin.delete(path);
+    const copy = await createApp(testConfig(service.databaseUrl, { publicUrl: service.app.url }));
+    const again = await admin.post(`${copy.url}/ssh_credentials`, body, key);
+    await copy.close();
+    expect(shown(again)).toEqual(shown(first));
+    expect((await admin.get(path)).status).toBe(404);
+  });
+
+  it('makes PATCH and DELETE repeatable', async () => {
+    const { body } = await admin.post('/ssh_credentials', { public_key: newPublicKey(), description: 'a' });
+    const path = `/ssh_credentials/${body.id}`;
+    const [patch, remove] = [newKey(), newKey()];
+    const patched = await all(16, () => admin.patch(path, { description: 'b' }, patch));
+    expect(new Set(patched.map((a) => JSON.stringify(shown(a)))).size).toBe(1);
+    await admin.patch(path, { description: 'c' });
+    expect((await admin.patch(path, { description: 'b' }, patch)).body.description).toBe('b');
+    expect((await admin.get(path)).body.description).toBe('c');
+    const deleted = await all(16, () => admin.delete(path, remove));
+    expect(deleted.map((a) => a.status)).toEqual(Array(16).fill(204));
+    expect(new Set(deleted.map((a) => a.headers.get('log-position'))).size).toBe(1);
+  });
+
+  it('with another request is 422', async () => {
+    const key = newKey();
+    const body = { public_key: newPublicKey() };
+    const { body: first } = await admin.post('/ssh_credentials', body, key);
+    for (const call of [
+      () => admin.post('/ssh_credentials', { ...body, description: 'other' }, key),
+      () => admin.post('/edges/tcp', {}, key),
+      () => admin.patch(`/ssh_credentials/${first.id}`, {}, key),
+      () => admin.delete(`/ssh_credentials/${first.id}`, key),
+    ]) {
+      const refused = await call();
+      expect([refused.status, refused.body.error_code]).toEqual([422, 'ERR_TAS_422']);
+    }
+  });
+
+  it('belongs to its caller: another one’s same key is another key', async () => {
+    const member = await addUser(service, 'member');
+    const key = newKey();
+    const [a, b] = await Promise.all([
+      admin.post('/ssh_credentials', { public_key: newPublicKey() }, key),
+      member.client.post('/ssh_credentials', { public_key: newPublicKey() }, key),
+    ]);
+    expect([a.status, b.status]).toEqual([201, 201]);
+    expect(a.body.id).not.toBe(b.body.id);
+  });
+
+  it('of a refused request is free for the corrected one', async () => {
+    const key = newKey();
+    await expectRefusal(() => admin.post('/ssh_credentials', { public_key: 'x' }, key), 400, 'ERR_NGROK_612');
+    expect((await admin.post('/ssh_credentials', { public_key: newPublicKey() }, key)).status).toBe(201);
+  });
+
+  it('shows an API key’s token only the first time, and keeps it nowhere', async () => {
+    const key = newKey();
+    const first = await admin.post('/api_keys', { description: 'once' }, key);
+    const again = await admin.post('/api_keys', { description: 'once' }, key);
+    expect(first.body.token).toMatch(/_/);
+    expect(again.body).toEqual({ ...first.body, token: null });
+    const { rows } = await service.pool.query('select e::text as text from events e where stream_id = $1', [
+      first.body.id,
+    ]);
+    expect(rows).toHaveLength(1);
+    expect(rows[0].text).not.toContain(first.body.token.slice(28));
+  });
+
+  it.each([[''], ['x'.repeat(256)], ['tab\there'], ['ü']])('%p is 400', async (key) => {
+    const call = () => admin.post('/ssh_credentials', { public_key: newPublicKey() }, { 'idempotency-key': key });
+    await expectRefusal(call, 400, 'ERR_TAS_400', /Idempotency-Key must be/);
+  });
+});
+
+describe('ETag', () => {
+  const create = async () => {
+    const { body, headers } = await admin.post('/ssh_credentials', { public_key: newPublicKey() });
+    return { path: `/ssh_credentials/${body.id}`, etag: headers.get('etag') ?? '' };
+  };
+
+  it('is the version: on create, get and every change', async () => {
+    const { path, etag } = await create();
+    expect(etag).toBe('"1"');
+    expect((await admin.get(path)).headers.get('etag')).toBe('"1"');
+    expect((await admin.patch(path, { description: 'x' })).headers.get('etag')).toBe('"2"');
+    expect((await admin.patch(path, { description: 'x' })).headers.get('etag')).toBe('"2"');
+  });
+
+  it('known to the caller makes GET 304 without a body', async () => {
+    const { path, etag } = await create();
+    for (const tags of [etag, `"9", ${etag}`, `W/${etag}`, '*']) {
+      const { status, body, headers } = await admin.get(path, { 'if-none-match': tags });
+      expect([status, body, headers.get('etag')]).toEqual([304, undefined, etag]);
+    }
+    expect((await admin.get(path, { 'if-none-match': '"2"' })).status).toBe(200);
+    const missing = await admin.get('/ssh_credentials/sshcr_3MPflUxi65UVJUZK1y0iEJKUOhV', { 'if-none-match': '*' });
+    expect(missing.status).toBe(404);
+  });
+
+  it('of If-Match decides PATCH and DELETE', async () => {
+    const { path, etag } = await create();
+    const stale = { 'if-match': '"7"' };
+    await expectRefusal(() => admin.patch(path, { description: 'x' }, stale), 412, 'ERR_TAS_412', /ETag is "1"/);
+    await expectRefusal(() => admin.delete(path, stale), 412, 'ERR_TAS_412');
+    await expectRefusal(() => admin.patch(path, { description: 'x' }, { 'if-match': `W/${etag}` }), 412, 'ERR_TAS_412');
+    expect((await admin.patch(path, { description: 'x' }, { 'if-match': etag })).status).toBe(200);
+    expect((await admin.patch(path, { description: 'y' }, { 'if-match': '*' })).status).toBe(200);
+    expect((await admin.delete(path, { 'if-match': '"3"' })).status).toBe(204);
+    await expectRefusal(() => admin.delete(path, { 'if-match': '*' }), 404, 'ERR_TAS_404');
+  });
+
+  it('sent with 32 PATCHes at once lets one through', async () => {
+    const { path, etag } = await create();
+    const answers = await all(32, (n) => admin.patch(path, { description: `d${n}` }, { 'if-match': etag }));
+    expect(answers.map((a) => a.status).sort()).toEqual([200, ...Array(31).fill(412)]);
+  });
+
+  it('holds for edges and their modules, users, bots and keys alike', async () => {
+    const made = [
+      await admin.post('/edges/tcp', {}),
+      await admin.post('/users', { email: 'etag@example.test' }),
+      await admin.post('/bot_users', { name: 'etag' }),
+      await admin.post('/api_keys', {}),
+    ];
+    for (const { body, headers } of made) {
+      expect(headers.get('etag')).toBe('"1"');
+      expect((await admin.get(body.uri, { 'if-none-match': '"1"' })).status).toBe(304);
+      await expectRefusal(() => admin.delete(body.uri, { 'if-match': '"2"' }), 412, 'ERR_TAS_412');
+    }
+    const module = `${made[0]?.body.uri}/backend`;
+    await expectRefusal(() => admin.put(module, { backend_id: 'b' }, { 'if-match': '"9"' }), 412, 'ERR_TAS_412');
+    const put = await admin.put(module, { backend_id: 'b' }, { 'if-match': '"1"' });
+    expect([put.status, put.headers.get('etag')]).toEqual([200, '"2"']);
+    expect((await admin.get(module, { 'if-none-match': '"2"' })).status).toBe(304);
+  });
+});
