@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
+import { findRunningPostgres } from '../src/database/embedded/embedded-postgres.js';
 import { ApiClient } from './support/api-client.js';
 import { newPublicKey } from './support/keys.js';
 import { type RunningMain, runCli, startMain, stopMain } from './support/process.js';
@@ -42,6 +43,9 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
+const serverPid = async (): Promise<number> =>
+  Number((await readFile(join(folder, 'data', 'postgres', 'postmaster.pid'), 'utf8')).split('\n')[0]);
+
 describe('a start on an embedded database', () => {
   it('tells a person all they need, the key included once; the next start keeps the data and shows no key', async () => {
     const first = start();
@@ -62,21 +66,45 @@ describe('a start on an embedded database', () => {
     expect(await stopMain(second, 'SIGTERM')).toMatchObject({ code: 0 });
   });
 
-  it('recovers what a SIGKILL left, the orphaned server included', async () => {
-    const first = start({ BOOTSTRAP_API_KEY: 'a-key-of-my-own-choice' });
-    const client = new ApiClient(await first.url, 'a-key-of-my-own-choice');
-    const writes = Array.from({ length: 50 }, () => client.post('/ssh_credentials', { public_key: newPublicKey() }));
-    const acknowledged = (await Promise.all(writes.slice(0, 25))).map((a) => a.body.id);
-    await stopMain(first, 'SIGKILL');
-    await Promise.allSettled(writes);
+  it.each([
+    ['the service', (main: RunningMain, _server: number) => main.child.kill('SIGKILL')],
+    ['the database', (_main: RunningMain, server: number) => process.kill(server, 'SIGKILL')],
+  ])(
+    'recovers what a SIGKILL of %s under load left: every acknowledged change, and no gap in the log',
+    async (_, kill) => {
+      const settings = { BOOTSTRAP_API_KEY: 'a-key-of-my-own-choice' };
+      const first = start(settings);
+      const url = await first.url;
+      const client = new ApiClient(url, 'a-key-of-my-own-choice');
+      const acknowledged: string[] = [];
+      const writer = async (): Promise<void> => {
+        for (;;) {
+          const { status, body } = await client.post('/ssh_credentials', { public_key: newPublicKey() });
+          if (status === 201) acknowledged.push(body.id);
+        }
+      };
+      const writers = Array.from({ length: 16 }, () => writer().catch(() => undefined));
+      while (acknowledged.length < 200) await new Promise((resolve) => setTimeout(resolve, 5));
+      kill(first, await serverPid());
+      await first.ended;
+      await Promise.all(writers);
 
-    const second = start();
-    const again = new ApiClient(await second.url, 'a-key-of-my-own-choice');
-    const { body } = await again.get('/ssh_credentials');
-    const found: string[] = body.ssh_credentials.map((c: { id: string }) => c.id);
-    expect(found).toEqual(expect.arrayContaining(acknowledged));
-    expect(second.output()).not.toMatch(/lock file/);
-  });
+      const second = start(settings);
+      await second.url;
+      expect(second.output()).not.toMatch(/lock file/);
+      const { host, port, user } = (await findRunningPostgres(join(folder, 'data'))) ?? {};
+      const sql = new pg.Client({ host, port, user, database: 'postgres' });
+      await sql.connect();
+      const { rows } = await sql.query(
+        `select count(*)::int as events, max(position)::int as newest, (select size::int from log_heads) as head,
+         (select count(*)::int from ssh_credentials where id = any($1)) as kept from events`,
+        [acknowledged],
+      );
+      await sql.end();
+      const [{ events, newest, head, kept }] = rows;
+      expect([newest, head, kept]).toEqual([events, events, acknowledged.length]);
+    },
+  );
 
   it('leaves no server behind when it is stopped while it starts', async () => {
     const main = start();

@@ -8,7 +8,10 @@ export interface TableChange {
   readonly remove: readonly Row[];
 }
 
-/** The difference between an entity's rows before and after its new events, in every table of its read model. */
+/**
+ * The difference between an entity's rows before and after its new events, in every table of its read model. Rows that
+ * stay the same are not written again: an edge may list a thousand hostports and change its description.
+ */
 export function tableChanges<State, Event extends DomainEvent>(
   model: ReadModel<State, Event>,
   before: Entity<State> | undefined,
@@ -16,9 +19,15 @@ export function tableChanges<State, Event extends DomainEvent>(
 ): readonly TableChange[] {
   return model.tables.map((table) => {
     const old = before === undefined ? [] : table.rowsOf(before);
-    const put = after === undefined ? [] : table.rowsOf(after);
-    const kept = new Set(put.map((row) => keyOf(table, row)));
-    return { table, put, remove: old.filter((row) => !kept.has(keyOf(table, row))) };
+    const current = after === undefined ? [] : table.rowsOf(after);
+    if (old.length === 0) return { table, put: current, remove: [] };
+    const kept = new Set(current.map((row) => keyOf(table, row)));
+    const unchanged = new Set(old.map((row) => JSON.stringify(row)));
+    return {
+      table,
+      put: current.filter((row) => !unchanged.has(JSON.stringify(row))),
+      remove: old.filter((row) => !kept.has(keyOf(table, row))),
+    };
   });
 }
 
