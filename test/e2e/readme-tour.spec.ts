@@ -28,6 +28,9 @@ it('the README’s tour works as written', async () => {
     expect(stdout).toMatch(/"ssh_credentials":\[\{"id":"sshcr_/);
     expect(stdout).toMatch(/"description":"my old laptop"/);
     expect(stdout).toMatch(/"error_code":"ERR_NGROK_604"/);
+    expect(stdout).toMatch(/"backend":\{"id":"bkdtg_web","uri":"http[^"]+\/backends\/tunnel_group\/bkdtg_web"/);
+    expect(stdout).toMatch(/"hostports":\["1.tcp.example.com:20000"\],"backend":\{"enabled":true/);
+    expect(stdout).toMatch(/"owner_id":"bot_[^}]+"token":"[^"]{50,}"/);
     expect(stdout).toMatch(/HTTP 204/);
     expect(stdout).toMatch(/"msg":"Resource not found"/);
   } finally {
