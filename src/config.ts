@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseIssuer } from './access/issuer-url.js';
+import { parseOrigins } from './http/manners.js';
 import { parseTrustedProxies } from './http/trusted-proxies.js';
 import { isId } from './ids.js';
 import { parseDeniedFingerprints } from './ssh-credentials/public-key.js';
@@ -22,6 +23,8 @@ export interface Config {
   readonly authFailuresPerMinute: number;
   /** Addresses and CIDR ranges that may say, by X-Forwarded-For, on whose behalf they call. */
   readonly trustedProxies: readonly string[];
+  /** Origins whose pages may call from a browser; `*`: any. */
+  readonly corsOrigins: readonly string[];
   /** Together with `oidcAudience`: tokens of this OpenID Connect issuer are taken beside API keys. */
   readonly oidcIssuer: string | undefined;
   readonly oidcAudience: string | undefined;
@@ -154,6 +157,8 @@ const SETTINGS = {
   },
   // Nobody by default: a header anyone can send must not decide who is calling.
   trustedProxies: { name: 'TRUST_PROXY', example: '10.0.0.0/8, 192.0.2.7', fallback: [], parse: parseTrustedProxies },
+  // None by default: a page has no business here unless the operator says so.
+  corsOrigins: { name: 'CORS_ORIGINS', example: 'https://console.example.com', fallback: [], parse: parseOrigins },
   oidcIssuer: { name: 'OIDC_ISSUER', example: 'https://login.example.com', fallback: undefined, parse: parseIssuer },
   oidcAudience: { name: 'OIDC_AUDIENCE', example: 'tunnel-access', fallback: undefined, parse: text },
   oidcEmailClaim: { name: 'OIDC_EMAIL_CLAIM', example: 'email', fallback: 'email', parse: text },

@@ -37,6 +37,7 @@ export const PROBLEMS = {
   hostport_already_used: [409, 'ERR_NGROK_7122'],
   request_malformed: [400, 'ERR_TAS_400'],
   not_found: [404, 'ERR_TAS_404'],
+  request_timed_out: [408, 'ERR_TAS_408'],
   conflict: [409, 'ERR_TAS_409'],
   precondition_failed: [412, 'ERR_TAS_412'],
   idempotency_key_reused: [422, 'ERR_TAS_422'],

@@ -30,7 +30,7 @@ const PURE = [
   /^event-log\/event\.ts$/,
   /^ssh-credentials\/(ssh-credential|acl|bind-rule|bind-target|public-key[a-z-]*)\.ts$/,
   /^tcp-edges\/(tcp-edge|edge-modules|hostport)\.ts$/,
-  /^access\/(account|principal|api-key)\.ts$/,
+  /^access\/(account|principal|api-key|failure-limit|issuer-url)\.ts$/,
 ];
 const PACKAGES_OF_PURE_FILES = ['node:crypto', 'node:net', 'node:url', 'node:buffer', 'sshpk'];
 const SLICES = ['access', 'ssh-credentials', 'ssh-gateway', 'tcp-edges', 'audit'];

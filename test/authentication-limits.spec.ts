@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { type Answer, ApiClient } from './support/api-client.js';
+import { newPublicKey } from './support/keys.js';
 import { startMain, stopMain } from './support/process.js';
 import { ADMIN_KEY, emptyDatabase, type Service, startService } from './support/service.js';
 
@@ -109,6 +110,21 @@ describe('a source', () => {
       });
     },
   );
+
+  it('is what the event of a change records, and never a text that is no address', async () => {
+    await withService({ trustedProxies: ['127.0.0.1'] }, async ({ admin, pool }) => {
+      const ipOfChange = async (forwarded: string): Promise<unknown> => {
+        const headers = { 'x-forwarded-for': forwarded };
+        const { body } = await admin.post('/ssh_credentials', { public_key: newPublicKey() }, headers);
+        const { rows } = await pool.query(`select metadata::json ->> 'ip' as ip from events where stream_id = $1`, [
+          body.id,
+        ]);
+        return rows[0].ip;
+      };
+      expect(await ipOfChange('192.0.2.1')).toBe('192.0.2.1');
+      expect(await ipOfChange('<script>')).toBe('127.0.0.1');
+    });
+  });
 
   it('behind a trusted proxy has uris of the scheme and host the proxy names, but only http and https', async () => {
     await withService({ trustedProxies: ['127.0.0.1'] }, async ({ admin }) => {

@@ -89,7 +89,7 @@ export class Authentication {
     const { retryAfterSeconds, isFirst } = excess;
     // Once in a window, and nothing of what was sent: a guess may be somebody's key with a typing error.
     if (isFirst) this.logger.warn(`${limit} from ${source}; its failures answer 429 for ${retryAfterSeconds} s`);
-    const message = `There were ${limit} from your address. Valid API keys still work; other ones are worth trying again in ${retryAfterSeconds} s.`;
+    const message = `There were ${limit} from your address; a valid key still works, others may be tried in ${retryAfterSeconds} s.`;
     return new Problem('too_many_requests', message, {}, retryAfterSeconds);
   }
 }

@@ -1,5 +1,3 @@
-import { v5 as uuidV5 } from 'uuid';
-
 /** An event as a decision makes it: the storage format itself, so its type carries a version (`..._created.v1`). */
 export interface DomainEvent {
   readonly type: string;
@@ -32,10 +30,3 @@ export interface NewEvent {
   readonly metadata: EventMetadata;
   readonly occurredAt: Date;
 }
-
-/** Namespace of the event ids made of Idempotency-Keys (RFC 9562, version 5). */
-const IDEMPOTENCY_NAMESPACE = '7e9f6e4c-6d0b-4b52-9d0e-2f7a3c1d5b88';
-
-/** The event id of whatever a principal does under this Idempotency-Key: the same for every repetition. */
-export const idempotentEventId = (actor: string, key: string): string =>
-  uuidV5(`${actor}\n${key}`, IDEMPOTENCY_NAMESPACE);

@@ -1,7 +1,7 @@
-import { v7 as uuidV7 } from 'uuid';
 import type { IdSource } from '../ids.js';
 import { Problem } from '../problem.js';
-import { type DomainEvent, type EventMetadata, idempotentEventId, type NewEvent } from './event.js';
+import type { DomainEvent, EventMetadata, NewEvent } from './event.js';
+import { idempotentEventId, newEventId } from './event-ids.js';
 import { type EventLog, StreamConflict } from './event-log.js';
 import { type Entity, fold, type ReadModel } from './read-model.js';
 import { type TableChange, tableChanges } from './table-change.js';
@@ -32,12 +32,14 @@ export class Repetition extends Error {
 }
 
 /** One stream's share of an append: made by `partOf`, so that its rows always come of its events. */
-export interface Part {
+export interface Part<State = unknown> {
   readonly streamId: string;
   /** The stream's version before these events. */
   readonly version: number;
   readonly events: readonly DomainEvent[];
   readonly changes: readonly TableChange[];
+  /** The thing after these events. */
+  readonly after: Entity<State> | undefined;
 }
 
 export interface Changed<State> {
@@ -79,30 +81,30 @@ export class Streams {
   ): Promise<Changed<State>> {
     const stream = { accountId, id: streamId };
     const others = also === undefined ? [] : await also(before, events);
-    const parts = [...others, partOf(model, stream, before, events, occurredAt)];
+    const main = partOf(model, stream, before, events, occurredAt);
+    const parts: readonly Part[] = [...others, main];
     const { position, isRepetition } = await this.log.append({
       accountId,
-      events: parts.flatMap((part) => newEvents(part, metadata, occurredAt, part === parts.at(-1))),
+      events: parts.flatMap((part) => newEvents(part, metadata, occurredAt, part === main)),
       changes: parts.flatMap((part) => part.changes),
     });
     if (isRepetition) throw new Repetition('this command is in the log already');
-    return { entity: fold(model, stream, before, events, occurredAt), position };
+    return { entity: main.after, position };
   }
 }
 
 /** The events of one stream, and the rows that they make. */
-export const partOf = <State, Event extends DomainEvent>(
+export function partOf<State, Event extends DomainEvent>(
   model: ReadModel<State, Event>,
   stream: { readonly accountId: string; readonly id: string },
   before: Entity<State> | undefined,
   events: readonly Event[],
   occurredAt: Date,
-): Part => ({
-  streamId: stream.id,
-  version: before?.version ?? 0,
-  events,
-  changes: tableChanges(model, before, fold(model, stream, before, events, occurredAt)),
-});
+): Part<State> {
+  const { accountId, id } = stream;
+  const after = fold(model, { accountId, id }, before, events, occurredAt);
+  return { streamId: id, version: before?.version ?? 0, events, changes: tableChanges(model, before, after), after };
+}
 
 const preconditionFailed = (version: number): Problem =>
   new Problem('precondition_failed', `If-Match does not hold: the resource's ETag is "${version}" now.`);
@@ -118,7 +120,7 @@ export const newEvents = (
   isMain = true,
 ): NewEvent[] =>
   events.map((event, i) => ({
-    eventId: isMain && i === 0 ? eventIdOf(metadata) : uuidV7(),
+    eventId: isMain && i === 0 ? eventIdOf(metadata) : newEventId(),
     streamId,
     streamVersion: version + i + 1,
     event,
@@ -127,4 +129,4 @@ export const newEvents = (
   }));
 
 const eventIdOf = ({ actor, idempotency_key: key }: EventMetadata): string =>
-  key === undefined ? uuidV7() : idempotentEventId(actor, key);
+  key === undefined ? newEventId() : idempotentEventId(actor, key);

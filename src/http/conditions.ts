@@ -28,6 +28,9 @@ export function isKnown({ headers }: FastifyRequest, etag: unknown): boolean {
 
 const tagsOf = (header: string): string[] => header.split(',').map((tag) => tag.trim());
 
+/** Of what we serve, the methods that change nothing. */
+export const isRead = (method: string): boolean => method === 'GET' || method === 'HEAD';
+
 const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/;
 
 /** The key, and a hash of the request it came with: the key with another request is an error of the caller. */
@@ -38,7 +41,7 @@ export function readIdempotencyKey({
   body,
 }: FastifyRequest): Pick<EventMetadata, 'idempotency_key' | 'request_hash'> {
   const key = headers['idempotency-key'];
-  if (key === undefined || method === 'GET') return {};
+  if (key === undefined || isRead(method)) return {};
   if (typeof key !== 'string' || !IDEMPOTENCY_KEY.test(key)) {
     throw new Problem('request_malformed', 'Idempotency-Key must be 1 to 255 printable ASCII characters.');
   }

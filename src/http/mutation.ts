@@ -1,6 +1,7 @@
 import type { CommandBus, ICommand } from '@nestjs/cqrs';
 import type { FastifyReply } from 'fastify';
-import { type DomainEvent, type EventMetadata, idempotentEventId } from '../event-log/event.js';
+import type { DomainEvent, EventMetadata } from '../event-log/event.js';
+import { idempotentEventId } from '../event-log/event-ids.js';
 import type { LogReader } from '../event-log/log-reader.js';
 import type { ReadModel } from '../event-log/read-model.js';
 import type { Changed } from '../event-log/streams.js';

@@ -1,12 +1,14 @@
+import { type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import type { FastifyInstance, FastifyReply, FastifyRequest, FastifyServerOptions } from 'fastify';
+import type { FastifyHttpOptions, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../caller.js';
 import type { Config } from '../config.js';
 import type { IdSource } from '../ids.js';
-import { Problem } from '../problem.js';
-import { isKnown } from './conditions.js';
+import { Problem, type ProblemName } from '../problem.js';
+import { isKnown, isRead } from './conditions.js';
 import { parseJsonBody } from './json-body.js';
+import { answerUnrouted, compress, constantHeaders, headerSetter, TIMEOUTS, type Timeouts } from './manners.js';
 import { JSON_TYPE, ProblemFilter, problemBody, sendProblem, toProblem } from './problem.filter.js';
 import { ValidatedBodyPipe } from './validated-body.js';
 
@@ -15,26 +17,35 @@ const BODY_LIMIT_BYTES = 2 * 1024 * 1024;
 
 export const OPERATION_ID_HEADER = 'ngrok-operation-id';
 
-export const fastifyOptions = (
+export function fastifyOptions(
   ids: IdSource,
-  { trustedProxies }: Pick<Config, 'trustedProxies'>,
-): FastifyServerOptions => ({
-  // The request's id is the operation id: there before any hook, so that even a malformed URL has one.
-  genReqId: () => ids.next('op'),
-  bodyLimit: BODY_LIMIT_BYTES,
-  // Only what one of these sends may say who the caller is (X-Forwarded-For, -Proto, -Host).
-  trustProxy: trustedProxies.length > 0 && [...trustedProxies],
-  // Clients concatenate base URLs, so `//ssh_credentials` is common.
-  routerOptions: { ignoreDuplicateSlashes: true, ignoreTrailingSlash: true },
-  // While stopping, what comes in on an open connection is still served, with `Connection: close`: nobody sees an error.
-  return503OnClosing: false,
-  forceCloseConnections: 'idle',
-  frameworkErrors: (error, request, reply) => {
-    void reply.header(OPERATION_ID_HEADER, request.id);
-    sendProblem(reply as FastifyReply, request.id, toProblem(error));
-  },
-  clientErrorHandler: (error, socket) => answerRawProblem(ids, error, socket),
-});
+  config: Pick<Config, 'trustedProxies' | 'publicUrl' | 'corsOrigins'>,
+  { keepAliveMs, headersMs, requestMs, checkEveryMs }: Timeouts = TIMEOUTS,
+): FastifyHttpOptions<Server> {
+  const setHeaders = headerSetter(config);
+  return {
+    // The request's id is the operation id: there before any hook, so that even a malformed URL has one.
+    genReqId: () => ids.next('op'),
+    bodyLimit: BODY_LIMIT_BYTES,
+    // Only what one of these sends may say who the caller is (X-Forwarded-For, -Proto, -Host).
+    trustProxy: config.trustedProxies.length > 0 && [...config.trustedProxies],
+    // Clients concatenate base URLs, so `//ssh_credentials` is common.
+    routerOptions: { ignoreDuplicateSlashes: true, ignoreTrailingSlash: true },
+    // While stopping, what comes in on an open connection is still served, with `Connection: close`: nobody sees an error.
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    keepAliveTimeout: keepAliveMs,
+    requestTimeout: requestMs,
+    http: { headersTimeout: headersMs, connectionsCheckingInterval: checkEveryMs },
+    // Before any hook, so the headers of every answer are set here again.
+    frameworkErrors: (error, request, reply) => {
+      setHeaders(request, reply as FastifyReply);
+      void reply.header(OPERATION_ID_HEADER, request.id);
+      sendProblem(reply as FastifyReply, request.id, toProblem(error));
+    },
+    clientErrorHandler: (error, socket) => answerRawProblem(ids, constantHeaders(config), error, socket),
+  };
+}
 
 export interface Authenticator {
   /** Throws Problem. */
@@ -51,7 +62,7 @@ export interface Route {
 /** Everything about HTTP that is the same for every route. The routes are in the list once the application listens. */
 export function serveHttp(
   nest: NestFastifyApplication,
-  { config, authentication }: { config: Pick<Config, 'publicUrl'>; authentication: Authenticator },
+  { config, authentication }: { config: Pick<Config, 'publicUrl' | 'corsOrigins'>; authentication: Authenticator },
 ): readonly Route[] {
   const server = nest.getHttpAdapter().getInstance() as unknown as FastifyInstance;
   nest.useGlobalFilters(new ProblemFilter());
@@ -63,21 +74,30 @@ export function serveHttp(
       return config.publicUrl ?? `${schemeOf(this)}://${hostOf(this)}`;
     },
   });
+  const routes = collectRoutes(server);
+  const setHeaders = headerSetter(config);
   server.addHook('onRequest', (request, reply, done) => {
+    setHeaders(request, reply);
     void reply.header(OPERATION_ID_HEADER, request.id);
+    if (request.is404 && answerUnrouted(request, reply, routes)) return;
     done();
   });
   // Before the body is read: a stranger cannot make us parse anything. Closed by default; a route says when it is public.
-  server.addHook('onRequest', async (request) => {
-    if (request.is404 || request.routeOptions.config.isPublic === true) return;
+  server.addHook('onRequest', async (request, reply) => {
+    if (request.is404) return;
+    // Public answers may be kept, but are asked for again: they change with the next version of the service.
+    if (request.routeOptions.config.isPublic === true) return void reply.header('cache-control', 'no-cache');
     request.caller = await authentication.authenticate(request);
   });
   server.addHook('onSend', (request, reply, payload, done) => {
-    if (request.method !== 'GET' || !isKnown(request, reply.getHeader('etag'))) return done(null, payload);
+    if (!isRead(request.method) || !isKnown(request, reply.getHeader('etag'))) {
+      return compress(request, reply, payload, done);
+    }
     void reply.code(304).removeHeader('content-length').removeHeader('content-type');
-    done(null, '');
+    // Fastify drops the body of a HEAD itself, after it took its length.
+    done(null, request.method === 'HEAD' ? payload : null);
   });
-  return collectRoutes(server);
+  return routes;
 }
 
 function collectRoutes(server: FastifyInstance): readonly Route[] {
@@ -122,17 +142,28 @@ function hostOf(request: FastifyRequest): string {
   return `${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
 }
 
-/** Answers what is not even HTTP; there is no request and no reply yet, only the socket. */
-function answerRawProblem(ids: IdSource, error: NodeJS.ErrnoException, socket: Socket): void {
+const RAW_PROBLEMS = new Map<string | undefined, [ProblemName, string]>([
+  ['HPE_HEADER_OVERFLOW', ['headers_too_large', 'The request headers are too large.']],
+  ['ERR_HTTP_REQUEST_TIMEOUT', ['request_timed_out', 'The request did not arrive in time.']],
+]);
+
+/** Answers what is not even HTTP, or never became it; there is no request and no reply yet, only the socket. */
+function answerRawProblem(
+  ids: IdSource,
+  headers: Readonly<Record<string, string>>,
+  error: NodeJS.ErrnoException,
+  socket: Socket,
+): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-  const problem =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? new Problem('headers_too_large', 'The request headers are too large.')
-      : new Problem('request_malformed', 'The request is not valid HTTP.');
+  const [name, message] = RAW_PROBLEMS.get(error.code) ?? ['request_malformed', 'The request is not valid HTTP.'];
+  const problem = new Problem(name, message);
   const operationId = ids.next('op');
   const body = JSON.stringify(problemBody(operationId, problem));
   socket.end(
-    `HTTP/1.1 ${problem.status} ${problem.status === 431 ? 'Request Header Fields Too Large' : 'Bad Request'}\r\n` +
+    `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\n` +
+      Object.entries(headers)
+        .map(([header, value]) => `${header}: ${value}\r\n`)
+        .join('') +
       `content-type: ${JSON_TYPE}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n` +
       `${OPERATION_ID_HEADER}: ${operationId}\r\nconnection: close\r\n\r\n${body}`,
   );
