@@ -2,6 +2,7 @@ import { EventLog1763683200001 } from './0001-event-log.js';
 import { Access1763683200002 } from './0002-access.js';
 import { SshCredentials1763683200003 } from './0003-ssh-credentials.js';
 import { TcpEdges1763683200004 } from './0004-tcp-edges.js';
+import { OwnedThings1763683200005 } from './0005-owned-things.js';
 
 /** Every migration, oldest first. A list, not a glob: what runs is what was compiled and reviewed. */
 export const MIGRATIONS = [
@@ -9,4 +10,5 @@ export const MIGRATIONS = [
   Access1763683200002,
   SshCredentials1763683200003,
   TcpEdges1763683200004,
+  OwnedThings1763683200005,
 ];

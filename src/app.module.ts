@@ -13,8 +13,10 @@ import { EventLog } from './event-log/event-log.js';
 import { LogReader } from './event-log/log-reader.js';
 import { Streams } from './event-log/streams.js';
 import { Mutations } from './http/mutation.js';
+import { ApiDocument, OpenApiModule } from './http/openapi.controller.js';
 import type { IdSource } from './ids.js';
 import { OWNED_THINGS } from './owned-things.js';
+import { Owners } from './owners.js';
 import { SshCredentialPolicy } from './ssh-credentials/ssh-credentials.commands.js';
 import { SshCredentialsModule } from './ssh-credentials/ssh-credentials.module.js';
 import { SshCredentials } from './ssh-credentials/ssh-credentials.read-model.js';
@@ -54,8 +56,10 @@ export function appModule({ config, database, ids }: Foundation, eventLog: Event
       useFactory: (commands: CommandBus) => new Mutations(commands, new LogReader(database.pool)),
       inject: [CommandBus],
     },
+    { provide: Owners, useValue: new Owners(database.pool) },
     { provide: OWNED_THINGS, useValue: [new ApiKeys(database.pool), new SshCredentials(database.pool)] },
     { provide: TcpEdgePolicy, useValue: { strict: config.strict } },
+    { provide: ApiDocument, useValue: new ApiDocument() },
   ];
   return {
     module: AppModule,
@@ -67,9 +71,11 @@ export function appModule({ config, database, ids }: Foundation, eventLog: Event
         dataSourceFactory: () => Promise.resolve(database.dataSource),
       }),
       CqrsModule.forRoot(),
-      AccessModule,
+      // In the order of the API's document.
       SshCredentialsModule,
       TcpEdgesModule,
+      AccessModule,
+      OpenApiModule,
     ],
     providers,
     exports: providers.map(({ provide }) => provide),

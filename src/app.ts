@@ -6,6 +6,7 @@ import { appModule, makeEventLog } from './app.module.js';
 import type { Config } from './config.js';
 import { type Database, openDatabase } from './database/database.js';
 import { migrate } from './database/migrate.js';
+import { ApiDocument } from './http/openapi.controller.js';
 import { fastifyOptions, type Route, serveHttp } from './http/server.js';
 import { IdSource } from './ids.js';
 import { ServiceLog } from './operations/log.js';
@@ -44,6 +45,7 @@ export async function createApp(config: Config): Promise<App> {
       { logger: log, bodyParser: false, abortOnError: false },
     );
     const routes = serveHttp(nest, { config, authentication: nest.get(Authentication) });
+    nest.get(ApiDocument).describe(nest, config.publicUrl ?? '/');
     await nest.listen(config.port, config.host);
     return { url: await nest.getUrl(), routes, database, newAccount, close: () => close(nest, database) };
   } catch (error) {
@@ -63,6 +65,10 @@ const CLOSE_IDLE_EVERY_MS = 50;
 async function close(nest: NestFastifyApplication, database: Database): Promise<void> {
   // A connection that was busy when the stop began stays open once it falls idle; without this it would be waited for.
   const idle = setInterval(() => nest.getHttpServer().closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
-  await nest.close().finally(() => clearInterval(idle));
-  await database.close();
+  try {
+    await nest.close();
+  } finally {
+    clearInterval(idle);
+    await database.close();
+  }
 }

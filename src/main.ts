@@ -36,12 +36,22 @@ function fail(error: unknown): never {
  * Stops once, however often it is asked: npm passes on a Ctrl-C that the terminal has already sent us. A stop during the
  * start waits for it to end, so that no database server is left behind.
  */
-function stopOnSignals(starting: Promise<App>, graceMs: number): () => boolean {
+function stopOnSignals(starting: Promise<App>, config: Config): () => boolean {
+  const { shutdownGraceMs: graceMs } = config;
   let stopping = false;
+  let started = false;
+  starting.then(
+    () => {
+      started = true;
+    },
+    () => undefined,
+  );
   const stop = (signal: string): void => {
     if (stopping) return;
     stopping = true;
     console.log(`${signal}: finishing what is in flight`);
+    // A start on somebody else's database leaves nothing behind, and may wait long for it.
+    if (!started && config.databaseUrl !== undefined) process.exit(0);
     void starting.then(async (app) => {
       setTimeout(() => {
         console.error(`requests were still running after ${graceMs} ms; stopping without them`);
@@ -58,7 +68,7 @@ function stopOnSignals(starting: Promise<App>, graceMs: number): () => boolean {
 
 const config = configOrExit();
 const starting = createApp(config);
-const isStopping = stopOnSignals(starting, config.shutdownGraceMs);
+const isStopping = stopOnSignals(starting, config);
 const app = await starting.catch(fail);
 console.log(welcome(app, config));
 void app.database.embedded?.exited.then((code) => {

@@ -190,5 +190,7 @@ describe('ETag', () => {
     const put = await admin.put(module, { backend_id: 'b' }, { 'if-match': '"1"' });
     expect([put.status, put.headers.get('etag')]).toEqual([200, '"2"']);
     expect((await admin.get(module, { 'if-none-match': '"2"' })).status).toBe(304);
+    const absent = `${made[0]?.body.uri}/traffic_policy`;
+    for (const tags of ['"2"', '*']) expect((await admin.get(absent, { 'if-none-match': tags })).status).toBe(404);
   });
 });

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import pg from 'pg';
 import type { EventLog } from '../src/event-log/event-log.js';
 import { startSwallowingProxy } from './support/answer-swallowing-proxy.js';
-import { apiKeyRow, apiKeys, appendOf, count, newEvent, openLog, outcomesOf } from './support/log.js';
+import { apiKeyChange, apiKeyRow, appendOf, count, newEvent, openLog, outcomesOf } from './support/log.js';
 import { cloneDatabase } from './support/service.js';
 
 const run = promisify(execFile);
@@ -184,7 +184,7 @@ describe('a batch', () => {
     const repeated = newEvent('s_repeated', 1);
     const first = {
       ...appendOf(account, newEvent('ak_1', 1)),
-      changes: [{ table: apiKeys, put: [apiKeyRow(account, 'ak_1', account)], remove: [] }],
+      changes: [apiKeyChange([], [apiKeyRow(account, 'ak_1', account)])],
     };
     await log.append(appendOf(account, newEvent('s_old', 1)));
     await log.append(appendOf(account, repeated));
@@ -196,7 +196,7 @@ describe('a batch', () => {
       log.append(appendOf(account, repeated)),
       log.append({
         ...appendOf(account, newEvent('ak_2', 1)),
-        changes: [{ table: apiKeys, put: [apiKeyRow(account, 'ak_2', account)], remove: [] }],
+        changes: [apiKeyChange([], [apiKeyRow(account, 'ak_2', account)])],
       }),
       log.append(appendOf(account, newEvent('s_bad', 1, { eventId: 'not a uuid' }))),
       log.append(appendOf(account, newEvent('s_good2', 1))),
@@ -216,14 +216,14 @@ describe('a batch', () => {
     const put = apiKeyRow(account, 'ak_1', `${account}-token`);
     await log.append({
       ...appendOf(account, newEvent('ak_1', 1)),
-      changes: [{ table: apiKeys, put: [put], remove: [] }],
+      changes: [apiKeyChange([], [put])],
     });
     const taken = { ...put, id: 'ak_2' };
     await Promise.all([
-      log.append({ ...appendOf(account, newEvent('ak_1', 2)), changes: [{ table: apiKeys, put: [], remove: [put] }] }),
+      log.append({ ...appendOf(account, newEvent('ak_1', 2)), changes: [apiKeyChange([put], [])] }),
       log.append({
         ...appendOf(account, newEvent('ak_2', 1)),
-        changes: [{ table: apiKeys, put: [taken], remove: [] }],
+        changes: [apiKeyChange([], [taken])],
       }),
     ]);
     const { rows } = await sql.query('select id from api_keys where account_id = $1', [account]);
@@ -236,7 +236,7 @@ describe('a batch', () => {
     const take = (owner: string, ordered: string[]) =>
       ordered.map((token) => {
         const id = `ak_${token}`;
-        const change = { table: apiKeys, put: [apiKeyRow(owner, id, token)], remove: [] };
+        const change = apiKeyChange([], [apiKeyRow(owner, id, token)]);
         return log.append({ ...appendOf(owner, newEvent(id, 1)), changes: [change] });
       });
     const outcomes = await outcomesOf([...take(account, tokens), ...take(other, [...tokens].reverse())]);
@@ -267,6 +267,30 @@ describe('when the connection is lost', () => {
       expect(proxy.swallowed).toBe(1);
       expect(answers).toEqual([2, 3, 4].map((position) => ({ position, isRepetition: false })));
       expect(await extent()).toEqual({ events: 4, newest: 4, head: 4, streams: 4 });
+    } finally {
+      await behindProxy.close();
+      await proxy.close();
+    }
+  });
+
+  it('does not take for its own an event that another request has recorded under the same Idempotency-Key', async () => {
+    const proxy = await startSwallowingProxy(database.url);
+    const behindProxy = openLog(proxy.url, 1);
+    try {
+      await behindProxy.log.append(appendOf(account, newEvent('s_0', 1)));
+      const eventId = randomUUID();
+      const request = (id: string) =>
+        newEvent(`s_${id}`, 1, { eventId, metadata: { actor: 'usr_1', idempotency_key: 'k', operation_id: id } });
+      proxy.swallowNextAnswer();
+      const answers = await Promise.all(
+        [request('a'), request('b')].map((event) => behindProxy.log.append(appendOf(account, event))),
+      );
+      expect(proxy.swallowed).toBe(1);
+      expect(answers).toEqual([
+        { position: 2, isRepetition: false },
+        { position: 2, isRepetition: true },
+      ]);
+      expect(await extent()).toEqual({ events: 2, newest: 2, head: 2, streams: 2 });
     } finally {
       await behindProxy.close();
       await proxy.close();

@@ -1,8 +1,10 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createApp } from '../src/app.js';
+import { startSwallowingProxy } from './support/answer-swallowing-proxy.js';
 import { ApiClient } from './support/api-client.js';
 import { newPublicKey } from './support/keys.js';
-import { ADMIN_KEY, type Service, startService } from './support/service.js';
+import { ADMIN_KEY, cloneDatabase, type Service, startService, testConfig } from './support/service.js';
 
 let service: Service;
 beforeAll(async () => {
@@ -223,6 +225,41 @@ describe('authentication', () => {
       const { rows } = await service.pool.query(`select t::text as text from ${tablename} t`);
       expect(rows.map((r) => r.text).join('\n')).not.toContain(ADMIN_KEY);
     }
+  });
+});
+
+describe('a field name', () => {
+  it('that may be a secret in the wrong place is not given back', async () => {
+    const secret = '-----BEGIN OPENSSH PRIVATE KEY-----SECRETSECRET';
+    for (const body of [`{"${secret}":1}`, `{"${secret}":"\\u0000"}`, `{"description":{"${secret}":"\\ud800"}}`]) {
+      const answer = await service.admin.send('POST', '/ssh_credentials', body, { 'content-type': 'application/json' });
+      expect(answer.status).toBe(400);
+      expect(JSON.stringify(answer.body)).not.toContain('SECRET');
+    }
+  });
+});
+
+describe('while the database is away', () => {
+  it('every call answers 503 with Retry-After, and works again when it is back', async () => {
+    const database = await cloneDatabase();
+    const proxy = await startSwallowingProxy(database.url);
+    const app = await createApp(testConfig(proxy.url));
+    const client = new ApiClient(app.url, ADMIN_KEY);
+    expect((await client.get('/ssh_credentials')).status).toBe(200);
+    proxy.goAway();
+    for (const call of [
+      () => client.get('/ssh_credentials'),
+      () => client.post('/ssh_credentials', { public_key: newPublicKey() }),
+    ]) {
+      const answer = await call();
+      expect(answer).toMatchObject({ status: 503, body: problem(503, 'ERR_TAS_503', /database does not answer/) });
+      expect(answer.headers.get('retry-after')).toBe('1');
+    }
+    proxy.comeBack();
+    expect((await client.post('/ssh_credentials', { public_key: newPublicKey() })).status).toBe(201);
+    await app.close();
+    await proxy.close();
+    await database.drop();
   });
 });
 

@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 import { connect } from 'node:net';
-import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -66,7 +66,8 @@ function sendRaw(url: string, pieces: readonly string[], everyMs = 0): Promise<s
     const socket = connect(Number(port), hostname);
     const timer = setInterval(() => {
       const piece = pieces[n];
-      if (piece !== undefined) socket.write(piece);
+      if (piece === undefined) return clearInterval(timer);
+      socket.write(piece);
       n += 1;
     }, everyMs);
     socket.on('data', (data) => {
@@ -181,7 +182,7 @@ describe('HEAD', () => {
     const answer = await sendRaw(service.app.url, [
       `HEAD ${single} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${ADMIN_KEY}\r\nConnection: close\r\n\r\n`,
     ]);
-    expect(answer).toMatch(/^HTTP\/1.1 200 [^]*\r\n\r\n$/);
+    expect(answer).toMatch(/^HTTP\/1.1 200 .*\r\n\r\n$/s);
   });
 });
 
@@ -363,24 +364,21 @@ describe('compression', () => {
   const list = (encoding?: string) =>
     call('GET', '/ssh_credentials', { ...AUTHORIZATION, ...(encoding && { 'accept-encoding': encoding }) });
 
-  it.each([
-    ['gzip', 'gzip', gunzipSync],
-    ['br', 'br', brotliDecompressSync],
-    ['gzip, deflate, br, zstd', 'br', brotliDecompressSync],
-    ['br;q=0.2, GZIP', 'gzip', gunzipSync],
-    ['*', 'br', brotliDecompressSync],
-  ])('of a list for who sends Accept-Encoding: %s', async (accepted, encoding, decode) => {
-    const [plain, { headers, bytes }] = [await list(), await list(accepted)];
-    expect(plain.headers['content-encoding']).toBeUndefined();
-    expect(headers['content-encoding']).toBe(encoding);
-    expect(headers['content-type']).toBe('application/json; charset=utf-8');
-    expect(headers['content-length']).toBe(String(bytes.length));
-    expect(bytes.length).toBeLessThan(plain.bytes.length / 2);
-    expect(decode(bytes).toString()).toBe(plain.bytes.toString());
-    expect([plain.headers.vary, headers.vary]).toEqual(['Accept-Encoding', 'Accept-Encoding']);
-  });
+  it.each([['gzip'], ['gzip, deflate, br, zstd'], ['br;q=0.2, GZIP'], ['*'], ['identity;q=0.1, gzip;q=0.2']])(
+    'of a list for who sends Accept-Encoding: %s',
+    async (accepted) => {
+      const [plain, { headers, bytes }] = [await list(), await list(accepted)];
+      expect(plain.headers['content-encoding']).toBeUndefined();
+      expect(headers['content-encoding']).toBe('gzip');
+      expect(headers['content-type']).toBe('application/json; charset=utf-8');
+      expect(headers['content-length']).toBe(String(bytes.length));
+      expect(bytes.length).toBeLessThan(plain.bytes.length / 2);
+      expect(gunzipSync(bytes).toString()).toBe(plain.bytes.toString());
+      expect([plain.headers.vary, headers.vary]).toEqual(['Accept-Encoding', 'Accept-Encoding']);
+    },
+  );
 
-  it.each([['identity'], ['gzip;q=0'], ['deflate'], ['identity, gzip;q=0.5'], [',;q=']])(
+  it.each([['identity'], ['gzip;q=0'], ['deflate'], ['br'], ['identity, gzip;q=0.5'], [',;q=']])(
     'not for who sends Accept-Encoding: %s',
     async (accepted) => {
       const { headers, bytes } = await list(accepted);
@@ -520,7 +518,7 @@ describe('who takes too long', () => {
   it('with the next request is cut off without a word', async () => {
     const started = performance.now();
     const answer = await sendRaw(bare.url, ['POST /taken HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n']);
-    expect(answer).toMatch(/^HTTP\/1.1 200 [^]*\{"taken":true\}$/);
+    expect(answer).toMatch(/^HTTP\/1.1 200 .*\{"taken":true\}$/s);
     expect(performance.now() - started).toBeGreaterThan(SHORT.keepAliveMs - 50);
   });
 

@@ -230,6 +230,65 @@ describe('a principal that is deactivated or deleted', () => {
   });
 });
 
+describe('deleting a principal', () => {
+  const ownedBy = async (id: string): Promise<number> => {
+    const { rows } = await service.pool.query(
+      'select (select count(*) from api_keys where owner_id = $1)::int + (select count(*) from ssh_credentials where owner_id = $1)::int as n',
+      [id],
+    );
+    return rows[0].n;
+  };
+
+  it('takes along more than one append holds', async () => {
+    const owner = await addBot(service);
+    for (let n = 0; n < 9; n += 1) {
+      await Promise.all(
+        Array.from({ length: 50 }, () => owner.client.post('/ssh_credentials', { public_key: newPublicKey() })),
+      );
+    }
+    expect(await ownedBy(owner.id)).toBe(451);
+    expect((await admin.delete(`/bot_users/${owner.id}`)).status).toBe(204);
+    expect(await ownedBy(owner.id)).toBe(0);
+    const { rows } = await service.pool.query(
+      `select count(*)::int as n from events where type in ('ssh_credential_deleted.v1', 'api_key_deleted.v1')
+       and metadata::jsonb ->> 'operation_id' = (select metadata::jsonb ->> 'operation_id' from events where stream_id = $1 order by position desc limit 1)`,
+      [owner.id],
+    );
+    expect(rows).toEqual([{ n: 451 }]);
+  });
+
+  it('leaves nothing behind, however many things are being made for it at that moment', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const { id } = await addBot(service);
+      const makers = Array.from({ length: 20 }, (_, n) =>
+        n % 2 === 0
+          ? admin.post('/api_keys', { owner_id: id })
+          : admin.post('/ssh_credentials', { owner_id: id, public_key: newPublicKey() }),
+      );
+      const deletion = admin.delete(`/bot_users/${id}`);
+      const statuses = (await Promise.all(makers)).map((a) => (a.status === 400 ? a.body.error_code : a.status));
+      expect((await deletion).status).toBe(204);
+      expect(statuses.filter((s) => s !== 201 && s !== 'ERR_NGROK_636')).toEqual([]);
+      expect(await ownedBy(id)).toBe(0);
+    }
+  });
+
+  it('frees its email only for what comes after it in the log', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const email = newEmail();
+      const { body: first } = await admin.post('/users', { email });
+      const [second, deleted] = await Promise.all([
+        admin.post('/users', { email }),
+        admin.delete(`/users/${first.id}`),
+      ]);
+      const position = (a: typeof second) => Number(a.headers.get('log-position'));
+      expect(deleted.status).toBe(204);
+      if (second.status === 201) expect(position(second)).toBeGreaterThan(position(deleted));
+      else expect(second.status).toBe(409);
+    }
+  });
+});
+
 describe('POST /api_keys', () => {
   it('answers 201 with the token, which no other answer has', async () => {
     const { status, body } = await member.client.post('/api_keys', { description: 'ci', metadata: '{}' });

@@ -236,6 +236,15 @@ describe('a start with DATABASE_URL', () => {
     await database.drop();
   });
 
+  it('stops at once when it is told to while it waits for the database', async () => {
+    const main = start({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' });
+    while (!main.output().includes('waiting for the database')) await new Promise((resolve) => setTimeout(resolve, 20));
+    const asked = Date.now();
+    expect(await stopMain(main)).toMatchObject({ code: 0 });
+    // Not a measure of speed: without this it would wait for half a minute.
+    expect(Date.now() - asked).toBeLessThan(10_000);
+  });
+
   it('refuses a database that is not UTF8', async () => {
     const database = await emptyDatabase(`encoding 'SQL_ASCII' template template0`);
     const main = start({ DATABASE_URL: database.url });

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { isEmail } from 'class-validator';
 import type { Command } from 'commander';
 import type { Pool } from 'pg';
 import type { Database } from '../database/database.js';
@@ -21,9 +22,12 @@ export function addAccountCommands(program: Command, onDatabase: OnDatabase): vo
     .command('create')
     .description('Make an account with an admin, and print the admin’s API key, this once, on stdout')
     .argument('<name>', 'what people call the account')
-    .option('--admin-email <email>', 'email of its first admin', 'admin@localhost')
+    .option('--admin-email <email>', 'email of its first admin', 'admin@example.com')
     .action((name: string, { adminEmail }: { adminEmail: string }) =>
       onDatabase(async ({ pool }) => {
+        if (!isEmail(adminEmail, { allow_utf8_local_part: false })) {
+          throw new Problem('request_malformed', `'${adminEmail}' is not an email address of ASCII characters`);
+        }
         if (name.trim() === '' || /\p{Cc}/u.test(name)) {
           throw new Problem('request_malformed', 'an account needs a name, without control characters');
         }

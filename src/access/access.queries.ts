@@ -1,10 +1,10 @@
 import type { Pool } from 'pg';
-import { coalescedByRef, type Ref, type RefRow, WANTED } from '../database/coalesce.js';
+import type { Ref } from '../database/coalesce.js';
 import { EntityQueries } from '../database/entity-queries.js';
 import type { Entity } from '../event-log/read-model.js';
 import { type Part, partOf } from '../event-log/streams.js';
 import type { PageRequest } from '../http/page.js';
-import type { OwnedThings } from '../owned-things.js';
+import { MAX_REMOVED_AT_ONCE, type OwnedThings } from '../owned-things.js';
 import {
   ACCOUNTS,
   type AccountRow,
@@ -40,15 +40,9 @@ export class Bots extends EntityQueries<Principal, PrincipalRow> {
   }
 }
 
-const OWNERS = { name: 'api_key_owners', text: `select t.account_id, t.id, t.active from principals t ${WANTED}` };
-
 export class ApiKeys extends EntityQueries<ApiKey, ApiKeyRow> implements OwnedThings {
-  /** Whether this principal is active; undefined when the account has none with this id. */
-  readonly isOwnerActive: (ref: Ref) => Promise<boolean | undefined>;
-
   constructor(pool: Pool) {
     super(pool, API_KEYS, 'ak', apiKeyStateOf);
-    this.isOwnerActive = coalescedByRef(pool, OWNERS, (row: RefRow & { readonly active: boolean }) => row.active);
   }
 
   /** Of one owner, newest first, one more than a page holds when there are more. */
@@ -58,7 +52,7 @@ export class ApiKeys extends EntityQueries<ApiKey, ApiKeyRow> implements OwnedTh
   }
 
   async removalOf(owner: Ref, occurredAt: Date): Promise<readonly Part[]> {
-    const keys = await this.ownedBy(owner);
+    const keys = await this.ownedBy(owner, MAX_REMOVED_AT_ONCE);
     return keys.map((key) => partOf(apiKeysReadModel, key, key, [REMOVAL], occurredAt));
   }
 }

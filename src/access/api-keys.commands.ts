@@ -4,6 +4,7 @@ import { type Caller, isAdmin } from '../caller.js';
 import type { Entity } from '../event-log/read-model.js';
 import { type Changed, Streams } from '../event-log/streams.js';
 import type { RequestContext } from '../http/request-context.js';
+import { explainDeletedOwner, inactiveOwner, Owners, refuseForeignOwner, unknownOwner } from '../owners.js';
 import { Problem } from '../problem.js';
 import { ApiKeys } from './access.queries.js';
 import { apiKeysReadModel } from './access.read-models.js';
@@ -25,7 +26,7 @@ export interface CreatedApiKey extends Changed<ApiKey> {
 export class CreateApiKeyHandler implements ICommandHandler<CreateApiKey> {
   constructor(
     private readonly streams: Streams,
-    private readonly keys: ApiKeys,
+    private readonly owners: Owners,
   ) {}
 
   async execute({ context, input }: CreateApiKey): Promise<CreatedApiKey> {
@@ -34,28 +35,35 @@ export class CreateApiKeyHandler implements ICommandHandler<CreateApiKey> {
     const id = this.streams.ids.next('ak', at);
     const token = tokenOf(id, randomBytes(TOKEN_SECRET_BYTES));
     const { description = '', metadata = '' } = input;
-    const changed = await this.streams.change({
-      model: apiKeysReadModel,
-      accountId: context.caller.accountId,
-      streamId: id,
-      load: () => Promise.resolve(undefined),
-      decide: (entity) => create({ ownerId, description, metadata, tokenHash: hashToken(token) })(entity?.state),
-      ...context.change,
-      occurredAt: at,
-    });
+    const key = { ownerId, description, metadata, tokenHash: hashToken(token) };
+    const changed = await this.streams
+      .change({
+        model: apiKeysReadModel,
+        accountId: context.caller.accountId,
+        streamId: id,
+        load: () => Promise.resolve(undefined),
+        decide: (entity) => create(key)(entity?.state),
+        ...context.change,
+        occurredAt: at,
+      })
+      .catch((error) => {
+        throw explainDeletedOwner(error, ownerId);
+      });
     return { ...changed, token };
   }
 
   /** A key acts with its owner's role, so unlike an SSH credential's its owner must be known here, and active. */
-  private async ownerFrom(caller: Caller, ownerId: string | undefined): Promise<string> {
-    if (ownerId === undefined || ownerId === '' || ownerId === caller.principalId) return caller.principalId;
-    if (!isAdmin(caller)) {
-      throw new Problem('owner_not_yours', 'Only admins may name an owner other than themselves; leave owner_id out.');
-    }
-    const isActive = await this.keys.isOwnerActive({ accountId: caller.accountId, id: ownerId });
-    if (isActive !== true) {
-      const state = isActive === undefined ? 'not known on this account' : 'not active';
-      throw new Problem('owner_inactive', `The owner '${ownerId.slice(0, 128)}' is ${state}.`);
+  private async ownerFrom(caller: Caller, named: string | undefined): Promise<string> {
+    const ownerId = named === undefined || named === '' ? caller.principalId : named;
+    refuseForeignOwner(caller, ownerId);
+    // An API key has found its owner on the way in, and has its role.
+    if (ownerId === caller.principalId && caller.apiKeyId !== undefined) return ownerId;
+    const owner = await this.owners.find({ accountId: caller.accountId, id: ownerId });
+    if (owner === undefined) throw unknownOwner(ownerId);
+    if (!owner.active) throw inactiveOwner(ownerId);
+    // Signed in with a role the issuer has lowered: a key would bring the stored one back.
+    if (owner.role === 'admin' && !isAdmin(caller)) {
+      throw new Problem('role_missing', 'Your role is lower now than the one this key would have; ask an admin.');
     }
     return ownerId;
   }

@@ -5,32 +5,24 @@ import type { Entity } from '../event-log/read-model.js';
 import { given } from '../given.js';
 import { tellVersion } from '../http/conditions.js';
 import { Mutations } from '../http/mutation.js';
+import { Changes, Creates, Deletes, Gets, Lists, Topic } from '../http/openapi.js';
 import { pageOf, readPageRequest } from '../http/page.js';
 import { Context, type RequestContext } from '../http/request-context.js';
-import { Text, TextOfBytes } from '../http/validated-body.js';
 import { refuseOtherPlace, refuseOtherTime, refuseOtherValue } from '../read-only-fields.js';
 import { ApiKeys } from './access.queries.js';
 import { apiKeysReadModel } from './access.read-models.js';
 import { type ApiKey, type ApiKeyEvent, visibleTo } from './api-key.js';
 import { CreateApiKey, type CreatedApiKey, DeleteApiKey, UpdateApiKey } from './api-keys.commands.js';
+import {
+  ApiKeyResource,
+  CreateApiKeyBody,
+  CreatedApiKeyResource,
+  PATH,
+  toResource,
+  UpdateApiKeyBody,
+} from './api-keys.resource.js';
 
-const PATH = 'api_keys';
-const MAX_DESCRIPTION_BYTES = 255;
-const MAX_METADATA_BYTES = 4096;
-
-export class CreateApiKeyBody {
-  @TextOfBytes(MAX_DESCRIPTION_BYTES, 'request_malformed') description?: string;
-  @TextOfBytes(MAX_METADATA_BYTES, 'request_malformed') metadata?: string;
-  @Text() owner_id?: string;
-}
-
-/** `id`, `uri`, `owner_id` and `created_at` are taken when unchanged. */
-export class UpdateApiKeyBody extends CreateApiKeyBody {
-  @Text() id?: string;
-  @Text() uri?: string;
-  @Text() created_at?: string;
-}
-
+@Topic('API keys', 'ak')
 @Controller(PATH)
 export class ApiKeysController {
   constructor(
@@ -39,11 +31,16 @@ export class ApiKeysController {
   ) {}
 
   @Post()
+  @Creates(CreatedApiKeyResource, {
+    id: 'createApiKey',
+    summary: 'Create an API key',
+    problems: ['owner_not_yours', 'owner_inactive'],
+  })
   async create(
     @Context() context: RequestContext,
     @Body() { description, metadata, owner_id: ownerId }: CreateApiKeyBody,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ) {
+  ): Promise<CreatedApiKeyResource | undefined> {
     const command = new CreateApiKey(context, given({ description, metadata, ownerId }));
     const created = await this.mutations.execute<ApiKey, ApiKeyEvent, CreatedApiKey>(apiKeysReadModel, command, reply);
     if (created.entity === undefined) return undefined;
@@ -53,6 +50,12 @@ export class ApiKeysController {
   }
 
   @Get()
+  @Lists(ApiKeyResource, PATH, {
+    plural: 'keys',
+    id: 'listApiKeys',
+    summary: 'List API keys',
+    description: 'Members see their own, admins all.',
+  })
   async list(@Context() { caller, baseUrl }: RequestContext, @Query() query: Record<string, unknown>) {
     const page = readPageRequest(query, 'ak');
     const found = isAdmin(caller)
@@ -62,6 +65,7 @@ export class ApiKeysController {
   }
 
   @Get(':id')
+  @Gets(ApiKeyResource, { id: 'getApiKey', summary: 'Get an API key', problems: ['not_found'] })
   async get(
     @Context() { caller, baseUrl }: RequestContext,
     @Param('id') id: string,
@@ -75,6 +79,12 @@ export class ApiKeysController {
   }
 
   @Patch(':id')
+  @Changes(ApiKeyResource, {
+    id: 'updateApiKey',
+    summary: 'Update an API key',
+    description: 'What is absent or null stays as it is; an empty text clears.',
+    problems: ['not_found'],
+  })
   update(
     @Context() context: RequestContext,
     @Param('id') id: string,
@@ -91,6 +101,12 @@ export class ApiKeysController {
   }
 
   @Delete(':id')
+  @Deletes({
+    id: 'deleteApiKey',
+    summary: 'Delete an API key',
+    description: 'It is refused from the next request on.',
+    problems: ['not_found'],
+  })
   @HttpCode(204)
   async delete(
     @Context() context: RequestContext,
@@ -105,14 +121,3 @@ export class ApiKeysController {
     return entity === undefined ? undefined : toResource(entity, command.context.baseUrl);
   }
 }
-
-/** `token` is null here: it was in the answer that created the key, and is nowhere since. */
-const toResource = ({ id, createdAt, state }: Entity<ApiKey>, baseUrl: string) => ({
-  id,
-  uri: `${baseUrl}/${PATH}/${id}`,
-  description: state.description,
-  metadata: state.metadata,
-  created_at: createdAt.toISOString(),
-  owner_id: state.ownerId,
-  token: null,
-});

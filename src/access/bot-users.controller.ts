@@ -4,30 +4,17 @@ import type { Entity } from '../event-log/read-model.js';
 import { given } from '../given.js';
 import { tellVersion } from '../http/conditions.js';
 import { Mutations } from '../http/mutation.js';
+import { Changes, Creates, Deletes, Gets, Lists, Topic } from '../http/openapi.js';
 import { pageOf, readPageRequest } from '../http/page.js';
 import { Context, type RequestContext } from '../http/request-context.js';
-import { Flag, Text, TextOfBytes } from '../http/validated-body.js';
 import { refuseOtherPlace, refuseOtherTime } from '../read-only-fields.js';
 import { Bots } from './access.queries.js';
 import { principalsReadModel } from './access.read-models.js';
+import { BotUserResource, CreateBotUserBody, PATH, toResource, UpdateBotUserBody } from './bot-users.resource.js';
 import { notFound, type Principal } from './principal.js';
 import { CreateBot, DeletePrincipal, UpdateBot } from './principals.commands.js';
 
-const PATH = 'bot_users';
-const MAX_NAME_BYTES = 255;
-
-export class CreateBotUserBody {
-  @TextOfBytes(MAX_NAME_BYTES, 'request_malformed') name?: string;
-  @Flag() active?: boolean;
-}
-
-/** `id`, `uri` and `created_at` are taken when unchanged. */
-export class UpdateBotUserBody extends CreateBotUserBody {
-  @Text() id?: string;
-  @Text() uri?: string;
-  @Text() created_at?: string;
-}
-
+@Topic('Bot users', 'bot')
 @Controller(PATH)
 export class BotUsersController {
   constructor(
@@ -36,6 +23,11 @@ export class BotUsersController {
   ) {}
 
   @Post()
+  @Creates(BotUserResource, {
+    id: 'createBotUser',
+    summary: 'Create a bot user',
+    problems: ['role_missing', 'conflict'],
+  })
   create(
     @Context() context: RequestContext,
     @Body() body: CreateBotUserBody,
@@ -45,6 +37,7 @@ export class BotUsersController {
   }
 
   @Get()
+  @Lists(BotUserResource, PATH, { id: 'listBotUsers', summary: 'List bot users' })
   async list(@Context() { caller, baseUrl }: RequestContext, @Query() query: Record<string, unknown>) {
     const page = readPageRequest(query, 'bot');
     const found = await this.bots.list(caller.accountId, page);
@@ -52,6 +45,7 @@ export class BotUsersController {
   }
 
   @Get(':id')
+  @Gets(BotUserResource, { id: 'getBotUser', summary: 'Get a bot user', problems: ['not_found'] })
   async get(
     @Context() { caller, baseUrl }: RequestContext,
     @Param('id') id: string,
@@ -64,6 +58,12 @@ export class BotUsersController {
   }
 
   @Patch(':id')
+  @Changes(BotUserResource, {
+    id: 'updateBotUser',
+    summary: 'Update a bot user',
+    description: 'What is absent or null stays as it is.',
+    problems: ['role_missing', 'not_found', 'conflict'],
+  })
   update(
     @Context() context: RequestContext,
     @Param('id') id: string,
@@ -77,6 +77,12 @@ export class BotUsersController {
   }
 
   @Delete(':id')
+  @Deletes({
+    id: 'deleteBotUser',
+    summary: 'Delete a bot user',
+    description: 'The API keys and SSH credentials of this bot end with it.',
+    problems: ['role_missing', 'not_found'],
+  })
   @HttpCode(204)
   async delete(
     @Context() context: RequestContext,
@@ -91,11 +97,3 @@ export class BotUsersController {
     return entity === undefined ? undefined : toResource(entity, command.context.baseUrl);
   }
 }
-
-const toResource = ({ id, createdAt, state }: Entity<Principal>, baseUrl: string) => ({
-  id,
-  uri: `${baseUrl}/${PATH}/${id}`,
-  name: state.name,
-  active: state.active,
-  created_at: createdAt.toISOString(),
-});

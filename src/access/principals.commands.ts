@@ -1,7 +1,8 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { isEmail } from 'class-validator';
 import type { Ref } from '../database/coalesce.js';
-import { ValueTaken } from '../event-log/event-log.js';
+import type { EventMetadata } from '../event-log/event.js';
+import { StreamConflict, ValueTaken } from '../event-log/event-log.js';
 import type { Entity } from '../event-log/read-model.js';
 import { type Changed, type Part, partOf, Streams } from '../event-log/streams.js';
 import type { RequestContext } from '../http/request-context.js';
@@ -43,7 +44,7 @@ export class Principals {
     return this.change(context, id, () => Promise.resolve(undefined), decide);
   }
 
-  change(
+  async change(
     { caller, change }: RequestContext,
     id: string,
     load: () => Promise<Entity<Principal> | undefined>,
@@ -52,7 +53,7 @@ export class Principals {
     refuseUnlessAdmin(caller);
     const { accountId } = caller;
     const occurredAt = this.streams.ids.now();
-    return this.streams
+    const changed = await this.streams
       .change({
         model: principalsReadModel,
         accountId,
@@ -64,6 +65,30 @@ export class Principals {
         occurredAt,
       })
       .catch(explainTaken);
+    if (changed.entity?.state.deleted === true) await this.removeTheRest({ accountId, id }, change.metadata);
+    return changed;
+  }
+
+  /**
+   * Whoever owns more than one append takes away, or was given something while it was deleted. Nothing new can come: the
+   * tables refuse it, and what is left meanwhile is refused at every use.
+   */
+  private async removeTheRest(owner: Ref, { idempotency_key: _, ...metadata }: EventMetadata): Promise<void> {
+    for (;;) {
+      const occurredAt = this.streams.ids.now();
+      const parts = await this.removals(owner, occurredAt);
+      if (parts.length === 0) return;
+      try {
+        await this.streams.appendParts(owner.accountId, parts, { metadata, occurredAt });
+      } catch (error) {
+        if (!(error instanceof StreamConflict)) throw error;
+      }
+    }
+  }
+
+  private async removals(owner: Ref, occurredAt: Date): Promise<Part[]> {
+    const removals = await Promise.all(this.owned.map((things) => things.removalOf(owner, occurredAt)));
+    return removals.flat();
   }
 
   /** The account's list of admins, when this changes it, and the end of what a deleted principal owned. */
@@ -74,9 +99,8 @@ export class Principals {
     occurredAt: Date,
   ): Promise<readonly Part[]> {
     const after = events.reduce(evolve, before);
-    const removals =
-      after?.deleted === true ? await Promise.all(this.owned.map((t) => t.removalOf(ref, occurredAt))) : [];
-    return [...(await this.adminsPart(ref, isActiveAdmin(after), occurredAt)), ...removals.flat()];
+    const removals = after?.deleted === true ? await this.removals(ref, occurredAt) : [];
+    return [...(await this.adminsPart(ref, isActiveAdmin(after), occurredAt)), ...removals];
   }
 
   private async adminsPart({ accountId, id }: Ref, isAdmin: boolean, occurredAt: Date): Promise<Part[]> {
@@ -228,7 +252,8 @@ function parseEmail(email: string | undefined): string {
 }
 
 function parseRole(role: string | undefined): 'admin' | 'member' | undefined {
-  if (role === undefined || role === 'admin' || role === 'member') return role;
+  if (role === undefined || role === '') return undefined;
+  if (role === 'admin' || role === 'member') return role;
   throw new Problem('request_malformed', `role must be admin or member, not '${role.slice(0, 64)}'.`);
 }
 

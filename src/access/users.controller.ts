@@ -4,30 +4,17 @@ import type { Entity } from '../event-log/read-model.js';
 import { given } from '../given.js';
 import { tellVersion } from '../http/conditions.js';
 import { Mutations } from '../http/mutation.js';
+import { Changes, Creates, Deletes, Gets, Lists, Topic } from '../http/openapi.js';
 import { pageOf, readPageRequest } from '../http/page.js';
 import { Context, type RequestContext } from '../http/request-context.js';
-import { Flag, Text } from '../http/validated-body.js';
 import { refuseOtherPlace, refuseOtherTime, refuseOtherValue } from '../read-only-fields.js';
 import { Users } from './access.queries.js';
 import { principalsReadModel } from './access.read-models.js';
 import { notFound, type Principal } from './principal.js';
 import { CreateUser, DeletePrincipal, UpdateUser } from './principals.commands.js';
+import { CreateUserBody, PATH, toResource, UpdateUserBody, UserResource } from './users.resource.js';
 
-const PATH = 'users';
-
-export class CreateUserBody {
-  @Text() email?: string;
-  @Text() role?: string;
-}
-
-/** `id`, `uri`, `email` and `created_at` are taken when unchanged. */
-export class UpdateUserBody extends CreateUserBody {
-  @Flag() active?: boolean;
-  @Text() id?: string;
-  @Text() uri?: string;
-  @Text() created_at?: string;
-}
-
+@Topic('Users', 'usr')
 @Controller(PATH)
 export class UsersController {
   constructor(
@@ -36,6 +23,7 @@ export class UsersController {
   ) {}
 
   @Post()
+  @Creates(UserResource, { id: 'createUser', summary: 'Create a user', problems: ['role_missing', 'conflict'] })
   create(
     @Context() context: RequestContext,
     @Body() body: CreateUserBody,
@@ -45,6 +33,7 @@ export class UsersController {
   }
 
   @Get()
+  @Lists(UserResource, PATH, { id: 'listUsers', summary: 'List users' })
   async list(@Context() { caller, baseUrl }: RequestContext, @Query() query: Record<string, unknown>) {
     const page = readPageRequest(query, 'usr');
     const found = await this.users.list(caller.accountId, page);
@@ -52,6 +41,7 @@ export class UsersController {
   }
 
   @Get(':id')
+  @Gets(UserResource, { id: 'getUser', summary: 'Get a user', problems: ['not_found'] })
   async get(
     @Context() { caller, baseUrl }: RequestContext,
     @Param('id') id: string,
@@ -64,6 +54,12 @@ export class UsersController {
   }
 
   @Patch(':id')
+  @Changes(UserResource, {
+    id: 'updateUser',
+    summary: 'Update a user',
+    description: 'What is absent or null stays as it is. The last active admin of an account stays one (409).',
+    problems: ['role_missing', 'not_found', 'conflict'],
+  })
   update(
     @Context() context: RequestContext,
     @Param('id') id: string,
@@ -80,6 +76,13 @@ export class UsersController {
   }
 
   @Delete(':id')
+  @Deletes({
+    id: 'deleteUser',
+    summary: 'Delete a user',
+    description:
+      'The API keys and SSH credentials of this user end with it. The last active admin of an account stays (409).',
+    problems: ['role_missing', 'not_found', 'conflict'],
+  })
   @HttpCode(204)
   async delete(
     @Context() context: RequestContext,
@@ -94,12 +97,3 @@ export class UsersController {
     return entity === undefined ? undefined : toResource(entity, command.context.baseUrl);
   }
 }
-
-const toResource = ({ id, createdAt, state }: Entity<Principal>, baseUrl: string) => ({
-  id,
-  uri: `${baseUrl}/${PATH}/${id}`,
-  email: state.email,
-  role: state.role,
-  active: state.active,
-  created_at: createdAt.toISOString(),
-});

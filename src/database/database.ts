@@ -84,8 +84,8 @@ async function connect(target: Target, poolSize: number, log: (line: string) => 
       return dataSource;
     } catch (error) {
       if (dataSource.isInitialized) await dataSource.destroy();
-      if (!PostgresFailure.of(error).isConnectionLoss || error instanceof DatabaseUnusable) throw unusable(error);
-      if (Date.now() > until) throw unusable(error);
+      const isAnswer = error instanceof pg.DatabaseError && !PostgresFailure.of(error).isConnectionLoss;
+      if (isAnswer || error instanceof DatabaseUnusable || Date.now() > until) throw unusable(error);
       if (attempt === 1) log(`waiting for the database: ${messageOf(error)}`);
       await new Promise((resolve) => setTimeout(resolve, 500));
     }

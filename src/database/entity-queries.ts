@@ -5,9 +5,6 @@ import { type IdPrefix, isId } from '../ids.js';
 import { coalescedByRef, type Ref, WANTED } from './coalesce.js';
 import { type NamedStatement, queryNamed } from './query.js';
 
-/** Greater than any id. The first page asks the same question as the others: `$2 is null or id < $2` would scan up to the page. */
-const AFTER_EVERY_ID = '~';
-
 /** What GET and LIST of a resource answer from: the table that has one row for each of its entities. */
 export class EntityQueries<State, Row extends EntityRow> {
   private readonly byId: (ref: Ref) => Promise<Entity<State> | undefined>;
@@ -28,7 +25,9 @@ export class EntityQueries<State, Row extends EntityRow> {
     this.byId = coalescedByRef(pool, byIds, (row: Row) => entityOf(row, stateOf(row)));
     this.page = {
       name: `${idPrefix}_page`,
-      text: `${this.select} where t.account_id = $1 and t.id < $2 and ${condition} order by t.id desc limit $3`,
+      // Bounded below as well: another kind of thing may share the table, and must not be walked to find out.
+      text: `${this.select} where t.account_id = $1 and t.id < $2 and t.id > '${idPrefix}_' and ${condition}
+        order by t.id desc limit $3`,
     };
   }
 
@@ -51,17 +50,18 @@ export class EntityQueries<State, Row extends EntityRow> {
   ): Promise<Entity<State>[]> {
     const { rows } = await queryNamed<Row>(this.pool, statement, [
       accountId,
-      beforeId ?? AFTER_EVERY_ID,
+      // Greater than any id of this kind: `$2 is null or id < $2` would scan up to the page.
+      beforeId ?? `${this.idPrefix}_~`,
       limit + 1,
       ...values,
     ]);
     return rows.map((row) => entityOf(row, this.stateOf(row)));
   }
 
-  /** Every live thing of an owner, for tables with a column owner_id. */
-  protected async ownedBy({ accountId, id }: Ref): Promise<Entity<State>[]> {
-    const text = `${this.select} where t.account_id = $1 and t.owner_id = $2`;
-    const { rows } = await queryNamed<Row>(this.pool, { name: `${this.idPrefix}_owned`, text }, [accountId, id]);
+  /** Some live things of an owner, for tables with a column owner_id. */
+  protected async ownedBy({ accountId, id }: Ref, most: number): Promise<Entity<State>[]> {
+    const text = `${this.select} where t.account_id = $1 and t.owner_id = $2 limit $3`;
+    const { rows } = await queryNamed<Row>(this.pool, { name: `${this.idPrefix}_owned`, text }, [accountId, id, most]);
     return rows.map((row) => entityOf(row, this.stateOf(row)));
   }
 }

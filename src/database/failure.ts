@@ -1,7 +1,15 @@
 import { DatabaseError } from 'pg';
 
-/** A connection that PostgreSQL ended itself: shutdown, crash of a backend, not yet ready. */
-const SERVER_GOES_AWAY = new Set(['57P01', '57P02', '57P03']);
+/**
+ * A server that cannot serve now, but will again or elsewhere: shutdown, crash of a backend, not yet ready, too many
+ * connections, and a primary that has become a standby.
+ */
+const SERVER_GOES_AWAY = new Set(['57P01', '57P02', '57P03', '53300', '25006']);
+
+/** No connection, or one that was lost before the server answered. */
+export class DatabaseUnreachable extends Error {
+  override readonly name = 'DatabaseUnreachable';
+}
 
 /** What a failed query means for the one who sent it. SQLSTATE codes: PostgreSQL documentation, appendix A. */
 export class PostgresFailure {
@@ -34,6 +42,7 @@ export class PostgresFailure {
 
   /** No answer: whether the statement was committed is not known. */
   get isConnectionLoss(): boolean {
-    return this.sqlState === undefined || this.sqlState.startsWith('08') || SERVER_GOES_AWAY.has(this.sqlState);
+    if (this.sqlState === undefined) return this.cause instanceof DatabaseUnreachable;
+    return this.sqlState.startsWith('08') || SERVER_GOES_AWAY.has(this.sqlState);
   }
 }

@@ -1,4 +1,5 @@
 import { DatabaseError, type Pool, type PoolClient, type QueryResult, type QueryResultRow } from 'pg';
+import { DatabaseUnreachable } from './failure.js';
 
 /** A prepared statement: PostgreSQL parses and plans `text` once per connection under `name`. */
 export interface NamedStatement {
@@ -15,18 +16,23 @@ export async function queryNamed<R extends QueryResultRow>(
   { name, text }: NamedStatement,
   values: readonly unknown[],
 ): Promise<QueryResult<R>> {
-  const client = await pool.connect();
+  const client = await pool.connect().catch(unreachable);
   try {
     const result = await client.query<R>({ name, text, values: [...values] });
     client.release();
     return result;
   } catch (error) {
-    client.release(error instanceof DatabaseError && error.severity === 'ERROR' ? undefined : asError(error));
-    throw error;
+    const isAnswer = error instanceof DatabaseError;
+    client.release(isAnswer && error.severity === 'ERROR' ? undefined : true);
+    return isAnswer ? Promise.reject(error) : unreachable(error);
   }
 }
 
-const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
+function unreachable(error: unknown): never {
+  // What the server answered says more; and a fault of ours must not look like one of the network.
+  if (error instanceof DatabaseError || error instanceof TypeError || error instanceof RangeError) throw error;
+  throw new DatabaseUnreachable(error instanceof Error ? error.message : String(error), { cause: error });
+}
 
 /**
  * Keeps a lost connection from ending the process: besides failing its query, pg emits `error` on the client, and on the

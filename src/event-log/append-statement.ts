@@ -1,16 +1,32 @@
 import { createHash } from 'node:crypto';
 import type { NewEvent } from './event.js';
-import type { Row, Table } from './read-model.js';
-import { sendingOrder, type TableChange } from './table-change.js';
+import type { Table } from './read-model.js';
+import { keyText, sendingOrder, type TableChange } from './table-change.js';
+
+/** A row as JSON, with its place in the order of sending. */
+interface RowText {
+  readonly order: string;
+  readonly text: string;
+}
+
+/** What a command does to one table, as texts. */
+interface PreparedChange {
+  readonly table: Table<never>;
+  readonly put: readonly RowText[];
+  readonly remove: readonly RowText[];
+}
 
 /** One command's effect, ready to be sent: texts are made once, however often a batch is split or repeated. */
 export interface PreparedAppend {
   readonly eventIds: readonly string[];
+  /** JSON as it is stored. Its operation id tells this command from another one with the same event id. */
+  readonly metadataText: string;
   /** Each event as a JSON object in the form the statement's `batch` reads. */
   readonly eventTexts: readonly string[];
-  readonly changes: readonly TableChange[];
+  readonly changes: readonly PreparedChange[];
   /** Streams written and values taken or freed: no two commands in one batch may share one. */
   readonly keys: readonly string[];
+  /** Characters of all its texts, which is what waiting for its batch costs. */
   readonly sizeBytes: number;
 }
 
@@ -20,14 +36,27 @@ export interface AppendStatement {
   readonly values: readonly string[];
 }
 
-/** The rows of a batch for one table, in sending order. */
-interface TableWrite {
-  readonly table: Table<never>;
-  readonly put: readonly Row[];
-  readonly remove: readonly Row[];
+export function prepareAppend(events: readonly NewEvent[], changes: readonly TableChange[]): PreparedAppend {
+  const eventTexts = events.map(eventText);
+  const prepared = changes.map(prepareChange);
+  const texts = [...eventTexts, ...prepared.flatMap(({ put, remove }) => [...put, ...remove].map(({ text }) => text))];
+  return {
+    eventIds: events.map((e) => e.eventId),
+    metadataText: JSON.stringify(events.at(-1)?.metadata),
+    eventTexts,
+    changes: prepared,
+    keys: [...new Set([...events.map((e) => e.streamId), ...changes.flatMap((c) => c.exclusiveValues)])],
+    sizeBytes: texts.reduce((sum, text) => sum + text.length, 0),
+  };
 }
 
-export const eventText = (e: NewEvent): string =>
+const prepareChange = ({ table, put, remove }: TableChange): PreparedChange => ({
+  table,
+  put: put.map((row) => ({ order: sendingOrder(table, row), text: JSON.stringify(row) })),
+  remove: remove.map((row) => ({ order: keyText(table, row), text: JSON.stringify(row) })),
+});
+
+const eventText = (e: NewEvent): string =>
   JSON.stringify({
     s: e.streamId,
     v: e.streamVersion,
@@ -49,11 +78,11 @@ export function appendStatement(accountId: string, batch: readonly PreparedAppen
   const parts: string[] = [];
   for (const { table, put, remove } of writes) {
     if (remove.length > 0) {
-      values.push(JSON.stringify(remove));
+      values.push(jsonList(remove));
       parts.push(removePart(table, values.length));
     }
     if (put.length > 0) {
-      values.push(JSON.stringify(put));
+      values.push(jsonList(put));
       parts.push(putPart(table, values.length, remove.length > 0));
     }
   }
@@ -62,10 +91,9 @@ export function appendStatement(accountId: string, batch: readonly PreparedAppen
 }
 
 /** Merges what the commands of a batch do to each table; tables are in the order of their names in every process. */
-function tableWrites(batch: readonly PreparedAppend[]): TableWrite[] {
-  const tables = new Map<string, TableChange[]>();
+function tableWrites(batch: readonly PreparedAppend[]): PreparedChange[] {
+  const tables = new Map<string, PreparedChange[]>();
   for (const change of batch.flatMap((a) => a.changes)) {
-    if (change.put.length === 0 && change.remove.length === 0) continue;
     const changes = tables.get(change.table.name);
     if (changes === undefined) tables.set(change.table.name, [change]);
     else changes.push(change);
@@ -74,16 +102,13 @@ function tableWrites(batch: readonly PreparedAppend[]): TableWrite[] {
     const changes = tables.get(name) ?? [];
     const table = changes[0]?.table;
     if (table === undefined) return [];
-    const inOrder = (rows: Row[]): Row[] => sortBy(rows, (row) => sendingOrder(table, row));
     return [{ table, put: inOrder(changes.flatMap((c) => c.put)), remove: inOrder(changes.flatMap((c) => c.remove)) }];
   });
 }
 
-function sortBy(rows: Row[], keyOf: (row: Row) => string): Row[] {
-  const keyed = rows.map((row) => [keyOf(row), row] as const);
-  keyed.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
-  return keyed.map(([, row]) => row);
-}
+const inOrder = (rows: RowText[]): RowText[] => rows.sort(({ order: a }, { order: b }) => (a < b ? -1 : a > b ? 1 : 0));
+
+const jsonList = (rows: readonly RowText[]): string => `[${rows.map(({ text }) => text).join(',')}]`;
 
 const names = new Map<string, string>();
 

@@ -32,7 +32,7 @@ export const DEFAULT_BATCHER_LIMITS: BatcherLimits = {
 
 /**
  * Collects what arrives while a batch is under way and sends it as the next one. There is no timer: an idle service sends
- * at once. `send` settles every item of its batch and never rejects.
+ * at once. `send` settles every item of its batch.
  */
 export class Batcher<Item extends Batchable, Result> {
   private readonly queues = new Map<string, Waiting<Item, Result>[]>();
@@ -94,10 +94,15 @@ export class Batcher<Item extends Batchable, Result> {
     this.busy.add(accountId);
     this.queuedItems -= batch.length;
     for (const { item } of batch) this.queuedBytes -= item.sizeBytes;
-    void this.send(accountId, batch).finally(() => {
-      this.busy.delete(accountId);
-      this.sendWhatCanGo();
-    });
+    void this.send(accountId, batch)
+      // `send` settles every item; should it fail itself, nobody is left waiting and the process goes on.
+      .catch((error: unknown) => {
+        for (const waiting of batch) waiting.reject(error);
+      })
+      .finally(() => {
+        this.busy.delete(accountId);
+        this.sendWhatCanGo();
+      });
   }
 }
 

@@ -2,10 +2,10 @@ import type { Pool } from 'pg';
 import { PostgresFailure } from '../database/failure.js';
 import { queryNamed } from '../database/query.js';
 import { Problem } from '../problem.js';
-import { type AppendStatement, appendStatement, eventText, type PreparedAppend } from './append-statement.js';
+import { type AppendStatement, appendStatement, type PreparedAppend, prepareAppend } from './append-statement.js';
 import { Batcher, type BatcherLimits, DEFAULT_BATCHER_LIMITS, type Waiting } from './batcher.js';
 import type { NewEvent } from './event.js';
-import { exclusiveValues, type TableChange } from './table-change.js';
+import type { TableChange } from './table-change.js';
 
 /** One command's effect on the log of one account. */
 export interface Append {
@@ -13,8 +13,6 @@ export interface Append {
   /** At least one. */
   readonly events: readonly NewEvent[];
   readonly changes: readonly TableChange[];
-  /** Values beyond its streams and its rows' exclusive values on which this command depends. */
-  readonly keys?: readonly string[];
 }
 
 export interface Appended {
@@ -29,7 +27,7 @@ export class StreamConflict extends Error {
   override readonly name = 'StreamConflict';
 }
 
-/** A value that a row must hold exclusively is held by another row. */
+/** A rule of a table refuses the change: most often, a value that a row must hold exclusively is held by another row. */
 export class ValueTaken extends Error {
   override readonly name = 'ValueTaken';
   constructor(readonly constraint: string) {
@@ -43,7 +41,10 @@ const RETRIES_ON_DEADLOCK = 5;
 /** Pauses before a batch is sent again after the connection was lost, about six seconds in all: a failover's usual length. */
 const PAUSES_ON_LOST_CONNECTION_MS = [0, 50, 100, 200, 400, 800, 1600, 3000];
 
-/** Appends to the log. Each append is durable when its promise resolves, and has left no trace when it rejects. */
+/**
+ * Appends to the log. Each append is durable when its promise resolves. It has left no trace when it rejects, but for one
+ * case that its message names: the database went away with the statement and did not come back to tell.
+ */
 export class EventLog {
   private readonly batcher: Batcher<PreparedAppend, Appended>;
 
@@ -56,16 +57,8 @@ export class EventLog {
   }
 
   /** Throws StreamConflict, ValueTaken, or Problem `overloaded` when the queue is full or the database stays out of reach. */
-  append({ accountId, events, changes, keys = [] }: Append): Promise<Appended> {
-    const eventTexts = events.map(eventText);
-    const rowBytes = changes.reduce((sum, { put }) => sum + put.length * ROW_BYTES_ESTIMATE, 0);
-    return this.batcher.push(accountId, {
-      eventIds: events.map((e) => e.eventId),
-      eventTexts,
-      changes,
-      keys: [...new Set([...events.map((e) => e.streamId), ...changes.flatMap(exclusiveValues), ...keys])],
-      sizeBytes: eventTexts.reduce((sum, text) => sum + text.length, rowBytes),
-    });
+  append({ accountId, events, changes }: Append): Promise<Appended> {
+    return this.batcher.push(accountId, prepareAppend(events, changes));
   }
 
   /** The account's newest position; 0 for an account without a log. */
@@ -85,7 +78,7 @@ export class EventLog {
     );
     if (outcome.base !== undefined) return acknowledge(batch, outcome.base);
     const [only] = batch;
-    if (!outcome.failure.isAboutData) return refuse(batch, unavailable(outcome.failure));
+    if (!outcome.failure.isAboutData) return refuse(batch, unavailable(outcome.failure, outcome.wasSent));
     if (batch.length === 1 && only !== undefined) return this.settleFailed(accountId, only, outcome);
     // The statement was rolled back whole. Halving finds the offender; everyone else is written as if it had not been there.
     const middle = Math.ceil(batch.length / 2);
@@ -116,22 +109,24 @@ export class EventLog {
 
   private async settleFailed(accountId: string, command: Command, { failure, wasSent }: Failed): Promise<void> {
     try {
-      const position = failure.isUniqueViolation ? await this.positionOf(accountId, command.item) : undefined;
-      if (position !== undefined) command.resolve({ position, isRepetition: !wasSent });
+      const found = failure.isUniqueViolation ? await this.recorded(accountId, command.item) : undefined;
+      // With a lost connection behind us the event may be our own first attempt; under an Idempotency-Key it may also be
+      // that of another request, which was acknowledged elsewhere with another thing.
+      if (found !== undefined) command.resolve({ position: found.position, isRepetition: !(wasSent && found.isOurs) });
       else command.reject(this.explain(failure));
     } catch (error) {
-      command.reject(unavailable(PostgresFailure.of(error)));
+      command.reject(unavailable(PostgresFailure.of(error), wasSent));
     }
   }
 
-  /** Where a command stands in the log already; undefined when it does not. */
-  private async positionOf(accountId: string, { eventIds }: PreparedAppend): Promise<number | undefined> {
-    const { rows } = await queryNamed<{ position: string | null }>(this.pool, POSITION_OF_EVENTS, [
+  /** Where a command stands in the log already, and whether it was this very command; undefined when it does not. */
+  private async recorded(accountId: string, { eventIds, metadataText }: PreparedAppend) {
+    const { rows } = await queryNamed<{ position: string; metadata: string }>(this.pool, NEWEST_OF_EVENTS, [
       accountId,
       eventIds,
     ]);
-    const position = rows[0]?.position ?? undefined;
-    return position === undefined ? undefined : Number(position);
+    const [row] = rows;
+    return row === undefined ? undefined : { position: Number(row.position), isOurs: row.metadata === metadataText };
   }
 
   private explain(failure: PostgresFailure): unknown {
@@ -141,13 +136,10 @@ export class EventLog {
       this.alarm('a log position was taken twice: log_heads and events disagree; stop writing and verify the log');
       return failure.cause;
     }
-    if (failure.isUniqueViolation && failure.constraint !== undefined) return new ValueTaken(failure.constraint);
+    if (failure.constraint !== undefined) return new ValueTaken(failure.constraint);
     return failure.cause;
   }
 }
-
-/** Rows are sized roughly: they repeat what their events hold. */
-const ROW_BYTES_ESTIMATE = 512;
 
 interface Failed {
   readonly base: undefined;
@@ -157,9 +149,10 @@ interface Failed {
 type Outcome = Failed | { readonly base: number; readonly wasSent: boolean };
 
 const HEAD_POSITION = { name: 'head_position', text: 'select size from log_heads where account_id = $1' };
-const POSITION_OF_EVENTS = {
-  name: 'position_of_events',
-  text: 'select max(position) as position from events where account_id = $1 and event_id = any($2::uuid[])',
+const NEWEST_OF_EVENTS = {
+  name: 'newest_of_events',
+  text: `select position, metadata from events where account_id = $1 and event_id = any($2::uuid[])
+    order by position desc limit 1`,
 };
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
@@ -176,7 +169,12 @@ function refuse(batch: readonly Command[], error: unknown): void {
   for (const command of batch) command.reject(error);
 }
 
-const unavailable = (failure: PostgresFailure): unknown =>
-  failure.isConnectionLoss || failure.isDeadlock
-    ? new Problem('overloaded', 'The database does not answer. Try again shortly.')
-    : failure.cause;
+const unavailable = (failure: PostgresFailure, wasSent: boolean): unknown => {
+  if (!failure.isConnectionLoss && !failure.isDeadlock) return failure.cause;
+  return new Problem(
+    'overloaded',
+    wasSent
+      ? 'The database went away before it answered: whether this was written is not known. Look first, or repeat it with an Idempotency-Key.'
+      : 'The database does not answer. Try again shortly.',
+  );
+};

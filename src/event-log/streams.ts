@@ -49,7 +49,7 @@ export interface Changed<State> {
   readonly position: number;
 }
 
-/** Each lost race has a winner, so this bounds only the patience with more rivals than the queue could hold. */
+/** Only other copies of the service are rivals, and each lost race has a winner among them. */
 const MAX_ATTEMPTS = 200;
 
 /** The one way from a decision to the log: load, decide, append; again when another writer was faster. */
@@ -59,7 +59,37 @@ export class Streams {
     readonly ids: IdSource,
   ) {}
 
-  async change<State, Event extends DomainEvent>(change: Change<State, Event>): Promise<Changed<State>> {
+  /** Records what was decided elsewhere; throws StreamConflict when one of the streams has moved on. */
+  async appendParts(
+    accountId: string,
+    parts: readonly Part[],
+    { metadata, occurredAt }: { readonly metadata: EventMetadata; readonly occurredAt: Date },
+  ): Promise<void> {
+    await this.log.append({
+      accountId,
+      events: parts.flatMap((part) => newEvents(part, metadata, occurredAt, false)),
+      changes: parts.flatMap((part) => part.changes),
+    });
+  }
+
+  private readonly turns = new Map<string, Promise<unknown>>();
+
+  /** Changes of one stream go one after another, since of those that decide at once all but one would decide in vain. */
+  change<State, Event extends DomainEvent>(change: Change<State, Event>): Promise<Changed<State>> {
+    const { streamId } = change;
+    const turn = (this.turns.get(streamId) ?? Promise.resolve()).then(() => this.decideAndAppend(change));
+    const done = turn
+      .catch(() => undefined)
+      .then(() => {
+        if (this.turns.get(streamId) === done) this.turns.delete(streamId);
+      });
+    this.turns.set(streamId, done);
+    return turn;
+  }
+
+  private async decideAndAppend<State, Event extends DomainEvent>(
+    change: Change<State, Event>,
+  ): Promise<Changed<State>> {
     for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
       const before = await change.load();
       const events = change.decide(before);

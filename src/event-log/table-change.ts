@@ -1,11 +1,14 @@
 import type { DomainEvent } from './event.js';
 import type { Entity, ReadModel, Row, Table } from './read-model.js';
 
-/** What one command does to one table: rows to write whole, rows to take away by key. */
+/** What one command does to one table: rows to write whole, and keys of rows to take away. */
 export interface TableChange {
   readonly table: Table<never>;
   readonly put: readonly Row[];
+  /** Key columns only: that is all a deletion needs, and a row may hold a key of 16 KiB. */
   readonly remove: readonly Row[];
+  /** Every exclusive value that the change takes, keeps or frees. */
+  readonly exclusiveValues: readonly string[];
 }
 
 /**
@@ -17,26 +20,32 @@ export function tableChanges<State, Event extends DomainEvent>(
   before: Entity<State> | undefined,
   after: Entity<State> | undefined,
 ): readonly TableChange[] {
-  return model.tables.map((table) => {
-    const old = before === undefined ? [] : table.rowsOf(before);
-    const current = after === undefined ? [] : table.rowsOf(after);
-    if (old.length === 0) return { table, put: current, remove: [] };
-    const kept = new Set(current.map((row) => keyOf(table, row)));
-    const unchanged = new Set(old.map((row) => JSON.stringify(row)));
-    return {
+  return model.tables.map((table) =>
+    tableChange(
       table,
-      put: current.filter((row) => !unchanged.has(JSON.stringify(row))),
-      remove: old.filter((row) => !kept.has(keyOf(table, row))),
-    };
-  });
+      before === undefined ? [] : table.rowsOf(before),
+      after === undefined ? [] : table.rowsOf(after),
+    ),
+  );
 }
 
-/** Every exclusive value that the change takes or frees. */
-export const exclusiveValues = (change: TableChange): string[] =>
-  [...change.put, ...change.remove].flatMap((row) => change.table.exclusiveValuesOf(row));
+/** What turns the old rows of one entity into the new ones. */
+export function tableChange(table: Table<never>, old: readonly Row[], current: readonly Row[]): TableChange {
+  const unchanged = new Set(old.map((row) => JSON.stringify(row)));
+  const put = old.length === 0 ? current : current.filter((row) => !unchanged.has(JSON.stringify(row)));
+  const kept = new Set(current.map((row) => keyText(table, row)));
+  const removed = old.filter((row) => !kept.has(keyText(table, row)));
+  return {
+    table,
+    put,
+    remove: removed.map((row) => Object.fromEntries(table.primaryKey.map((column) => [column, row[column]]))),
+    exclusiveValues: [...old, ...current].flatMap((row) => table.exclusiveValuesOf(row)),
+  };
+}
 
 /** The order in which rows are sent: by exclusive value where there is one, else by key. */
 export const sendingOrder = (table: Table<never>, row: Row): string =>
-  table.exclusiveValuesOf(row).at(0) ?? keyOf(table, row);
+  table.exclusiveValuesOf(row).at(0) ?? keyText(table, row);
 
-const keyOf = (table: Table<never>, row: Row): string => JSON.stringify(table.primaryKey.map((column) => row[column]));
+export const keyText = (table: Table<never>, row: Row): string =>
+  JSON.stringify(table.primaryKey.map((column) => row[column]));

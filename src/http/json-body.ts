@@ -76,10 +76,13 @@ function inspect(value: unknown, path: string): number {
   }
   for (const [name, item] of Object.entries(value)) {
     refuseUnkeepable(name, 'a field name');
-    members += 1 + inspect(item, path === '' ? name : `${path}.${name}`);
+    members += 1 + inspect(item, path === '' ? shown(name) : `${path}.${shown(name)}`);
   }
   return members;
 }
+
+/** A name that cannot be one of ours may be anything, a private key pasted in the wrong place included. */
+const shown = (name: string): string => (/^[a-z_]{1,40}$/.test(name) ? name : 'a field');
 
 function refuseUnkeepable(text: string, path: string): 0 {
   const field = path === '' ? 'the body' : path;

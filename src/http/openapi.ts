@@ -1,7 +1,28 @@
 import type { ApiResponseOptions } from '@nestjs/swagger';
 import type { IdPrefix } from '../ids.js';
 import type { ProblemName } from '../problem.js';
-import * as parts from './openapi-parts.js';
+import {
+  BEFORE_ID,
+  BODY,
+  CHANGED_HEADERS,
+  CLOSED,
+  DELETED_HEADERS,
+  FIELDS,
+  HEADERS,
+  ID,
+  IDEMPOTENCY_KEY,
+  IF_MATCH,
+  IF_NONE_MATCH,
+  LIMIT,
+  LIST,
+  NEXT_PAGE_URI,
+  NOT_MODIFIED,
+  OPEN,
+  type ParameterOf,
+  problemResponses,
+  uriOfList,
+  VERSION_HEADERS,
+} from './openapi-parts.js';
 
 type Swagger = typeof import('@nestjs/swagger');
 
@@ -23,6 +44,8 @@ export interface Field {
   /** Of a body: whether it must be given. Every field of an answer is always there. */
   readonly required?: boolean;
   readonly type?: 'string' | 'integer' | 'boolean' | 'array' | 'object' | (new () => object);
+  /** A list of these. */
+  readonly listOf?: new () => object;
   readonly nullable?: boolean;
   readonly enum?: readonly string[];
   readonly pattern?: string;
@@ -38,9 +61,10 @@ export interface Field {
 /** A field of an answer. The fields of bodies are documented by their checks: see validated-body.ts. */
 export const Shown = (field: Field): PropertyDecorator => documented({ required: true, ...field });
 
-export function documented({ example, enum: values, ...field }: Field): PropertyDecorator {
+export function documented({ example, enum: values, listOf, ...field }: Field): PropertyDecorator {
   const options = {
     ...field,
+    ...(listOf !== undefined && { type: [listOf] }),
     ...(example !== undefined && { examples: [example] }),
     ...(values !== undefined && { enum: [...values] }),
   };
@@ -83,57 +107,61 @@ type Resource = new () => object;
 /** POST of a new thing. */
 export const Creates = (resource: Resource, operation: Operation): MethodDecorator =>
   described(operation, {
-    success: { status: 201, description: 'Created.', type: resource, headers: parts.CHANGED_HEADERS },
-    problems: [...parts.CLOSED, ...parts.BODY, ...parts.FIELDS, 'idempotency_key_reused'],
-    parameters: [parts.IDEMPOTENCY_KEY],
+    success: { status: 201, description: 'Created.', type: resource, headers: CHANGED_HEADERS },
+    problems: [...CLOSED, ...BODY, ...FIELDS, 'idempotency_key_reused'],
+    parameters: [IDEMPOTENCY_KEY],
   });
 
 /** GET of the newest things, page by page. */
-export const Lists = (resource: Resource, plural: string, operation: Operation): MethodDecorator =>
+export const Lists = (
+  resource: Resource,
+  path: string,
+  { plural = path, ...operation }: Operation & { readonly plural?: string },
+): MethodDecorator =>
   described(operation, {
-    success: { status: 200, description: 'A page of them, newest first.', type: pageOf(resource, plural) },
-    problems: [...parts.CLOSED, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number'],
-    parameters: [parts.LIMIT, parts.BEFORE_ID],
+    success: { status: 200, description: 'A page of them, newest first.', type: pageOf(resource, plural, path) },
+    problems: [...CLOSED, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number'],
+    parameters: [LIMIT, BEFORE_ID],
   });
 
 /** GET of one thing. */
 export const Gets = (resource: Resource, operation: Operation): MethodDecorator =>
   described(operation, {
-    success: { status: 200, description: 'As it is now.', type: resource, headers: parts.VERSION_HEADERS },
-    problems: parts.CLOSED,
-    parameters: [parts.ID, parts.IF_NONE_MATCH],
+    success: { status: 200, description: 'As it is now.', type: resource, headers: VERSION_HEADERS },
+    problems: CLOSED,
+    parameters: [ID, IF_NONE_MATCH],
     notModified: true,
   });
 
 /** PATCH or PUT of one thing. */
 export const Changes = (resource: Resource, operation: Operation): MethodDecorator =>
   described(operation, {
-    success: { status: 200, description: 'As it is now.', type: resource, headers: parts.CHANGED_HEADERS },
-    problems: [...parts.CLOSED, ...parts.BODY, ...parts.FIELDS, 'idempotency_key_reused', 'precondition_failed'],
-    parameters: [parts.ID, parts.IDEMPOTENCY_KEY, parts.IF_MATCH],
+    success: { status: 200, description: 'As it is now.', type: resource, headers: CHANGED_HEADERS },
+    problems: [...CLOSED, ...BODY, ...FIELDS, 'idempotency_key_reused', 'precondition_failed'],
+    parameters: [ID, IDEMPOTENCY_KEY, IF_MATCH],
   });
 
 /** DELETE of one thing. */
 export const Deletes = (operation: Operation): MethodDecorator =>
   described(operation, {
-    success: { status: 204, description: 'It is gone.', headers: parts.DELETED_HEADERS },
-    problems: [...parts.CLOSED, ...parts.BODY, 'idempotency_key_reused', 'precondition_failed'],
-    parameters: [parts.ID, parts.IDEMPOTENCY_KEY, parts.IF_MATCH],
+    success: { status: 204, description: 'It is gone.', headers: DELETED_HEADERS },
+    problems: [...CLOSED, ...BODY, 'idempotency_key_reused', 'precondition_failed'],
+    parameters: [ID, IDEMPOTENCY_KEY, IF_MATCH],
   });
 
 /** GET of what is no resource and open to everyone. */
-export const Serves = (contentType: string, operation: Operation): MethodDecorator =>
+export const Serves = (contentType: string, operation: Operation, ...parameters: ParameterOf[]): MethodDecorator =>
   described(operation, {
-    success: { status: 200, description: 'As it is.', content: { [contentType]: {} }, headers: parts.HEADERS },
-    problems: parts.OPEN,
-    parameters: [],
+    success: { status: 200, description: 'As it is.', content: { [contentType]: {} }, headers: HEADERS },
+    problems: OPEN,
+    parameters,
     isPublic: true,
   });
 
 interface Kind {
   readonly success: ApiResponseOptions;
   readonly problems: readonly ProblemName[];
-  readonly parameters: readonly parts.ParameterOf[];
+  readonly parameters: readonly ParameterOf[];
   readonly notModified?: boolean;
   readonly isPublic?: boolean;
 }
@@ -144,11 +172,11 @@ function described({ id, summary, description, problems = [] }: Operation, kind:
       const prefix: IdPrefix | undefined = Reflect.getMetadata(PREFIX, target.constructor);
       const decorators = [
         swagger.ApiOperation({ operationId: id, summary, ...(description !== undefined && { description }) }),
-        swagger.ApiResponse({ headers: parts.HEADERS, ...kind.success }),
-        ...(kind.notModified === true ? [swagger.ApiResponse(parts.NOT_MODIFIED)] : []),
-        ...parts.problemResponses([...kind.problems, ...problems]).map((options) => swagger.ApiResponse(options)),
+        swagger.ApiResponse({ headers: HEADERS, ...kind.success }),
+        ...(kind.notModified === true ? [swagger.ApiResponse(NOT_MODIFIED)] : []),
+        ...problemResponses([...kind.problems, ...problems]).map((options) => swagger.ApiResponse(options)),
         ...kind.parameters.map((parameterOf) => parameterOf(swagger, prefix)),
-        ...(kind.isPublic === true ? [swagger.ApiSecurity({})] : [swagger.ApiBearerAuth(parts.SECURITY)]),
+        ...(kind.isPublic === true ? [swagger.ApiSecurity({})] : []),
       ];
       for (const decorate of decorators) decorate(target, key, descriptor);
     });
@@ -156,13 +184,12 @@ function described({ id, summary, description, problems = [] }: Operation, kind:
 }
 
 /** The class of a list's envelope: see page.ts. */
-function pageOf(resource: Resource, plural: string): Resource {
+function pageOf(resource: Resource, plural: string, path: string): Resource {
   class Page {}
   const item: string = Reflect.getMetadata(SCHEMA_NAME, resource) ?? resource.name;
   ShownAs(`${item}List`)(Page);
-  const { LIST, URI_OF_LIST, NEXT_PAGE_URI } = parts;
-  declarations.push(({ ApiProperty }) => ApiProperty({ ...LIST, type: [resource] })(Page.prototype, plural));
-  Shown(URI_OF_LIST)(Page.prototype, 'uri');
+  Shown({ ...LIST, listOf: resource })(Page.prototype, plural);
+  Shown(uriOfList(path))(Page.prototype, 'uri');
   Shown(NEXT_PAGE_URI)(Page.prototype, 'next_page_uri');
   return Page;
 }

@@ -36,7 +36,7 @@ export const PROBLEM_EXAMPLES: Readonly<Record<ProblemName, string>> = {
   hostport_malformed: "hostports[0] must be a string such as 'tcp.example.com:443'.",
   hostport_port_out_of_range: "hostports[0] 'tcp.example.com:70000' is not a hostport: a port is from 1 to 65535.",
   hostport_already_used: "hostports[0] 'tcp.example.com:443' is already used by another edge.",
-  request_malformed: 'id cannot be changed; leave it out, or send it as it is.',
+  request_malformed: 'The request is not valid HTTP for this API.',
   not_found: 'Resource not found',
   request_timed_out: 'The request did not arrive in time.',
   conflict: 'A user with this email exists already.',

@@ -1,6 +1,9 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { DatabaseUnreachable, PostgresFailure } from '../database/failure.js';
 import { Problem, type ProblemName } from '../problem.js';
+
+const OUTAGE_REPORT_EVERY_MS = 10_000;
 
 /** How long a caller should wait after 503 and 429 that do not know better, in seconds. */
 const RETRY_AFTER_SECONDS = 1;
@@ -16,13 +19,22 @@ const FRAMEWORK_PROBLEMS = new Map<number, [ProblemName, string]>([
 @Catch()
 export class ProblemFilter implements ExceptionFilter {
   private readonly logger = new Logger('Problem');
+  private outageReportedAt = 0;
 
   catch(error: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
     const request = http.getRequest<FastifyRequest>();
     const problem = toProblem(error);
     if (problem.status === 500) this.report(error, request);
+    if (error instanceof DatabaseUnreachable) this.reportOutage(error);
     sendProblem(http.getResponse<FastifyReply>(), request.id, problem);
+  }
+
+  /** One line in ten seconds: every request fails while the database is away. */
+  private reportOutage({ message }: DatabaseUnreachable): void {
+    if (Date.now() - this.outageReportedAt < OUTAGE_REPORT_EVERY_MS) return;
+    this.outageReportedAt = Date.now();
+    this.logger.warn(`the database does not answer: ${message}`);
   }
 
   /** The request's body and headers are left out on purpose: they may hold keys. So is `detail` of a database error. */
@@ -52,6 +64,9 @@ export const problemBody = (operationId: string, problem: Problem) => ({
 
 export function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
+  if (PostgresFailure.of(error).isConnectionLoss) {
+    return new Problem('overloaded', 'The database does not answer. Try again shortly.');
+  }
   const status = statusOf(error);
   const known = FRAMEWORK_PROBLEMS.get(status);
   if (known !== undefined) return new Problem(...known);

@@ -90,7 +90,8 @@ export function serveHttp(
     request.caller = await authentication.authenticate(request);
   });
   server.addHook('onSend', (request, reply, payload, done) => {
-    if (!isRead(request.method) || !isKnown(request, reply.getHeader('etag'))) {
+    const isFound = reply.statusCode === 200 && isRead(request.method);
+    if (!isFound || !isKnown(request, reply.getHeader('etag'))) {
       return compress(request, reply, payload, done);
     }
     void reply.code(304).removeHeader('content-length').removeHeader('content-type');

@@ -7,9 +7,10 @@ import {
   validateSync,
 } from 'class-validator';
 import { Problem, type ProblemName } from '../problem.js';
+import { documented, type Field } from './openapi.js';
 
 /**
- * Bodies are classes whose fields carry the decorators below. A field whose value is null counts as not given, since
+ * Bodies are classes whose fields carry the decorators below, which check a field and document it: neither is had alone. A field whose value is null counts as not given, since
  * some official clients send null for all they do not set. Fields without a decorator do not exist: sending one is refused.
  * class-transformer is not used: it is the dearest step of a request, and copying the fields is all we need of it.
  */
@@ -55,40 +56,63 @@ const isObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** A field that holds a string. */
-export const Text = (): PropertyDecorator =>
-  checked(
-    'text',
-    'field_wrong_type',
-    isA('string', (value) => typeof value === 'string'),
+export const Text = (field: Field): PropertyDecorator =>
+  both(
+    inBody({ type: 'string', ...field }),
+    checked(
+      'text',
+      'field_wrong_type',
+      isA('string', (value) => typeof value === 'string'),
+    ),
   );
 
 /** A field that holds true or false. */
-export const Flag = (): PropertyDecorator =>
-  checked(
-    'flag',
-    'field_wrong_type',
-    isA('boolean', (value) => typeof value === 'boolean'),
+export const Flag = (field: Field): PropertyDecorator =>
+  both(
+    inBody({ type: 'boolean', ...field }),
+    checked(
+      'flag',
+      'field_wrong_type',
+      isA('boolean', (value) => typeof value === 'boolean'),
+    ),
   );
 
 /** A field that holds an object, which is read by the rules of its own class. Messages name its fields as `backend.enabled`. */
-export const ObjectOf = (objectOf: BodyClass): PropertyDecorator =>
-  checked('object', 'field_wrong_type', isA('object', isObject), { objectOf });
+export const ObjectOf = (objectOf: BodyClass, field: Field): PropertyDecorator =>
+  both(
+    inBody({ type: objectOf, ...field }),
+    checked('object', 'field_wrong_type', isA('object', isObject), { objectOf }),
+  );
 
 /** A field that holds a string of at most `most` bytes of UTF-8. */
-export function TextOfBytes(most: number, tooLong: ProblemName): PropertyDecorator {
-  const isText = Text();
+export function TextOfBytes(most: number, tooLong: ProblemName, field: Field): PropertyDecorator {
   const fits = checked('textOfBytes', tooLong, (value) => {
     const bytes = typeof value === 'string' ? Buffer.byteLength(value) : 0;
     return bytes > most ? `is ${bytes} bytes long; the most is ${most}.` : undefined;
   });
-  return (target, key) => {
-    isText(target, key);
-    fits(target, key);
-  };
+  return both(Text({ ...field, ...atMostBytes(most, field.description) }), fits);
 }
 
+/** A limit in bytes, as far as a schema can say it: no text has more characters than bytes. */
+export const atMostBytes = (most: number, description: string) => ({
+  description: `${description} At most ${most} bytes of UTF-8.`,
+  maxLength: most,
+  'x-max-bytes': most,
+});
+
 /** A field that holds a list; what its items must be is checked where their meaning is known. */
-export const List = (): PropertyDecorator => checked('list', 'field_wrong_type', isA('list', Array.isArray));
+export const List = (field: Field & { readonly items: object }): PropertyDecorator =>
+  both(inBody({ type: 'array', ...field }), checked('list', 'field_wrong_type', isA('list', Array.isArray)));
+
+const inBody = (field: Field): PropertyDecorator =>
+  documented({ ...field, required: field.required === true, nullable: field.required !== true });
+
+const both =
+  (first: PropertyDecorator, second: PropertyDecorator): PropertyDecorator =>
+  (target, key) => {
+    first(target, key);
+    second(target, key);
+  };
 
 /** Turns every `@Body()` parameter into an instance of its class, or refuses it. Other parameters pass. */
 export class ValidatedBodyPipe implements PipeTransform {
@@ -102,11 +126,18 @@ export function readBody<Body extends object>(bodyClass: new () => Body, value: 
   return readObject(bodyClass, value, '');
 }
 
+/**
+ * Fields that the public API had once. A Rust or .NET client of that time sends null for them in every body, which says nothing;
+ * with a value they are refused like any unknown field, since to drop a policy in silence would leave open what was to be closed.
+ */
+const RETIRED_FIELDS: readonly string[] = ['policy'];
+
 /** `path` is what messages put before the name of a field: empty, or for example `backend.`. */
 function readObject<Body extends object>(bodyClass: new () => Body, value: object, path: string): Body {
   const fields = fieldsOf(bodyClass);
   const body = new bodyClass();
   for (const [name, given] of Object.entries(value)) {
+    if (given === null && RETIRED_FIELDS.includes(name)) continue;
     if (!fields.has(name)) throw unknownField(path + name, fields);
     if (given !== null) Object.assign(body, { [name]: given });
   }
@@ -133,12 +164,12 @@ function fieldsOf(bodyClass: BodyClass): Fields {
   return fields;
 }
 
+/** A name that could be a mistyped field is told; any other may be anything, a private key pasted in the wrong place included. */
+const shown = (name: string): string => (/^[A-Za-z0-9_.-]{1,40}$/.test(name) ? `'${name}'` : 'What you sent');
+
 function unknownField(name: string, fields: Fields): Problem {
   const supported = [...fields.keys()].sort().join(', ');
-  return new Problem(
-    'field_unknown',
-    `'${name.slice(0, 64)}' is not a field of this body; the fields are ${supported}.`,
-  );
+  return new Problem('field_unknown', `${shown(name)} is not a field of this body; the fields are ${supported}.`);
 }
 
 /** A wrong type is told before what only makes sense for the right type. */

@@ -1,15 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Caller } from '../caller.js';
-import {
-  create,
-  evolve,
-  refuseForeignOwner,
-  remove,
-  type SshCredential,
-  type SshCredentialEvent,
-  update,
-} from './ssh-credential.js';
+import { create, evolve, remove, type SshCredential, type SshCredentialEvent, update } from './ssh-credential.js';
 
 const caller = (principalId: string, role: Caller['role'] = 'member'): Caller => ({
   accountId: 'ac_1',
@@ -121,14 +113,6 @@ describe('remove', () => {
 
   it('leaves nothing', () => {
     expect(given(...created, updated({ description: 'x' }), deleted).state).toBeUndefined();
-  });
-});
-
-describe('naming an owner', () => {
-  it('other than oneself is for admins', () => {
-    expect(() => refuseForeignOwner(owner, 'usr_owner')).not.toThrow();
-    expect(() => refuseForeignOwner(admin, 'usr_owner')).not.toThrow();
-    expect(() => refuseForeignOwner(owner, 'usr_admin')).toThrow('Only admins');
   });
 });
 

@@ -122,12 +122,6 @@ export const remove =
 /** The same sentence for an unknown id and for another account's: that a credential exists is itself a secret. */
 export const notFound = (): Problem => new Problem('not_found', 'Resource not found');
 
-/** Only admins may name an owner other than themselves. Asked before anything is looked up about that owner. */
-export function refuseForeignOwner(caller: Caller, ownerId: string): void {
-  if (ownerId === caller.principalId || isAdmin(caller)) return;
-  throw new Problem('owner_not_yours', 'Only admins may name an owner other than themselves; leave owner_id out.');
-}
-
 /** Every principal of the account may read a credential, so refusing to change it tells nothing new: 403, not 404. */
 function refuseUnlessOwnerOrAdmin(caller: Caller, state: SshCredential): void {
   if (state.ownerId === caller.principalId || isAdmin(caller)) return;

@@ -4,11 +4,12 @@ import { ValueTaken } from '../event-log/event-log.js';
 import { type Changed, Streams } from '../event-log/streams.js';
 import { given } from '../given.js';
 import type { RequestContext } from '../http/request-context.js';
+import { explainDeletedOwner, inactiveOwner, Owners, refuseForeignOwner, unknownOwner } from '../owners.js';
 import { Problem } from '../problem.js';
 import { refuseOtherTime } from '../read-only-fields.js';
 import { parseAcl } from './acl.js';
 import { type KeyPolicy, parsePublicKey } from './public-key.js';
-import { create, refuseForeignOwner, remove, type SshCredential, update } from './ssh-credential.js';
+import { create, remove, type SshCredential, update } from './ssh-credential.js';
 import { EXCLUSIVE_KEY_CONSTRAINT, SshCredentials, sshCredentialsReadModel } from './ssh-credentials.read-model.js';
 
 /** What the operator decided about keys: see config.ts. */
@@ -37,6 +38,7 @@ export class CreateSshCredentialHandler implements ICommandHandler<CreateSshCred
   constructor(
     private readonly streams: Streams,
     private readonly credentials: SshCredentials,
+    private readonly owners: Owners,
     private readonly policy: SshCredentialPolicy,
   ) {}
 
@@ -55,7 +57,9 @@ export class CreateSshCredentialHandler implements ICommandHandler<CreateSshCred
         ...context.change,
         occurredAt: at,
       })
-      .catch(explainTakenKey);
+      .catch((error) => {
+        throw explainDeletedOwner(explainTakenKey(error), state.ownerId);
+      });
   }
 
   private stateFrom(caller: Caller, input: CreateSshCredential['input']): SshCredential {
@@ -78,11 +82,9 @@ export class CreateSshCredentialHandler implements ICommandHandler<CreateSshCred
   /** An owner this account does not know is taken as given: it may live in the operator's own directory. */
   private async refuseInactiveOwner(caller: Caller, ownerId: string): Promise<void> {
     if (ownerId === caller.principalId) return;
-    const isActive = await this.credentials.isOwnerActive({ accountId: caller.accountId, id: ownerId });
-    if (isActive === false) throw new Problem('owner_inactive', `The owner '${ownerId}' is not active.`);
-    if (isActive === undefined && this.policy.strict) {
-      throw new Problem('owner_inactive', `The owner '${ownerId}' is not known on this account.`);
-    }
+    const owner = await this.owners.find({ accountId: caller.accountId, id: ownerId });
+    if (owner?.active === false) throw inactiveOwner(ownerId);
+    if (owner === undefined && this.policy.strict) throw unknownOwner(ownerId);
   }
 
   /** A key belongs to one account; within it, strict mode allows it once. The index decides the races of strict mode. */
@@ -98,10 +100,8 @@ export class CreateSshCredentialHandler implements ICommandHandler<CreateSshCred
 const keyAlreadyUsed = (): Problem =>
   new Problem('public_key_already_used', 'This public key already has an SSH credential on this account.');
 
-function explainTakenKey(error: unknown): never {
-  if (error instanceof ValueTaken && error.constraint === EXCLUSIVE_KEY_CONSTRAINT) throw keyAlreadyUsed();
-  throw error;
-}
+const explainTakenKey = (error: unknown): unknown =>
+  error instanceof ValueTaken && error.constraint === EXCLUSIVE_KEY_CONSTRAINT ? keyAlreadyUsed() : error;
 
 function ownerFrom(caller: Caller, ownerId: string | undefined): string {
   if (ownerId === undefined || ownerId === '') return caller.principalId;

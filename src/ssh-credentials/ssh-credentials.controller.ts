@@ -1,36 +1,26 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Query, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import type { Entity } from '../event-log/read-model.js';
 import { given } from '../given.js';
 import { tellVersion } from '../http/conditions.js';
 import { Mutations } from '../http/mutation.js';
+import { Changes, Creates, Deletes, Gets, Lists, Topic } from '../http/openapi.js';
 import { pageOf, readPageRequest } from '../http/page.js';
 import { Context, type RequestContext } from '../http/request-context.js';
-import { List, Text, TextOfBytes } from '../http/validated-body.js';
 import { refuseOtherPlace } from '../read-only-fields.js';
-import { notFound, type SshCredential } from './ssh-credential.js';
+import { notFound } from './ssh-credential.js';
 import { CreateSshCredential, DeleteSshCredential, UpdateSshCredential } from './ssh-credentials.commands.js';
 import { SshCredentials, sshCredentialsReadModel } from './ssh-credentials.read-model.js';
+import {
+  CreateSshCredentialBody,
+  PATH,
+  SshCredentialResource,
+  toResource,
+  UpdateSshCredentialBody,
+} from './ssh-credentials.resource.js';
 
-const MAX_DESCRIPTION_BYTES = 255;
-const MAX_METADATA_BYTES = 4096;
-const PATH = 'ssh_credentials';
+const TOO_LONG = ['ssh_credential_description_too_long', 'ssh_credential_metadata_too_long'] as const;
 
-export class CreateSshCredentialBody {
-  @TextOfBytes(MAX_DESCRIPTION_BYTES, 'ssh_credential_description_too_long') description?: string;
-  @TextOfBytes(MAX_METADATA_BYTES, 'ssh_credential_metadata_too_long') metadata?: string;
-  @Text() public_key?: string;
-  @List() acl?: unknown[];
-  @Text() owner_id?: string;
-}
-
-/** `id`, `uri`, `created_at`, `public_key` and `owner_id` are taken when unchanged, so that a GET, edited, can be sent back. */
-export class UpdateSshCredentialBody extends CreateSshCredentialBody {
-  @Text() id?: string;
-  @Text() uri?: string;
-  @Text() created_at?: string;
-}
-
+@Topic('SSH credentials', 'sshcr')
 @Controller(PATH)
 export class SshCredentialsController {
   constructor(
@@ -39,6 +29,20 @@ export class SshCredentialsController {
   ) {}
 
   @Post()
+  @Creates(SshCredentialResource, {
+    id: 'createSshCredential',
+    summary: 'Create an SSH credential',
+    problems: [
+      'public_key_missing',
+      'public_key_invalid',
+      'acl_rule_invalid',
+      ...TOO_LONG,
+      'owner_inactive',
+      'owner_not_yours',
+      'public_key_already_used',
+      'public_key_used_elsewhere',
+    ],
+  })
   async create(
     @Context() context: RequestContext,
     @Body() body: CreateSshCredentialBody,
@@ -50,6 +54,7 @@ export class SshCredentialsController {
   }
 
   @Get()
+  @Lists(SshCredentialResource, PATH, { id: 'listSshCredentials', summary: 'List SSH credentials' })
   async list(@Context() { caller, baseUrl }: RequestContext, @Query() query: Record<string, unknown>) {
     const page = readPageRequest(query, 'sshcr');
     const found = await this.credentials.list(caller.accountId, page);
@@ -57,6 +62,11 @@ export class SshCredentialsController {
   }
 
   @Get(':id')
+  @Gets(SshCredentialResource, {
+    id: 'getSshCredential',
+    summary: 'Get an SSH credential',
+    problems: ['not_found'],
+  })
   async get(
     @Context() { caller, baseUrl }: RequestContext,
     @Param('id') id: string,
@@ -69,6 +79,12 @@ export class SshCredentialsController {
   }
 
   @Patch(':id')
+  @Changes(SshCredentialResource, {
+    id: 'updateSshCredential',
+    summary: 'Update an SSH credential',
+    description: 'What is absent or null stays as it is; an empty text or list clears.',
+    problems: ['acl_rule_invalid', ...TOO_LONG, 'role_missing', 'not_found'],
+  })
   async update(
     @Context() context: RequestContext,
     @Param('id') id: string,
@@ -82,6 +98,11 @@ export class SshCredentialsController {
   }
 
   @Delete(':id')
+  @Deletes({
+    id: 'deleteSshCredential',
+    summary: 'Delete an SSH credential',
+    problems: ['role_missing', 'not_found'],
+  })
   @HttpCode(204)
   async delete(
     @Context() context: RequestContext,
@@ -100,15 +121,3 @@ export class SshCredentialsController {
     return entity === undefined ? undefined : toResource(entity, context.baseUrl);
   }
 }
-
-/** The one rendering for create, get, list and update: every field always, never null (several clients break otherwise). */
-export const toResource = ({ id, createdAt, state }: Entity<SshCredential>, baseUrl: string) => ({
-  id,
-  uri: `${baseUrl}/${PATH}/${id}`,
-  created_at: createdAt.toISOString(),
-  description: state.description,
-  metadata: state.metadata,
-  public_key: state.publicKey,
-  acl: state.acl,
-  owner_id: state.ownerId,
-});

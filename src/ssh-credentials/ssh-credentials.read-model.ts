@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { coalesced, coalescedByRef, type Ref, type RefRow, WANTED } from '../database/coalesce.js';
+import { coalesced, type Ref } from '../database/coalesce.js';
 import { EntityQueries } from '../database/entity-queries.js';
 import { queryNamed } from '../database/query.js';
 import {
@@ -12,7 +12,7 @@ import {
   type Table,
 } from '../event-log/read-model.js';
 import { type Part, partOf } from '../event-log/streams.js';
-import type { OwnedThings } from '../owned-things.js';
+import { MAX_REMOVED_AT_ONCE, type OwnedThings } from '../owned-things.js';
 import { evolve, REMOVAL, type SshCredential, type SshCredentialEvent } from './ssh-credential.js';
 
 const COLUMNS = [
@@ -90,19 +90,11 @@ const ACCOUNTS_BY_FINGERPRINTS = {
   name: 'accounts_by_fingerprints',
   text: 'select distinct fingerprint, account_id from ssh_credentials where fingerprint = any($1)',
 };
-const OWNERS = {
-  name: 'ssh_credential_owners',
-  text: `select t.account_id, t.id, t.active from principals t ${WANTED}`,
-};
 
 /** What GET and LIST answer, and what handlers decide on. */
 export class SshCredentials extends EntityQueries<SshCredential, SshCredentialRow> implements OwnedThings {
-  /** Whether a principal of this account is active; undefined when the account knows no such principal. */
-  readonly isOwnerActive: (ref: Ref) => Promise<boolean | undefined>;
-
   constructor(pool: Pool) {
     super(pool, TABLE, 'sshcr', stateOf);
-    this.isOwnerActive = coalescedByRef(pool, OWNERS, (row: RefRow & { readonly active: boolean }) => row.active);
   }
 
   /** Ids of the accounts with a live credential for this key. */
@@ -121,7 +113,7 @@ export class SshCredentials extends EntityQueries<SshCredential, SshCredentialRo
   );
 
   async removalOf(owner: Ref, occurredAt: Date): Promise<readonly Part[]> {
-    const credentials = await this.ownedBy(owner);
+    const credentials = await this.ownedBy(owner, MAX_REMOVED_AT_ONCE);
     return credentials.map((one) => partOf(sshCredentialsReadModel, one, one, [REMOVAL], occurredAt));
   }
 }

@@ -2,16 +2,30 @@ import { Body, Controller, Delete, Get, HttpCode, Param, Put, Res } from '@nestj
 import type { FastifyReply } from 'fastify';
 import { tellVersion } from '../http/conditions.js';
 import { Mutations } from '../http/mutation.js';
+import { Changes, Deletes, Gets, Topic } from '../http/openapi.js';
 import { Context, type RequestContext } from '../http/request-context.js';
 import { Problem } from '../problem.js';
-import { MODULE_NAMES, type ModuleName, parseBackend, parseIpRestriction, parseTrafficPolicy } from './edge-modules.js';
+import { type ModuleName, parseBackend, parseIpRestriction, parseTrafficPolicy } from './edge-modules.js';
 import { notFound } from './tcp-edge.js';
 import { moduleInput, PutBackendBody, PutIpRestrictionBody, PutTrafficPolicyBody } from './tcp-edges.bodies.js';
 import { type TcpEdgeInput, UpdateTcpEdge } from './tcp-edges.commands.js';
 import { TcpEdges, tcpEdgesReadModel } from './tcp-edges.read-model.js';
-import { PATH, toModules } from './tcp-edges.resource.js';
+import {
+  BackendResource,
+  IpRestrictionResource,
+  PATH,
+  TrafficPolicyResource,
+  toModules,
+} from './tcp-edges.resource.js';
 
-/** The modules of an edge one by one. Each change is an update of the edge; only here can a module be taken away. */
+const BOTH_SHAPES = 'The body is the module, or `{"id": ..., "module": ...}` with the edge\'s id and the module.';
+const ABSENT = ['edge_not_found', 'not_found'] as const;
+
+/**
+ * The modules of an edge one by one. Each change is an update of the edge; only here can a module be taken away, which
+ * succeeds whether it was set or not: afterwards the edge has none.
+ */
+@Topic('Modules of TCP edges', 'edgtcp')
 @Controller(`${PATH}/:id`)
 export class EdgeModulesController {
   constructor(
@@ -20,6 +34,12 @@ export class EdgeModulesController {
   ) {}
 
   @Put('backend')
+  @Changes(BackendResource, {
+    id: 'putTcpEdgeBackend',
+    summary: 'Set the backend of a TCP edge',
+    description: BOTH_SHAPES,
+    problems: ['edge_not_found', 'backend_id_invalid'],
+  })
   putBackend(
     @Context() context: RequestContext,
     @Param('id') id: string,
@@ -29,65 +49,149 @@ export class EdgeModulesController {
     return this.put(context, id, 'backend', { backend: moduleInput(body, id, parseBackend) }, reply);
   }
 
+  @Get('backend')
+  @Gets(BackendResource, { id: 'getTcpEdgeBackend', summary: 'Get the backend of a TCP edge', problems: ABSENT })
+  getBackend(
+    @Context() context: RequestContext,
+    @Param('id') id: string,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
+    return this.get(context, id, 'backend', reply);
+  }
+
+  @Delete('backend')
+  @HttpCode(204)
+  @Deletes({
+    id: 'deleteTcpEdgeBackend',
+    summary: 'Take the backend off a TCP edge',
+    problems: ['edge_not_found'],
+  })
+  deleteBackend(
+    @Context() context: RequestContext,
+    @Param('id') id: string,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
+    return this.delete(context, id, 'backend', reply);
+  }
+
   @Put('ip_restriction')
+  @Changes(IpRestrictionResource, {
+    id: 'putTcpEdgeIpRestriction',
+    summary: 'Set the IP restriction of a TCP edge',
+    description: BOTH_SHAPES,
+    problems: ['edge_not_found', 'ip_policy_id_invalid'],
+  })
   putIpRestriction(
     @Context() context: RequestContext,
     @Param('id') id: string,
     @Body() body: PutIpRestrictionBody,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    const input = { ip_restriction: moduleInput(body, id, parseIpRestriction) };
-    return this.put(context, id, 'ip_restriction', input, reply);
+    return this.put(
+      context,
+      id,
+      'ip_restriction',
+      { ip_restriction: moduleInput(body, id, parseIpRestriction) },
+      reply,
+    );
+  }
+
+  @Get('ip_restriction')
+  @Gets(IpRestrictionResource, {
+    id: 'getTcpEdgeIpRestriction',
+    summary: 'Get the IP restriction of a TCP edge',
+    problems: ABSENT,
+  })
+  getIpRestriction(
+    @Context() context: RequestContext,
+    @Param('id') id: string,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
+    return this.get(context, id, 'ip_restriction', reply);
+  }
+
+  @Delete('ip_restriction')
+  @HttpCode(204)
+  @Deletes({
+    id: 'deleteTcpEdgeIpRestriction',
+    summary: 'Take the IP restriction off a TCP edge',
+    problems: ['edge_not_found'],
+  })
+  deleteIpRestriction(
+    @Context() context: RequestContext,
+    @Param('id') id: string,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
+    return this.delete(context, id, 'ip_restriction', reply);
   }
 
   @Put('traffic_policy')
+  @Changes(TrafficPolicyResource, {
+    id: 'putTcpEdgeTrafficPolicy',
+    summary: 'Set the traffic policy of a TCP edge',
+    description: BOTH_SHAPES,
+    problems: ['edge_not_found'],
+  })
   putTrafficPolicy(
     @Context() context: RequestContext,
     @Param('id') id: string,
     @Body() body: PutTrafficPolicyBody,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    const input = { traffic_policy: moduleInput(body, id, parseTrafficPolicy) };
-    return this.put(context, id, 'traffic_policy', input, reply);
+    return this.put(
+      context,
+      id,
+      'traffic_policy',
+      { traffic_policy: moduleInput(body, id, parseTrafficPolicy) },
+      reply,
+    );
   }
 
-  @Get(':module')
-  async get(
-    @Context() { caller, baseUrl }: RequestContext,
-    @Param('id') id: string,
-    @Param('module') moduleName: string,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ) {
-    const name = moduleNamed(moduleName);
-    const entity = await this.edges.find({ accountId: caller.accountId, id });
-    if (entity === undefined) throw notFound();
-    const module = toModules(entity.state, baseUrl)[name];
-    tellVersion(reply, entity);
-    if (module === null) throw new Problem('not_found', `The edge has no ${name}.`);
-    return module;
-  }
-
-  /** Succeeds whether the module was set or not: afterwards the edge has none. */
-  @Delete(':module')
-  @HttpCode(204)
-  async delete(
+  @Get('traffic_policy')
+  @Gets(TrafficPolicyResource, {
+    id: 'getTcpEdgeTrafficPolicy',
+    summary: 'Get the traffic policy of a TCP edge',
+    problems: ABSENT,
+  })
+  getTrafficPolicy(
     @Context() context: RequestContext,
     @Param('id') id: string,
-    @Param('module') moduleName: string,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<void> {
-    const command = new UpdateTcpEdge(context, id, { [moduleNamed(moduleName)]: null });
-    await this.mutations.execute(tcpEdgesReadModel, command, reply);
+  ) {
+    return this.get(context, id, 'traffic_policy', reply);
+  }
+
+  @Delete('traffic_policy')
+  @HttpCode(204)
+  @Deletes({
+    id: 'deleteTcpEdgeTrafficPolicy',
+    summary: 'Take the traffic policy off a TCP edge',
+    problems: ['edge_not_found'],
+  })
+  deleteTrafficPolicy(
+    @Context() context: RequestContext,
+    @Param('id') id: string,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
+    return this.delete(context, id, 'traffic_policy', reply);
   }
 
   private async put(context: RequestContext, id: string, name: ModuleName, input: TcpEdgeInput, reply: FastifyReply) {
     const { entity } = await this.mutations.execute(tcpEdgesReadModel, new UpdateTcpEdge(context, id, input), reply);
     return entity === undefined ? undefined : toModules(entity.state, context.baseUrl)[name];
   }
-}
 
-function moduleNamed(text: string): ModuleName {
-  const name = MODULE_NAMES.find((known) => known === text);
-  if (name === undefined) throw new Problem('not_found', 'Resource not found');
-  return name;
+  private async get({ caller, baseUrl }: RequestContext, id: string, name: ModuleName, reply: FastifyReply) {
+    const entity = await this.edges.find({ accountId: caller.accountId, id });
+    if (entity === undefined) throw notFound();
+    const module = toModules(entity.state, baseUrl)[name];
+    if (module === null) throw new Problem('not_found', `The edge has no ${name}.`);
+    tellVersion(reply, entity);
+    return module;
+  }
+
+  private async delete(context: RequestContext, id: string, name: ModuleName, reply: FastifyReply): Promise<void> {
+    const command = new UpdateTcpEdge(context, id, { [name]: null });
+    await this.mutations.execute(tcpEdgesReadModel, command, reply);
+  }
 }

@@ -1,7 +1,7 @@
 import { canonicalHost, Malformed, PortOutOfRange, parsePort, quoted, splitPort } from '../host-name.js';
 import { Problem } from '../problem.js';
 
-const MAX_HOSTPORT_BYTES = 512;
+export const MAX_HOSTPORT_BYTES = 512;
 
 /** Where an edge listens. `text` is what the caller sent and gets back; two hostports are the same when `canonical` is. */
 export interface Hostport {

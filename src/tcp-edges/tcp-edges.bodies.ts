@@ -1,9 +1,15 @@
 import { given } from '../given.js';
-import { Flag, List, ObjectOf, Text, TextOfBytes } from '../http/validated-body.js';
+import { atMostBytes, Flag, List, ObjectOf, Text, TextOfBytes } from '../http/validated-body.js';
 import { Problem } from '../problem.js';
 import { refuseOtherValue } from '../read-only-fields.js';
-import { parseBackend, parseIpRestriction, parseTrafficPolicy } from './edge-modules.js';
-import { type Hostport, parseHostport } from './hostport.js';
+import {
+  MAX_IP_POLICIES,
+  MAX_TRAFFIC_POLICY_BYTES,
+  parseBackend,
+  parseIpRestriction,
+  parseTrafficPolicy,
+} from './edge-modules.js';
+import { type Hostport, MAX_HOSTPORT_BYTES, parseHostport } from './hostport.js';
 import type { TcpEdgeInput } from './tcp-edges.commands.js';
 
 const MAX_DESCRIPTION_BYTES = 255;
@@ -11,35 +17,59 @@ const MAX_METADATA_BYTES = 4096;
 /** Far above any real edge: each canonical hostport is a row of its own, written in the one statement of the change. */
 export const MAX_HOSTPORTS = 1000;
 
+const DESCRIPTION = { description: 'What it is, for people.', example: 'The build farm' };
+const METADATA = { description: 'Anything, for programs.', example: '{"team":"infrastructure"}' };
+const HOSTPORTS = {
+  description: `Where the edge listens, as \`host:port\`: a DNS name, an IPv4 address or an IPv6 address in brackets, and a port from 1 to 65535. Order and spelling are kept. At most ${MAX_HOSTPORTS} of ${MAX_HOSTPORT_BYTES} bytes each.`,
+  maxItems: MAX_HOSTPORTS,
+  items: { type: 'string', maxLength: MAX_HOSTPORT_BYTES, 'x-max-bytes': MAX_HOSTPORT_BYTES },
+  example: ['build.example.com:22'],
+};
+const ENABLED = { description: 'Whether it counts; true when absent.', example: true };
+const ID = '1 to 128 characters of `A-Z a-z 0-9 _ -`.';
+const ID_PATTERN = { pattern: '^[A-Za-z0-9_-]{1,128}$', maxLength: 128 };
+const BACKEND_ID = { description: `Which backend: ${ID}`, ...ID_PATTERN, example: 'bkdhr_3MSH1YH1pfqRL0tXy3dC8OFwmhq' };
+const VALUE = {
+  ...atMostBytes(MAX_TRAFFIC_POLICY_BYTES, 'The policy in its own language, kept character for character.'),
+  example: '{"on_tcp_connect":[]}',
+};
+const UNCHANGED = 'Taken only as it is.';
+
 export class BackendBody {
-  @Flag() enabled?: boolean;
-  @Text() backend_id?: string;
+  @Flag(ENABLED) enabled?: boolean;
+  @Text({ ...BACKEND_ID, required: true }) backend_id?: string;
 }
 
 export class IpRestrictionBody {
-  @Flag() enabled?: boolean;
-  @List() ip_policy_ids?: unknown[];
+  @Flag(ENABLED) enabled?: boolean;
+  @List({
+    description: `Which IP policies, at most ${MAX_IP_POLICIES}; each ${ID} None when absent.`,
+    maxItems: MAX_IP_POLICIES,
+    items: { type: 'string', ...ID_PATTERN },
+    example: ['ipp_3MSH1YH1pfqRL0tXy3dC8OFwmhq'],
+  })
+  ip_policy_ids?: unknown[];
 }
 
 export class TrafficPolicyBody {
-  @Flag() enabled?: boolean;
-  @Text() value?: string;
+  @Flag(ENABLED) enabled?: boolean;
+  @Text({ ...VALUE, required: true }) value?: string;
 }
 
 export class CreateTcpEdgeBody {
-  @TextOfBytes(MAX_DESCRIPTION_BYTES, 'edge_description_too_long') description?: string;
-  @TextOfBytes(MAX_METADATA_BYTES, 'edge_metadata_too_long') metadata?: string;
-  @List() hostports?: unknown[];
-  @ObjectOf(BackendBody) backend?: BackendBody;
-  @ObjectOf(IpRestrictionBody) ip_restriction?: IpRestrictionBody;
-  @ObjectOf(TrafficPolicyBody) traffic_policy?: TrafficPolicyBody;
+  @TextOfBytes(MAX_DESCRIPTION_BYTES, 'edge_description_too_long', DESCRIPTION) description?: string;
+  @TextOfBytes(MAX_METADATA_BYTES, 'edge_metadata_too_long', METADATA) metadata?: string;
+  @List(HOSTPORTS) hostports?: unknown[];
+  @ObjectOf(BackendBody, { description: 'Where its traffic goes.' }) backend?: BackendBody;
+  @ObjectOf(IpRestrictionBody, { description: 'Who may connect.' }) ip_restriction?: IpRestrictionBody;
+  @ObjectOf(TrafficPolicyBody, { description: 'What is done with its traffic.' }) traffic_policy?: TrafficPolicyBody;
 }
 
 /** `id`, `uri` and `created_at` are taken when unchanged. */
 export class UpdateTcpEdgeBody extends CreateTcpEdgeBody {
-  @Text() id?: string;
-  @Text() uri?: string;
-  @Text() created_at?: string;
+  @Text({ description: UNCHANGED }) id?: string;
+  @Text({ description: UNCHANGED }) uri?: string;
+  @Text({ description: UNCHANGED }) created_at?: string;
 }
 
 /** What the body says about an edge, in canonical form. */
@@ -64,20 +94,25 @@ function parseHostports(hostports: readonly unknown[]): Hostport[] {
   return hostports.map((text, i) => parseHostport(text, `hostports[${i}]`));
 }
 
+const EDGE_ID = { description: 'Of the edge, as in the path.' };
+const MODULE = { description: 'The module, where its fields are not beside it.', example: null };
+
 /** A module comes bare, or as `{"id": <of the edge>, "module": <bare>}`; official clients send both. */
 export class PutBackendBody extends BackendBody {
-  @Text() id?: string;
-  @ObjectOf(BackendBody) module?: BackendBody;
+  @Text({ ...BACKEND_ID, required: false }) override backend_id?: string;
+  @Text(EDGE_ID) id?: string;
+  @ObjectOf(BackendBody, MODULE) module?: BackendBody;
 }
 
 export class PutIpRestrictionBody extends IpRestrictionBody {
-  @Text() id?: string;
-  @ObjectOf(IpRestrictionBody) module?: IpRestrictionBody;
+  @Text(EDGE_ID) id?: string;
+  @ObjectOf(IpRestrictionBody, MODULE) module?: IpRestrictionBody;
 }
 
 export class PutTrafficPolicyBody extends TrafficPolicyBody {
-  @Text() id?: string;
-  @ObjectOf(TrafficPolicyBody) module?: TrafficPolicyBody;
+  @Text({ ...VALUE, required: false }) override value?: string;
+  @Text(EDGE_ID) id?: string;
+  @ObjectOf(TrafficPolicyBody, MODULE) module?: TrafficPolicyBody;
 }
 
 /** The module of either shape, read by `parse`, which is told where in the body the module's fields are. */

@@ -2,6 +2,7 @@ import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Query, Res
 import type { FastifyReply } from 'fastify';
 import { tellVersion } from '../http/conditions.js';
 import { Mutations } from '../http/mutation.js';
+import { Changes, Creates, Deletes, Gets, Lists, Topic } from '../http/openapi.js';
 import { pageOf, readPageRequest } from '../http/page.js';
 import { Context, type RequestContext } from '../http/request-context.js';
 import { refuseOtherPlace } from '../read-only-fields.js';
@@ -9,8 +10,19 @@ import { notFound } from './tcp-edge.js';
 import { CreateTcpEdgeBody, edgeInput, UpdateTcpEdgeBody } from './tcp-edges.bodies.js';
 import { CreateTcpEdge, DeleteTcpEdge, UpdateTcpEdge } from './tcp-edges.commands.js';
 import { TcpEdges, tcpEdgesReadModel } from './tcp-edges.read-model.js';
-import { PATH, toResource } from './tcp-edges.resource.js';
+import { PATH, TcpEdgeResource, toResource } from './tcp-edges.resource.js';
 
+const PROBLEMS_OF_FIELDS = [
+  'edge_description_too_long',
+  'edge_metadata_too_long',
+  'hostport_malformed',
+  'hostport_port_out_of_range',
+  'backend_id_invalid',
+  'ip_policy_id_invalid',
+  'hostport_already_used',
+] as const;
+
+@Topic('TCP edges', 'edgtcp')
 @Controller(PATH)
 export class TcpEdgesController {
   constructor(
@@ -19,6 +31,7 @@ export class TcpEdgesController {
   ) {}
 
   @Post()
+  @Creates(TcpEdgeResource, { id: 'createTcpEdge', summary: 'Create a TCP edge', problems: PROBLEMS_OF_FIELDS })
   create(
     @Context() context: RequestContext,
     @Body() body: CreateTcpEdgeBody,
@@ -28,6 +41,7 @@ export class TcpEdgesController {
   }
 
   @Get()
+  @Lists(TcpEdgeResource, PATH, { id: 'listTcpEdges', summary: 'List TCP edges', plural: 'tcp_edges' })
   async list(@Context() { caller, baseUrl }: RequestContext, @Query() query: Record<string, unknown>) {
     const page = readPageRequest(query, 'edgtcp');
     const found = await this.edges.list(caller.accountId, page);
@@ -35,6 +49,7 @@ export class TcpEdgesController {
   }
 
   @Get(':id')
+  @Gets(TcpEdgeResource, { id: 'getTcpEdge', summary: 'Get a TCP edge', problems: ['edge_not_found'] })
   async get(
     @Context() { caller, baseUrl }: RequestContext,
     @Param('id') id: string,
@@ -47,6 +62,13 @@ export class TcpEdgesController {
   }
 
   @Patch(':id')
+  @Changes(TcpEdgeResource, {
+    id: 'updateTcpEdge',
+    summary: 'Update a TCP edge',
+    description:
+      'What is absent or null stays as it is; an empty text or list clears. A module that is given replaces the old one whole.',
+    problems: [...PROBLEMS_OF_FIELDS, 'edge_not_found'],
+  })
   update(
     @Context() context: RequestContext,
     @Param('id') id: string,
@@ -58,6 +80,7 @@ export class TcpEdgesController {
   }
 
   @Delete(':id')
+  @Deletes({ id: 'deleteTcpEdge', summary: 'Delete a TCP edge', problems: ['edge_not_found'] })
   @HttpCode(204)
   async delete(
     @Context() context: RequestContext,

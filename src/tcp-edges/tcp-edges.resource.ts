@@ -1,10 +1,83 @@
 import type { Entity } from '../event-log/read-model.js';
+import { Shown, ShownAs } from '../http/openapi.js';
+import { CREATED_AT, EXAMPLE_BASE_URL, EXAMPLE_KSUID, idField, uriField } from '../http/openapi-parts.js';
+import type { ModuleName } from './edge-modules.js';
 import type { TcpEdge } from './tcp-edge.js';
 
 export const PATH = 'edges/tcp';
 
+const ENABLED = { description: 'Whether it counts.', example: true };
+
+/** What lives elsewhere: see `backendRef`. */
+const refTo = (path: string, id: string) => ({
+  id: { description: 'As it was given.', example: id },
+  uri: {
+    description: 'Where the public API has it.',
+    format: 'uri' as const,
+    example: `${EXAMPLE_BASE_URL}/${path}/${id}`,
+  },
+});
+const BACKEND = refTo('backends/http_response', `bkdhr_${EXAMPLE_KSUID}`);
+const IP_POLICY = refTo('ip_policies', `ipp_${EXAMPLE_KSUID}`);
+
+export class BackendRef {
+  @Shown(BACKEND.id) id!: string;
+  @Shown(BACKEND.uri) uri!: string;
+}
+
+export class IpPolicyRef {
+  @Shown(IP_POLICY.id) id!: string;
+  @Shown(IP_POLICY.uri) uri!: string;
+}
+
+@ShownAs('Backend')
+export class BackendResource {
+  @Shown(ENABLED) enabled!: boolean;
+  @Shown({ description: 'Where the traffic goes.', type: BackendRef }) backend!: BackendRef;
+}
+
+@ShownAs('IpRestriction')
+export class IpRestrictionResource {
+  @Shown(ENABLED) enabled!: boolean;
+  @Shown({ description: 'Who may connect, in the order given.', listOf: IpPolicyRef }) ip_policies!: IpPolicyRef[];
+}
+
+@ShownAs('TrafficPolicy')
+export class TrafficPolicyResource {
+  @Shown(ENABLED) enabled!: boolean;
+  @Shown({ description: 'Character for character as it was sent.', example: '{"on_tcp_connect":[]}' }) value!: string;
+}
+
+@ShownAs('TcpEdge')
+export class TcpEdgeResource implements Modules {
+  @Shown(idField('edgtcp')) id!: string;
+  @Shown(uriField(PATH, 'edgtcp')) uri!: string;
+  @Shown(CREATED_AT) created_at!: string;
+  @Shown({ description: 'What it is, for people.', example: 'The build farm' }) description!: string;
+  @Shown({ description: 'Anything, for programs.', example: '{"team":"infrastructure"}' }) metadata!: string;
+  @Shown({
+    description: 'Where it listens, as `host:port`.',
+    type: 'array',
+    items: { type: 'string' },
+    example: ['build.example.com:22'],
+  })
+  hostports!: string[];
+  @Shown({ description: 'Null when the edge has none.', type: BackendResource, nullable: true })
+  backend!: BackendResource | null;
+  @Shown({ description: 'Null when the edge has none.', type: IpRestrictionResource, nullable: true })
+  ip_restriction!: IpRestrictionResource | null;
+  @Shown({ description: 'Null when the edge has none.', type: TrafficPolicyResource, nullable: true })
+  traffic_policy!: TrafficPolicyResource | null;
+}
+
+interface Modules extends Record<ModuleName, object | null> {
+  readonly backend: BackendResource | null;
+  readonly ip_restriction: IpRestrictionResource | null;
+  readonly traffic_policy: TrafficPolicyResource | null;
+}
+
 /** The one rendering for create, get, list and update: every field always, an absent module as null. */
-export const toResource = ({ id, createdAt, state }: Entity<TcpEdge>, baseUrl: string) => ({
+export const toResource = ({ id, createdAt, state }: Entity<TcpEdge>, baseUrl: string): TcpEdgeResource => ({
   id,
   uri: `${baseUrl}/${PATH}/${id}`,
   created_at: createdAt.toISOString(),
@@ -14,7 +87,7 @@ export const toResource = ({ id, createdAt, state }: Entity<TcpEdge>, baseUrl: s
   ...toModules(state, baseUrl),
 });
 
-export const toModules = ({ backend, ip_restriction, traffic_policy }: TcpEdge, baseUrl: string) => ({
+export const toModules = ({ backend, ip_restriction, traffic_policy }: TcpEdge, baseUrl: string): Modules => ({
   backend: backend && { enabled: backend.enabled, backend: backendRef(backend.backend_id, baseUrl) },
   ip_restriction: ip_restriction && {
     enabled: ip_restriction.enabled,
@@ -33,7 +106,7 @@ const BACKEND_KINDS = new Map([
 ]);
 
 /** Backends are not resources of this service: the uri says where the public API has them. */
-function backendRef(id: string, baseUrl: string) {
+function backendRef(id: string, baseUrl: string): BackendRef {
   const kind = BACKEND_KINDS.get(id.slice(0, Math.max(0, id.indexOf('_'))));
   return { id, uri: `${baseUrl}/backends/${kind === undefined ? '' : `${kind}/`}${id}` };
 }

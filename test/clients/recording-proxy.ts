@@ -17,11 +17,15 @@ export interface RecordingProxy {
   stop(): Promise<void>;
 }
 
+/** A client that asks for one page again and again would do so for ever. */
+const MOST_REQUESTS = 200;
+
 /** Passes everything on as it came, the Host header too, and keeps what a client sent. */
 export async function startRecordingProxy(target: string): Promise<RecordingProxy> {
   const { hostname: host, port } = new URL(target);
   const requests: RecordedRequest[] = [];
   const server = createServer(async (incoming, outgoing) => {
+    if (requests.length >= MOST_REQUESTS) return void outgoing.destroy();
     const { method = '', url: path = '', headers } = incoming;
     const body = await buffer(incoming);
     requests.push({ method, path, headers, body: body.toString() });

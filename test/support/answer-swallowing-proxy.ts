@@ -9,6 +9,9 @@ export interface SwallowingProxy {
   /** The next answer from the server is thrown away and its connection cut. */
   swallowNextAnswer(): void;
   readonly swallowed: number;
+  /** Cuts every connection and refuses new ones until `comeBack`. */
+  goAway(): void;
+  comeBack(): void;
   close(): Promise<void>;
 }
 
@@ -19,7 +22,9 @@ export async function startSwallowingProxy(databaseUrl: string): Promise<Swallow
   const open = new Set<Socket>();
   let armed = false;
   let swallowed = 0;
+  let isAway = false;
   const server = createServer((client) => {
+    if (isAway) return void client.destroy();
     const upstream = createConnection(socketPath);
     for (const socket of [client, upstream]) {
       open.add(socket);
@@ -42,6 +47,13 @@ export async function startSwallowingProxy(databaseUrl: string): Promise<Swallow
     },
     get swallowed() {
       return swallowed;
+    },
+    goAway: () => {
+      isAway = true;
+      for (const socket of open) socket.destroy();
+    },
+    comeBack: () => {
+      isAway = false;
     },
     close: async () => {
       for (const socket of open) socket.destroy();

@@ -1,3 +1,5 @@
+import { expectDescribed } from './described.js';
+
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
@@ -6,7 +8,7 @@ export interface Answer {
   readonly body: any;
 }
 
-/** Calls the service as one API key does. */
+/** Calls the service as one API key does. Every answer must be one that openapi.json describes. */
 export class ApiClient {
   constructor(
     readonly url: string,
@@ -44,12 +46,16 @@ export class ApiClient {
     body: string | Buffer | undefined,
     headers: Record<string, string> = {},
   ): Promise<Answer> {
-    const response = await fetch(path.startsWith('http') ? path : this.url + path, {
+    const url = path.startsWith('http') ? path : this.url + path;
+    const response = await fetch(url, {
       method,
       headers: { ...(this.token !== undefined && { authorization: `Bearer ${this.token}` }), ...headers },
       ...(body !== undefined && { body }),
     });
     const text = await response.text();
-    return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) };
+    const { status, headers: answered } = response;
+    const answer = { status, headers: answered, body: text === '' ? undefined : JSON.parse(text) };
+    expectDescribed({ method, url, sent: body, ...answer });
+    return answer;
   }
 }

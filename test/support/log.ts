@@ -4,6 +4,7 @@ import { surviveLostConnections } from '../../src/database/query.js';
 import type { NewEvent } from '../../src/event-log/event.js';
 import { type Append, type Appended, EventLog } from '../../src/event-log/event-log.js';
 import type { Row, Table } from '../../src/event-log/read-model.js';
+import { type TableChange, tableChange } from '../../src/event-log/table-change.js';
 
 /** A log on connections of its own, as another copy of the service would have. */
 export function openLog(
@@ -54,3 +55,7 @@ export async function outcomesOf(appends: readonly Promise<Appended>[]): Promise
 }
 
 export const count = (values: readonly string[], wanted: string): number => values.filter((v) => v === wanted).length;
+
+/** What turns these rows of the table into those. */
+export const apiKeyChange = (old: readonly Row[], current: readonly Row[]): TableChange =>
+  tableChange(apiKeys, old, current);

@@ -19,6 +19,9 @@ const SETTINGS = {
   port: POSTGRES_PORT,
   unix_socket_permissions: '0700',
   max_connections: 100,
+  // What a statement of ours does wrong is ours to report; PostgreSQL would print the statement, line by line.
+  log_min_messages: 'log',
+  log_error_verbosity: 'terse',
   shared_buffers: '128MB',
 };
 

@@ -1,0 +1,720 @@
+import {
+  type Decoder,
+  flag,
+  integer,
+  listOf,
+  mapOfTexts,
+  nullable,
+  object,
+  optional,
+  text,
+  time,
+  uri,
+} from './decoders.js';
+
+/**
+ * What the other official clients put on the wire and need of the answers, written down from their public sources (facts,
+ * no code), since their languages are not needed to develop this service. `{{name}}` stands for a value of the run:
+ * `token`, `key` (a fresh public key), and the ids that earlier exchanges keep. Everything else is sent byte for byte.
+ */
+export interface Exchange {
+  readonly what: string;
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
+  readonly path: string;
+  readonly body?: string;
+  readonly status: number;
+  /** What the client makes of the answer. */
+  readonly answer?: Decoder;
+  /** What its user must find in it. */
+  readonly holds?: object;
+  /** The name under which later exchanges find the answer's id. */
+  readonly keeps?: string;
+}
+
+export interface RecordedClient {
+  readonly name: string;
+  /** Where the facts are from: the repository, and the files in it. */
+  readonly from: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Sent beside `headers` where there is a body. */
+  readonly bodyHeaders: Readonly<Record<string, string>>;
+  readonly exchanges: readonly Exchange[];
+  readonly list: {
+    readonly firstPage: string;
+    readonly page: Decoder;
+    /** How it comes to the next page, and when it stops. */
+    readonly next: 'follows next_page_uri' | 'asks before the last id until a page is empty' | 'cuts the base URL off';
+  };
+  readonly error: Decoder;
+}
+
+/** How a client reads the fields of a resource: it differs by language, and hardly by resource. */
+interface Rules {
+  readonly text: Decoder;
+  readonly uri: Decoder;
+  readonly time: Decoder;
+  readonly list: (item: Decoder) => Decoder;
+  /** Fields that the API itself calls optional. */
+  readonly may: (decoder: Decoder) => Decoder;
+}
+
+function resources(rules: Rules) {
+  const { text: words, uri: place, time: moment, list, may } = rules;
+  const ref = object({ id: text, uri: place });
+  const backend = object({ enabled: may(flag), backend: ref });
+  const ipRestriction = object({ enabled: may(flag), ip_policies: list(ref) });
+  const trafficPolicy = object({ enabled: may(flag), value: words });
+  const head = { id: text, uri: place, created_at: moment };
+  const labels = { description: words, metadata: words };
+  const credential = object({ ...head, ...labels, public_key: words, acl: list(text), owner_id: may(text) });
+  const edge = object({
+    ...head,
+    ...labels,
+    hostports: may(listOf(text)),
+    backend: may(backend),
+    ip_restriction: may(ipRestriction),
+    traffic_policy: may(trafficPolicy),
+  });
+  const bot = object({ ...head, name: words, active: flag });
+  const apiKey = object({ ...head, ...labels, token: may(text), owner_id: may(text) });
+  // Asked for as it is, so it must be absolute for everyone.
+  const page = object({ ssh_credentials: list(credential), uri: place, next_page_uri: may(uri) });
+  return { backend, ipRestriction, trafficPolicy, credential, edge, bot, apiKey, page };
+}
+
+const wholeError = object({ error_code: optional(text), status_code: integer, msg: text, details: mapOfTexts });
+
+const GET_CREDENTIAL = { what: 'get', method: 'GET', path: '/ssh_credentials/{{credential}}', status: 200 } as const;
+const DELETE_CREDENTIAL = {
+  what: 'delete',
+  method: 'DELETE',
+  path: '/ssh_credentials/{{credential}}',
+  status: 204,
+} as const;
+const removeModule = (name: string): Exchange => ({
+  what: `delete the module ${name}`,
+  method: 'DELETE',
+  path: `/edges/tcp/{{edge}}/${name}`,
+  status: 204,
+});
+
+/** nil and null are the zero value to encoding/json; a value of another type fails the whole answer. */
+const go = resources({
+  text: optional(text),
+  uri: optional(uri),
+  time: optional(text),
+  list: (item) => optional(listOf(item)),
+  may: optional,
+});
+
+/**
+ * Every field is `omitempty`: empty texts, lists and nil pointers are not sent, the id of a PATCH neither. Fields of an update
+ * are pointers, so `""` can be sent; `[]` cannot. encoding/json writes <, > and & as \u003c, \u003e, \u0026. A module is put
+ * bare. The status of an error is read from its body (`IsNotFound`); `details` is a map[string]string.
+ */
+const GO: RecordedClient = {
+  name: 'Go',
+  from: 'ngrok/ngrok-api-go: client.go, error.go, datatypes.go, ssh_credentials/, edges/tcp/, edge_modules/tcp_edge_*/ (v2 to v7)',
+  headers: {
+    authorization: 'Bearer {{token}}',
+    'user-agent': 'github.com/ngrok/ngrok-api-go/v2',
+    'ngrok-version': '2',
+    'accept-encoding': 'gzip',
+  },
+  bodyHeaders: { 'content-type': 'application/json' },
+  exchanges: [
+    {
+      what: 'create',
+      method: 'POST',
+      path: '/ssh_credentials',
+      body: '{"description":"laptop \\u003ca\\u0026b\\u003e","public_key":"{{key}}"}',
+      status: 201,
+      answer: go.credential,
+      holds: { description: 'laptop <a&b>', metadata: '', acl: [], public_key: '{{key}}' },
+      keeps: 'credential',
+    },
+    { ...GET_CREDENTIAL, answer: go.credential },
+    {
+      what: 'update one field',
+      method: 'PATCH',
+      path: '/ssh_credentials/{{credential}}',
+      body: '{"acl":["bind:*.example.com"]}',
+      status: 200,
+      answer: go.credential,
+      holds: { description: 'laptop <a&b>', acl: ['bind:*.example.com'] },
+    },
+    {
+      what: 'clear a field',
+      method: 'PATCH',
+      path: '/ssh_credentials/{{credential}}',
+      body: '{"description":""}',
+      status: 200,
+      answer: go.credential,
+      holds: { description: '', acl: ['bind:*.example.com'] },
+    },
+    DELETE_CREDENTIAL,
+    {
+      what: 'create an edge',
+      method: 'POST',
+      path: '/edges/tcp',
+      body: '{"hostports":["go.example.test:443"],"backend":{"backend_id":"bkdtg_1"}}',
+      status: 201,
+      answer: go.edge,
+      holds: { hostports: ['go.example.test:443'], backend: { enabled: true, backend: { id: 'bkdtg_1' } } },
+      keeps: 'edge',
+    },
+    {
+      what: 'update an edge',
+      method: 'PATCH',
+      path: '/edges/tcp/{{edge}}',
+      body: '{"metadata":"m","ip_restriction":{"enabled":false,"ip_policy_ids":["ipp_1"]}}',
+      status: 200,
+      answer: go.edge,
+      holds: { metadata: 'm', ip_restriction: { enabled: false, ip_policies: [{ id: 'ipp_1' }] } },
+    },
+    {
+      what: 'put a module, bare',
+      method: 'PUT',
+      path: '/edges/tcp/{{edge}}/traffic_policy',
+      body: '{"enabled":true,"value":"{}"}',
+      status: 200,
+      answer: go.trafficPolicy,
+      holds: { enabled: true, value: '{}' },
+    },
+    {
+      what: 'get a module',
+      method: 'GET',
+      path: '/edges/tcp/{{edge}}/backend',
+      status: 200,
+      answer: go.backend,
+    },
+    removeModule('traffic_policy'),
+    {
+      what: 'create a bot',
+      method: 'POST',
+      path: '/bot_users',
+      body: '{"name":"go"}',
+      status: 201,
+      answer: go.bot,
+      holds: { name: 'go', active: true },
+      keeps: 'bot',
+    },
+    {
+      what: 'create an API key',
+      method: 'POST',
+      path: '/api_keys',
+      body: '{"description":"go","owner_id":"{{bot}}"}',
+      status: 201,
+      answer: go.apiKey,
+      holds: { owner_id: '{{bot}}' },
+      keeps: 'api_key',
+    },
+    {
+      what: 'deactivate a bot',
+      method: 'PATCH',
+      path: '/bot_users/{{bot}}',
+      body: '{"active":false}',
+      status: 200,
+      answer: go.bot,
+      holds: { name: 'go', active: false },
+    },
+  ],
+  list: { firstPage: '/ssh_credentials?limit=2', page: go.page, next: 'follows next_page_uri' },
+  error: wholeError,
+};
+
+/** Before v4 the iterator knew no `next_page_uri`: it asked for what is before the last id, until nothing came. */
+const GO_BEFORE_V4: RecordedClient = {
+  ...GO,
+  name: 'Go before v4',
+  from: 'ngrok/ngrok-api-go: ssh_credentials/client.go (v2)',
+  exchanges: [],
+  list: { ...GO.list, next: 'asks before the last id until a page is empty' },
+};
+
+/** A property is `props["x"]`: a field that is missing is a KeyError, null is None. */
+const python = resources({
+  text: nullable(text),
+  uri: nullable(text),
+  time: nullable(text),
+  list: listOf,
+  may: nullable,
+});
+
+/**
+ * Creates send the defaults `"description": ""`, `"metadata": ""`, `"acl": []`; what is None is left out, in updates too.
+ * `requests` writes JSON with a blank after each comma and colon and everything outside ASCII escaped. Base URL and path
+ * are joined as they are. A DELETE has `Content-Length: 0`. Errors are read by `err["status_code"]`, `["msg"]`, `["details"]`.
+ */
+const PYTHON: RecordedClient = {
+  name: 'Python',
+  from: 'ngrok/ngrok-api-python: ngrok/http_client.py, ngrok/services.py, ngrok/datatypes.py, ngrok/iterator.py',
+  headers: {
+    'user-agent': 'python-requests/2.32.3',
+    'accept-encoding': 'gzip, deflate',
+    accept: '*/*',
+    connection: 'keep-alive',
+    'ngrok-version': '2',
+    authorization: 'Bearer {{token}}',
+  },
+  bodyHeaders: { 'content-type': 'application/json' },
+  exchanges: [
+    {
+      what: 'create with its defaults',
+      method: 'POST',
+      path: '/ssh_credentials',
+      body: '{"description": "", "metadata": "", "acl": [], "public_key": "{{key}}"}',
+      status: 201,
+      answer: python.credential,
+      holds: { description: '', metadata: '', acl: [] },
+      keeps: 'credential',
+    },
+    { ...GET_CREDENTIAL, answer: python.credential },
+    {
+      what: 'update',
+      method: 'PATCH',
+      path: '/ssh_credentials/{{credential}}',
+      body: '{"description": "b\\u00fcro \\ud83d\\udd11"}',
+      status: 200,
+      answer: python.credential,
+      holds: { description: 'büro 🔑' },
+    },
+    {
+      what: 'update nothing',
+      method: 'PATCH',
+      path: '/ssh_credentials/{{credential}}',
+      body: '{}',
+      status: 200,
+      answer: python.credential,
+      holds: { description: 'büro 🔑' },
+    },
+    DELETE_CREDENTIAL,
+    {
+      what: 'create an edge, the base URL ending in a slash',
+      method: 'POST',
+      path: '//edges/tcp',
+      body: '{"description": "", "metadata": "", "hostports": ["py.example.test:22"], "backend": {"enabled": null, "backend_id": "bkdwd_1"}}',
+      status: 201,
+      answer: python.edge,
+      holds: { backend: { enabled: true, backend: { id: 'bkdwd_1' } }, ip_restriction: null },
+      keeps: 'edge',
+    },
+    {
+      what: 'put a module, bare',
+      method: 'PUT',
+      path: '/edges/tcp/{{edge}}/ip_restriction',
+      body: '{"enabled": true, "ip_policy_ids": ["ipp_1", "ipp_2"]}',
+      status: 200,
+      answer: python.ipRestriction,
+      holds: { ip_policies: [{ id: 'ipp_1' }, { id: 'ipp_2' }] },
+    },
+    removeModule('ip_restriction'),
+    {
+      what: 'create a bot',
+      method: 'POST',
+      path: '/bot_users',
+      body: '{"name": "py"}',
+      status: 201,
+      answer: python.bot,
+      keeps: 'bot',
+    },
+    {
+      what: 'create an API key',
+      method: 'POST',
+      path: '/api_keys',
+      body: '{"description": "", "metadata": ""}',
+      status: 201,
+      answer: python.apiKey,
+      keeps: 'api_key',
+    },
+    {
+      what: 'get an API key',
+      method: 'GET',
+      path: '/api_keys/{{api_key}}',
+      status: 200,
+      answer: python.apiKey,
+      holds: { token: null },
+    },
+  ],
+  list: { firstPage: '/ssh_credentials?limit=2', page: python.page, next: 'follows next_page_uri' },
+  error: object({ error_code: optional(text), status_code: integer, msg: text, details: mapOfTexts }),
+};
+
+/** `result['x']` is nil where there is nothing; only what it maps over must be a list. */
+const ruby = resources({
+  text: optional(text),
+  uri: optional(text),
+  time: optional(text),
+  list: listOf,
+  may: optional,
+});
+
+/**
+ * Creates send the same defaults as Python's. A module is put as `{"module": ...}` without the id. A full URL has the base URL
+ * cut off its front and put back, so `next_page_uri` must begin with the base URL. Net::HTTP adds its own headers.
+ */
+const RUBY: RecordedClient = {
+  name: 'Ruby',
+  from: 'ngrok/ngrok-api-ruby: lib/ngrokapi/http_client.rb, services/ssh_credentials_client.rb, services/tcp_edge_backend_module_client.rb, models/listable.rb, paged_iterator.rb',
+  headers: {
+    authorization: 'Bearer {{token}}',
+    'ngrok-version': '2',
+    'accept-encoding': 'gzip;q=1.0,deflate;q=0.6,identity;q=0.3',
+    accept: '*/*',
+    'user-agent': 'Ruby',
+  },
+  bodyHeaders: { 'content-type': 'application/json' },
+  exchanges: [
+    {
+      what: 'create with its defaults',
+      method: 'POST',
+      path: '/ssh_credentials',
+      body: '{"description":"","metadata":"","acl":[],"public_key":"{{key}}"}',
+      status: 201,
+      answer: ruby.credential,
+      keeps: 'credential',
+    },
+    { ...GET_CREDENTIAL, answer: ruby.credential },
+    {
+      what: 'update',
+      method: 'PATCH',
+      path: '/ssh_credentials/{{credential}}',
+      body: '{"metadata":"m","acl":["*"]}',
+      status: 200,
+      answer: ruby.credential,
+      holds: { description: '', metadata: 'm', acl: ['*'] },
+    },
+    DELETE_CREDENTIAL,
+    {
+      what: 'create an edge',
+      method: 'POST',
+      path: '/edges/tcp',
+      body: '{"description":"","metadata":"","hostports":["rb.example.test:22"]}',
+      status: 201,
+      answer: ruby.edge,
+      keeps: 'edge',
+    },
+    {
+      what: 'put a module, wrapped, without the id',
+      method: 'PUT',
+      path: '/edges/tcp/{{edge}}/backend',
+      body: '{"module":{"backend_id":"bkdhr_1"}}',
+      status: 200,
+      answer: ruby.backend,
+      holds: { enabled: true, backend: { id: 'bkdhr_1' } },
+    },
+    removeModule('backend'),
+  ],
+  list: { firstPage: '/ssh_credentials?limit=2', page: ruby.page, next: 'cuts the base URL off' },
+  error: object({}),
+};
+
+/** serde: `String` and `Vec` bear neither null nor absence, `Option` bears both. */
+const rust = resources({ text, uri: text, time: text, list: listOf, may: optional });
+
+/**
+ * serde writes every field: null for each `Option` that is not set, "" and [] for the rest. The id is in the body of a PATCH and
+ * beside the module of a PUT. Fields a version has and we do not are null too: `policy`, the predecessor of `traffic_policy`.
+ * 204 is read without its body. An error needs `error_code` and `msg`.
+ */
+const RUST: RecordedClient = {
+  name: 'Rust',
+  from: 'ngrok/ngrok-api-rs: src/lib.rs, src/types.rs, src/clients.rs',
+  headers: { authorization: 'Bearer {{token}}', 'ngrok-version': '2', accept: '*/*' },
+  bodyHeaders: { 'content-type': 'application/json' },
+  exchanges: [
+    {
+      what: 'create',
+      method: 'POST',
+      path: '/ssh_credentials',
+      body: '{"description":"","metadata":"","acl":[],"public_key":"{{key}}","owner_id":null}',
+      status: 201,
+      answer: rust.credential,
+      keeps: 'credential',
+    },
+    { ...GET_CREDENTIAL, answer: rust.credential },
+    {
+      what: 'update one field, null for the others',
+      method: 'PATCH',
+      path: '/ssh_credentials/{{credential}}',
+      body: '{"id":"{{credential}}","description":"rust","metadata":null,"acl":["bind:a.example.com"]}',
+      status: 200,
+      answer: rust.credential,
+      holds: { description: 'rust', metadata: '', acl: ['bind:a.example.com'] },
+    },
+    {
+      what: 'update nothing',
+      method: 'PATCH',
+      path: '/ssh_credentials/{{credential}}',
+      body: '{"id":"{{credential}}","description":null,"metadata":null,"acl":null}',
+      status: 200,
+      answer: rust.credential,
+      holds: { description: 'rust', acl: ['bind:a.example.com'] },
+    },
+    DELETE_CREDENTIAL,
+    {
+      what: 'create an edge',
+      method: 'POST',
+      path: '/edges/tcp',
+      body: '{"description":"","metadata":"","hostports":null,"backend":null,"ip_restriction":null,"traffic_policy":null}',
+      status: 201,
+      answer: rust.edge,
+      holds: { hostports: [], backend: null },
+      keeps: 'edge',
+    },
+    {
+      what: 'create an edge as an older version does',
+      method: 'POST',
+      path: '/edges/tcp',
+      body: '{"description":"","metadata":"","hostports":null,"backend":{"enabled":null,"backend_id":"bkdtg_1"},"ip_restriction":null,"policy":null}',
+      status: 201,
+      answer: rust.edge,
+      holds: { backend: { enabled: true, backend: { id: 'bkdtg_1' } } },
+    },
+    {
+      what: 'put a module, wrapped, with the id',
+      method: 'PUT',
+      path: '/edges/tcp/{{edge}}/traffic_policy',
+      body: '{"id":"{{edge}}","module":{"enabled":null,"value":"{}"}}',
+      status: 200,
+      answer: rust.trafficPolicy,
+      holds: { enabled: true, value: '{}' },
+    },
+    {
+      what: 'update an edge, null for all it leaves',
+      method: 'PATCH',
+      path: '/edges/tcp/{{edge}}',
+      body: '{"id":"{{edge}}","description":null,"metadata":null,"hostports":["rs.example.test:22"],"backend":null,"ip_restriction":null,"traffic_policy":null}',
+      status: 200,
+      answer: rust.edge,
+      holds: { hostports: ['rs.example.test:22'], traffic_policy: { value: '{}' } },
+    },
+    removeModule('traffic_policy'),
+    {
+      what: 'create a bot',
+      method: 'POST',
+      path: '/bot_users',
+      body: '{"name":"rs","active":null}',
+      status: 201,
+      answer: rust.bot,
+      holds: { active: true },
+      keeps: 'bot',
+    },
+    {
+      what: 'update a bot',
+      method: 'PATCH',
+      path: '/bot_users/{{bot}}',
+      body: '{"id":"{{bot}}","name":null,"active":false}',
+      status: 200,
+      answer: rust.bot,
+      holds: { name: 'rs', active: false },
+    },
+    {
+      what: 'create an API key',
+      method: 'POST',
+      path: '/api_keys',
+      body: '{"description":"","metadata":"","owner_id":null}',
+      status: 201,
+      answer: rust.apiKey,
+    },
+  ],
+  list: { firstPage: '/ssh_credentials?limit=2', page: rust.page, next: 'follows next_page_uri' },
+  error: object({ error_code: text, msg: text }),
+};
+
+/** Newtonsoft: a reference may be null or absent, a `bool` may not; `Details` is a Dictionary<string, string>. */
+const dotnet = resources({
+  text: optional(text),
+  uri: optional(text),
+  time: optional(text),
+  list: (item) => optional(listOf(item)),
+  may: optional,
+});
+
+/**
+ * Newtonsoft writes null for all that is not set, also for fields a version has and we do not (`policy`), and the id into the
+ * body of a PATCH. A module is put bare. The first page is asked for with an empty `before_id`, the last one is empty.
+ */
+const DOTNET: RecordedClient = {
+  name: '.NET',
+  from: 'ngrok/ngrok-api-dotnet: NgrokApi/ApiHttpClient.cs, Iterator.cs, Error.cs, Services/SshCredentials.cs, Services/TcpEdgeBackendModule.cs, Datatypes/',
+  headers: { 'ngrok-version': '2', authorization: 'Bearer {{token}}' },
+  bodyHeaders: { 'content-type': 'application/json; charset=utf-8' },
+  exchanges: [
+    {
+      what: 'create',
+      method: 'POST',
+      path: '/ssh_credentials',
+      body: '{"description":null,"metadata":null,"acl":null,"public_key":"{{key}}","owner_id":null}',
+      status: 201,
+      answer: dotnet.credential,
+      holds: { description: '', metadata: '', acl: [] },
+      keeps: 'credential',
+    },
+    { ...GET_CREDENTIAL, answer: dotnet.credential },
+    {
+      what: 'update one field, null for the others',
+      method: 'PATCH',
+      path: '/ssh_credentials/{{credential}}',
+      body: '{"id":"{{credential}}","description":null,"metadata":"m","acl":null}',
+      status: 200,
+      answer: dotnet.credential,
+      holds: { metadata: 'm', acl: [] },
+    },
+    DELETE_CREDENTIAL,
+    {
+      what: 'create an edge',
+      method: 'POST',
+      path: '/edges/tcp',
+      body: '{"description":null,"metadata":null,"hostports":["net.example.test:22"],"backend":null,"ip_restriction":{"enabled":null,"ip_policy_ids":["ipp_1"]},"policy":null}',
+      status: 201,
+      answer: dotnet.edge,
+      holds: { ip_restriction: { enabled: true, ip_policies: [{ id: 'ipp_1' }] } },
+      keeps: 'edge',
+    },
+    {
+      what: 'update an edge, null for all it leaves',
+      method: 'PATCH',
+      path: '/edges/tcp/{{edge}}',
+      body: '{"id":"{{edge}}","description":"d","metadata":null,"hostports":null,"backend":null,"ip_restriction":null,"policy":null}',
+      status: 200,
+      answer: dotnet.edge,
+      holds: { description: 'd', hostports: ['net.example.test:22'], ip_restriction: { enabled: true } },
+    },
+    {
+      what: 'put a module, bare',
+      method: 'PUT',
+      path: '/edges/tcp/{{edge}}/backend',
+      body: '{"enabled":null,"backend_id":"bkdsc_1"}',
+      status: 200,
+      answer: dotnet.backend,
+      holds: { enabled: true },
+    },
+    removeModule('backend'),
+    {
+      what: 'create a bot',
+      method: 'POST',
+      path: '/bot_users',
+      body: '{"name":"net","active":null}',
+      status: 201,
+      answer: dotnet.bot,
+    },
+    {
+      what: 'create an API key',
+      method: 'POST',
+      path: '/api_keys',
+      body: '{"description":null,"metadata":null,"owner_id":null}',
+      status: 201,
+      answer: dotnet.apiKey,
+      holds: { description: '', metadata: '' },
+    },
+  ],
+  list: {
+    firstPage: '/ssh_credentials?before_id=&limit=2',
+    page: dotnet.page,
+    next: 'asks before the last id until a page is empty',
+  },
+  error: wholeError,
+};
+
+/** Jackson into constructors with `requireNonNull`; uris are parsed as URI, times as OffsetDateTime. */
+const java = resources({ text, uri, time, list: listOf, may: optional });
+
+/**
+ * What is not set is not sent, an empty acl neither (the order of the fields is a HashMap's). No id in bodies: a PATCH has only
+ * the change, a PUT `{"module": ...}`. `next_page_uri` is asked for as it is.
+ */
+const JAVA: RecordedClient = {
+  name: 'Java',
+  from: 'ngrok/ngrok-api-java: DefaultNgrokApiClient.java, services/SshCredentials.java, services/TcpEdgeBackendModule.java, definitions/',
+  headers: {
+    'user-agent': 'ngrok-api-java/0.5.0/17.0.2',
+    'ngrok-version': '2',
+    authorization: 'Bearer {{token}}',
+  },
+  bodyHeaders: { 'content-type': 'application/json' },
+  exchanges: [
+    {
+      what: 'create',
+      method: 'POST',
+      path: '/ssh_credentials',
+      body: '{"public_key":"{{key}}"}',
+      status: 201,
+      answer: java.credential,
+      keeps: 'credential',
+    },
+    { ...GET_CREDENTIAL, answer: java.credential },
+    {
+      what: 'update',
+      method: 'PATCH',
+      path: '/ssh_credentials/{{credential}}',
+      body: '{"metadata":"m","description":"java"}',
+      status: 200,
+      answer: java.credential,
+      holds: { description: 'java', metadata: 'm', acl: [] },
+    },
+    DELETE_CREDENTIAL,
+    {
+      what: 'create an edge',
+      method: 'POST',
+      path: '/edges/tcp',
+      body: '{"backend":{"backend_id":"bkdtg_1"},"hostports":["java.example.test:22"]}',
+      status: 201,
+      answer: java.edge,
+      keeps: 'edge',
+    },
+    {
+      what: 'put a module, wrapped, without the id',
+      method: 'PUT',
+      path: '/edges/tcp/{{edge}}/ip_restriction',
+      body: '{"module":{"enabled":false,"ip_policy_ids":[]}}',
+      status: 200,
+      answer: java.ipRestriction,
+      holds: { enabled: false, ip_policies: [] },
+    },
+    removeModule('ip_restriction'),
+    {
+      what: 'create a bot',
+      method: 'POST',
+      path: '/bot_users',
+      body: '{"name":"java"}',
+      status: 201,
+      answer: java.bot,
+    },
+    {
+      what: 'create an API key',
+      method: 'POST',
+      path: '/api_keys',
+      body: '{}',
+      status: 201,
+      answer: java.apiKey,
+    },
+  ],
+  list: { firstPage: '/ssh_credentials?limit=2', page: java.page, next: 'follows next_page_uri' },
+  error: object({ error_code: optional(text), status_code: integer, msg: optional(text), details: mapOfTexts }),
+};
+
+export const RECORDED_CLIENTS: readonly RecordedClient[] = [GO, GO_BEFORE_V4, PYTHON, RUBY, RUST, DOTNET, JAVA];
+
+/**
+ * The Terraform provider: Go's wire under its own user agent. What a plan compares are the texts of the configuration with those of the last read,
+ * so a byte of difference in `public_key` replaces the credential, and one in `acl` updates it at every apply.
+ * A value that is configured must be in the answer as it was, or the apply fails ("inconsistent result").
+ * An update sends every updatable field. A read that answers 404 drops the resource, and the next apply creates it.
+ */
+export const TERRAFORM = {
+  from: 'ngrok/terraform-provider-ngrok: internal/provider/resource_ssh_credential.go, resource_api_key.go, helpers.go, provider.go',
+  client: { ...GO, headers: { ...GO.headers, 'user-agent': 'terraform-provider-ngrok/1.0.0' } },
+  /** `file("id_ed25519.pub")` ends in a line feed; nothing sorts or merges the rules. */
+  configured: {
+    description: 'deploy <key>',
+    metadata: '{"team": "a&b"}',
+    public_key: '{{key}}\n',
+    acl: ['bind:b.example.com', 'bind:A.example.com', 'bind:b.example.com'],
+  },
+  create:
+    '{"description":"deploy \\u003ckey\\u003e","metadata":"{\\"team\\": \\"a\\u0026b\\"}","acl":["bind:b.example.com","bind:A.example.com","bind:b.example.com"],"public_key":"{{key}}\\n"}',
+  reconfigured: { description: '', metadata: 'changed', acl: ['*'] },
+  update: '{"description":"","metadata":"changed","acl":["*"]}',
+  createApiKey: '{"description":"ci"}',
+} as const;

@@ -1,0 +1,226 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { PROBLEMS } from '../src/problem.js';
+import { ACCEPT, expectDescribed, OPENAPI_FILE, validatorOf } from './support/described.js';
+import { newPublicKey } from './support/keys.js';
+import { type Service, startService } from './support/service.js';
+
+/** What this file reads of the document; whether it has this form is for the validator to say. */
+interface Media {
+  readonly schema?: object;
+  readonly example?: unknown;
+  readonly examples?: Record<string, { readonly $ref: string }>;
+}
+interface Operation {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly tags: readonly string[];
+  readonly security?: readonly object[];
+  readonly parameters: readonly { readonly description?: string }[];
+  readonly requestBody?: { readonly content: Record<string, Media> };
+  readonly responses: Record<string, { readonly content?: Record<string, Media> }>;
+}
+interface Document {
+  readonly info: { readonly version: string };
+  readonly servers: unknown;
+  readonly paths: Record<string, Record<string, Operation>>;
+  readonly components: {
+    readonly schemas: Record<string, { readonly properties: Record<string, object> }>;
+    readonly examples: Record<string, { readonly value: { readonly error_code: string } }>;
+  };
+}
+
+let service: Service;
+let served: string;
+let document: Document;
+
+beforeAll(async () => {
+  service = await startService();
+  served = await (await fetch(`${service.app.url}/openapi.json`)).text();
+  document = JSON.parse(served);
+  if (process.env.ACCEPT_OPENAPI === 'true') writeFileSync(OPENAPI_FILE, served);
+});
+afterAll(() => service.stop());
+
+const operations = () =>
+  Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
+  );
+
+const pointer = (...parts: string[]): string =>
+  parts.map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/');
+
+describe('openapi.json', () => {
+  it('is valid OpenAPI 3.1', async () => {
+    const validator = new Validator();
+    const { valid, errors } = await validator.validate(JSON.parse(served));
+    expect({ valid, errors, version: validator.version }).toEqual({ valid: true, errors: undefined, version: '3.1' });
+  });
+
+  it(`is committed as it is served; look at the difference, and accept it with \`${ACCEPT}\``, () => {
+    expect(served.split('\n')).toEqual(readFileSync(OPENAPI_FILE, 'utf8').split('\n'));
+  });
+
+  it('has every route that is served, and no other', () => {
+    const routes = service.app.routes.filter(({ method }) => method !== 'HEAD');
+    const asDocumented = routes.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`);
+    expect(operations().map(({ method, path }) => `${method} ${path}`)).toEqual(expect.arrayContaining(asDocumented));
+    expect(operations()).toHaveLength(asDocumented.length);
+  });
+
+  it('says of exactly the open routes that they need no key', () => {
+    const open = operations().filter(({ operation }) => operation.security?.some((one) => !('bearer' in one)));
+    const isPublic = service.app.routes.filter((route) => route.isPublic && route.method !== 'HEAD');
+    expect(open.map(({ path }) => path).sort()).toEqual(
+      isPublic.map(({ path }) => path.replace(/:(\w+)/g, '{$1}')).sort(),
+    );
+  });
+
+  it('says what each operation, parameter and field is', () => {
+    const ids = operations().map(({ operation }) => operation.operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const { operation } of operations()) {
+      expect(operation.operationId).toMatch(/^[a-z][A-Za-z]+$/);
+      expect(operation.summary).toMatch(/^[A-Z].+[^.]$/);
+      expect(operation.tags).toHaveLength(1);
+    }
+    const parameters = operations().flatMap(({ operation }) => operation.parameters);
+    const fields = Object.values(document.components.schemas).flatMap((schema) => Object.values(schema.properties));
+    expect(fields.length).toBeGreaterThan(100);
+    expect([...parameters, ...fields].filter((one) => !('description' in one))).toEqual([]);
+  });
+
+  it('has every error code of the service, each with an example', () => {
+    const media = operations().flatMap(({ operation }) => errorMedia(operation));
+    const shared = Object.values((JSON.parse(served).components.responses ?? {}) as Operation['responses']);
+    const examples = [...media, ...shared.map((response) => response.content?.['application/json'])]
+      .flatMap((one) => Object.values(one?.examples ?? {}))
+      .map(({ $ref }) => document.components.examples[$ref.replace('#/components/examples/', '')]?.value.error_code);
+    expect([...new Set(examples)].sort()).toEqual([...new Set(Object.values(PROBLEMS).map(([, code]) => code))].sort());
+  });
+
+  it('has the version of the package, and the servers of PUBLIC_URL', async () => {
+    const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+    expect(document).toMatchObject({ info: { version }, servers: [{ url: '/' }] });
+    const publicUrl = 'https://api.example.test/tunnels';
+    const behindProxy = await startService({ publicUrl });
+    const { body } = await behindProxy.admin.get('/openapi.json');
+    expect(body).toEqual({ ...document, servers: [{ url: publicUrl }] });
+    const page = await (await fetch(`${behindProxy.app.url}/docs`)).text();
+    expect(page).toContain('src="/tunnels/docs/swagger-ui-bundle.js"');
+    expect(page).toContain('data-document="/tunnels/openapi.json"');
+    await behindProxy.stop();
+  });
+});
+
+const errorMedia = ({ responses }: Operation) =>
+  Object.values(responses).map((response) => response.content?.['application/json']);
+
+describe('the examples of openapi.json', () => {
+  it('fit their schemas', () => {
+    const ajv = validatorOf(document);
+    const expectFit = (place: string, value: unknown) => {
+      const validate = ajv.compile({ $ref: `openapi.json#/${place}` });
+      expect({ place, value, errors: validate(value) ? null : validate.errors }).toEqual({
+        place,
+        value,
+        errors: null,
+      });
+    };
+    for (const { path, method, operation } of operations()) {
+      const at = ['paths', path, method.toLowerCase()];
+      const sent = operation.requestBody?.content['application/json'];
+      if (sent !== undefined) {
+        expectFit(pointer(...at, 'requestBody', 'content', 'application/json', 'schema'), sent.example);
+      }
+      for (const [status, response] of Object.entries(operation.responses)) {
+        const json = response.content?.['application/json'];
+        const place = pointer(...at, 'responses', status, 'content', 'application/json', 'schema');
+        if (json?.example !== undefined) expectFit(place, json.example);
+        for (const name of Object.keys(json?.examples ?? {}))
+          expectFit(place, document.components.examples[name]?.value);
+      }
+    }
+  });
+
+  it('work when they are sent as they stand', async () => {
+    const made = new Map<string, string>();
+    const withBodies = operations().filter(({ operation }) => operation.requestBody !== undefined);
+    for (const { path, method, operation } of withBodies) {
+      const [collection = ''] = path.split('/{id}');
+      const example = operation.requestBody?.content['application/json']?.example;
+      const at = path.replace('{id}', made.get(collection) ?? '');
+      const answer = await service.admin.json(method, at, example);
+      expect({ path, method, ...answer }).toMatchObject({ status: method === 'POST' ? 201 : 200 });
+      if (method === 'POST') made.set(path, answer.body.id);
+      // What was sent comes back, or for a module its parts do.
+      else if (method === 'PATCH') expect(answer.body).toMatchObject(withoutModules(example));
+    }
+    expect(made.size).toBe(5);
+    expect(withBodies.length).toBe(13);
+  });
+});
+
+const withoutModules = (example: unknown) =>
+  Object.fromEntries(
+    Object.entries(example as object).filter(([name]) => !/backend|ip_restriction|traffic_policy/.test(name)),
+  );
+
+describe('every answer that a test gets is held against openapi.json', () => {
+  const answered = async () => {
+    const url = `${service.app.url}/ssh_credentials`;
+    const answer = await service.admin.post('/ssh_credentials', { public_key: newPublicKey() });
+    return { method: 'POST', url, ...answer };
+  };
+
+  it('and taken when it is as documented', async () => {
+    const exchange = await answered();
+    expect(() => expectDescribed(exchange)).not.toThrow();
+  });
+
+  it('and refused when it is not', async () => {
+    const { body, ...exchange } = await answered();
+    const refusal = (other: object) => expect(() => expectDescribed({ ...exchange, body, ...other }));
+    const { acl: _, ...withoutAcl } = body;
+    refusal({ body: withoutAcl }).toThrow(/required property 'acl'.*npm run openapi/s);
+    refusal({ body: { ...body, secret: 'x' } }).toThrow(/additional properties/);
+    refusal({ body: { ...body, owner_id: null } }).toThrow(/owner_id must be string/);
+    refusal({ status: 202 }).toThrow(/may not answer 202/);
+    refusal({ status: 404 }).toThrow(/may not answer 404/);
+    refusal({ headers: new Headers() }).toThrow(/promises the header/);
+    refusal({ sent: '{"public_key":"x","undocumented":1}' }).toThrow(/took a request that does not fit/);
+    refusal({ url: `${service.app.url}/nowhere` }).toThrow(/must be 404/);
+    const { body: error } = await service.admin.get('/nowhere');
+    refusal({ status: 400, body: error }).toThrow(/error_code must be equal to one of the allowed values/);
+  });
+});
+
+describe('/docs', () => {
+  it('is a page that needs nothing from elsewhere', async () => {
+    const response = await fetch(`${service.app.url}/docs`);
+    const page = await response.text();
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+    expect(page).not.toMatch(/(?:https?:)?\/\/[a-z]/i);
+    const assets = [...page.matchAll(/(?:src|href|data-document)="(\/[^"]+)"/g)].map((match) => match[1] ?? '');
+    expect(assets).toHaveLength(4);
+    for (const asset of assets) {
+      const { status, headers } = await fetch(service.app.url + asset);
+      expect({ asset, status }).toEqual({ asset, status: 200 });
+      expect(headers.get('content-type')).toMatch(/css|javascript|json/);
+    }
+  });
+
+  it('lets only our own scripts run, and call only us', async () => {
+    const { headers } = await fetch(`${service.app.url}/docs`);
+    const policy = headers.get('content-security-policy') ?? '';
+    expect(policy).toMatch(/default-src 'none'; script-src 'self';/);
+    expect(policy).toMatch(/connect-src 'self';.*frame-ancestors 'none'/);
+  });
+
+  it('has no other files', async () => {
+    for (const name of ['nope.js', '..%2fpackage.json', 'index.html', '__proto__']) {
+      expect((await service.admin.get(`/docs/${name}`)).status).toBe(404);
+    }
+  });
+});

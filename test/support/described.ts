@@ -1,0 +1,130 @@
+import { readFileSync } from 'node:fs';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+
+/**
+ * Holds every answer that a test gets against the committed openapi.json, so that neither can change alone: the status must be
+ * documented for the route, the body must fit its schema, headers that are promised must be there.
+ */
+export interface Exchange {
+  readonly method: string;
+  readonly url: string;
+  readonly sent?: string | Buffer | undefined;
+  readonly status: number;
+  readonly headers: Headers;
+  /** The parsed body of the answer; undefined when there is none. */
+  readonly body: unknown;
+}
+
+export const OPENAPI_FILE = new URL('../../openapi.json', import.meta.url);
+export const ACCEPT = 'npm run openapi';
+
+interface Described {
+  readonly headers?: Record<string, { readonly $ref: string }>;
+  readonly content?: Record<string, { readonly schema?: object }>;
+}
+interface Operation {
+  readonly requestBody?: unknown;
+  readonly responses: Record<string, Described & { readonly $ref?: string }>;
+}
+
+class Description {
+  private readonly document = JSON.parse(readFileSync(OPENAPI_FILE, 'utf8'));
+  private readonly ajv = validatorOf(this.document);
+  private readonly validators = new Map<string, ValidateFunction | undefined>();
+  private readonly paths = Object.keys(this.document.paths)
+    .sort((a, b) => Number(a.includes('{')) - Number(b.includes('{')))
+    .map((path) => ({ path, pattern: new RegExp(`^${path.replaceAll('.', '\\.').replace(/\{\w+\}/g, '[^/]+')}$`) }));
+
+  /** What is wrong with the exchange; undefined: nothing. */
+  fault(exchange: Exchange): string | undefined {
+    const pathname = new URL(exchange.url).pathname.replace(/\/{2,}/g, '/').replace(/(?<=.)\/$/, '');
+    const path = this.paths.find(({ pattern }) => pattern.test(pathname))?.path;
+    const method = exchange.method === 'HEAD' ? 'get' : exchange.method.toLowerCase();
+    const operation: Operation | undefined = path === undefined ? undefined : this.document.paths[path][method];
+    if (path === undefined || operation === undefined) return this.faultUnrouted(exchange);
+    return this.faultOf(exchange, operation, ['paths', path, method]);
+  }
+
+  /** Nothing of ours answers there, so it is an error of the caller, or an OPTIONS. */
+  private faultUnrouted({ method, status, body }: Exchange): string | undefined {
+    if (method === 'OPTIONS' && status === 204) return undefined;
+    if (![400, 404].includes(status)) return 'is not in the document, so it must be 404';
+    return method === 'HEAD' ? undefined : this.mismatch(['components', 'schemas', 'Error'], body);
+  }
+
+  private faultOf(exchange: Exchange, operation: Operation, at: readonly string[]): string | undefined {
+    const { status } = exchange;
+    const named = operation.responses[status];
+    if (named === undefined) return `may not answer ${status}`;
+    const shared = named.$ref?.split('/').slice(1);
+    const response: Described = shared === undefined ? named : this.document.components.responses[shared.at(-1) ?? ''];
+    const place = shared ?? [...at, 'responses', String(status)];
+    return (
+      this.faultOfHeaders(exchange.headers, response) ??
+      this.faultOfBody(exchange, response, place) ??
+      this.faultOfRequest(exchange, operation, at)
+    );
+  }
+
+  private faultOfHeaders(headers: Headers, response: Described): string | undefined {
+    for (const name of Object.keys(response.headers ?? {})) {
+      const value = headers.get(name);
+      if (value === null) return `promises the header ${name}`;
+      const fault = this.mismatch(['components', 'headers', name, 'schema'], value);
+      if (fault !== undefined) return `promises another ${name}: ${fault}`;
+    }
+    return undefined;
+  }
+
+  private faultOfBody({ method, body }: Exchange, response: Described, place: readonly string[]): string | undefined {
+    if (response.content === undefined) return body === undefined ? undefined : 'promises no body';
+    const json = response.content['application/json'];
+    if (json?.schema === undefined || method === 'HEAD') return undefined;
+    return this.mismatch([...place, 'content', 'application/json', 'schema'], body);
+  }
+
+  /** What was taken must be documented as something that is taken; null counts as absent. */
+  private faultOfRequest({ sent, status }: Exchange, operation: Operation, at: readonly string[]): string | undefined {
+    if (operation.requestBody === undefined || sent === undefined || status >= 300) return undefined;
+    const place = [...at, 'requestBody', 'content', 'application/json', 'schema'];
+    const fault = this.mismatch(place, JSON.parse(String(sent), withoutNulls));
+    return fault === undefined ? undefined : `took a request that does not fit: ${fault}`;
+  }
+
+  private mismatch(place: readonly string[], value: unknown): string | undefined {
+    const pointer = place.map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/');
+    let validate = this.validators.get(pointer);
+    if (validate === undefined) {
+      validate = this.ajv.compile({ $ref: `openapi.json#/${pointer}` });
+      this.validators.set(pointer, validate);
+    }
+    return validate(value) ? undefined : this.ajv.errorsText(validate.errors, { dataVar: 'it' });
+  }
+}
+
+const withoutNulls = (_name: string, value: unknown): unknown =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? Object.fromEntries(Object.entries(value).filter(([, inner]) => inner !== null))
+    : value;
+
+/** Validates against any schema of the document, named `openapi.json#/...`. */
+export function validatorOf(document: object): Ajv2020 {
+  const ajv = new Ajv2020({ strict: false });
+  formats.default(ajv);
+  return ajv.addSchema(document, 'openapi.json');
+}
+
+let description: Description | undefined;
+
+/** Throws when the answer is not what openapi.json says. */
+export function expectDescribed(exchange: Exchange): void {
+  description ??= new Description();
+  const fault = description.fault(exchange);
+  if (fault === undefined) return;
+  const { method, url, status, body } = exchange;
+  throw new Error(
+    `openapi.json: ${method} ${new URL(url).pathname} ${fault}.\nIt answered ${status}: ${JSON.stringify(body)}\n` +
+      `Is the service right? Then document it beside the route or the field, and run \`${ACCEPT}\`.`,
+  );
+}
