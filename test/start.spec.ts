@@ -1,38 +1,20 @@
 import { existsSync } from 'node:fs';
-import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { findRunningPostgres } from '../src/database/embedded/embedded-postgres.js';
 import { ApiClient } from './support/api-client.js';
 import { newPublicKey } from './support/keys.js';
-import { type RunningMain, runCli, startMain, stopMain } from './support/process.js';
+import { type RunningMain, stopMain } from './support/process.js';
 import { emptyDatabase } from './support/service.js';
+import { dataDir, start, statusOf, useStarts } from './support/starts.js';
 
-let folder: string;
-let started: RunningMain[];
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'tas-start-'));
-  await chmod(folder, 0o711);
-  started = [];
-});
-afterEach(async () => {
-  for (const main of started) if (main.child.exitCode === null) await stopMain(main);
-  await rm(folder, { recursive: true, force: true });
-});
-
-const start = (settings: Record<string, string> = {}): RunningMain => {
-  const main = startMain({ DATA_DIR: join(folder, 'data'), ...settings });
-  started.push(main);
-  return main;
-};
+useStarts();
 
 const KEY = /API key {3}(\S+_\S+)/;
 const keyOf = (main: RunningMain): string => KEY.exec(main.output())?.[1] ?? '';
-const statusOf = async (url: string, key: string): Promise<number> =>
-  (await new ApiClient(url, key).get('/ssh_credentials')).status;
 
 const isAlive = (pid: number): boolean => {
   try {
@@ -44,7 +26,7 @@ const isAlive = (pid: number): boolean => {
 };
 
 const serverPid = async (): Promise<number> =>
-  Number((await readFile(join(folder, 'data', 'postgres', 'postmaster.pid'), 'utf8')).split('\n')[0]);
+  Number((await readFile(join(dataDir(), 'postgres', 'postmaster.pid'), 'utf8')).split('\n')[0]);
 
 describe('a start on an embedded database', () => {
   it('tells a person all they need, the key included once; the next start keeps the data and shows no key', async () => {
@@ -52,7 +34,7 @@ describe('a start on an embedded database', () => {
     const url = await first.url;
     const key = keyOf(first);
     expect(first.output()).toContain('database  embedded PostgreSQL');
-    expect(first.output()).toContain(join(folder, 'data'));
+    expect(first.output()).toContain(dataDir());
     expect(first.output()).toContain(`curl -s -H "Authorization: Bearer ${key}" ${url}/ssh_credentials`);
     const client = new ApiClient(url, key);
     const { body } = await client.post('/ssh_credentials', { public_key: newPublicKey() });
@@ -92,7 +74,7 @@ describe('a start on an embedded database', () => {
       const second = start(settings);
       await second.url;
       expect(second.output()).not.toMatch(/lock file/);
-      const { host, port, user } = (await findRunningPostgres(join(folder, 'data'))) ?? {};
+      const { host, port, user } = (await findRunningPostgres(dataDir())) ?? {};
       const sql = new pg.Client({ host, port, user, database: 'postgres' });
       await sql.connect();
       const { rows } = await sql.query(
@@ -108,9 +90,9 @@ describe('a start on an embedded database', () => {
 
   it('leaves no server behind when it is stopped while it starts', async () => {
     const main = start();
-    while (!existsSync(join(folder, 'data'))) await new Promise((resolve) => setTimeout(resolve, 10));
+    while (!existsSync(dataDir())) await new Promise((resolve) => setTimeout(resolve, 10));
     expect(await stopMain(main)).toMatchObject({ code: 0 });
-    const pid = await readFile(join(folder, 'data', 'postgres', 'postmaster.pid'), 'utf8').catch(() => '');
+    const pid = await readFile(join(dataDir(), 'postgres', 'postmaster.pid'), 'utf8').catch(() => '');
     expect(pid === '' || !isAlive(Number(pid.split('\n')[0]))).toBe(true);
   });
 
@@ -146,62 +128,6 @@ describe('a start on an embedded database', () => {
   });
 });
 
-describe('the operator’s command api-keys create', () => {
-  it('makes a key beside the running service and on a stopped one, on stdout alone', async () => {
-    const main = start();
-    const url = await main.url;
-    const settings = { DATA_DIR: join(folder, 'data') };
-    const beside = await runCli(settings, 'api-keys', 'create');
-    expect(beside).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\S+_\S+\n$/) });
-    expect(await statusOf(url, beside.stdout.trim())).toBe(200);
-    await stopMain(main);
-
-    const alone = await runCli(settings, 'api-keys', 'create', '--description', 'lost it');
-    expect(alone).toMatchObject({ code: 0 });
-    const second = start();
-    expect(await statusOf(await second.url, alone.stdout.trim())).toBe(200);
-  });
-
-  it('for an owner that does not exist says so and exits with 1; misuse exits with 2', async () => {
-    const main = start();
-    await main.url;
-    const settings = { DATA_DIR: join(folder, 'data') };
-    expect(await runCli(settings, 'api-keys', 'create', '--owner', 'usr_nobody')).toEqual({
-      code: 1,
-      stdout: '',
-      stderr: "there is no active user or bot 'usr_nobody'\n",
-    });
-    expect(await runCli(settings, 'api-keys', 'make')).toMatchObject({ code: 2, stdout: '' });
-    expect(await runCli({ ...settings, PORT: 'x' }, 'api-keys', 'create')).toMatchObject({ code: 2, stdout: '' });
-    expect(await runCli(settings, '--help')).toMatchObject({ code: 0, stdout: expect.stringContaining('api-keys') });
-  });
-});
-
-describe('the operator’s commands for accounts', () => {
-  it('make one with an admin key that works at once, beside the running service, and list them all', async () => {
-    const main = start();
-    const url = await main.url;
-    const settings = { DATA_DIR: join(folder, 'data') };
-    const made = await runCli(settings, 'accounts', 'create', 'Second team', '--admin-email', 'boss@example.test');
-    expect(made).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\S+_\S+\n$/) });
-    const boss = new ApiClient(url, made.stdout.trim());
-    expect((await boss.get('/users')).body.users).toMatchObject([{ email: 'boss@example.test', role: 'admin' }]);
-    expect((await boss.post('/bot_users', { name: 'b' })).status).toBe(201);
-
-    const listed = await runCli(settings, 'accounts', 'list');
-    const lines = listed.stdout
-      .trim()
-      .split('\n')
-      .map((line) => line.split('\t'));
-    expect(lines.map(([id = '', , events, name]) => [id.slice(0, 3), events, name])).toEqual([
-      ['ac_', '3', 'Default'],
-      ['ac_', '4', 'Second team'],
-    ]);
-    expect(await runCli(settings, 'accounts', 'create', ' ')).toMatchObject({ code: 1, stdout: '' });
-    expect(await runCli(settings, 'accounts', 'create')).toMatchObject({ code: 2, stdout: '' });
-  });
-});
-
 describe('a start with DATABASE_URL', () => {
   it('of five copies at once on an empty database migrates once, makes one account, and all serve', async () => {
     const database = await emptyDatabase();
@@ -231,7 +157,7 @@ describe('a start with DATABASE_URL', () => {
     await main.url;
     expect(main.output()).toMatch(/database {2}PostgreSQL at /);
     expect(main.output()).not.toContain('pass-word');
-    await expect(readFile(join(folder, 'data', 'postgres', 'PG_VERSION'))).rejects.toThrow('ENOENT');
+    await expect(readFile(join(dataDir(), 'postgres', 'PG_VERSION'))).rejects.toThrow('ENOENT');
     await stopMain(main);
     await database.drop();
   });

@@ -1,0 +1,35 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach } from '@jest/globals';
+import { ApiClient } from './api-client.js';
+import { type RunningMain, startMain, stopMain } from './process.js';
+
+let folder: string;
+let started: RunningMain[];
+
+/** Gives each test of a file a folder of its own, and stops whatever it started there. */
+export function useStarts(): void {
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'tas-start-'));
+    // As root the embedded server runs as another user, who must be able to enter.
+    await chmod(folder, 0o711);
+    started = [];
+  });
+  afterEach(async () => {
+    for (const main of started) if (main.child.exitCode === null) await stopMain(main);
+    await rm(folder, { recursive: true, force: true });
+  });
+}
+
+export const dataDir = (): string => join(folder, 'data');
+
+/** The program, with its data in the test's folder. */
+export function start(settings: Record<string, string> = {}): RunningMain {
+  const main = startMain({ DATA_DIR: dataDir(), ...settings });
+  started.push(main);
+  return main;
+}
+
+export const statusOf = async (url: string, key: string): Promise<number> =>
+  (await new ApiClient(url, key).get('/ssh_credentials')).status;
