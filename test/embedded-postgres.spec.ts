@@ -9,6 +9,7 @@ import {
   mkdtemp,
   readdir,
   readFile,
+  readlink,
   realpath,
   rm,
   stat,
@@ -269,6 +270,10 @@ describe('after a crash', () => {
   });
 });
 
+/** The program a server runs: a copy of the package's when that lies where its user may not go. */
+const programOf = (pid: number): Promise<string> =>
+  readlink(`/proc/${pid}/exe`).catch(() => path.resolve(PACKAGE, 'native/bin/postgres'));
+
 describe('two copies on one DATA_DIR', () => {
   it('the second is refused with the ways out, and the first keeps working', async () => {
     const first = await start(await used('shared'));
@@ -312,7 +317,7 @@ describe('two copies on one DATA_DIR', () => {
   it('a server started by hand on the cluster is not stopped', async () => {
     const server = await start(await used('hand'));
     const { uid, gid } = await stat(server.clusterDir);
-    const postgres = path.resolve(PACKAGE, 'native/bin/postgres');
+    const postgres = await programOf(server.pid);
     await server.stop();
     const byHand = spawn(postgres, ['-D', server.clusterDir, '-k', server.host, '-c', 'listen_addresses='], {
       ...(isRoot && { uid, gid }),

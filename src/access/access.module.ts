@@ -6,15 +6,11 @@ import { OWNED_THINGS, type OwnedThings } from '../owned-things.js';
 import { Accounts, ApiKeys, Bots, Users } from './access.queries.js';
 import { CreateApiKeyHandler, DeleteApiKeyHandler, UpdateApiKeyHandler } from './api-keys.commands.js';
 import { ApiKeysController } from './api-keys.controller.js';
+import { CreateBotHandler, UpdateBotHandler } from './bot-users.commands.js';
 import { BotUsersController } from './bot-users.controller.js';
-import {
-  CreateBotHandler,
-  CreateUserHandler,
-  DeletePrincipalHandler,
-  Principals,
-  UpdateBotHandler,
-  UpdateUserHandler,
-} from './principals.commands.js';
+import { DeletePrincipalHandler } from './principals.commands.js';
+import { Principals } from './principals.js';
+import { CreateUserHandler, UpdateUserHandler } from './users.commands.js';
 import { UsersController } from './users.controller.js';
 
 @Module({

@@ -10,9 +10,10 @@ import { Context, type RequestContext } from '../http/request-context.js';
 import { refuseOtherPlace, refuseOtherTime } from '../read-only-fields.js';
 import { Bots } from './access.queries.js';
 import { principalsReadModel } from './access.read-models.js';
+import { CreateBot, UpdateBot } from './bot-users.commands.js';
 import { BotUserResource, CreateBotUserBody, PATH, toResource, UpdateBotUserBody } from './bot-users.resource.js';
 import { notFound, type Principal } from './principal.js';
-import { CreateBot, DeletePrincipal, UpdateBot } from './principals.commands.js';
+import { DeletePrincipal } from './principals.commands.js';
 
 @Topic('Bot users', 'bot')
 @Controller(PATH)

@@ -11,7 +11,8 @@ import { refuseOtherPlace, refuseOtherTime, refuseOtherValue } from '../read-onl
 import { Users } from './access.queries.js';
 import { principalsReadModel } from './access.read-models.js';
 import { notFound, type Principal } from './principal.js';
-import { CreateUser, DeletePrincipal, UpdateUser } from './principals.commands.js';
+import { DeletePrincipal } from './principals.commands.js';
+import { CreateUser, UpdateUser } from './users.commands.js';
 import { CreateUserBody, PATH, toResource, UpdateUserBody, UserResource } from './users.resource.js';
 
 @Topic('Users', 'usr')
