@@ -7,7 +7,7 @@ import { Body, Controller, Get, Module, Param, Post } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { readBody } from '../dist/src/http/validated-body.js';
-import { CreateSshCredentialBody } from '../dist/src/ssh-credentials/ssh-credentials.controller.js';
+import { CreateSshCredentialBody } from '../dist/src/ssh-credentials/ssh-credentials.resource.js';
 
 const resource = (id, body) => ({
   id,
