@@ -46,15 +46,18 @@ export interface SshCredential {
 export function evolve(state: SshCredential | undefined, event: SshCredentialEvent): SshCredential | undefined {
   switch (event.type) {
     case 'ssh_credential_created.v1': {
-      const { public_key, owner_id, key_type, key_bits, key_blob, exclusive, ...same } = event.data;
+      const { data } = event;
       return {
-        ...same,
-        publicKey: public_key,
-        ownerId: owner_id,
-        keyType: key_type,
-        keyBits: key_bits,
-        keyBlob: key_blob,
-        isExclusive: exclusive,
+        description: data.description,
+        metadata: data.metadata,
+        publicKey: data.public_key,
+        acl: data.acl,
+        ownerId: data.owner_id,
+        keyType: data.key_type,
+        keyBits: data.key_bits,
+        keyBlob: data.key_blob,
+        fingerprint: data.fingerprint,
+        isExclusive: data.exclusive,
       };
     }
     case 'ssh_credential_updated.v1':
@@ -71,15 +74,18 @@ export const create =
   (args: SshCredential): Decision =>
   (state) => {
     if (state !== undefined) return [];
-    const { publicKey, ownerId, keyType, keyBits, keyBlob, isExclusive, ...same } = args;
+    // Field by field, here and in evolve: copying the rest of an object costs a create ten microseconds.
     const data = {
-      ...same,
-      public_key: publicKey,
-      owner_id: ownerId,
-      key_type: keyType,
-      key_bits: keyBits,
-      key_blob: keyBlob,
-      exclusive: isExclusive,
+      description: args.description,
+      metadata: args.metadata,
+      public_key: args.publicKey,
+      acl: args.acl,
+      owner_id: args.ownerId,
+      key_type: args.keyType,
+      key_bits: args.keyBits,
+      key_blob: args.keyBlob,
+      fingerprint: args.fingerprint,
+      exclusive: args.isExclusive,
     };
     return [{ type: 'ssh_credential_created.v1', data }];
   };

@@ -6,7 +6,6 @@ import {
   ENTITY_COLUMNS,
   type Entity,
   type EntityRow,
-  entityRow,
   type ReadModel,
   type Row,
   type Table,
@@ -43,16 +42,22 @@ interface SshCredentialRow extends EntityRow {
 }
 
 const rowOf = (entity: Entity<SshCredential>): Row => {
-  const { publicKey, ownerId, keyType, keyBits, keyBlob, isExclusive, ...same } = entity.state;
+  const { state } = entity;
   return {
-    ...entityRow(entity),
-    ...same,
-    public_key: publicKey,
-    owner_id: ownerId,
-    key_type: keyType,
-    key_bits: keyBits,
-    key_blob: keyBlob,
-    exclusive: isExclusive,
+    account_id: entity.accountId,
+    id: entity.id,
+    version: entity.version,
+    created_at: entity.createdAt.toISOString(),
+    description: state.description,
+    metadata: state.metadata,
+    public_key: state.publicKey,
+    acl: state.acl,
+    owner_id: state.ownerId,
+    key_type: state.keyType,
+    key_bits: state.keyBits,
+    key_blob: state.keyBlob,
+    fingerprint: state.fingerprint,
+    exclusive: state.isExclusive,
   };
 };
 
