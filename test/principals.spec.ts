@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { ApiClient } from './support/api-client.js';
 import { newPublicKey } from './support/keys.js';
+import { apiKeyChange, apiKeyRow, appendOf, newEvent, openLog } from './support/log.js';
 import { addAccount, addBot, addUser, type TestPrincipal } from './support/principals.js';
 import { refusalsOf } from './support/refusals.js';
 import { type Service, startService } from './support/service.js';
@@ -271,6 +272,20 @@ describe('deleting a principal', () => {
       expect(statuses.filter((s) => s !== 201 && s !== 'ERR_NGROK_636')).toEqual([]);
       expect(await ownedBy(id)).toBe(0);
     }
+  });
+
+  it('makes the tables refuse whatever is still on its way to this owner', async () => {
+    const owner = await addBot(service);
+    await admin.delete(`/bot_users/${owner.id}`);
+    const late = openLog(service.databaseUrl);
+    const row = { ...apiKeyRow(owner.accountId, 'ak_late', 'hash of a late token'), owner_id: owner.id };
+    const append = late.log.append({
+      ...appendOf(owner.accountId, newEvent('ak_late', 1)),
+      changes: [apiKeyChange([], [row])],
+    });
+    await expect(append).rejects.toMatchObject({ name: 'ValueTaken', constraint: 'owner_deleted' });
+    await late.close();
+    expect(await ownedBy(owner.id)).toBe(0);
   });
 
   it('frees its email only for what comes after it in the log', async () => {
