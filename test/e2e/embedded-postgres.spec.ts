@@ -28,8 +28,8 @@ import {
   type EmbeddedPostgres,
   findRunningPostgres,
   startEmbeddedPostgres,
-} from '../src/database/embedded/embedded-postgres.js';
-import { isRunning } from '../src/database/embedded/holder.js';
+} from '../../src/database/embedded/embedded-postgres.js';
+import { isRunning } from '../../src/database/embedded/holder.js';
 
 /** The real server in real processes. As root and as an ordinary user different things hold; both are stated where they part. */
 jest.setTimeout(20_000);
