@@ -87,6 +87,7 @@ export class Principals {
   ): Promise<readonly Part[]> {
     const after = events.reduce(evolve, before);
     const removals = after?.deleted === true ? await this.removals(ref, occurredAt) : [];
+    if (isActiveAdmin(before) === isActiveAdmin(after)) return removals;
     return [...(await this.adminsPart(ref, isActiveAdmin(after), occurredAt)), ...removals];
   }
 

@@ -5,8 +5,8 @@ export default class ClosingLineReporter {
     const skipped = results.numPendingTests + results.numTodoTests;
     // A file that cannot even be loaded runs no test; it must not look like a pass.
     const failed = results.numFailedTests + results.numRuntimeErrorTestSuites;
-    process.stderr.write(
-      `\n${results.numPassedTests} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`,
-    );
+    const line = `${results.numPassedTests} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`;
+    // At exit, since Jest's own summary comes after every reporter's.
+    process.once('exit', () => process.stderr.write(`\n${line}\n`));
   }
 }
