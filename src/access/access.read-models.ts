@@ -23,6 +23,7 @@ export const accountStateOf = ({ name, admins }: AccountRow): Account => ({ name
 
 export const accountsReadModel: ReadModel<Account, AccountEvent> = {
   streamPrefixes: ['ac'],
+  events: { 'account_created.v1': {}, 'account_admins_changed.v1': {} },
   evolve: evolveAccount,
   tables: [ACCOUNTS],
 };
@@ -51,6 +52,14 @@ export const BOT_NAME_CONSTRAINT = 'principals_bot_name';
 
 export const principalsReadModel: ReadModel<Principal, PrincipalEvent> = {
   streamPrefixes: ['usr', 'bot'],
+  events: {
+    'user_created.v1': {},
+    'user_updated.v1': {},
+    'user_deleted.v1': {},
+    'bot_user_created.v1': {},
+    'bot_user_updated.v1': {},
+    'bot_user_deleted.v1': {},
+  },
   evolve: evolvePrincipal,
   tables: [PRINCIPALS],
 };
@@ -80,6 +89,8 @@ export const apiKeyStateOf = ({ owner_id, token_hash, description, metadata }: A
 
 export const apiKeysReadModel: ReadModel<ApiKey, ApiKeyEvent> = {
   streamPrefixes: ['ak'],
+  // Whoever has the hash of a key that a person chose (BOOTSTRAP_API_KEY) could try guesses against it.
+  events: { 'api_key_created.v1': { hidden: ['token_hash'] }, 'api_key_updated.v1': {}, 'api_key_deleted.v1': {} },
   evolve: evolveApiKey,
   tables: [API_KEYS],
 };

@@ -29,10 +29,18 @@ export interface Table<State> {
   exclusiveValuesOf(row: Row): readonly string[];
 }
 
+/** What is to be known of a type of event beyond its data. */
+export interface EventFacts {
+  /** Fields of its data that stay in the log: nobody is shown them, not even the account's admins. */
+  readonly hidden?: readonly string[];
+}
+
 /** What the log knows of one kind of resource: how its events become state, and in which tables that state is shown. */
 export interface ReadModel<State, Event extends DomainEvent> {
   /** Prefix of the ids of its streams. */
   readonly streamPrefixes: readonly string[];
+  /** Every type of event that its streams hold. An event of another type is a newer version's, and must not be folded. */
+  readonly events: Readonly<Record<Event['type'], EventFacts>>;
   /** The state after an event; undefined once the thing is deleted. */
   readonly evolve: (state: State | undefined, event: Event) => State | undefined;
   readonly tables: readonly Table<State>[];
@@ -78,3 +86,10 @@ export function fold<State, Event extends DomainEvent>(
   const version = (entity?.version ?? 0) + events.length;
   return { ...stream, version, createdAt: entity?.createdAt ?? occurredAt, state };
 }
+
+/** A read model whose types are not known where it is used: what a log is folded with as a whole. */
+export type AnyReadModel = ReadModel<unknown, DomainEvent>;
+
+/** The log holds what a model's own decisions made, and `events` tells them, so its events are of the model's type. */
+export const anyReadModel = <State, Event extends DomainEvent>(model: ReadModel<State, Event>): AnyReadModel =>
+  model as unknown as AnyReadModel;
