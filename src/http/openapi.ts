@@ -2,17 +2,21 @@ import type { ApiResponseOptions } from '@nestjs/swagger';
 import type { IdPrefix } from '../ids.js';
 import type { ProblemName } from '../problem.js';
 import {
+  AFTER,
+  AS_OF,
   BEFORE_ID,
   BODY,
   CHANGED_HEADERS,
   CLOSED,
   DELETED_HEADERS,
+  EVENT_LIMIT,
   FIELDS,
   HEADERS,
   ID,
   IDEMPOTENCY_KEY,
   IF_MATCH,
   IF_NONE_MATCH,
+  LAST_EVENT_ID,
   LIMIT,
   LIST,
   NEXT_PAGE_URI,
@@ -47,6 +51,10 @@ export interface Field {
   /** A list of these. */
   readonly listOf?: new () => object;
   readonly nullable?: boolean;
+  /** In place of `type`, for what may be of several. */
+  readonly oneOf?: readonly object[];
+  /** Of an object that may have any fields. */
+  readonly additionalProperties?: true;
   readonly enum?: readonly string[];
   readonly pattern?: string;
   readonly format?: 'uri' | 'date-time' | 'email';
@@ -57,6 +65,13 @@ export interface Field {
   readonly items?: object;
   readonly 'x-max-bytes'?: number;
 }
+
+/** For a field that holds whatever a thing's fields may hold. */
+export const ANYTHING = [
+  { type: ['string', 'number', 'boolean', 'null'] },
+  { type: 'array', items: {} },
+  { type: 'object', additionalProperties: true },
+] as const;
 
 /** A field of an answer. The fields of bodies are documented by their checks: see validated-body.ts. */
 export const Shown = (field: Field): PropertyDecorator => documented({ required: true, ...field });
@@ -121,16 +136,42 @@ export const Lists = (
   described(operation, {
     success: { status: 200, description: 'A page of them, newest first.', type: pageOf(resource, plural, path) },
     problems: [...CLOSED, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number'],
-    parameters: [LIMIT, BEFORE_ID],
+    parameters: [LIMIT, BEFORE_ID, AS_OF],
   });
 
 /** GET of one thing. */
 export const Gets = (resource: Resource, operation: Operation): MethodDecorator =>
   described(operation, {
-    success: { status: 200, description: 'As it is now.', type: resource, headers: VERSION_HEADERS },
+    success: {
+      status: 200,
+      description: 'As it is, or was at the moment of `as_of`.',
+      type: resource,
+      headers: VERSION_HEADERS,
+    },
     problems: CLOSED,
-    parameters: [ID, IF_NONE_MATCH],
+    parameters: [ID, IF_NONE_MATCH, AS_OF],
     notModified: true,
+  });
+
+/** GET of a thing's history. */
+export const Tells = (history: Resource, operation: Operation): MethodDecorator =>
+  described(operation, {
+    success: { status: 200, description: 'A page of it, oldest first.', type: history },
+    problems: [...CLOSED, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number'],
+    parameters: [ID, AFTER, EVENT_LIMIT, AS_OF],
+  });
+
+/** GET of events, which have forms beside a page of JSON. */
+export const Feeds = (
+  page: Resource,
+  otherTypes: readonly string[],
+  { parameters, ...operation }: Operation & { readonly parameters: readonly ParameterOf[] },
+): MethodDecorator =>
+  described(operation, {
+    success: { status: 200, description: 'What there is.', type: page, headers: HEADERS },
+    otherTypes,
+    problems: [...CLOSED, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number'],
+    parameters: [...parameters, LAST_EVENT_ID],
   });
 
 /** PATCH or PUT of one thing. */
@@ -162,6 +203,8 @@ interface Kind {
   readonly success: ApiResponseOptions;
   readonly problems: readonly ProblemName[];
   readonly parameters: readonly ParameterOf[];
+  /** Of the answer, beside JSON. */
+  readonly otherTypes?: readonly string[];
   readonly notModified?: boolean;
   readonly isPublic?: boolean;
 }
@@ -173,6 +216,7 @@ function described({ id, summary, description, problems = [] }: Operation, kind:
       const decorators = [
         swagger.ApiOperation({ operationId: id, summary, ...(description !== undefined && { description }) }),
         swagger.ApiResponse({ headers: HEADERS, ...kind.success }),
+        ...(kind.otherTypes === undefined ? [] : [swagger.ApiProduces('application/json', ...kind.otherTypes)]),
         ...(kind.notModified === true ? [swagger.ApiResponse(NOT_MODIFIED)] : []),
         ...problemResponses([...kind.problems, ...problems]).map((options) => swagger.ApiResponse(options)),
         ...kind.parameters.map((parameterOf) => parameterOf(swagger, prefix)),

@@ -1,0 +1,28 @@
+import { Logger, Module } from '@nestjs/common';
+import type { Pool } from 'pg';
+import { POOL } from '../database/database.js';
+import { LogHeads } from '../event-log/log-heads.js';
+import { Logs } from '../http/resource-reads.js';
+import { EventFeed } from './event-feed.js';
+import { EventsController } from './events.controller.js';
+import { LiveFeed } from './live-feed.js';
+
+const logger = new Logger('Audit');
+
+@Module({
+  controllers: [EventsController],
+  providers: [
+    {
+      provide: EventFeed,
+      useFactory: ({ moments, reader }: Logs) => new EventFeed(moments, reader),
+      inject: [Logs],
+    },
+    {
+      provide: LogHeads,
+      useFactory: (pool: Pool) => new LogHeads(pool, (message) => logger.warn(message)),
+      inject: [POOL],
+    },
+    LiveFeed,
+  ],
+})
+export class AuditModule {}
