@@ -22,7 +22,11 @@ const logger = new Logger('Audit');
       useFactory: (pool: Pool) => new LogHeads(pool, (message) => logger.warn(message)),
       inject: [POOL],
     },
-    LiveFeed,
+    {
+      provide: LiveFeed,
+      useFactory: (feed: EventFeed, heads: LogHeads) => new LiveFeed(feed, heads),
+      inject: [EventFeed, LogHeads],
+    },
   ],
 })
 export class AuditModule {}

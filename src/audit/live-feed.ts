@@ -1,14 +1,19 @@
 import { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Injectable, type OnModuleDestroy } from '@nestjs/common';
-import { LogHeads } from '../event-log/log-heads.js';
+import type { OnModuleDestroy } from '@nestjs/common';
+import type { LogHeads } from '../event-log/log-heads.js';
 import { MAX_PAGE_EVENTS } from '../http/page.js';
-import { EventFeed, type FeedPart, type ShownEvent } from './event-feed.js';
+import type { EventFeed, FeedPart, ShownEvent } from './event-feed.js';
 
-/** How long a follower may hear nothing, so that both sides notice when the other has gone. */
-const HEARTBEAT_MS = 15_000;
-/** How long a revoked key, or one whose owner lost the role, goes on hearing. */
-const CHECK_EVERY_MS = 1_000;
+export interface FeedTimes {
+  /** How long a follower may hear nothing, so that both sides notice when the other has gone. */
+  readonly heartbeatMs: number;
+  /** How long a revoked key, or one whose owner lost the role, goes on hearing. */
+  readonly checkEveryMs: number;
+}
+
+export const FEED_TIMES: FeedTimes = { heartbeatMs: 15_000, checkEveryMs: 1_000 };
+
 /** When a client should come back after it lost us. */
 const RETRY_MS = 1_000;
 /** A reader that does not take the end of its stream is cut off. */
@@ -27,7 +32,6 @@ export type IsWelcome = () => Promise<boolean>;
  * Server-Sent Events: the log from a position on, and then whatever is appended. A follower holds one page at most and reads the
  * next one from the log when its reader has taken it, so a slow reader costs nothing and misses nothing.
  */
-@Injectable()
 export class LiveFeed implements OnModuleDestroy {
   private readonly stopping = new AbortController();
   private readonly reading = new Map<string, Promise<Messages>>();
@@ -35,6 +39,7 @@ export class LiveFeed implements OnModuleDestroy {
   constructor(
     private readonly feed: EventFeed,
     private readonly heads: LogHeads,
+    private readonly times: FeedTimes = FEED_TIMES,
   ) {}
 
   /** Connections that stay open would hold up the stop of the service. */
@@ -49,7 +54,7 @@ export class LiveFeed implements OnModuleDestroy {
     const stream = Readable.from(this.messages(part, signal), { objectMode: false });
     stream.once('close', () => ending.abort());
     signal.addEventListener('abort', () => void cutOff(stream), { once: true });
-    void endWhenUnwelcome(isWelcome, ending);
+    void endWhenUnwelcome(isWelcome, this.times.checkEveryMs, ending);
     return stream;
   }
 
@@ -63,11 +68,11 @@ export class LiveFeed implements OnModuleDestroy {
         if (page.text === '') continue;
         yield page.text;
         heardAt = Date.now();
-      } else if (Date.now() - heardAt >= HEARTBEAT_MS) {
+      } else if (Date.now() - heardAt >= this.times.heartbeatMs) {
         // With its position: who comes back need not go again through what was passed over.
         yield `: nothing new\nid: ${position}\n\n`;
         heardAt = Date.now();
-      } else head = await this.heads.beyond(part.accountId, position, CHECK_EVERY_MS, signal);
+      } else head = await this.heads.beyond(part.accountId, position, this.times.checkEveryMs, signal);
     }
   }
 
@@ -90,9 +95,9 @@ export class LiveFeed implements OnModuleDestroy {
 /** The position is the message's id, which a client sends as Last-Event-ID when it comes back. */
 const toMessage = ({ position, text }: ShownEvent): string => `id: ${position}\ndata: ${text}\n\n`;
 
-async function endWhenUnwelcome(isWelcome: IsWelcome, ending: AbortController): Promise<void> {
+async function endWhenUnwelcome(isWelcome: IsWelcome, checkEveryMs: number, ending: AbortController): Promise<void> {
   while (!ending.signal.aborted) {
-    await pause(CHECK_EVERY_MS, undefined, { ref: false });
+    await pause(checkEveryMs, undefined, { ref: false });
     if (!(await isWelcome())) ending.abort();
   }
 }
