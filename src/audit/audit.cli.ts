@@ -23,6 +23,7 @@ export function addAuditCommands(audit: Command, onDatabase: OnDatabase): void {
     .action((id: string) =>
       onDatabase(async ({ pool }) => {
         const { accountId, model } = await findThing(pool, id);
+        print(`${id} of account ${accountId}`);
         const events = new LogReader(pool).ofStreams(accountId, [id], Number.MAX_SAFE_INTEGER);
         for await (const line of lifeOf(model, events)) print(line);
       }),

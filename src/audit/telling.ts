@@ -31,7 +31,7 @@ export async function* lifeOf(model: AnyReadModel, events: AsyncIterable<Recorde
   for await (const event of events) {
     const before = entity;
     entity = foldRecorded(model, before, event);
-    yield eventLine(event);
+    yield `${event.recordedAt}  version ${event.streamVersion}, position ${event.position}  ${event.type}  ${byWhom(event.metadata)}`;
     yield* changesBetween(model, before, entity).map(before === undefined ? newLine : changeLine);
   }
 }
