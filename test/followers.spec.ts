@@ -31,8 +31,9 @@ const tokenOf = ({ client }: TestPrincipal): string => client.token ?? '';
 
 /** A feed of its own, whose heart beats fast. */
 const liveFeed = (): LiveFeed => {
-  const feed = new EventFeed(new Moments(service.pool), new LogReader(service.pool));
-  return new LiveFeed(feed, new LogHeads(service.pool, () => undefined), { heartbeatMs: 60, checkEveryMs: 20 });
+  const moments = new Moments(service.pool);
+  const feed = new EventFeed(moments, new LogReader(service.pool));
+  return new LiveFeed(feed, new LogHeads(moments, () => undefined), { heartbeatMs: 60, checkEveryMs: 20 });
 };
 
 /** So many events of 200 KB each; the log's position then. */

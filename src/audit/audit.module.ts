@@ -1,6 +1,4 @@
 import { Logger, Module } from '@nestjs/common';
-import type { Pool } from 'pg';
-import { POOL } from '../database/database.js';
 import { LogHeads } from '../event-log/log-heads.js';
 import { Logs } from '../http/resource-reads.js';
 import { EventFeed } from './event-feed.js';
@@ -19,8 +17,8 @@ const logger = new Logger('Audit');
     },
     {
       provide: LogHeads,
-      useFactory: (pool: Pool) => new LogHeads(pool, (message) => logger.warn(message)),
-      inject: [POOL],
+      useFactory: ({ moments }: Logs) => new LogHeads(moments, (message) => logger.warn(message)),
+      inject: [Logs],
     },
     {
       provide: LiveFeed,

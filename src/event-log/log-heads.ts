@@ -1,5 +1,4 @@
-import type { Pool } from 'pg';
-import { queryNamed } from '../database/query.js';
+import type { Moments } from './moments.js';
 
 interface Waiting {
   readonly accountId: string;
@@ -13,11 +12,6 @@ interface Waiting {
 const POLL_EVERY_MS = 25;
 const POLL_AFTER_FAILURE_MS = 500;
 
-const HEADS = {
-  name: 'heads_of_accounts',
-  text: 'select account_id, size::float8 as size from log_heads where account_id = any($1)',
-};
-
 /**
  * Tells followers when a log has grown. All of a process ask together: one query of a row an account, and none while nobody
  * follows. (A NOTIFY in the append would cost two thirds of its throughput.)
@@ -27,7 +21,7 @@ export class LogHeads {
   private isPolling = false;
 
   constructor(
-    private readonly pool: Pool,
+    private readonly moments: Moments,
     private readonly warn: (message: string) => void,
   ) {}
 
@@ -51,8 +45,8 @@ export class LogHeads {
 
   private async heads(): Promise<ReadonlyMap<string, number>> {
     const accounts = [...new Set(this.waiting.map(({ accountId }) => accountId))];
-    const { rows } = await queryNamed<{ account_id: string; size: number }>(this.pool, HEADS, [accounts]);
-    return new Map(rows.map(({ account_id, size }) => [account_id, size]));
+    const heads = await Promise.all(accounts.map((accountId) => this.moments.head(accountId)));
+    return new Map(accounts.map((accountId, n) => [accountId, heads[n] ?? 0]));
   }
 
   /** The database may be away for a while: followers stay, and go on when it is back. */

@@ -1,17 +1,21 @@
 import type { Pool } from 'pg';
+import { coalesced } from '../database/coalesce.js';
 import { PostgresFailure } from '../database/failure.js';
 import { queryNamed } from '../database/query.js';
 import { Problem } from '../problem.js';
 
-interface HeadRow {
-  readonly size: number;
+interface TimeRow {
   readonly is_settled: boolean;
   readonly is_future: boolean;
 }
 
-const HEAD_AND_TIME = {
-  name: 'head_and_time',
-  text: `select size::float8 as size, recorded_at > $2::timestamptz as is_settled, $2::timestamptz > clock_timestamp() as is_future
+const HEADS = {
+  name: 'heads_of_accounts',
+  text: 'select account_id, size::float8 as size from log_heads where account_id = any($1)',
+};
+const TIME_AT_HEAD = {
+  name: 'time_at_head',
+  text: `select recorded_at > $2::timestamptz as is_settled, $2::timestamptz > clock_timestamp() as is_future
     from log_heads where account_id = $1`,
 };
 /** Waits for the append that is under way: its times were given before its commit. */
@@ -36,10 +40,18 @@ const TIME = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+ -]\d\d:\d\d
 export class Moments {
   constructor(private readonly pool: Pool) {}
 
-  /** The account's newest position. */
+  /** The account's newest position; 0 for an account without a log. */
   async head(accountId: string): Promise<number> {
-    return (await this.headAndTime(accountId, '-infinity')).size;
+    return (await this.heads(accountId)) ?? 0;
   }
+
+  private readonly heads = coalesced<string, number>(
+    (accountId) => accountId,
+    async (accountIds) => {
+      const { rows } = await queryNamed<{ account_id: string; size: number }>(this.pool, HEADS, [accountIds]);
+      return new Map(rows.map(({ account_id, size }) => [account_id, size]));
+    },
+  );
 
   /**
    * The position that `text` names in the parameter `name`: a position, or an RFC 3339 time, which stands for the newest
@@ -59,20 +71,20 @@ export class Moments {
   async positionAt(accountId: string, name: string, text: string, allowed: 'past' | 'future'): Promise<number> {
     if (!TIME.test(text)) throw malformed(name, text, 'an RFC 3339 time');
     const time = text.replace(' ', '+');
-    const head = await this.headAndTime(accountId, time).catch((error) => {
+    const { is_settled, is_future } = await this.timeAtHead(accountId, time).catch((error) => {
       throw PostgresFailure.of(error).isAboutData ? malformed(name, text, 'an RFC 3339 time') : error;
     });
-    if (head.is_future && allowed === 'past') {
+    if (is_future && allowed === 'past') {
       throw new Problem('request_malformed', `${name} '${text}' is in the future.`);
     }
-    if (!head.is_settled) await queryNamed(this.pool, WAIT_FOR_APPEND, [accountId]);
+    if (!is_settled) await queryNamed(this.pool, WAIT_FOR_APPEND, [accountId]);
     const { rows } = await queryNamed<{ position: number }>(this.pool, POSITION_AT, [accountId, time]);
     return rows[0]?.position ?? 0;
   }
 
-  private async headAndTime(accountId: string, time: string): Promise<HeadRow> {
-    const { rows } = await queryNamed<HeadRow>(this.pool, HEAD_AND_TIME, [accountId, time]);
-    return rows[0] ?? { size: 0, is_settled: true, is_future: false };
+  private async timeAtHead(accountId: string, time: string): Promise<TimeRow> {
+    const { rows } = await queryNamed<TimeRow>(this.pool, TIME_AT_HEAD, [accountId, time]);
+    return rows[0] ?? { is_settled: true, is_future: false };
   }
 }
 
