@@ -45,9 +45,10 @@ export async function writeManyEvents(client, count) {
   for (let from = 0; from < count; from += PER_STATEMENT) {
     await client.query(INSERT, [ACCOUNT, OWNER, from, Math.min(from + PER_STATEMENT, count)]);
   }
-  await client.query('insert into log_heads (account_id, size, recorded_at) select $1, count(*), max(recorded_at) from events where account_id = $1', [
-    ACCOUNT,
-  ]);
+  await client.query(
+    'insert into log_heads (account_id, size, recorded_at) select $1, count(*), max(recorded_at) from events where account_id = $1',
+    [ACCOUNT],
+  );
   await client.query('vacuum analyze events');
   return ACCOUNT;
 }
