@@ -2,12 +2,14 @@ import 'reflect-metadata';
 import { Command, CommanderError } from 'commander';
 import { addAccountCommands, addApiKeyCommands } from './access/access.cli.js';
 import { Finding } from './audit/finding.js';
+import { addLogFileCommands } from './audit/log-file.cli.js';
 import { addProjectionCommands } from './audit/projections.cli.js';
 import { ConfigError, readConfig } from './config.js';
 import { type Database, DatabaseUnusable, openDatabase } from './database/database.js';
 import { EmbeddedPostgresError } from './database/embedded/embedded-postgres.js';
 import { migrate } from './database/migrate.js';
 import type { WorkPlace } from './database/own-connections.js';
+import { LogFileError } from './event-log/log-file.js';
 import { ReplayError } from './event-log/replay.js';
 import { RebuildError } from './event-log/table-shape.js';
 import { Problem } from './problem.js';
@@ -42,7 +44,12 @@ async function onDatabase(work: (place: Database & WorkPlace) => Promise<void>):
 }
 
 /** Errors whose message says to a person all there is to say. */
-const EXPLAINED = [Problem, DatabaseUnusable, EmbeddedPostgresError, RebuildError, ReplayError];
+const EXPLAINED = [Problem, DatabaseUnusable, EmbeddedPostgresError, LogFileError, RebuildError, ReplayError];
+
+function explain(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return EXPLAINED.some((kind) => error instanceof kind) ? error.message : (error.stack ?? error.message);
+}
 
 function exitCodeOf(error: unknown): number {
   if (interruption.signal.aborted) {
@@ -55,13 +62,7 @@ function exitCodeOf(error: unknown): number {
     for (const problem of error.problems) say(problem);
     return EXIT_MISUSE;
   }
-  say(
-    EXPLAINED.some((kind) => error instanceof kind)
-      ? error.message
-      : error instanceof Error
-        ? (error.stack ?? error.message)
-        : String(error),
-  );
+  say(explain(error));
   return EXIT_WRONG;
 }
 
@@ -72,6 +73,11 @@ const program = new Command('tunnel-access')
   .exitOverride();
 addAccountCommands(program, onDatabase);
 addApiKeyCommands(program, onDatabase);
+addLogFileCommands(
+  program.command('audit').description('The log of an account: what happened, from the first event on'),
+  onDatabase,
+  READ_MODELS,
+);
 addProjectionCommands(program, onDatabase, READ_MODELS);
 
 try {

@@ -68,7 +68,7 @@ async function runProof(
   if (proof.differences > 0) throw new Finding();
 }
 
-const lineOf = ({ table, account, key, field, live, log }: Difference): string =>
+export const lineOf = ({ table, account, key, field, live, log }: Difference): string =>
   [table, account, key, field, live, log].join('\t');
 
 const summaryOf = ({ rows, events, differences }: Proof): string => {
