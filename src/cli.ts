@@ -1,8 +1,8 @@
 import 'reflect-metadata';
 import { Command, CommanderError } from 'commander';
 import { addAccountCommands, addApiKeyCommands } from './access/access.cli.js';
-import { Finding } from './audit/finding.js';
 import { addLogFileCommands } from './audit/log-file.cli.js';
+import { Finding, Misuse } from './audit/outcome.js';
 import { addProjectionCommands } from './audit/projections.cli.js';
 import { ConfigError, readConfig } from './config.js';
 import { type Database, DatabaseUnusable, openDatabase } from './database/database.js';
@@ -57,6 +57,10 @@ function exitCodeOf(error: unknown): number {
     return EXIT_INTERRUPTED;
   }
   if (error instanceof Finding) return EXIT_WRONG;
+  if (error instanceof Misuse) {
+    say(error.message);
+    return EXIT_MISUSE;
+  }
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_MISUSE;
   if (error instanceof ConfigError) {
     for (const problem of error.problems) say(problem);

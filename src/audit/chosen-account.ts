@@ -1,5 +1,5 @@
-import { InvalidArgumentError } from 'commander';
 import type { Client } from 'pg';
+import { Misuse } from './outcome.js';
 
 const MOST_NAMED = 20;
 
@@ -19,5 +19,5 @@ export async function chosenAccount(
   const reason = wanted === undefined ? 'name an account with --account' : `there is no account ${wanted}`;
   const names = rows.slice(0, MOST_NAMED).map(({ account_id }) => account_id);
   const more = rows.length > MOST_NAMED ? ' and more (`accounts list`)' : '';
-  throw new InvalidArgumentError(`${reason}; there are ${names.join(', ') || 'none'}${more}`);
+  throw new Misuse(`${reason}; there are ${names.join(', ') || 'none'}${more}`);
 }

@@ -7,11 +7,12 @@ import { exportQuery } from '../event-log/log-file.js';
 import { importLog } from '../event-log/log-import.js';
 import { prove } from '../event-log/proof.js';
 import type { AnyReadModel } from '../event-log/read-model.js';
+import { IN_INDEX_ORDER } from '../event-log/replay.js';
 import { verify } from '../event-log/verify.js';
 import { progressOn } from '../operations/progress.js';
 import { chosenAccount } from './chosen-account.js';
-import { Finding } from './finding.js';
 import { linesOf } from './lines.js';
+import { Finding } from './outcome.js';
 import { lineOf } from './projections.cli.js';
 
 type OnDatabase = (work: (place: WorkPlace) => Promise<void>) => Promise<void>;
@@ -51,6 +52,8 @@ async function exportLog(place: WorkPlace, wanted: string | undefined, after: nu
     const { account, size } = await chosenAccount(client, wanted);
     const progress = progressOn(process.stderr);
     progress.begin(`export ${account}`, 'events', Math.max(0, size - after));
+    // A sorted export would begin only once all of it has been read.
+    await client.query(IN_INDEX_ORDER);
     const lines = client.query(to(exportQuery(account, { after, upTo: size })));
     await pipeline(lines, counted(progress.add.bind(progress)), process.stdout, { end: false }).catch(unlessReaderLeft);
     progress.done();

@@ -5,7 +5,7 @@ import type { AnyReadModel } from '../event-log/read-model.js';
 import { rebuild } from '../event-log/rebuild.js';
 import { progressOn } from '../operations/progress.js';
 import { chosenModels } from './chosen-models.js';
-import { Finding } from './finding.js';
+import { Finding } from './outcome.js';
 
 type OnDatabase = (work: (place: WorkPlace) => Promise<void>) => Promise<void>;
 
