@@ -109,15 +109,17 @@ describe('projections rebuild', () => {
     const reader = await service.pool.connect();
     await reader.query('begin; select id from ssh_credentials limit 1');
     const attempts: number[] = [];
-    const waiting = new Promise<void>((resolve) => {
-      const watcher = { ...QUIET, waiting: (_: string, attempt: number) => attempts.push(attempt) === 3 && resolve() };
-      void rebuild(service.app.database, READ_MODELS, watcher).then(resolve);
+    let running: Promise<void> = Promise.resolve();
+    await new Promise<void>((resolve) => {
+      const waiting = (_: string, attempt: number) => attempts.push(attempt) === 3 && resolve();
+      running = rebuild(service.app.database, READ_MODELS, { ...QUIET, waiting });
+      running.then(resolve, resolve);
     });
-    await waiting;
     expect(attempts).toEqual([1, 2, 3]);
     expect((await service.admin.get('/ssh_credentials')).status).toBe(200);
     await reader.query('commit');
     reader.release();
+    await running;
   });
 });
 
@@ -126,7 +128,12 @@ const TABLES: readonly [table: string, edit: string, field: string, add: string]
   ['accounts', `name = 'Mine'`, 'name', `'ac_x', 1, now(), 'n', '{}'`],
   ['principals', `active = not active`, 'active', `'usr_x', 1, now(), 'user', '', 'x@x', 'admin', true, false`],
   ['api_keys', `token_hash = 'known'`, 'token_hash', `'ak_x', 1, now(), 'usr_x', '', '', 'hash'`],
-  ['ssh_credentials', `acl = '{*}'`, 'acl', `'sshcr_x', 1, now(), '', '', 'k', '{}', 'usr_x', 't', 1, 'b', 'f', false`],
+  [
+    'ssh_credentials',
+    `acl = '{bind:by.hand}'`,
+    'acl',
+    `'sshcr_x', 1, now(), '', '', 'k', '{}', 'usr_x', 't', 1, 'b', 'f', false`,
+  ],
   ['tcp_edges', `backend = '{"enabled": false}'`, 'backend', `'edgtcp_x', 1, now(), '', '', '[]', null, null, null`],
   ['tcp_edge_hostports', 'exclusive = not exclusive', 'exclusive', `'edgtcp_x', 'h:1', false`],
 ];
