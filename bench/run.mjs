@@ -9,6 +9,7 @@ const SECTIONS = {
   http: 'http.mjs',
   acl: 'acl.mjs',
   keys: 'public-key-attacks.mjs',
+  replay: 'replay.mjs',
 };
 
 const wanted = process.argv.slice(2);

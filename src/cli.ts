@@ -1,3 +1,4 @@
+#!/usr/bin/env node
 import 'reflect-metadata';
 import { Command, CommanderError } from 'commander';
 import { addAccountCommands, addApiKeyCommands } from './access/access.cli.js';

@@ -4,6 +4,7 @@ import { type Difference, type Proof, type ProofWatcher, prove } from '../event-
 import type { AnyReadModel } from '../event-log/read-model.js';
 import { rebuild } from '../event-log/rebuild.js';
 import { progressOn } from '../operations/progress.js';
+import { Stopwatch } from '../operations/stopwatch.js';
 import { chosenModels } from './chosen-models.js';
 import { Finding } from './outcome.js';
 
@@ -38,16 +39,25 @@ export function addProjectionCommands(program: Command, onDatabase: OnDatabase, 
 
 async function runRebuild(place: WorkPlace, models: readonly AnyReadModel[]): Promise<void> {
   const progress = progressOn(process.stderr);
-  const started = Date.now();
+  const took = new Stopwatch();
+  let events = 0;
   await rebuild(place, models, {
-    step: (tables, what, events) => progress.begin(`${tables}: ${what}`, 'events', events),
-    events: (count) => progress.add(count),
+    step: (tables, what, about) => {
+      took.begin(what);
+      progress.begin(`${tables}: ${what}`, 'events', about);
+    },
+    events: (count) => {
+      events += count;
+      progress.add(count);
+    },
     waiting: (tables, attempt) =>
       progress.begin(`${tables}: others read or write it, trying again (${attempt})`, 'events'),
   });
   progress.done();
-  const tables = models.flatMap((model) => model.tables.map((table) => table.name));
-  console.error(`rebuilt ${tables.join(', ')} in ${((Date.now() - started) / 1000).toFixed(1)} s`);
+  const tables = models.flatMap((model) => model.tables.map((table) => table.name)).join(', ');
+  console.error(
+    `rebuilt ${tables} from ${events} events in ${took.total} s, ${took.of('fill')} s of it reading and folding them`,
+  );
 }
 
 async function runProof(
