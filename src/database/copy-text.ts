@@ -21,9 +21,15 @@ const PRINTERS: Readonly<Record<string, ToText>> = {
 
 /** `2026-01-02T03:04:05.120Z` as `2026-01-02 03:04:05.12+00`. */
 function timeText(iso: string): string {
-  const time = `${iso.slice(0, 10)} ${iso.slice(11, -1)}`;
-  return `${time.includes('.') ? time.replace(/\.?0+$/, '') : time}+00`;
+  let end = iso.length - 1;
+  while (iso[end - 1] === '0') end -= 1;
+  // Zeros are left out behind the point only, and a point without digits with them.
+  const isWhole = iso[end - 1] === '.' || !iso.includes('.');
+  return `${iso.slice(0, 10)} ${iso.slice(11, isWhole ? WHOLE_SECONDS : end)}+00`;
 }
+
+/** Characters of `2026-01-02T03:04:05`. */
+const WHOLE_SECONDS = 19;
 
 /** The reverse of `timeText`, to the millisecond that JavaScript knows. */
 export const timeOf = (text: string): Date => new Date(`${text.slice(0, 10)}T${text.slice(11, -3)}Z`);

@@ -173,6 +173,7 @@ class Rebuild {
   private async catchUpLocked(client: Client): Promise<boolean> {
     const lag = await openGap(client, this.model);
     if (lag.toFold > MAX_EVENTS_IN_SWAP) return false;
+    if (lag.events === 0) return true;
     const folding = new Folding(this.model);
     const streams = [];
     for await (const lines of copyOut(client, eventsOfGap)) streams.push(folding.take(lines));
