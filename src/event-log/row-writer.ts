@@ -3,21 +3,15 @@ import { copyIn } from '../database/copy.js';
 import type { Entity } from './read-model.js';
 import type { RowPrinter } from './row-printer.js';
 
-/** Characters that go to a table in one COPY: enough that its round trip does not count, little to hold. */
-const CHUNK_CHARACTERS = 1 << 20;
-
-interface Target {
-  readonly printer: RowPrinter;
-  lines: string[];
-  characters: number;
-}
+/** Bytes that go to a table in one COPY: enough that its round trip does not count, little to hold. */
+const CHUNK_BYTES = 1 << 20;
+const MOST_BYTES_OF_A_CHARACTER = 3;
 
 /** Writes the rows of entities into the tables of a read model by COPY, all on one connection. */
 export class RowWriter {
+  private readonly targets: readonly Chunk[];
   /** What was sent last. The next rows are folded and printed meanwhile. */
   private sending: Promise<void> = Promise.resolve();
-
-  private readonly targets: readonly Target[];
 
   /** `printers`: one for each table of the read model; `schema`: where the tables are that are written. */
   constructor(
@@ -25,21 +19,17 @@ export class RowWriter {
     printers: readonly RowPrinter[],
     private readonly schema: string,
   ) {
-    this.targets = printers.map((printer) => ({ printer, lines: [], characters: 0 }));
+    this.targets = printers.map((printer) => new Chunk(printer));
   }
 
   /** A promise only where the caller must wait before it writes more: a promise for every row would cost as much as the row. */
   write(entity: Entity<unknown>): Promise<void> | undefined {
-    let full: Promise<void> | undefined;
+    let isFull = false;
     for (const target of this.targets) {
-      for (const row of target.printer.table.rowsOf(entity)) {
-        const line = target.printer.print(row);
-        target.lines.push(line);
-        target.characters += line.length;
-      }
-      if (target.characters > CHUNK_CHARACTERS) full = this.sendAll();
+      for (const row of target.printer.table.rowsOf(entity)) target.add(target.printer.print(row));
+      isFull ||= target.isFull;
     }
-    return full;
+    return isFull ? this.sendAll() : undefined;
   }
 
   /** Resolves when everything is in the tables. */
@@ -49,17 +39,54 @@ export class RowWriter {
   }
 
   private async sendAll(): Promise<void> {
-    for (const target of this.targets) if (target.lines.length > 0) await this.send(target);
+    for (const target of this.targets) if (!target.isEmpty) await this.send(target);
   }
 
-  private async send(target: Target): Promise<void> {
-    const { lines } = target;
-    const { table } = target.printer;
-    target.lines = [];
-    target.characters = 0;
+  private async send(target: Chunk): Promise<void> {
+    const lines = target.take();
+    const { name, columns } = target.printer.table;
     await this.sending;
-    this.sending = copyIn(this.client, `"${this.schema}".${table.name}`, table.columns, `${lines.join('\n')}\n`);
+    this.sending = copyIn(this.client, `"${this.schema}".${name}`, columns, lines);
     // Its failure is thrown where it is awaited next.
     this.sending.catch(() => undefined);
   }
 }
+
+/** Lines on their way into one table. As bytes at once: as strings they would live long enough to burden the collector. */
+class Chunk {
+  private bytes = Buffer.allocUnsafe(0);
+  private used = 0;
+
+  constructor(readonly printer: RowPrinter) {}
+
+  get isEmpty(): boolean {
+    return this.used === 0;
+  }
+
+  get isFull(): boolean {
+    return this.used >= CHUNK_BYTES;
+  }
+
+  add(line: string): void {
+    const most = line.length * MOST_BYTES_OF_A_CHARACTER + 1;
+    if (this.bytes.length - this.used < most) this.grow(most);
+    this.used += this.bytes.write(line, this.used);
+    this.bytes[this.used] = LINE_END;
+    this.used += 1;
+  }
+
+  take(): Buffer {
+    const lines = this.bytes.subarray(0, this.used);
+    this.bytes = Buffer.allocUnsafe(0);
+    this.used = 0;
+    return lines;
+  }
+
+  private grow(most: number): void {
+    const larger = Buffer.allocUnsafe(Math.max(CHUNK_BYTES + CHUNK_BYTES / 8, 2 * this.bytes.length, this.used + most));
+    this.bytes.copy(larger, 0, 0, this.used);
+    this.bytes = larger;
+  }
+}
+
+const LINE_END = 0x0a;
