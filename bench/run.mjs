@@ -9,6 +9,8 @@ const SECTIONS = {
   http: 'http.mjs',
   acl: 'acl.mjs',
   keys: 'public-key-attacks.mjs',
+  replay: 'replay.mjs',
+  feed: 'feed.mjs',
 };
 
 const wanted = process.argv.slice(2);

@@ -1,39 +1,74 @@
+#!/usr/bin/env node
 import 'reflect-metadata';
 import { Command, CommanderError } from 'commander';
 import { addAccountCommands, addApiKeyCommands } from './access/access.cli.js';
 import { addAuditCommands } from './audit/audit.cli.js';
+import { addLogFileCommands } from './audit/log-file.cli.js';
+import { Finding, Misuse } from './audit/outcome.js';
+import { addProjectionCommands } from './audit/projections.cli.js';
 import { ConfigError, readConfig } from './config.js';
 import { type Database, DatabaseUnusable, openDatabase } from './database/database.js';
 import { EmbeddedPostgresError } from './database/embedded/embedded-postgres.js';
 import { migrate } from './database/migrate.js';
+import type { WorkPlace } from './database/own-connections.js';
+import { LogFileError } from './event-log/log-file.js';
+import { ReplayError } from './event-log/replay.js';
+import { RebuildError } from './event-log/table-shape.js';
 import { Problem } from './problem.js';
+import { READ_MODELS } from './read-models.js';
 
 /** Exit codes: 0 fine, 1 found something wrong, 2 misuse. Data goes to stdout, words for people to stderr. */
 const EXIT_WRONG = 1;
 const EXIT_MISUSE = 2;
+/** Ended by SIGINT or SIGTERM: what shells expect, and neither of the above. */
+const EXIT_INTERRUPTED = 130;
 
 const say = (line: string): void => console.error(line);
 
+const interruption = new AbortController();
+
+/** The first Ctrl-C ends what is under way in good order; the second ends the process. */
+function interrupt(): void {
+  if (interruption.signal.aborted) process.exit(EXIT_INTERRUPTED);
+  interruption.abort();
+}
+
 /** Runs `work` on the service's database, beside a running copy when there is one. */
-async function onDatabase(work: (database: Database) => Promise<void>): Promise<void> {
+async function onDatabase(work: (place: Database & Required<WorkPlace>) => Promise<void>): Promise<void> {
   const database = await openDatabase(readConfig(process.env), () => undefined, 'beside a running copy');
+  process.on('SIGINT', interrupt).on('SIGTERM', interrupt);
   try {
     await migrate(database, () => Promise.resolve());
-    await work(database);
+    await work({ ...database, interrupt: interruption.signal });
   } finally {
     await database.close();
   }
 }
 
+/** Errors whose message says to a person all there is to say. */
+const EXPLAINED = [Problem, DatabaseUnusable, EmbeddedPostgresError, LogFileError, RebuildError, ReplayError];
+
+function explain(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return EXPLAINED.some((kind) => error instanceof kind) ? error.message : (error.stack ?? error.message);
+}
+
 function exitCodeOf(error: unknown): number {
+  if (interruption.signal.aborted) {
+    say('interrupted; nothing was changed that is not whole, and the command can be run again');
+    return EXIT_INTERRUPTED;
+  }
+  if (error instanceof Finding) return EXIT_WRONG;
+  if (error instanceof Misuse) {
+    say(error.message);
+    return EXIT_MISUSE;
+  }
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_MISUSE;
   if (error instanceof ConfigError) {
     for (const problem of error.problems) say(problem);
     return EXIT_MISUSE;
   }
-  const isExplained =
-    error instanceof Problem || error instanceof DatabaseUnusable || error instanceof EmbeddedPostgresError;
-  say(isExplained ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error));
+  say(explain(error));
   return EXIT_WRONG;
 }
 
@@ -44,10 +79,17 @@ const program = new Command('tunnel-access')
   .exitOverride();
 addAccountCommands(program, onDatabase);
 addApiKeyCommands(program, onDatabase);
-addAuditCommands(program.command('audit').description('The log: what happened, to what, by whom'), onDatabase);
+const audit = program
+  .command('audit')
+  .description('The logs: what happened, to what and by whom, from the first event on');
+addAuditCommands(audit, onDatabase);
+addLogFileCommands(audit, onDatabase, READ_MODELS);
+addProjectionCommands(program, onDatabase, READ_MODELS);
 
-// Whoever reads us may stop reading, as `head` does.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : EXIT_WRONG));
+// Whoever reads us may have enough, as `head` does; the database is closed all the same.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+});
 
 try {
   await program.parseAsync();

@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Pool } from 'pg';
 import type { Database } from '../database/database.js';
+import type { WorkPlace } from '../database/own-connections.js';
 import { changesBetween } from '../event-log/changes.js';
 import { LogReader } from '../event-log/log-reader.js';
 import { Moments } from '../event-log/moments.js';
@@ -10,7 +11,8 @@ import { readModelOf } from '../read-models.js';
 import { followLogs, newestEvents } from './log-tail.js';
 import { changeLine, eventLine, lifeOf, newLine } from './telling.js';
 
-type OnDatabase = (work: (database: Database) => Promise<void>) => Promise<void>;
+type Place = Pick<Database, 'pool'> & Required<Pick<WorkPlace, 'interrupt'>>;
+type OnDatabase = (work: (place: Place) => Promise<void>) => Promise<void>;
 
 const print = (line: string): void => console.log(line);
 
@@ -44,7 +46,7 @@ export function addAuditCommands(audit: Command, onDatabase: OnDatabase): void {
     .option('-n, --lines <count>', 'how many', countOf, 10)
     .option('--account <id>', 'only of this account')
     .action((options: { follow?: true; lines: number; account?: string }) =>
-      onDatabase(({ pool }) => tail(pool, options)),
+      onDatabase((place) => tail(place, options)),
     );
 }
 
@@ -80,16 +82,17 @@ async function diff(pool: Pool, id: string, from: string, to: string | undefined
 }
 
 async function tail(
-  pool: Pool,
+  { pool, interrupt }: Place,
   { follow = false, lines, account }: { follow?: boolean; lines: number; account?: string },
 ): Promise<void> {
   const { events, heads } = await newestEvents(pool, lines, account);
   if (account !== undefined && !heads.has(account)) throw new Problem('not_found', `there is no log of '${account}'`);
   for (const event of events) print(eventLine(event));
   if (!follow) return;
-  const interrupted = new AbortController();
-  process.once('SIGINT', () => interrupted.abort()).once('SIGTERM', () => interrupted.abort());
-  for await (const event of followLogs(pool, heads, account, interrupted.signal)) print(eventLine(event));
+  const readerLeft = new AbortController();
+  process.stdout.once('error', () => readerLeft.abort());
+  const end = AbortSignal.any([interrupt, readerLeft.signal]);
+  for await (const event of followLogs(pool, heads, account, end)) print(eventLine(event));
 }
 
 function countOf(text: string): number {

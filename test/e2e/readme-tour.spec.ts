@@ -44,6 +44,7 @@ it('the README’s tour and its audit example work as written', async () => {
     expect(stdout).toMatch(/ssh_credential_deleted.v1 [^\n]+\n {4}acl: \["bind:app.example.com"\] -> \["\*"\]\n\{/);
     expect(stdout).toMatch(/\n\{"id":"sshcr_[^\n]+"acl":\["\*"\]/);
     expect(stdout).toMatch(/\nretry: 1000\n\nid: \d+\ndata: \{"specversion":"1.0"/);
+    expect(stdout).toMatch(/the same log, byte for byte\n$/);
   } finally {
     await stopMain(main);
     await rm(folder, { recursive: true, force: true });

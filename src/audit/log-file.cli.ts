@@ -1,0 +1,132 @@
+import { createReadStream } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
+import { type Command, InvalidArgumentError } from 'commander';
+import { to } from 'pg-copy-streams';
+import { OwnConnections, type WorkPlace } from '../database/own-connections.js';
+import { exportQuery } from '../event-log/log-file.js';
+import { importLog } from '../event-log/log-import.js';
+import { prove } from '../event-log/proof.js';
+import type { AnyReadModel } from '../event-log/read-model.js';
+import { IN_INDEX_ORDER } from '../event-log/replay.js';
+import { verify } from '../event-log/verify.js';
+import { progressOn } from '../operations/progress.js';
+import { chosenAccount } from './chosen-account.js';
+import { linesOf } from './lines.js';
+import { Finding } from './outcome.js';
+import { lineOf } from './projections.cli.js';
+
+type OnDatabase = (work: (place: WorkPlace) => Promise<void>) => Promise<void>;
+
+/** Adds to the command `audit`. */
+export function addLogFileCommands(audit: Command, onDatabase: OnDatabase, models: readonly AnyReadModel[]): void {
+  audit
+    .command('export')
+    .description('Write an account’s log to stdout, one event a line as JSON, with the exact bytes of its hashes')
+    .option('--account <id>', 'the account; may be left out when there is only one')
+    .option('--after <position>', 'only the events after this position', positionOf, 0)
+    .action(({ account, after }: { account?: string; after: number }) =>
+      onDatabase((place) => exportLog(place, account, after)),
+    );
+  audit
+    .command('import')
+    .description('Write an exported log into this database, where its account must have none, with all that it makes')
+    .argument('<file>', 'what export wrote; - for stdin')
+    .action((file: string) => onDatabase((place) => runImport(place, models, file)));
+  audit
+    .command('verify')
+    .description(
+      'Check the logs: positions without gaps up to the head, versions without gaps, every hash right. Each fault is a line on stdout: account, what is wrong; divided by a tab',
+    )
+    .option('--account <id>', 'only this account')
+    .action(({ account }: { account?: string }) => onDatabase((place) => runVerify(place, account)));
+}
+
+function positionOf(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('a position is a whole number, 0 or more');
+  return Number(text);
+}
+
+async function exportLog(place: WorkPlace, wanted: string | undefined, after: number): Promise<void> {
+  await OwnConnections.use(place, async (connections) => {
+    const client = await connections.openTransaction();
+    const { account, size } = await chosenAccount(client, wanted);
+    const progress = progressOn(process.stderr);
+    progress.begin(`export ${account}`, 'events', Math.max(0, size - after));
+    // A sorted export would begin only once all of it has been read.
+    await client.query(IN_INDEX_ORDER);
+    const lines = client.query(to(exportQuery(account, { after, upTo: size })));
+    await pipeline(lines, counted(progress.add.bind(progress)), process.stdout, { end: false }).catch(unlessReaderLeft);
+    progress.done();
+  });
+}
+
+const LINE_END = 0x0a;
+
+const counted = (onLines: (count: number) => void) =>
+  async function* (chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    for await (const chunk of chunks) {
+      let lines = 0;
+      for (let at = chunk.indexOf(LINE_END); at !== -1; at = chunk.indexOf(LINE_END, at + 1)) lines += 1;
+      onLines(lines);
+      yield chunk;
+    }
+  };
+
+/** Whoever reads only the beginning (`| head`) has what it wanted. */
+function unlessReaderLeft(error: unknown): void {
+  if (!(error instanceof Error && 'code' in error && error.code === 'EPIPE')) throw error;
+}
+
+async function runImport(place: WorkPlace, models: readonly AnyReadModel[], file: string): Promise<void> {
+  const progress = progressOn(process.stderr);
+  progress.begin('import', 'events');
+  const input = file === '-' ? process.stdin : createReadStream(file);
+  const { account, events } = await importLog(place, models, linesOf(input), (count) => progress.add(count));
+  progress.done();
+  console.error(`imported ${events} events of account ${account}`);
+  await warnOfSharedKeys(place, account);
+  const { rows, differences } = await prove(
+    place,
+    { all: models, proven: models },
+    {
+      account,
+      begin: (table, about) => progress.begin(`prove ${table}`, 'events', about),
+      events: (count) => progress.add(count),
+      difference: (difference) => console.log(lineOf(difference)),
+    },
+  );
+  progress.done();
+  if (differences > 0) throw new Finding();
+  console.error(`${rows} rows made of them, and proven`);
+}
+
+/** The service refuses a key that is live on another account, so it can have come here only by import. */
+async function warnOfSharedKeys({ dataSource }: WorkPlace, account: string): Promise<void> {
+  const [row] = await dataSource.query<{ keys: number }[]>(
+    `select count(distinct mine.fingerprint)::int as keys from ssh_credentials mine
+     join ssh_credentials other on other.fingerprint = mine.fingerprint and other.account_id <> mine.account_id
+     where mine.account_id = $1`,
+    [account],
+  );
+  if (row === undefined || row.keys === 0) return;
+  console.error(
+    `warning: ${row.keys} of its public keys are live on another account here too; the service itself would refuse that`,
+  );
+}
+
+async function runVerify(place: WorkPlace, account: string | undefined): Promise<void> {
+  const progress = progressOn(process.stderr);
+  let faults = 0;
+  const { accounts, events } = await verify(place, {
+    account,
+    begin: (one, size) => progress.begin(`verify ${one}`, 'events', size),
+    events: (count) => progress.add(count),
+    fault: ({ account: one, what }) => {
+      faults += 1;
+      console.log(`${one}\t${what}`);
+    },
+  });
+  progress.done();
+  console.error(`${events} events of ${accounts} accounts: ${faults === 0 ? 'all in order' : `${faults} faults`}`);
+  if (faults > 0) throw new Finding();
+}

@@ -1,0 +1,65 @@
+import type pg from 'pg';
+import { connectAlone, type Database } from './database.js';
+
+/** Settings of a long transaction: no time limits of the server's, and values printed as copy-text.ts expects them. */
+const LONG = `set local statement_timeout = 0; set local lock_timeout = 0;
+  set local idle_in_transaction_session_timeout = 0; set local timezone = 'UTC'; set local datestyle = 'ISO'`;
+
+/** A database that a long operation works on, and what tells it to stop. */
+export interface WorkPlace extends Pick<Database, 'dataSource'> {
+  readonly interrupt?: AbortSignal;
+}
+
+/**
+ * Connections of one long operation, apart from the pool and its time limit. Ending them is how such an operation is
+ * interrupted at any point: what they do fails here, and the server rolls it back.
+ */
+export class OwnConnections {
+  private readonly clients: pg.Client[] = [];
+
+  private constructor(private readonly place: WorkPlace) {}
+
+  static async use<T>(place: WorkPlace, work: (connections: OwnConnections) => Promise<T>): Promise<T> {
+    const connections = new OwnConnections(place);
+    const end = (): void => void connections.end();
+    place.interrupt?.addEventListener('abort', end);
+    try {
+      return await work(connections);
+    } finally {
+      place.interrupt?.removeEventListener('abort', end);
+      await connections.end();
+    }
+  }
+
+  async open(): Promise<pg.Client> {
+    const client = await connectAlone(this.place.dataSource);
+    this.clients.push(client);
+    if (this.place.interrupt?.aborted) await client.end();
+    return client;
+  }
+
+  /** A connection inside a transaction that sees one moment, as all others with the same `snapshot` do. */
+  async openSnapshot(snapshot?: string): Promise<pg.Client> {
+    const client = await this.open();
+    await client.query(`begin isolation level repeatable read; ${LONG}`);
+    if (snapshot !== undefined) await client.query(`set transaction snapshot '${snapshot}'`);
+    return client;
+  }
+
+  /** A connection inside a transaction that writes. */
+  async openTransaction(): Promise<pg.Client> {
+    const client = await this.open();
+    await client.query(`begin; ${LONG}`);
+    return client;
+  }
+
+  async end(): Promise<void> {
+    await Promise.allSettled(this.clients.map((client) => client.end()));
+  }
+}
+
+/** Names the moment that a connection of `openSnapshot` sees. */
+export async function snapshotOf(client: pg.Client): Promise<string> {
+  const { rows } = await client.query<{ snapshot: string }>('select pg_export_snapshot() as snapshot');
+  return rows[0]?.snapshot ?? '';
+}

@@ -1,0 +1,94 @@
+import type { ClientBase } from 'pg';
+
+/**
+ * How a live table is made, as statements that make its like in the schema `rebuild`. Read from the catalogs, so that
+ * whatever migrations did is there under the same names: errors are told apart by the names of constraints.
+ */
+export interface TableShape {
+  /** The schema of the live table. */
+  readonly schema: string;
+  /** Columns, options, grants and comments; before the table is filled. */
+  readonly create: readonly string[];
+  /** Constraints and indexes; once it is filled. */
+  readonly constrain: readonly string[];
+  /** Triggers; in the place of the live table, since until then they would judge rows by tables of another moment. */
+  readonly guard: readonly string[];
+}
+
+/** Where shadow tables are filled, and where the tables they replaced wait to be dropped. */
+export const SHADOWS = 'rebuild';
+export const REPLACED = 'rebuild_old';
+
+export class RebuildError extends Error {
+  override readonly name = 'RebuildError';
+}
+
+/** Throws RebuildError when something hangs on the table that would be lost with it. */
+export async function shapeOf(client: ClientBase, table: string): Promise<TableShape> {
+  const { rows } = await client.query<{ oid: string; schema: string; lost: string | null }>(FOUND, [table]);
+  const [found] = rows;
+  if (found === undefined) throw new RebuildError(`there is no table ${table}; start the service once, it makes them`);
+  if (found.lost !== null) {
+    throw new RebuildError(
+      `${table} cannot be rebuilt: it would lose ${found.lost}. Take that away first, and add it again afterwards.`,
+    );
+  }
+  const statements = async (query: string): Promise<string[]> =>
+    (await client.query<{ statement: string }>(query, [found.oid])).rows.map(({ statement }) => statement);
+  return {
+    schema: found.schema,
+    create: await statements(CREATE),
+    constrain: await statements(CONSTRAIN),
+    guard: await statements(GUARD),
+  };
+}
+
+export const isSameShape = (a: TableShape, b: TableShape | undefined): boolean =>
+  JSON.stringify(a) === JSON.stringify(b);
+
+/** $1 is the name of the table. What hangs on the table itself rather than on its name is not carried over. */
+const FOUND = `
+  select c.oid, n.nspname as schema, (
+    select string_agg(distinct what, ', ') from (
+      select 'a view or rule' as what from pg_depend d
+        where d.refobjid = c.oid and d.classid = 'pg_rewrite'::regclass and d.refclassid = 'pg_class'::regclass
+      union all select 'foreign key ' || conname from pg_constraint where contype = 'f' and c.oid in (conrelid, confrelid)
+      union all select 'policy ' || polname from pg_policy where polrelid = c.oid
+      union all select 'row level security' where c.relrowsecurity
+      union all select 'publication ' || p.pubname from pg_publication_rel r join pg_publication p on p.oid = r.prpubid where prrelid = c.oid
+      union all select 'its inheritance' from pg_inherits where c.oid in (inhrelid, inhparent)
+      union all select 'its partitions' where c.relkind <> 'r'
+    ) hanging) as lost
+  from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = to_regclass($1)`;
+
+const CREATE = `
+  select statement from (
+    select 1 as n, format('create table ${SHADOWS}.%I (like %I.%I including all excluding indexes)', relname, nspname, relname) as statement
+      from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = $1
+    union all select 2, format('alter table ${SHADOWS}.%I set (%s)', relname, array_to_string(reloptions, ', '))
+      from pg_class where oid = $1 and reloptions is not null
+    union all select 3, format('alter table ${SHADOWS}.%I owner to %I', relname, pg_get_userbyid(relowner))
+      from pg_class where oid = $1 and pg_get_userbyid(relowner) <> current_user
+    union all select 4, format('grant %s on ${SHADOWS}.%I to %s%s', privilege_type, relname,
+        case grantee when 0 then 'public' else quote_ident(pg_get_userbyid(grantee)) end, case when is_grantable then ' with grant option' else '' end)
+      from pg_class, aclexplode(relacl) where oid = $1
+    union all select 5, format('grant %s (%I) on ${SHADOWS}.%I to %s%s', privilege_type, attname, relname,
+        case grantee when 0 then 'public' else quote_ident(pg_get_userbyid(grantee)) end, case when is_grantable then ' with grant option' else '' end)
+      from pg_attribute a join pg_class c on c.oid = attrelid, aclexplode(attacl) where attrelid = $1
+    union all select 6, format('comment on table ${SHADOWS}.%I is %L', relname, obj_description(oid, 'pg_class'))
+      from pg_class where oid = $1 and obj_description(oid, 'pg_class') is not null
+  ) made order by n, statement`;
+
+// Printed for people (the last argument), definitions leave out the schema of what the search path finds.
+const CONSTRAIN = `
+  select statement from (
+    select 1 as n, format('alter table ${SHADOWS}.%I add constraint %I %s', relname, conname, pg_get_constraintdef(k.oid, true)) as statement
+      from pg_constraint k join pg_class c on c.oid = conrelid where conrelid = $1 and contype in ('p', 'u', 'x')
+    union all select 2, pg_get_indexdef(indexrelid, 0, true) from pg_index i
+      where indrelid = $1 and not exists (select from pg_constraint where conindid = indexrelid and contype in ('p', 'u', 'x'))
+    union all select 3, format('comment on index ${SHADOWS}.%I is %L', relname, obj_description(indexrelid, 'pg_class'))
+      from pg_index join pg_class c on c.oid = indexrelid where indrelid = $1 and obj_description(indexrelid, 'pg_class') is not null
+  ) made order by n, statement`;
+
+const GUARD = `
+  select pg_get_triggerdef(oid, true) as statement from pg_trigger where tgrelid = $1 and not tgisinternal order by tgname`;

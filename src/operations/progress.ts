@@ -1,0 +1,86 @@
+const EVERY_MS = 200;
+
+/** Says how far a long operation is, in one line that is written again and again; nothing where nobody looks on. */
+export interface Progress {
+  /** Begins a part of the operation; `total` is how many `unit`s it is made of, where that is known. */
+  begin(what: string, unit: string, total?: number): void;
+  add(count: number): void;
+  /** Ends the line, and says how it went. */
+  done(): void;
+}
+
+interface Terminal {
+  readonly isTTY?: boolean;
+  write(text: string): unknown;
+}
+
+/** A progress line on a terminal. Elsewhere (a log, a pipe) it stays silent. */
+export function progressOn(terminal: Terminal, now: () => number = Date.now): Progress {
+  return terminal.isTTY === true
+    ? new ProgressLine(terminal, now)
+    : { begin: () => undefined, add: () => undefined, done: () => undefined };
+}
+
+class ProgressLine implements Progress {
+  private what = '';
+  private unit = '';
+  private total: number | undefined;
+  private count = 0;
+  private startedMs = 0;
+  private drawnMs = 0;
+
+  constructor(
+    private readonly terminal: Terminal,
+    private readonly now: () => number,
+  ) {}
+
+  begin(what: string, unit: string, total?: number): void {
+    Object.assign(this, { what, unit, total, count: 0, startedMs: this.now(), drawnMs: 0 });
+    this.draw();
+  }
+
+  add(count: number): void {
+    this.count += count;
+    if (this.now() - this.drawnMs >= EVERY_MS) this.draw();
+  }
+
+  done(): void {
+    this.draw();
+    this.terminal.write('\n');
+  }
+
+  private draw(): void {
+    this.drawnMs = this.now();
+    this.terminal.write(`\r\u001b[K${progressLine({ ...this.state() })}`);
+  }
+
+  private state(): ProgressState {
+    const { what, unit, total, count } = this;
+    return { what, unit, total, count, elapsedMs: this.now() - this.startedMs };
+  }
+}
+
+export interface ProgressState {
+  readonly what: string;
+  readonly unit: string;
+  readonly total: number | undefined;
+  readonly count: number;
+  readonly elapsedMs: number;
+}
+
+/** For example `rebuild ssh_credentials  420,000 of 1,000,000 events  42 %  95,000/s  6 s left`. */
+export function progressLine({ what, unit, total, count, elapsedMs }: ProgressState): string {
+  const perSecond = elapsedMs > 0 ? (count / elapsedMs) * 1000 : 0;
+  const of = total === undefined ? '' : ` of ${text(total)}`;
+  const parts = [what, `${text(count)}${of} ${unit}`];
+  if (total !== undefined && total > 0) parts.push(`${Math.min(100, Math.floor((count / total) * 100))} %`);
+  if (perSecond > 0) parts.push(`${text(Math.round(perSecond))}/s`);
+  if (perSecond > 0 && total !== undefined && total > count)
+    parts.push(`${duration((total - count) / perSecond)} left`);
+  return parts.join('  ');
+}
+
+const text = (count: number): string => count.toLocaleString('en-US');
+
+const duration = (seconds: number): string =>
+  seconds < 90 ? `${Math.ceil(seconds)} s` : `${Math.ceil(seconds / 60)} min`;

@@ -1,0 +1,267 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import pg from 'pg';
+import { linesOf } from '../src/audit/lines.js';
+import { openDatabase } from '../src/database/database.js';
+import { importLog } from '../src/event-log/log-import.js';
+import { READ_MODELS } from '../src/read-models.js';
+import { history, play } from './support/histories.js';
+import { newPublicKey } from './support/keys.js';
+import { addAccount, addBot } from './support/principals.js';
+import { cloneDatabase, type Service, startService } from './support/service.js';
+
+const CLI = new URL('../dist/src/cli.js', import.meta.url).pathname;
+
+let service: Service;
+let account: string;
+let exported: string;
+let folder: string;
+
+/** The CLI on a database, with what goes into its stdin. */
+async function cli(databaseUrl: string, args: readonly string[], stdin = '') {
+  const env = { PATH: process.env.PATH, HOME: process.env.HOME, DATABASE_URL: databaseUrl };
+  const child = spawn(process.execPath, [CLI, ...args], { env });
+  child.stdin.on('error', () => undefined).end(stdin);
+  const ended = new Promise<number | null>((resolve) => child.on('close', resolve));
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  return { code: await ended, stdout, stderr };
+}
+
+const exportOf = async (databaseUrl: string, ...args: string[]): Promise<string> => {
+  const { code, stdout, stderr } = await cli(databaseUrl, ['audit', 'export', ...args]);
+  expect([code, stderr]).toEqual([0, '']);
+  return stdout;
+};
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'tas-log-file-'));
+  service = await startService();
+  const [steps] = fc.sample(history, { numRuns: 1, seed: 7 });
+  await play(service.admin, steps ?? []);
+  await service.admin.post('/ssh_credentials', { public_key: newPublicKey(), description: 'ünï\t"\\ \u2028 😀' });
+  await service.admin.post('/edges/tcp', { hostports: ['a.example:1'], traffic_policy: { value: '{"a":\n"b\\\\"}' } });
+  await service.admin.delete(`/bot_users/${(await addBot(service)).id}`);
+  const { rows } = await service.pool.query('select account_id from accounts');
+  account = rows[0].account_id;
+  exported = await exportOf(service.databaseUrl);
+});
+afterAll(async () => {
+  await service.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+describe('audit export', () => {
+  it('writes every event of the account with the bytes and the hash of the log', async () => {
+    const lines = exported
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const { rows } = await service.pool.query(
+      `select position::int, stream_id, stream_version, event_id, type, data, metadata, encode(leaf_hash, 'hex') as leaf_hash
+       from events order by position`,
+    );
+    expect(lines.map(({ account_id, occurred_at, recorded_at, ...rest }) => rest)).toEqual(rows);
+    expect(new Set(lines.map((line) => line.account_id))).toEqual(new Set([account]));
+    for (const line of lines) expect(line.recorded_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
+  });
+
+  it('begins after a position, and ends well when its reader leaves', async () => {
+    const after = await exportOf(service.databaseUrl, '--account', account, '--after', '3');
+    expect(after).toBe(exported.split('\n').slice(3).join('\n'));
+    const env = { PATH: process.env.PATH, HOME: process.env.HOME, DATABASE_URL: service.databaseUrl };
+    const child = spawn(process.execPath, [CLI, 'audit', 'export'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    child.stdout.destroy();
+    const ended = new Promise((resolve) => child.on('close', resolve));
+    expect([await text(child.stderr), await ended]).toEqual(['', 0]);
+  });
+
+  it('names the accounts there are when none is named and there are several, or an unknown one is', async () => {
+    const other = await startService();
+    const { accountId } = await addAccount(other);
+    const several = await cli(other.databaseUrl, ['audit', 'export']);
+    expect(several).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining(accountId) });
+    const unknown = await cli(other.databaseUrl, ['audit', 'export', '--account', 'ac_none']);
+    expect(unknown).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining('there is no account ac_none'),
+    });
+    expect(await cli(other.databaseUrl, ['audit', 'export', '--after', '-1'])).toMatchObject({ code: 2, stdout: '' });
+    expect(await exportOf(other.databaseUrl, '--account', accountId)).toMatch(/^\{"account_id":"ac_/);
+    await other.stop();
+  });
+});
+
+describe('audit import', () => {
+  let target: Awaited<ReturnType<typeof cloneDatabase>>;
+  let sql: pg.Client;
+  beforeEach(async () => {
+    target = await cloneDatabase();
+    sql = new pg.Client(target.url);
+    await sql.connect();
+  });
+  afterEach(async () => {
+    await sql.end();
+    await target.drop();
+  });
+
+  const importing = (content: string) => cli(target.url, ['audit', 'import', '-'], content);
+  const rowsOf = async (client: pg.Client | pg.Pool): Promise<string[]> => {
+    const tables = ['events', 'log_heads', ...READ_MODELS.flatMap((model) => model.tables.map(({ name }) => name))];
+    const query = tables.map(
+      (name) => `select '${name} ' || t::text as row from ${name} t where account_id = '${account}'`,
+    );
+    return (await client.query(`${query.join(' union all ')} order by 1`)).rows.map(({ row }) => row);
+  };
+  const expectNothing = async (): Promise<void> => expect(await rowsOf(sql)).toEqual([]);
+
+  it('makes the same events, hashes, head and rows, and is exported again byte for byte', async () => {
+    const file = join(folder, 'log.ndjson');
+    await writeFile(file, exported);
+    const { code, stdout, stderr } = await cli(target.url, ['audit', 'import', file]);
+    expect([code, stdout]).toEqual([0, '']);
+    expect(stderr).toMatch(/^imported \d+ events of account ac_\w+\n\d+ rows made of them, and proven\n$/);
+    expect(await rowsOf(sql)).toEqual(await rowsOf(service.pool));
+    expect(await exportOf(target.url)).toBe(await readFile(file, 'utf8'));
+    expect(await cli(target.url, ['audit', 'verify'])).toMatchObject({ code: 0, stdout: '' });
+  });
+
+  const lines = (): string[] => exported.trimEnd().split('\n');
+  const changed = (at: number, change: (event: Record<string, unknown>) => object): string =>
+    `${lines()
+      .map((line, i) => (i === at ? JSON.stringify(change(JSON.parse(line))) : line))
+      .join('\n')}\n`;
+
+  it.each<[string, () => string, RegExp]>([
+    ['an empty file', () => '', /^the file is empty$/],
+    ['a cut last line', () => exported.slice(0, -20), /^line \d+: the file ends in the middle of it$/],
+    [
+      'a file whose last line feed is missing',
+      () => exported.trimEnd(),
+      /^line \d+: the file ends in the middle of it$/,
+    ],
+    ['what is not JSON', () => `${lines()[0]}\nnot json\n`, /^line 2: it is not a JSON object; was the file cut\?$/],
+    [
+      'a field too few',
+      () => changed(1, ({ metadata, ...rest }) => rest),
+      /^line 2: metadata is not what an exported event has there$/,
+    ],
+    ['a field too many', () => changed(1, (event) => ({ ...event, more: 1 })), /^line 2: more is not what/],
+    [
+      'a beginning after position 1',
+      () => `${lines().slice(2).join('\n')}\n`,
+      /^line 1: its position is 3; a log is imported whole/,
+    ],
+    ['a gap', () => `${lines().toSpliced(3, 1).join('\n')}\n`, /^line 4: its position is 5;/],
+    [
+      'another hash',
+      () => changed(2, (event) => ({ ...event, leaf_hash: 'ab'.repeat(32) })),
+      /^line 3: its leaf_hash is not the hash/,
+    ],
+    [
+      'changed data',
+      () => changed(1, (event) => ({ ...event, data: '{}' })),
+      /^line 2: its leaf_hash is not the hash of the event$/,
+    ],
+    [
+      'another account in the middle',
+      () => changed(4, (event) => ({ ...event, account_id: 'ac_x' })),
+      /^line 5: it is of account ac_x/,
+    ],
+    [
+      'an unknown type',
+      () => changed(2, (event) => ({ ...event, type: 'api_key_lost.v9' })),
+      /^line 3: this version .* knows no event of type api_key_lost\.v9/,
+    ],
+    [
+      'an unknown kind of stream',
+      () => changed(2, (event) => ({ ...event, stream_id: 'x_1' })),
+      /^line 3: this version .* in stream x_1$/,
+    ],
+    [
+      'time that stands still',
+      () => changed(2, (event) => ({ ...event, recorded_at: JSON.parse(lines()[1] ?? '').recorded_at })),
+      /^line 3: recorded_at is not later/,
+    ],
+    ['an event id that is none', () => changed(2, (event) => ({ ...event, event_id: 'x' })), /^lines 1 to \d+: .*uuid/],
+  ])('refuses %s and writes nothing', async (_, content, message) => {
+    const database = await openDatabase({ databaseUrl: target.url, dataDir: '', databasePoolSize: 1 }, () => undefined);
+    const lines = linesOf(Readable.from([Buffer.from(content())]));
+    await expect(importLog(database, READ_MODELS, lines, () => undefined)).rejects.toThrow(message);
+    await database.close();
+    await expectNothing();
+  });
+
+  it('refuses an account that has a log here', async () => {
+    await sql.query(`insert into log_heads values ($1, 0, now())`, [account]);
+    expect(await importing(exported)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `line 1: account ${account} has a log in this database already\n`,
+    });
+  });
+
+  it('refuses what another account holds exclusively, without showing it; warns of shared public keys', async () => {
+    await sql.query(
+      `insert into api_keys select 'ac_other', id, 1, now(), '', '', '', $1 from (values ('ak_1')) k(id)`,
+      [JSON.parse(JSON.parse(lines().find((line) => line.includes('api_key_created')) ?? '').data).token_hash],
+    );
+    const refused = await importing(exported);
+    expect(refused).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'api_keys_token_hash is violated: another account of this database holds what may be held once\n',
+    });
+    await expectNothing();
+    await sql.query('delete from api_keys');
+
+    const { rows } = await service.pool.query('select fingerprint from ssh_credentials limit 1');
+    await sql.query(
+      `insert into ssh_credentials values ('ac_other', 'sshcr_1', 1, now(), '', '', '', '{}', '', '', 0, '', $1, false)`,
+      [rows[0].fingerprint],
+    );
+    const { code, stderr } = await importing(exported);
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringContaining('warning: 1 of its public keys are live on another account'),
+    ]);
+  });
+});
+
+describe('audit verify', () => {
+  it('names a changed event, a missing one, one beyond the head and a gap in a stream, and exits with 1', async () => {
+    const copy = await cloneDatabase();
+    expect(await cli(copy.url, ['audit', 'import', '-'], exported)).toMatchObject({ code: 0 });
+    const sql = new pg.Client(copy.url);
+    await sql.connect();
+    await sql.query('alter table events disable trigger events_guard');
+    await sql.query(`update events set metadata = '{}' where position = 2`);
+    await sql.query('delete from events where position = 3');
+    await sql.query(`update events set position = position + 1000 where position = (select max(position) from events)`);
+    const { rows } = await sql.query(
+      `update events set stream_version = 3 where position = (select min(position) from events where stream_version = 2)
+       returning stream_id`,
+    );
+    await sql.end();
+    const { code, stdout, stderr } = await cli(copy.url, ['audit', 'verify', '--account', account]);
+    expect(code).toBe(1);
+    const faults = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split('\t'));
+    expect(new Set(faults.map(([of]) => of))).toEqual(new Set([account]));
+    const said = faults.map(([, what]) => what).join('\n');
+    expect(said).toMatch(/position 2: the leaf hash is not that of the event/);
+    expect(said).toMatch(/position 3: missing/);
+    expect(said).toMatch(/position 1\d\d\d: outside the log, whose head is at \d+/);
+    expect(said).toContain(`stream ${rows[0].stream_id}: its versions are not 1, 2, 3 ... without a gap`);
+    expect(stderr).toMatch(/^\d+ events of 1 accounts: \d+ faults\n$/);
+    await copy.drop();
+  });
+});

@@ -1,0 +1,211 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { type Difference, type Proof, prove } from '../src/event-log/proof.js';
+import { rebuild } from '../src/event-log/rebuild.js';
+import { READ_MODELS } from '../src/read-models.js';
+import { history, play } from './support/histories.js';
+import { addAccount } from './support/principals.js';
+import { runCli } from './support/process.js';
+import { expectRowsToBeTheFoldOfTheLog } from './support/replay.js';
+import { describeSchema } from './support/schema.js';
+import { type Service, startService } from './support/service.js';
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service.stop());
+
+const QUIET = { step: () => undefined, events: () => undefined, waiting: () => undefined };
+const rebuildAll = (): Promise<void> => rebuild(service.app.database, READ_MODELS, QUIET);
+
+async function proven(account?: string): Promise<{ proof: Proof; differences: Difference[] }> {
+  const differences: Difference[] = [];
+  const proof = await prove(
+    service.app.database,
+    { all: READ_MODELS, proven: READ_MODELS },
+    {
+      account,
+      begin: () => undefined,
+      events: () => undefined,
+      difference: (one) => differences.push(one),
+    },
+  );
+  expect(proof.differences).toBe(differences.length);
+  return { proof, differences };
+}
+
+const cli = (...args: string[]) => runCli({ DATABASE_URL: service.databaseUrl }, ...args);
+
+/** Every row of every read model, as PostgreSQL prints it. */
+async function allRows(): Promise<string[]> {
+  const tables = READ_MODELS.flatMap((model) => model.tables.map(({ name }) => name));
+  const query = tables.map((name) => `select '${name} ' || t::text as row from ${name} t`).join(' union all ');
+  const { rows } = await service.pool.query(`${query} order by 1`);
+  return rows.map(({ row }) => row);
+}
+
+describe('after any history over all resources', () => {
+  it('the proof agrees, and a rebuild gives the very same rows', async () => {
+    const other = await addAccount(service);
+    const property = fc.asyncProperty(history, history, async (mine, theirs) => {
+      await Promise.all([play(service.admin, mine), play(other.client, theirs)]);
+      const before = await allRows();
+      expect((await proven()).differences).toEqual([]);
+      await rebuildAll();
+      expect(await allRows()).toEqual(before);
+      for (const model of READ_MODELS) await expectRowsToBeTheFoldOfTheLog(service.pool, model);
+    });
+    await fc.assert(property, { numRuns: 4 });
+    const { rows } = await service.pool.query('select count(distinct type)::int as n from events');
+    expect(rows[0].n).toBeGreaterThan(14);
+    expect((await proven(other.accountId)).proof.rows).toBeLessThan((await proven()).proof.rows);
+  });
+});
+
+describe('projections rebuild', () => {
+  it('leaves the schema as it was: names, constraints, options, triggers, grants, comments', async () => {
+    await service.pool.query(`comment on table tcp_edges is 'it''s ours'`);
+    await service.pool.query(`comment on index ssh_credentials_owner is 'by owner'`);
+    await service.pool.query(`do $$ begin create role reader; exception when duplicate_object then null; end $$`);
+    await service.pool.query('grant select on api_keys to reader');
+    await service.pool.query('grant select (id, name) on principals to reader with grant option');
+    const before = await describeSchema(service.pool);
+    expect(before.length).toBeGreaterThan(60);
+    await rebuildAll();
+    expect(await describeSchema(service.pool)).toEqual(before);
+  });
+
+  it('takes a table by its name, says what it did, and refuses a name that there is not', async () => {
+    expect(await cli('projections', 'rebuild', '--name', 'tcp_edge_hostports')).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: expect.stringMatching(
+        /^rebuilt tcp_edges, tcp_edge_hostports from \d+ events in \d+\.\d s, \d+\.\d s of it/,
+      ),
+    });
+    expect(await cli('projections', 'rebuild', '--name', 'events')).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(/^there is no read model 'events'; there are accounts, .*principals\n$/),
+    });
+  });
+
+  it('refuses a table on which something hangs that it would lose', async () => {
+    await service.pool.query('create view watched as select id from api_keys');
+    await expect(rebuildAll()).rejects.toThrow('api_keys cannot be rebuilt: it would lose a view or rule');
+    await service.pool.query('drop view watched');
+    await rebuildAll();
+  });
+
+  it('runs once at a time: the second says so', async () => {
+    const holder = await service.pool.connect();
+    await holder.query('begin; select id from rebuild.running for update');
+    await expect(rebuildAll()).rejects.toThrow('another rebuild is running');
+    await holder.query('rollback');
+    holder.release();
+    await rebuildAll();
+  });
+
+  it('waits for a long reader without making others wait', async () => {
+    const reader = await service.pool.connect();
+    await reader.query('begin; select id from ssh_credentials limit 1');
+    const attempts: number[] = [];
+    let running: Promise<void> = Promise.resolve();
+    await new Promise<void>((resolve) => {
+      const waiting = (_: string, attempt: number) => attempts.push(attempt) === 3 && resolve();
+      running = rebuild(service.app.database, READ_MODELS, { ...QUIET, waiting });
+      running.then(resolve, resolve);
+    });
+    expect(attempts).toEqual([1, 2, 3]);
+    expect((await service.admin.get('/ssh_credentials')).status).toBe(200);
+    await reader.query('commit');
+    reader.release();
+    await running;
+  });
+});
+
+/** Changes by hand that each table can suffer: an edited field, a lost row, an added one. */
+const TABLES: readonly [table: string, edit: string, field: string, add: string][] = [
+  ['accounts', `name = 'Mine'`, 'name', `'ac_x', 1, now(), 'n', '{}'`],
+  ['principals', `active = not active`, 'active', `'usr_x', 1, now(), 'user', '', 'x@x', 'admin', true, false`],
+  ['api_keys', `token_hash = 'known'`, 'token_hash', `'ak_x', 1, now(), 'usr_x', '', '', 'hash'`],
+  [
+    'ssh_credentials',
+    `acl = '{bind:by.hand}'`,
+    'acl',
+    `'sshcr_x', 1, now(), '', '', 'k', '{}', 'usr_x', 't', 1, 'b', 'f', false`,
+  ],
+  ['tcp_edges', `backend = '{"enabled": false}'`, 'backend', `'edgtcp_x', 1, now(), '', '', '[]', null, null, null`],
+  ['tcp_edge_hostports', 'exclusive = not exclusive', 'exclusive', `'edgtcp_x', 'h:1', false`],
+];
+
+describe('projections prove', () => {
+  beforeAll(async () => {
+    await service.admin.post('/edges/tcp', { hostports: ['x.example:1'], backend: { backend_id: 'bkd_1' } });
+    const { body } = await service.admin.post('/bot_users', { name: 'tampered' });
+    await service.admin.post('/api_keys', { owner_id: body.id });
+  });
+
+  it.each(TABLES)('names what was changed by hand in %s, and a rebuild repairs it', async (table, edit, field, add) => {
+    const key = table === 'tcp_edge_hostports' ? 'edge_id' : 'id';
+    const { rows } = await service.pool.query(`select account_id, ${key} as id from ${table} order by 1, 2 limit 2`);
+    const account = rows[0].account_id;
+    const before = await allRows();
+    const one = `ctid = (select ctid from ${table} order by account_id, ${key} limit 1)`;
+
+    await service.pool.query(`alter table ${table} disable trigger user`);
+    await service.pool.query(`update ${table} set ${edit} where ${one}`);
+    const edited = await proven();
+    expect(edited.differences).toEqual([expect.objectContaining({ table, account, field })]);
+    expect(edited.differences[0]?.key).toContain(rows[0].id);
+    expect(edited.differences[0]?.live).not.toBe(table === 'api_keys' ? 'known' : edited.differences[0]?.log);
+
+    await service.pool.query(`delete from ${table} where ${one}`);
+    expect((await proven()).differences).toEqual([
+      expect.objectContaining({ table, account, field: '(row)', live: 'not there', log: 'there' }),
+    ]);
+
+    await service.pool.query(`insert into ${table} values ('ac_none', ${add})`);
+    expect((await proven()).differences).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ table, account: 'ac_none', field: '(row)', live: 'there', log: 'not there' }),
+      ]),
+    );
+    await service.pool.query(`alter table ${table} enable trigger user`);
+    await rebuildAll();
+    expect((await proven()).differences).toEqual([]);
+    expect(await allRows()).toEqual(before);
+  });
+
+  it('sees a microsecond, and tells null from an empty text', async () => {
+    await service.pool.query(`update accounts set created_at = created_at + interval '1 microsecond'`);
+    await service.pool.query(`update tcp_edges set traffic_policy = 'null' where traffic_policy is null`);
+    const fields = new Set((await proven()).differences.map(({ field }) => field));
+    expect([...fields].sort()).toEqual(['created_at', 'traffic_policy']);
+    await rebuildAll();
+    expect((await proven()).differences).toEqual([]);
+  });
+
+  it('sees a head that is not where its log ends', async () => {
+    await service.pool.query('update log_heads set size = size + 1');
+    expect((await proven()).differences.map(({ table, field }) => [table, field])).toContainEqual([
+      'log_heads',
+      'size',
+    ]);
+    await service.pool.query('update log_heads set size = size - 1');
+  });
+
+  it('prints a line for each difference and exits with 1, or says that they agree', async () => {
+    expect(await cli('projections', 'prove')).toMatchObject({
+      code: 0,
+      stdout: '',
+      stderr: expect.stringMatching(/^\d+ rows compared with \d+ events: they agree\n$/),
+    });
+    await service.pool.query(`update principals set role = 'guest' where id = (select min(id) from principals)`);
+    const { code, stdout, stderr } = await cli('projections', 'prove', '--name', 'principals');
+    expect([code, stdout.split('\t').slice(-3)]).toEqual([1, ['role', 'guest', 'member\n']]);
+    expect(stderr).toMatch(/1 differences\n$/);
+    await rebuildAll();
+  });
+});

@@ -1,0 +1,153 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { prove } from '../src/event-log/proof.js';
+import { type RebuildWatcher, rebuild } from '../src/event-log/rebuild.js';
+import { READ_MODELS } from '../src/read-models.js';
+import { newPublicKey } from './support/keys.js';
+import { type Service, startService } from './support/service.js';
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService();
+  for (let i = 0; i < 20; i += 1) await service.admin.post('/edges/tcp', { hostports: [`h${i}.example:1`] });
+});
+afterAll(() => service.stop());
+
+const CLIENTS = 4;
+
+/** Clients that write and read what they wrote, as fast as they can; answers with how often, or throws at the first failure. */
+function startLoad(): { stop: () => Promise<number> } {
+  let isOver = false;
+  const clients = Array.from({ length: CLIENTS }, async () => {
+    let rounds = 0;
+    for (; !isOver; rounds += 1) await writeAndRead();
+    return rounds;
+  });
+  return {
+    stop: async () => {
+      isOver = true;
+      return (await Promise.all(clients)).reduce((sum, rounds) => sum + rounds, 0);
+    },
+  };
+}
+
+async function writeAndRead(): Promise<void> {
+  const { admin } = service;
+  const made = await admin.post('/ssh_credentials', { public_key: newPublicKey() });
+  expect(made.status).toBe(201);
+  const place = `/ssh_credentials/${made.body.id}`;
+  expect((await admin.get(place)).body).toEqual(made.body);
+  expect((await admin.patch(place, { description: 'changed' })).status).toBe(200);
+  const edge = await admin.post('/edges/tcp', { hostports: ['shared.example:1'] });
+  expect(edge.status).toBe(201);
+  expect((await admin.get('/edges/tcp?limit=5')).status).toBe(200);
+  if (Math.random() < 0.5) expect((await admin.delete(place)).status).toBe(204);
+}
+
+async function expectProven(): Promise<void> {
+  const differences: unknown[] = [];
+  await prove(
+    service.app.database,
+    { all: READ_MODELS, proven: READ_MODELS },
+    {
+      account: undefined,
+      begin: () => undefined,
+      events: () => undefined,
+      difference: (one) => differences.push(one),
+    },
+  );
+  expect(differences).toEqual([]);
+}
+
+const QUIET: RebuildWatcher = { step: () => undefined, events: () => undefined, waiting: () => undefined };
+
+describe('a rebuild while the service is written to and read from', () => {
+  it('fails no request and loses no change; the proof agrees during it and after it', async () => {
+    const load = startLoad();
+    for (let run = 0; run < 2; run += 1) {
+      await rebuild(service.app.database, READ_MODELS, QUIET);
+      await expectProven();
+    }
+    expect(await load.stop()).toBeGreaterThan(CLIENTS);
+    await expectProven();
+  });
+
+  it('can be interrupted at any step, with nothing lost, and run again', async () => {
+    const load = startLoad();
+    const steps = READ_MODELS.length * 4;
+    for (let at = 1; at <= steps; at += 4) {
+      const stop = new AbortController();
+      let step = 0;
+      const watcher = {
+        ...QUIET,
+        step: () => {
+          step += 1;
+          if (step === at) setTimeout(() => stop.abort(), Math.random() * 5);
+        },
+      };
+      const place = { dataSource: service.app.database.dataSource, interrupt: stop.signal };
+      await rebuild(place, READ_MODELS, watcher).catch(() => expect(stop.signal.aborted).toBe(true));
+      expect(step).toBeGreaterThanOrEqual(at);
+    }
+    await expectProven();
+    await rebuild(service.app.database, READ_MODELS, QUIET);
+    await load.stop();
+    await expectProven();
+  });
+
+  it('leaves the service right when its process is killed, and the next run clears up', async () => {
+    const reader = await service.pool.connect();
+    await reader.query('begin; select id from ssh_credentials limit 1');
+    const child = startRebuild();
+    await untilSwapWaits();
+    child.kill('SIGKILL');
+    await once(child, 'close');
+    await reader.query('commit');
+    reader.release();
+    await writeAndRead();
+    await expectProven();
+    await rebuild(service.app.database, READ_MODELS, QUIET);
+    const { rows } = await service.pool.query(
+      `select tablename from pg_tables where schemaname in ('rebuild', 'rebuild_old')`,
+    );
+    expect(rows).toEqual([{ tablename: 'running' }]);
+    await writeAndRead();
+    await expectProven();
+  });
+
+  it('ends in good order on SIGINT', async () => {
+    const reader = await service.pool.connect();
+    await reader.query('begin; select id from ssh_credentials limit 1');
+    const child = startRebuild();
+    let stderr = '';
+    child.stderr?.on('data', (data) => {
+      stderr += data;
+    });
+    await untilSwapWaits();
+    child.kill('SIGINT');
+    expect(await once(child, 'close')).toEqual([130, null]);
+    expect(stderr).toMatch(/^interrupted; /);
+    await reader.query('commit');
+    reader.release();
+    await writeAndRead();
+    await expectProven();
+  });
+});
+
+function startRebuild(): ChildProcess {
+  const cli = new URL('../dist/src/cli.js', import.meta.url).pathname;
+  const env = { PATH: process.env.PATH, HOME: process.env.HOME, DATABASE_URL: service.databaseUrl };
+  return spawn(process.execPath, [cli, 'projections', 'rebuild', '--name', 'ssh_credentials'], { env });
+}
+
+/** Until the shadow has its indexes: from then on the rebuild tries to swap, again and again. */
+async function untilSwapWaits(): Promise<void> {
+  for (;;) {
+    const { rows } = await service.pool.query(
+      `select 1 from pg_indexes where schemaname = 'rebuild' and indexname = 'ssh_credentials_owner'`,
+    );
+    if (rows.length > 0) return;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
