@@ -57,7 +57,7 @@ async function readLines(url) {
 }
 
 async function readByPsql({ host, port, user }, account) {
-  const sql = `select ${EVENT_COLUMNS} from events e where account_id = '${account}' order by position`;
+  const sql = `select ${EVENT_COLUMNS}, e.data from events e where account_id = '${account}' order by position`;
   const start = performance.now();
   const child = spawn('psql', ['-X', '-At', '-h', host, '-p', String(port), '-U', user, '-d', 'postgres', '-c', sql], {
     stdio: ['ignore', 'pipe', 'inherit'],

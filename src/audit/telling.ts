@@ -1,7 +1,7 @@
 import { changesBetween, type FieldChange } from '../event-log/changes.js';
 import type { EventMetadata } from '../event-log/event.js';
 import type { AnyReadModel, Entity } from '../event-log/read-model.js';
-import { foldRecorded, type RecordedEvent } from '../event-log/recorded-event.js';
+import { foldRecorded, type RecordedEvent, type ReplayableEvent } from '../event-log/recorded-event.js';
 
 /** A longer value is cut: a policy may have 256 KiB. */
 const MAX_VALUE_CHARACTERS = 200;
@@ -26,7 +26,7 @@ function byWhom(text: string): string {
 }
 
 /** The life of a thing: each event with what it changed. */
-export async function* lifeOf(model: AnyReadModel, events: AsyncIterable<RecordedEvent>): AsyncGenerator<string> {
+export async function* lifeOf(model: AnyReadModel, events: AsyncIterable<ReplayableEvent>): AsyncGenerator<string> {
   let entity: Entity<unknown> | undefined;
   for await (const event of events) {
     const before = entity;

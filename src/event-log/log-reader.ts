@@ -3,7 +3,7 @@ import type { Ref } from '../database/coalesce.js';
 import { queryNamed } from '../database/query.js';
 import type { DomainEvent } from './event.js';
 import type { Entity, ReadModel } from './read-model.js';
-import { EVENT_COLUMNS, foldRecorded, type RecordedEvent } from './recorded-event.js';
+import { EVENT_COLUMNS, foldRecorded, type RecordedEvent, type ReplayableEvent } from './recorded-event.js';
 
 /** Positions of an account's log: those greater than `after`, up to and including `upTo`. */
 export interface Span {
@@ -28,21 +28,28 @@ export interface EventPage {
 /** Positions looked at by one query: of about a kilobyte each when all are wanted, mostly passed over when few are. */
 const POSITIONS_PER_PAGE = 1_000;
 const POSITIONS_PER_FILTERED_PAGE = 10_000;
-/** A page ends with the event that reaches this many bytes of data: one event may have 256 KiB. */
-const BYTES_PER_PAGE = 1024 * 1024;
+/** Data that is longer comes by itself, so that a page of a thousand events takes 8 MiB at most. One event may have 256 KiB. */
+const MAX_BYTES_IN_ROW = 8 * 1024;
+/** A page ends with the event that reaches this many characters of data. */
+const CHARACTERS_PER_PAGE = 1024 * 1024;
 /** Events of one thing, or of a list's things, that are in memory at once. */
 const EVENTS_PER_FOLD = 200;
 
 const BY_EVENT_ID = {
   name: 'event_by_id',
-  text: `select ${EVENT_COLUMNS} from events e where account_id = $1 and event_id = $2`,
+  text: `select ${EVENT_COLUMNS}, e.data from events e where account_id = $1 and event_id = $2`,
 };
 const OF_STREAMS = {
   name: 'events_of_streams',
-  text: `select ${EVENT_COLUMNS} from events e
+  text: `select ${EVENT_COLUMNS}, e.data, e.occurred_at as "occurredAt" from events e
     where account_id = $1 and stream_id = any($2) and position <= $3 and (stream_id, stream_version) > ($4, $5)
     order by stream_id, stream_version limit ${EVENTS_PER_FOLD}`,
 };
+
+const DATA_AT = { name: 'data_at', text: 'select data from events where account_id = $1 and position = $2' };
+
+/** An event whose data may still have to be fetched. */
+type Listed = Omit<RecordedEvent, 'data'> & { data: string | null };
 
 /** Reads the log of one account at a time, in portions: whatever its length, little of it is in memory. */
 export class LogReader {
@@ -60,16 +67,31 @@ export class LogReader {
       filter.type === undefined && filter.actor === undefined ? POSITIONS_PER_PAGE : POSITIONS_PER_FILTERED_PAGE;
     const upTo = filter.streamId === undefined ? Math.min(span.upTo, span.after + reach) : span.upTo;
     const { statement, values } = pageStatement(filter);
-    const { rows } = await queryNamed<RecordedEvent & { bytes: number }>(this.pool, statement, [
-      accountId,
-      span.after,
-      upTo,
-      most,
-      ...values,
-    ]);
-    const last = rows.at(-1);
-    const isCut = last !== undefined && (rows.length === most || last.bytes >= BYTES_PER_PAGE);
-    return { events: rows, scannedTo: isCut ? last.position : upTo };
+    const bounds = [accountId, span.after, upTo, most];
+    const { rows } = await queryNamed<Listed>(this.pool, statement, [...bounds, ...values]);
+    const events = await this.withData(rows);
+    const isCut = rows.length === most || events.length < rows.length;
+    return { events, scannedTo: isCut ? (events.at(-1)?.position ?? upTo) : upTo };
+  }
+
+  /** As many of the events as fit on a page, with their data. */
+  private async withData(rows: readonly Listed[]): Promise<RecordedEvent[]> {
+    const events: RecordedEvent[] = [];
+    let characters = 0;
+    for (const row of rows) {
+      row.data ??= await this.dataAt(row);
+      events.push(row as RecordedEvent);
+      characters += row.data.length;
+      if (characters >= CHARACTERS_PER_PAGE) break;
+    }
+    return events;
+  }
+
+  private async dataAt({ accountId, position }: Listed): Promise<string> {
+    const { rows } = await queryNamed<{ data: string }>(this.pool, DATA_AT, [accountId, position]);
+    const [row] = rows;
+    if (row === undefined) throw new Error(`the event at position ${position} of ${accountId} is gone`);
+    return row.data;
   }
 
   /** Everything that matches in a span, portion by portion; the next one is read while the last one is worked on. */
@@ -85,11 +107,11 @@ export class LogReader {
   }
 
   /** The events of some streams up to a position: stream by stream in the order of their ids, each from its beginning. */
-  async *ofStreams(accountId: string, streamIds: readonly string[], upTo: number): AsyncGenerator<RecordedEvent> {
+  async *ofStreams(accountId: string, streamIds: readonly string[], upTo: number): AsyncGenerator<ReplayableEvent> {
     let [streamId, version] = ['', 0];
     for (;;) {
       const values = [accountId, streamIds, upTo, streamId, version];
-      const { rows } = await queryNamed<RecordedEvent>(this.pool, OF_STREAMS, values);
+      const { rows } = await queryNamed<ReplayableEvent>(this.pool, OF_STREAMS, values);
       yield* rows;
       const last = rows.at(-1);
       if (last === undefined || rows.length < EVENTS_PER_FOLD) return;
@@ -117,11 +139,9 @@ function pageStatement({ streamId, type, actor }: EventFilter) {
     { name: 'actor', sql: `e.metadata::json ->> 'actor'`, value: actor },
   ].filter(({ value }) => value !== undefined);
   const conditions = given.map(({ sql }, n) => ` and ${sql} = $${n + 5}`).join('');
-  // The length of a long text is known without reading it, so what does not fit the page is never unpacked.
-  const text = `select * from (
-      select ${EVENT_COLUMNS}, (sum(octet_length(e.data)) over (order by e.position))::float8 as bytes from events e
-      where e.account_id = $1 and e.position > $2 and e.position <= $3${conditions}) page
-    where bytes - octet_length(data) < ${BYTES_PER_PAGE} order by position limit $4`;
+  // The length of a long text is known without unpacking it.
+  const text = `select ${EVENT_COLUMNS}, case when octet_length(e.data) <= ${MAX_BYTES_IN_ROW} then e.data end as data from events e
+    where e.account_id = $1 and e.position > $2 and e.position <= $3${conditions} order by e.position limit $4`;
   const name = ['events', ...given.map((one) => one.name)].join('_');
   return { statement: { name, text }, values: given.map(({ value }) => value) };
 }

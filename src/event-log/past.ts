@@ -3,7 +3,7 @@ import { queryNamed } from '../database/query.js';
 import type { DomainEvent } from './event.js';
 import type { LogReader } from './log-reader.js';
 import type { Entity, ReadModel } from './read-model.js';
-import { foldRecorded, type RecordedEvent } from './recorded-event.js';
+import { foldRecorded, type ReplayableEvent } from './recorded-event.js';
 
 /** A page of what there was: newest first, `most` things older than `beforeId`, as the log tells them up to a position. */
 export interface PastPage {
@@ -61,7 +61,7 @@ export class Past {
     position: number,
   ): Promise<Entity<State>[]> {
     const entities = new Map<string, Entity<State> | undefined>();
-    const take = (event: RecordedEvent): void => {
+    const take = (event: ReplayableEvent): void => {
       entities.set(event.streamId, foldRecorded(model, entities.get(event.streamId), event));
     };
     for await (const event of this.log.ofStreams(accountId, ids, position)) take(event);

@@ -14,15 +14,19 @@ export interface RecordedEvent {
   readonly data: string;
   /** JSON as stored: who, from where and why (EventMetadata). */
   readonly metadata: string;
-  /** When the handler decided it. */
-  readonly occurredAt: Date;
   /** When the database took it: RFC 3339, UTC, microseconds; strictly increasing in an account. */
   readonly recordedAt: string;
 }
 
-/** Selects a RecordedEvent from the table `events e`. A position fits a double: it is exact up to 2^53. */
+/** One event as it is folded. The feed does without the time: making a Date of it takes a third of reading an event. */
+export interface ReplayableEvent extends RecordedEvent {
+  /** When the handler decided it. */
+  readonly occurredAt: Date;
+}
+
+/** Selects a RecordedEvent but for its data from the table `events e`. A position fits a double: it is exact up to 2^53. */
 export const EVENT_COLUMNS = `e.account_id as "accountId", e.position::float8 as position, e.stream_id as "streamId",
-  e.stream_version as "streamVersion", e.event_id as "eventId", e.type, e.data, e.metadata, e.occurred_at as "occurredAt",
+  e.stream_version as "streamVersion", e.event_id as "eventId", e.type, e.metadata,
   to_char(e.recorded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "recordedAt"`;
 
 export const isKnownType = ({ events }: AnyReadModel, type: string): boolean => Object.hasOwn(events, type);
@@ -31,7 +35,7 @@ export const isKnownType = ({ events }: AnyReadModel, type: string): boolean => 
 export function foldRecorded<State, Event extends DomainEvent>(
   model: ReadModel<State, Event>,
   before: Entity<State> | undefined,
-  { accountId, position, streamId, type, data, occurredAt }: RecordedEvent,
+  { accountId, position, streamId, type, data, occurredAt }: ReplayableEvent,
 ): Entity<State> | undefined {
   if (!Object.hasOwn(model.events, type)) {
     throw new Error(`the event at position ${position} of ${accountId} is a ${type}, which this version does not know`);

@@ -1,7 +1,7 @@
 import { changesBetween } from '../event-log/changes.js';
 import type { DomainEvent } from '../event-log/event.js';
 import type { Entity, ReadModel } from '../event-log/read-model.js';
-import { foldRecorded, type RecordedEvent } from '../event-log/recorded-event.js';
+import { foldRecorded, type ReplayableEvent } from '../event-log/recorded-event.js';
 import { type HistoryEventResource, type HistoryResource, toHistoryEvent } from './history.resource.js';
 import { lastOf, MAX_EVENTS_BYTES, readAfter, readEventLimit, uriWith } from './page.js';
 
@@ -11,7 +11,7 @@ import { lastOf, MAX_EVENTS_BYTES, readAfter, readEventLimit, uriWith } from './
  */
 export async function historyPage<State, Event extends DomainEvent>(
   model: ReadModel<State, Event>,
-  history: AsyncIterable<RecordedEvent>,
+  history: AsyncIterable<ReplayableEvent>,
   query: Readonly<Record<string, unknown>>,
   uri: string,
 ): Promise<{ page: HistoryResource; last: Entity<State> | undefined }> {
