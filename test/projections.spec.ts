@@ -101,9 +101,12 @@ describe('projections rebuild', () => {
   it('runs once at a time: the second says so', async () => {
     const holder = await service.pool.connect();
     await holder.query('begin; select id from rebuild.running for update');
-    await expect(rebuildAll()).rejects.toThrow('another rebuild is running');
-    await holder.query('rollback');
-    holder.release();
+    try {
+      await expect(rebuildAll()).rejects.toThrow('another rebuild is running');
+    } finally {
+      await holder.query('rollback');
+      holder.release();
+    }
     await rebuildAll();
   });
 

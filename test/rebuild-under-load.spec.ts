@@ -100,7 +100,7 @@ describe('a rebuild while the service is written to and read from', () => {
     const reader = await service.pool.connect();
     await reader.query('begin; select id from ssh_credentials limit 1');
     const child = startRebuild();
-    await untilSwapWaits();
+    await untilSwapWaits(child);
     child.kill('SIGKILL');
     await once(child, 'close');
     await reader.query('commit');
@@ -124,7 +124,7 @@ describe('a rebuild while the service is written to and read from', () => {
     child.stderr?.on('data', (data) => {
       stderr += data;
     });
-    await untilSwapWaits();
+    await untilSwapWaits(child);
     child.kill('SIGINT');
     expect(await once(child, 'close')).toEqual([130, null]);
     expect(stderr).toMatch(/^interrupted; /);
@@ -142,12 +142,13 @@ function startRebuild(): ChildProcess {
 }
 
 /** Until the shadow has its indexes: from then on the rebuild tries to swap, again and again. */
-async function untilSwapWaits(): Promise<void> {
-  for (;;) {
+async function untilSwapWaits(rebuilding: ChildProcess): Promise<void> {
+  while (rebuilding.exitCode === null) {
     const { rows } = await service.pool.query(
       `select 1 from pg_indexes where schemaname = 'rebuild' and indexname = 'ssh_credentials_owner'`,
     );
     if (rows.length > 0) return;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
+  throw new Error('the rebuild ended before it came to its swap');
 }
