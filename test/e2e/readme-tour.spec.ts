@@ -1,23 +1,16 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from '@jest/globals';
 import { startMain, stopMain } from '../support/process.js';
+import { shellBlocksOf } from '../support/shell-blocks.js';
 
 const run = promisify(execFile);
 
-/** The shell blocks of a README section, in order. */
-async function shellBlocksOf(section: string): Promise<string[]> {
-  const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
-  const [, text = ''] = readme.split(`\n## ${section}\n`);
-  const [body = ''] = text.split(/\n## /);
-  return [...body.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, block = '']) => block);
-}
-
 it('the README’s tour works as written', async () => {
-  const [start = '', ...tour] = await shellBlocksOf('Tour');
+  const [start = '', ...tour] = await shellBlocksOf('README.md', 'Tour');
   const key = /BOOTSTRAP_API_KEY=(\S+) npm start/.exec(start)?.[1] ?? '';
   const folder = await mkdtemp(join(tmpdir(), 'tas-tour-'));
   const main = startMain({ DATA_DIR: join(folder, 'data'), BOOTSTRAP_API_KEY: key });

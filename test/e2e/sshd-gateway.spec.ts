@@ -1,0 +1,11 @@
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { ApiClient } from '../support/api-client.js';
+import { freePort } from '../support/free-port.js';
+import { stopAtEnd } from '../support/leftovers.js';
+import { type RunningMain, startMain, stopMain } from '../support/process.js';
+import { cloneDatabase } from '../support/service.js';
+import { type KeyPair, type Login, logIn, newKeyPair } from '../support/ssh-client.js';
+import { type SshdGateway, startSshdGateway } from '../support/sshd-gateway.js';
