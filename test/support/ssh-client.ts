@@ -34,7 +34,10 @@ export interface Login {
 /** Nothing of the machine's or the user's own configuration, keys or agent takes part. */
 const OPTIONS = [
   ...['-F', 'none', '-v'],
-  ...['IdentitiesOnly=yes', 'IdentityAgent=none', 'BatchMode=yes', 'ExitOnForwardFailure=yes'].flatMap((o) => ['-o', o]),
+  ...['IdentitiesOnly=yes', 'IdentityAgent=none', 'BatchMode=yes', 'ExitOnForwardFailure=yes'].flatMap((o) => [
+    '-o',
+    o,
+  ]),
   ...['StrictHostKeyChecking=no', 'UserKnownHostsFile=/dev/null', 'GlobalKnownHostsFile=/dev/null'].flatMap((o) => [
     '-o',
     o,
