@@ -26,6 +26,7 @@ export async function documentOf(nest: INestApplication, server: string): Promis
     .setLicense('MIT', 'https://spdx.org/licenses/MIT.html')
     .addServer(server)
     .addBearerAuth({ type: 'http', bearerFormat: 'API key', description: 'An API key, or a token of the OIDC issuer.' })
+    .addBearerAuth({ type: 'http', bearerFormat: 'gateway token', description: 'One of GATEWAY_TOKENS.' }, 'gateway')
     .addSecurityRequirements('bearer')
     .build();
   return finish(SwaggerModule.createDocument(nest, base));
@@ -72,7 +73,7 @@ function addExamples({ requestBody, responses }: Operation, schemas: Schemas): v
 }
 
 const withoutNulls = (example: unknown): unknown =>
-  typeof example === 'object' && example !== null
+  typeof example === 'object' && example !== null && !Array.isArray(example)
     ? Object.fromEntries(Object.entries(example).filter(([, value]) => value !== null))
     : example;
 
