@@ -1,10 +1,15 @@
 import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { stopAtEnd } from './leftovers.js';
 
 /** What a tunnel leads to: it answers every byte with that byte's complement, so that an echo elsewhere is not mistaken for it. */
 export interface EchoTarget {
   readonly port: number;
+  /** The same, on a Unix socket. */
+  readonly socketPath: string;
   /** How many connections have come. */
   readonly connections: () => number;
 }
@@ -12,19 +17,24 @@ export interface EchoTarget {
 export async function startEchoTarget(): Promise<EchoTarget> {
   let connections = 0;
   const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
+  const serve = (socket: Socket): void => {
     connections += 1;
     sockets.add(socket);
     socket.on('data', (data) => socket.write(complementOf(data)));
     socket.on('error', () => socket.destroy());
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  };
+  const folder = await mkdtemp(join(tmpdir(), 'tas-echo-'));
+  const socketPath = join(folder, 'socket');
+  const [onPort, onSocket] = [createServer(serve).listen(0, '127.0.0.1'), createServer(serve).listen(socketPath)];
+  await Promise.all([once(onPort, 'listening'), once(onSocket, 'listening')]);
   stopAtEnd(async () => {
     for (const socket of sockets) socket.destroy();
-    server.close();
+    onPort.close();
+    onSocket.close();
+    await rm(folder, { recursive: true, force: true });
   });
-  return { port: (server.address() as AddressInfo).port, connections: () => connections };
+  const { port } = onPort.address() as AddressInfo;
+  return { port, socketPath, connections: () => connections };
 }
 
 export const complementOf = (bytes: Buffer): Buffer => Buffer.from(bytes.map((byte) => byte ^ 0xff));
@@ -45,7 +55,7 @@ export async function exchange(host: string, port: number, bytes: Buffer): Promi
       if (size >= bytes.length) finish();
     });
     socket.on('end', finish);
-    socket.on('error', reject);
+    socket.on('error', (error: NodeJS.ErrnoException) => (error.code === 'ECONNRESET' ? finish() : reject(error)));
     socket.write(bytes);
   });
 }

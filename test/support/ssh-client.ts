@@ -76,3 +76,17 @@ function closing(child: ChildProcess, ended: Promise<unknown>): () => Promise<vo
     await ended;
   });
 }
+
+/** ssh with other options, and perhaps a command, to its end. */
+export async function runSsh(port: number, key: KeyPair, options: readonly string[], command: readonly string[] = []) {
+  const child = spawn('ssh', [...sshArguments(port, key.file, ...options), ...command], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  stopAtEnd(async () => void child.kill());
+  let stderr = '';
+  child.stderr.on('data', (data) => {
+    stderr += data;
+  });
+  const [code] = await once(child, 'close');
+  return { code: code as number | null, stderr };
+}

@@ -11,6 +11,6 @@ mount -t tmpfs -o mode=755 tmpfs /run
 mount -t tmpfs -o mode=755 tmpfs /var/log
 
 printf '%s\n' "$HOSTS" >> /etc/hosts
-source /dev/stdin
+eval "$(cat)"
 
 exec /usr/sbin/sshd -D -e -f /etc/ssh/tunnel-gateway/sshd_config -o "ListenAddress=127.0.0.1:$GATEWAY_PORT" < /dev/null

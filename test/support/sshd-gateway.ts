@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdtemp, rmdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { freePort } from './free-port.js';
 import { stopAtEnd } from './leftovers.js';
@@ -14,10 +15,12 @@ const SCRIPT = new URL('sshd-gateway.sh', import.meta.url).pathname;
 /** A network is not among them: the tunnels of this sshd are reached on this machine's loopback addresses. */
 const NAMESPACES = ['--mount', '--pid', '--fork', '--kill-child'];
 
+const LOG_PATIENCE_MS = 10_000;
+
 export interface SshdGateway {
   readonly port: number;
-  /** What sshd has logged so far. */
-  readonly log: () => string;
+  /** Resolves once sshd has logged this text. */
+  readonly logged: (text: string) => Promise<void>;
   readonly stop: () => Promise<void>;
 }
 
@@ -52,18 +55,21 @@ export async function startSshdGateway({ service, token, hosts }: GatewaySetting
     await rmdir(scratch);
   });
   let log = '';
-  const ready = new Promise<void>((resolve, reject) => {
-    const read = (data: Buffer): void => {
-      log += data;
-      if (log.includes('Server listening on')) resolve();
-    };
-    child.stdout.on('data', read);
-    child.stderr.on('data', read);
-    void ended.then(() => reject(new Error(`sshd ended before it listened:\n${log}`)));
-  });
+  const keep = (data: Buffer): void => {
+    log += data;
+  };
+  child.stdout.on('data', keep);
+  child.stderr.on('data', keep);
+  const logged = async (text: string): Promise<void> => {
+    const deadline = Date.now() + LOG_PATIENCE_MS;
+    while (!log.includes(text)) {
+      if (child.exitCode !== null || Date.now() > deadline) throw new Error(`sshd did not log '${text}', but:\n${log}`);
+      await setTimeout(10);
+    }
+  };
   child.stdin.end(setUp.join('\n'));
-  await ready;
-  return { port, log: () => log, stop };
+  await logged('Server listening on');
+  return { port, logged, stop };
 }
 
 async function demandNamespaces(): Promise<void> {
