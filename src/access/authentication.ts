@@ -33,7 +33,7 @@ const CALLERS_BY_TOKENS = {
     where k.token_hash = any($1)`,
 };
 
-/** Longest API key that can exist: a bootstrap key of 255 characters. */
+/** Longest API key that can exist, a bootstrap key of 255 characters, and longest gateway token. */
 const MAX_KEY_CHARACTERS = 255;
 
 /**
@@ -74,7 +74,7 @@ export class Authentication {
   async authenticateGateway(request: FastifyRequest): Promise<void> {
     try {
       const token = tokenOf(request.headers.authorization, 'gateway token');
-      if (!this.gatewayTokens.includes(token)) {
+      if (!this.gatewayTokens.includes(ofPossibleLength(token, 'gateway token'))) {
         throw new Problem('api_key_unknown', 'The gateway token is not one of this deployment.');
       }
     } catch (error) {
@@ -85,7 +85,7 @@ export class Authentication {
   private async callerOf(request: FastifyRequest): Promise<Caller> {
     const token = tokenOf(request.headers.authorization);
     if (this.oidc !== undefined && isJwt(token)) return this.oidc.authenticate(token, request);
-    const found = await this.byTokenHash(hashToken(asApiKey(token)));
+    const found = await this.byTokenHash(hashToken(ofPossibleLength(token, 'API key')));
     if (found === undefined) throw new Problem('api_key_unknown', 'The API key is unknown or was revoked.');
     if (!found.isActive) throw new Problem('caller_inactive', 'The owner of this API key is not active.');
     return found.caller;
@@ -139,8 +139,8 @@ function tokenOf(header: string | undefined, credential: Credential = 'API key')
   return token;
 }
 
-function asApiKey(token: string): string {
-  if (token.length > MAX_KEY_CHARACTERS) throw malformed('API key');
+function ofPossibleLength(token: string, credential: Credential): string {
+  if (token.length > MAX_KEY_CHARACTERS) throw malformed(credential);
   return token;
 }
 
