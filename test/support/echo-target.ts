@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,6 +27,9 @@ export async function startEchoTarget(): Promise<EchoTarget> {
   const socketPath = join(folder, 'socket');
   const [onPort, onSocket] = [createServer(serve).listen(0, '127.0.0.1'), createServer(serve).listen(socketPath)];
   await Promise.all([once(onPort, 'listening'), once(onSocket, 'listening')]);
+  // Whoever cannot connect is not kept out by the file system.
+  await chmod(folder, 0o755);
+  await chmod(socketPath, 0o777);
   stopAtEnd(async () => {
     for (const socket of sockets) socket.destroy();
     onPort.close();
