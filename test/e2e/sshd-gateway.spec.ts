@@ -196,6 +196,14 @@ describe('a bind', () => {
     await expectDenied(key, 'app.example.test:0', NO_FORWARDING);
   });
 
+  it('listens on the address of its name and on no other', async () => {
+    const port = await freePort('127.0.1.2');
+    const login = await bind(await newCredential(), `app.example.test:${port}`);
+    await expectBytesBothWays('app.example.test', port);
+    await expect(exchange('127.0.0.1', port, Buffer.from('hello'))).rejects.toThrow('ECONNREFUSED');
+    await login.close();
+  });
+
   it('that is denied is in sshd’s log', async () => {
     await expectDenied(await newCredential('bind:app.example.test'), 'other.test:7001');
     await gateway.logged('to remote forward to host other.test port 7001, but the request was denied.');
