@@ -49,5 +49,5 @@ export async function startService(settings = {}) {
   };
   const start = () => startProgram('../dist/src/main.js', all);
   const first = await start();
-  return { ...first, again: start, clean: () => rm(folder, { recursive: true, force: true }) };
+  return { ...first, dataDir: all.DATA_DIR, again: start, clean: () => rm(folder, { recursive: true, force: true }) };
 }

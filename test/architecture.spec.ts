@@ -29,7 +29,6 @@ const PURE = [
   /^(problem|caller|host-name|given|read-only-fields)\.ts$/,
   /^event-log\/event\.ts$/,
   /^ssh-credentials\/(ssh-credential|acl|bind-rule|bind-target|public-key[a-z-]*)\.ts$/,
-  /^ssh-gateway\/authorized-keys\.ts$/,
   /^tcp-edges\/(tcp-edge|edge-modules|hostport)\.ts$/,
   /^access\/(account|principal|api-key|failure-limit|issuer-url|gateway-tokens)\.ts$/,
   /^ssh-gateway\/(decision|question|compiled-acls|authorized-keys)\.ts$/,

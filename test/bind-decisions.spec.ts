@@ -238,6 +238,8 @@ describe('the queue of decisions', () => {
     await ask(fingerprint, DOMAIN, client);
     proxy.goAway();
     expect((await ask(fingerprint, DOMAIN, client)).status).toBe(503);
+    const failures = () => metric(client, 'tunnel_access_bind_decisions_write_failures_total');
+    while ((await failures()) === 0) await new Promise((resolve) => setTimeout(resolve, 10));
     proxy.comeBack();
     await untilWritten(client);
     expect(await rowsOf(fingerprint)).toHaveLength(1);

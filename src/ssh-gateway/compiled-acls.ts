@@ -1,8 +1,8 @@
 import { type CompiledAcl, compile } from '../ssh-credentials/acl.js';
 import type { Grant } from './decision.js';
 
-/** Rules kept at once, counting what an ACL of few rules costs besides: some 50 MB. */
-export const MAX_KEPT_RULES = 100_000;
+/** Rules kept at once, counting what an ACL of few rules costs besides: some 55 MB. */
+export const MAX_KEPT_RULES = 150_000;
 /** What the maps of an ACL take however few its rules are, in rules. */
 const OVERHEAD_RULES = 5;
 

@@ -4,6 +4,8 @@ import { queryNamed } from '../database/query.js';
 import { firstIdOf } from '../ids.js';
 
 const HOUR_MS = 3_600_000;
+/** Of a start: not all copies at once, and not while they start. */
+const FIRST_WITHIN_MS = HOUR_MS / 6;
 const DAY_MS = 24 * HOUR_MS;
 const BATCH_ROWS = 1000;
 /** Between batches, so that a purge never takes more than a small part of the database's time. */
@@ -41,8 +43,7 @@ export class DecisionsRetention implements OnModuleInit, OnModuleDestroy {
   ) {}
 
   onModuleInit(): void {
-    // Not all copies at once, and not while they start.
-    if (this.days > 0) this.schedule(Math.random() * HOUR_MS);
+    if (this.days > 0) this.schedule(Math.random() * FIRST_WITHIN_MS);
   }
 
   async onModuleDestroy(): Promise<void> {

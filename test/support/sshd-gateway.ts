@@ -76,10 +76,10 @@ async function demandNamespaces(): Promise<void> {
   try {
     await run('unshare', [...NAMESPACES, 'true']);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = String(error).trim().replaceAll('\n', ' ');
     throw new Error(
-      `This test runs sshd in namespaces of its own, so that nothing on this machine changes, and may not: ${why} ` +
-        'It needs Linux, root and CAP_SYS_ADMIN (in a container: --cap-add SYS_ADMIN).',
+      'This test runs sshd in namespaces of its own, so that nothing on this machine changes. That takes Linux, root and ' +
+        `CAP_SYS_ADMIN (in a container: --cap-add SYS_ADMIN), and here it failed: ${why}`,
     );
   }
 }
