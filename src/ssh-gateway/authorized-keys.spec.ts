@@ -60,13 +60,14 @@ describe('a line of authorized_keys', () => {
     expect(optionsOf(lineOf(['bind:k=v'], ['bind:a.example:*']))).toBe('restrict');
   });
 
-  it('stops at what sshd accepts of one key, keeping the rules of the oldest credentials', () => {
+  it('stops at what sshd accepts of one key, counting the rules of the oldest credentials', () => {
     const rules = (n: number) => Array.from({ length: 1000 }, (_, i) => `bind:h${n}-${i}.example`);
     const options = optionsOf(lineOf(rules(0), rules(1), rules(2), rules(3), rules(4)));
     expect(options.match(/permitlisten/g)).toHaveLength(MAX_PERMIT_LISTENS);
     expect(options).toContain('"h3-999.example:*"');
     expect(options).toContain('"h4-95.example:*"');
     expect(options).not.toContain('"h4-96.example:*"');
+    expect(optionsOf(lineOf(rules(0), rules(1), rules(2), rules(3), rules(4), ['*']))).toBe('restrict,port-forwarding');
   });
 
   it.each(['sk-ssh-ed25519@openssh.com', 'sk-ecdsa-sha2-nistp256@openssh.com', 'ecdsa-sha2-nistp521', 'ssh-rsa'])(

@@ -15,11 +15,14 @@ export interface GrantedKey {
 }
 
 /**
- * sshd refuses a key with more, and then its owner can bind nothing. The rules of the oldest credentials are kept:
- * what worked goes on working, and whoever added the rule too many sees that rule refused.
+ * sshd refuses a key with more permitlistens, and then its owner can bind nothing. Of all rules of a key the first so many
+ * count, from the oldest credential on: what worked goes on working, and whoever adds a rule too many sees that rule
+ * refused. Those after them are not even parsed, so that no heap of credentials makes a login slow for everyone.
  */
 export const MAX_PERMIT_LISTENS = 4096;
 
+/** The two spellings of the rule that permits all. */
+const EVERYTHING: ReadonlySet<string> = new Set(['*', 'bind:*']);
 const KEY_TYPE = /^[a-z0-9@.-]+$/;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 const ID = /^[A-Za-z0-9_-]+$/;
@@ -41,10 +44,10 @@ export function authorizedKeysLine(credentials: readonly [GrantedKey, ...Granted
 
 /** `restrict` first: whatever a later OpenSSH learns to allow a key stays forbidden here until it is named. */
 function optionsFor(credentials: readonly GrantedKey[]): string {
-  if (credentials.some(({ acl }) => acl.length === 0)) return 'restrict,port-forwarding';
-  const rules = credentials.flatMap(({ acl }) => acl.map(parseBindRule));
-  if (rules.some(({ kind }) => kind === 'everything')) return 'restrict,port-forwarding';
-  const listens = [...new Set(rules.flatMap(permitListens))].slice(0, MAX_PERMIT_LISTENS);
+  const isUnrestricted = ({ acl }: GrantedKey): boolean => acl.length === 0 || acl.some((rule) => EVERYTHING.has(rule));
+  if (credentials.some(isUnrestricted)) return 'restrict,port-forwarding';
+  const rules = credentials.flatMap(({ acl }) => acl).slice(0, MAX_PERMIT_LISTENS);
+  const listens = [...new Set(rules.map(parseBindRule).flatMap(permitListens))];
   // Port forwarding without a single permitlisten would be all of it.
   if (listens.length === 0) return 'restrict';
   return `restrict,port-forwarding,${listens.map((listen) => `permitlisten="${listen}"`).join(',')}`;
