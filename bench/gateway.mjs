@@ -1,6 +1,6 @@
 /**
  * What a gateway's questions cost over HTTP, with 100,000 credentials in the table: by the number of rules, against reading a
- * credential, and the recheck of 10,000. Every size in turn, a second each: a machine that slows down slows all of them.
+ * credential, and the recheck of 10,000. Every size in turn, two seconds each: a machine that slows down slows all of them.
  */
 import { pathToFileURL } from 'node:url';
 import autocannon from 'autocannon';
@@ -13,8 +13,8 @@ const KEYS_OF_A_SIZE = 64;
 const SIZES = [1, 10, 1000];
 const GOALS = { 10: 1.1, 1000: 1.3 };
 const CONNECTIONS = 64;
-const ROUNDS = 15;
-const SECONDS = 1;
+const ROUNDS = 7;
+const SECONDS = 2;
 const TOKEN = 'a-gateway-token-for-the-bench';
 const JSON_TYPE = { 'content-type': 'application/json' };
 const GATEWAY = { authorization: `Bearer ${TOKEN}`, ...JSON_TYPE };
@@ -99,6 +99,15 @@ async function recheckMs(url, credentials, changed) {
 /** @returns {Promise<{what: string, measured: string, goal: string, ok: boolean}[]>} */
 export async function run() {
   const service = await startService({ GATEWAY_TOKENS: TOKEN });
+  try {
+    return await measure(service);
+  } finally {
+    await service.stop();
+    await service.clean();
+  }
+}
+
+async function measure(service) {
   const { url } = service;
   const credentials = await fill(service.dataDir);
   const [one, ...larger] = SIZES.map((size, n) =>
@@ -106,7 +115,7 @@ export async function run() {
   );
   const others = SIZES.length * KEYS_OF_A_SIZE;
   const anyKey = authorize(
-    Array.from({ length: 4096 }, () => credentials[others + Math.floor(Math.random() * (CREDENTIALS - others))]),
+    Array.from({ length: 512 }, () => credentials[others + Math.floor(Math.random() * (CREDENTIALS - others))]),
     1,
   );
   const get = { path: `/ssh_credentials/${credentials[0].id}`, headers: ADMIN };
@@ -124,7 +133,7 @@ export async function run() {
   const [base, ...rest] = rates;
   const what = `authorize over HTTP, ${CONNECTIONS} connections, ${CREDENTIALS.toLocaleString('en')} credentials`;
   const rows = SIZES.slice(1).map((size, n) => rowOf(`${what}, ${size} rules against 1`, rest[n], base, GOALS[size]));
-  rows.push(rowOf(`${what}, any key against 64 keys`, rest.at(-2), base));
+  rows.push(rowOf(`${what}, 512 keys against 64`, rest.at(-2), base));
   rows.push(rowOf(`${what}, against GET /ssh_credentials/{id}`, base, rest.at(-1)));
   for (const changed of [0, 1000]) {
     const ms = await recheckMs(url, credentials, changed);
@@ -135,8 +144,6 @@ export async function run() {
       ok: true,
     });
   }
-  await service.stop();
-  await service.clean();
   return rows;
 }
 

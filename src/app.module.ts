@@ -7,14 +7,19 @@ import { Authentication } from './access/authentication.js';
 import { FailureLimit } from './access/failure-limit.js';
 import { GatewayTokens } from './access/gateway-tokens.js';
 import { oidcOf } from './access/oidc.js';
+import { AuditModule } from './audit/audit.module.js';
 import type { Config } from './config.js';
 import { type Database, POOL } from './database/database.js';
 import { DEFAULT_BATCHER_LIMITS } from './event-log/batcher.js';
 import { EventLog } from './event-log/event-log.js';
 import { LogReader } from './event-log/log-reader.js';
+import { Moments } from './event-log/moments.js';
+import { Past } from './event-log/past.js';
 import { Streams } from './event-log/streams.js';
+import { Authenticator } from './http/authenticator.js';
 import { Mutations } from './http/mutation.js';
 import { ApiDocument, OpenApiModule } from './http/openapi.controller.js';
+import { Logs } from './http/resource-reads.js';
 import type { IdSource } from './ids.js';
 import { OWNED_THINGS } from './owned-things.js';
 import { Owners } from './owners.js';
@@ -48,21 +53,30 @@ const authenticationOf = (config: Config, { pool }: Database, streams: Streams):
     new GatewayTokens(config.gatewayTokens),
   );
 
+const logsOf = ({ pool }: Database): Logs => {
+  const reader = new LogReader(pool);
+  return new Logs(new Moments(pool), reader, new Past(pool, reader));
+};
+
 @Module({})
 class AppModule {}
 
 /** The one place where things are wired. */
 export function appModule({ config, database, ids }: Foundation, eventLog: EventLog): DynamicModule {
   const streams = new Streams(eventLog, ids);
+  const logs = logsOf(database);
+  const authentication = authenticationOf(config, database, streams);
   const providers = [
     { provide: POOL, useValue: database.pool },
     { provide: EventLog, useValue: eventLog },
     { provide: Streams, useValue: streams },
-    { provide: Authentication, useValue: authenticationOf(config, database, streams) },
+    { provide: Authentication, useValue: authentication },
+    { provide: Authenticator, useValue: authentication },
     { provide: SshCredentialPolicy, useValue: { strict: config.strict, keys: config } },
+    { provide: Logs, useValue: logs },
     {
       provide: Mutations,
-      useFactory: (commands: CommandBus) => new Mutations(commands, new LogReader(database.pool)),
+      useFactory: (commands: CommandBus) => new Mutations(commands, logs.reader),
       inject: [CommandBus],
     },
     { provide: Owners, useValue: new Owners(database.pool) },
@@ -88,6 +102,7 @@ export function appModule({ config, database, ids }: Foundation, eventLog: Event
       BindDecisionsModule,
       // Without tokens there is nobody to answer, and no door to try.
       ...(config.gatewayTokens.length > 0 ? [SshGatewayModule] : []),
+      AuditModule,
       OpenApiModule,
     ],
     providers,

@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import { Command, CommanderError } from 'commander';
 import { addAccountCommands, addApiKeyCommands } from './access/access.cli.js';
+import { addAuditCommands } from './audit/audit.cli.js';
 import { ConfigError, readConfig } from './config.js';
 import { type Database, DatabaseUnusable, openDatabase } from './database/database.js';
 import { EmbeddedPostgresError } from './database/embedded/embedded-postgres.js';
@@ -43,6 +44,10 @@ const program = new Command('tunnel-access')
   .exitOverride();
 addAccountCommands(program, onDatabase);
 addApiKeyCommands(program, onDatabase);
+addAuditCommands(program.command('audit').description('The log: what happened, to what, by whom'), onDatabase);
+
+// Whoever reads us may stop reading, as `head` does.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : EXIT_WRONG));
 
 try {
   await program.parseAsync();

@@ -41,6 +41,7 @@ const resource = (path: keyof typeof MAKERS, change: () => object): Record<strin
   [`POST /${path}`]: { body: MAKERS[path] },
   [`GET /${path}`]: {},
   [`GET /${path}/:id`]: { on: path },
+  [`GET /${path}/:id/events`]: { on: path },
   [`PATCH /${path}/:id`]: { on: path, body: change },
   [`DELETE /${path}/:id`]: { on: path },
 });
@@ -83,6 +84,7 @@ const SAMPLES: Record<string, Sample> = {
   ...edgeModule('backend'),
   ...edgeModule('ip_restriction'),
   ...edgeModule('traffic_policy'),
+  'GET /events': {},
 };
 
 let service: Service;

@@ -1,9 +1,8 @@
 import type { Pool } from 'pg';
 import type { Ref } from '../database/coalesce.js';
-import { EntityQueries } from '../database/entity-queries.js';
+import { EntityQueries, type PageRequest } from '../database/entity-queries.js';
 import type { Entity } from '../event-log/read-model.js';
 import { type Part, partOf } from '../event-log/streams.js';
-import type { PageRequest } from '../http/page.js';
 import { MAX_REMOVED_AT_ONCE, type OwnedThings } from '../owned-things.js';
 import {
   ACCOUNTS,

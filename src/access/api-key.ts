@@ -72,12 +72,15 @@ export const remove =
   };
 
 /** Members see their own keys, admins all. That somebody has a key is no member's business, so: 404, not 403. */
+export const isVisibleTo = (caller: Caller, { ownerId }: ApiKey): boolean =>
+  isAdmin(caller) || ownerId === caller.principalId;
+
 export function visibleTo(caller: Caller, state: ApiKey | undefined): ApiKey {
-  if (state === undefined || !(isAdmin(caller) || state.ownerId === caller.principalId)) {
-    throw new Problem('not_found', 'Resource not found');
-  }
+  if (state === undefined || !isVisibleTo(caller, state)) throw notFound();
   return state;
 }
+
+export const notFound = (): Problem => new Problem('not_found', 'Resource not found');
 
 /** How many random bytes `tokenOf` needs: 192 bits, beyond any guessing. */
 export const TOKEN_SECRET_BYTES = 24;

@@ -1,20 +1,20 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Query, Res } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { isAdmin } from '../caller.js';
 import type { Entity } from '../event-log/read-model.js';
 import { given } from '../given.js';
-import { tellVersion } from '../http/conditions.js';
+import { HistoryResource } from '../http/history.resource.js';
 import { Mutations } from '../http/mutation.js';
-import { Changes, Creates, Deletes, Gets, Lists, Topic } from '../http/openapi.js';
-import { pageOf, readPageRequest } from '../http/page.js';
+import { Changes, Creates, Deletes, Gets, Lists, Tells, Topic } from '../http/openapi.js';
 import { Context, type RequestContext } from '../http/request-context.js';
+import { type Asked, Asking, Logs } from '../http/resource-reads.js';
 import { refuseOtherPlace, refuseOtherTime, refuseOtherValue } from '../read-only-fields.js';
 import { ApiKeys } from './access.queries.js';
 import { apiKeysReadModel } from './access.read-models.js';
-import { type ApiKey, type ApiKeyEvent, visibleTo } from './api-key.js';
+import { type ApiKey, type ApiKeyEvent } from './api-key.js';
 import { CreateApiKey, type CreatedApiKey, DeleteApiKey, UpdateApiKey } from './api-keys.commands.js';
 import {
   ApiKeyResource,
+  apiKeyReads,
   CreateApiKeyBody,
   CreatedApiKeyResource,
   PATH,
@@ -25,10 +25,15 @@ import {
 @Topic('API keys', 'ak')
 @Controller(PATH)
 export class ApiKeysController {
+  private readonly reads: ReturnType<typeof apiKeyReads>;
+
   constructor(
     private readonly mutations: Mutations,
-    private readonly keys: ApiKeys,
-  ) {}
+    keys: ApiKeys,
+    logs: Logs,
+  ) {
+    this.reads = apiKeyReads(keys, logs);
+  }
 
   @Post()
   @Creates(CreatedApiKeyResource, {
@@ -56,26 +61,24 @@ export class ApiKeysController {
     summary: 'List API keys',
     description: 'Members see their own, admins all.',
   })
-  async list(@Context() { caller, baseUrl }: RequestContext, @Query() query: Record<string, unknown>) {
-    const page = readPageRequest(query, 'ak');
-    const found = isAdmin(caller)
-      ? await this.keys.list(caller.accountId, page)
-      : await this.keys.listOf(caller.accountId, caller.principalId, page);
-    return pageOf('keys', `${baseUrl}/${PATH}`, page, found, (entity) => toResource(entity, baseUrl));
+  list(@Asking() asked: Asked) {
+    return this.reads.list(asked);
   }
 
   @Get(':id')
   @Gets(ApiKeyResource, { id: 'getApiKey', summary: 'Get an API key', problems: ['not_found'] })
-  async get(
-    @Context() { caller, baseUrl }: RequestContext,
-    @Param('id') id: string,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ) {
-    const entity = await this.keys.find({ accountId: caller.accountId, id });
-    visibleTo(caller, entity?.state);
-    if (entity === undefined) return undefined;
-    tellVersion(reply, entity);
-    return toResource(entity, baseUrl);
+  get(@Asking() asked: Asked, @Param('id') id: string) {
+    return this.reads.get(asked, id);
+  }
+
+  @Get(':id/events')
+  @Tells(HistoryResource, {
+    id: 'getApiKeyHistory',
+    summary: 'Get the history of an API key',
+    problems: ['not_found', 'role_missing'],
+  })
+  history(@Asking() asked: Asked, @Param('id') id: string) {
+    return this.reads.history(asked, id);
   }
 
   @Patch(':id')

@@ -1,8 +1,12 @@
+import { isAdmin } from '../caller.js';
 import type { Entity } from '../event-log/read-model.js';
 import { Shown, ShownAs } from '../http/openapi.js';
 import { CREATED_AT, EXAMPLE_KSUID, idField, uriField } from '../http/openapi-parts.js';
+import { type Logs, ResourceReads } from '../http/resource-reads.js';
 import { Text, TextOfBytes } from '../http/validated-body.js';
-import type { ApiKey } from './api-key.js';
+import type { ApiKeys } from './access.queries.js';
+import { apiKeysReadModel } from './access.read-models.js';
+import { type ApiKey, isVisibleTo, notFound } from './api-key.js';
 
 export const PATH = 'api_keys';
 const MAX_DESCRIPTION_BYTES = 255;
@@ -65,3 +69,22 @@ export const toResource = ({ id, createdAt, state }: Entity<ApiKey>, baseUrl: st
   owner_id: state.ownerId,
   token: null,
 });
+
+/** Their GETs. */
+export const apiKeyReads = (keys: ApiKeys, logs: Logs) =>
+  new ResourceReads(
+    {
+      model: apiKeysReadModel,
+      idPrefix: 'ak',
+      path: PATH,
+      plural: 'keys',
+      queries: keys,
+      listFor: (caller, page) =>
+        isAdmin(caller) ? keys.list(caller.accountId, page) : keys.listOf(caller.accountId, caller.principalId, page),
+      isShownTo: isVisibleTo,
+      ownerOf: ({ ownerId }) => ownerId,
+      notFound,
+      toResource,
+    },
+    logs,
+  );

@@ -4,6 +4,7 @@ import type { Pool } from 'pg';
 import type { Caller, Role } from '../caller.js';
 import { coalesced } from '../database/coalesce.js';
 import { queryNamed } from '../database/query.js';
+import { Authenticator } from '../http/authenticator.js';
 import { ipOf } from '../http/request-context.js';
 import { Problem } from '../problem.js';
 import { hashToken } from './api-key.js';
@@ -40,7 +41,7 @@ const MAX_KEY_CHARACTERS = 255;
  * Finds out who calls, by the hash of the API key, or by a token of the OpenID Connect issuer where one is configured.
  * Nothing is cached: a revoked key is refused on the next request.
  */
-export class Authentication {
+export class Authentication extends Authenticator {
   private readonly logger = new Logger('Authentication');
 
   constructor(
@@ -48,7 +49,9 @@ export class Authentication {
     private readonly failures: FailureLimit,
     private readonly oidc: Oidc | undefined,
     private readonly gatewayTokens: GatewayTokens,
-  ) {}
+  ) {
+    super();
+  }
 
   private readonly byTokenHash = coalesced<string, FoundCaller>(
     (hash) => hash,

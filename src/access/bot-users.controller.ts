@@ -1,27 +1,39 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Query, Res } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import type { Entity } from '../event-log/read-model.js';
 import { given } from '../given.js';
-import { tellVersion } from '../http/conditions.js';
+import { HistoryResource } from '../http/history.resource.js';
 import { Mutations } from '../http/mutation.js';
-import { Changes, Creates, Deletes, Gets, Lists, Topic } from '../http/openapi.js';
-import { pageOf, readPageRequest } from '../http/page.js';
+import { Changes, Creates, Deletes, Gets, Lists, Tells, Topic } from '../http/openapi.js';
 import { Context, type RequestContext } from '../http/request-context.js';
+import { type Asked, Asking, Logs } from '../http/resource-reads.js';
 import { refuseOtherPlace, refuseOtherTime } from '../read-only-fields.js';
 import { Bots } from './access.queries.js';
 import { principalsReadModel } from './access.read-models.js';
 import { CreateBot, UpdateBot } from './bot-users.commands.js';
-import { BotUserResource, CreateBotUserBody, PATH, toResource, UpdateBotUserBody } from './bot-users.resource.js';
-import { notFound, type Principal } from './principal.js';
+import {
+  BotUserResource,
+  botUserReads,
+  CreateBotUserBody,
+  PATH,
+  toResource,
+  UpdateBotUserBody,
+} from './bot-users.resource.js';
+import { type Principal } from './principal.js';
 import { DeletePrincipal } from './principals.commands.js';
 
 @Topic('Bot users', 'bot')
 @Controller(PATH)
 export class BotUsersController {
+  private readonly reads: ReturnType<typeof botUserReads>;
+
   constructor(
     private readonly mutations: Mutations,
-    private readonly bots: Bots,
-  ) {}
+    bots: Bots,
+    logs: Logs,
+  ) {
+    this.reads = botUserReads(bots, logs);
+  }
 
   @Post()
   @Creates(BotUserResource, {
@@ -39,23 +51,24 @@ export class BotUsersController {
 
   @Get()
   @Lists(BotUserResource, PATH, { id: 'listBotUsers', summary: 'List bot users' })
-  async list(@Context() { caller, baseUrl }: RequestContext, @Query() query: Record<string, unknown>) {
-    const page = readPageRequest(query, 'bot');
-    const found = await this.bots.list(caller.accountId, page);
-    return pageOf(PATH, `${baseUrl}/${PATH}`, page, found, (entity) => toResource(entity, baseUrl));
+  list(@Asking() asked: Asked) {
+    return this.reads.list(asked);
   }
 
   @Get(':id')
   @Gets(BotUserResource, { id: 'getBotUser', summary: 'Get a bot user', problems: ['not_found'] })
-  async get(
-    @Context() { caller, baseUrl }: RequestContext,
-    @Param('id') id: string,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ) {
-    const entity = await this.bots.find({ accountId: caller.accountId, id });
-    if (entity === undefined) throw notFound();
-    tellVersion(reply, entity);
-    return toResource(entity, baseUrl);
+  get(@Asking() asked: Asked, @Param('id') id: string) {
+    return this.reads.get(asked, id);
+  }
+
+  @Get(':id/events')
+  @Tells(HistoryResource, {
+    id: 'getBotUserHistory',
+    summary: 'Get the history of a bot user',
+    problems: ['not_found', 'role_missing'],
+  })
+  history(@Asking() asked: Asked, @Param('id') id: string) {
+    return this.reads.history(asked, id);
   }
 
   @Patch(':id')

@@ -1,8 +1,11 @@
 import type { Entity } from '../event-log/read-model.js';
 import { Shown, ShownAs } from '../http/openapi.js';
 import { CREATED_AT, idField, uriField } from '../http/openapi-parts.js';
+import { type Logs, ResourceReads } from '../http/resource-reads.js';
 import { Flag, Text, TextOfBytes } from '../http/validated-body.js';
-import type { Principal } from './principal.js';
+import type { Bots } from './access.queries.js';
+import { principalsReadModel } from './access.read-models.js';
+import { notFound, type Principal } from './principal.js';
 
 export const PATH = 'bot_users';
 const MAX_NAME_BYTES = 255;
@@ -41,3 +44,19 @@ export const toResource = ({ id, createdAt, state }: Entity<Principal>, baseUrl:
   active: state.active,
   created_at: createdAt.toISOString(),
 });
+
+/** Their GETs. */
+export const botUserReads = (bots: Bots, logs: Logs) =>
+  new ResourceReads(
+    {
+      model: principalsReadModel,
+      idPrefix: 'bot',
+      path: PATH,
+      plural: PATH,
+      queries: bots,
+      isShownTo: (_, { deleted }) => !deleted,
+      notFound,
+      toResource,
+    },
+    logs,
+  );

@@ -1,27 +1,32 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Query, Res } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import type { Entity } from '../event-log/read-model.js';
 import { given } from '../given.js';
-import { tellVersion } from '../http/conditions.js';
+import { HistoryResource } from '../http/history.resource.js';
 import { Mutations } from '../http/mutation.js';
-import { Changes, Creates, Deletes, Gets, Lists, Topic } from '../http/openapi.js';
-import { pageOf, readPageRequest } from '../http/page.js';
+import { Changes, Creates, Deletes, Gets, Lists, Tells, Topic } from '../http/openapi.js';
 import { Context, type RequestContext } from '../http/request-context.js';
+import { type Asked, Asking, Logs } from '../http/resource-reads.js';
 import { refuseOtherPlace, refuseOtherTime, refuseOtherValue } from '../read-only-fields.js';
 import { Users } from './access.queries.js';
 import { principalsReadModel } from './access.read-models.js';
-import { notFound, type Principal } from './principal.js';
+import { type Principal } from './principal.js';
 import { DeletePrincipal } from './principals.commands.js';
 import { CreateUser, UpdateUser } from './users.commands.js';
-import { CreateUserBody, PATH, toResource, UpdateUserBody, UserResource } from './users.resource.js';
+import { CreateUserBody, PATH, toResource, UpdateUserBody, UserResource, userReads } from './users.resource.js';
 
 @Topic('Users', 'usr')
 @Controller(PATH)
 export class UsersController {
+  private readonly reads: ReturnType<typeof userReads>;
+
   constructor(
     private readonly mutations: Mutations,
-    private readonly users: Users,
-  ) {}
+    users: Users,
+    logs: Logs,
+  ) {
+    this.reads = userReads(users, logs);
+  }
 
   @Post()
   @Creates(UserResource, { id: 'createUser', summary: 'Create a user', problems: ['role_missing', 'conflict'] })
@@ -35,23 +40,24 @@ export class UsersController {
 
   @Get()
   @Lists(UserResource, PATH, { id: 'listUsers', summary: 'List users' })
-  async list(@Context() { caller, baseUrl }: RequestContext, @Query() query: Record<string, unknown>) {
-    const page = readPageRequest(query, 'usr');
-    const found = await this.users.list(caller.accountId, page);
-    return pageOf(PATH, `${baseUrl}/${PATH}`, page, found, (entity) => toResource(entity, baseUrl));
+  list(@Asking() asked: Asked) {
+    return this.reads.list(asked);
   }
 
   @Get(':id')
   @Gets(UserResource, { id: 'getUser', summary: 'Get a user', problems: ['not_found'] })
-  async get(
-    @Context() { caller, baseUrl }: RequestContext,
-    @Param('id') id: string,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ) {
-    const entity = await this.users.find({ accountId: caller.accountId, id });
-    if (entity === undefined) throw notFound();
-    tellVersion(reply, entity);
-    return toResource(entity, baseUrl);
+  get(@Asking() asked: Asked, @Param('id') id: string) {
+    return this.reads.get(asked, id);
+  }
+
+  @Get(':id/events')
+  @Tells(HistoryResource, {
+    id: 'getUserHistory',
+    summary: 'Get the history of a user',
+    problems: ['not_found', 'role_missing'],
+  })
+  history(@Asking() asked: Asked, @Param('id') id: string) {
+    return this.reads.history(asked, id);
   }
 
   @Patch(':id')

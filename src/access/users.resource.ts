@@ -2,8 +2,11 @@ import type { Role } from '../caller.js';
 import type { Entity } from '../event-log/read-model.js';
 import { Shown, ShownAs } from '../http/openapi.js';
 import { CREATED_AT, idField, uriField } from '../http/openapi-parts.js';
+import { type Logs, ResourceReads } from '../http/resource-reads.js';
 import { Flag, Text } from '../http/validated-body.js';
-import type { Principal } from './principal.js';
+import type { Users } from './access.queries.js';
+import { principalsReadModel } from './access.read-models.js';
+import { notFound, type Principal } from './principal.js';
 
 export const PATH = 'users';
 
@@ -52,3 +55,19 @@ export const toResource = ({ id, createdAt, state }: Entity<Principal>, baseUrl:
   active: state.active,
   created_at: createdAt.toISOString(),
 });
+
+/** Their GETs. */
+export const userReads = (users: Users, logs: Logs) =>
+  new ResourceReads(
+    {
+      model: principalsReadModel,
+      idPrefix: 'usr',
+      path: PATH,
+      plural: PATH,
+      queries: users,
+      isShownTo: (_, { deleted }) => !deleted,
+      notFound,
+      toResource,
+    },
+    logs,
+  );

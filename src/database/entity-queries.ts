@@ -1,9 +1,15 @@
 import type { Pool } from 'pg';
 import { type Entity, type EntityRow, entityOf, type Table } from '../event-log/read-model.js';
-import type { PageRequest } from '../http/page.js';
 import { type IdPrefix, isId } from '../ids.js';
 import { coalescedByRef, type Ref, WANTED } from './coalesce.js';
 import { type NamedStatement, queryNamed } from './query.js';
+
+/** A page of a list, newest first. */
+export interface PageRequest {
+  readonly limit: number;
+  /** Only items older than this id; null for the newest ones. */
+  readonly beforeId: string | null;
+}
 
 /** What GET and LIST of a resource answer from: the table that has one row for each of its entities. */
 export class EntityQueries<State, Row extends EntityRow> {

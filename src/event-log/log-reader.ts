@@ -1,70 +1,127 @@
 import type { Pool } from 'pg';
+import type { Ref } from '../database/coalesce.js';
 import { queryNamed } from '../database/query.js';
 import type { DomainEvent } from './event.js';
-import { type Entity, fold, type ReadModel } from './read-model.js';
+import type { Entity, ReadModel } from './read-model.js';
+import { EVENT_COLUMNS, foldRecorded, type RecordedEvent } from './recorded-event.js';
 
-/** One event as the log holds it. */
-export interface RecordedEvent {
-  readonly position: number;
-  readonly streamId: string;
-  readonly streamVersion: number;
-  readonly event: DomainEvent;
-  /** JSON as stored: who, from where and why. */
-  readonly metadata: string;
-  readonly occurredAt: Date;
+/** Positions of an account's log: those greater than `after`, up to and including `upTo`. */
+export interface Span {
+  readonly after: number;
+  readonly upTo: number;
 }
 
-interface EventRow {
-  readonly position: string;
-  readonly stream_id: string;
-  readonly stream_version: number;
-  readonly type: string;
-  readonly data: string;
-  readonly metadata: string;
-  readonly occurred_at: Date;
+/** What an event must be to be read; what is absent is not asked. */
+export interface EventFilter {
+  readonly streamId?: string;
+  readonly type?: string;
+  readonly actor?: string;
 }
 
-const COLUMNS = 'position, stream_id, stream_version, type, data, metadata, occurred_at';
+export interface EventPage {
+  /** In the order of the log. */
+  readonly events: readonly RecordedEvent[];
+  /** Whatever matches up to this position is in `events` or was on an earlier page. */
+  readonly scannedTo: number;
+}
+
+/** Positions looked at by one query: of about a kilobyte each when all are wanted, mostly passed over when few are. */
+const POSITIONS_PER_PAGE = 1_000;
+const POSITIONS_PER_FILTERED_PAGE = 10_000;
+/** A page ends with the event that reaches this many bytes of data: one event may have 256 KiB. */
+const BYTES_PER_PAGE = 1024 * 1024;
+/** Events of one thing, or of a list's things, that are in memory at once. */
+const EVENTS_PER_FOLD = 200;
+
 const BY_EVENT_ID = {
   name: 'event_by_id',
-  text: `select ${COLUMNS} from events where account_id = $1 and event_id = $2`,
+  text: `select ${EVENT_COLUMNS} from events e where account_id = $1 and event_id = $2`,
 };
-const STREAM_UP_TO = {
-  name: 'stream_up_to',
-  text: `select ${COLUMNS} from events where account_id = $1 and stream_id = $2 and stream_version <= $3 order by stream_version`,
+const OF_STREAMS = {
+  name: 'events_of_streams',
+  text: `select ${EVENT_COLUMNS} from events e
+    where account_id = $1 and stream_id = any($2) and position <= $3 and (stream_id, stream_version) > ($4, $5)
+    order by stream_id, stream_version limit ${EVENTS_PER_FOLD}`,
 };
 
-/** Reads the log of one account at a time. */
+/** Reads the log of one account at a time, in portions: whatever its length, little of it is in memory. */
 export class LogReader {
   constructor(private readonly pool: Pool) {}
 
   async find(accountId: string, eventId: string): Promise<RecordedEvent | undefined> {
-    const { rows } = await queryNamed<EventRow>(this.pool, BY_EVENT_ID, [accountId, eventId]);
-    return rows.map(recorded).at(0);
+    const { rows } = await queryNamed<RecordedEvent>(this.pool, BY_EVENT_ID, [accountId, eventId]);
+    return rows[0];
   }
 
-  /** A thing as it was when its stream had this version; undefined if that was its deletion. */
+  /** The next portion of a span: as far as one query reads, and at most `most` events. */
+  async page(accountId: string, span: Span, filter: EventFilter = {}, most = POSITIONS_PER_PAGE): Promise<EventPage> {
+    // By position, not by LIMIT: stale statistics once made LIMIT 17 times slower. A stream has an index of its own.
+    const reach =
+      filter.type === undefined && filter.actor === undefined ? POSITIONS_PER_PAGE : POSITIONS_PER_FILTERED_PAGE;
+    const upTo = filter.streamId === undefined ? Math.min(span.upTo, span.after + reach) : span.upTo;
+    const { statement, values } = pageStatement(filter);
+    const { rows } = await queryNamed<RecordedEvent & { bytes: number }>(this.pool, statement, [
+      accountId,
+      span.after,
+      upTo,
+      most,
+      ...values,
+    ]);
+    const last = rows.at(-1);
+    const isCut = last !== undefined && (rows.length === most || last.bytes >= BYTES_PER_PAGE);
+    return { events: rows, scannedTo: isCut ? last.position : upTo };
+  }
+
+  /** Everything that matches in a span, portion by portion; the next one is read while the last one is worked on. */
+  async *pages(accountId: string, { after, upTo }: Span, filter: EventFilter = {}): AsyncGenerator<EventPage> {
+    let next = after < upTo ? this.page(accountId, { after, upTo }, filter) : undefined;
+    while (next !== undefined) {
+      const page = await next;
+      next = page.scannedTo < upTo ? this.page(accountId, { after: page.scannedTo, upTo }, filter) : undefined;
+      // Whoever stops listening leaves this one unanswered.
+      next?.catch(() => undefined);
+      yield page;
+    }
+  }
+
+  /** The events of some streams up to a position: stream by stream in the order of their ids, each from its beginning. */
+  async *ofStreams(accountId: string, streamIds: readonly string[], upTo: number): AsyncGenerator<RecordedEvent> {
+    let [streamId, version] = ['', 0];
+    for (;;) {
+      const values = [accountId, streamIds, upTo, streamId, version];
+      const { rows } = await queryNamed<RecordedEvent>(this.pool, OF_STREAMS, values);
+      yield* rows;
+      const last = rows.at(-1);
+      if (last === undefined || rows.length < EVENTS_PER_FOLD) return;
+      [streamId, version] = [last.streamId, last.streamVersion];
+    }
+  }
+
+  /** A thing as it was when the log ended at this position; undefined before its creation and after its deletion. */
   async entityAt<State, Event extends DomainEvent>(
     model: ReadModel<State, Event>,
-    stream: { readonly accountId: string; readonly id: string },
-    version: number,
+    { accountId, id }: Ref,
+    position: number,
   ): Promise<Entity<State> | undefined> {
-    const { rows } = await queryNamed<EventRow>(this.pool, STREAM_UP_TO, [stream.accountId, stream.id, version]);
-    // The log holds what this model's decisions made, so its events are of the model's type.
-    return rows
-      .map(recorded)
-      .reduce<Entity<State> | undefined>(
-        (entity, { event, occurredAt }) => fold(model, stream, entity, [event as Event], occurredAt),
-        undefined,
-      );
+    let entity: Entity<State> | undefined;
+    for await (const event of this.ofStreams(accountId, [id], position)) entity = foldRecorded(model, entity, event);
+    return entity;
   }
 }
 
-const recorded = (row: EventRow): RecordedEvent => ({
-  position: Number(row.position),
-  streamId: row.stream_id,
-  streamVersion: row.stream_version,
-  event: { type: row.type, data: JSON.parse(row.data) },
-  metadata: row.metadata,
-  occurredAt: row.occurred_at,
-});
+/** $1 account, $2 and $3 the span, $4 how many, then the filter's values. One prepared text for each combination of filters. */
+function pageStatement({ streamId, type, actor }: EventFilter) {
+  const given = [
+    { name: 'stream', sql: 'e.stream_id', value: streamId },
+    { name: 'type', sql: 'e.type', value: type },
+    { name: 'actor', sql: `e.metadata::json ->> 'actor'`, value: actor },
+  ].filter(({ value }) => value !== undefined);
+  const conditions = given.map(({ sql }, n) => ` and ${sql} = $${n + 5}`).join('');
+  // The length of a long text is known without reading it, so what does not fit the page is never unpacked.
+  const text = `select * from (
+      select ${EVENT_COLUMNS}, (sum(octet_length(e.data)) over (order by e.position))::float8 as bytes from events e
+      where e.account_id = $1 and e.position > $2 and e.position <= $3${conditions}) page
+    where bytes - octet_length(data) < ${BYTES_PER_PAGE} order by position limit $4`;
+  const name = ['events', ...given.map((one) => one.name)].join('_');
+  return { statement: { name, text }, values: given.map(({ value }) => value) };
+}

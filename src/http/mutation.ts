@@ -73,7 +73,7 @@ export class Mutations {
         'This Idempotency-Key was used with another request; take a new one.',
       );
     }
-    const entity = await this.log.entityAt(model, { accountId, id: event.streamId }, event.streamVersion);
+    const entity = await this.log.entityAt(model, { accountId, id: event.streamId }, event.position);
     return { entity, position: event.position };
   }
 }

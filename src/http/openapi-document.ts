@@ -66,9 +66,17 @@ function addExamples({ requestBody, responses }: Operation, schemas: Schemas): v
   const sent = requestBody?.content?.['application/json'];
   if (sent?.schema !== undefined) sent.example = withoutNulls(exampleOf(sent.schema, schemas));
   for (const response of Object.values(responses)) {
+    if ('content' in response) describeTexts(response.content ?? {});
     const answered = 'content' in response ? response.content?.['application/json'] : undefined;
     if (answered?.schema === undefined || answered.examples !== undefined) continue;
     answered.example = exampleOf(answered.schema, schemas);
+  }
+}
+
+/** The schema of an answer is that of its JSON; in another form it is a text. */
+function describeTexts(content: Record<string, Media>): void {
+  for (const [type, media] of Object.entries(content)) {
+    if (type !== 'application/json' && media.schema !== undefined) media.schema = { type: 'string' };
   }
 }
 

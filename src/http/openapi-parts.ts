@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { ApiResponseOptions } from '@nestjs/swagger';
 import type { IdPrefix } from '../ids.js';
 import { PROBLEMS, type ProblemName } from '../problem.js';
-import { MAX_PAGE_ITEMS } from './page.js';
+import { MAX_PAGE_EVENTS, MAX_PAGE_ITEMS } from './page.js';
 import { PROBLEM_EXAMPLES } from './problem-examples.js';
 
 /** What every kind of route has in the document: headers, parameters and refusals. `openapi.ts` puts them together. */
@@ -118,6 +118,45 @@ export const BEFORE_ID: ParameterOf = ({ ApiQuery }, prefix = 'op') =>
     required: false,
     description: 'Only those older than the one with this id, which may be deleted by now. `beforeId` is the same.',
     schema: { type: 'string', pattern: `${idPattern(prefix)}|^$`, examples: [`${prefix}_${EXAMPLE_KSUID}`] },
+  });
+
+export const AS_OF: ParameterOf = ({ ApiQuery }) =>
+  ApiQuery({
+    name: 'as_of',
+    required: false,
+    description:
+      'A log position, or an RFC 3339 time: what was there then. Before its creation and after its deletion a thing is not ' +
+      'found; the future is refused. Whether the caller may read it is decided as of now.',
+    schema: { type: 'string', examples: ['42', EXAMPLE_TIME] },
+  });
+
+export const AFTER: ParameterOf = ({ ApiQuery }) =>
+  ApiQuery({
+    name: 'after',
+    required: false,
+    description: 'Only events behind this log position.',
+    schema: { type: 'integer', minimum: 0, default: 0 },
+  });
+
+export const EVENT_LIMIT: ParameterOf = ({ ApiQuery }) =>
+  ApiQuery({
+    name: 'limit',
+    required: false,
+    description: `How many at most. Above ${MAX_PAGE_EVENTS} it is taken as ${MAX_PAGE_EVENTS}. A page may hold fewer and still have a next one.`,
+    schema: { type: 'integer', minimum: 1, default: MAX_PAGE_ITEMS },
+  });
+
+export const filterParameter =
+  (name: string, description: string, schema: object): ParameterOf =>
+  ({ ApiQuery }) =>
+    ApiQuery({ name, required: false, description, schema: { type: 'string', ...schema } });
+
+export const LAST_EVENT_ID: ParameterOf = ({ ApiHeader }) =>
+  ApiHeader({
+    name: 'Last-Event-ID',
+    required: false,
+    description: 'Of a live feed: the id of the last message that arrived, in place of `after`.',
+    schema: { type: 'string', pattern: '^\\d*$' },
   });
 
 export const IDEMPOTENCY_KEY: ParameterOf = ({ ApiHeader }) =>

@@ -2,11 +2,14 @@ import type { ApiResponseOptions } from '@nestjs/swagger';
 import type { IdPrefix } from '../ids.js';
 import type { ProblemName } from '../problem.js';
 import {
+  AFTER,
+  AS_OF,
   BEFORE_ID,
   BODY,
   CHANGED_HEADERS,
   CLOSED,
   DELETED_HEADERS,
+  EVENT_LIMIT,
   FIELDS,
   FOR_GATEWAYS,
   HEADERS,
@@ -14,6 +17,7 @@ import {
   IDEMPOTENCY_KEY,
   IF_MATCH,
   IF_NONE_MATCH,
+  LAST_EVENT_ID,
   LIMIT,
   LIST,
   NEXT_PAGE_URI,
@@ -48,6 +52,10 @@ export interface Field {
   /** A list of these. */
   readonly listOf?: new () => object;
   readonly nullable?: boolean;
+  /** In place of `type`, for what may be of several. */
+  readonly oneOf?: readonly object[];
+  /** Of an object: whether it may have any fields. */
+  readonly additionalProperties?: boolean;
   readonly enum?: readonly string[];
   readonly pattern?: string;
   readonly format?: 'uri' | 'date-time' | 'email';
@@ -56,11 +64,15 @@ export interface Field {
   readonly maxLength?: number;
   readonly maxItems?: number;
   readonly items?: object;
-  /** One of several forms. */
-  readonly anyOf?: readonly object[];
-  readonly minimum?: number;
   readonly 'x-max-bytes'?: number;
 }
+
+/** For a field that holds whatever a thing's fields may hold. */
+export const ANYTHING = [
+  { type: ['string', 'number', 'boolean', 'null'] },
+  { type: 'array', items: {} },
+  { type: 'object', additionalProperties: true },
+] as const;
 
 /** A field of an answer. The fields of bodies are documented by their checks: see validated-body.ts. */
 export const Shown = (field: Field): PropertyDecorator => documented({ required: true, ...field });
@@ -122,7 +134,7 @@ export const Lists = (
   path: string,
   {
     plural = path,
-    parameters = [],
+    parameters = [AS_OF],
     ...operation
   }: Operation & { readonly plural?: string; readonly parameters?: readonly ParameterOf[] },
 ): MethodDecorator =>
@@ -135,9 +147,14 @@ export const Lists = (
 /** GET of one thing. */
 export const Gets = (resource: Resource, operation: Operation): MethodDecorator =>
   described(operation, {
-    success: { status: 200, description: 'As it is now.', type: resource, headers: VERSION_HEADERS },
+    success: {
+      status: 200,
+      description: 'As it is, or was at the moment of `as_of`.',
+      type: resource,
+      headers: VERSION_HEADERS,
+    },
     problems: CLOSED,
-    parameters: [ID, IF_NONE_MATCH],
+    parameters: [ID, IF_NONE_MATCH, AS_OF],
     notModified: true,
   });
 
@@ -147,6 +164,27 @@ export const Shows = (shown: Resource, operation: Operation): MethodDecorator =>
     success: { status: 200, description: 'As it is now.', type: shown },
     problems: CLOSED,
     parameters: [ID],
+  });
+
+/** GET of a thing's history. */
+export const Tells = (history: Resource, operation: Operation): MethodDecorator =>
+  described(operation, {
+    success: { status: 200, description: 'A page of it, oldest first.', type: history },
+    problems: [...CLOSED, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number'],
+    parameters: [ID, AFTER, EVENT_LIMIT, AS_OF],
+  });
+
+/** GET of events, which have forms beside a page of JSON. */
+export const Feeds = (
+  page: Resource,
+  otherTypes: readonly string[],
+  { parameters, ...operation }: Operation & { readonly parameters: readonly ParameterOf[] },
+): MethodDecorator =>
+  described(operation, {
+    success: { status: 200, description: 'What there is.', type: page, headers: HEADERS },
+    otherTypes,
+    problems: [...CLOSED, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number'],
+    parameters: [...parameters, LAST_EVENT_ID],
   });
 
 /** PATCH or PUT of one thing. */
@@ -209,6 +247,8 @@ interface Kind {
   readonly success: ApiResponseOptions;
   readonly problems: readonly ProblemName[];
   readonly parameters: readonly ParameterOf[];
+  /** Of the answer, beside JSON. */
+  readonly otherTypes?: readonly string[];
   readonly notModified?: boolean;
   /** Who may call, when it is not whoever has an API key. */
   readonly security?: 'nobody' | 'gateway';
@@ -227,6 +267,7 @@ function described({ id, summary, description, problems = [] }: Operation, kind:
       const decorators = [
         swagger.ApiOperation({ operationId: id, summary, ...(description !== undefined && { description }) }),
         swagger.ApiResponse({ headers: HEADERS, ...kind.success }),
+        ...(kind.otherTypes === undefined ? [] : [swagger.ApiProduces('application/json', ...kind.otherTypes)]),
         ...(kind.notModified === true ? [swagger.ApiResponse(NOT_MODIFIED)] : []),
         ...problemResponses([...kind.problems, ...problems]).map((options) => swagger.ApiResponse(options)),
         ...kind.parameters.map((parameterOf) => parameterOf(swagger, prefix)),

@@ -2,10 +2,10 @@ import { type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyHttpOptions, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Caller } from '../caller.js';
 import type { Config } from '../config.js';
 import type { IdSource } from '../ids.js';
 import { Problem, type ProblemName } from '../problem.js';
+import type { Authenticator } from './authenticator.js';
 import { isKnown, isRead } from './conditions.js';
 import { parseJsonBody } from './json-body.js';
 import { answerUnrouted, compress, constantHeaders, headerSetter, TIMEOUTS, type Timeouts } from './manners.js';
@@ -45,13 +45,6 @@ export function fastifyOptions(
     },
     clientErrorHandler: (error, socket) => answerRawProblem(ids, constantHeaders(config), error, socket),
   };
-}
-
-export interface Authenticator {
-  /** Throws Problem. */
-  authenticate(request: FastifyRequest): Promise<Caller>;
-  /** Throws Problem unless the request comes from an SSH gateway. */
-  authenticateGateway(request: FastifyRequest): Promise<void>;
 }
 
 /** One route as it is served: `{ method: 'GET', path: '/ssh_credentials/:id' }`. */

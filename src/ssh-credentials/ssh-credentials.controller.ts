@@ -1,19 +1,19 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Query, Res } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { given } from '../given.js';
-import { tellVersion } from '../http/conditions.js';
+import { HistoryResource } from '../http/history.resource.js';
 import { Mutations } from '../http/mutation.js';
-import { Changes, Creates, Deletes, Gets, Lists, Topic } from '../http/openapi.js';
-import { pageOf, readPageRequest } from '../http/page.js';
+import { Changes, Creates, Deletes, Gets, Lists, Tells, Topic } from '../http/openapi.js';
 import { Context, type RequestContext } from '../http/request-context.js';
+import { type Asked, Asking, Logs } from '../http/resource-reads.js';
 import { refuseOtherPlace } from '../read-only-fields.js';
-import { notFound } from './ssh-credential.js';
 import { CreateSshCredential, DeleteSshCredential, UpdateSshCredential } from './ssh-credentials.commands.js';
 import { SshCredentials, sshCredentialsReadModel } from './ssh-credentials.read-model.js';
 import {
   CreateSshCredentialBody,
   PATH,
   SshCredentialResource,
+  sshCredentialReads,
   toResource,
   UpdateSshCredentialBody,
 } from './ssh-credentials.resource.js';
@@ -23,10 +23,15 @@ const TOO_LONG = ['ssh_credential_description_too_long', 'ssh_credential_metadat
 @Topic('SSH credentials', 'sshcr')
 @Controller(PATH)
 export class SshCredentialsController {
+  private readonly reads: ReturnType<typeof sshCredentialReads>;
+
   constructor(
     private readonly mutations: Mutations,
-    private readonly credentials: SshCredentials,
-  ) {}
+    credentials: SshCredentials,
+    logs: Logs,
+  ) {
+    this.reads = sshCredentialReads(credentials, logs);
+  }
 
   @Post()
   @Creates(SshCredentialResource, {
@@ -55,10 +60,8 @@ export class SshCredentialsController {
 
   @Get()
   @Lists(SshCredentialResource, PATH, { id: 'listSshCredentials', summary: 'List SSH credentials' })
-  async list(@Context() { caller, baseUrl }: RequestContext, @Query() query: Record<string, unknown>) {
-    const page = readPageRequest(query, 'sshcr');
-    const found = await this.credentials.list(caller.accountId, page);
-    return pageOf(PATH, `${baseUrl}/${PATH}`, page, found, (entity) => toResource(entity, baseUrl));
+  list(@Asking() asked: Asked) {
+    return this.reads.list(asked);
   }
 
   @Get(':id')
@@ -67,15 +70,18 @@ export class SshCredentialsController {
     summary: 'Get an SSH credential',
     problems: ['not_found'],
   })
-  async get(
-    @Context() { caller, baseUrl }: RequestContext,
-    @Param('id') id: string,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ) {
-    const entity = await this.credentials.find({ accountId: caller.accountId, id });
-    if (entity === undefined) throw notFound();
-    tellVersion(reply, entity);
-    return toResource(entity, baseUrl);
+  get(@Asking() asked: Asked, @Param('id') id: string) {
+    return this.reads.get(asked, id);
+  }
+
+  @Get(':id/events')
+  @Tells(HistoryResource, {
+    id: 'getSshCredentialHistory',
+    summary: 'Get the history of an SSH credential',
+    problems: ['not_found', 'role_missing'],
+  })
+  history(@Asking() asked: Asked, @Param('id') id: string) {
+    return this.reads.history(asked, id);
   }
 
   @Patch(':id')

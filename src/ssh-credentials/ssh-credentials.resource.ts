@@ -1,11 +1,13 @@
 import type { Entity } from '../event-log/read-model.js';
 import { Shown, ShownAs } from '../http/openapi.js';
 import { CREATED_AT, idField, uriField } from '../http/openapi-parts.js';
+import { type Logs, ResourceReads } from '../http/resource-reads.js';
 import { atMostBytes, List, Text, TextOfBytes } from '../http/validated-body.js';
 import { MAX_ACL_BYTES, MAX_RULES } from './acl.js';
 import { MAX_RULE_BYTES } from './bind-rule.js';
 import { MAX_PUBLIC_KEY_BYTES } from './public-key.js';
-import type { SshCredential } from './ssh-credential.js';
+import { notFound, type SshCredential } from './ssh-credential.js';
+import { type SshCredentials, sshCredentialsReadModel } from './ssh-credentials.read-model.js';
 
 export const PATH = 'ssh_credentials';
 const MAX_DESCRIPTION_BYTES = 255;
@@ -84,3 +86,19 @@ export const toResource = (
   acl: state.acl,
   owner_id: state.ownerId,
 });
+
+/** Their GETs. */
+export const sshCredentialReads = (credentials: SshCredentials, logs: Logs) =>
+  new ResourceReads(
+    {
+      model: sshCredentialsReadModel,
+      idPrefix: 'sshcr',
+      path: PATH,
+      plural: PATH,
+      queries: credentials,
+      ownerOf: ({ ownerId }) => ownerId,
+      notFound,
+      toResource,
+    },
+    logs,
+  );

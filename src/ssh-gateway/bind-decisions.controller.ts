@@ -2,7 +2,7 @@ import { Controller, Get, Query } from '@nestjs/common';
 import { isAdmin } from '../caller.js';
 import { Lists, Topic } from '../http/openapi.js';
 import type { ParameterOf } from '../http/openapi-parts.js';
-import { pageOf, readPageRequest } from '../http/page.js';
+import { lastOf, pageOf, readPageRequest } from '../http/page.js';
 import { Context, type RequestContext } from '../http/request-context.js';
 import { isId } from '../ids.js';
 import { Problem } from '../problem.js';
@@ -37,16 +37,13 @@ export class BindDecisionsController {
     const page = readPageRequest(query, 'bd');
     const credentialId = readCredentialId(query.credential_id);
     const found = await this.decisions.list(caller.accountId, page, credentialId);
-    const answer = pageOf(PATH, `${baseUrl}/${PATH}`, page, found, toResource);
-    if (credentialId === undefined || answer.next_page_uri === null) return answer;
-    return { ...answer, next_page_uri: `${answer.next_page_uri}&credential_id=${credentialId}` };
+    const further = credentialId === undefined ? {} : { credential_id: credentialId };
+    return pageOf(PATH, `${baseUrl}/${PATH}`, page, found, toResource, further);
   }
 }
 
-/** As with other parameters, an empty value counts as absent and the last one counts. */
 function readCredentialId(value: unknown): string | undefined {
-  const last: unknown = Array.isArray(value) ? value.at(-1) : value;
-  if (typeof last !== 'string' || last === '') return undefined;
-  if (isId(last, 'sshcr')) return last;
-  throw new Problem('request_malformed', `credential_id '${last.slice(0, 64)}' is not the id of an SSH credential.`);
+  const id = lastOf(value);
+  if (id === undefined || isId(id, 'sshcr')) return id;
+  throw new Problem('request_malformed', `credential_id '${id.slice(0, 64)}' is not the id of an SSH credential.`);
 }

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
+import type { PageRequest } from '../database/entity-queries.js';
 import { type NamedStatement, queryNamed } from '../database/query.js';
-import type { PageRequest } from '../http/page.js';
 
 /** A decision as it was recorded. */
 export interface RecordedDecision {

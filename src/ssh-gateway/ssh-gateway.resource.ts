@@ -75,7 +75,7 @@ export class AuthorizeBody extends IdentifyBody {
   @Anything({
     description: `What is to be bound, or a list of up to ${MAX_TARGETS} such targets.`,
     required: true,
-    anyOf: [TARGET_SCHEMA, { type: 'array', items: TARGET_SCHEMA, minItems: 1, maxItems: MAX_TARGETS }],
+    oneOf: [TARGET_SCHEMA, { type: 'array', items: TARGET_SCHEMA, minItems: 1, maxItems: MAX_TARGETS }],
     example: { domain: 'app.example.com' },
   })
   target?: unknown;

@@ -4,9 +4,9 @@ import { tellVersion } from '../http/conditions.js';
 import { Mutations } from '../http/mutation.js';
 import { Changes, Deletes, Gets, Topic } from '../http/openapi.js';
 import { Context, type RequestContext } from '../http/request-context.js';
+import { type Asked, Asking, Logs } from '../http/resource-reads.js';
 import { Problem } from '../problem.js';
 import { type ModuleName, parseBackend, parseIpRestriction, parseTrafficPolicy } from './edge-modules.js';
-import { notFound } from './tcp-edge.js';
 import { moduleInput, PutBackendBody, PutIpRestrictionBody, PutTrafficPolicyBody } from './tcp-edges.bodies.js';
 import { type TcpEdgeInput, UpdateTcpEdge } from './tcp-edges.commands.js';
 import { TcpEdges, tcpEdgesReadModel } from './tcp-edges.read-model.js';
@@ -15,6 +15,7 @@ import {
   IpRestrictionResource,
   PATH,
   TrafficPolicyResource,
+  tcpEdgeReads,
   toModules,
 } from './tcp-edges.resource.js';
 
@@ -28,10 +29,15 @@ const ABSENT = ['edge_not_found', 'not_found'] as const;
 @Topic('Modules of TCP edges', 'edgtcp')
 @Controller(`${PATH}/:id`)
 export class EdgeModulesController {
+  private readonly reads: ReturnType<typeof tcpEdgeReads>;
+
   constructor(
     private readonly mutations: Mutations,
-    private readonly edges: TcpEdges,
-  ) {}
+    edges: TcpEdges,
+    logs: Logs,
+  ) {
+    this.reads = tcpEdgeReads(edges, logs);
+  }
 
   @Put('backend')
   @Changes(BackendResource, {
@@ -51,12 +57,8 @@ export class EdgeModulesController {
 
   @Get('backend')
   @Gets(BackendResource, { id: 'getTcpEdgeBackend', summary: 'Get the backend of a TCP edge', problems: ABSENT })
-  getBackend(
-    @Context() context: RequestContext,
-    @Param('id') id: string,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ) {
-    return this.get(context, id, 'backend', reply);
+  getBackend(@Asking() asked: Asked, @Param('id') id: string) {
+    return this.get(asked, id, 'backend');
   }
 
   @Delete('backend')
@@ -102,12 +104,8 @@ export class EdgeModulesController {
     summary: 'Get the IP restriction of a TCP edge',
     problems: ABSENT,
   })
-  getIpRestriction(
-    @Context() context: RequestContext,
-    @Param('id') id: string,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ) {
-    return this.get(context, id, 'ip_restriction', reply);
+  getIpRestriction(@Asking() asked: Asked, @Param('id') id: string) {
+    return this.get(asked, id, 'ip_restriction');
   }
 
   @Delete('ip_restriction')
@@ -153,12 +151,8 @@ export class EdgeModulesController {
     summary: 'Get the traffic policy of a TCP edge',
     problems: ABSENT,
   })
-  getTrafficPolicy(
-    @Context() context: RequestContext,
-    @Param('id') id: string,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ) {
-    return this.get(context, id, 'traffic_policy', reply);
+  getTrafficPolicy(@Asking() asked: Asked, @Param('id') id: string) {
+    return this.get(asked, id, 'traffic_policy');
   }
 
   @Delete('traffic_policy')
@@ -181,12 +175,11 @@ export class EdgeModulesController {
     return entity === undefined ? undefined : toModules(entity.state, context.baseUrl)[name];
   }
 
-  private async get({ caller, baseUrl }: RequestContext, id: string, name: ModuleName, reply: FastifyReply) {
-    const entity = await this.edges.find({ accountId: caller.accountId, id });
-    if (entity === undefined) throw notFound();
-    const module = toModules(entity.state, baseUrl)[name];
+  private async get(asked: Asked, id: string, name: ModuleName) {
+    const entity = await this.reads.find(asked, id);
+    const module = toModules(entity.state, asked.baseUrl)[name];
     if (module === null) throw new Problem('not_found', `The edge has no ${name}.`);
-    tellVersion(reply, entity);
+    tellVersion(asked.reply, entity);
     return module;
   }
 

@@ -1,16 +1,15 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Query, Res } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { tellVersion } from '../http/conditions.js';
+import { HistoryResource } from '../http/history.resource.js';
 import { Mutations } from '../http/mutation.js';
-import { Changes, Creates, Deletes, Gets, Lists, Topic } from '../http/openapi.js';
-import { pageOf, readPageRequest } from '../http/page.js';
+import { Changes, Creates, Deletes, Gets, Lists, Tells, Topic } from '../http/openapi.js';
 import { Context, type RequestContext } from '../http/request-context.js';
+import { type Asked, Asking, Logs } from '../http/resource-reads.js';
 import { refuseOtherPlace } from '../read-only-fields.js';
-import { notFound } from './tcp-edge.js';
 import { CreateTcpEdgeBody, edgeInput, UpdateTcpEdgeBody } from './tcp-edges.bodies.js';
 import { CreateTcpEdge, DeleteTcpEdge, UpdateTcpEdge } from './tcp-edges.commands.js';
 import { TcpEdges, tcpEdgesReadModel } from './tcp-edges.read-model.js';
-import { PATH, TcpEdgeResource, toResource } from './tcp-edges.resource.js';
+import { PATH, TcpEdgeResource, tcpEdgeReads, toResource } from './tcp-edges.resource.js';
 
 const PROBLEMS_OF_FIELDS = [
   'edge_description_too_long',
@@ -25,10 +24,15 @@ const PROBLEMS_OF_FIELDS = [
 @Topic('TCP edges', 'edgtcp')
 @Controller(PATH)
 export class TcpEdgesController {
+  private readonly reads: ReturnType<typeof tcpEdgeReads>;
+
   constructor(
     private readonly mutations: Mutations,
-    private readonly edges: TcpEdges,
-  ) {}
+    edges: TcpEdges,
+    logs: Logs,
+  ) {
+    this.reads = tcpEdgeReads(edges, logs);
+  }
 
   @Post()
   @Creates(TcpEdgeResource, { id: 'createTcpEdge', summary: 'Create a TCP edge', problems: PROBLEMS_OF_FIELDS })
@@ -42,23 +46,24 @@ export class TcpEdgesController {
 
   @Get()
   @Lists(TcpEdgeResource, PATH, { id: 'listTcpEdges', summary: 'List TCP edges', plural: 'tcp_edges' })
-  async list(@Context() { caller, baseUrl }: RequestContext, @Query() query: Record<string, unknown>) {
-    const page = readPageRequest(query, 'edgtcp');
-    const found = await this.edges.list(caller.accountId, page);
-    return pageOf('tcp_edges', `${baseUrl}/${PATH}`, page, found, (entity) => toResource(entity, baseUrl));
+  list(@Asking() asked: Asked) {
+    return this.reads.list(asked);
   }
 
   @Get(':id')
   @Gets(TcpEdgeResource, { id: 'getTcpEdge', summary: 'Get a TCP edge', problems: ['edge_not_found'] })
-  async get(
-    @Context() { caller, baseUrl }: RequestContext,
-    @Param('id') id: string,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ) {
-    const entity = await this.edges.find({ accountId: caller.accountId, id });
-    if (entity === undefined) throw notFound();
-    tellVersion(reply, entity);
-    return toResource(entity, baseUrl);
+  get(@Asking() asked: Asked, @Param('id') id: string) {
+    return this.reads.get(asked, id);
+  }
+
+  @Get(':id/events')
+  @Tells(HistoryResource, {
+    id: 'getTcpEdgeHistory',
+    summary: 'Get the history of a TCP edge',
+    problems: ['edge_not_found', 'role_missing'],
+  })
+  history(@Asking() asked: Asked, @Param('id') id: string) {
+    return this.reads.history(asked, id);
   }
 
   @Patch(':id')

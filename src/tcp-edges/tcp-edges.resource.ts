@@ -1,8 +1,10 @@
 import type { Entity } from '../event-log/read-model.js';
 import { Shown, ShownAs } from '../http/openapi.js';
 import { CREATED_AT, EXAMPLE_BASE_URL, EXAMPLE_KSUID, idField, uriField } from '../http/openapi-parts.js';
+import { type Logs, ResourceReads } from '../http/resource-reads.js';
 import type { ModuleName } from './edge-modules.js';
-import type { TcpEdge } from './tcp-edge.js';
+import { notFound, type TcpEdge } from './tcp-edge.js';
+import { type TcpEdges, tcpEdgesReadModel } from './tcp-edges.read-model.js';
 
 export const PATH = 'edges/tcp';
 
@@ -110,3 +112,18 @@ function backendRef(id: string, baseUrl: string): BackendRef {
   const kind = BACKEND_KINDS.get(id.slice(0, Math.max(0, id.indexOf('_'))));
   return { id, uri: `${baseUrl}/backends/${kind === undefined ? '' : `${kind}/`}${id}` };
 }
+
+/** Their GETs. */
+export const tcpEdgeReads = (edges: TcpEdges, logs: Logs) =>
+  new ResourceReads(
+    {
+      model: tcpEdgesReadModel,
+      idPrefix: 'edgtcp',
+      path: PATH,
+      plural: 'tcp_edges',
+      queries: edges,
+      notFound,
+      toResource,
+    },
+    logs,
+  );

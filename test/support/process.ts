@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { stopAtEnd } from './leftovers.js';
 
 const MAIN = new URL('../../dist/src/main.js', import.meta.url).pathname;
-const CLI = new URL('../../dist/src/cli.js', import.meta.url).pathname;
+export const CLI = new URL('../../dist/src/cli.js', import.meta.url).pathname;
 const READY = /ready at (http:\/\/\S+)/;
 
 export interface RunningMain {
@@ -41,11 +41,16 @@ export async function stopMain(main: RunningMain, signal: NodeJS.Signals = 'SIGT
   return main.ended;
 }
 
-export async function runCli(
-  settings: Record<string, string>,
-  ...args: string[]
-): Promise<{ code: number | null; stdout: string; stderr: string }> {
+export interface RunningCli {
+  readonly child: ChildProcess;
+  readonly stdout: () => string;
+  readonly ended: Promise<{ code: number | null; stdout: string; stderr: string }>;
+}
+
+/** The operator's command, with only the given settings in its environment. */
+export function startCli(settings: Record<string, string>, ...args: string[]): RunningCli {
   const child = spawn(process.execPath, [CLI, ...args], { env: environment(settings) });
+  const kill = stopAtEnd(async () => void child.kill('SIGKILL'));
   let [stdout, stderr] = ['', ''];
   child.stdout.on('data', (data) => {
     stdout += data;
@@ -53,9 +58,13 @@ export async function runCli(
   child.stderr.on('data', (data) => {
     stderr += data;
   });
-  const [code] = await once(child, 'close');
-  return { code, stdout, stderr };
+  const ended = once(child, 'close').then(([code]) => ({ code: code as number | null, stdout, stderr }));
+  void ended.then(kill);
+  return { child, stdout: () => stdout, ended };
 }
+
+export const runCli = (settings: Record<string, string>, ...args: string[]): RunningCli['ended'] =>
+  startCli(settings, ...args).ended;
 
 const environment = (settings: Record<string, string>): NodeJS.ProcessEnv => ({
   PATH: process.env.PATH,

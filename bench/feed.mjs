@@ -1,0 +1,129 @@
+/**
+ * The log over HTTP: all of it as lines beside the same SELECT through psql, and a GET as of a position beside a plain one.
+ * Needs psql. `node bench/feed.mjs 100000` for a log of another size.
+ */
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { pathToFileURL } from 'node:url';
+import autocannon from 'autocannon';
+import pg from 'pg';
+import { findRunningPostgres } from '../dist/src/database/embedded/embedded-postgres.js';
+import { EVENT_COLUMNS } from '../dist/src/event-log/recorded-event.js';
+import { writeManyEvents } from './many-events.mjs';
+import { startService } from './programs.mjs';
+
+const EVENTS = 1_000_000;
+const ROUNDS = 3;
+const SECONDS = 4;
+const KEY = 'a-key-of-the-big-account';
+const AUTHORIZATION = { authorization: `Bearer ${KEY}` };
+
+const middle = (numbers) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
+const range = (numbers) => `${Math.min(...numbers).toFixed(2)}-${Math.max(...numbers).toFixed(2)}`;
+
+/** An admin of the account with the big log, and rows for its credentials that are asked for. */
+async function openAccount(client, account) {
+  const row = `select $1, $2, 1, now()`;
+  await client.query(`insert into principals ${row}, 'user', '', 'bench@example.com', 'admin', true, false`, [
+    account,
+    'usr_000000000000000000000Bench1',
+  ]);
+  await client.query(`insert into api_keys ${row}, 'usr_000000000000000000000Bench1', '', '', $3`, [
+    account,
+    'ak_000000000000000000000Bench1',
+    createHash('sha256').update(KEY).digest('hex'),
+  ]);
+  const { rows } = await client.query(
+    `select stream_id, data::json as d from events where account_id = $1 and type = 'ssh_credential_created.v1' order by position limit 1`,
+    [account],
+  );
+  const [{ stream_id: id, d }] = rows;
+  await client.query(
+    `insert into ssh_credentials values ($1, $2, 1, now(), $3, '', $4, '{}', $5, 'ssh-ed25519', 256, $6, $7, false)`,
+    [account, id, d.description, d.public_key, d.owner_id, d.key_blob, d.fingerprint],
+  );
+  return id;
+}
+
+async function readLines(url) {
+  const start = performance.now();
+  const response = await fetch(`${url}/events`, { headers: { ...AUTHORIZATION, accept: 'application/x-ndjson' } });
+  let lines = 0;
+  for await (const chunk of response.body) {
+    for (let at = chunk.indexOf(10); at !== -1; at = chunk.indexOf(10, at + 1)) lines += 1;
+  }
+  return { ms: performance.now() - start, lines };
+}
+
+async function readByPsql({ host, port, user }, account) {
+  const sql = `select ${EVENT_COLUMNS} from events e where account_id = '${account}' order by position`;
+  const start = performance.now();
+  const child = spawn('psql', ['-X', '-At', '-h', host, '-p', String(port), '-U', user, '-d', 'postgres', '-c', sql], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  child.stdout.resume();
+  const [code] = await once(child, 'close');
+  if (code !== 0) throw new Error(`psql ended with ${code}`);
+  return performance.now() - start;
+}
+
+async function requestsPerSecond(url) {
+  const { requests, non2xx } = await autocannon({ url, duration: SECONDS, connections: 64, headers: AUTHORIZATION });
+  if (non2xx > 0) throw new Error(`${non2xx} refused requests: this measures the wrong thing`);
+  return requests.average;
+}
+
+async function compareLines(url, server, account, events) {
+  const [ratios, rates] = [[], []];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const psqlMs = await readByPsql(server, account);
+    const { ms, lines } = await readLines(url);
+    if (lines !== events) throw new Error(`${lines} lines of ${events}`);
+    ratios.push(psqlMs / ms);
+    rates.push((lines / ms) * 1000);
+  }
+  return {
+    what: `GET /events as lines, ${events.toLocaleString('en')} events, against the same SELECT through psql`,
+    measured: `${middle(ratios).toFixed(2)} (${range(ratios)}; ${middle(rates).toFixed(0)} events/s)`,
+    goal: '>= 0.5',
+    ok: middle(ratios) >= 0.5,
+  };
+}
+
+async function compareAsOf(url, id, position) {
+  const [plain, past] = [`${url}/ssh_credentials/${id}`, `${url}/ssh_credentials/${id}?as_of=${position}`];
+  await requestsPerSecond(plain);
+  const ratios = [];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    ratios.push((await requestsPerSecond(past)) / (await requestsPerSecond(plain)));
+  }
+  return {
+    what: 'GET /ssh_credentials/{id}?as_of=, against a plain GET, 64 connections',
+    measured: `${middle(ratios).toFixed(2)} (${range(ratios)})`,
+    goal: 'none',
+    ok: true,
+  };
+}
+
+/** @returns {Promise<{what: string, measured: string, goal: string, ok: boolean}[]>} */
+export async function run(events = EVENTS) {
+  const service = await startService();
+  const server = await findRunningPostgres(service.dataDir);
+  const client = new pg.Client({ ...server, database: 'postgres' });
+  await client.connect();
+  const account = await writeManyEvents(client, events);
+  const id = await openAccount(client, account);
+  await client.end();
+  const rows = [
+    await compareLines(service.url, server, account, events),
+    await compareAsOf(service.url, id, Math.floor(events / 2)),
+  ];
+  await service.stop();
+  await service.clean();
+  return rows;
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  console.table(await run(Number(process.argv[2] ?? EVENTS)));
+}

@@ -1,0 +1,98 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import type { Pool } from 'pg';
+import type { Database } from '../database/database.js';
+import { changesBetween } from '../event-log/changes.js';
+import { LogReader } from '../event-log/log-reader.js';
+import { Moments } from '../event-log/moments.js';
+import type { AnyReadModel, Entity } from '../event-log/read-model.js';
+import { Problem } from '../problem.js';
+import { readModelOf } from '../read-models.js';
+import { followLogs, newestEvents } from './log-tail.js';
+import { changeLine, eventLine, lifeOf, newLine } from './telling.js';
+
+type OnDatabase = (work: (database: Database) => Promise<void>) => Promise<void>;
+
+const print = (line: string): void => console.log(line);
+
+/** `audit show`, `audit diff` and `audit tail`: the log for people. */
+export function addAuditCommands(audit: Command, onDatabase: OnDatabase): void {
+  audit
+    .command('show')
+    .description('Tell the life of a thing: each change, by whom, with which key and from where')
+    .argument('<id>', 'of a credential, edge, user, bot, API key or account')
+    .action((id: string) =>
+      onDatabase(async ({ pool }) => {
+        const { accountId, model } = await findThing(pool, id);
+        print(`${id} of account ${accountId}`);
+        const events = new LogReader(pool).ofStreams(accountId, [id], Number.MAX_SAFE_INTEGER);
+        for await (const line of lifeOf(model, events)) print(line);
+      }),
+    );
+  audit
+    .command('diff')
+    .description('Tell what is different about a thing between two moments')
+    .argument('<id>', 'of a credential, edge, user, bot, API key or account')
+    .requiredOption('--from <moment>', 'a log position, or an RFC 3339 time')
+    .option('--to <moment>', 'a log position, or an RFC 3339 time; without it, now')
+    .action((id: string, { from, to }: { from: string; to?: string }) =>
+      onDatabase(({ pool }) => diff(pool, id, from, to)),
+    );
+  audit
+    .command('tail')
+    .description('Print the newest events, a line each')
+    .option('-f, --follow', 'go on with what happens from now on, until interrupted')
+    .option('-n, --lines <count>', 'how many', countOf, 10)
+    .option('--account <id>', 'only of this account')
+    .action((options: { follow?: true; lines: number; account?: string }) =>
+      onDatabase(({ pool }) => tail(pool, options)),
+    );
+}
+
+interface Thing {
+  readonly accountId: string;
+  readonly model: AnyReadModel;
+}
+
+/** Ids are unique over all accounts; each log is asked by its index. */
+async function findThing(pool: Pool, id: string): Promise<Thing> {
+  const { rows } = await pool.query<{ account_id: string }>(
+    `select h.account_id from log_heads h
+     where exists (select from events e where e.account_id = h.account_id and e.stream_id = $1) limit 1`,
+    [id],
+  );
+  const [found] = rows;
+  if (found === undefined) throw new Problem('not_found', `nothing in any log has the id '${id}'`);
+  return { accountId: found.account_id, model: readModelOf(id) };
+}
+
+async function diff(pool: Pool, id: string, from: string, to: string | undefined): Promise<void> {
+  const { accountId, model } = await findThing(pool, id);
+  const [reader, moments] = [new LogReader(pool), new Moments(pool)];
+  const at = async (name: string, moment: string | undefined): Promise<Entity<unknown> | undefined> => {
+    const position = moment === undefined ? Number.MAX_SAFE_INTEGER : await moments.positionOf(accountId, name, moment);
+    return reader.entityAt(model, { accountId, id }, position);
+  };
+  const [before, after] = [await at('--from', from), await at('--to', to)];
+  if (before !== undefined && after === undefined) return print(`${id} was deleted`);
+  if (before === undefined && after !== undefined) print(`${id} was created`);
+  for (const change of changesBetween(model, before, after))
+    print((before === undefined ? newLine : changeLine)(change));
+}
+
+async function tail(
+  pool: Pool,
+  { follow = false, lines, account }: { follow?: boolean; lines: number; account?: string },
+): Promise<void> {
+  const { events, heads } = await newestEvents(pool, lines, account);
+  if (account !== undefined && !heads.has(account)) throw new Problem('not_found', `there is no log of '${account}'`);
+  for (const event of events) print(eventLine(event));
+  if (!follow) return;
+  const interrupted = new AbortController();
+  process.once('SIGINT', () => interrupted.abort()).once('SIGTERM', () => interrupted.abort());
+  for await (const event of followLogs(pool, heads, account, interrupted.signal)) print(eventLine(event));
+}
+
+function countOf(text: string): number {
+  if (!/^\d{1,6}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
+  return Number(text);
+}

@@ -1,0 +1,30 @@
+import { Logger, Module } from '@nestjs/common';
+import { LogHeads } from '../event-log/log-heads.js';
+import { Logs } from '../http/resource-reads.js';
+import { EventFeed } from './event-feed.js';
+import { EventsController } from './events.controller.js';
+import { LiveFeed } from './live-feed.js';
+
+const logger = new Logger('Audit');
+
+@Module({
+  controllers: [EventsController],
+  providers: [
+    {
+      provide: EventFeed,
+      useFactory: ({ moments, reader }: Logs) => new EventFeed(moments, reader),
+      inject: [Logs],
+    },
+    {
+      provide: LogHeads,
+      useFactory: ({ moments }: Logs) => new LogHeads(moments, (message) => logger.warn(message)),
+      inject: [Logs],
+    },
+    {
+      provide: LiveFeed,
+      useFactory: (feed: EventFeed, heads: LogHeads) => new LiveFeed(feed, heads),
+      inject: [EventFeed, LogHeads],
+    },
+  ],
+})
+export class AuditModule {}

@@ -1,0 +1,108 @@
+import { Readable } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { OnModuleDestroy } from '@nestjs/common';
+import type { LogHeads } from '../event-log/log-heads.js';
+import { MAX_PAGE_EVENTS } from '../http/page.js';
+import type { EventFeed, FeedPart, ShownEvent } from './event-feed.js';
+
+export interface FeedTimes {
+  /** How long a follower may hear nothing, so that both sides notice when the other has gone. */
+  readonly heartbeatMs: number;
+  /** How long a revoked key, or one whose owner lost the role, goes on hearing. */
+  readonly checkEveryMs: number;
+}
+
+export const FEED_TIMES: FeedTimes = { heartbeatMs: 15_000, checkEveryMs: 1_000 };
+
+/** When a client should come back after it lost us. */
+const RETRY_MS = 1_000;
+/** A reader that does not take the end of its stream is cut off. */
+const MAX_GOODBYE_MS = 1_000;
+
+/** A page of the feed as it goes over the wire. */
+interface Messages {
+  readonly text: string;
+  readonly scannedTo: number;
+}
+
+/** Whether a follower may still follow, asked of the database each time. */
+export type IsWelcome = () => Promise<boolean>;
+
+/**
+ * Server-Sent Events: the log from a position on, and then whatever is appended. A follower holds one page at most and reads the
+ * next one from the log when its reader has taken it, so a slow reader costs nothing and misses nothing.
+ */
+export class LiveFeed implements OnModuleDestroy {
+  private readonly stopping = new AbortController();
+  private readonly reading = new Map<string, Promise<Messages>>();
+
+  constructor(
+    private readonly feed: EventFeed,
+    private readonly heads: LogHeads,
+    private readonly times: FeedTimes = FEED_TIMES,
+  ) {}
+
+  /** Connections that stay open would hold up the stop of the service. */
+  onModuleDestroy(): void {
+    this.stopping.abort();
+  }
+
+  /** The stream for one follower. It ends when the service stops, when the follower is not welcome any more, or goes. */
+  follow(part: FeedPart, isWelcome: IsWelcome): Readable {
+    const ending = new AbortController();
+    const signal = AbortSignal.any([this.stopping.signal, ending.signal]);
+    const stream = Readable.from(this.messages(part, signal), { objectMode: false });
+    stream.once('close', () => ending.abort());
+    signal.addEventListener('abort', () => void cutOff(stream), { once: true });
+    void endWhenUnwelcome(isWelcome, this.times.checkEveryMs, ending);
+    return stream;
+  }
+
+  private async *messages(part: FeedPart, signal: AbortSignal): AsyncGenerator<string> {
+    let [position, head, heardAt] = [part.span.after, part.span.upTo, Date.now()];
+    yield `retry: ${RETRY_MS}\n\n`;
+    while (!signal.aborted) {
+      if (position < head) {
+        const page = await this.shared({ ...part, span: { after: position, upTo: head } });
+        position = page.scannedTo;
+        if (page.text === '') continue;
+        yield page.text;
+        heardAt = Date.now();
+      } else if (Date.now() - heardAt >= this.times.heartbeatMs) {
+        // With its position: who comes back need not go again through what was passed over.
+        yield `: nothing new\nid: ${position}\n\n`;
+        heardAt = Date.now();
+      } else head = await this.heads.beyond(part.accountId, position, this.times.checkEveryMs, signal);
+    }
+  }
+
+  /** Followers that stand at the same place, as all do who keep up, read together. */
+  private shared(part: FeedPart): Promise<Messages> {
+    const key = JSON.stringify(part);
+    const known = this.reading.get(key);
+    if (known !== undefined) return known;
+    const page = this.read(part).finally(() => this.reading.delete(key));
+    this.reading.set(key, page);
+    return page;
+  }
+
+  private async read(part: FeedPart): Promise<Messages> {
+    const { events, scannedTo } = await this.feed.page(part, MAX_PAGE_EVENTS);
+    return { text: events.map(toMessage).join(''), scannedTo };
+  }
+}
+
+/** The position is the message's id, which a client sends as Last-Event-ID when it comes back. */
+const toMessage = ({ position, text }: ShownEvent): string => `id: ${position}\ndata: ${text}\n\n`;
+
+async function endWhenUnwelcome(isWelcome: IsWelcome, checkEveryMs: number, ending: AbortController): Promise<void> {
+  while (!ending.signal.aborted) {
+    await pause(checkEveryMs, undefined, { ref: false });
+    if (!(await isWelcome())) ending.abort();
+  }
+}
+
+async function cutOff(stream: Readable): Promise<void> {
+  await pause(MAX_GOODBYE_MS, undefined, { ref: false });
+  stream.destroy();
+}

@@ -1,0 +1,10 @@
+import type { FastifyRequest } from 'fastify';
+import type { Caller } from '../caller.js';
+
+/** Finds out who calls. What stands on it: the hook before every route, and what goes on after its request was let in. */
+export abstract class Authenticator {
+  /** Throws Problem. */
+  abstract authenticate(request: FastifyRequest): Promise<Caller>;
+  /** Throws Problem unless the request comes from an SSH gateway. */
+  abstract authenticateGateway(request: FastifyRequest): Promise<void>;
+}

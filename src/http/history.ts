@@ -1,0 +1,35 @@
+import { changesBetween } from '../event-log/changes.js';
+import type { DomainEvent } from '../event-log/event.js';
+import type { Entity, ReadModel } from '../event-log/read-model.js';
+import { foldRecorded, type RecordedEvent } from '../event-log/recorded-event.js';
+import { type HistoryEventResource, type HistoryResource, toHistoryEvent } from './history.resource.js';
+import { lastOf, MAX_EVENTS_BYTES, readAfter, readEventLimit, uriWith } from './page.js';
+
+/**
+ * A page of a thing's history, and the thing as it was at its end, or before its deletion. The history is read from its
+ * beginning whatever page is asked for: what an event changed is told by all that came before it.
+ */
+export async function historyPage<State, Event extends DomainEvent>(
+  model: ReadModel<State, Event>,
+  history: AsyncIterable<RecordedEvent>,
+  query: Readonly<Record<string, unknown>>,
+  uri: string,
+): Promise<{ page: HistoryResource; last: Entity<State> | undefined }> {
+  const [after, limit] = [readAfter(query) ?? 0, readEventLimit(query)];
+  const events: HistoryEventResource[] = [];
+  let [bytes, hasMore] = [0, false];
+  let entity: Entity<State> | undefined;
+  let last: Entity<State> | undefined;
+  for await (const event of history) {
+    const before = entity;
+    entity = foldRecorded(model, before, event);
+    last = entity ?? last;
+    if (event.position <= after) continue;
+    hasMore = events.length === limit || bytes >= MAX_EVENTS_BYTES;
+    if (hasMore) break;
+    events.push(toHistoryEvent(event, changesBetween(model, before, entity)));
+    bytes += event.data.length;
+  }
+  const next = uriWith(uri, { after: events.at(-1)?.position, limit, as_of: lastOf(query.as_of) });
+  return { page: { events, uri, next_page_uri: hasMore ? next : null }, last };
+}

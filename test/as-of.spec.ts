@@ -1,0 +1,233 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { appendStatement, prepareAppend } from '../src/event-log/append-statement.js';
+import { IdSource } from '../src/ids.js';
+import type { Answer, ApiClient } from './support/api-client.js';
+import { newPublicKey } from './support/keys.js';
+import { newEvent } from './support/log.js';
+import { addAccount, addUser } from './support/principals.js';
+import { type Service, startService } from './support/service.js';
+
+let service: Service;
+let admin: ApiClient;
+beforeAll(async () => {
+  service = await startService();
+  admin = service.admin;
+});
+afterAll(() => service.stop());
+
+const positionOf = ({ headers }: Answer): number => Number(headers.get('log-position'));
+const newCredential = (client = admin): Promise<Answer> =>
+  client.post('/ssh_credentials', { public_key: newPublicKey() });
+const get = (path: string, asOf: string | number): Promise<Answer> =>
+  admin.get(`${path}${path.includes('?') ? '&' : '?'}as_of=${encodeURIComponent(asOf)}`);
+
+/** When the database recorded an event, as text with microseconds. */
+async function timeOf(answer: Answer): Promise<string> {
+  const { body } = await admin.get(`/events?after=${positionOf(answer) - 1}&limit=1`);
+  return body.events[0].time;
+}
+
+const LISTS = ['ssh_credentials', 'edges/tcp', 'users', 'bot_users', 'api_keys'] as const;
+
+describe('as_of at every position of a random history over all resources', () => {
+  const pick = <T>(list: readonly T[]): T | undefined => list[Math.floor(Math.random() * list.length)];
+  const text = (): string => `${Math.random()} ünï\n"\\`;
+  const bots: string[] = [];
+  const acts: Record<(typeof LISTS)[number], { ids: string[]; create: () => object; change: () => object }> = {
+    ssh_credentials: {
+      ids: [],
+      create: () => ({ public_key: newPublicKey(), metadata: text(), owner_id: pick(bots) ?? null }),
+      change: () => ({ description: text(), acl: pick([[], ['bind:*.a.example'], ['*', 'bind:k=v']]) }),
+    },
+    'edges/tcp': {
+      ids: [],
+      create: () => ({ hostports: ['a.example:1', 'b.example:2'], traffic_policy: { value: text() } }),
+      change: () => ({ hostports: pick([[], ['c.example:3']]), backend: pick([null, { backend_id: 'bkdhr_1' }]) }),
+    },
+    users: {
+      ids: [],
+      create: () => ({ email: `u${Math.random()}@example.test`, role: pick(['admin', 'member']) }),
+      change: () => ({ role: pick(['admin', 'member']), active: Math.random() < 0.7 }),
+    },
+    bot_users: { ids: bots, create: () => ({ name: text() }), change: () => ({ active: Math.random() < 0.5 }) },
+    api_keys: {
+      ids: [],
+      create: () => ({ owner_id: pick(bots) ?? null, description: text() }),
+      change: () => ({ metadata: text() }),
+    },
+  };
+
+  async function act(): Promise<Answer> {
+    const path = pick(LISTS) ?? 'users';
+    const { ids, create, change } = acts[path];
+    const [dice, id] = [Math.random(), pick(ids)];
+    if (dice < 0.45 || id === undefined) {
+      const answer = await admin.post(`/${path}`, create());
+      if (answer.status === 201) ids.push(answer.body.id);
+      return answer;
+    }
+    return dice < 0.8 ? admin.patch(`/${path}/${id}`, change()) : admin.delete(`/${path}/${id}`);
+  }
+
+  const allLists = (asOf?: string | number): Promise<unknown[]> =>
+    Promise.all(
+      LISTS.map(async (path) => {
+        const { body } = asOf === undefined ? await admin.get(`/${path}`) : await get(`/${path}`, asOf);
+        return body;
+      }),
+    );
+
+  it('is what was answered then, by position and by time, as a list and one by one', async () => {
+    const moments: { position: number; lists: unknown[]; time: string }[] = [];
+    while (moments.length < 50) {
+      const answer = await act();
+      if (answer.status >= 400) continue;
+      moments.push({ position: positionOf(answer), lists: await allLists(), time: await timeOf(answer) });
+    }
+    for (const { position, lists, time } of moments) {
+      expect(await allLists(position)).toEqual(lists);
+      expect(await allLists(time)).toEqual(lists);
+    }
+    const { position, lists } = moments[Math.floor(moments.length / 2)] ?? { position: 0, lists: [] };
+    for (const [n, path] of LISTS.entries()) {
+      const items = Object.values(lists[n] as object).find(Array.isArray) as { id: string }[];
+      for (const item of items) expect((await get(`/${path}/${item.id}`, position)).body).toEqual(item);
+      const gone = acts[path].ids.filter((id) => !items.some((item) => item.id === id));
+      for (const id of gone) expect((await get(`/${path}/${id}`, position)).status).toBe(404);
+    }
+  });
+});
+
+describe('as_of', () => {
+  it('before the creation of a thing and after its deletion answers 404, and by time to the microsecond', async () => {
+    const created = await newCredential();
+    const path = `/ssh_credentials/${created.body.id}`;
+    const changed = await admin.patch(path, { description: 'changed' });
+    const deleted = await admin.delete(path);
+    expect((await get(path, positionOf(created) - 1)).status).toBe(404);
+    expect((await get(path, positionOf(created))).body).toEqual(created.body);
+    expect((await get(path, positionOf(changed))).body.description).toBe('changed');
+    expect((await get(path, positionOf(deleted))).status).toBe(404);
+    const [atCreation, atDeletion] = [await timeOf(created), await timeOf(deleted)];
+    expect((await get(path, atCreation)).body).toEqual(created.body);
+    expect((await get(path, microsecondBefore(atCreation))).status).toBe(404);
+    expect((await get(path, atDeletion)).status).toBe(404);
+    expect((await get(path, microsecondBefore(atDeletion))).body.description).toBe('changed');
+  });
+
+  const microsecondBefore = (time: string): string => {
+    const micros = BigInt(Date.parse(time)) * 1000n + BigInt(time.slice(23, 26)) - 1n;
+    return `${new Date(Number(micros / 1000n)).toISOString().slice(0, -1)}${String(micros % 1000n).padStart(3, '0')}Z`;
+  };
+
+  it('understands offsets, also one whose plus the URL made a blank', async () => {
+    const { body } = await newCredential();
+    const local = `${new Date(Date.now() + 7_200_000).toISOString().slice(0, -1)}+02:00`;
+    const answer = await admin.get(`/ssh_credentials/${body.id}?as_of=${local}`);
+    expect([answer.status, answer.body]).toEqual([200, body]);
+    const earlier = local.replace('+02:00', '+03:00');
+    expect((await get(`/ssh_credentials/${body.id}`, earlier)).status).toBe(404);
+  });
+
+  it.each([
+    ['a position beyond the log', '99999999', /^as_of '99999999' is in the future: the log ends at position \d+\.$/],
+    ['a time to come', '2999-01-01T00:00:00Z', /^as_of '2999-01-01T00:00:00Z' is in the future\.$/],
+    ['a day that is none', '2026-02-30T00:00:00Z', /is not an RFC 3339 time/],
+    ['a time without a zone', '2026-02-20T00:00:00', /is not a log position, nor an RFC 3339 time/],
+    ['a negative position', '-1', /is not a log position/],
+    ['words', 'yesterday', /is not a log position/],
+    ['too many digits', '9'.repeat(30), /is not a log position/],
+  ])('refuses %s with 400, on a thing, a list, a history and the feed', async (_, asOf, message) => {
+    const { body } = await newCredential();
+    for (const path of [
+      `/ssh_credentials/${body.id}`,
+      '/ssh_credentials',
+      `/ssh_credentials/${body.id}/events`,
+      '/events',
+    ]) {
+      const answer = await get(path, asOf);
+      expect([answer.status, answer.body.error_code]).toEqual([400, 'ERR_TAS_400']);
+      expect(answer.body.msg).toMatch(message);
+    }
+  });
+
+  it('keeps its moment on every page of a list', async () => {
+    const account = await addAccount(service);
+    const created = [];
+    for (let n = 0; n < 7; n += 1) created.push(await newCredential(account.client));
+    const last = created.at(-1) as Answer;
+    for (const { body } of created.slice(2, 5)) await account.client.delete(`/ssh_credentials/${body.id}`);
+    await newCredential(account.client);
+    const ids = created.map(({ body }) => body.id).reverse();
+    const time = new Date().toISOString();
+    expect(await account.client.pages(`/ssh_credentials?limit=2&as_of=${positionOf(last)}`, 'ssh_credentials')).toEqual(
+      [ids.slice(0, 2), ids.slice(2, 4), ids.slice(4, 6), ids.slice(6)],
+    );
+    const { body } = await account.client.get(`/ssh_credentials?limit=2&as_of=${time}`);
+    expect(body.next_page_uri).toMatch(/&as_of=\d+$/);
+  });
+
+  it('finds a page behind many things that were deleted by then', async () => {
+    const account = await addAccount(service);
+    const first = await newCredential(account.client);
+    const deleted = await Promise.all(Array.from({ length: 230 }, () => newCredential(account.client)));
+    await Promise.all(deleted.map(({ body }) => account.client.delete(`/ssh_credentials/${body.id}`)));
+    const { body } = await account.client.get(`/ssh_credentials?as_of=${new Date().toISOString()}`);
+    expect(body.ssh_credentials).toEqual([first.body]);
+  });
+
+  it('tells a module of an edge as it was', async () => {
+    const { body: edge } = await admin.post('/edges/tcp', {});
+    const set = await admin.put(`/edges/tcp/${edge.id}/backend`, { backend_id: 'bkdhr_1' });
+    const removed = await admin.delete(`/edges/tcp/${edge.id}/backend`);
+    expect((await get(`/edges/tcp/${edge.id}/backend`, positionOf(set))).body).toEqual(set.body);
+    expect((await get(`/edges/tcp/${edge.id}/backend`, positionOf(removed))).status).toBe(404);
+  });
+
+  it('has the ETag of that version, which If-None-Match knows', async () => {
+    const created = await newCredential();
+    await admin.patch(`/ssh_credentials/${created.body.id}`, { description: 'changed' });
+    const path = `/ssh_credentials/${created.body.id}?as_of=${positionOf(created)}`;
+    expect((await admin.get(path)).headers.get('etag')).toBe('"1"');
+    expect((await admin.get(path, { 'if-none-match': '"1"' })).status).toBe(304);
+  });
+
+  it('shows a member no more than the present does', async () => {
+    const member = await addUser(service, 'member');
+    const { body: others } = await admin.post('/api_keys', {});
+    const asOf = new Date().toISOString();
+    const { body } = await member.client.get(`/api_keys?as_of=${asOf}`);
+    expect(body.keys.map((key: { id: string }) => key.id)).toEqual([member.keyId]);
+    expect((await member.client.get(`/api_keys/${others.id}?as_of=${asOf}`)).status).toBe(404);
+    expect((await get(`/api_keys/${others.id}`, asOf)).status).toBe(200);
+  });
+
+  it('shows another account nothing, whatever the moment', async () => {
+    const created = await newCredential();
+    const { client } = await addAccount(service);
+    for (const asOf of [1, new Date().toISOString()]) {
+      expect((await client.get(`/ssh_credentials/${created.body.id}?as_of=${asOf}`)).status).toBe(404);
+      expect((await client.get(`/ssh_credentials?as_of=${asOf}`)).body.ssh_credentials).toEqual([]);
+    }
+  });
+
+  it('of just now waits for an append that is under way, whose time is older than its commit', async () => {
+    const account = await addAccount(service);
+    const { body: model } = await newCredential(account.client);
+    const { rows } = await service.pool.query('select data from events where stream_id = $1', [model.id]);
+    const id = new IdSource().next('sshcr');
+    const event = { type: 'ssh_credential_created.v1', data: JSON.parse(rows[0].data) };
+    const { text, values } = appendStatement(account.accountId, [prepareAppend([newEvent(id, 1, { event })], [])]);
+    const writer = new pg.Client(service.databaseUrl);
+    await writer.connect();
+    await writer.query('begin');
+    await writer.query(text, [...values]);
+    const asking = account.client.get(`/ssh_credentials?as_of=${new Date().toISOString()}`);
+    const early = await Promise.race([asking.then(() => 'answered'), new Promise((r) => setTimeout(r, 200, 'waits'))]);
+    expect(early).toBe('waits');
+    await writer.query('commit');
+    await writer.end();
+    expect((await asking).body.ssh_credentials.map((one: { id: string }) => one.id)).toEqual([id, model.id]);
+  });
+});

@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { newPublicKey } from './support/keys.js';
+import { addAccount, type TestPrincipal } from './support/principals.js';
+import { runCli, startCli } from './support/process.js';
+import { type Service, startService } from './support/service.js';
+
+let service: Service;
+let account: TestPrincipal;
+beforeAll(async () => {
+  service = await startService();
+  account = await addAccount(service);
+});
+afterAll(() => service.stop());
+
+const audit = (...args: string[]) => runCli({ DATABASE_URL: service.databaseUrl }, 'audit', ...args);
+const positionOf = ({ headers }: { headers: Headers }): string => headers.get('log-position') ?? '';
+
+async function lifeOfACredential() {
+  const created = await account.client.post('/ssh_credentials', { public_key: newPublicKey(), acl: ['bind:a.test'] });
+  const path = `/ssh_credentials/${created.body.id}`;
+  const changed = await account.client.patch(path, { acl: ['*'] });
+  const deleted = await account.client.delete(path);
+  return { id: created.body.id as string, created, changed, deleted };
+}
+
+describe('audit show', () => {
+  it('tells the life of a thing: what changed, by whom, with which key and from where', async () => {
+    const { id, created, changed } = await lifeOfACredential();
+    const { code, stdout, stderr } = await audit('show', id);
+    expect([code, stderr]).toEqual([0, '']);
+    const lines = stdout.trimEnd().split('\n');
+    const by = `by ${account.id} with ${account.keyId} from 127.0.0.1 using`;
+    expect(lines[0]).toBe(`${id} of account ${account.accountId}`);
+    expect(lines[1]).toMatch(
+      /^\d{4}-\d\d-\d\dT[\d:.]{15}Z {2}version 1, position \d+ {2}ssh_credential_created\.v1 {2}by /,
+    );
+    expect(lines[1]).toContain(`position ${positionOf(created)}  ssh_credential_created.v1  ${by} "node"`);
+    expect(lines).toContain('    acl: ["bind:a.test"]');
+    expect(lines).toContain('    acl: ["bind:a.test"] -> ["*"]');
+    expect(stdout).toContain(`in ${changed.headers.get('ngrok-operation-id')}`);
+    expect(lines.at(-1)).toMatch(/version 3, position \d+ {2}ssh_credential_deleted\.v1/);
+  });
+
+  it('lets no value write to the terminal, and shows no hash of a key', async () => {
+    const { body } = await account.client.post('/bot_users', { name: 'evil \u001b[2J\r\n name' });
+    const { stdout } = await audit('show', body.id);
+    expect(stdout).toContain('evil \\u001b[2J\\r\\n name');
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what must not be there
+    expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f]/);
+    expect((await audit('show', account.keyId)).stdout).not.toMatch(/hash|[0-9a-f]{64}/);
+  });
+
+  it('of what never was says so, and exits with 1; without an id it is misuse', async () => {
+    const answer = await audit('show', 'sshcr_3MPflUxi65UVJUZK1y0iEJKUOhV');
+    expect(answer).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: "nothing in any log has the id 'sshcr_3MPflUxi65UVJUZK1y0iEJKUOhV'\n",
+    });
+    expect(await audit('show')).toMatchObject({ code: 2, stdout: '' });
+  });
+});
+
+describe('audit diff', () => {
+  it('tells what is different between two positions, a time, and now', async () => {
+    const { id, created, changed, deleted } = await lifeOfACredential();
+    const between = await audit('diff', id, '--from', positionOf(created), '--to', positionOf(changed));
+    expect(between).toEqual({ code: 0, stdout: '    acl: ["bind:a.test"] -> ["*"]\n', stderr: '' });
+    expect((await audit('diff', id, '--from', positionOf(created))).stdout).toBe(`${id} was deleted\n`);
+    const before = String(Number(positionOf(created)) - 1);
+    const creation = await audit('diff', id, '--from', before, '--to', positionOf(created));
+    expect(creation.stdout).toMatch(new RegExp(`^${id} was created\n[^]*\n {4}acl: \\["bind:a\\.test"\\]\n`));
+    expect((await audit('diff', id, '--from', positionOf(deleted), '--to', new Date().toISOString())).stdout).toBe('');
+  });
+
+  it('refuses a moment that is none, or to come', async () => {
+    const { id } = await lifeOfACredential();
+    const future = await audit('diff', id, '--from', '1', '--to', '999999');
+    expect(future).toMatchObject({ code: 1, stderr: expect.stringContaining("--to '999999' is in the future") });
+    expect(await audit('diff', id, '--from', 'noon')).toMatchObject({ code: 1, stdout: '' });
+    expect(await audit('diff', id)).toMatchObject({ code: 2 });
+  });
+});
+
+describe('audit tail', () => {
+  it('prints the newest events of all accounts or of one, in the order of their times', async () => {
+    const { id } = await lifeOfACredential();
+    const bot = await service.admin.post('/bot_users', { name: 'of another account' });
+    const all = (await audit('tail', '-n', '4')).stdout.trimEnd().split('\n');
+    expect(all.map((line) => line.split('  ')[3]?.split(' ')[0])).toEqual([id, id, id, bot.body.id]);
+    const own = (await audit('tail', '-n', '2', '--account', account.accountId)).stdout.trimEnd().split('\n');
+    expect(own).toEqual(all.slice(1, 3));
+    expect(await audit('tail', '--account', 'ac_nobody')).toMatchObject({ code: 1, stdout: '' });
+    expect(await audit('tail', '-n', 'many')).toMatchObject({ code: 2, stdout: '' });
+  });
+
+  it('with -f goes on with each event once, of new accounts too, until it is interrupted', async () => {
+    const tail = startCli({ DATABASE_URL: service.databaseUrl }, 'audit', 'tail', '-f', '-n', '1');
+    while (tail.stdout() === '') await new Promise((resolve) => setTimeout(resolve, 20));
+    const made: string[] = [];
+    for (let n = 0; n < 5; n += 1) {
+      made.push((await account.client.post('/bot_users', { name: `tailed ${Math.random()}` })).body.id);
+    }
+    const newcomer = await addAccount(service);
+    while (!tail.stdout().includes(newcomer.keyId)) await new Promise((resolve) => setTimeout(resolve, 20));
+    tail.child.kill('SIGINT');
+    const { code, stdout } = await tail.ended;
+    expect(code).toBe(0);
+    for (const id of made) expect(stdout.split(`  ${id} version 1  `)).toHaveLength(2);
+  });
+});

@@ -1,0 +1,201 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { sshCredentialsReadModel } from '../src/ssh-credentials/ssh-credentials.read-model.js';
+import { newPublicKey } from './support/keys.js';
+import { addAccount, addUser, type TestPrincipal } from './support/principals.js';
+import { type Service, startService } from './support/service.js';
+
+let service: Service;
+let account: TestPrincipal;
+beforeAll(async () => {
+  service = await startService();
+  account = await addAccount(service);
+});
+afterAll(() => service.stop());
+
+const newCredential = (by = account) => by.client.post('/ssh_credentials', { public_key: newPublicKey() });
+const headOf = async (by: TestPrincipal): Promise<number> =>
+  Number((await by.client.post('/bot_users', { name: `marker ${Math.random()}` })).headers.get('log-position'));
+
+interface Event {
+  readonly logposition: number;
+  readonly type: string;
+  readonly time: string;
+}
+const positionsOf = (events: readonly Event[]): number[] => events.map(({ logposition }) => logposition);
+const upTo = (last: number): number[] => Array.from({ length: last }, (_, n) => n + 1);
+
+async function walk(by: TestPrincipal, path: string): Promise<Event[]> {
+  const events: Event[] = [];
+  for (let next: string | null = path; next !== null; ) {
+    const { status, body } = await by.client.get(next);
+    expect(status).toBe(200);
+    events.push(...body.events);
+    next = body.next_page_uri;
+  }
+  return events;
+}
+
+async function lines(by: TestPrincipal, query = ''): Promise<Event[]> {
+  const headers = { accept: 'application/x-ndjson', authorization: `Bearer ${by.client.token}` };
+  const response = await fetch(`${service.app.url}/events${query}`, { headers });
+  expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/x-ndjson']);
+  const text = await response.text();
+  return text === ''
+    ? []
+    : text
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line));
+}
+
+describe('GET /events', () => {
+  it('shows an event as a CloudEvent, with who did it and from where', async () => {
+    const created = await newCredential();
+    const position = Number(created.headers.get('log-position'));
+    const { body } = await account.client.get(`/events?after=${position - 1}`);
+    const { rows } = await service.pool.query(
+      `select event_id, data, to_char(recorded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as time
+       from events where stream_id = $1`,
+      [created.body.id],
+    );
+    expect(body.events).toEqual([
+      {
+        specversion: '1.0',
+        id: rows[0].event_id,
+        source: `${service.app.url}/accounts/${account.accountId}`,
+        type: 'ssh_credential_created.v1',
+        subject: created.body.id,
+        time: rows[0].time,
+        datacontenttype: 'application/json',
+        data: JSON.parse(rows[0].data),
+        logposition: position,
+        streamversion: 1,
+        actor: account.id,
+        apikeyid: account.keyId,
+        clientip: '127.0.0.1',
+        useragent: 'node',
+        operationid: created.headers.get('ngrok-operation-id'),
+      },
+    ]);
+  });
+
+  it('has every position once, in order: in pages of any size, as lines, and from any position on', async () => {
+    const by = await addAccount(service);
+    for (let n = 0; n < 12; n += 1) await newCredential(by);
+    const head = await headOf(by);
+    for (const limit of [1, 5, 1000, 5000]) {
+      expect(positionsOf(await walk(by, `/events?limit=${limit}`))).toEqual(upTo(head));
+    }
+    expect(positionsOf(await lines(by))).toEqual(upTo(head));
+    expect(positionsOf(await lines(by, `?after=5`))).toEqual(upTo(head).slice(5));
+    expect(positionsOf(await lines(by, '?limit=3'))).toEqual([1, 2, 3]);
+    expect(positionsOf(await lines(by, `?as_of=7`))).toEqual(upTo(7));
+    expect(positionsOf(await walk(by, '/events?as_of=7&limit=3'))).toEqual(upTo(7));
+    expect(await lines(by, `?after=${head}`)).toEqual([]);
+  });
+
+  it('shows the same as lines and in pages', async () => {
+    expect(await lines(account)).toEqual(await walk(account, '/events'));
+  });
+
+  it('finds by thing, type, actor and time, alone and together', async () => {
+    const by = await addAccount(service);
+    const helper = await addUser(service, 'admin', by.client);
+    const first = await newCredential(by);
+    const second = await newCredential(helper);
+    await by.client.patch(`/ssh_credentials/${second.body.id}`, { description: 'changed' });
+    await headOf(by);
+    const all = await walk(by, '/events');
+    const timeAt = (answer: { headers: Headers }) =>
+      encodeURIComponent(all[Number(answer.headers.get('log-position')) - 1]?.time ?? '');
+    const find = async (query: string) => {
+      const found = await walk(by, `/events?${query}&limit=2`);
+      expect(await lines(by, `?${query}`)).toEqual(found);
+      return found.map(({ type }) => type.replace(/\.v1$/, ''));
+    };
+    const credential = `stream=${second.body.id}`;
+    expect(await find(credential)).toEqual(['ssh_credential_created', 'ssh_credential_updated']);
+    expect(await find('type=ssh_credential_created.v1')).toHaveLength(2);
+    expect(await find(`actor=${helper.id}`)).toEqual(['ssh_credential_created']);
+    expect(await find(`${credential}&actor=${by.id}`)).toEqual(['ssh_credential_updated']);
+    expect(await find(`since=${timeAt(first)}&type=ssh_credential_created.v1`)).toHaveLength(1);
+    expect(await find(`until=${timeAt(first)}&type=ssh_credential_created.v1`)).toHaveLength(1);
+    expect(await find(`since=${timeAt(first)}&until=${timeAt(second)}`)).toEqual(['ssh_credential_created']);
+    expect(await find('since=2999-01-01T00:00:00Z')).toEqual([]);
+    expect(await find('until=2999-01-01T00:00:00Z')).toHaveLength(all.length);
+  });
+
+  it('never shows the hash of an API key, in any form', async () => {
+    const forms = [JSON.stringify(await walk(account, '/events')), JSON.stringify(await lines(account))];
+    for (const text of forms) {
+      expect(text).toContain('api_key_created.v1');
+      expect(text).not.toMatch(/token_hash|"[0-9a-f]{64}"/);
+    }
+  });
+
+  it('ends a page early where events are large, and misses none', async () => {
+    const by = await addAccount(service);
+    const value = 'x'.repeat(256 * 1024);
+    for (let n = 0; n < 9; n += 1) await by.client.post('/edges/tcp', { traffic_policy: { value } });
+    const head = await headOf(by);
+    const { body } = await by.client.get('/events?limit=1000');
+    expect(body.events.length).toBeLessThan(head);
+    expect(JSON.stringify(body).length).toBeLessThan(2 * 1024 * 1024);
+    expect(positionsOf(await walk(by, '/events?limit=1000'))).toEqual(upTo(head));
+    expect(positionsOf(await lines(by))).toEqual(upTo(head));
+  });
+
+  it('is for admins: a member gets 403', async () => {
+    const member = await addUser(service, 'member', account.client);
+    const answer = await member.client.get('/events');
+    expect([answer.status, answer.body.error_code]).toEqual([403, 'ERR_NGROK_635']);
+    const headers = { accept: 'text/event-stream', authorization: `Bearer ${member.client.token}` };
+    expect((await fetch(`${service.app.url}/events`, { headers })).status).toBe(403);
+  });
+
+  it.each([
+    ['after=x', 'ERR_NGROK_223', /^after 'x' is not a log position\.$/],
+    ['after=999999', 'ERR_NGROK_223', /^after is 999999, but the log ends at position \d+\.$/],
+    ['limit=0', 'ERR_NGROK_233', /least is 1/],
+    ['limit=ten', 'ERR_NGROK_244', /not a number/],
+    ['type=created', 'ERR_TAS_400', /^type 'created' is not a type of event; there are account_created\.v1, /],
+    ['stream=abc', 'ERR_TAS_400', /^stream 'abc' is not the id of a thing\.$/],
+    ['actor=a%20b', 'ERR_TAS_400', /^actor 'a b' is not the id of an actor\.$/],
+    ['since=today', 'ERR_TAS_400', /^since 'today' is not an RFC 3339 time/],
+    ['until=12', 'ERR_TAS_400', /^until '12' is not an RFC 3339 time/],
+  ])('refuses %s with 400', async (query, code, message) => {
+    const { status, body } = await account.client.get(`/events?${query}`);
+    expect([status, body.error_code]).toEqual([400, code]);
+    expect(body.msg).toMatch(message);
+  });
+
+  it('refuses what would end a live feed', async () => {
+    const headers = { accept: 'text/event-stream', authorization: `Bearer ${account.client.token}` };
+    for (const query of ['as_of=1', 'until=2999-01-01T00:00:00Z', 'limit=5']) {
+      expect((await fetch(`${service.app.url}/events?${query}`, { headers })).status).toBe(400);
+    }
+  });
+
+  it('answers HEAD in every form without a body', async () => {
+    for (const accept of ['application/json', 'application/x-ndjson', 'text/event-stream']) {
+      const headers = { accept, authorization: `Bearer ${account.client.token}` };
+      const response = await fetch(`${service.app.url}/events`, { method: 'HEAD', headers });
+      expect([response.status, response.headers.get('content-type')?.split(';')[0]]).toEqual([200, accept]);
+    }
+  });
+
+  it('stops, rather than guess, at an event that only a newer version knows: as of, but not in the feed', async () => {
+    const by = await addAccount(service);
+    const { body } = await newCredential(by);
+    await service.pool.query(
+      `with head as (update log_heads set size = size + 1 where account_id = $1 returning size)
+       insert into events select $1, size, $2, 2, gen_random_uuid(), 'ssh_credential_sealed.v9', '{}', '{"actor":"system"}',
+         now(), now(), '' from head`,
+      [by.accountId, body.id],
+    );
+    expect(Object.keys(sshCredentialsReadModel.events)).not.toContain('ssh_credential_sealed.v9');
+    const at = await by.client.get(`/ssh_credentials/${body.id}?as_of=${new Date().toISOString()}`);
+    expect(at.status).toBe(500);
+    expect((await lines(by)).at(-1)).toMatchObject({ type: 'ssh_credential_sealed.v9', subject: body.id });
+  });
+});

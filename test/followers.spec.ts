@@ -1,0 +1,225 @@
+import { once } from 'node:events';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { EventFeed } from '../src/audit/event-feed.js';
+import { LiveFeed } from '../src/audit/live-feed.js';
+import { LogHeads } from '../src/event-log/log-heads.js';
+import { LogReader } from '../src/event-log/log-reader.js';
+import { Moments } from '../src/event-log/moments.js';
+import { ApiClient } from './support/api-client.js';
+import { EventStream } from './support/event-stream.js';
+import { newPublicKey } from './support/keys.js';
+import { addAccount, addUser, type TestPrincipal } from './support/principals.js';
+import { startMain, stopMain } from './support/process.js';
+import { type Service, startService } from './support/service.js';
+
+let service: Service;
+let other: { url: string; stop: () => Promise<unknown> };
+beforeAll(async () => {
+  service = await startService();
+  const main = startMain({ DATABASE_URL: service.databaseUrl });
+  other = { url: await main.url, stop: () => stopMain(main) };
+});
+afterAll(async () => {
+  await other.stop();
+  await service.stop();
+});
+
+const upTo = (last: number): number[] => Array.from({ length: last }, (_, n) => n + 1);
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+const tokenOf = ({ client }: TestPrincipal): string => client.token ?? '';
+
+/** A feed of its own, whose heart beats fast. */
+const liveFeed = (): LiveFeed => {
+  const moments = new Moments(service.pool);
+  const feed = new EventFeed(moments, new LogReader(service.pool));
+  return new LiveFeed(feed, new LogHeads(moments, () => undefined), { heartbeatMs: 60, checkEveryMs: 20 });
+};
+
+/** So many events of 200 KB each; the log's position then. */
+async function appendLarge(by: TestPrincipal, count: number): Promise<number> {
+  const value = 'x'.repeat(200_000);
+  let last = 0;
+  for (let n = 0; n < count; n += 1) {
+    const { headers } = await by.client.post('/edges/tcp', { traffic_policy: { value } });
+    last = Number(headers.get('log-position'));
+  }
+  return last;
+}
+
+/** Follows over connections that are cut again and again, resumed by the id of the last message. */
+async function followDespiteCuts(url: string, token: string, isDone: (last: number) => boolean): Promise<number[]> {
+  const heard: number[] = [];
+  let lastEventId = '';
+  while (!isDone(heard.at(-1) ?? 0)) {
+    const stream = await EventStream.open(
+      `${url}/events`,
+      token,
+      lastEventId === '' ? {} : { 'last-event-id': lastEventId },
+    );
+    expect(stream.response.statusCode).toBe(200);
+    const cutAt = Date.now() + 50 + Math.random() * 300;
+    while (Date.now() < cutAt && !isDone(stream.messages.at(-1)?.id ?? 0)) await pause(5);
+    stream.close();
+    heard.push(...stream.messages.map(({ id }) => id));
+    lastEventId = stream.lastEventId;
+    expect(stream.messages.map(({ data }) => data.logposition)).toEqual(stream.messages.map(({ id }) => id));
+  }
+  return heard;
+}
+
+/** Asks for lines behind the last one, again and again. */
+async function poll(url: string, token: string, isDone: (last: number) => boolean): Promise<number[]> {
+  const heard: number[] = [];
+  while (!isDone(heard.at(-1) ?? 0)) {
+    const headers = { accept: 'application/x-ndjson', authorization: `Bearer ${token}` };
+    const response = await fetch(`${url}/events?after=${heard.at(-1) ?? 0}`, { headers });
+    const lines = (await response.text()).split('\n').filter((line) => line !== '');
+    heard.push(...lines.map((line) => JSON.parse(line).logposition));
+  }
+  return heard;
+}
+
+describe('32 writers on two processes, and three followers', () => {
+  it('every follower has 1..N without gap, duplicate or reorder, also beside an open transaction', async () => {
+    const by = await addAccount(service);
+    const bystander = new pg.Client(service.databaseUrl);
+    await bystander.connect();
+    // A follower that trusted transaction ids or snapshots would wait for this one.
+    await bystander.query('begin isolation level serializable');
+    await bystander.query('create table unrelated as select txid_current() as id');
+    let last = Number.POSITIVE_INFINITY;
+    const isDone = (position: number): boolean => position >= last;
+    const followers = [
+      followDespiteCuts(service.app.url, tokenOf(by), isDone),
+      followDespiteCuts(other.url, tokenOf(by), isDone),
+      poll(other.url, tokenOf(by), isDone),
+    ];
+    const writers = Array.from({ length: 32 }, async (_, n) => {
+      const client = n % 2 === 0 ? by.client : new ApiClient(other.url, tokenOf(by));
+      for (let i = 0; i < 20; i += 1) {
+        const { status, body } = await client.post('/ssh_credentials', { public_key: newPublicKey() });
+        expect(status).toBe(201);
+        if (i % 4 === 0) await client.delete(`/ssh_credentials/${body.id}`);
+      }
+    });
+    await Promise.all(writers);
+    const { headers } = await by.client.post('/bot_users', { name: 'the last' });
+    last = Number(headers.get('log-position'));
+    for (const heard of await Promise.all(followers)) expect(heard).toEqual(upTo(last));
+    expect(last).toBeGreaterThan(32 * 25);
+    await bystander.query('rollback');
+    await bystander.end();
+  });
+});
+
+describe('a live feed', () => {
+  it('tells what was appended by this process and by another, filtered as asked', async () => {
+    const by = await addAccount(service);
+    const elsewhere = new ApiClient(other.url, tokenOf(by));
+    const stream = await EventStream.open(`${service.app.url}/events?type=bot_user_created.v1`, tokenOf(by));
+    expect(stream.response.headers['content-type']).toBe('text/event-stream');
+    for (const client of [by.client, elsewhere, by.client]) {
+      await client.post('/ssh_credentials', { public_key: newPublicKey() });
+      await client.post('/bot_users', { name: `bot ${Math.random()}` });
+    }
+    await stream.until(3);
+    expect(stream.messages.map(({ data }) => data.type)).toEqual(Array(3).fill('bot_user_created.v1'));
+  });
+
+  it('begins where `after` says, and goes on where Last-Event-ID says', async () => {
+    const by = await addAccount(service);
+    for (let n = 0; n < 5; n += 1) await by.client.post('/bot_users', { name: `bot ${n}` });
+    const head = Number((await by.client.post('/bot_users', { name: 'last' })).headers.get('log-position'));
+    const url = `${service.app.url}/events?after=${head - 3}`;
+    const stream = await EventStream.open(url, tokenOf(by));
+    await stream.until(3);
+    expect(stream.messages.map(({ id }) => id)).toEqual([head - 2, head - 1, head]);
+    const resumed = await EventStream.open(url, tokenOf(by), { 'last-event-id': String(head - 1) });
+    await resumed.until(1);
+    expect(resumed.messages.map(({ id }) => id)).toEqual([head]);
+  });
+
+  it('has nothing of another account', async () => {
+    const [by, foreigner] = [await addAccount(service), await addAccount(service)];
+    const stream = await EventStream.open(`${service.app.url}/events`, tokenOf(by));
+    await foreigner.client.post('/bot_users', { name: 'theirs' });
+    await by.client.post('/bot_users', { name: 'ours' });
+    await pause(200);
+    const sources = new Set(stream.messages.map(({ data }) => data.source));
+    expect([...sources]).toEqual([`${service.app.url}/accounts/${by.accountId}`]);
+    expect(stream.messages.at(-1)?.data.data).toMatchObject({ name: 'ours' });
+  });
+
+  it('waits for a reader that takes nothing, and then misses nothing', async () => {
+    const by = await addAccount(service);
+    const stream = await EventStream.open(`${service.app.url}/events`, tokenOf(by));
+    stream.response.pause();
+    const head = await appendLarge(by, 100);
+    stream.response.resume();
+    await stream.until(head);
+    expect(stream.messages.map(({ id }) => id)).toEqual(upTo(head));
+  });
+
+  it('holds one page for such a reader, however much there is for it', async () => {
+    const by = await addAccount(service);
+    const head = await appendLarge(by, 50);
+    const live = liveFeed();
+    const part = { accountId: by.accountId, baseUrl: 'http://x', filter: {}, span: { after: 0, upTo: head } };
+    const stream = live.follow(part, () => Promise.resolve(true)).setEncoding('utf8');
+    await once(stream, 'readable');
+    await pause(300);
+    expect(stream.readableLength).toBeLessThan(2 * 1024 * 1024);
+    let text = '';
+    for await (const chunk of stream) {
+      text += chunk;
+      if (text.includes(`id: ${head}\n`)) break;
+    }
+    expect([...text.matchAll(/^id: (\d+)$/gm)].map(([, id]) => Number(id))).toEqual(upTo(head));
+    live.onModuleDestroy();
+  });
+
+  it.each([
+    ['its key is revoked', (by: TestPrincipal) => service.admin.delete(`/api_keys/${by.keyId}`)],
+    [
+      'its owner is no admin any more',
+      (by: TestPrincipal) => service.admin.patch(`/users/${by.id}`, { role: 'member' }),
+    ],
+    ['its owner is deactivated', (by: TestPrincipal) => service.admin.patch(`/users/${by.id}`, { active: false })],
+  ])('ends when %s, also for a reader that takes nothing', async (_, act) => {
+    const by = await addUser(service, 'admin');
+    const stream = await EventStream.open(`${service.app.url}/events`, tokenOf(by));
+    const stalled = await EventStream.open(`${service.app.url}/events`, tokenOf(by));
+    stalled.response.pause();
+    await stream.until(1);
+    expect((await act(by)).status).toBeLessThan(300);
+    expect(await stream.ended).toBe('ended');
+    stalled.response.resume();
+    expect(['ended', 'cut']).toContain(await stalled.ended);
+  });
+
+  it('ends when the service stops, and does not hold it up', async () => {
+    const by = await addAccount(service);
+    const main = startMain({ DATABASE_URL: service.databaseUrl, SHUTDOWN_GRACE_MS: '20000' });
+    const url = await main.url;
+    const streams = await Promise.all([1, 2, 3].map(() => EventStream.open(`${url}/events`, tokenOf(by))));
+    streams[0]?.response.pause();
+    const { code, output } = await stopMain(main);
+    expect(output).not.toContain('still running');
+    expect(code).toBe(0);
+    for (const stream of streams.slice(1)) expect(await stream.ended).toBe('ended');
+  });
+
+  it('says that it is still there when nothing happens, and where it stands', async () => {
+    const by = await addAccount(service);
+    const live = liveFeed();
+    const head = await appendLarge(by, 1);
+    const part = { accountId: by.accountId, baseUrl: 'http://x', filter: {}, span: { after: head, upTo: head } };
+    const chunks: string[] = [];
+    const stream = live.follow(part, () => Promise.resolve(true));
+    stream.setEncoding('utf8').on('data', (chunk: string) => chunks.push(chunk));
+    while (chunks.length < 3) await pause(10);
+    expect(chunks.slice(0, 3)).toEqual(['retry: 1000\n\n', ...Array(2).fill(`: nothing new\nid: ${head}\n\n`)]);
+    live.onModuleDestroy();
+  });
+});
