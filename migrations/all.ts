@@ -3,6 +3,7 @@ import { Access1763683200002 } from './0002-access.js';
 import { SshCredentials1763683200003 } from './0003-ssh-credentials.js';
 import { TcpEdges1763683200004 } from './0004-tcp-edges.js';
 import { OwnedThings1763683200005 } from './0005-owned-things.js';
+import { BindDecisions1763683200006 } from './0006-bind-decisions.js';
 
 /** Every migration, oldest first. A list, not a glob: what runs is what was compiled and reviewed. */
 export const MIGRATIONS = [
@@ -11,4 +12,5 @@ export const MIGRATIONS = [
   SshCredentials1763683200003,
   TcpEdges1763683200004,
   OwnedThings1763683200005,
+  BindDecisions1763683200006,
 ];

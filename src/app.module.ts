@@ -5,6 +5,7 @@ import { AccessModule } from './access/access.module.js';
 import { ApiKeys } from './access/access.queries.js';
 import { Authentication } from './access/authentication.js';
 import { FailureLimit } from './access/failure-limit.js';
+import { GatewayTokens } from './access/gateway-tokens.js';
 import { oidcOf } from './access/oidc.js';
 import { AuditModule } from './audit/audit.module.js';
 import type { Config } from './config.js';
@@ -25,6 +26,9 @@ import { Owners } from './owners.js';
 import { SshCredentialPolicy } from './ssh-credentials/ssh-credentials.commands.js';
 import { SshCredentialsModule } from './ssh-credentials/ssh-credentials.module.js';
 import { SshCredentials } from './ssh-credentials/ssh-credentials.read-model.js';
+import { BindDecisionsModule } from './ssh-gateway/bind-decisions.module.js';
+import { GatewayPolicy } from './ssh-gateway/gateway-policy.js';
+import { SshGatewayModule } from './ssh-gateway/ssh-gateway.module.js';
 import { TcpEdgePolicy } from './tcp-edges/hostport-claims.js';
 import { TcpEdgesModule } from './tcp-edges/tcp-edges.module.js';
 
@@ -42,7 +46,12 @@ export const makeEventLog = ({ config, database }: Pick<Foundation, 'config' | '
 };
 
 const authenticationOf = (config: Config, { pool }: Database, streams: Streams): Authentication =>
-  new Authentication(pool, new FailureLimit(config.authFailuresPerMinute), oidcOf(config, pool, streams));
+  new Authentication(
+    pool,
+    new FailureLimit(config.authFailuresPerMinute),
+    oidcOf(config, pool, streams),
+    new GatewayTokens(config.gatewayTokens),
+  );
 
 const logsOf = ({ pool }: Database): Logs => {
   const reader = new LogReader(pool);
@@ -73,6 +82,7 @@ export function appModule({ config, database, ids }: Foundation, eventLog: Event
     { provide: Owners, useValue: new Owners(database.pool) },
     { provide: OWNED_THINGS, useValue: [new ApiKeys(database.pool), new SshCredentials(database.pool)] },
     { provide: TcpEdgePolicy, useValue: { strict: config.strict } },
+    { provide: GatewayPolicy, useValue: config },
     { provide: ApiDocument, useValue: new ApiDocument() },
   ];
   return {
@@ -89,6 +99,9 @@ export function appModule({ config, database, ids }: Foundation, eventLog: Event
       SshCredentialsModule,
       TcpEdgesModule,
       AccessModule,
+      BindDecisionsModule,
+      // Without tokens there is nobody to answer, and no door to try.
+      ...(config.gatewayTokens.length > 0 ? [SshGatewayModule] : []),
       AuditModule,
       OpenApiModule,
     ],

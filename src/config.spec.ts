@@ -73,6 +73,32 @@ describe('readConfig', () => {
     expect(problemsOf({ [name]: value })).toEqual([expect.stringContaining(problem)]);
   });
 
+  it.each([
+    ['nineteen characters', 'x'.repeat(19)],
+    ['256 characters', 'x'.repeat(256)],
+    ['a blank inside', 'a gateway token with blanks'],
+    ['no ASCII', 'a-gateway-tökén-of-some-length'],
+    ['an empty one in the list', 'a-token-of-twenty-or-more,,another-token-of-twenty'],
+  ])('refuses GATEWAY_TOKENS of %s without echoing them', (_, tokens) => {
+    const [text = ''] = problemsOf({ GATEWAY_TOKENS: tokens });
+    expect(text).toMatch(/^GATEWAY_TOKENS must be a comma-separated list of tokens of 20 to 255 printable ASCII/);
+    expect(text).not.toContain(tokens);
+  });
+
+  it('reads GATEWAY_TOKENS as a list, and refuses one that opens an account as well', () => {
+    const tokens = ['a-token-of-twenty-or-more', 'another-token-of-twenty'];
+    expect(readConfig({ GATEWAY_TOKENS: tokens.join(', ') }).gatewayTokens).toEqual(tokens);
+    expect(readConfig({}).gatewayTokens).toEqual([]);
+    expect(problemsOf({ GATEWAY_TOKENS: tokens.join(','), BOOTSTRAP_API_KEY: 'another-token-of-twenty' })).toEqual([
+      'BOOTSTRAP_API_KEY is one of GATEWAY_TOKENS; make another',
+    ]);
+  });
+
+  it('takes a queue of decisions that holds at least those of one question', () => {
+    expect(problemsOf({ DECISIONS_QUEUE_LIMIT: '999' })).toEqual([expect.stringContaining('from 1000 to 1000000')]);
+    expect(readConfig({ DECISIONS_RETENTION_DAYS: '0' }).decisionsRetentionDays).toBe(0);
+  });
+
   it('wants OIDC_ISSUER and OIDC_AUDIENCE together', () => {
     expect(problemsOf({ OIDC_ISSUER: 'https://login.example.com' })).toEqual([
       'OIDC_ISSUER is set without OIDC_AUDIENCE',

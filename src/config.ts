@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { parseGatewayTokens } from './access/gateway-tokens.js';
 import { parseIssuer } from './access/issuer-url.js';
 import { parseOrigins } from './http/manners.js';
 import { parseTrustedProxies } from './http/trusted-proxies.js';
@@ -40,6 +41,12 @@ export interface Config {
   readonly minRsaBits: number;
   /** `SHA256:...` fingerprints of keys that may not be uploaded. */
   readonly deniedFingerprints: ReadonlySet<string>;
+  /** What SSH gateways authenticate with; none: their routes do not exist. */
+  readonly gatewayTokens: readonly string[];
+  /** Decisions about binds that may wait to be written; when there are more, gateways are answered 503. */
+  readonly decisionsQueueLimit: number;
+  /** How long decisions about binds are kept. 0: for ever. */
+  readonly decisionsRetentionDays: number;
   /** Refuse what only the public ngrok API refuses (README, "Strict mode"). */
   readonly strict: boolean;
   readonly logLevel: LogLevel;
@@ -179,6 +186,27 @@ const SETTINGS = {
     fallback: new Set(),
     parse: (path: string) => parseDeniedFingerprints(readFileSync(path, 'utf8')),
   },
+  // None by default: nobody may ask across accounts unless the operator says who.
+  gatewayTokens: {
+    name: 'GATEWAY_TOKENS',
+    example: 'the output of: openssl rand -hex 24',
+    fallback: [],
+    parse: parseGatewayTokens,
+    isSecret: true,
+  },
+  // Not below what one question may ask, or that question could never be answered.
+  decisionsQueueLimit: {
+    name: 'DECISIONS_QUEUE_LIMIT',
+    example: '10000',
+    fallback: 10_000,
+    parse: integer(1000, 1_000_000),
+  },
+  decisionsRetentionDays: {
+    name: 'DECISIONS_RETENTION_DAYS',
+    example: '90',
+    fallback: 90,
+    parse: integer(0, 36_500),
+  },
   strict: { name: 'STRICT', example: 'true', fallback: false, parse: flag },
   logLevel: { name: 'LOG_LEVEL', example: 'info', fallback: 'info', parse: oneOf(LOG_LEVELS) },
   shutdownGraceMs: { name: 'SHUTDOWN_GRACE_MS', example: '10000', fallback: 10_000, parse: integer(0, 600_000) },
@@ -209,8 +237,12 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   return Object.freeze(config);
 }
 
-/** Without an audience, a token that the issuer made for any other program of the company would open this one. */
-function contradictionsIn({ oidcIssuer, oidcAudience }: Config): string[] {
+/** Settings that are right alone and wrong together. Without an audience, a token that the issuer made for any other program of the company would open this one. */
+function contradictionsIn({ oidcIssuer, oidcAudience, bootstrapApiKey, gatewayTokens }: Config): string[] {
+  // Each opens what the other must not.
+  if (bootstrapApiKey !== undefined && gatewayTokens.includes(bootstrapApiKey)) {
+    return ['BOOTSTRAP_API_KEY is one of GATEWAY_TOKENS; make another'];
+  }
   if (oidcIssuer !== undefined && oidcAudience === undefined) return ['OIDC_ISSUER is set without OIDC_AUDIENCE'];
   if (oidcIssuer === undefined && oidcAudience !== undefined) return ['OIDC_AUDIENCE is set without OIDC_ISSUER'];
   return [];

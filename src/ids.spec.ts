@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { IdSource, isId } from './ids.js';
+import { firstIdOf, IdSource, isId } from './ids.js';
 
 const KSUID_EPOCH_SECONDS = 1_400_000_000;
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
@@ -9,6 +9,19 @@ const secondOf = (id: string): number => {
   const value = [...ksuid].reduce((sum, c) => sum * 62n + BigInt(BASE62.indexOf(c)), 0n);
   return Number(value >> 128n) + KSUID_EPOCH_SECONDS;
 };
+
+describe('the first id of a moment', () => {
+  it('divides what was made in earlier seconds from what is made in its own', () => {
+    const at = new Date('2026-11-21T10:00:00.500Z');
+    const first = firstIdOf('bd', at);
+    expect(isId(first, 'bd')).toBe(true);
+    for (let n = 0; n < 100; n += 1) {
+      expect(new IdSource().next('bd', at) > first).toBe(true);
+      expect(new IdSource().next('bd', new Date(at.getTime() - 1000)) < first).toBe(true);
+    }
+    expect(firstIdOf('bd', new Date(0))).toBe('bd_000000000000000000000000000');
+  });
+});
 
 describe('an id', () => {
   it('is its prefix and 27 base62 characters that tell the second it was made', () => {

@@ -1,7 +1,7 @@
 import { randomFillSync } from 'node:crypto';
 
 /** Prefixed KSUIDs: `<prefix>_` and 27 base62 characters, 4 bytes of seconds since KSUID_EPOCH and 16 random ones. */
-export type IdPrefix = 'ac' | 'ak' | 'bot' | 'edgtcp' | 'op' | 'sshcr' | 'usr';
+export type IdPrefix = 'ac' | 'ak' | 'bd' | 'bot' | 'edgtcp' | 'op' | 'sshcr' | 'usr';
 
 const KSUID_EPOCH_SECONDS = 1_400_000_000;
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
@@ -78,6 +78,12 @@ export class IdSource {
     this.unused -= 1;
     return this.random[this.unused] ?? 0;
   }
+}
+
+/** Less than every id made from this second on, greater than every one of an earlier second: what is older is found by its id. */
+export function firstIdOf(prefix: IdPrefix, at: Date): string {
+  const second = Math.floor(at.getTime() / 1000) - KSUID_EPOCH_SECONDS;
+  return `${prefix}_${encode([Math.max(0, second), 0, 0, 0, 0])}`;
 }
 
 const ID = /^(?<prefix>[a-z]+)_[0-9A-Za-z]{27}$/;

@@ -427,7 +427,8 @@ async function startBare(timeouts?: Timeouts): Promise<{ nest: NestFastifyApplic
     logger: false,
     bodyParser: false,
   });
-  const authentication = { authenticate: () => Promise.reject(new Error('no route asks')) };
+  const nobody = () => Promise.reject(new Error('no route asks'));
+  const authentication = { authenticate: nobody, authenticateGateway: nobody };
   serveHttp(nest, { config, authentication });
   const server = adapter.getInstance();
   const options = { config: { isPublic: true } } as object;

@@ -1,10 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { PROBLEMS } from '../src/problem.js';
 import { ACCEPT, expectDescribed, OPENAPI_FILE, validatorOf } from './support/described.js';
 import { newPublicKey } from './support/keys.js';
-import { type Service, startService } from './support/service.js';
+import { GATEWAY, type Service, startService } from './support/service.js';
 
 /** What this file reads of the document; whether it has this form is for the validator to say. */
 interface Media {
@@ -36,7 +37,7 @@ let served: string;
 let document: Document;
 
 beforeAll(async () => {
-  service = await startService();
+  service = await startService(GATEWAY);
   served = await (await fetch(`${service.app.url}/openapi.json`)).text();
   document = JSON.parse(served);
   if (process.env.ACCEPT_OPENAPI === 'true') writeFileSync(OPENAPI_FILE, served);
@@ -69,11 +70,14 @@ describe('openapi.json', () => {
     expect(operations()).toHaveLength(asDocumented.length);
   });
 
-  it('says of exactly the open routes that they need no key', () => {
-    const open = operations().filter(({ operation }) => operation.security?.some((one) => !('bearer' in one)));
-    const isPublic = service.app.routes.filter((route) => route.isPublic && route.method !== 'HEAD');
-    expect(open.map(({ path }) => path).sort()).toEqual(
-      isPublic.map(({ path }) => path.replace(/:(\w+)/g, '{$1}')).sort(),
+  it.each([
+    ['open routes that they need no key', 'isPublic', {}],
+    ['routes for gateways that they need a token of these', 'isForGateways', { gateway: [] }],
+  ] as const)('says of exactly the %s', (_, claim, requirement) => {
+    const described = operations().filter(({ operation }) => isDeepStrictEqual(operation.security, [requirement]));
+    const served = service.app.routes.filter((route) => route[claim] && route.method !== 'HEAD');
+    expect(described.map(({ path }) => path).sort()).toEqual(
+      served.map(({ path }) => path.replace(/:(\w+)/g, '{$1}')).sort(),
     );
   });
 
@@ -104,7 +108,7 @@ describe('openapi.json', () => {
     const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
     expect(document).toMatchObject({ info: { version }, servers: [{ url: '/' }] });
     const publicUrl = 'https://api.example.test/tunnels';
-    const behindProxy = await startService({ publicUrl });
+    const behindProxy = await startService({ ...GATEWAY, publicUrl });
     const { body } = await behindProxy.admin.get('/openapi.json');
     expect(body).toEqual({ ...document, servers: [{ url: publicUrl }] });
     const page = await (await fetch(`${behindProxy.app.url}/docs`)).text();
@@ -151,14 +155,18 @@ describe('the examples of openapi.json', () => {
       const [collection = ''] = path.split('/{id}');
       const example = operation.requestBody?.content['application/json']?.example;
       const at = path.replace('{id}', made.get(collection) ?? '');
-      const answer = await service.admin.json(method, at, example);
-      expect({ path, method, ...answer }).toMatchObject({ status: method === 'POST' ? 201 : 200 });
+      const isQuestion = path.startsWith('/ssh_gateway/');
+      const answer = await (isQuestion ? service.gateway : service.admin).json(method, at, example);
+      const isUnknownKey = path === '/ssh_gateway/identify';
+      const status = method === 'POST' && !isQuestion ? 201 : isUnknownKey ? 404 : 200;
+      expect({ path, method, ...answer }).toMatchObject({ status });
+      if (isQuestion) continue;
       if (method === 'POST') made.set(path, answer.body.id);
       // What was sent comes back, or for a module its parts do.
       else if (method === 'PATCH') expect(answer.body).toMatchObject(withoutModules(example));
     }
     expect(made.size).toBe(5);
-    expect(withBodies.length).toBe(13);
+    expect(withBodies.length).toBe(16);
   });
 });
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { type Answer, ApiClient } from './support/api-client.js';
-import { ADMIN_KEY, type Service, startService } from './support/service.js';
+import { ADMIN_KEY, GATEWAY, GATEWAY_TOKEN, type Service, startService } from './support/service.js';
 
 /** docs/requests.http, as the clients that it is written for read it; what they would not read fails here. */
 interface FileRequest {
@@ -21,7 +21,7 @@ const FILE = readFileSync(new URL('../docs/requests.http', import.meta.url), 'ut
 
 let service: Service;
 beforeAll(async () => {
-  service = await startService();
+  service = await startService(GATEWAY);
 });
 afterAll(() => service.stop());
 
@@ -94,7 +94,7 @@ const shown = (title: string, status: number, code: string | undefined) => `${ti
 
 it('every request of docs/requests.http answers as it says, also when all of it is sent again', async () => {
   for (const run of ['1', '2']) {
-    const sent = await sendAll({ base: service.app.url, key: ADMIN_KEY, run });
+    const sent = await sendAll({ base: service.app.url, key: ADMIN_KEY, gatewayToken: GATEWAY_TOKEN, run });
     expect(sent.map(({ request, answer }) => shown(request.title, answer.status, answer.body?.error_code))).toEqual(
       sent.map(({ request }) => shown(request.title, request.expected.status, request.expected.code)),
     );

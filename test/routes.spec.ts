@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Answer, ApiClient } from './support/api-client.js';
 import { newPublicKey } from './support/keys.js';
 import { addAccount, addUser, type TestPrincipal } from './support/principals.js';
-import { type Service, startService } from './support/service.js';
+import { GATEWAY, GATEWAY_TOKEN, type Service, startService } from './support/service.js';
 
 /**
  * Walks every route of the running service, from its own route table. A route that is not in SAMPLES fails the first test:
@@ -11,7 +11,8 @@ import { type Service, startService } from './support/service.js';
 interface Sample {
   /** A call of this route that works: for the path's `:id`, what to create first; and the body. */
   readonly on?: keyof typeof MAKERS;
-  readonly body?: () => object;
+  readonly body?: () => object | Promise<object>;
+  readonly query?: () => Promise<Record<string, string>>;
   /** Modules are set before they are read. */
   readonly before?: { readonly method: string; readonly body: () => object };
 }
@@ -54,7 +55,27 @@ const edgeModule = (name: keyof typeof MODULES): Record<string, Sample> => {
   };
 };
 
+/** A key that gateways may ask about. */
+async function uploaded(): Promise<{ readonly id: string; readonly fingerprint: string }> {
+  const { body } = await admin.client.post('/ssh_credentials', { public_key: newPublicKey() });
+  const { rows } = await service.pool.query('select id, fingerprint from ssh_credentials where id = $1', [body.id]);
+  return rows[0];
+}
+const fingerprint = async () => ({ fingerprint: (await uploaded()).fingerprint });
+
+const GATEWAY_SAMPLES: Record<string, Sample> = {
+  'POST /ssh_gateway/identify': { body: fingerprint },
+  'POST /ssh_gateway/authorize': { body: async () => ({ ...(await fingerprint()), target: { domain: 'a.example' } }) },
+  'POST /ssh_gateway/recheck': { body: async () => [{ credential_id: (await uploaded()).id, version: 1 }] },
+  'GET /ssh_gateway/authorized_keys': { query: async () => ({ type: 'ssh-ed25519', ...(await fingerprint()) }) },
+  'GET /ssh_gateway/edges': { query: async () => ({ hostport: 'a.example:1' }) },
+  'GET /ssh_gateway/metrics': {},
+};
+
 const SAMPLES: Record<string, Sample> = {
+  ...GATEWAY_SAMPLES,
+  'GET /bind_decisions': {},
+  'GET /ssh_credentials/:id/usage': { on: 'ssh_credentials' },
   ...resource('ssh_credentials', () => ({ description: `walked ${next()}` })),
   ...resource('edges/tcp', () => ({ description: `walked ${next()}` })),
   ...resource('users', () => ({ active: false })),
@@ -73,7 +94,7 @@ let routes: string[];
 
 beforeAll(async () => {
   // Every route is tried with bad keys: more failures than one source is allowed in a minute.
-  service = await startService({ authFailuresPerMinute: 0 });
+  service = await startService({ ...GATEWAY, authFailuresPerMinute: 0 });
   admin = await addUser(service, 'admin');
   foreigner = await addAccount(service);
   routes = service.app.routes
@@ -84,15 +105,19 @@ afterAll(() => service.stop());
 
 /** The route's path with the id of a thing just made in the admin's account, and the call on it. */
 async function prepare(route: string): Promise<{ path: string; call: (client: ApiClient) => Promise<Answer> }> {
-  const { on, body, before } = SAMPLES[route] ?? {};
+  const { on, body, before, query } = SAMPLES[route] ?? {};
   const [method = '', pattern = ''] = route.split(' ');
   const made = on === undefined ? undefined : (await admin.client.post(`/${on}`, MAKERS[on]())).body;
-  const path = pattern.replace(':id', made?.id);
+  const parameters = new URLSearchParams(await query?.()).toString();
+  const path = pattern.replace(':id', made?.id) + (parameters === '' ? '' : `?${parameters}`);
   if (before !== undefined) await admin.client.json(before.method, path, before.body());
-  const sent = body === undefined ? undefined : JSON.stringify(body());
+  const sent = body === undefined ? undefined : JSON.stringify(await body());
   const headers = { 'content-type': 'application/json', 'user-agent': 'walker/1.0' };
   return { path, call: (client) => client.send(method, path, sent, headers) };
 }
+
+const isForGateways = (route: string): boolean => route in GATEWAY_SAMPLES;
+const callerOf = (route: string): ApiClient => (isForGateways(route) ? service.gateway : admin.client);
 
 const newest = async () => {
   const { rows } = await service.pool.query(
@@ -120,7 +145,13 @@ describe('every route', () => {
 
   it.each(Object.keys(SAMPLES))('%s works as its sample calls it', async (route) => {
     const { call } = await prepare(route);
-    expect([200, 201, 204]).toContain((await call(admin.client)).status);
+    expect([200, 201, 204]).toContain((await call(callerOf(route))).status);
+  });
+
+  it('that is for gateways is under /ssh_gateway, and no other is there', () => {
+    const forGateways = service.app.routes.filter((r) => r.isForGateways).map(({ path }) => path);
+    const inThere = service.app.routes.filter(({ path }) => path.startsWith('/ssh_gateway')).map(({ path }) => path);
+    expect(forGateways).toEqual(inThere);
   });
 
   it.each(Object.keys(SAMPLES))(
@@ -140,6 +171,8 @@ describe('every route', () => {
         ['x'.repeat(300), 'ERR_NGROK_202'],
         ['not-a-key-of-anyone', 'ERR_NGROK_203'],
         [key.token, 'ERR_NGROK_203'],
+        // A gateway is nobody on an account, and who has an account is no gateway.
+        [isForGateways(route) ? (admin.client.token ?? '') : GATEWAY_TOKEN, 'ERR_NGROK_203'],
       ]) {
         const { status, body, headers } = await call(admin.client.as(token));
         expect([status, body.error_code]).toEqual([401, code]);
@@ -160,14 +193,14 @@ describe('every route', () => {
       const [method = ''] = route.split(' ');
       const id = path.split('/').find((part) => /_[0-9A-Za-z]{27}$/.test(part)) ?? '';
       const unknownPath = path.replace(id, `${id.split('_')[0]}_3MPflUxi65UVJUZK1y0iEJKUOhV`);
-      const unknown = await foreigner.client.json(method, unknownPath, body?.());
+      const unknown = await foreigner.client.json(method, unknownPath, await body?.());
       expect(foreign.status).toBe(404);
       expect(withoutOperation(foreign)).toEqual(withoutOperation(unknown));
       expect(await newest()).toEqual(before);
     },
   );
 
-  it.each(Object.keys(SAMPLES).filter((route) => !route.startsWith('GET ')))(
+  it.each(Object.keys(SAMPLES).filter((route) => !route.startsWith('GET ') && !isForGateways(route)))(
     '%s records an event that names who, with which key, from where and in which operation',
     async (route) => {
       const { call } = await prepare(route);
@@ -186,10 +219,13 @@ describe('every route', () => {
     },
   );
 
-  it.each(Object.keys(SAMPLES).filter((route) => route.startsWith('GET ')))('%s records nothing', async (route) => {
-    const { call } = await prepare(route);
-    const before = await newest();
-    await call(admin.client);
-    expect(await newest()).toEqual(before);
-  });
+  it.each(Object.keys(SAMPLES).filter((route) => route.startsWith('GET ') || isForGateways(route)))(
+    '%s records nothing',
+    async (route) => {
+      const { call } = await prepare(route);
+      const before = await newest();
+      await call(callerOf(route));
+      expect(await newest()).toEqual(before);
+    },
+  );
 });

@@ -9,6 +9,7 @@ import { ipOf } from '../http/request-context.js';
 import { Problem } from '../problem.js';
 import { hashToken } from './api-key.js';
 import { type FailureLimit, sourceOf } from './failure-limit.js';
+import type { GatewayTokens } from './gateway-tokens.js';
 import { isJwt, type Oidc } from './oidc.js';
 
 interface FoundCaller {
@@ -33,7 +34,7 @@ const CALLERS_BY_TOKENS = {
     where k.token_hash = any($1)`,
 };
 
-/** Longest API key that can exist: a bootstrap key of 255 characters. */
+/** Longest API key that can exist, a bootstrap key of 255 characters, and longest gateway token. */
 const MAX_KEY_CHARACTERS = 255;
 
 /**
@@ -47,6 +48,7 @@ export class Authentication extends Authenticator {
     private readonly pool: Pool,
     private readonly failures: FailureLimit,
     private readonly oidc: Oidc | undefined,
+    private readonly gatewayTokens: GatewayTokens,
   ) {
     super();
   }
@@ -71,10 +73,22 @@ export class Authentication extends Authenticator {
     }
   }
 
+  /** The same for a gateway, which shows one of the deployment's tokens. An API key is no such token, nor the reverse. */
+  async authenticateGateway(request: FastifyRequest): Promise<void> {
+    try {
+      const token = tokenOf(request.headers.authorization, 'gateway token');
+      if (!this.gatewayTokens.includes(ofPossibleLength(token, 'gateway token'))) {
+        throw new Problem('api_key_unknown', 'The gateway token is not one of this deployment.');
+      }
+    } catch (error) {
+      throw isGuess(error) ? this.counted(error, request) : error;
+    }
+  }
+
   private async callerOf(request: FastifyRequest): Promise<Caller> {
     const token = tokenOf(request.headers.authorization);
     if (this.oidc !== undefined && isJwt(token)) return this.oidc.authenticate(token, request);
-    const found = await this.byTokenHash(hashToken(asApiKey(token)));
+    const found = await this.byTokenHash(hashToken(ofPossibleLength(token, 'API key')));
     if (found === undefined) throw new Problem('api_key_unknown', 'The API key is unknown or was revoked.');
     if (!found.isActive) throw new Problem('caller_inactive', 'The owner of this API key is not active.');
     return found.caller;
@@ -112,21 +126,28 @@ const toFoundCaller = (row: CallerRow): FoundCaller => ({
   },
 });
 
-function tokenOf(header: string | undefined): string {
+/** What authenticates: named in messages, so that nobody looks for the wrong one. */
+type Credential = 'API key' | 'gateway token';
+
+function tokenOf(header: string | undefined, credential: Credential = 'API key'): string {
+  const form = `Bearer <${credential.toLowerCase()}>"`;
   if (header === undefined || header.trim() === '') {
-    throw new Problem('authorization_missing', 'Send an API key in the header "Authorization: Bearer <api key>".');
+    throw new Problem('authorization_missing', `Send ${article(credential)} in the header "Authorization: ${form}.`);
   }
   const [scheme, token, ...rest] = header.trim().split(/ +/);
   if (scheme?.toLowerCase() !== 'bearer') {
-    throw new Problem('authorization_not_bearer', 'The Authorization header must have the form "Bearer <api key>".');
+    throw new Problem('authorization_not_bearer', `The Authorization header must have the form "${form}.`);
   }
-  if (token === undefined || rest.length > 0 || !/^[\x21-\x7e]+$/.test(token)) throw malformed();
+  if (token === undefined || rest.length > 0 || !/^[\x21-\x7e]+$/.test(token)) throw malformed(credential);
   return token;
 }
 
-function asApiKey(token: string): string {
-  if (token.length > MAX_KEY_CHARACTERS) throw malformed();
+function ofPossibleLength(token: string, credential: Credential): string {
+  if (token.length > MAX_KEY_CHARACTERS) throw malformed(credential);
   return token;
 }
 
-const malformed = (): Problem => new Problem('api_key_malformed', 'The API key does not have the form of an API key.');
+const malformed = (credential: Credential): Problem =>
+  new Problem('api_key_malformed', `The ${credential} does not have the form of ${article(credential)}.`);
+
+const article = (credential: Credential): string => (credential === 'API key' ? `an ${credential}` : `a ${credential}`);

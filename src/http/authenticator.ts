@@ -5,4 +5,6 @@ import type { Caller } from '../caller.js';
 export abstract class Authenticator {
   /** Throws Problem. */
   abstract authenticate(request: FastifyRequest): Promise<Caller>;
+  /** Throws Problem unless the request comes from an SSH gateway. */
+  abstract authenticateGateway(request: FastifyRequest): Promise<void>;
 }

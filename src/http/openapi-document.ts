@@ -26,6 +26,7 @@ export async function documentOf(nest: INestApplication, server: string): Promis
     .setLicense('MIT', 'https://spdx.org/licenses/MIT.html')
     .addServer(server)
     .addBearerAuth({ type: 'http', bearerFormat: 'API key', description: 'An API key, or a token of the OIDC issuer.' })
+    .addBearerAuth({ type: 'http', bearerFormat: 'gateway token', description: 'One of GATEWAY_TOKENS.' }, 'gateway')
     .addSecurityRequirements('bearer')
     .build();
   return finish(SwaggerModule.createDocument(nest, base));
@@ -80,7 +81,7 @@ function describeTexts(content: Record<string, Media>): void {
 }
 
 const withoutNulls = (example: unknown): unknown =>
-  typeof example === 'object' && example !== null
+  typeof example === 'object' && example !== null && !Array.isArray(example)
     ? Object.fromEntries(Object.entries(example).filter(([, value]) => value !== null))
     : example;
 

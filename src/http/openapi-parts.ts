@@ -199,6 +199,9 @@ export const CLOSED: readonly ProblemName[] = [
   'overloaded',
 ];
 
+/** What a route for gateways can answer, who belong to no account. */
+export const FOR_GATEWAYS: readonly ProblemName[] = CLOSED.filter((name) => name !== 'caller_inactive');
+
 /** Where a request may carry a body, needed or not. */
 export const BODY: readonly ProblemName[] = ['body_malformed', 'unsupported_content_type', 'body_too_large'];
 

@@ -11,6 +11,7 @@ import {
   DELETED_HEADERS,
   EVENT_LIMIT,
   FIELDS,
+  FOR_GATEWAYS,
   HEADERS,
   ID,
   IDEMPOTENCY_KEY,
@@ -53,8 +54,8 @@ export interface Field {
   readonly nullable?: boolean;
   /** In place of `type`, for what may be of several. */
   readonly oneOf?: readonly object[];
-  /** Of an object that may have any fields. */
-  readonly additionalProperties?: true;
+  /** Of an object: whether it may have any fields. */
+  readonly additionalProperties?: boolean;
   readonly enum?: readonly string[];
   readonly pattern?: string;
   readonly format?: 'uri' | 'date-time' | 'email';
@@ -131,12 +132,16 @@ export const Creates = (resource: Resource, operation: Operation): MethodDecorat
 export const Lists = (
   resource: Resource,
   path: string,
-  { plural = path, ...operation }: Operation & { readonly plural?: string },
+  {
+    plural = path,
+    parameters = [AS_OF],
+    ...operation
+  }: Operation & { readonly plural?: string; readonly parameters?: readonly ParameterOf[] },
 ): MethodDecorator =>
   described(operation, {
     success: { status: 200, description: 'A page of them, newest first.', type: pageOf(resource, plural, path) },
     problems: [...CLOSED, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number'],
-    parameters: [LIMIT, BEFORE_ID, AS_OF],
+    parameters: [LIMIT, BEFORE_ID, ...parameters],
   });
 
 /** GET of one thing. */
@@ -151,6 +156,14 @@ export const Gets = (resource: Resource, operation: Operation): MethodDecorator 
     problems: CLOSED,
     parameters: [ID, IF_NONE_MATCH, AS_OF],
     notModified: true,
+  });
+
+/** GET of what belongs to a thing but has no version of its own. */
+export const Shows = (shown: Resource, operation: Operation): MethodDecorator =>
+  described(operation, {
+    success: { status: 200, description: 'As it is now.', type: shown },
+    problems: CLOSED,
+    parameters: [ID],
   });
 
 /** GET of a thing's history. */
@@ -196,8 +209,39 @@ export const Serves = (contentType: string, operation: Operation, ...parameters:
     success: { status: 200, description: 'As it is.', content: { [contentType]: {} }, headers: HEADERS },
     problems: OPEN,
     parameters,
-    isPublic: true,
+    security: 'nobody',
   });
+
+/** A question of a gateway. `parameters` are those of a GET; `body` is the schema of a body that is no object of fields. */
+export const Answers = (
+  answer: GatewayAnswer,
+  {
+    parameters,
+    body,
+    ...operation
+  }: Operation & { readonly parameters?: readonly ParameterOf[]; readonly body?: object },
+): MethodDecorator =>
+  described(operation, {
+    success: { status: 200, description: 'The answer.', ...contentOf(answer) },
+    problems: [...FOR_GATEWAYS, ...(parameters === undefined ? [...BODY, ...FIELDS] : [])],
+    parameters: parameters ?? [],
+    security: 'gateway',
+    ...(body !== undefined && { body }),
+    ...('anyOf' in answer && { models: answer.anyOf }),
+  });
+
+/** An object of one class, or of one of several, or what is no JSON. */
+type GatewayAnswer = Resource | { readonly contentType: string } | { readonly anyOf: readonly Resource[] };
+
+function contentOf(answer: GatewayAnswer): object {
+  if ('contentType' in answer) return { content: { [answer.contentType]: {} } };
+  if ('anyOf' in answer) return { schema: { anyOf: answer.anyOf.map((one) => ({ $ref: schemaRef(one) })) } };
+  return { type: answer };
+}
+
+/** Where the document has what this class shows. */
+export const schemaRef = (shown: Resource): string =>
+  `#/components/schemas/${Reflect.getMetadata(SCHEMA_NAME, shown) ?? shown.name}`;
 
 interface Kind {
   readonly success: ApiResponseOptions;
@@ -206,8 +250,15 @@ interface Kind {
   /** Of the answer, beside JSON. */
   readonly otherTypes?: readonly string[];
   readonly notModified?: boolean;
-  readonly isPublic?: boolean;
+  /** Who may call, when it is not whoever has an API key. */
+  readonly security?: 'nobody' | 'gateway';
+  readonly body?: object;
+  /** Classes that are only referred to. */
+  readonly models?: readonly Resource[];
 }
+
+/** Security requirements: an empty one is met by everyone. */
+const SECURITY = { nobody: {}, gateway: { gateway: [] } };
 
 function described({ id, summary, description, problems = [] }: Operation, kind: Kind): MethodDecorator {
   return (target, key, descriptor) => {
@@ -220,7 +271,9 @@ function described({ id, summary, description, problems = [] }: Operation, kind:
         ...(kind.notModified === true ? [swagger.ApiResponse(NOT_MODIFIED)] : []),
         ...problemResponses([...kind.problems, ...problems]).map((options) => swagger.ApiResponse(options)),
         ...kind.parameters.map((parameterOf) => parameterOf(swagger, prefix)),
-        ...(kind.isPublic === true ? [swagger.ApiSecurity({})] : []),
+        ...(kind.security === undefined ? [] : [swagger.ApiSecurity(SECURITY[kind.security])]),
+        ...(kind.body === undefined ? [] : [swagger.ApiBody({ schema: kind.body })]),
+        ...(kind.models === undefined ? [] : [swagger.ApiExtraModels(...kind.models)]),
       ];
       for (const decorate of decorators) decorate(target, key, descriptor);
     });
@@ -230,8 +283,7 @@ function described({ id, summary, description, problems = [] }: Operation, kind:
 /** The class of a list's envelope: see page.ts. */
 function pageOf(resource: Resource, plural: string, path: string): Resource {
   class Page {}
-  const item: string = Reflect.getMetadata(SCHEMA_NAME, resource) ?? resource.name;
-  ShownAs(`${item}List`)(Page);
+  ShownAs(`${schemaRef(resource).split('/').at(-1)}List`)(Page);
   Shown({ ...LIST, listOf: resource })(Page.prototype, plural);
   Shown(uriOfList(path))(Page.prototype, 'uri');
   Shown(NEXT_PAGE_URI)(Page.prototype, 'next_page_uri');

@@ -13,8 +13,10 @@ declare module 'fastify' {
     baseUrl: string;
   }
   interface FastifyContextConfig {
-    /** True: this route answers without an API key. Everything else is closed by default. */
+    /** True: this route answers everyone. Everything else is closed by default, to who has no API key. */
     isPublic?: boolean;
+    /** True: this route answers SSH gateways, who show a token of the deployment, and nobody else. */
+    isForGateways?: boolean;
   }
 }
 

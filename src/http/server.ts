@@ -52,6 +52,7 @@ export interface Route {
   readonly method: string;
   readonly path: string;
   readonly isPublic: boolean;
+  readonly isForGateways: boolean;
 }
 
 /** Everything about HTTP that is the same for every route. The routes are in the list once the application listens. */
@@ -80,8 +81,10 @@ export function serveHttp(
   // Before the body is read: a stranger cannot make us parse anything. Closed by default; a route says when it is public.
   server.addHook('onRequest', async (request, reply) => {
     if (request.is404) return;
+    const { isPublic, isForGateways } = request.routeOptions.config;
     // Public answers may be kept, but are asked for again: they change with the next version of the service.
-    if (request.routeOptions.config.isPublic === true) return void reply.header('cache-control', 'no-cache');
+    if (isPublic === true) return void reply.header('cache-control', 'no-cache');
+    if (isForGateways === true) return authentication.authenticateGateway(request);
     request.caller = await authentication.authenticate(request);
   });
   server.addHook('onSend', (request, reply, payload, done) => {
@@ -99,7 +102,8 @@ export function serveHttp(
 function collectRoutes(server: FastifyInstance): readonly Route[] {
   const routes: Route[] = [];
   server.addHook('onRoute', ({ method, url, config }) => {
-    for (const one of [method].flat()) routes.push({ method: one, path: url, isPublic: config?.isPublic === true });
+    const [isPublic, isForGateways] = [config?.isPublic === true, config?.isForGateways === true];
+    for (const one of [method].flat()) routes.push({ method: one, path: url, isPublic, isForGateways });
   });
   return routes;
 }

@@ -84,6 +84,13 @@ export const ObjectOf = (objectOf: BodyClass, field: Field): PropertyDecorator =
     checked('object', 'field_wrong_type', isA('object', isObject), { objectOf }),
   );
 
+/** A field of any form; what it must be is checked where its meaning is known. */
+export const Anything = (field: Field): PropertyDecorator =>
+  both(
+    inBody(field),
+    checked('anything', 'field_wrong_type', () => undefined),
+  );
+
 /** A field that holds a string of at most `most` bytes of UTF-8. */
 export function TextOfBytes(most: number, tooLong: ProblemName, field: Field): PropertyDecorator {
   const fits = checked('textOfBytes', tooLong, (value) => {
@@ -114,10 +121,18 @@ const both =
     second(target, key);
   };
 
+/** A body that is no object of fields, such as a list, reads itself: a static method of its class, which throws Problem. */
+interface ReadsItself {
+  readonly read: (value: unknown) => object;
+}
+
+const readsItself = (bodyClass: object): bodyClass is ReadsItself => 'read' in bodyClass;
+
 /** Turns every `@Body()` parameter into an instance of its class, or refuses it. Other parameters pass. */
 export class ValidatedBodyPipe implements PipeTransform {
   transform(value: unknown, { type, metatype }: ArgumentMetadata): unknown {
-    return type === 'body' && metatype !== undefined ? readBody(metatype as BodyClass, value) : value;
+    if (type !== 'body' || metatype === undefined) return value;
+    return readsItself(metatype) ? metatype.read(value) : readBody(metatype as BodyClass, value);
   }
 }
 

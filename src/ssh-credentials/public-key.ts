@@ -99,13 +99,16 @@ export function toAuthorizedKey(key: Pick<PublicKey, 'type' | 'blob'>): string {
 /** 32 bytes in base64 without padding; any other last character would stand for bits that no hash has. */
 const FINGERPRINT = /^SHA256:[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]$/;
 
+/** Whether `text` is a fingerprint as `ssh-keygen -l` prints it, and no other spelling of one. */
+export const isFingerprint = (text: string): boolean => FINGERPRINT.test(text);
+
 /** One SHA256 fingerprint a line; blank lines and whatever follows a `#` are skipped. Throws an Error naming the line. */
 export function parseDeniedFingerprints(text: string): ReadonlySet<string> {
   const fingerprints = new Set<string>();
   for (const [i, line] of text.split(/\r\n|\r|\n/).entries()) {
     const [entry = ''] = line.split('#', 1);
     if (entry.trim() === '') continue;
-    if (!FINGERPRINT.test(entry.trim())) {
+    if (!isFingerprint(entry.trim())) {
       throw new Error(`line ${i + 1} of the denied keys is not a fingerprint as ssh-keygen -l prints it (SHA256:...)`);
     }
     fingerprints.add(entry.trim());

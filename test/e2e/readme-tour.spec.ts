@@ -1,23 +1,16 @@
 import { execFile } from 'node:child_process';
-import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from '@jest/globals';
 import { CLI, startMain, stopMain } from '../support/process.js';
+import { shellBlocksOf } from '../support/shell-blocks.js';
 
 const run = promisify(execFile);
 
-/** The shell blocks of a README section, in order. */
-async function shellBlocksOf(section: string): Promise<string[]> {
-  const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
-  const [, text = ''] = readme.split(`\n## ${section}\n`);
-  const [body = ''] = text.split(/\n## /);
-  return [...body.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, block = '']) => block);
-}
-
 it('the README’s tour and its audit example work as written', async () => {
-  const [start = '', ...tour] = await shellBlocksOf('Tour');
+  const [start = '', ...tour] = await shellBlocksOf('README.md', 'Tour');
   const key = /BOOTSTRAP_API_KEY=(\S+) npm start/.exec(start)?.[1] ?? '';
   const folder = await mkdtemp(join(tmpdir(), 'tas-tour-'));
   // As root the embedded server runs as another user, who must be able to enter.
@@ -26,7 +19,7 @@ it('the README’s tour and its audit example work as written', async () => {
   const main = startMain({ DATA_DIR: dataDir, BOOTSTRAP_API_KEY: key });
   try {
     const env = { PATH: process.env.PATH, HOME: folder, API: await main.url, CLI: `node ${CLI}`, DATA_DIR: dataDir };
-    const blocks = [...tour, ...(await shellBlocksOf('Audit and replay'))].join('\n');
+    const blocks = [...tour, ...(await shellBlocksOf('README.md', 'Audit and replay'))].join('\n');
     const { stdout } = await run('bash', ['-euo', 'pipefail', '-c', blocks], { cwd: folder, env });
     expect(stdout).toMatch(/"description":"my laptop"/);
     expect(stdout).toMatch(/"ssh_credentials":\[\{"id":"sshcr_/);

@@ -3,7 +3,7 @@ import { expectDescribed } from './described.js';
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
-  /** The parsed JSON body; undefined when there is none. */
+  /** The parsed JSON body, or what is no JSON as text; undefined when there is none. */
   // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of every shape
   readonly body: any;
 }
@@ -54,7 +54,8 @@ export class ApiClient {
     });
     const text = await response.text();
     const { status, headers: answered } = response;
-    const answer = { status, headers: answered, body: text === '' ? undefined : JSON.parse(text) };
+    const isText = answered.get('content-type')?.startsWith('text/') === true;
+    const answer = { status, headers: answered, body: text === '' ? undefined : isText ? text : JSON.parse(text) };
     expectDescribed({ method, url, sent: body, ...answer });
     return answer;
   }

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import globalSetup from './global-setup.mjs';
 
 /** What the end-to-end tests need of the system: the program, and the Debian package that has it. */
@@ -6,18 +7,24 @@ const TOOLS = [
   ['bash', 'bash'],
   ['curl', 'curl'],
   ['ssh-keygen', 'openssh-client'],
+  ['ssh', 'openssh-client'],
+  ['sshd', 'openssh-server'],
 ];
+/** sshd stands where an ordinary user's PATH does not look. */
+const PATH = `${process.env.PATH}:/usr/sbin`;
+/** Asked by Debian's packages before they start what they installed; 101 is no. */
+const SERVICE_POLICY = '/usr/sbin/policy-rc.d';
 
 // biome-ignore lint/style/noDefaultExport: the form in which Jest loads a global setup
 export default async function globalSetupE2e() {
   const missing = TOOLS.filter(([tool]) => !isInstalled(tool));
-  if (missing.length > 0) install(missing.map(([, debianPackage]) => debianPackage));
+  if (missing.length > 0) install([...new Set(missing.map(([, debianPackage]) => debianPackage))]);
   await globalSetup();
 }
 
 function isInstalled(tool) {
   try {
-    execFileSync('sh', ['-c', `command -v ${tool}`], { stdio: 'ignore' });
+    execFileSync('sh', ['-c', `command -v ${tool}`], { stdio: 'ignore', env: { PATH } });
     return true;
   } catch {
     return false;
@@ -28,10 +35,21 @@ function isInstalled(tool) {
 function install(packages) {
   const byHand = `The end-to-end tests need ${packages.join(', ')}; install them, on Debian: apt-get install ${packages.join(' ')}`;
   if (process.getuid?.() !== 0 || !isInstalled('apt-get')) throw new Error(byHand);
+  const removePolicy = forbidServices();
+  const options = { stdio: 'inherit', env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } };
   try {
-    execFileSync('apt-get', ['update', '-qq'], { stdio: 'inherit' });
-    execFileSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...packages], { stdio: 'inherit' });
+    execFileSync('apt-get', ['update', '-qq'], options);
+    execFileSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...packages], options);
   } catch (error) {
     throw new Error(`${byHand} (apt-get failed: ${error.message})`);
+  } finally {
+    removePolicy();
   }
+}
+
+/** A test must not leave this machine with an SSH server that listens. Returns how to take the prohibition back. */
+function forbidServices() {
+  if (existsSync(SERVICE_POLICY)) return () => undefined;
+  writeFileSync(SERVICE_POLICY, '#!/bin/sh\nexit 101\n', { mode: 0o755 });
+  return () => rmSync(SERVICE_POLICY);
 }

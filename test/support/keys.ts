@@ -1,13 +1,20 @@
 import { generateKeyPairSync } from 'node:crypto';
 
 /** A fresh ed25519 public key as one OpenSSH line; needs no ssh-keygen. */
-export function newPublicKey(comment = 'test@example.test'): string {
+export const newPublicKey = (comment = 'test@example.test'): string => lineOf('ssh-ed25519', [newPoint()], comment);
+
+/** The public half of an ed25519 key on a security key, as ssh-keygen would have it made there. */
+export const newSecurityKey = (): string =>
+  lineOf('sk-ssh-ed25519@openssh.com', [newPoint(), Buffer.from('ssh:')], 'security key');
+
+function newPoint(): Buffer {
   const { publicKey } = generateKeyPairSync('ed25519');
-  const { x } = publicKey.export({ format: 'jwk' });
-  const type = Buffer.from('ssh-ed25519');
-  const key = Buffer.from(x ?? '', 'base64url');
-  const blob = Buffer.concat([lengthOf(type), type, lengthOf(key), key]);
-  return `ssh-ed25519 ${blob.toString('base64')} ${comment}`;
+  return Buffer.from(publicKey.export({ format: 'jwk' }).x ?? '', 'base64url');
+}
+
+function lineOf(type: string, fields: readonly Buffer[], comment: string): string {
+  const blob = Buffer.concat([Buffer.from(type), ...fields].flatMap((field) => [lengthOf(field), field]));
+  return `${type} ${blob.toString('base64')} ${comment}`;
 }
 
 function lengthOf(bytes: Buffer): Buffer {

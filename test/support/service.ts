@@ -40,12 +40,18 @@ export interface Service {
   readonly app: App;
   /** Calls as the first account's admin. */
   readonly admin: ApiClient;
+  /** Calls as an SSH gateway does, of a service that was started with GATEWAY. */
+  readonly gateway: ApiClient;
   readonly pool: pg.Pool;
   readonly databaseUrl: string;
   stop(): Promise<void>;
 }
 
 export const ADMIN_KEY = 'test-admin-key-0123456789';
+
+export const GATEWAY_TOKEN = 'test-gateway-token-0123456789';
+/** The setting with which a service answers gateways. */
+export const GATEWAY = { gatewayTokens: [GATEWAY_TOKEN] };
 
 export const testConfig = (databaseUrl: string, settings: Partial<Config> = {}): Config => ({
   ...readConfig({ PORT: '0', DATABASE_URL: databaseUrl, BOOTSTRAP_API_KEY: ADMIN_KEY, LOG_LEVEL: 'error' }),
@@ -59,6 +65,7 @@ export async function startService(settings: Partial<Config> = {}): Promise<Serv
   return {
     app,
     admin: new ApiClient(app.url, ADMIN_KEY),
+    gateway: new ApiClient(app.url, GATEWAY_TOKEN),
     pool: app.database.pool,
     databaseUrl: database.url,
     stop: stopAtEnd(async () => {

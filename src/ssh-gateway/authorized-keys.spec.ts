@@ -1,0 +1,208 @@
+import fc from 'fast-check';
+import { Problem } from '../problem.js';
+import { compile, parseBindTarget, permits } from '../ssh-credentials/acl.js';
+import { authorizedKeysLine, type GrantedKey, MAX_PERMIT_LISTENS } from './authorized-keys.js';
+
+const BLOB = 'AAAAC3NzaC1lZDI1NTE5AAAAIIG9v9jGhBGWcOAsbCKnvFXEWkuT+fnkFbvsG6t8qkp4';
+
+const credential = (acl: readonly string[], n = 1): GrantedKey => ({
+  id: `sshcr_${n}`,
+  keyType: 'ssh-ed25519',
+  keyBlob: BLOB,
+  acl,
+});
+
+/** The line of one key with a credential for each ACL. */
+function lineOf(first: readonly string[], ...others: readonly (readonly string[])[]): string {
+  return authorizedKeysLine([credential(first), ...others.map((acl, n) => credential(acl, n + 2))]);
+}
+const optionsOf = (line: string): string => line.slice(0, line.indexOf(' '));
+
+describe('a line of authorized_keys', () => {
+  it('is the options, the canonical key and the credential’s id', () => {
+    expect(lineOf(['bind:app.example.com'])).toBe(
+      `restrict,port-forwarding,permitlisten="app.example.com:*" ssh-ed25519 ${BLOB} sshcr_1`,
+    );
+  });
+
+  it.each([
+    ['no rules', [], 'restrict,port-forwarding'],
+    ['*', ['*'], 'restrict,port-forwarding'],
+    ['bind:* beside others', ['bind:a.example', 'bind:*', 'bind:k=v'], 'restrict,port-forwarding'],
+    ['a name', ['bind:a.example'], 'restrict,port-forwarding,permitlisten="a.example:*"'],
+    ['a name with a port', ['bind:a.example:7001'], 'restrict,port-forwarding,permitlisten="a.example:7001"'],
+    ['a suffix', ['bind:*.example'], 'restrict,port-forwarding,permitlisten="*.example:*"'],
+    ['a suffix with a port', ['bind:*.example:7001'], 'restrict,port-forwarding,permitlisten="*.example:7001"'],
+    ['an IPv4 address', ['bind:127.0.0.1:7001'], 'restrict,port-forwarding,permitlisten="127.0.0.1:7001"'],
+    ['an IPv6 address', ['bind:[2001:DB8:0::1]'], 'restrict,port-forwarding,permitlisten="[2001:db8::1]:*"'],
+    ['capitals', ['bind:App.Example.'], 'restrict,port-forwarding,permitlisten="app.example:*"'],
+    ['Unicode', ['bind:Bücher.example'], 'restrict,port-forwarding,permitlisten="xn--bcher-kva.example:*"'],
+    ['a label beside a name', ['bind:k=v', 'bind:a.example'], 'restrict,port-forwarding,permitlisten="a.example:*"'],
+    ['only labels', ['bind:team=blue', 'bind:*=*'], 'restrict'],
+    ['a label that reads like options', ['bind:a",command="x', 'bind:k=\u2028v'], 'restrict'],
+    ['any port but not a random one', ['bind:a.example:*', 'bind:*.example:*'], 'restrict'],
+  ])('for %s', (_, acl, options) => {
+    expect(optionsOf(lineOf(acl))).toBe(options);
+  });
+
+  it('holds the union of the key’s credentials, each entry once, and all their ids', () => {
+    expect(lineOf(['bind:a.example', 'bind:k=v'], ['bind:b.example:1', 'bind:A.example'])).toBe(
+      `restrict,port-forwarding,permitlisten="a.example:*",permitlisten="b.example:1" ssh-ed25519 ${BLOB} sshcr_1,sshcr_2`,
+    );
+  });
+
+  it('is unrestricted when one of the credentials is', () => {
+    expect(optionsOf(lineOf(['bind:a.example'], []))).toBe('restrict,port-forwarding');
+    expect(optionsOf(lineOf(['bind:k=v'], ['bind:*']))).toBe('restrict,port-forwarding');
+  });
+
+  it('allows no forwarding when none of the credentials has a rule that sshd can hold', () => {
+    expect(optionsOf(lineOf(['bind:k=v'], ['bind:a.example:*']))).toBe('restrict');
+  });
+
+  it('stops at what sshd accepts of one key, counting the rules of the oldest credentials', () => {
+    const rules = (n: number) => Array.from({ length: 1000 }, (_, i) => `bind:h${n}-${i}.example`);
+    const options = optionsOf(lineOf(rules(0), rules(1), rules(2), rules(3), rules(4)));
+    expect(options.match(/permitlisten/g)).toHaveLength(MAX_PERMIT_LISTENS);
+    expect(options).toContain('"h3-999.example:*"');
+    expect(options).toContain('"h4-95.example:*"');
+    expect(options).not.toContain('"h4-96.example:*"');
+    expect(optionsOf(lineOf(rules(0), rules(1), rules(2), rules(3), rules(4), ['*']))).toBe('restrict,port-forwarding');
+  });
+
+  it.each(['sk-ssh-ed25519@openssh.com', 'sk-ecdsa-sha2-nistp256@openssh.com', 'ecdsa-sha2-nistp521', 'ssh-rsa'])(
+    'carries a key of type %s',
+    (keyType) => {
+      const line = authorizedKeysLine([{ ...credential([]), keyType }]);
+      expect(line).toBe(`restrict,port-forwarding ${keyType} ${BLOB} sshcr_1`);
+    },
+  );
+});
+
+describe('what could change the meaning of the line is never printed', () => {
+  it.each([
+    ['a type with a blank', { keyType: 'ssh-ed25519 x' }],
+    ['a type with a line end', { keyType: 'ssh-ed25519\n' }],
+    ['a blob with a quote', { keyBlob: 'AAAA"' }],
+    ['a blob with a line end', { keyBlob: 'AAAA\nssh-ed25519 AAAA' }],
+    ['an empty blob', { keyBlob: '' }],
+    ['an id with a line end', { id: 'sshcr_1\nx' }],
+    ['an empty id', { id: '' }],
+  ])('%s', (_, part) => {
+    expect(() => authorizedKeysLine([{ ...credential([]), ...part }])).toThrow('cannot stand in a line');
+  });
+
+  it.each(['bind:a",restrict', 'bind:a.example\n', 'a.example', 'bind:a.example:0', 'bind:a?.example'])(
+    'a rule that was never accepted: %j',
+    (rule) => {
+      expect(() => lineOf(['bind:b.example', rule])).toThrow(Problem);
+    },
+  );
+
+  it('two keys on one line', () => {
+    expect(() => authorizedKeysLine([credential([]), { ...credential([]), keyBlob: 'AAAA' }])).toThrow('for one key');
+  });
+});
+
+/** OpenSSH's match_pattern, written from its manual: `*` is any characters, `?` is one. */
+function matchesPattern(text: string, pattern: string): boolean {
+  if (pattern === '') return text === '';
+  if (pattern.startsWith('*')) {
+    return matchesPattern(text, pattern.slice(1)) || (text !== '' && matchesPattern(text.slice(1), pattern));
+  }
+  const fits = text !== '' && (pattern.startsWith('?') || pattern[0] === text[0]);
+  return fits && matchesPattern(text.slice(1), pattern.slice(1));
+}
+
+/** What sshd 9.2 was seen to do with a request to listen; host as the client sends it, an IPv6 address without brackets. */
+function sshdPermits(line: string, host: string, port: number): boolean {
+  const options = optionsOf(line).split(',');
+  if (!options.includes('port-forwarding')) return false;
+  const listens = options.filter((option) => option.startsWith('permitlisten='));
+  return listens.length === 0 || listens.some((listen) => listenCovers(listen, host, port));
+}
+
+function listenCovers(listen: string, host: string, port: number): boolean {
+  const [, pattern = '', ports] = /^permitlisten="\[?([^\]"]*?)\]?:(\d+|\*)"$/.exec(listen) ?? [];
+  return (ports === '*' || ports === String(port)) && matchesPattern(host.toLowerCase(), pattern);
+}
+
+/** What the service answers; undefined when it cannot read the request as an address, and so refuses it. */
+function servicePermits(acls: readonly (readonly string[])[], host: string, port: number): boolean | undefined {
+  try {
+    const target = parseBindTarget({ address: `${host.includes(':') ? `[${host}]` : host}:${port}` });
+    return acls.some((acl) => permits(compile(acl), target).permitted);
+  } catch (error) {
+    if (error instanceof Problem) return undefined;
+    throw error;
+  }
+}
+
+const joined = (...parts: fc.Arbitrary<string>[]) => fc.tuple(...parts).map((texts) => texts.join(''));
+const name = fc.array(fc.constantFrom('a', 'b', 'xn--tda'), { minLength: 1, maxLength: 3 }).map((it) => it.join('.'));
+const ruleHost = fc.oneof(
+  { weight: 6, arbitrary: joined(fc.constantFrom('', '*.'), name) },
+  { weight: 1, arbitrary: fc.constantFrom('B.A', 'ü', 'a.b.', 'localhost', '127.0.0.1', '0.0.0.0', '[::1]', '[0::1]') },
+);
+const rule = fc.oneof(
+  { weight: 8, arbitrary: joined(fc.constant('bind:'), ruleHost, fc.constantFrom('', '', ':1', ':2', ':*')) },
+  { weight: 2, arbitrary: fc.constantFrom('bind:a=b', 'bind:*=*', 'bind:a.b=*') },
+  { weight: 1, arbitrary: fc.constantFrom('*', 'bind:*') },
+);
+const acls = fc.tuple(fc.array(rule, { maxLength: 4 }), fc.array(rule, { minLength: 1, maxLength: 4 }));
+const plainHost = fc.oneof(name, fc.constantFrom('localhost', '127.0.0.1', '0.0.0.0', '::1'));
+const oddHost = fc.oneof(
+  joined(fc.constantFrom('.', '*.', '*', '?', '-', 'a b.', 'a..', '"', '0x7f.', 'A.', ''), name),
+  joined(name, fc.constantFrom('.', '..', '\n', '.0')),
+  fc.constantFrom('', '*', '0', '127.1', '0:0:0::1', '::', '::ffff:127.0.0.1', '[::1]', 'LOCALHOST'),
+);
+const port = fc.constantFrom(0, 1, 2, 3);
+
+describe('laws', () => {
+  it('sshd never permits what the service refuses', () => {
+    fc.assert(
+      fc.property(acls, fc.oneof(plainHost, oddHost), port, ([first, second], host, asked) => {
+        const line = lineOf(first, second);
+        if (!sshdPermits(line, host, asked)) return;
+        const answer = servicePermits([first, second], host, asked);
+        // A text that names no host (a..b) can at most lie under a granted suffix, or be asked of an unrestricted key.
+        const isUnreadable = answer === undefined && (/"\*\.[^"]*"/.test(line) || !line.includes('permitlisten'));
+        expect(answer === true || isUnreadable).toBe(true);
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  it('sshd permits what the service permits, asked in canonical spelling, but for labels and `host:*`', () => {
+    const holdable = (acl: readonly string[]) => acl.filter((one) => !one.endsWith(':*'));
+    fc.assert(
+      fc.property(acls, plainHost, port, ([first, second], host, asked) => {
+        const [one, other] = [holdable(first), holdable(second)];
+        expect(sshdPermits(lineOf(one, other), host, asked)).toBe(servicePermits([one, other], host, asked));
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  it('outside the quotes of permitlisten stand only known words, the key and the ids', () => {
+    const form =
+      /^restrict(,port-forwarding(,permitlisten="[^"\s,]+:(\d+|\*)")*)? ssh-ed25519 [\w+/=]+ sshcr_1,sshcr_2$/;
+    fc.assert(fc.property(acls, ([first, second]) => expect(lineOf(first, second)).toMatch(form)));
+  });
+
+  it('whatever text stands where an ACL should, the line keeps its form or is not printed', () => {
+    const form = /^restrict(,port-forwarding(,permitlisten="[^"\s,]+:(\d+|\*)")*)? ssh-ed25519 [\w+/=]+ sshcr_1$/;
+    const wild = fc.string({ unit: 'binary', maxLength: 12 });
+    const text = fc.oneof(wild, joined(fc.constantFrom('bind:', 'bind:*.', 'bind:[', 'bind:a.b'), wild), rule);
+    fc.assert(
+      fc.property(fc.array(text, { maxLength: 3 }), (acl) => {
+        try {
+          expect(lineOf(acl)).toMatch(form);
+        } catch (error) {
+          if (!(error instanceof Problem)) throw error;
+        }
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});

@@ -1,0 +1,100 @@
+import type { Pool } from 'pg';
+import type { IdSource } from '../ids.js';
+import type { BindTarget } from '../ssh-credentials/acl.js';
+import { SshCredentials } from '../ssh-credentials/ssh-credentials.read-model.js';
+import { TcpEdges } from '../tcp-edges/tcp-edges.read-model.js';
+import { toResource } from '../tcp-edges/tcp-edges.resource.js';
+import { authorizedKeysLine, type GrantedKey } from './authorized-keys.js';
+import type { BindDecisionQueue } from './bind-decision-queue.js';
+import { CredentialUsage } from './credential-usage.js';
+import { type Decision, decide } from './decision.js';
+import type { GatewayMetrics } from './gateway-metrics.js';
+import { Grants } from './grants.js';
+import type { KnownCredential } from './question.js';
+import { changedSince } from './recheck.js';
+import type { ChangedCredential, IdentifiedKey, ListedEdge } from './ssh-gateway.resource.js';
+
+/** Who asks, to be recorded: the gateway's address, and the address of its client where it tells. */
+export interface Asker {
+  readonly gateway: string;
+  readonly source: string | undefined;
+}
+
+/** What gateways are answered, over all accounts. Everything is read after the question came; only compiled rules are kept. */
+export class GatewayAnswers {
+  private readonly grants: Grants;
+  private readonly credentials: SshCredentials;
+  private readonly edges: TcpEdges;
+  private readonly usage: CredentialUsage;
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly deniedFingerprints: ReadonlySet<string>,
+    private readonly ids: IdSource,
+    private readonly decisions: BindDecisionQueue,
+    private readonly metrics: GatewayMetrics,
+  ) {
+    this.grants = new Grants(pool, deniedFingerprints);
+    this.credentials = new SshCredentials(pool);
+    this.edges = new TcpEdges(pool);
+    this.usage = new CredentialUsage(pool);
+  }
+
+  /** Undefined: no credential lets this key in. */
+  async identify(fingerprint: string): Promise<IdentifiedKey | undefined> {
+    const grants = (await this.grants.ofKey(fingerprint)).filter(({ isOwnerActive }) => isOwnerActive);
+    const [first] = grants;
+    if (first === undefined) return undefined;
+    const credentials = grants.map(async ({ accountId, credentialId, ownerId, version }) => ({
+      credential_id: credentialId,
+      owner_id: ownerId,
+      version,
+      last_used_at: await this.usage.lastUsedAt({ accountId, id: credentialId }),
+    }));
+    return { account_id: first.accountId, fingerprint, credentials: await Promise.all(credentials) };
+  }
+
+  /** One decision for each target. Throws Problem 503 when they cannot be recorded: then nothing is allowed. */
+  async authorize(fingerprint: string, targets: readonly BindTarget[], asker: Asker): Promise<readonly Decision[]> {
+    const stop = this.metrics.startDecision();
+    const grants = await this.grants.ofKey(fingerprint);
+    const active = await this.grants.compiled(grants);
+    const decidedAt = this.ids.now();
+    const decided = targets.map((target) => ({
+      id: this.ids.next('bd', decidedAt),
+      decidedAt,
+      fingerprint,
+      target,
+      decision: decide(grants, active, target),
+      ...asker,
+    }));
+    this.decisions.add(decided);
+    const decisions = decided.map(({ decision }) => decision);
+    stop(decisions);
+    return decisions;
+  }
+
+  changedSince(known: readonly KnownCredential[]): Promise<ChangedCredential[]> {
+    return changedSince(this.pool, known, this.deniedFingerprints);
+  }
+
+  /** The line for sshd; undefined when the key is unknown, is of another type, or has no active owner. */
+  async authorizedKeysLine(keyType: string, fingerprint: string): Promise<string | undefined> {
+    const grants = (await this.grants.ofKey(fingerprint)).filter(({ isOwnerActive }) => isOwnerActive);
+    const found = await Promise.all(
+      grants.map(({ accountId, credentialId: id }) => this.credentials.find({ accountId, id })),
+    );
+    const [first, ...others] = found.flatMap((entity): GrantedKey[] =>
+      entity?.state.keyType === keyType ? [{ id: entity.id, ...entity.state }] : [],
+    );
+    return first === undefined ? undefined : authorizedKeysLine([first, ...others]);
+  }
+
+  async edgesAt(hostport: string, baseUrl: string): Promise<ListedEdge[]> {
+    const refs = await this.edges.listByHostport(hostport);
+    const found = await Promise.all(refs.map((ref) => this.edges.find(ref)));
+    return found.flatMap((edge) =>
+      edge === undefined ? [] : [{ account_id: edge.accountId, edge: toResource(edge, baseUrl) }],
+    );
+  }
+}

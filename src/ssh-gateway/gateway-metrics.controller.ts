@@ -1,0 +1,33 @@
+import { Controller, Get, Res } from '@nestjs/common';
+import { RouteConfig } from '@nestjs/platform-fastify';
+import type { FastifyReply } from 'fastify';
+import { Answers, Topic } from '../http/openapi.js';
+import { BindDecisionQueue } from './bind-decision-queue.js';
+import { GatewayMetrics } from './gateway-metrics.js';
+
+@Topic('SSH gateways')
+@Controller('ssh_gateway/metrics')
+export class GatewayMetricsController {
+  constructor(
+    private readonly metrics: GatewayMetrics,
+    queue: BindDecisionQueue,
+  ) {
+    metrics.watchQueue(() => queue.length);
+  }
+
+  @Get()
+  @RouteConfig({ isForGateways: true })
+  @Answers(
+    { contentType: 'text/plain' },
+    {
+      id: 'getGatewayMetrics',
+      summary: 'Get the metrics of decisions, for Prometheus',
+      description: 'Of the copy of the service that answers.',
+      parameters: [],
+    },
+  )
+  text(@Res({ passthrough: true }) reply: FastifyReply): Promise<string> {
+    void reply.header('content-type', this.metrics.contentType);
+    return this.metrics.text();
+  }
+}

@@ -1,0 +1,323 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { createApp } from '../src/app.js';
+import { IdSource } from '../src/ids.js';
+import { DecisionsRetention } from '../src/ssh-gateway/decisions-retention.js';
+import { startSwallowingProxy } from './support/answer-swallowing-proxy.js';
+import { ApiClient } from './support/api-client.js';
+import { holdWrites, metric, type TestCredential, untilWritten, upload } from './support/decisions.js';
+import { newPublicKey } from './support/keys.js';
+import { addAccount, addBot, addUser, type TestPrincipal } from './support/principals.js';
+import { startMain, stopMain } from './support/process.js';
+import { refusalsOf } from './support/refusals.js';
+import { ADMIN_KEY, GATEWAY, GATEWAY_TOKEN, type Service, startService, testConfig } from './support/service.js';
+
+let service: Service;
+let gateway: ApiClient;
+/** Another for each test, so that its decisions are all there are. */
+let tenant: TestPrincipal;
+
+beforeAll(async () => {
+  service = await startService(GATEWAY);
+  gateway = service.gateway;
+});
+afterAll(() => service.stop());
+beforeEach(async () => {
+  tenant = await addAccount(service);
+});
+
+const { expectRefusal } = refusalsOf(() => service);
+
+const DOMAIN = { domain: 'app.example.com' };
+const UNKNOWN_FINGERPRINT = `SHA256:${'A'.repeat(43)}`;
+const DAY_MS = 86_400_000;
+
+const credentialOf = (body: object = {}, { client }: TestPrincipal = tenant): Promise<TestCredential> =>
+  upload(service, client, { public_key: newPublicKey(), ...body });
+
+const ask = (fingerprint: string, target: object = DOMAIN, client: ApiClient = gateway) =>
+  client.post('/ssh_gateway/authorize', { fingerprint, target, source: '203.0.113.9' });
+
+const recorded = async ({ client }: TestPrincipal = tenant, query = '') => {
+  await untilWritten(gateway);
+  return (await client.get(`/bind_decisions${query}`)).body.bind_decisions;
+};
+
+const rowsOf = async (fingerprint: string) => {
+  const { rows } = await service.pool.query('select * from bind_decisions where fingerprint = $1 order by id', [
+    fingerprint,
+  ]);
+  return rows;
+};
+
+const lastUsedAt = async ({ id }: TestCredential) =>
+  (await tenant.client.get(`/ssh_credentials/${id}/usage`)).body.last_used_at;
+
+describe('GET /bind_decisions', () => {
+  it('has every decision once, newest first, with all that it was made of', async () => {
+    const credential = await credentialOf({ acl: ['bind:app.example.com', 'bind:k=v'] });
+    const before = Date.now();
+    await ask(credential.fingerprint, { domain: 'APP.example.com.' });
+    await ask(credential.fingerprint, [{ address: '[2001:db8:0::1]:80' }, { label: { key: 'k', value: 'v' } }]);
+    const common = {
+      credential_id: credential.id,
+      version: 1,
+      owner_id: tenant.id,
+      fingerprint: credential.fingerprint,
+      gateway: '127.0.0.1',
+      source: '203.0.113.9',
+      id: expect.stringMatching(/^bd_[0-9A-Za-z]{27}$/),
+      decided_at: expect.any(String),
+    };
+    const permitted = { ...common, allowed: true, reason: 'permitted' };
+    const found = await recorded();
+    expect(found).toEqual([
+      { ...permitted, matched_rule: 'bind:k=v', target: { label: { key: 'k', value: 'v' } } },
+      {
+        ...common,
+        allowed: false,
+        reason: 'not_permitted',
+        matched_rule: null,
+        target: { address: '[2001:db8::1]:80' },
+      },
+      { ...permitted, matched_rule: 'bind:app.example.com', target: DOMAIN },
+    ]);
+    for (const { decided_at } of found) {
+      expect(Date.parse(decided_at)).toBeGreaterThanOrEqual(before);
+      expect(Date.parse(decided_at)).toBeLessThanOrEqual(Date.now());
+    }
+  });
+
+  it('records what the gateway does not tell as null, and the owner who was inactive', async () => {
+    const user = await addUser(service, 'member', tenant.client);
+    const { id, fingerprint } = await credentialOf({}, user);
+    await tenant.client.patch(`/users/${user.id}`, { active: false });
+    await gateway.post('/ssh_gateway/authorize', { fingerprint, target: DOMAIN });
+    const [decision] = await recorded();
+    expect(decision).toMatchObject({ reason: 'owner_inactive', credential_id: id, owner_id: user.id, source: null });
+  });
+
+  it('is for admins of the account, and shows nobody else’s', async () => {
+    const [member, bot] = [await addUser(service, 'member', tenant.client), await addBot(service, tenant.client)];
+    const { fingerprint } = await credentialOf();
+    await ask(fingerprint);
+    expect(await recorded()).toHaveLength(1);
+    for (const { client } of [member, bot]) {
+      await expectRefusal(() => client.get('/bind_decisions'), 403, 'ERR_NGROK_635', /Only admins/);
+    }
+    const other = await addAccount(service);
+    expect(await recorded(other)).toEqual([]);
+    const { id } = (await tenant.client.get('/ssh_credentials')).body.ssh_credentials[0];
+    expect(await recorded(other, `?credential_id=${id}`)).toEqual([]);
+  });
+
+  it('pages through all of them, also those of one credential', async () => {
+    const [one, two] = [await credentialOf(), await credentialOf()];
+    for (let n = 0; n < 5; n += 1) {
+      await ask(one.fingerprint);
+      await ask(two.fingerprint);
+    }
+    const all = (await recorded()).map(({ id }: { id: string }) => id);
+    expect(all).toHaveLength(10);
+    expect(await tenant.client.pages('/bind_decisions?limit=3', 'bind_decisions')).toEqual([
+      all.slice(0, 3),
+      all.slice(3, 6),
+      all.slice(6, 9),
+      all.slice(9),
+    ]);
+    const ofOne = await tenant.client.pages(`/bind_decisions?limit=2&credential_id=${one.id}`, 'bind_decisions');
+    expect(ofOne.map((page) => page.length)).toEqual([2, 2, 1]);
+    expect(ofOne.flat()).toEqual((await recorded(tenant, `?credential_id=${one.id}`)).map((d: { id: string }) => d.id));
+  });
+
+  it.each([
+    ['?limit=0', 'ERR_NGROK_233'],
+    ['?before_id=sshcr_3MPflUxi65UVJUZK1y0iEJKUOhV', 'ERR_NGROK_223'],
+    ['?credential_id=x', 'ERR_TAS_400'],
+  ])('refuses the query %s', async (query, code) => {
+    await expectRefusal(() => tenant.client.get(`/bind_decisions${query}`), 400, code);
+  });
+
+  it('keeps decisions about unknown keys for the operator: they are no account’s', async () => {
+    const fingerprint = `SHA256:${'B'.repeat(42)}A`;
+    await ask(fingerprint);
+    expect(await recorded()).toEqual([]);
+    expect(await rowsOf(fingerprint)).toMatchObject([{ account_id: '', allowed: false, reason: 'unknown_key' }]);
+  });
+
+  it('is there without GATEWAY_TOKENS as well', async () => {
+    const { fingerprint } = await credentialOf();
+    await ask(fingerprint);
+    await untilWritten(gateway);
+    const without = await createApp(testConfig(service.databaseUrl));
+    const { body } = await tenant.client.get(`${without.url}/bind_decisions`);
+    expect(body.bind_decisions).toHaveLength(1);
+    await without.close();
+  });
+});
+
+describe('when a credential was last used', () => {
+  it('is the time of its newest permission; refusals do not count', async () => {
+    const credential = await credentialOf({ acl: ['bind:app.example.com'] });
+    await ask(credential.fingerprint, { domain: 'web.example.com' });
+    await recorded();
+    expect(await lastUsedAt(credential)).toBeNull();
+    await ask(credential.fingerprint);
+    await ask(credential.fingerprint);
+    await ask(credential.fingerprint, { domain: 'web.example.com' });
+    const [, newest] = await recorded();
+    expect(await lastUsedAt(credential)).toBe(newest.decided_at);
+    const { body } = await gateway.post('/ssh_gateway/identify', { fingerprint: credential.fingerprint });
+    expect(body.credentials).toMatchObject([{ credential_id: credential.id, last_used_at: newest.decided_at }]);
+    const { body: resource } = await tenant.client.get(`/ssh_credentials/${credential.id}`);
+    expect(Object.keys(resource)).not.toContain('last_used_at');
+  });
+
+  it('is shown to whoever may see the credential, and is 404 for anyone else', async () => {
+    const credential = await credentialOf();
+    const member = await addUser(service, 'member', tenant.client);
+    const path = `/ssh_credentials/${credential.id}/usage`;
+    expect((await member.client.get(path)).body).toEqual({ id: credential.id, last_used_at: null });
+    const other = await addAccount(service);
+    await expectRefusal(() => other.client.get(path), 404, 'ERR_TAS_404');
+    await tenant.client.delete(`/ssh_credentials/${credential.id}`);
+    await expectRefusal(() => tenant.client.get(path), 404, 'ERR_TAS_404');
+  });
+});
+
+describe('the queue of decisions', () => {
+  it('delays no answer, and when it is full nothing is allowed until there is room', async () => {
+    const small = await createApp(testConfig(service.databaseUrl, { ...GATEWAY, decisionsQueueLimit: 5 }));
+    const client = new ApiClient(small.url, GATEWAY_TOKEN);
+    const { fingerprint } = await credentialOf();
+    const holder = await holdWrites(service.pool);
+    for (let n = 0; n < 5; n += 1) expect(await ask(fingerprint, DOMAIN, client)).toMatchObject({ status: 200 });
+    const { body, headers } = await expectRefusal(() => ask(fingerprint, DOMAIN, client), 503, 'ERR_TAS_503');
+    expect(body).not.toHaveProperty('allowed');
+    expect(headers.get('retry-after')).toBe('1');
+    expect(await metric(client, 'tunnel_access_bind_decisions_queued')).toBe(5);
+    expect(await metric(client, 'tunnel_access_bind_decisions_queue_full_total')).toBe(1);
+    await holder.release();
+    await untilWritten(client);
+    expect((await ask(fingerprint, DOMAIN, client)).body.allowed).toBe(true);
+    await untilWritten(client);
+    // What was refused is not recorded: nobody was told anything.
+    expect(await rowsOf(fingerprint)).toHaveLength(6);
+    await small.close();
+  });
+
+  it('takes the decisions of one question all together or not at all', async () => {
+    const small = await createApp(testConfig(service.databaseUrl, { ...GATEWAY, decisionsQueueLimit: 5 }));
+    const client = new ApiClient(small.url, GATEWAY_TOKEN);
+    const { fingerprint } = await credentialOf();
+    expect((await ask(fingerprint, Array(6).fill(DOMAIN), client)).status).toBe(503);
+    expect((await ask(fingerprint, Array(5).fill(DOMAIN), client)).status).toBe(200);
+    await small.close();
+    expect(await rowsOf(fingerprint)).toHaveLength(5);
+  });
+
+  it('writes each decision once, though the answer of the database is lost', async () => {
+    const proxy = await startSwallowingProxy(service.databaseUrl);
+    const app = await createApp(testConfig(proxy.url, { ...GATEWAY, logLevel: 'error' }));
+    const client = new ApiClient(app.url, GATEWAY_TOKEN);
+    const { fingerprint } = await credentialOf();
+    await ask(fingerprint, DOMAIN, client);
+    proxy.swallowNextAnswer();
+    await untilWritten(client);
+    expect(proxy.swallowed).toBe(1);
+    expect(await metric(client, 'tunnel_access_bind_decisions_write_failures_total')).toBe(1);
+    expect(await rowsOf(fingerprint)).toHaveLength(1);
+    await app.close();
+    await proxy.close();
+  });
+
+  it('refuses when the database is away, and records what was decided before once it is back', async () => {
+    const proxy = await startSwallowingProxy(service.databaseUrl);
+    const app = await createApp(testConfig(proxy.url, GATEWAY));
+    const client = new ApiClient(app.url, GATEWAY_TOKEN);
+    const { fingerprint } = await credentialOf();
+    await ask(fingerprint, DOMAIN, client);
+    proxy.goAway();
+    expect((await ask(fingerprint, DOMAIN, client)).status).toBe(503);
+    const failures = () => metric(client, 'tunnel_access_bind_decisions_write_failures_total');
+    while ((await failures()) === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    proxy.comeBack();
+    await untilWritten(client);
+    expect(await rowsOf(fingerprint)).toHaveLength(1);
+    await app.close();
+    await proxy.close();
+  });
+
+  it('is written before a stop ends, with what is decided while it stops', async () => {
+    const settings = { DATABASE_URL: service.databaseUrl, BOOTSTRAP_API_KEY: ADMIN_KEY, LOG_LEVEL: 'error' };
+    const main = startMain({ ...settings, GATEWAY_TOKENS: GATEWAY_TOKEN });
+    const client = new ApiClient(await main.url, GATEWAY_TOKEN);
+    const { fingerprint } = await credentialOf();
+    const asked = Array.from({ length: 200 }, () => ask(fingerprint, DOMAIN, client));
+    await asked[0];
+    expect((await stopMain(main)).code).toBe(0);
+    const settled = await Promise.allSettled(asked);
+    const answered = settled.filter((one) => one.status === 'fulfilled' && one.value.status === 200);
+    expect(answered.length).toBeGreaterThan(0);
+    expect(await rowsOf(fingerprint)).toHaveLength(answered.length);
+  });
+
+  it('of many gateways at once loses none and writes none twice', async () => {
+    const credentials = await Promise.all(Array.from({ length: 8 }, () => credentialOf()));
+    await Promise.all(Array.from({ length: 400 }, (_, n) => ask(credentials[n % 8]?.fingerprint ?? '')));
+    await untilWritten(gateway);
+    for (const { fingerprint } of credentials) expect(await rowsOf(fingerprint)).toHaveLength(50);
+  });
+});
+
+describe('what was recorded', () => {
+  it.each([
+    ['update bind_decisions set allowed = true'],
+    ['update bind_decisions set allowed = true where false'],
+    ['truncate bind_decisions'],
+  ])('cannot be changed: %s', async (statement) => {
+    await ask(UNKNOWN_FINGERPRINT);
+    await untilWritten(gateway);
+    await expect(service.pool.query(statement)).rejects.toThrow('bind_decisions are append-only');
+  });
+
+  it('goes when it is too old, and nothing else; when a credential was last used stays', async () => {
+    const [kept, deleted] = [await credentialOf(), await credentialOf()];
+    for (const { fingerprint } of [kept, deleted]) await ask(fingerprint);
+    await untilWritten(gateway);
+    await aged(kept.fingerprint, [89, 91, 400], 1500);
+    const usedAt = await lastUsedAt(kept);
+    await tenant.client.delete(`/ssh_credentials/${deleted.id}`);
+    const retention = new DecisionsRetention(service.pool, 90);
+    await retention.purge();
+    expect(await rowsOf(kept.fingerprint)).toHaveLength(2);
+    // All of it is too old in a hundred days.
+    await retention.purge(new Date(Date.now() + 100 * DAY_MS));
+    expect(await rowsOf(kept.fingerprint)).toEqual([]);
+    expect(await lastUsedAt(kept)).toBe(usedAt);
+    const { rows } = await service.pool.query('select from credential_usage where credential_id = $1', [deleted.id]);
+    expect(rows).toEqual([]);
+  });
+
+  it('is kept for ever with DECISIONS_RETENTION_DAYS=0', async () => {
+    const { fingerprint } = await credentialOf();
+    await ask(fingerprint);
+    await untilWritten(gateway);
+    await new DecisionsRetention(service.pool, 0).purge(new Date(Date.now() + 40_000 * DAY_MS));
+    expect(await rowsOf(fingerprint)).toHaveLength(1);
+  });
+});
+
+/** Copies the decision to days past: once to each, and `more` times to the last. */
+async function aged(fingerprint: string, days: readonly number[], more: number): Promise<void> {
+  const last = days.at(-1) ?? 0;
+  const ages = [...days, ...Array<number>(more).fill(last)];
+  const ids = ages.map((age) => new IdSource(() => Date.now() - age * DAY_MS).next('bd'));
+  await service.pool.query(
+    `insert into bind_decisions (account_id, id, decided_at, credential_id, credential_version, owner_id, fingerprint,
+       target, allowed, reason, rule, gateway, source)
+     select d.account_id, aged.id, now() - aged.days * interval '1 day', d.credential_id, d.credential_version, d.owner_id,
+       d.fingerprint, d.target, d.allowed, d.reason, d.rule, d.gateway, d.source
+     from bind_decisions d, unnest($2::text[], $3::int[]) as aged(id, days) where d.fingerprint = $1`,
+    [fingerprint, ids, ages],
+  );
+}

@@ -1,0 +1,122 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { freePort } from '../support/free-port.js';
+import { stopAtEnd } from '../support/leftovers.js';
+
+/** The command that docs/sshd-gateway ships, run as sshd runs it, against services that answer well and badly. */
+const COMMAND = new URL('../../docs/sshd-gateway/authorized-keys', import.meta.url).pathname;
+const TOKEN = 'a-token-that-nobody-may-see';
+const LINE = 'restrict ssh-ed25519 AAAA sshcr_1\n';
+const FINGERPRINT = 'SHA256:a+b/c';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'tas-command-'));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+interface Run {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+async function ask(port: number, ...args: string[]): Promise<Run> {
+  const config = join(folder, `${port}.curl`);
+  const url = `http://127.0.0.1:${port}/ssh_gateway/authorized_keys`;
+  await writeFile(config, `url = "${url}"\nheader = "Authorization: Bearer ${TOKEN}"\n`);
+  return runCommand(config, ...(args.length > 0 ? args : ['ssh-ed25519', FINGERPRINT]));
+}
+
+const runCommand = (...args: string[]): Promise<Run> =>
+  new Promise((resolve) => {
+    // sshd gives the command little more than a PATH.
+    execFile(COMMAND, args, { env: { PATH: process.env.PATH, HOME: '/nonexistent' } }, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
+    });
+  });
+
+async function answering(listener: RequestListener): Promise<number> {
+  const server = createServer(listener).listen(0, '127.0.0.1');
+  stopAtEnd(async () => {
+    server.closeAllConnections();
+    server.close();
+  });
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+const answers = (status: number, headers: Record<string, string> = {}): Promise<number> =>
+  answering((_, response) => response.writeHead(status, headers).end(LINE));
+
+describe('the AuthorizedKeysCommand', () => {
+  it('prints the lines of a 200, asked with type and fingerprint encoded and the token in its header', async () => {
+    const asked: unknown[] = [];
+    const port = await answering(({ method, url, headers }, response) => {
+      asked.push({ method, url, authorization: headers.authorization });
+      response.end(LINE);
+    });
+    expect(await ask(port, 'sk-ssh-ed25519@openssh.com', FINGERPRINT)).toEqual({ code: 0, stdout: LINE, stderr: '' });
+    const url = expect.stringMatching(
+      /^\/ssh_gateway\/authorized_keys\?type=sk-ssh-ed25519%40openssh.com&fingerprint=SHA256%3Aa%2Bb%2Fc$/i,
+    );
+    expect(asked).toEqual([{ method: 'GET', url, authorization: `Bearer ${TOKEN}` }]);
+  });
+
+  it('prints nothing and is content when the key is unknown (404)', async () => {
+    expect(await ask(await answers(404))).toEqual({ code: 0, stdout: '', stderr: '' });
+  });
+
+  it.each([201, 204, 206, 302, 400, 401, 403, 429, 500, 503])('prints nothing and fails on %d', async (status) => {
+    const port = await answers(status, status === 302 ? { location: '/elsewhere' } : {});
+    expect(await ask(port)).toEqual({ code: 22, stdout: '', stderr: `the service answered HTTP ${status}\n` });
+  });
+
+  it('prints nothing of an answer that breaks off', async () => {
+    const port = await answering((_, response) => {
+      response.writeHead(200, { 'content-length': '1000' });
+      response.write(LINE, () => response.destroy());
+    });
+    expect(await ask(port)).toMatchObject({ code: 18, stdout: '' });
+  });
+
+  it('prints nothing when nobody listens', async () => {
+    expect(await ask(await freePort('127.0.0.1'))).toMatchObject({ code: 7, stdout: '' });
+  });
+
+  it('gives up on a slow service, and shows the token to nobody meanwhile', async () => {
+    let seen: Promise<string[]> | undefined;
+    const port = await answering(() => {
+      seen = commandLines();
+    });
+    const before = Date.now();
+    const { code, stdout, stderr } = await ask(port);
+    expect({ code, stdout }).toEqual({ code: 28, stdout: '' });
+    expect(Date.now() - before).toBeLessThan(6000);
+    expect(stderr).not.toContain(TOKEN);
+    const running = (await seen) ?? [];
+    expect(running.filter((line) => line.includes('curl'))).not.toEqual([]);
+    expect(running.filter((line) => line.includes(TOKEN))).toEqual([]);
+  });
+
+  it('prints nothing without its config, or without its arguments', async () => {
+    expect(await runCommand(join(folder, 'missing'), 'ssh-ed25519', FINGERPRINT)).toMatchObject({
+      code: 26,
+      stdout: '',
+    });
+    expect(await runCommand('x', 'y')).toMatchObject({ code: 2, stdout: '' });
+  });
+});
+
+/** Command lines and environments of every process, as far as this user may read them. */
+async function commandLines(): Promise<string[]> {
+  const processes = (await readdir('/proc')).filter((name) => /^\d+$/.test(name) && name !== String(process.pid));
+  const files = processes.flatMap((id) => [`/proc/${id}/cmdline`, `/proc/${id}/environ`]);
+  return Promise.all(files.map((file) => readFile(file, 'utf8').catch(() => '')));
+}

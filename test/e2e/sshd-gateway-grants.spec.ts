@@ -1,0 +1,110 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { expectBytesBothWays, freePortOf, GATEWAY_TOKEN, GatewayTrial } from '../support/gateway-trial.js';
+import { newSecurityKey } from '../support/keys.js';
+import { newKeyPair } from '../support/ssh-client.js';
+
+let trial: GatewayTrial;
+beforeAll(async () => {
+  trial = await GatewayTrial.start();
+});
+
+describe('several credentials of one key', () => {
+  it('are a union, and lose what is deleted', async () => {
+    const key = await trial.newCredential('bind:app.example.test');
+    await trial.createCredential(key, ['bind:*.wild.example.test']);
+    const [port, other] = [await freePortOf('app.example.test'), await freePortOf('a.wild.example.test')];
+    const both = await trial.bind(key, `app.example.test:${port}`, `a.wild.example.test:${other}`);
+    await expectBytesBothWays('app.example.test', port);
+    await expectBytesBothWays('a.wild.example.test', other);
+    await both.close();
+
+    expect(await trial.admin.delete(`/ssh_credentials/${key.id}`)).toMatchObject({ status: 204 });
+    await trial.expectDenied(key, 'app.example.test:7001');
+    await trial.expectTunnel(key, 'a.wild.example.test');
+  });
+
+  it('of thousands of rules still let the key in', async () => {
+    const key = await newKeyPair();
+    for (const n of [1, 2, 3, 4, 5]) {
+      const rules = Array.from({ length: 999 }, (_, i) => `bind:host-${n}-${i}.example.test`);
+      await trial.createCredential(key, n === 1 ? ['bind:app.example.test', ...rules] : rules);
+    }
+    await trial.expectTunnel(key, 'app.example.test');
+  });
+});
+
+describe('a revocation', () => {
+  it('by deletion refuses the next login, and leaves the open tunnel to recheck', async () => {
+    const key = await trial.newCredential('bind:app.example.test');
+    const port = await freePortOf('app.example.test');
+    const live = await trial.bind(key, `app.example.test:${port}`);
+    expect(await trial.admin.delete(`/ssh_credentials/${key.id}`)).toMatchObject({ status: 204 });
+    await trial.expectNotLetIn(key);
+    await expectBytesBothWays('app.example.test', port);
+    await live.close();
+  });
+
+  it('by narrowing the rules holds from the next login on', async () => {
+    const key = await trial.newCredential();
+    expect(await trial.admin.patch(`/ssh_credentials/${key.id}`, { acl: ['bind:other.test'] })).toMatchObject({
+      status: 200,
+    });
+    await trial.expectDenied(key, 'app.example.test:7001');
+  });
+
+  it('by deactivating the owner holds until it is active again', async () => {
+    const { body: owner } = await trial.admin.post('/users', { email: 'owner@example.test', role: 'member' });
+    const key = await newKeyPair();
+    await trial.createCredential(key, ['bind:app.example.test'], { owner_id: owner.id });
+    await trial.expectTunnel(key, 'app.example.test');
+    await trial.admin.patch(`/users/${owner.id}`, { active: false });
+    await trial.expectNotLetIn(key);
+    await trial.admin.patch(`/users/${owner.id}`, { active: true });
+    await trial.expectTunnel(key, 'app.example.test');
+  });
+});
+
+describe('a FIDO key', () => {
+  it('has a line that OpenSSH reads, and sshd takes it for that key', async () => {
+    const line = newSecurityKey();
+    const key = await newKeyPair();
+    // Only the public half, as for a key whose token is elsewhere: ssh offers it, sshd looks it up, and nobody can sign.
+    await writeFile(`${key.file}.pub`, line);
+    await writeFile(key.file, '');
+    const id = await trial.createCredential({ ...key, publicKey: line }, ['bind:app.example.test']);
+    const [type, blob = ''] = line.split(' ');
+    const fingerprint = `SHA256:${createHash('sha256').update(Buffer.from(blob, 'base64')).digest('base64').replace(/=+$/, '')}`;
+
+    const query = new URLSearchParams({ type: String(type), fingerprint });
+    const answer = await fetch(`${trial.admin.url}/ssh_gateway/authorized_keys?${query}`, {
+      headers: { authorization: `Bearer ${GATEWAY_TOKEN}` },
+    });
+    const printed = await answer.text();
+    expect(printed.trimEnd()).toBe(`restrict,port-forwarding,permitlisten="app.example.test:*" ${type} ${blob} ${id}`);
+    expect(execFileSync('ssh-keygen', ['-l', '-f', '-'], { input: printed, encoding: 'utf8' })).toBe(
+      `256 ${fingerprint} ${id} (ED25519-SK)\n`,
+    );
+
+    await trial.expectNotLetIn({ ...key, file: `${key.file}.pub` });
+    await trial.gateway.logged(`Accepted key ED25519-SK ${fingerprint} found at`);
+  });
+});
+
+describe('while the service is down', () => {
+  it('nobody is let in, open tunnels go on, and all is well when it is back', async () => {
+    const key = await trial.newCredential('bind:app.example.test');
+    const port = await freePortOf('app.example.test');
+    const live = await trial.bind(key, `app.example.test:${port}`);
+    await trial.stopService();
+    await trial.expectNotLetIn(key);
+    await trial.gateway.logged('failed, status 7');
+    await expectBytesBothWays('app.example.test', port);
+    await live.close();
+
+    await trial.startServiceAgain();
+    await trial.expectTunnel(key, 'app.example.test');
+  });
+});

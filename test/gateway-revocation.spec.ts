@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { ApiClient } from './support/api-client.js';
+import { type TestCredential, upload } from './support/decisions.js';
+import { newPublicKey } from './support/keys.js';
+import { addUser } from './support/principals.js';
+import { type RunningMain, startMain, stopMain } from './support/process.js';
+import { ADMIN_KEY, GATEWAY, GATEWAY_TOKEN, type Service, startService } from './support/service.js';
+
+/** Two copies of the service on one database: what one has answered, the other must know. */
+let service: Service;
+let second: RunningMain;
+let copies: readonly string[];
+
+beforeAll(async () => {
+  service = await startService(GATEWAY);
+  const settings = { DATABASE_URL: service.databaseUrl, BOOTSTRAP_API_KEY: ADMIN_KEY, LOG_LEVEL: 'error' };
+  second = startMain({ ...settings, GATEWAY_TOKENS: GATEWAY_TOKEN });
+  copies = [service.app.url, await second.url];
+});
+afterAll(async () => {
+  await stopMain(second);
+  await service.stop();
+});
+
+const READERS_OF_EACH = 4;
+const target = { domain: 'app.example.com' };
+
+interface Seen {
+  readonly url: string;
+  readonly allowed: boolean;
+  readonly askedAt: number;
+}
+
+/** Asks both copies without a pause until `stop`, and notes when each question was sent and what came back. */
+function watch({ fingerprint }: TestCredential): {
+  readonly seen: readonly Seen[];
+  /** Waits until each copy has answered this many questions that were asked from now on. */
+  more: (count: number) => Promise<void>;
+  stop: () => Promise<void>;
+} {
+  const seen: Seen[] = [];
+  let stopped = false;
+  const reader = async (url: string): Promise<void> => {
+    const client = new ApiClient(url, GATEWAY_TOKEN);
+    while (!stopped) {
+      const askedAt = performance.now();
+      const { body } = await client.post('/ssh_gateway/authorize', { fingerprint, target });
+      seen.push({ url, allowed: body.allowed, askedAt });
+    }
+  };
+  const readers = copies.flatMap((url) => Array.from({ length: READERS_OF_EACH }, () => reader(url)));
+  return {
+    seen,
+    more: async (count) => {
+      const from = performance.now();
+      const answered = (url: string) => seen.filter((one) => one.url === url && one.askedAt >= from).length;
+      while (!copies.every((url) => answered(url) >= count)) await new Promise((resolve) => setTimeout(resolve, 5));
+    },
+    stop: async () => {
+      stopped = true;
+      await Promise.all(readers);
+    },
+  };
+}
+
+/** Big enough that its rules are kept compiled and not read with every question. */
+const BIG_ACL = [
+  ...Array.from({ length: 900 }, (_, n) => `bind:host-${n}.a.long.name.example.com`),
+  'bind:app.example.com',
+];
+
+describe.each([
+  ['a small ACL', ['bind:app.example.com']],
+  ['an ACL of a thousand rules', BIG_ACL],
+])('with %s, once it has answered', (_, acl) => {
+  const newCredential = async (): Promise<TestCredential> => {
+    const { client } = await addUser(service, 'member');
+    return upload(service, client, { public_key: newPublicKey(), acl });
+  };
+
+  it.each([
+    ['a DELETE', ({ id }: TestCredential) => service.admin.delete(`/ssh_credentials/${id}`)],
+    [
+      'a narrowing PATCH',
+      ({ id }: TestCredential) => service.admin.patch(`/ssh_credentials/${id}`, { acl: ['bind:web.example.com'] }),
+    ],
+    [
+      'the deactivation of its owner',
+      ({ owner_id }: TestCredential) => service.admin.patch(`/users/${owner_id}`, { active: false }),
+    ],
+    ['the deletion of its owner', ({ owner_id }: TestCredential) => service.admin.delete(`/users/${owner_id}`)],
+  ])('%s no copy says yes again', async (_name, revoke) => {
+    const credential = await newCredential();
+    const watched = watch(credential);
+    await watched.more(10);
+    expect((await revoke(credential)).status).toBeLessThan(300);
+    const revokedAt = performance.now();
+    await watched.more(10);
+    await watched.stop();
+    expect(watched.seen.slice(0, 10).every(({ allowed }) => allowed)).toBe(true);
+    expect(watched.seen.filter(({ allowed, askedAt }) => allowed && askedAt >= revokedAt)).toEqual([]);
+    for (const url of copies) {
+      const known = [{ credential_id: credential.id, version: 1 }];
+      const { body } = await new ApiClient(url, GATEWAY_TOKEN).post('/ssh_gateway/recheck', known);
+      expect(body.changed).toHaveLength(1);
+    }
+  });
+});

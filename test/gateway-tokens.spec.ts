@@ -1,0 +1,109 @@
+import { describe, expect, it } from '@jest/globals';
+import { ApiClient } from './support/api-client.js';
+import { GATEWAY, GATEWAY_TOKEN, type Service, startService } from './support/service.js';
+
+async function withService(settings: Parameters<typeof startService>[0], work: (service: Service) => Promise<void>) {
+  const service = await startService(settings);
+  await work(service);
+  await service.stop();
+}
+
+const statusOf = async (client: ApiClient): Promise<number> => (await client.get('/ssh_gateway/metrics')).status;
+
+describe('the routes for gateways', () => {
+  it('do not exist without GATEWAY_TOKENS, for anyone: they answer as any unknown route', async () => {
+    await withService({}, async ({ app, admin }) => {
+      expect(app.routes.filter(({ path }) => path.startsWith('/ssh_gateway'))).toEqual([]);
+      const answerOf = async (path: string, token: string | undefined, method: string) => {
+        const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+        const response = await fetch(`${app.url}${path}`, { method, headers });
+        const { details: _, ...body } = (await response.json()) as Record<string, unknown>;
+        return { status: response.status, allow: response.headers.get('allow'), body };
+      };
+      for (const token of [undefined, admin.token, GATEWAY_TOKEN]) {
+        for (const [method, route] of [
+          ['POST', 'identify'],
+          ['POST', 'authorize'],
+          ['POST', 'recheck'],
+          ['GET', 'authorized_keys'],
+          ['GET', 'edges'],
+          ['GET', 'metrics'],
+        ] as const) {
+          const unknown = await answerOf('/nowhere/at_all', token, method);
+          expect(unknown.status).toBe(404);
+          expect(await answerOf(`/ssh_gateway/${route}`, token, method)).toEqual(unknown);
+        }
+      }
+      const document = JSON.stringify((await admin.get('/openapi.json')).body);
+      expect(document).not.toContain('/ssh_gateway');
+    });
+  });
+
+  it('take every token of the list, so that gateways can change theirs one after another', async () => {
+    const tokens = ['the-old-token-of-gateways', 'the-new-token-of-gateways'];
+    await withService({ gatewayTokens: tokens }, async ({ gateway }) => {
+      for (const token of tokens) expect(await statusOf(gateway.as(token))).toBe(200);
+      expect(await statusOf(gateway)).toBe(401);
+      for (const almost of [
+        tokens.join(','),
+        `${tokens[0]}x`,
+        tokens[0]?.slice(0, -1) ?? '',
+        'The-old-token-of-gateways',
+      ]) {
+        expect([almost, await statusOf(gateway.as(almost))]).toEqual([almost, 401]);
+      }
+    });
+  });
+
+  it('refuse API keys, admins’ too, and no other route takes a gateway token', async () => {
+    await withService(GATEWAY, async ({ admin, gateway }) => {
+      expect(await statusOf(admin)).toBe(401);
+      for (const path of ['/ssh_credentials', '/bind_decisions', '/edges/tcp', '/users', '/api_keys']) {
+        expect([path, (await gateway.get(path)).status]).toEqual([path, 401]);
+      }
+    });
+  });
+
+  it('say what is missing in words about gateway tokens', async () => {
+    await withService(GATEWAY, async ({ app, admin }) => {
+      const answerTo = async (authorization: string | undefined) => {
+        const headers = authorization === undefined ? {} : { authorization };
+        const response = await fetch(`${app.url}/ssh_gateway/metrics`, { headers });
+        return [response.status, ((await response.json()) as { msg: string }).msg];
+      };
+      expect(await answerTo(undefined)).toEqual([
+        401,
+        'Send a gateway token in the header "Authorization: Bearer <gateway token>".',
+      ]);
+      expect(await answerTo('Basic x')).toEqual([
+        401,
+        'The Authorization header must have the form "Bearer <gateway token>".',
+      ]);
+      expect(await answerTo('Bearer a b')).toEqual([
+        401,
+        'The gateway token does not have the form of a gateway token.',
+      ]);
+      expect(await answerTo(`Bearer ${admin.token}`)).toEqual([
+        401,
+        'The gateway token is not one of this deployment.',
+      ]);
+    });
+  });
+
+  it('read no body of who shows no token', async () => {
+    await withService(GATEWAY, async ({ app }) => {
+      const response = await fetch(`${app.url}/ssh_gateway/recheck`, { method: 'POST', body: 'not even JSON' });
+      expect(response.status).toBe(401);
+    });
+  });
+
+  it('count failures with those of API keys; gateways behind the same address go on', async () => {
+    await withService({ ...GATEWAY, authFailuresPerMinute: 3 }, async ({ admin, gateway }) => {
+      const guess = gateway.as('not-a-token-of-this-deployment');
+      expect([await statusOf(guess), await statusOf(guess)]).toEqual([401, 401]);
+      expect((await admin.as('not-a-key-of-anyone').get('/ssh_credentials')).status).toBe(401);
+      expect(await statusOf(guess)).toBe(429);
+      expect(await statusOf(gateway)).toBe(200);
+    });
+  });
+});

@@ -1,0 +1,64 @@
+import { once } from 'node:events';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stopAtEnd } from './leftovers.js';
+
+/** What a tunnel leads to: it answers every byte with that byte's complement, so that an echo elsewhere is not mistaken for it. */
+export interface EchoTarget {
+  readonly port: number;
+  /** The same, on a Unix socket. */
+  readonly socketPath: string;
+  /** How many connections have come. */
+  readonly connections: () => number;
+}
+
+export async function startEchoTarget(): Promise<EchoTarget> {
+  let connections = 0;
+  const sockets = new Set<Socket>();
+  const serve = (socket: Socket): void => {
+    connections += 1;
+    sockets.add(socket);
+    socket.on('data', (data) => socket.write(complementOf(data)));
+    socket.on('error', () => socket.destroy());
+  };
+  const folder = await mkdtemp(join(tmpdir(), 'tas-echo-'));
+  const socketPath = join(folder, 'socket');
+  const [onPort, onSocket] = [createServer(serve).listen(0, '127.0.0.1'), createServer(serve).listen(socketPath)];
+  await Promise.all([once(onPort, 'listening'), once(onSocket, 'listening')]);
+  // Whoever cannot connect is not kept out by the file system.
+  await chmod(folder, 0o755);
+  await chmod(socketPath, 0o777);
+  stopAtEnd(async () => {
+    for (const socket of sockets) socket.destroy();
+    onPort.close();
+    onSocket.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+  const { port } = onPort.address() as AddressInfo;
+  return { port, socketPath, connections: () => connections };
+}
+
+export const complementOf = (bytes: Buffer): Buffer => Buffer.from(bytes.map((byte) => byte ^ 0xff));
+
+/** Sends `bytes` and returns what came back, as many as were sent or all until the other side closed. */
+export async function exchange(host: string, port: number, bytes: Buffer): Promise<Buffer> {
+  const socket = connect(port, host);
+  const received: Buffer[] = [];
+  let size = 0;
+  return new Promise((resolve, reject) => {
+    const finish = (): void => {
+      socket.destroy();
+      resolve(Buffer.concat(received));
+    };
+    socket.on('data', (data) => {
+      received.push(data);
+      size += data.length;
+      if (size >= bytes.length) finish();
+    });
+    socket.on('end', finish);
+    socket.on('error', (error: NodeJS.ErrnoException) => (error.code === 'ECONNRESET' ? finish() : reject(error)));
+    socket.write(bytes);
+  });
+}

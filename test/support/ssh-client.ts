@@ -1,0 +1,111 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { stopAtEnd } from './leftovers.js';
+
+const run = promisify(execFile);
+
+export interface KeyPair {
+  readonly file: string;
+  /** The line of the .pub file. */
+  readonly publicKey: string;
+}
+
+/** A key pair as people make them, deleted when the test file ends. */
+export async function newKeyPair(...kind: string[]): Promise<KeyPair> {
+  const folder = await mkdtemp(join(tmpdir(), 'tas-key-'));
+  stopAtEnd(() => rm(folder, { recursive: true, force: true }));
+  const file = join(folder, 'key');
+  await run('ssh-keygen', ['-q', ...(kind.length > 0 ? kind : ['-t', 'ed25519']), '-N', '', '-f', file]);
+  return { file, publicKey: (await readFile(`${file}.pub`, 'utf8')).trim() };
+}
+
+/** What one run of ssh came to: a login with all its forwardings in place, or the end of ssh. */
+export interface Login {
+  readonly isOpen: boolean;
+  /** What ssh has said so far, at `-v`. */
+  readonly output: () => string;
+  readonly close: () => Promise<void>;
+}
+
+/** Nothing of the machine's or the user's own configuration, keys or agent takes part. */
+const OPTIONS = [
+  ...['-F', 'none', '-v'],
+  ...['IdentitiesOnly=yes', 'IdentityAgent=none', 'BatchMode=yes', 'ExitOnForwardFailure=yes'].flatMap((o) => [
+    '-o',
+    o,
+  ]),
+  ...['StrictHostKeyChecking=no', 'UserKnownHostsFile=/dev/null', 'GlobalKnownHostsFile=/dev/null'].flatMap((o) => [
+    '-o',
+    o,
+  ]),
+];
+
+/** ssh takes the first value it is given, so `options` win over those that stand here for all. */
+const argumentsOf = (
+  port: number,
+  key: KeyPair,
+  options: readonly string[],
+  command: readonly string[] = [],
+): string[] => [...options, ...OPTIONS, ...['-p', String(port), '-i', key.file], ...['tunnel@127.0.0.1', ...command]];
+
+/** `ssh -N` with these forwardings, until all of them are in place or ssh has given up. */
+export function logIn(port: number, key: KeyPair, ...forwardings: string[]): Promise<Login> {
+  const remote = forwardings.filter((argument) => argument === '-R').length;
+  return startSsh(argumentsOf(port, key, ['-N', ...forwardings]), (output) => {
+    const inPlace = output.match(/remote forward success for/g)?.length ?? 0;
+    return output.includes('Entering interactive session') && inPlace >= remote;
+  });
+}
+
+/** `ssh -N` that goes on without the binds it is refused, until each of them (`host:port`) has its answer. */
+export function logInWithSome(port: number, key: KeyPair, binds: readonly string[], target: string): Promise<Login> {
+  const options = ['-N', '-o', 'ExitOnForwardFailure=no', ...binds.flatMap((listen) => ['-R', `${listen}:${target}`])];
+  return startSsh(
+    argumentsOf(port, key, options),
+    (output) => permittedOf(output).length + refusedOf(output).length >= binds.length,
+  );
+}
+
+/** What ssh was permitted to bind, and what it was refused, as it asked for them. */
+export const permittedOf = (output: string): string[] => bindsIn(output, 'success');
+export const refusedOf = (output: string): string[] => bindsIn(output, 'failure');
+const bindsIn = (output: string, answer: string): string[] =>
+  [...output.matchAll(new RegExp(`remote forward ${answer} for: listen (.*), connect`, 'g'))].map(
+    ([, bind = '']) => bind,
+  );
+
+async function startSsh(args: readonly string[], isReady: (output: string) => boolean): Promise<Login> {
+  const child = spawn('ssh', args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  const ended = once(child, 'close');
+  const isOpen = await new Promise<boolean>((resolve) => {
+    const read = (data: Buffer): void => {
+      output += data;
+      if (isReady(output)) resolve(true);
+    };
+    child.stdout.on('data', read);
+    child.stderr.on('data', read);
+    void ended.then(() => resolve(false));
+  });
+  const close = stopAtEnd(async () => {
+    child.kill();
+    await ended;
+  });
+  return { isOpen, output: () => output, close };
+}
+
+/** ssh with other options, and perhaps a command, to its end. */
+export async function runSsh(port: number, key: KeyPair, options: readonly string[], command: readonly string[] = []) {
+  const child = spawn('ssh', argumentsOf(port, key, options, command), { stdio: ['ignore', 'pipe', 'pipe'] });
+  stopAtEnd(async () => void child.kill());
+  let stderr = '';
+  child.stderr.on('data', (data) => {
+    stderr += data;
+  });
+  const [code] = await once(child, 'close');
+  return { code: code as number | null, stderr };
+}

@@ -1,0 +1,85 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rmdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { freePort } from './free-port.js';
+import { stopAtEnd } from './leftovers.js';
+import { shellBlocksOf } from './shell-blocks.js';
+
+const run = promisify(execFile);
+const REPOSITORY = new URL('../../', import.meta.url).pathname;
+const SCRIPT = new URL('sshd-gateway.sh', import.meta.url).pathname;
+/** A network is not among them: the tunnels of this sshd are reached on this machine's loopback addresses. */
+const NAMESPACES = ['--mount', '--pid', '--fork', '--kill-child'];
+
+const LOG_PATIENCE_MS = 10_000;
+
+export interface SshdGateway {
+  readonly port: number;
+  /** Resolves once sshd has logged this text. */
+  readonly logged: (text: string) => Promise<void>;
+  readonly stop: () => Promise<void>;
+}
+
+export interface GatewaySettings {
+  /** Base URL of the service it asks, and a token of its GATEWAY_TOKENS. */
+  readonly service: string;
+  readonly token: string;
+  /** Lines of /etc/hosts: the names it can bind, and its loopback address for each. */
+  readonly hosts: readonly string[];
+}
+
+/** Stock sshd, set up by the very commands of docs/sshd-gateway.md from the very files it ships, in an /etc of its own. */
+export async function startSshdGateway({ service, token, hosts }: GatewaySettings): Promise<SshdGateway> {
+  await demandNamespaces();
+  const setUp = await shellBlocksOf('docs/sshd-gateway.md', 'Set up the gateway');
+  const scratch = await mkdtemp(join(tmpdir(), 'tas-sshd-'));
+  const port = await freePort('127.0.0.1');
+  const env = {
+    PATH: `${process.env.PATH}:/usr/sbin`,
+    SCRATCH: scratch,
+    HOSTS: hosts.join('\n'),
+    GATEWAY_PORT: String(port),
+    SERVICE: service,
+    TOKEN: token,
+  };
+  const child = spawn('unshare', [...NAMESPACES, 'bash', SCRIPT], { cwd: REPOSITORY, env });
+  const ended = once(child, 'close');
+  const stop = stopAtEnd(async () => {
+    // Takes every process of the namespace along, logged in clients' ones too.
+    child.kill('SIGKILL');
+    await ended;
+    await rmdir(scratch);
+  });
+  let log = '';
+  const keep = (data: Buffer): void => {
+    log += data;
+  };
+  child.stdout.on('data', keep);
+  child.stderr.on('data', keep);
+  const logged = async (text: string): Promise<void> => {
+    const deadline = Date.now() + LOG_PATIENCE_MS;
+    while (!log.includes(text)) {
+      if (child.exitCode !== null || Date.now() > deadline) throw new Error(`sshd did not log '${text}', but:\n${log}`);
+      await setTimeout(10);
+    }
+  };
+  child.stdin.end(setUp.join('\n'));
+  await logged('Server listening on');
+  return { port, logged, stop };
+}
+
+async function demandNamespaces(): Promise<void> {
+  try {
+    await run('unshare', [...NAMESPACES, 'true']);
+  } catch (error) {
+    const why = String(error).trim().replaceAll('\n', ' ');
+    throw new Error(
+      'This test runs sshd in namespaces of its own, so that nothing on this machine changes. That takes Linux, root and ' +
+        `CAP_SYS_ADMIN (in a container: --cap-add SYS_ADMIN), and here it failed: ${why}`,
+    );
+  }
+}
