@@ -1,7 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
 import { createApp } from '../src/app.js';
 import { IdSource } from '../src/ids.js';
+import { BindDecisionQueue } from '../src/ssh-gateway/bind-decision-queue.js';
 import { DecisionsRetention } from '../src/ssh-gateway/decisions-retention.js';
+import { GatewayMetrics } from '../src/ssh-gateway/gateway-metrics.js';
 import { startSwallowingProxy } from './support/answer-swallowing-proxy.js';
 import { ApiClient } from './support/api-client.js';
 import { holdWrites, metric, type TestCredential, untilWritten, upload } from './support/decisions.js';
@@ -259,6 +262,29 @@ describe('the queue of decisions', () => {
     const answered = settled.filter((one) => one.status === 'fulfilled' && one.value.status === 200);
     expect(answered.length).toBeGreaterThan(0);
     expect(await rowsOf(fingerprint)).toHaveLength(answered.length);
+  });
+
+  it('is not held up by one decision that no table can hold', async () => {
+    const fatal = jest.spyOn(Logger.prototype, 'fatal').mockImplementation(() => undefined);
+    const error = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
+    const queue = new BindDecisionQueue(service.pool, 100, new GatewayMetrics());
+    const ids = new IdSource();
+    const fingerprint = `SHA256:${'C'.repeat(42)}A`;
+    const decided = Array.from({ length: 9 }, (_, n) => ({
+      id: ids.next('bd'),
+      decidedAt: ids.now(),
+      fingerprint,
+      target: { kind: 'domain', name: 'app.example.com' } as const,
+      decision: { allowed: false, reason: 'unknown_key', matchedRule: null, grant: undefined } as const,
+      gateway: '127.0.0.1',
+      source: n === 5 ? 'a text with \0, which the API refuses' : undefined,
+    }));
+    queue.add(decided);
+    await queue.onApplicationShutdown();
+    expect(await rowsOf(fingerprint)).toHaveLength(8);
+    expect(fatal.mock.calls).toEqual([[expect.stringContaining(`${decided[5]?.id} cannot be written and is lost`)]]);
+    expect(error).toHaveBeenCalled();
+    jest.restoreAllMocks();
   });
 
   it('of many gateways at once loses none and writes none twice', async () => {
