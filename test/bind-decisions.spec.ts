@@ -1,7 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { createApp } from '../src/app.js';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
 import { IdSource } from '../src/ids.js';
+import { BindDecisionQueue } from '../src/ssh-gateway/bind-decision-queue.js';
 import { DecisionsRetention } from '../src/ssh-gateway/decisions-retention.js';
+import { GatewayMetrics } from '../src/ssh-gateway/gateway-metrics.js';
 import { startSwallowingProxy } from './support/answer-swallowing-proxy.js';
 import { ApiClient } from './support/api-client.js';
 import { holdWrites, metric, type TestCredential, untilWritten, upload } from './support/decisions.js';
@@ -9,7 +11,7 @@ import { newPublicKey } from './support/keys.js';
 import { addAccount, addBot, addUser, type TestPrincipal } from './support/principals.js';
 import { startMain, stopMain } from './support/process.js';
 import { refusalsOf } from './support/refusals.js';
-import { ADMIN_KEY, GATEWAY, GATEWAY_TOKEN, type Service, startService, testConfig } from './support/service.js';
+import { ADMIN_KEY, GATEWAY, GATEWAY_TOKEN, type Service, startCopy, startService } from './support/service.js';
 
 let service: Service;
 let gateway: ApiClient;
@@ -148,10 +150,10 @@ describe('GET /bind_decisions', () => {
     const { fingerprint } = await credentialOf();
     await ask(fingerprint);
     await untilWritten(gateway);
-    const without = await createApp(testConfig(service.databaseUrl));
-    const { body } = await tenant.client.get(`${without.url}/bind_decisions`);
+    const without = await startCopy(service);
+    const { body } = await tenant.client.get(`${without.app.url}/bind_decisions`);
     expect(body.bind_decisions).toHaveLength(1);
-    await without.close();
+    await without.stop();
   });
 });
 
@@ -186,8 +188,7 @@ describe('when a credential was last used', () => {
 
 describe('the queue of decisions', () => {
   it('delays no answer, and when it is full nothing is allowed until there is room', async () => {
-    const small = await createApp(testConfig(service.databaseUrl, { ...GATEWAY, decisionsQueueLimit: 5 }));
-    const client = new ApiClient(small.url, GATEWAY_TOKEN);
+    const { gateway: client, stop } = await startCopy(service, { ...GATEWAY, decisionsQueueLimit: 5 });
     const { fingerprint } = await credentialOf();
     const holder = await holdWrites(service.pool);
     for (let n = 0; n < 5; n += 1) expect(await ask(fingerprint, DOMAIN, client)).toMatchObject({ status: 200 });
@@ -202,23 +203,21 @@ describe('the queue of decisions', () => {
     await untilWritten(client);
     // What was refused is not recorded: nobody was told anything.
     expect(await rowsOf(fingerprint)).toHaveLength(6);
-    await small.close();
+    await stop();
   });
 
   it('takes the decisions of one question all together or not at all', async () => {
-    const small = await createApp(testConfig(service.databaseUrl, { ...GATEWAY, decisionsQueueLimit: 5 }));
-    const client = new ApiClient(small.url, GATEWAY_TOKEN);
+    const { gateway: client, stop } = await startCopy(service, { ...GATEWAY, decisionsQueueLimit: 5 });
     const { fingerprint } = await credentialOf();
     expect((await ask(fingerprint, Array(6).fill(DOMAIN), client)).status).toBe(503);
     expect((await ask(fingerprint, Array(5).fill(DOMAIN), client)).status).toBe(200);
-    await small.close();
+    await stop();
     expect(await rowsOf(fingerprint)).toHaveLength(5);
   });
 
   it('writes each decision once, though the answer of the database is lost', async () => {
     const proxy = await startSwallowingProxy(service.databaseUrl);
-    const app = await createApp(testConfig(proxy.url, { ...GATEWAY, logLevel: 'error' }));
-    const client = new ApiClient(app.url, GATEWAY_TOKEN);
+    const { gateway: client, stop } = await startCopy(service, GATEWAY, proxy.url);
     const { fingerprint } = await credentialOf();
     await ask(fingerprint, DOMAIN, client);
     proxy.swallowNextAnswer();
@@ -226,14 +225,13 @@ describe('the queue of decisions', () => {
     expect(proxy.swallowed).toBe(1);
     expect(await metric(client, 'tunnel_access_bind_decisions_write_failures_total')).toBe(1);
     expect(await rowsOf(fingerprint)).toHaveLength(1);
-    await app.close();
+    await stop();
     await proxy.close();
   });
 
   it('refuses when the database is away, and records what was decided before once it is back', async () => {
     const proxy = await startSwallowingProxy(service.databaseUrl);
-    const app = await createApp(testConfig(proxy.url, GATEWAY));
-    const client = new ApiClient(app.url, GATEWAY_TOKEN);
+    const { gateway: client, stop } = await startCopy(service, GATEWAY, proxy.url);
     const { fingerprint } = await credentialOf();
     await ask(fingerprint, DOMAIN, client);
     proxy.goAway();
@@ -243,7 +241,7 @@ describe('the queue of decisions', () => {
     proxy.comeBack();
     await untilWritten(client);
     expect(await rowsOf(fingerprint)).toHaveLength(1);
-    await app.close();
+    await stop();
     await proxy.close();
   });
 
@@ -259,6 +257,29 @@ describe('the queue of decisions', () => {
     const answered = settled.filter((one) => one.status === 'fulfilled' && one.value.status === 200);
     expect(answered.length).toBeGreaterThan(0);
     expect(await rowsOf(fingerprint)).toHaveLength(answered.length);
+  });
+
+  it('is not held up by one decision that no table can hold', async () => {
+    const fatal = jest.spyOn(Logger.prototype, 'fatal').mockImplementation(() => undefined);
+    const error = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
+    const queue = new BindDecisionQueue(service.pool, 100, new GatewayMetrics());
+    const ids = new IdSource();
+    const fingerprint = `SHA256:${'C'.repeat(42)}A`;
+    const decided = Array.from({ length: 9 }, (_, n) => ({
+      id: ids.next('bd'),
+      decidedAt: ids.now(),
+      fingerprint,
+      target: { kind: 'domain', name: 'app.example.com' } as const,
+      decision: { allowed: false, reason: 'unknown_key', matchedRule: null, grant: undefined } as const,
+      gateway: '127.0.0.1',
+      source: n === 5 ? 'a text with \0, which the API refuses' : undefined,
+    }));
+    queue.add(decided);
+    await queue.onApplicationShutdown();
+    expect(await rowsOf(fingerprint)).toHaveLength(8);
+    expect(fatal.mock.calls).toEqual([[expect.stringContaining(`${decided[5]?.id} cannot be written and is lost`)]]);
+    expect(error).toHaveBeenCalled();
+    jest.restoreAllMocks();
   });
 
   it('of many gateways at once loses none and writes none twice', async () => {

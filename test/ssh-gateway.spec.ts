@@ -3,7 +3,7 @@ import type { ApiClient } from './support/api-client.js';
 import { newPublicKey } from './support/keys.js';
 import { addAccount, addUser, type TestPrincipal } from './support/principals.js';
 import { refusalsOf } from './support/refusals.js';
-import { GATEWAY, GATEWAY_TOKEN, type Service, startService } from './support/service.js';
+import { GATEWAY, type Service, startCopy, startService } from './support/service.js';
 
 let service: Service;
 let gateway: ApiClient;
@@ -79,6 +79,10 @@ const UNKNOWN_KEY = {
   owner_id: null,
   version: null,
 };
+
+/** Bodies that are refused, with titles that show as much of them as a line holds. */
+const titled = (cases: readonly (readonly [body: unknown, code: string, msg: RegExp])[]) =>
+  cases.map(([body, code, msg]) => [JSON.stringify(body).slice(0, 90), body, code, msg] as const);
 
 describe('POST /ssh_gateway/authorize', () => {
   it.each([
@@ -295,19 +299,21 @@ describe('POST /ssh_gateway/recheck', () => {
     expect(await recheck(known)).toEqual([{ credential_id: id, reason: 'changed', version: 1 }]);
   });
 
-  it.each([
-    [{}, 'ERR_NGROK_213', /must be a JSON array/],
-    ['x', 'ERR_NGROK_213', /must be a JSON array/],
-    [null, 'ERR_NGROK_213', /must be a JSON array/],
-    [[null], 'ERR_TAS_400', /^\[0\] must be an object/],
-    [[{ credential_id: 'sshcr_1' }], 'ERR_TAS_400', /^\[0\]\.version must be a whole number/],
-    [[{ credential_id: 'sshcr_1', version: 0 }], 'ERR_TAS_400', /from 1 to 2147483647/],
-    [[{ credential_id: 'sshcr_1', version: 1.5 }], 'ERR_TAS_400', /whole number/],
-    [[{ credential_id: 'sshcr_1', version: 2 ** 31 }], 'ERR_TAS_400', /whole number/],
-    [[{ credential_id: 7, version: 1 }], 'ERR_TAS_400', /credential_id must be a string/],
-    [[{ credential_id: 'x', version: 1, more: 1 }], 'ERR_TAS_400', /and nothing else/],
-    [Array(10_001).fill({ credential_id: 'x', version: 1 }), 'ERR_TAS_400', /has 10001 items; the most is 10000/],
-  ])('refuses the body %.60j', async (body, code, msg) => {
+  it.each(
+    titled([
+      [{}, 'ERR_NGROK_213', /must be a JSON array/],
+      ['x', 'ERR_NGROK_213', /must be a JSON array/],
+      [null, 'ERR_NGROK_213', /must be a JSON array/],
+      [[null], 'ERR_TAS_400', /^\[0\] must be an object/],
+      [[{ credential_id: 'sshcr_1' }], 'ERR_TAS_400', /^\[0\]\.version must be a whole number/],
+      [[{ credential_id: 'sshcr_1', version: 0 }], 'ERR_TAS_400', /from 1 to 2147483647/],
+      [[{ credential_id: 'sshcr_1', version: 1.5 }], 'ERR_TAS_400', /whole number/],
+      [[{ credential_id: 'sshcr_1', version: 2 ** 31 }], 'ERR_TAS_400', /whole number/],
+      [[{ credential_id: 7, version: 1 }], 'ERR_TAS_400', /credential_id must be a string/],
+      [[{ credential_id: 'x', version: 1, more: 1 }], 'ERR_TAS_400', /and nothing else/],
+      [Array(10_001).fill({ credential_id: 'x', version: 1 }), 'ERR_TAS_400', /has 10001 items; the most is 10000/],
+    ]),
+  )('refuses the body %s', async (_, body, code, msg) => {
     await expectRefusal(() => gateway.post('/ssh_gateway/recheck', body), 400, code, msg);
   });
 });
@@ -387,31 +393,33 @@ describe('GET /ssh_gateway/edges', () => {
 describe('a malformed question', () => {
   const key = { fingerprint: UNKNOWN_FINGERPRINT };
 
-  it.each([
-    [{ target: DOMAIN }, 'ERR_TAS_400', /by public_key or by fingerprint, and not by both/],
-    [{ ...key, public_key: newPublicKey(), target: DOMAIN }, 'ERR_TAS_400', /not by both/],
-    [{ fingerprint: 'SHA256:short', target: DOMAIN }, 'ERR_TAS_400', /must be as ssh-keygen -l prints it/],
-    [{ fingerprint: `${UNKNOWN_FINGERPRINT}=`, target: DOMAIN }, 'ERR_TAS_400', /ssh-keygen -l/],
-    [{ fingerprint: `SHA256:${'A'.repeat(42)}B`, target: DOMAIN }, 'ERR_TAS_400', /ssh-keygen -l/],
-    [{ fingerprint: 7, target: DOMAIN }, 'ERR_NGROK_215', /must be a string/],
-    [{ public_key: '', target: DOMAIN }, 'ERR_NGROK_611', /missing/],
-    [{ public_key: 'ssh-ed25519 AAAA', target: DOMAIN }, 'ERR_NGROK_612', /./],
-    [{ ...key }, 'ERR_TAS_400', /target is missing/],
-    [{ ...key, target: null }, 'ERR_TAS_400', /target is missing/],
-    [{ ...key, target: 'app.example.com' }, 'ERR_TAS_400', /target must be an object/],
-    [{ ...key, target: {} }, 'ERR_TAS_400', /target: a bind request names one of/],
-    [{ ...key, target: { domain: 'a..b' } }, 'ERR_TAS_400', /target: domain 'a..b' cannot be bound/],
-    [{ ...key, target: { ...DOMAIN, address: 'a:1' } }, 'ERR_TAS_400', /names one of/],
-    [{ ...key, target: { ...DOMAIN, port: 1 } }, 'ERR_TAS_400', /takes domain, address, label and nothing else/],
-    [{ ...key, target: { label: { key: 'k', value: 'v', x: 1 } } }, 'ERR_TAS_400', /target.label takes key, value/],
-    [{ ...key, target: { address: 'app.example.com' } }, 'ERR_TAS_400', /it has no port/],
-    [{ ...key, target: [] }, 'ERR_TAS_400', /has 0 items; it takes 1 to 1000/],
-    [{ ...key, target: Array(1001).fill(DOMAIN) }, 'ERR_TAS_400', /has 1001 items/],
-    [{ ...key, target: [DOMAIN, {}] }, 'ERR_TAS_400', /^target\[1\]: /],
-    [{ ...key, target: [[DOMAIN]] }, 'ERR_TAS_400', /^target\[0\] must be an object/],
-    [{ ...key, target: DOMAIN, source: 'x'.repeat(256) }, 'ERR_TAS_400', /source is 256 bytes long/],
-    [{ ...key, target: DOMAIN, account_id: 'ac_1' }, 'ERR_NGROK_214', /not a field/],
-  ])('is 400 and no decision: %.90j', async (body, code, msg) => {
+  it.each(
+    titled([
+      [{ target: DOMAIN }, 'ERR_TAS_400', /by public_key or by fingerprint, and not by both/],
+      [{ ...key, public_key: newPublicKey(), target: DOMAIN }, 'ERR_TAS_400', /not by both/],
+      [{ fingerprint: 'SHA256:short', target: DOMAIN }, 'ERR_TAS_400', /must be as ssh-keygen -l prints it/],
+      [{ fingerprint: `${UNKNOWN_FINGERPRINT}=`, target: DOMAIN }, 'ERR_TAS_400', /ssh-keygen -l/],
+      [{ fingerprint: `SHA256:${'A'.repeat(42)}B`, target: DOMAIN }, 'ERR_TAS_400', /ssh-keygen -l/],
+      [{ fingerprint: 7, target: DOMAIN }, 'ERR_NGROK_215', /must be a string/],
+      [{ public_key: '', target: DOMAIN }, 'ERR_NGROK_611', /missing/],
+      [{ public_key: 'ssh-ed25519 AAAA', target: DOMAIN }, 'ERR_NGROK_612', /./],
+      [{ ...key }, 'ERR_TAS_400', /target is missing/],
+      [{ ...key, target: null }, 'ERR_TAS_400', /target is missing/],
+      [{ ...key, target: 'app.example.com' }, 'ERR_TAS_400', /target must be an object/],
+      [{ ...key, target: {} }, 'ERR_TAS_400', /target: a bind request names one of/],
+      [{ ...key, target: { domain: 'a..b' } }, 'ERR_TAS_400', /target: domain 'a..b' cannot be bound/],
+      [{ ...key, target: { ...DOMAIN, address: 'a:1' } }, 'ERR_TAS_400', /names one of/],
+      [{ ...key, target: { ...DOMAIN, port: 1 } }, 'ERR_TAS_400', /takes domain, address, label and nothing else/],
+      [{ ...key, target: { label: { key: 'k', value: 'v', x: 1 } } }, 'ERR_TAS_400', /target.label takes key, value/],
+      [{ ...key, target: { address: 'app.example.com' } }, 'ERR_TAS_400', /it has no port/],
+      [{ ...key, target: [] }, 'ERR_TAS_400', /has 0 items; it takes 1 to 1000/],
+      [{ ...key, target: Array(1001).fill(DOMAIN) }, 'ERR_TAS_400', /has 1001 items/],
+      [{ ...key, target: [DOMAIN, {}] }, 'ERR_TAS_400', /^target\[1\]: /],
+      [{ ...key, target: [[DOMAIN]] }, 'ERR_TAS_400', /^target\[0\] must be an object/],
+      [{ ...key, target: DOMAIN, source: 'x'.repeat(256) }, 'ERR_TAS_400', /source is 256 bytes long/],
+      [{ ...key, target: DOMAIN, account_id: 'ac_1' }, 'ERR_NGROK_214', /not a field/],
+    ]),
+  )('is 400 and no decision: %s', async (_, body, code, msg) => {
     await expectRefusal(() => gateway.post('/ssh_gateway/authorize', body), 400, code, msg);
   });
 
@@ -443,14 +451,13 @@ describe('keys that the operator refuses', () => {
   it('open nothing any more, although they were uploaded before', async () => {
     const credential = await upload();
     const { fingerprint, id } = credential;
-    const { createApp } = await import('../src/app.js');
-    const { testConfig } = await import('./support/service.js');
     const deniedFingerprints = new Set([fingerprint]);
-    const strict = await createApp(
-      testConfig(service.databaseUrl, { ...GATEWAY, deniedFingerprints, minRsaBits: 4096 }),
-    );
-    const client = gateway.as(GATEWAY_TOKEN);
-    const at = (path: string) => `${strict.url}/ssh_gateway/${path}`;
+    const {
+      app,
+      gateway: client,
+      stop,
+    } = await startCopy(service, { ...GATEWAY, deniedFingerprints, minRsaBits: 4096 });
+    const at = (path: string) => `${app.url}/ssh_gateway/${path}`;
     const { body } = await client.post(at('authorize'), { public_key: credential.public_key, target: DOMAIN });
     expect(body).toEqual(UNKNOWN_KEY);
     expect((await client.post(at('identify'), { fingerprint })).status).toBe(404);
@@ -458,7 +465,7 @@ describe('keys that the operator refuses', () => {
     expect((await client.get(at(`authorized_keys?${query}`))).status).toBe(404);
     const { body: rechecked } = await client.post(at('recheck'), [{ credential_id: id, version: 1 }]);
     expect(rechecked.changed).toEqual([{ credential_id: id, reason: 'gone', version: null }]);
-    await strict.close();
+    await stop();
   });
 });
 

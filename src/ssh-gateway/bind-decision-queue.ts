@@ -57,8 +57,8 @@ export class BindDecisionQueue implements OnApplicationShutdown {
   private waiting: DecidedBind[] = [];
   private writing: Promise<void> | undefined;
   private closing = false;
-  /** Ends the pauses of the loop at once. */
-  private wake: () => void = () => undefined;
+  /** Ends the wait for others to be written together with. */
+  private writeNow: () => void = () => undefined;
 
   constructor(
     private readonly pool: Pool,
@@ -78,20 +78,18 @@ export class BindDecisionQueue implements OnApplicationShutdown {
       throw new Problem('overloaded', 'Too many decisions are waiting to be recorded. Try again shortly.');
     }
     this.waiting.push(...decisions);
-    this.writing ??= this.writeAll().finally(() => {
-      this.writing = undefined;
-    });
+    this.writing ??= this.writeAll();
   }
 
   /** Writes what waits. Nest calls it when the last request has been answered, and before it closes the database. */
   async onApplicationShutdown(): Promise<void> {
     this.closing = true;
-    this.wake();
+    this.writeNow();
     await this.writing;
   }
 
   private async writeAll(): Promise<void> {
-    await this.pause(LINGER_MS);
+    await this.linger();
     let batchSize = BATCH_DECISIONS;
     for (let failures = 0; this.waiting.length > 0; ) {
       const batch = this.waiting.slice(0, batchSize);
@@ -101,10 +99,11 @@ export class BindDecisionQueue implements OnApplicationShutdown {
         [failures, batchSize] = [0, BATCH_DECISIONS];
       } catch (error) {
         failures += 1;
-        if (this.closing && failures >= ATTEMPTS_WHILE_CLOSING) return this.giveUp();
         batchSize = await this.afterFailure(error, batch, failures);
       }
     }
+    // In the same turn in which nothing was left: what is added next starts anew.
+    this.writing = undefined;
   }
 
   /** @returns how many to try next. */
@@ -113,7 +112,8 @@ export class BindDecisionQueue implements OnApplicationShutdown {
     const message = error instanceof Error ? error.message : String(error);
     if (failures === 1) this.logger.error(`decisions could not be written, and are tried again: ${message}`);
     if (!PostgresFailure.of(error).isAboutData) {
-      await this.pause(RETRY_MS);
+      if (this.closing && failures >= ATTEMPTS_WHILE_CLOSING) this.giveUp();
+      else await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
       return batch.length;
     }
     // One row must not hold up all others for ever: halved until it stands alone, and left out.
@@ -128,11 +128,11 @@ export class BindDecisionQueue implements OnApplicationShutdown {
     this.waiting = [];
   }
 
-  private pause(ms: number): Promise<void> {
+  private linger(): Promise<void> {
     if (this.closing) return Promise.resolve();
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      this.wake = () => {
+      const timer = setTimeout(resolve, LINGER_MS);
+      this.writeNow = () => {
         clearTimeout(timer);
         resolve();
       };

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { ApiClient } from './api-client.js';
+import { stopAtEnd } from './leftovers.js';
 import type { Service } from './service.js';
 
 export interface TestCredential {
@@ -36,9 +37,9 @@ export async function holdWrites(pool: Pool): Promise<{ release: () => Promise<v
   await holder.query('begin');
   await holder.query('lock table bind_decisions in access exclusive mode');
   return {
-    release: async () => {
+    release: stopAtEnd(async () => {
       await holder.query('rollback');
       holder.release();
-    },
+    }),
   };
 }

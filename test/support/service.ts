@@ -58,6 +58,12 @@ export const testConfig = (databaseUrl: string, settings: Partial<Config> = {}):
   ...settings,
 });
 
+/** Another copy of the service on the same database. */
+export async function startCopy(service: Service, settings: Partial<Config> = {}, databaseUrl = service.databaseUrl) {
+  const app = await createApp(testConfig(databaseUrl, settings));
+  return { app, gateway: new ApiClient(app.url, GATEWAY_TOKEN), stop: stopAtEnd(() => app.close()) };
+}
+
 /** The real service over real HTTP on a free port, on a real database of its own. */
 export async function startService(settings: Partial<Config> = {}): Promise<Service> {
   const database = await cloneDatabase();
