@@ -124,6 +124,7 @@ describe('a body that cannot be taken is a 4xx and stores nothing', () => {
   });
 
   it('10 MB sent in chunks without a length', async () => {
+    const before = await eventCount();
     const stream = new ReadableStream({
       start(controller) {
         for (let n = 0; n < 100; n += 1) controller.enqueue(new Uint8Array(100_000).fill(32));
@@ -136,7 +137,13 @@ describe('a body that cannot be taken is a 4xx and stores nothing', () => {
       body: stream,
       duplex: 'half',
     } as RequestInit);
-    expect((await sent).status).toBe(413);
+    // We close while it is still being sent; whether the client reads the answer before it notices is the client's affair.
+    const outcome = await sent.then(
+      ({ status }) => status,
+      () => 'cut off',
+    );
+    expect([413, 'cut off']).toContain(outcome);
+    expect(await eventCount()).toBe(before);
   });
 });
 
