@@ -59,7 +59,7 @@ function exitCodeOf(error: unknown): number {
     return EXIT_INTERRUPTED;
   }
   if (error instanceof Finding) return EXIT_WRONG;
-  if (error instanceof Misuse) {
+  if (error instanceof Misuse || (error instanceof Problem && error.status === 400)) {
     say(error.message);
     return EXIT_MISUSE;
   }

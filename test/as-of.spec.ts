@@ -212,6 +212,41 @@ describe('as_of', () => {
     }
   });
 
+  it('of a time holds no connection while it waits, and takes the head once for all who ask', async () => {
+    const account = await addAccount(service);
+    const holder = new pg.Client(service.databaseUrl);
+    await holder.connect();
+    await holder.query('begin');
+    await holder.query('select 1 from log_heads where account_id = $1 for update', [account.accountId]);
+    const asOf = new Date().toISOString();
+    const asking = Array.from({ length: 30 }, () => account.client.get(`/ssh_credentials?as_of=${asOf}`));
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect((await admin.get('/users')).status).toBe(200);
+    await holder.query('rollback');
+    await holder.end();
+    expect((await Promise.all(asking)).map(({ status }) => status)).toEqual(Array(30).fill(200));
+    const lockOf = async () =>
+      (await service.pool.query('select xmax::text from log_heads where account_id = $1', [account.accountId])).rows[0]
+        .xmax;
+    const lock = await lockOf();
+    for (let n = 0; n < 3; n += 1) expect((await account.client.get(`/users?as_of=${asOf}`)).status).toBe(200);
+    expect(await lockOf()).toBe(lock);
+  });
+
+  it('of just now answers beside appends that never cease', async () => {
+    const account = await addAccount(service);
+    let isDone = false;
+    const writers = Array.from({ length: 8 }, async () => {
+      while (!isDone) await newCredential(account.client);
+    });
+    for (let n = 0; n < 10; n += 1) {
+      const { status } = await account.client.get(`/ssh_credentials?limit=1&as_of=${new Date().toISOString()}`);
+      expect(status).toBe(200);
+    }
+    isDone = true;
+    await Promise.all(writers);
+  });
+
   it('of just now waits for an append that is under way, whose time is older than its commit', async () => {
     const account = await addAccount(service);
     const { body: model } = await newCredential(account.client);

@@ -76,8 +76,8 @@ describe('audit diff', () => {
   it('refuses a moment that is none, or to come', async () => {
     const { id } = await lifeOfACredential();
     const future = await audit('diff', id, '--from', '1', '--to', '999999');
-    expect(future).toMatchObject({ code: 1, stderr: expect.stringContaining("--to '999999' is in the future") });
-    expect(await audit('diff', id, '--from', 'noon')).toMatchObject({ code: 1, stdout: '' });
+    expect(future).toMatchObject({ code: 2, stderr: expect.stringContaining("--to '999999' is in the future") });
+    expect(await audit('diff', id, '--from', 'noon')).toMatchObject({ code: 2, stdout: '' });
     expect(await audit('diff', id)).toMatchObject({ code: 2 });
   });
 });
@@ -90,7 +90,7 @@ describe('audit tail', () => {
     expect(all.map((line) => line.split('  ')[3]?.split(' ')[0])).toEqual([id, id, id, bot.body.id]);
     const own = (await audit('tail', '-n', '2', '--account', account.accountId)).stdout.trimEnd().split('\n');
     expect(own).toEqual(all.slice(1, 3));
-    expect(await audit('tail', '--account', 'ac_nobody')).toMatchObject({ code: 1, stdout: '' });
+    expect(await audit('tail', '--account', 'ac_nobody')).toMatchObject({ code: 2, stdout: '' });
     expect(await audit('tail', '-n', 'many')).toMatchObject({ code: 2, stdout: '' });
   });
 

@@ -56,7 +56,7 @@ describe('the operator’s commands for accounts', () => {
       ['ac_', '3', 'Default'],
       ['ac_', '4', 'Second team'],
     ]);
-    expect(await runCli(settings, 'accounts', 'create', ' ')).toMatchObject({ code: 1, stdout: '' });
+    expect(await runCli(settings, 'accounts', 'create', ' ')).toMatchObject({ code: 2, stdout: '' });
     expect(await runCli(settings, 'accounts', 'create')).toMatchObject({ code: 2, stdout: '' });
   });
 });

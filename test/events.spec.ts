@@ -171,7 +171,7 @@ describe('GET /events', () => {
 
   it('refuses what would end a live feed', async () => {
     const headers = { accept: 'text/event-stream', authorization: `Bearer ${account.client.token}` };
-    for (const query of ['as_of=1', 'until=2999-01-01T00:00:00Z', 'limit=5']) {
+    for (const query of ['as_of=1', 'until=2999-01-01T00:00:00Z', 'limit=5', 'since=2999-01-01T00:00:00Z']) {
       expect((await fetch(`${service.app.url}/events?${query}`, { headers })).status).toBe(400);
     }
   });

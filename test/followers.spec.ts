@@ -1,4 +1,4 @@
-import { once } from 'node:events';
+import { PassThrough } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { EventFeed } from '../src/audit/event-feed.js';
@@ -167,12 +167,15 @@ describe('a live feed', () => {
     const head = await appendLarge(by, 50);
     const live = liveFeed();
     const part = { accountId: by.accountId, baseUrl: 'http://x', filter: {}, span: { after: 0, upTo: head } };
-    const stream = live.follow(part, () => Promise.resolve(true)).setEncoding('utf8');
-    await once(stream, 'readable');
+    const stream = live.follow(part, () => Promise.resolve(true), new AbortController().signal);
+    const reader = stream.pipe(new PassThrough());
+    const held = (): number => stream.readableLength + reader.readableLength + reader.writableLength;
+    // The beginning of the stream is shorter than the first event.
+    while (held() < 200_000) await pause(10);
     await pause(300);
-    expect(stream.readableLength).toBeLessThan(2 * 1024 * 1024);
+    expect(held()).toBeLessThan(5 * 1024 * 1024);
     let text = '';
-    for await (const chunk of stream) {
+    for await (const chunk of reader.setEncoding('utf8')) {
       text += chunk;
       if (text.includes(`id: ${head}\n`)) break;
     }
@@ -201,14 +204,32 @@ describe('a live feed', () => {
 
   it('ends when the service stops, and does not hold it up', async () => {
     const by = await addAccount(service);
+    // More than the buffers of two sockets take: one reader is stalled in the middle of it.
+    await appendLarge(by, 60);
     const main = startMain({ DATABASE_URL: service.databaseUrl, SHUTDOWN_GRACE_MS: '20000' });
     const url = await main.url;
-    const streams = await Promise.all([1, 2, 3].map(() => EventStream.open(`${url}/events`, tokenOf(by))));
-    streams[0]?.response.pause();
+    const stalled = await EventStream.open(`${url}/events`, tokenOf(by));
+    stalled.response.pause();
+    const streams = await Promise.all([1, 2].map(() => EventStream.open(`${url}/events`, tokenOf(by))));
+    for (const stream of streams) await stream.until(60);
     const { code, output } = await stopMain(main);
     expect(output).not.toContain('still running');
     expect(code).toBe(0);
-    for (const stream of streams.slice(1)) expect(await stream.ended).toBe('ended');
+    for (const stream of streams) expect(await stream.ended).toBe('ended');
+  });
+
+  it('refuses more of them than an account may have open, and takes another when one has gone', async () => {
+    const by = await addAccount(service);
+    const url = `${service.app.url}/events`;
+    const streams = await Promise.all(Array.from({ length: 100 }, () => EventStream.open(url, tokenOf(by))));
+    expect(streams.map(({ response }) => response.statusCode)).toEqual(Array(100).fill(200));
+    const headers = { accept: 'text/event-stream', authorization: `Bearer ${tokenOf(by)}` };
+    expect((await fetch(url, { headers })).status).toBe(429);
+    streams.pop()?.close();
+    let next = await EventStream.open(url, tokenOf(by));
+    while (next.response.statusCode === 429) next = await EventStream.open(url, tokenOf(by));
+    expect(next.response.statusCode).toBe(200);
+    for (const stream of streams) stream.close();
   });
 
   it('says that it is still there when nothing happens, and where it stands', async () => {
@@ -217,7 +238,7 @@ describe('a live feed', () => {
     const head = await appendLarge(by, 1);
     const part = { accountId: by.accountId, baseUrl: 'http://x', filter: {}, span: { after: head, upTo: head } };
     const chunks: string[] = [];
-    const stream = live.follow(part, () => Promise.resolve(true));
+    const stream = live.follow(part, () => Promise.resolve(true), new AbortController().signal);
     stream.setEncoding('utf8').on('data', (chunk: string) => chunks.push(chunk));
     while (chunks.length < 3) await pause(10);
     expect(chunks.slice(0, 3)).toEqual(['retry: 1000\n\n', ...Array(2).fill(`: nothing new\nid: ${head}\n\n`)]);

@@ -282,7 +282,7 @@ describe('with CORS_ORIGINS', () => {
           'access-control-allow-origin': ORIGIN,
           'access-control-allow-methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
           'access-control-allow-headers':
-            'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Ngrok-Version',
+            'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Ngrok-Version',
           'access-control-max-age': '7200',
           vary: 'Origin',
         });
@@ -428,7 +428,7 @@ async function startBare(timeouts?: Timeouts): Promise<{ nest: NestFastifyApplic
     bodyParser: false,
   });
   const nobody = () => Promise.reject(new Error('no route asks'));
-  const authentication = { authenticate: nobody, authenticateGateway: nobody };
+  const authentication = { authenticate: nobody, authenticateGateway: nobody, isStill: nobody };
   serveHttp(nest, { config, authentication });
   const server = adapter.getInstance();
   const options = { config: { isPublic: true } } as object;

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import { type CryptoKey, exportSPKI, importJWK } from 'jose';
 import type { Config } from '../src/config.js';
 import { type Answer, ApiClient } from './support/api-client.js';
+import { EventStream } from './support/event-stream.js';
 import { newPublicKey } from './support/keys.js';
 import { AUDIENCE, newSigningKey, type SigningKey, TestIssuer } from './support/oidc-issuer.js';
 import { type Service, startService } from './support/service.js';
@@ -287,6 +288,17 @@ describe('the user of a token', () => {
     expect(rows).toHaveLength(1);
     expect(rows[0].type).toBe('user_created.v1');
     expect(JSON.stringify(rows[0].metadata)).toMatch(/oidc.*127\.0\.0\.1/);
+    await on.stop();
+  });
+
+  it('is not created again by a live feed that only looks whether it may go on', async () => {
+    const on = await signInService({ oidcCreateUsers: true, oidcRoleClaim: 'groups', oidcAdminValue: 'admins' });
+    const token = await issuer.sign({ email: 'follower@example.test', groups: ['admins'] });
+    const stream = await EventStream.open(`${on.app.url}/events`, token);
+    const [user] = await usersNamed(on, 'follower@example.test');
+    await on.admin.delete(`/users/${user?.id}`);
+    expect(await stream.ended).toBe('ended');
+    expect(await usersNamed(on, 'follower@example.test')).toEqual([]);
     await on.stop();
   });
 

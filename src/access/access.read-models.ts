@@ -55,10 +55,10 @@ export const principalsReadModel: ReadModel<Principal, PrincipalEvent> = {
   events: {
     'user_created.v1': {},
     'user_updated.v1': {},
-    'user_deleted.v1': {},
+    'user_deleted.v1': { isEnd: true },
     'bot_user_created.v1': {},
     'bot_user_updated.v1': {},
-    'bot_user_deleted.v1': {},
+    'bot_user_deleted.v1': { isEnd: true },
   },
   evolve: evolvePrincipal,
   tables: [PRINCIPALS],
@@ -90,7 +90,11 @@ export const apiKeyStateOf = ({ owner_id, token_hash, description, metadata }: A
 export const apiKeysReadModel: ReadModel<ApiKey, ApiKeyEvent> = {
   streamPrefixes: ['ak'],
   // Whoever has the hash of a key that a person chose (BOOTSTRAP_API_KEY) could try guesses against it.
-  events: { 'api_key_created.v1': { hidden: ['token_hash'] }, 'api_key_updated.v1': {}, 'api_key_deleted.v1': {} },
+  events: {
+    'api_key_created.v1': { hidden: ['token_hash'] },
+    'api_key_updated.v1': {},
+    'api_key_deleted.v1': { isEnd: true },
+  },
   evolve: evolveApiKey,
   tables: [API_KEYS],
 };

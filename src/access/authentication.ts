@@ -85,9 +85,19 @@ export class Authentication extends Authenticator {
     }
   }
 
-  private async callerOf(request: FastifyRequest): Promise<Caller> {
+  async isStill(request: FastifyRequest, { accountId, principalId, role }: Caller): Promise<boolean> {
+    try {
+      const now = await this.callerOf(request, false);
+      return now.accountId === accountId && now.principalId === principalId && now.role === role;
+    } catch (error) {
+      return !(error instanceof Problem && error.status < 500);
+    }
+  }
+
+  /** `mayCreate`: a first sign-in by OpenID Connect may make its user. */
+  private async callerOf(request: FastifyRequest, mayCreate = true): Promise<Caller> {
     const token = tokenOf(request.headers.authorization);
-    if (this.oidc !== undefined && isJwt(token)) return this.oidc.authenticate(token, request);
+    if (this.oidc !== undefined && isJwt(token)) return this.oidc.authenticate(token, request, mayCreate);
     const found = await this.byTokenHash(hashToken(ofPossibleLength(token, 'API key')));
     if (found === undefined) throw new Problem('api_key_unknown', 'The API key is unknown or was revoked.');
     if (!found.isActive) throw new Problem('caller_inactive', 'The owner of this API key is not active.');

@@ -4,6 +4,7 @@ import { decodeProtectedHeader, type JWTPayload } from 'jose';
 import type { Pool } from 'pg';
 import type { Caller, Role } from '../caller.js';
 import type { Config } from '../config.js';
+import type { EventMetadata } from '../event-log/event.js';
 import type { Streams } from '../event-log/streams.js';
 import { originOf } from '../http/request-context.js';
 import { Problem } from '../problem.js';
@@ -38,20 +39,24 @@ export class Oidc {
   ) {}
 
   /** Throws Problem: 401 for a token that does not hold or names nobody, 403 for an inactive user, 503 without the issuer. */
-  async authenticate(token: string, request: FastifyRequest): Promise<Caller> {
+  async authenticate(token: string, request: FastifyRequest, mayCreate: boolean): Promise<Caller> {
     const claims = await this.issuer.claimsOf(token);
     const tokenId = tokenIdOf(token, claims);
-    const { accountId, user } = await this.entranceOf(emailOf(claims, this.settings.oidcEmailClaim), tokenId, request);
+    const { accountId, user } = await this.entranceOf(emailOf(claims, this.settings.oidcEmailClaim), mayCreate, () => ({
+      actor: 'oidc',
+      token_id: tokenId,
+      ...originOf(request),
+    }));
     if (user === undefined) throw new Problem('api_key_unknown', 'The token is valid, but nobody here has its email.');
     if (!user.isActive) throw new Problem('caller_inactive', 'The user of this token is not active.');
     const role = roleOf(claims, this.settings) ?? user.role;
     return { accountId, principalId: user.id, kind: 'user', role, tokenId };
   }
 
-  private async entranceOf(email: string, tokenId: string, request: FastifyRequest): Promise<Entrance> {
+  private async entranceOf(email: string, mayCreate: boolean, metadata: () => EventMetadata): Promise<Entrance> {
     const entrance = await this.users.find(email);
-    if (entrance.user !== undefined || !this.settings.oidcCreateUsers) return entrance;
-    return this.users.create(entrance.accountId, email, { actor: 'oidc', token_id: tokenId, ...originOf(request) });
+    if (entrance.user !== undefined || !mayCreate || !this.settings.oidcCreateUsers) return entrance;
+    return this.users.create(entrance.accountId, email, metadata());
   }
 }
 

@@ -9,6 +9,7 @@ import type { AnyReadModel, Entity } from '../event-log/read-model.js';
 import { Problem } from '../problem.js';
 import { readModelOf } from '../read-models.js';
 import { followLogs, newestEvents } from './log-tail.js';
+import { Misuse } from './outcome.js';
 import { changeLine, eventLine, lifeOf, newLine } from './telling.js';
 
 type Place = Pick<Database, 'pool'> & Required<Pick<WorkPlace, 'interrupt'>>;
@@ -86,7 +87,7 @@ async function tail(
   { follow = false, lines, account }: { follow?: boolean; lines: number; account?: string },
 ): Promise<void> {
   const { events, heads } = await newestEvents(pool, lines, account);
-  if (account !== undefined && !heads.has(account)) throw new Problem('not_found', `there is no log of '${account}'`);
+  if (account !== undefined && !heads.has(account)) throw new Misuse(`there is no log of '${account}'`);
   for (const event of events) print(eventLine(event));
   if (!follow) return;
   const readerLeft = new AbortController();

@@ -40,13 +40,17 @@ export class EventFeed {
   head = (accountId: string): Promise<number> => this.moments.head(accountId);
 
   /** The positions that a request means. Throws Problem for moments that are none, or not yet. */
-  async spanOf({ accountId }: Caller, { after = 0, since, until, asOf }: FeedRequest): Promise<Span> {
+  async spanOf(
+    { accountId }: Caller,
+    { after = 0, since, until, asOf }: FeedRequest,
+    allowed: 'past' | 'future' = 'future',
+  ): Promise<Span> {
     const head = await this.moments.head(accountId);
     if (after > head) {
       throw new Problem('cursor_malformed', `after is ${after}, but the log ends at position ${head}.`);
     }
     const at = (name: string, time: string | undefined, otherwise: number): Promise<number> | number =>
-      time === undefined ? otherwise : this.moments.positionAt(accountId, name, time, 'future');
+      time === undefined ? otherwise : this.moments.positionAt(accountId, name, time, allowed);
     const [first, last, past] = await Promise.all([
       at('since', since, 0),
       at('until', until, head),

@@ -46,7 +46,7 @@ export class EventsController {
     if (type === EVENT_STREAM) return this.follow(request, reply, caller);
     const query = readFeedRequest(request.query as Record<string, unknown>);
     const part = partOf(request, caller, query, await this.feed.spanOf(caller, query));
-    if (type === JSON_LINES) return void send(request, reply, JSON_LINES, this.feed.lines(part, query.limit));
+    if (type === JSON_LINES) return sendLines(request, reply, this.feed.lines(part, query.limit));
     void reply.header('content-type', JSON_TYPE).send(await this.page(part, query));
   }
 
@@ -64,11 +64,12 @@ export class EventsController {
 
   private async follow(request: FastifyRequest, reply: FastifyReply, caller: Caller): Promise<void> {
     const query = readFollowRequest(request);
-    const part = partOf(request, caller, query, await this.feed.spanOf(caller, query));
-    const isWelcome = () => this.authenticator.authenticate(request).then(isAdmin, isNoRefusal);
-    if (request.method === 'HEAD') return void send(request, reply, EVENT_STREAM, []);
-    void reply.header('content-type', EVENT_STREAM).header('x-accel-buffering', 'no');
-    void reply.send(this.live.follow(part, isWelcome));
+    const part = partOf(request, caller, query, await this.feed.spanOf(caller, query, 'past'));
+    if (request.method === 'HEAD') return void reply.header('content-type', EVENT_STREAM).send('');
+    const gone = new AbortController();
+    reply.raw.once('close', () => gone.abort());
+    const stream = this.live.follow(part, () => this.authenticator.isStill(request, caller), gone.signal);
+    void reply.header('content-type', EVENT_STREAM).header('x-accel-buffering', 'no').send(stream);
   }
 }
 
@@ -90,19 +91,17 @@ function readFollowRequest({ query, headers }: FastifyRequest): FeedRequest {
   for (const name of ['until', 'as_of', 'limit'].filter((one) => lastOf(given[one]) !== undefined)) {
     throw new Problem('request_malformed', `${name} ends a feed, and ${EVENT_STREAM} goes on; leave it out.`);
   }
-  const last = headers['last-event-id'];
+  const last = lastOf(headers['last-event-id']);
   return readFeedRequest(last === undefined ? given : { ...given, after: last });
 }
 
-/** A database that is away says nothing about the key; nothing can be read from it either. */
-const isNoRefusal = (error: unknown): boolean => !(error instanceof Problem && error.status < 500);
+/** A reader who takes nothing for that long is gone, or holds up the stop of the service for nothing. */
+const MAX_STALL_MS = 60_000;
 
-function send(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  type: string,
-  chunks: AsyncIterable<string> | string[],
-): void {
-  const body = request.method === 'HEAD' ? '' : Readable.from(chunks, { objectMode: false });
-  void reply.header('content-type', type).send(body);
+function sendLines(request: FastifyRequest, reply: FastifyReply, chunks: AsyncIterable<string>): void {
+  void reply.header('content-type', JSON_LINES);
+  if (request.method === 'HEAD') return void reply.send('');
+  // Nobody listens for the timeout: then Node closes the connection.
+  reply.raw.setTimeout(MAX_STALL_MS);
+  void reply.send(Readable.from(chunks, { objectMode: false }));
 }

@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { OnModuleDestroy } from '@nestjs/common';
 import type { LogHeads } from '../event-log/log-heads.js';
 import { MAX_PAGE_EVENTS } from '../http/page.js';
+import { Problem } from '../problem.js';
 import type { EventFeed, FeedPart, ShownEvent } from './event-feed.js';
 
 export interface FeedTimes {
@@ -25,6 +26,9 @@ interface Messages {
   readonly scannedTo: number;
 }
 
+/** Each asks the database once a second whether it may go on; one account must not take that from the others. */
+const MAX_FOLLOWERS_OF_ACCOUNT = 100;
+
 /** Whether a follower may still follow, asked of the database each time. */
 export type IsWelcome = () => Promise<boolean>;
 
@@ -34,6 +38,7 @@ export type IsWelcome = () => Promise<boolean>;
  */
 export class LiveFeed implements OnModuleDestroy {
   private readonly stopping = new AbortController();
+  private readonly followers = new Map<string, number>();
   private readonly reading = new Map<string, Promise<Messages>>();
 
   constructor(
@@ -47,32 +52,50 @@ export class LiveFeed implements OnModuleDestroy {
     this.stopping.abort();
   }
 
-  /** The stream for one follower. It ends when the service stops, when the follower is not welcome any more, or goes. */
-  follow(part: FeedPart, isWelcome: IsWelcome): Readable {
+  /**
+   * The stream for one follower, until `gone` tells that the connection is closed: the stream itself would notice only when
+   * it has something to say; throws Problem 429 when its account has too many. It ends when the service stops, when the follower is not welcome any more,
+   * or goes.
+   */
+  follow(part: FeedPart, isWelcome: IsWelcome, gone: AbortSignal): Readable {
+    const leave = this.enter(part.accountId);
     const ending = new AbortController();
-    const signal = AbortSignal.any([this.stopping.signal, ending.signal]);
+    const signal = AbortSignal.any([this.stopping.signal, ending.signal, gone]);
     const stream = Readable.from(this.messages(part, signal), { objectMode: false });
-    stream.once('close', () => ending.abort());
+    signal.addEventListener('abort', leave, { once: true });
     signal.addEventListener('abort', () => void cutOff(stream), { once: true });
-    void endWhenUnwelcome(isWelcome, this.times.checkEveryMs, ending);
+    void endWhenUnwelcome(isWelcome, this.times.checkEveryMs, ending, signal);
     return stream;
+  }
+
+  /** @returns what to call when the follower has gone. */
+  private enter(accountId: string): () => void {
+    const count = this.followers.get(accountId) ?? 0;
+    if (count >= MAX_FOLLOWERS_OF_ACCOUNT) {
+      throw new Problem('too_many_requests', `The account has ${count} live feeds on this copy already; close one.`);
+    }
+    this.followers.set(accountId, count + 1);
+    return () => {
+      const left = (this.followers.get(accountId) ?? 1) - 1;
+      if (left > 0) this.followers.set(accountId, left);
+      else this.followers.delete(accountId);
+    };
   }
 
   private async *messages(part: FeedPart, signal: AbortSignal): AsyncGenerator<string> {
     let [position, head, heardAt] = [part.span.after, part.span.upTo, Date.now()];
     yield `retry: ${RETRY_MS}\n\n`;
     while (!signal.aborted) {
+      let text = '';
       if (position < head) {
         const page = await this.shared({ ...part, span: { after: position, upTo: head } });
-        position = page.scannedTo;
-        if (page.text === '') continue;
-        yield page.text;
-        heardAt = Date.now();
-      } else if (Date.now() - heardAt >= this.times.heartbeatMs) {
-        // With its position: who comes back need not go again through what was passed over.
-        yield `: nothing new\nid: ${position}\n\n`;
-        heardAt = Date.now();
+        [position, text] = [page.scannedTo, page.text];
       } else head = await this.heads.beyond(part.accountId, position, this.times.checkEveryMs, signal);
+      // With its position: who comes back need not go again through what was passed over.
+      if (text === '' && Date.now() - heardAt >= this.times.heartbeatMs) text = `: nothing new\nid: ${position}\n\n`;
+      if (text === '') continue;
+      yield text;
+      heardAt = Date.now();
     }
   }
 
@@ -95,8 +118,13 @@ export class LiveFeed implements OnModuleDestroy {
 /** The position is the message's id, which a client sends as Last-Event-ID when it comes back. */
 const toMessage = ({ position, text }: ShownEvent): string => `id: ${position}\ndata: ${text}\n\n`;
 
-async function endWhenUnwelcome(isWelcome: IsWelcome, checkEveryMs: number, ending: AbortController): Promise<void> {
-  while (!ending.signal.aborted) {
+async function endWhenUnwelcome(
+  isWelcome: IsWelcome,
+  checkEveryMs: number,
+  ending: AbortController,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
     await pause(checkEveryMs, undefined, { ref: false });
     if (!(await isWelcome())) ending.abort();
   }

@@ -6,7 +6,7 @@ import type { RecordedEvent } from '../event-log/recorded-event.js';
 /** Account to the newest position of its log. */
 type Heads = ReadonlyMap<string, number>;
 
-const LOOK_EVERY_MS = 100;
+const LOOK_EVERY_MS = 250;
 
 /** The newest events of all accounts, or of one, in the order of their times; and where the logs ended then. */
 export async function newestEvents(
@@ -16,7 +16,8 @@ export async function newestEvents(
 ): Promise<{ events: RecordedEvent[]; heads: Heads }> {
   const heads = await headsOf(pool, account);
   const events: RecordedEvent[] = [];
-  for (const [accountId, upTo] of heads) {
+  // The account with the newest event first: those behind the first `count` accounts can have none of the newest.
+  for (const [accountId, upTo] of [...heads].slice(0, count)) {
     const span = { after: Math.max(0, upTo - count), upTo };
     for await (const page of new LogReader(pool).pages(accountId, span)) events.push(...page.events);
   }
@@ -44,7 +45,7 @@ export async function* followLogs(
 
 async function headsOf(pool: Pool, account: string | undefined): Promise<Heads> {
   const { rows } = await pool.query<{ account_id: string; size: number }>(
-    'select account_id, size::float8 as size from log_heads where $1::text is null or account_id = $1 order by recorded_at',
+    'select account_id, size::float8 as size from log_heads where $1::text is null or account_id = $1 order by recorded_at desc',
     [account ?? null],
   );
   return new Map(rows.map(({ account_id, size }) => [account_id, size]));

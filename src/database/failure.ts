@@ -40,6 +40,11 @@ export class PostgresFailure {
     return this.sqlState === '40P01' || this.sqlState === '40001';
   }
 
+  /** A `nowait` or a lock_timeout met a lock of somebody else's. */
+  get isLockHeld(): boolean {
+    return this.sqlState === '55P03';
+  }
+
   /** No answer: whether the statement was committed is not known. */
   get isConnectionLoss(): boolean {
     if (this.sqlState === undefined) return this.cause instanceof DatabaseUnreachable;

@@ -3,8 +3,11 @@ import { coalesced } from '../database/coalesce.js';
 import { PostgresFailure } from '../database/failure.js';
 import { queryNamed } from '../database/query.js';
 import { Problem } from '../problem.js';
+import { SettledTimes } from './settled-times.js';
 
 interface TimeRow {
+  /** Seconds since 1970, to the microsecond. */
+  readonly time: number;
   readonly is_settled: boolean;
   readonly is_future: boolean;
 }
@@ -15,11 +18,10 @@ const HEADS = {
 };
 const TIME_AT_HEAD = {
   name: 'time_at_head',
-  text: `select recorded_at > $2::timestamptz as is_settled, $2::timestamptz > clock_timestamp() as is_future
+  text: `select extract(epoch from $2::timestamptz)::float8 as time, recorded_at > $2::timestamptz as is_settled,
+      $2::timestamptz > clock_timestamp() as is_future
     from log_heads where account_id = $1`,
 };
-/** Waits for the append that is under way: its times were given before its commit. */
-const WAIT_FOR_APPEND = { name: 'wait_for_append', text: 'select 1 from log_heads where account_id = $1 for share' };
 /** recorded_at increases with the position, so halving the log finds a time in twenty look-ups by primary key. */
 const POSITION_AT = {
   name: 'position_at',
@@ -38,7 +40,11 @@ const TIME = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+ -]\d\d:\d\d
 
 /** Finds the log position that a caller means, by its number or by a time. */
 export class Moments {
-  constructor(private readonly pool: Pool) {}
+  private readonly settled: SettledTimes;
+
+  constructor(private readonly pool: Pool) {
+    this.settled = new SettledTimes(pool);
+  }
 
   /** The account's newest position; 0 for an account without a log. */
   async head(accountId: string): Promise<number> {
@@ -71,20 +77,20 @@ export class Moments {
   async positionAt(accountId: string, name: string, text: string, allowed: 'past' | 'future'): Promise<number> {
     if (!TIME.test(text)) throw malformed(name, text, 'an RFC 3339 time');
     const time = text.replace(' ', '+');
-    const { is_settled, is_future } = await this.timeAtHead(accountId, time).catch((error) => {
+    const at = await this.timeAtHead(accountId, time).catch((error) => {
       throw PostgresFailure.of(error).isAboutData ? malformed(name, text, 'an RFC 3339 time') : error;
     });
-    if (is_future && allowed === 'past') {
+    if (at.is_future && allowed === 'past') {
       throw new Problem('request_malformed', `${name} '${text}' is in the future.`);
     }
-    if (!is_settled) await queryNamed(this.pool, WAIT_FOR_APPEND, [accountId]);
+    if (!at.is_settled && !at.is_future) await this.settled.wait(accountId, at.time);
     const { rows } = await queryNamed<{ position: number }>(this.pool, POSITION_AT, [accountId, time]);
     return rows[0]?.position ?? 0;
   }
 
   private async timeAtHead(accountId: string, time: string): Promise<TimeRow> {
     const { rows } = await queryNamed<TimeRow>(this.pool, TIME_AT_HEAD, [accountId, time]);
-    return rows[0] ?? { is_settled: true, is_future: false };
+    return rows[0] ?? { time: 0, is_settled: true, is_future: false };
   }
 }
 

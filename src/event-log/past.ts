@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { queryNamed } from '../database/query.js';
 import type { DomainEvent } from './event.js';
 import type { LogReader } from './log-reader.js';
-import type { Entity, ReadModel } from './read-model.js';
+import type { Entity, EventFacts, ReadModel } from './read-model.js';
 import { foldRecorded, type ReplayableEvent } from './recorded-event.js';
 
 /** A page of what there was: newest first, `most` things older than `beforeId`, as the log tells them up to a position. */
@@ -19,8 +19,10 @@ const STREAMS_PER_QUERY = 100;
 
 const STREAMS_BEFORE = {
   name: 'streams_before',
-  text: `select stream_id as id from events
+  text: `select stream_id as id from events e
     where account_id = $1 and stream_id < $2 and stream_id > $3 and stream_version = 1 and position <= $4
+      and not exists (select from events ended where ended.account_id = $1 and ended.stream_id = e.stream_id
+        and ended.position <= $4 and ended.type = any($5))
     order by stream_id desc limit ${STREAMS_PER_QUERY}`,
 };
 
@@ -31,7 +33,7 @@ export class Past {
     private readonly log: LogReader,
   ) {}
 
-  /** Only what `isShown`; of what was deleted by then nothing is left to show. */
+  /** Only what `isShown`, and was not deleted by then. */
   async list<State, Event extends DomainEvent>(
     model: ReadModel<State, Event>,
     { accountId, idPrefix, beforeId, most, position }: PastPage,
@@ -41,7 +43,7 @@ export class Past {
     // Greater than any id of this kind.
     let before = beforeId ?? `${idPrefix}_~`;
     while (found.length < most) {
-      const values = [accountId, before, `${idPrefix}_`, position];
+      const values = [accountId, before, `${idPrefix}_`, position, endsOf(model)];
       const { rows } = await queryNamed<{ id: string }>(this.pool, STREAMS_BEFORE, values);
       const ids = rows.map(({ id }) => id);
       const entities = await this.entitiesAt(model, accountId, ids, position);
@@ -68,3 +70,6 @@ export class Past {
     return ids.flatMap((id) => entities.get(id) ?? []);
   }
 }
+
+const endsOf = ({ events }: Pick<ReadModel<never, never>, 'events'>): string[] =>
+  Object.entries<EventFacts>(events).flatMap(([type, { isEnd }]) => (isEnd === true ? [type] : []));

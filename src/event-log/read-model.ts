@@ -34,6 +34,8 @@ export interface Table<State> {
 export interface EventFacts {
   /** Fields of its data that stay in the log: nobody is shown them, not even the account's admins. */
   readonly hidden?: readonly string[];
+  /** Nothing of the thing is shown any more after it. */
+  readonly isEnd?: true;
 }
 
 /** What the log knows of one kind of resource: how its events become state, and in which tables that state is shown. */

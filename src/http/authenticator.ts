@@ -5,6 +5,9 @@ import type { Caller } from '../caller.js';
 export abstract class Authenticator {
   /** Throws Problem. */
   abstract authenticate(request: FastifyRequest): Promise<Caller>;
+
+  /** Whether the request would be let in now as the same principal in the same role. Unknown, without a database: then yes. */
+  abstract isStill(request: FastifyRequest, caller: Caller): Promise<boolean>;
   /** Throws Problem unless the request comes from an SSH gateway. */
   abstract authenticateGateway(request: FastifyRequest): Promise<void>;
 }

@@ -67,7 +67,7 @@ const corsHeaders = (origin: string): HeaderValues => ({
 const PREFLIGHT_HEADERS: HeaderValues = {
   'access-control-allow-methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
   'access-control-allow-headers':
-    'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Ngrok-Version',
+    'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Ngrok-Version',
   // Two hours, the most that Chrome keeps it.
   'access-control-max-age': '7200',
 };

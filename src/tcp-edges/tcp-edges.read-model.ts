@@ -61,7 +61,7 @@ function hostportRows({ accountId, id, state }: Entity<TcpEdge>): Row[] {
 
 export const tcpEdgesReadModel: ReadModel<TcpEdge, TcpEdgeEvent> = {
   streamPrefixes: ['edgtcp'],
-  events: { 'tcp_edge_created.v1': {}, 'tcp_edge_updated.v1': {}, 'tcp_edge_deleted.v1': {} },
+  events: { 'tcp_edge_created.v1': {}, 'tcp_edge_updated.v1': {}, 'tcp_edge_deleted.v1': { isEnd: true } },
   evolve,
   tables: [EDGES, HOSTPORTS],
 };
