@@ -53,9 +53,9 @@ export class LiveFeed implements OnModuleDestroy {
   }
 
   /**
-   * The stream for one follower, until `gone` tells that the connection is closed: the stream itself would notice only when
-   * it has something to say; throws Problem 429 when its account has too many. It ends when the service stops, when the follower is not welcome any more,
-   * or goes.
+   * The stream for one follower. It ends when the service stops, when the follower is not welcome any more, and when `gone`
+   * tells that the connection is closed: by itself it would notice that only when it has something to say. Throws Problem
+   * 429 when the account has too many followers.
    */
   follow(part: FeedPart, isWelcome: IsWelcome, gone: AbortSignal): Readable {
     const leave = this.enter(part.accountId);
