@@ -25,6 +25,9 @@ function keyLines({ url, newAccount }: Started, config: Config): string[] {
   if (newAccount === undefined) {
     return [
       '  API key   the one from the first start; to make another: npm run cli -- api-keys create',
+      ...(config.bootstrapApiKey === undefined
+        ? []
+        : ['            (BOOTSTRAP_API_KEY is only looked at when there is no account yet)']),
       '',
       'Try it:',
       `  curl -s -H "Authorization: Bearer $API_KEY" ${url}/ssh_credentials`,
