@@ -379,6 +379,23 @@ describe('GET /ssh_gateway/edges', () => {
     expect(await edgesAt('shared.example.com:20001')).toEqual([]);
   });
 
+  it('answers the oldest hundred, however many other accounts list the hostport', async () => {
+    const { body: oldest } = await owner.client.post('/edges/tcp', { hostports: ['crowded.example.com:1'] });
+    await service.pool.query(
+      `with copies as (
+         insert into tcp_edges (account_id, id, version, created_at, description, metadata, hostports)
+         select $2, 'edgtcp_z' || to_char(n, 'FM00000') || right(id, 21), version, created_at, '', '', hostports
+         from tcp_edges, generate_series(1, 150) n where id = $1 returning account_id, id
+       )
+       insert into tcp_edge_hostports select account_id, id, 'crowded.example.com:1', false from copies`,
+      [oldest.id, other.accountId],
+    );
+    const edges = await edgesAt('crowded.example.com:1');
+    expect(edges).toHaveLength(100);
+    expect(edges[0].edge.id).toBe(oldest.id);
+    expect(edges[99].edge.id).toMatch(/^edgtcp_z00099/);
+  });
+
   it.each([
     ['', 'ERR_TAS_400'],
     ['?hostport=', 'ERR_TAS_400'],
@@ -444,6 +461,12 @@ describe('a malformed question', () => {
       'ERR_NGROK_612',
     );
     expect(JSON.stringify(body)).not.toContain('SECRET');
+    const { body: other } = await expectRefusal(
+      () => gateway.post('/ssh_gateway/identify', { fingerprint: 'b3BlbnNzaC1rZXktdjEASECRETSECRET' }),
+      400,
+      'ERR_TAS_400',
+    );
+    expect(JSON.stringify(other)).not.toContain('SECRET');
   });
 });
 
