@@ -83,7 +83,12 @@ export class GatewayAnswers {
     const key = await this.grants.keyOf(fingerprint);
     if (key?.keyType !== keyType) return undefined;
     const { active } = await this.rights.ofKey(fingerprint);
-    const [first, ...others] = active.map(({ credentialId: id, acl: { rules: acl } }) => ({ id, ...key, acl }));
+    const [first, ...others] = active.map(({ credentialId: id, version, acl }) => ({
+      id,
+      version,
+      ...key,
+      acl: acl.rules,
+    }));
     return first === undefined ? undefined : authorizedKeysLine([first, ...others]);
   }
 
