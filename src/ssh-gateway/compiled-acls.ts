@@ -56,7 +56,8 @@ export class CompiledAcls {
   /** Compiles when it is its turn: a heap of rules must not keep other questions waiting. */
   async addInTurn(stored: StoredAcl, rules: readonly string[]): Promise<CompiledAcl> {
     while (!this.hasTimeFor(rules)) await new Promise((resolve) => setImmediate(resolve));
-    return this.add(stored, rules);
+    // Meanwhile another question about the same key may have done it.
+    return this.get(stored) ?? this.add(stored, rules);
   }
 
   private hasTimeFor(rules: readonly string[]): boolean {
