@@ -42,9 +42,11 @@ export class BindDecisions1763683200006 implements MigrationInterface {
         constraint credential_usage_pk primary key (account_id, credential_id)
       ) with (fillfactor = 50)`);
     // A key belongs to the account of its oldest credential; gateways know credentials by their ids alone.
-    await runner.query('drop index ssh_credentials_fingerprint');
-    await runner.query('create index ssh_credentials_fingerprint on ssh_credentials (fingerprint, id)');
+    // Dropping one locks readers out until the end, so it comes when the new ones are built.
+    await runner.query('create index ssh_credentials_fingerprint_id on ssh_credentials (fingerprint, id)');
     await runner.query('create index ssh_credentials_id on ssh_credentials (id)');
+    await runner.query('drop index ssh_credentials_fingerprint');
+    await runner.query('alter index ssh_credentials_fingerprint_id rename to ssh_credentials_fingerprint');
   }
 
   async down(runner: QueryRunner): Promise<void> {

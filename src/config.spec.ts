@@ -78,6 +78,8 @@ describe('readConfig', () => {
     ['256 characters', 'x'.repeat(256)],
     ['a blank inside', 'a gateway token with blanks'],
     ['no ASCII', 'a-gateway-tökén-of-some-length'],
+    ['a quote', 'a-gateway-token-with-"-in-it'],
+    ['a backslash', 'a-gateway-token-with-\\-in-it'],
     ['an empty one in the list', 'a-token-of-twenty-or-more,,another-token-of-twenty'],
   ])('refuses GATEWAY_TOKENS of %s without echoing them', (_, tokens) => {
     const [text = ''] = problemsOf({ GATEWAY_TOKENS: tokens });

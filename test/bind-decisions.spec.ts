@@ -191,13 +191,17 @@ describe('the queue of decisions', () => {
     const { gateway: client, stop } = await startCopy(service, { ...GATEWAY, decisionsQueueLimit: 5 });
     const { fingerprint } = await credentialOf();
     const holder = await holdWrites(service.pool);
-    for (let n = 0; n < 5; n += 1) expect(await ask(fingerprint, DOMAIN, client)).toMatchObject({ status: 200 });
-    const { body, headers } = await expectRefusal(() => ask(fingerprint, DOMAIN, client), 503, 'ERR_TAS_503');
-    expect(body).not.toHaveProperty('allowed');
-    expect(headers.get('retry-after')).toBe('1');
-    expect(await metric(client, 'tunnel_access_bind_decisions_queued')).toBe(5);
-    expect(await metric(client, 'tunnel_access_bind_decisions_queue_full_total')).toBe(1);
-    await holder.release();
+    try {
+      for (let n = 0; n < 5; n += 1) expect(await ask(fingerprint, DOMAIN, client)).toMatchObject({ status: 200 });
+      const { body, headers } = await expectRefusal(() => ask(fingerprint, DOMAIN, client), 503, 'ERR_TAS_503');
+      expect(body).not.toHaveProperty('allowed');
+      expect(headers.get('retry-after')).toBe('1');
+      expect(await metric(client, 'tunnel_access_bind_decisions_queued')).toBe(5);
+      expect(await metric(client, 'tunnel_access_bind_decisions_queue_full_total')).toBe(1);
+    } finally {
+      // Else a failure here would hang every test after it.
+      await holder.release();
+    }
     await untilWritten(client);
     expect((await ask(fingerprint, DOMAIN, client)).body.allowed).toBe(true);
     await untilWritten(client);
@@ -319,12 +323,41 @@ describe('what was recorded', () => {
     expect(rows).toEqual([]);
   });
 
-  it('is kept for ever with DECISIONS_RETENTION_DAYS=0', async () => {
+  it('is kept for ever with DECISIONS_RETENTION_DAYS=0, but for the last use of a credential that is gone', async () => {
+    const [kept, deleted] = [await credentialOf(), await credentialOf()];
+    for (const { fingerprint } of [kept, deleted]) await ask(fingerprint);
+    await untilWritten(gateway);
+    await tenant.client.delete(`/ssh_credentials/${deleted.id}`);
+    await new DecisionsRetention(service.pool, 0).purge(new Date(Date.now() + 40_000 * DAY_MS));
+    for (const { fingerprint } of [kept, deleted]) expect(await rowsOf(fingerprint)).toHaveLength(1);
+    const { rows } = await service.pool.query(
+      'select credential_id from credential_usage where credential_id = any($1)',
+      [[kept.id, deleted.id]],
+    );
+    expect(rows).toEqual([{ credential_id: kept.id }]);
+  });
+
+  it('is being deleted while a stop begins: HTTP does not wait for it, the database does', async () => {
     const { fingerprint } = await credentialOf();
     await ask(fingerprint);
     await untilWritten(gateway);
-    await new DecisionsRetention(service.pool, 0).purge(new Date(Date.now() + 40_000 * DAY_MS));
-    expect(await rowsOf(fingerprint)).toHaveLength(1);
+    const holder = await service.pool.connect();
+    const retention = new DecisionsRetention(service.pool, 1, 0);
+    try {
+      await holder.query('begin');
+      await holder.query('lock table bind_decisions in access exclusive mode');
+      retention.onModuleInit();
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      expect(retention.onModuleDestroy()).toBeUndefined();
+      const closed = retention.onApplicationShutdown().then(() => 'closed');
+      const waits = new Promise((resolve) => setTimeout(resolve, 50, 'waits'));
+      expect(await Promise.race([closed, waits])).toBe('waits');
+      await holder.query('rollback');
+      expect(await closed).toBe('closed');
+    } finally {
+      await holder.query('rollback');
+      holder.release();
+    }
   });
 });
 

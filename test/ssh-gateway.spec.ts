@@ -379,6 +379,23 @@ describe('GET /ssh_gateway/edges', () => {
     expect(await edgesAt('shared.example.com:20001')).toEqual([]);
   });
 
+  it('answers the oldest hundred, however many other accounts list the hostport', async () => {
+    const { body: oldest } = await owner.client.post('/edges/tcp', { hostports: ['crowded.example.com:1'] });
+    await service.pool.query(
+      `with copies as (
+         insert into tcp_edges (account_id, id, version, created_at, description, metadata, hostports)
+         select $2, 'edgtcp_z' || to_char(n, 'FM00000') || right(id, 21), version, created_at, '', '', hostports
+         from tcp_edges, generate_series(1, 150) n where id = $1 returning account_id, id
+       )
+       insert into tcp_edge_hostports select account_id, id, 'crowded.example.com:1', false from copies`,
+      [oldest.id, other.accountId],
+    );
+    const edges = await edgesAt('crowded.example.com:1');
+    expect(edges).toHaveLength(100);
+    expect(edges[0].edge.id).toBe(oldest.id);
+    expect(edges[99].edge.id).toMatch(/^edgtcp_z00099/);
+  });
+
   it.each([
     ['', 'ERR_TAS_400'],
     ['?hostport=', 'ERR_TAS_400'],
@@ -444,6 +461,12 @@ describe('a malformed question', () => {
       'ERR_NGROK_612',
     );
     expect(JSON.stringify(body)).not.toContain('SECRET');
+    const { body: other } = await expectRefusal(
+      () => gateway.post('/ssh_gateway/identify', { fingerprint: 'b3BlbnNzaC1rZXktdjEASECRETSECRET' }),
+      400,
+      'ERR_TAS_400',
+    );
+    expect(JSON.stringify(other)).not.toContain('SECRET');
   });
 });
 
@@ -466,6 +489,30 @@ describe('keys that the operator refuses', () => {
     const { body: rechecked } = await client.post(at('recheck'), [{ credential_id: id, version: 1 }]);
     expect(rechecked.changed).toEqual([{ credential_id: id, reason: 'gone', version: null }]);
     await stop();
+  });
+
+  it('however many they are do not slow recheck, the tenth time either', async () => {
+    const known = Array.from({ length: 4000 }, (_, n) => `sshcr_${String(n).padStart(27, '0')}`);
+    const fingerprintOf = (n: number) => `SHA256:${String(n).padStart(43, '0')}`;
+    await service.pool.query(
+      `insert into ssh_credentials (account_id, id, version, created_at, description, metadata, public_key, acl, owner_id,
+         key_type, key_bits, key_blob, fingerprint, exclusive)
+       select $1, many.id, 1, now(), '', '', '', '{}', $2, 'ssh-ed25519', 256, '', many.fingerprint, false
+       from unnest($3::text[], $4::text[]) as many(id, fingerprint)`,
+      [owner.accountId, owner.id, known, known.map((_, n) => fingerprintOf(n))],
+    );
+    const deniedFingerprints = new Set(Array.from({ length: 100_000 }, (_, n) => fingerprintOf(n + 3999)));
+    const { gateway: client, stop } = await startCopy(service, { ...GATEWAY, deniedFingerprints });
+    const body = known.map((credential_id) => ({ credential_id, version: 1 }));
+    const began = performance.now();
+    for (let n = 0; n < 10; n += 1) {
+      const answer = await client.post('/ssh_gateway/recheck', body);
+      expect(answer.body.changed).toEqual([{ credential_id: known[3999], reason: 'gone', version: null }]);
+    }
+    // With the list in the query each call from the sixth on took seconds.
+    expect(performance.now() - began).toBeLessThan(5000);
+    await stop();
+    await service.pool.query('delete from ssh_credentials where id = any($1)', [known]);
   });
 });
 

@@ -146,3 +146,17 @@ export async function connectAlone(dataSource: DataSource): Promise<pg.Client> {
   await client.connect();
   return client;
 }
+
+/** The same database without the time limit of the service's own statements, on a single connection: for migrations. */
+export async function withoutTimeLimit<T>(
+  { options }: DataSource,
+  work: (patient: DataSource) => Promise<T>,
+): Promise<T> {
+  const extra = { ...options.extra, max: 1, query_timeout: undefined };
+  const patient = await new DataSource({ ...options, extra }).initialize();
+  try {
+    return await work(patient);
+  } finally {
+    await patient.destroy();
+  }
+}

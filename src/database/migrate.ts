@@ -1,18 +1,22 @@
 import pg from 'pg';
-import { connectAlone, type Database } from './database.js';
+import { connectAlone, type Database, withoutTimeLimit } from './database.js';
 
 /**
  * Runs the pending migrations, then `afterwards`, while no other copy of the service does either: TypeORM's own run races
  * when several start on an empty database. The lock is a row held in a transaction, so it goes with the connection that
  * holds it and works behind a pooler, unlike an advisory lock.
  */
-export async function migrate<T>({ dataSource }: Database, afterwards: () => Promise<T>): Promise<T> {
+export async function migrate<T>(
+  { dataSource }: Pick<Database, 'dataSource'>,
+  afterwards: () => Promise<T>,
+): Promise<T> {
   const holder = await connectAlone(dataSource);
   try {
     await createLockTable(holder);
     await holder.query('begin');
     await holder.query('select id from migration_lock for update');
-    await dataSource.runMigrations();
+    // An index of a large table takes as long as it takes; given up halfway, it would be begun anew at every start.
+    await withoutTimeLimit(dataSource, (patient) => patient.runMigrations());
     const result = await afterwards();
     await holder.query('commit');
     return result;

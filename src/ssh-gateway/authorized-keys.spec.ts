@@ -7,6 +7,7 @@ const BLOB = 'AAAAC3NzaC1lZDI1NTE5AAAAIIG9v9jGhBGWcOAsbCKnvFXEWkuT+fnkFbvsG6t8qk
 
 const credential = (acl: readonly string[], n = 1): GrantedKey => ({
   id: `sshcr_${n}`,
+  version: n + 2,
   keyType: 'ssh-ed25519',
   keyBlob: BLOB,
   acl,
@@ -19,9 +20,9 @@ function lineOf(first: readonly string[], ...others: readonly (readonly string[]
 const optionsOf = (line: string): string => line.slice(0, line.indexOf(' '));
 
 describe('a line of authorized_keys', () => {
-  it('is the options, the canonical key and the credential’s id', () => {
+  it('is the options, the canonical key, and the credential’s id with its version', () => {
     expect(lineOf(['bind:app.example.com'])).toBe(
-      `restrict,port-forwarding,permitlisten="app.example.com:*" ssh-ed25519 ${BLOB} sshcr_1`,
+      `restrict,port-forwarding,permitlisten="app.example.com:*" ssh-ed25519 ${BLOB} sshcr_1@3`,
     );
   });
 
@@ -45,9 +46,9 @@ describe('a line of authorized_keys', () => {
     expect(optionsOf(lineOf(acl))).toBe(options);
   });
 
-  it('holds the union of the key’s credentials, each entry once, and all their ids', () => {
+  it('holds the union of the key’s credentials, each entry once, and all their ids and versions', () => {
     expect(lineOf(['bind:a.example', 'bind:k=v'], ['bind:b.example:1', 'bind:A.example'])).toBe(
-      `restrict,port-forwarding,permitlisten="a.example:*",permitlisten="b.example:1" ssh-ed25519 ${BLOB} sshcr_1,sshcr_2`,
+      `restrict,port-forwarding,permitlisten="a.example:*",permitlisten="b.example:1" ssh-ed25519 ${BLOB} sshcr_1@3,sshcr_2@4`,
     );
   });
 
@@ -74,7 +75,7 @@ describe('a line of authorized_keys', () => {
     'carries a key of type %s',
     (keyType) => {
       const line = authorizedKeysLine([{ ...credential([]), keyType }]);
-      expect(line).toBe(`restrict,port-forwarding ${keyType} ${BLOB} sshcr_1`);
+      expect(line).toBe(`restrict,port-forwarding ${keyType} ${BLOB} sshcr_1@3`);
     },
   );
 });
@@ -88,6 +89,7 @@ describe('what could change the meaning of the line is never printed', () => {
     ['an empty blob', { keyBlob: '' }],
     ['an id with a line end', { id: 'sshcr_1\nx' }],
     ['an empty id', { id: '' }],
+    ['a version that is none', { version: Number.NaN }],
   ])('%s', (_, part) => {
     expect(() => authorizedKeysLine([{ ...credential([]), ...part }])).toThrow('cannot stand in a line');
   });
@@ -186,12 +188,12 @@ describe('laws', () => {
 
   it('outside the quotes of permitlisten stand only known words, the key and the ids', () => {
     const form =
-      /^restrict(,port-forwarding(,permitlisten="[^"\s,]+:(\d+|\*)")*)? ssh-ed25519 [\w+/=]+ sshcr_1,sshcr_2$/;
+      /^restrict(,port-forwarding(,permitlisten="[^"\s,]+:(\d+|\*)")*)? ssh-ed25519 [\w+/=]+ sshcr_1@3,sshcr_2@4$/;
     fc.assert(fc.property(acls, ([first, second]) => expect(lineOf(first, second)).toMatch(form)));
   });
 
   it('whatever text stands where an ACL should, the line keeps its form or is not printed', () => {
-    const form = /^restrict(,port-forwarding(,permitlisten="[^"\s,]+:(\d+|\*)")*)? ssh-ed25519 [\w+/=]+ sshcr_1$/;
+    const form = /^restrict(,port-forwarding(,permitlisten="[^"\s,]+:(\d+|\*)")*)? ssh-ed25519 [\w+/=]+ sshcr_1@3$/;
     const wild = fc.string({ unit: 'binary', maxLength: 12 });
     const text = fc.oneof(wild, joined(fc.constantFrom('bind:', 'bind:*.', 'bind:[', 'bind:a.b'), wild), rule);
     fc.assert(

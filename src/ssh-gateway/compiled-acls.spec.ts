@@ -1,66 +1,79 @@
 import { describe, expect, it } from '@jest/globals';
 import { permits } from '../ssh-credentials/acl.js';
-import { CompiledAcls } from './compiled-acls.js';
-import type { Grant } from './decision.js';
+import { CompiledAcls, type StoredAcl } from './compiled-acls.js';
 
-const grant = (credentialId: string, version = 1, accountId = 'ac_1'): Grant => ({
+const grant = (credentialId: string, version = 1, accountId = 'ac_1', rowVersion = '700'): StoredAcl => ({
   accountId,
   credentialId,
-  ownerId: 'usr_1',
   version,
-  isOwnerActive: true,
+  rowVersion,
 });
 const rules = (count: number) => Array.from({ length: count }, (_, n) => `bind:host-${n}.example.com`);
-const permitsHost = (acls: CompiledAcls, of: Grant, name: string) => {
+const permitsHost = (acls: CompiledAcls, of: StoredAcl, name: string) => {
   const acl = acls.get(of);
   return acl !== undefined && permits(acl, { kind: 'domain', name }).permitted;
 };
 
 describe('CompiledAcls', () => {
-  it('keeps the rules of one version of one credential of one account, and of no other', () => {
+  it('keeps the rules of one version of one credential of one account, and of no other', async () => {
     const acls = new CompiledAcls();
-    acls.add(grant('a', 1), ['bind:one.example.com']);
-    acls.add(grant('a', 2), ['bind:two.example.com']);
+    await acls.addInTurn(grant('a', 1), ['bind:one.example.com']);
+    await acls.addInTurn(grant('a', 2), ['bind:two.example.com']);
     expect(permitsHost(acls, grant('a', 1), 'one.example.com')).toBe(true);
     expect(permitsHost(acls, grant('a', 2), 'one.example.com')).toBe(false);
     expect(permitsHost(acls, grant('a', 2), 'two.example.com')).toBe(true);
     expect(acls.get(grant('a', 3))).toBeUndefined();
     expect(acls.get(grant('b', 1))).toBeUndefined();
     expect(acls.get(grant('a', 1, 'ac_2'))).toBeUndefined();
+    expect(acls.get(grant('a', 1, 'ac_1', '701'))).toBeUndefined();
   });
 
-  it('is bounded by rules, and by entries where they have few rules', () => {
+  it('is bounded by rules, and by entries where they have few rules', async () => {
     const acls = new CompiledAcls(1000);
     for (let n = 0; n < 50; n += 1) {
-      acls.add(grant(`large ${n}`), rules(100));
+      await acls.addInTurn(grant(`large ${n}`), rules(100));
       expect(acls.size).toBeLessThanOrEqual(1000);
     }
-    for (let n = 0; n < 5000; n += 1) acls.add(grant(`empty ${n}`), []);
+    for (let n = 0; n < 5000; n += 1) await acls.addInTurn(grant(`empty ${n}`), []);
     expect(acls.size).toBeLessThanOrEqual(1000);
     expect(acls.get(grant('empty 4999'))).toBeDefined();
     expect(acls.get(grant('empty 0'))).toBeUndefined();
   });
 
-  it('counts once what is added twice', () => {
+  it('counts once what is added twice', async () => {
     const acls = new CompiledAcls(1000);
-    acls.add(grant('a'), rules(10));
+    await acls.addInTurn(grant('a'), rules(10));
     const { size } = acls;
-    acls.add(grant('a'), rules(10));
+    await acls.addInTurn(grant('a'), rules(10));
     expect(acls.size).toBe(size);
   });
 
-  it('forgets what was not used for the longest time', () => {
+  it('forgets what was not used for the longest time', async () => {
     const acls = new CompiledAcls(350);
-    for (const id of ['a', 'b', 'c']) acls.add(grant(id), rules(100));
+    for (const id of ['a', 'b', 'c']) await acls.addInTurn(grant(id), rules(100));
     acls.get(grant('a'));
-    acls.add(grant('d'), rules(100));
+    await acls.addInTurn(grant('d'), rules(100));
     expect(['a', 'b', 'c', 'd'].map((id) => acls.get(grant(id)) !== undefined)).toEqual([true, false, true, true]);
   });
 
-  it('compiles an ACL that is larger than all it may keep, and keeps nothing of it', () => {
+  it('compiles an ACL that is larger than all it may keep, and keeps nothing of it', async () => {
     const acls = new CompiledAcls(10);
-    const acl = acls.add(grant('a'), rules(100));
+    const acl = await acls.addInTurn(grant('a'), rules(100));
     expect(permits(acl, { kind: 'domain', name: 'host-99.example.com' }).permitted).toBe(true);
     expect(acls.size).toBe(0);
+  });
+
+  it('compiles no more than a thousand rules before it lets others take their turn', async () => {
+    const acls = new CompiledAcls();
+    let turns = 0;
+    const count = (): void => {
+      turns += 1;
+      next = setImmediate(count);
+    };
+    let next = setImmediate(count);
+    await Promise.all(Array.from({ length: 10 }, (_, n) => acls.addInTurn(grant(`a ${n}`), rules(760))));
+    clearImmediate(next);
+    expect(turns).toBeGreaterThanOrEqual(9);
+    expect(acls.addAtOnce(grant('b'), rules(760))).toBeUndefined();
   });
 });

@@ -1,4 +1,4 @@
-import { Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import { Logger, type OnApplicationShutdown, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { queryNamed } from '../database/query.js';
 import { firstIdOf } from '../ids.js';
@@ -19,6 +19,9 @@ const PURGE_DECISIONS = {
     ) old where d.account_id = old.account_id and d.id = old.id`,
 };
 
+/** Of the last use of a deleted credential, however long decisions are kept: a decision under way may still be written. */
+const USAGE_OF_DELETED_DAYS = 1;
+
 /** When a credential was last used is kept for as long as there is a credential. */
 const PURGE_USAGE = {
   name: 'purge_credential_usage',
@@ -29,8 +32,11 @@ const PURGE_USAGE = {
     ) old where u.account_id = old.account_id and u.credential_id = old.credential_id`,
 };
 
-/** Takes away decisions that are older than the operator wants to keep, every hour, a little at a time. */
-export class DecisionsRetention implements OnModuleInit, OnModuleDestroy {
+/**
+ * Takes away decisions that are older than the operator wants to keep, and the last use of credentials that are gone: every
+ * hour, a little at a time.
+ */
+export class DecisionsRetention implements OnModuleInit, OnModuleDestroy, OnApplicationShutdown {
   private readonly logger = new Logger('BindDecisions');
   private timer: NodeJS.Timeout | undefined;
   private purging: Promise<void> | undefined;
@@ -40,24 +46,29 @@ export class DecisionsRetention implements OnModuleInit, OnModuleDestroy {
     private readonly pool: Pool,
     /** 0: for ever. */
     private readonly days: number,
+    private readonly firstWithinMs = FIRST_WITHIN_MS,
   ) {}
 
   onModuleInit(): void {
-    if (this.days > 0) this.schedule(Math.random() * FIRST_WITHIN_MS);
+    this.schedule(Math.random() * this.firstWithinMs);
   }
 
-  async onModuleDestroy(): Promise<void> {
+  /** Only says that it is to end: Nest calls this before HTTP stops, and requests must not wait for a purge to be refused. */
+  onModuleDestroy(): void {
     this.stopped = true;
     clearTimeout(this.timer);
+  }
+
+  /** Before the database is closed. */
+  async onApplicationShutdown(): Promise<void> {
     await this.purging;
   }
 
   /** Takes away what is too old at `now`. */
   async purge(now = new Date()): Promise<void> {
-    if (this.days === 0) return;
-    const before = new Date(now.getTime() - this.days * DAY_MS);
-    await this.repeat(PURGE_DECISIONS, firstIdOf('bd', before));
-    await this.repeat(PURGE_USAGE, before);
+    const ago = (days: number): Date => new Date(now.getTime() - days * DAY_MS);
+    if (this.days > 0) await this.repeat(PURGE_DECISIONS, firstIdOf('bd', ago(this.days)));
+    await this.repeat(PURGE_USAGE, ago(USAGE_OF_DELETED_DAYS));
   }
 
   private schedule(delayMs: number): void {

@@ -1,15 +1,15 @@
 import type { Pool } from 'pg';
 import type { IdSource } from '../ids.js';
 import type { BindTarget } from '../ssh-credentials/acl.js';
-import { SshCredentials } from '../ssh-credentials/ssh-credentials.read-model.js';
 import { TcpEdges } from '../tcp-edges/tcp-edges.read-model.js';
 import { toResource } from '../tcp-edges/tcp-edges.resource.js';
-import { authorizedKeysLine, type GrantedKey } from './authorized-keys.js';
+import { authorizedKeysLine } from './authorized-keys.js';
 import type { BindDecisionQueue } from './bind-decision-queue.js';
 import { CredentialUsage } from './credential-usage.js';
 import { type Decision, decide } from './decision.js';
 import type { GatewayMetrics } from './gateway-metrics.js';
 import { Grants } from './grants.js';
+import { KeysRights } from './key-rights.js';
 import type { KnownCredential } from './question.js';
 import { changedSince } from './recheck.js';
 import type { ChangedCredential, IdentifiedKey, ListedEdge } from './ssh-gateway.resource.js';
@@ -23,7 +23,7 @@ export interface Asker {
 /** What gateways are answered, over all accounts. Everything is read after the question came; only compiled rules are kept. */
 export class GatewayAnswers {
   private readonly grants: Grants;
-  private readonly credentials: SshCredentials;
+  private readonly rights: KeysRights;
   private readonly edges: TcpEdges;
   private readonly usage: CredentialUsage;
 
@@ -35,14 +35,14 @@ export class GatewayAnswers {
     private readonly metrics: GatewayMetrics,
   ) {
     this.grants = new Grants(pool, deniedFingerprints);
-    this.credentials = new SshCredentials(pool);
+    this.rights = new KeysRights(this.grants);
     this.edges = new TcpEdges(pool);
     this.usage = new CredentialUsage(pool);
   }
 
   /** Undefined: no credential lets this key in. */
   async identify(fingerprint: string): Promise<IdentifiedKey | undefined> {
-    const grants = (await this.grants.ofKey(fingerprint)).filter(({ isOwnerActive }) => isOwnerActive);
+    const grants = await this.grants.withActiveOwner(fingerprint);
     const [first] = grants;
     if (first === undefined) return undefined;
     const credentials = grants.map(async ({ accountId, credentialId, ownerId, version }) => ({
@@ -57,8 +57,8 @@ export class GatewayAnswers {
   /** One decision for each target. Throws Problem 503 when they cannot be recorded: then nothing is allowed. */
   async authorize(fingerprint: string, targets: readonly BindTarget[], asker: Asker): Promise<readonly Decision[]> {
     const stop = this.metrics.startDecision();
-    const grants = await this.grants.ofKey(fingerprint);
-    const active = await this.grants.compiled(grants);
+    // Nothing waits from here on: see KeysRights.
+    const { grants, active } = await this.rights.ofKey(fingerprint);
     const decidedAt = this.ids.now();
     const decided = targets.map((target) => ({
       id: this.ids.next('bd', decidedAt),
@@ -80,13 +80,15 @@ export class GatewayAnswers {
 
   /** The line for sshd; undefined when the key is unknown, is of another type, or has no active owner. */
   async authorizedKeysLine(keyType: string, fingerprint: string): Promise<string | undefined> {
-    const grants = (await this.grants.ofKey(fingerprint)).filter(({ isOwnerActive }) => isOwnerActive);
-    const found = await Promise.all(
-      grants.map(({ accountId, credentialId: id }) => this.credentials.find({ accountId, id })),
-    );
-    const [first, ...others] = found.flatMap((entity): GrantedKey[] =>
-      entity?.state.keyType === keyType ? [{ id: entity.id, ...entity.state }] : [],
-    );
+    const key = await this.grants.keyOf(fingerprint);
+    if (key?.keyType !== keyType) return undefined;
+    const { active } = await this.rights.ofKey(fingerprint);
+    const [first, ...others] = active.map(({ credentialId: id, version, acl }) => ({
+      id,
+      version,
+      ...key,
+      acl: acl.rules,
+    }));
     return first === undefined ? undefined : authorizedKeysLine([first, ...others]);
   }
 

@@ -1,43 +1,87 @@
 import type { Pool } from 'pg';
-import { coalesced } from '../database/coalesce.js';
+import { coalesced, WANTED } from '../database/coalesce.js';
 import { queryNamed } from '../database/query.js';
-import { SshCredentials } from '../ssh-credentials/ssh-credentials.read-model.js';
-import { CompiledAcls } from './compiled-acls.js';
-import type { CompiledGrant, Grant } from './decision.js';
+import type { StoredAcl } from './compiled-acls.js';
+import type { Grant } from './decision.js';
 
-/** Of a key with more credentials than this on its account, the oldest count: else one account could slow everyone's answers. */
+/** Of a key with more credentials of active owners on its account, the oldest count: else one account could slow everyone's answers. */
 export const MAX_GRANTS_OF_A_KEY = 100;
+/** So many of a key's credentials are looked at for that, from the oldest on, whoever owns them. */
+const MAX_CREDENTIALS_READ = 1000;
 
-/** An ACL that takes no more than this in the table, compressed, comes with its row; a larger one is fetched when it is not kept. */
+/**
+ * An ACL of no more than this comes with its row; a larger one is fetched when it is not kept. Both are asked: bytes are those
+ * in the table, compressed, in which a thousand equal rules are few; they are known without unpacking.
+ */
 const SMALL_ACL_BYTES = 1024;
+const SMALL_ACL_RULES = 32;
+const SMALL_ACL = `case when pg_column_size(t.acl) <= ${SMALL_ACL_BYTES} and cardinality(t.acl) <= ${SMALL_ACL_RULES}
+  then t.acl end`;
 
 interface GrantRow {
   readonly fingerprint: string;
   readonly account_id: string;
   readonly id: string;
   readonly version: number;
+  readonly row_version: string;
   readonly owner_id: string;
   readonly owner_active: boolean;
   readonly small_acl: string[] | null;
 }
 
-/** pg_column_size looks at what is stored and does not unpack it, which for a thousand rules is most of the cost. */
-const GRANTS_BY_FINGERPRINTS = {
-  name: 'grants_by_fingerprints',
-  text: `select c.fingerprint, c.account_id, c.id, c.version, c.owner_id,
-      coalesce(p.active and not p.deleted, true) as owner_active,
-      case when pg_column_size(c.acl) <= ${SMALL_ACL_BYTES} then c.acl end as small_acl
+/**
+ * The oldest credential of each key, which says whose the key is, and those of active owners on the same account. The owner
+ * is looked up row by row, so that no plan reads all principals.
+ */
+const grantsStatement = (name: string, smallAcl: string) => ({
+  name,
+  text: `select c.fingerprint, c.account_id, c.id, c.version, c.row_version, c.owner_id, c.owner_active, c.small_acl
     from unnest($1::text[]) as wanted(fingerprint)
     cross join lateral (
-      select t.fingerprint, t.account_id, t.id, t.version, t.owner_id, t.acl from ssh_credentials t
-      where t.fingerprint = wanted.fingerprint order by t.id limit ${MAX_GRANTS_OF_A_KEY}
+      select o.account_id, o.id from ssh_credentials o where o.fingerprint = wanted.fingerprint order by o.id limit 1
+    ) oldest
+    cross join lateral (
+      select t.*, ${smallAcl} as small_acl from (
+        select k.fingerprint, k.account_id, k.id, k.version, k.xmin::text as row_version, k.owner_id, k.acl, coalesce(
+            (select p.active and not p.deleted from principals p where p.account_id = k.account_id and p.id = k.owner_id),
+            true
+          ) as owner_active
+        from ssh_credentials k where k.fingerprint = wanted.fingerprint and k.account_id = oldest.account_id
+        order by k.id limit ${MAX_CREDENTIALS_READ}
+      ) t
+      where t.owner_active or t.id = oldest.id order by t.id limit ${MAX_GRANTS_OF_A_KEY + 1}
     ) c
-    left join principals p on p.account_id = c.account_id and p.id = c.owner_id
     order by c.id`,
+});
+
+const GRANTS_BY_FINGERPRINTS = grantsStatement('grants_by_fingerprints', SMALL_ACL);
+const OWNERS_BY_FINGERPRINTS = grantsStatement('grant_owners_by_fingerprints', 'null::text[]');
+
+/** As JSON, which is read in a tenth of the time that an array takes. */
+const ACLS_BY_IDS = {
+  name: 'acls_by_ids',
+  text: `select t.account_id, t.id, t.version, t.xmin::text as row_version, to_json(t.acl) as acl from ssh_credentials t ${WANTED}`,
 };
 
-interface StoredGrant extends Grant {
+const KEY_BY_FINGERPRINT = {
+  name: 'key_by_fingerprint',
+  text: 'select key_type as "keyType", key_blob as "keyBlob" from ssh_credentials where fingerprint = $1 order by id limit 1',
+};
+
+export interface StoredGrant extends Grant, StoredAcl {
   readonly smallAcl: readonly string[] | null;
+}
+
+/** An ACL with the row that it was read from. */
+export interface FetchedAcl extends StoredAcl {
+  readonly rules: readonly string[];
+}
+
+/** What a line of authorized_keys says of the key itself. */
+export interface StoredKey {
+  readonly keyType: string;
+  /** Base64 of the wire form. */
+  readonly keyBlob: string;
 }
 
 /**
@@ -45,65 +89,72 @@ interface StoredGrant extends Grant {
  * credential is the oldest, and what others grant does not count. Keys on the operator's deny list have no grants.
  */
 export class Grants {
-  private readonly credentials: SshCredentials;
-
   constructor(
     private readonly pool: Pool,
     private readonly deniedFingerprints: ReadonlySet<string>,
-    private readonly acls = new CompiledAcls(),
-  ) {
-    this.credentials = new SshCredentials(pool);
+  ) {}
+
+  /** Oldest first; empty for an unknown key. Those of inactive owners are left out, but for the oldest of all. */
+  ofKey(fingerprint: string): Promise<readonly StoredGrant[]> {
+    return this.unlessDenied(fingerprint, this.byFingerprint);
   }
 
-  /** Oldest first; empty for an unknown key. */
-  async ofKey(fingerprint: string): Promise<readonly StoredGrant[]> {
-    if (this.deniedFingerprints.has(fingerprint)) return [];
-    const grants = (await this.byFingerprint(fingerprint)) ?? [];
-    return grants.filter(({ accountId }) => accountId === grants[0]?.accountId);
+  /** The grants whose owners are active, without a look at any rules. */
+  async withActiveOwner(fingerprint: string): Promise<readonly Grant[]> {
+    return withActiveOwners(await this.unlessDenied(fingerprint, this.ownersByFingerprint));
   }
 
-  /** Those whose owners are active, with what they permit. */
-  async compiled(grants: readonly StoredGrant[]): Promise<readonly CompiledGrant[]> {
-    const compiled: CompiledGrant[] = [];
-    // One after another: a thousand rules take milliseconds to compile, and other questions must come in between.
-    for (const grant of grants.filter(({ isOwnerActive }) => isOwnerActive)) {
-      const withAcl = this.withKeptAcl(grant) ?? (await this.withFetchedAcl(grant));
-      if (withAcl !== undefined) compiled.push(withAcl);
-    }
-    return compiled;
+  /** Of the rows as they are now, which may be others than those asked for; of deleted ones none. */
+  async aclsOf(wanted: readonly StoredAcl[]): Promise<readonly FetchedAcl[]> {
+    const refs = [wanted.map(({ accountId }) => accountId), wanted.map(({ credentialId }) => credentialId)];
+    const { rows } = await queryNamed<GrantRow & { readonly acl: string[] }>(this.pool, ACLS_BY_IDS, refs);
+    return rows.map((row) => ({ ...storedAclOf(row), rules: row.acl }));
   }
 
-  private withKeptAcl(grant: StoredGrant): CompiledGrant | undefined {
-    const kept = this.acls.get(grant);
-    if (kept !== undefined) return { ...grant, acl: kept };
-    return grant.smallAcl === null ? undefined : { ...grant, acl: this.acls.add(grant, grant.smallAcl) };
+  /** Undefined for a key that nobody has. A key never changes under its fingerprint. */
+  async keyOf(fingerprint: string): Promise<StoredKey | undefined> {
+    const { rows } = await queryNamed<StoredKey & object>(this.pool, KEY_BY_FINGERPRINT, [fingerprint]);
+    return rows[0];
   }
 
-  /** Undefined when the credential was deleted just now. */
-  private async withFetchedAcl(grant: StoredGrant): Promise<CompiledGrant | undefined> {
-    const entity = await this.credentials.find({ accountId: grant.accountId, id: grant.credentialId });
-    if (entity === undefined) return undefined;
-    // It may have changed since the grant was read; rules and version belong together.
-    const current = { ...grant, version: entity.version };
-    return { ...current, acl: this.acls.get(current) ?? this.acls.add(current, entity.state.acl) };
+  private async unlessDenied(fingerprint: string, find: typeof this.byFingerprint): Promise<readonly StoredGrant[]> {
+    return this.deniedFingerprints.has(fingerprint) ? [] : ((await find(fingerprint)) ?? []);
   }
 
-  private readonly byFingerprint = coalesced<string, readonly StoredGrant[]>(
-    (fingerprint) => fingerprint,
-    async (fingerprints) => {
-      const { rows } = await queryNamed<GrantRow>(this.pool, GRANTS_BY_FINGERPRINTS, [[...new Set(fingerprints)]]);
-      const grants = new Map<string, StoredGrant[]>();
-      for (const row of rows) grants.set(row.fingerprint, [...(grants.get(row.fingerprint) ?? []), grantOf(row)]);
-      return grants;
-    },
-  );
+  private readonly byFingerprint = this.coalescedBy(GRANTS_BY_FINGERPRINTS);
+  private readonly ownersByFingerprint = this.coalescedBy(OWNERS_BY_FINGERPRINTS);
+
+  private coalescedBy(statement: typeof GRANTS_BY_FINGERPRINTS) {
+    return coalesced<string, readonly StoredGrant[]>(
+      (fingerprint) => fingerprint,
+      async (fingerprints) => {
+        const { rows } = await queryNamed<GrantRow>(this.pool, statement, [[...new Set(fingerprints)]]);
+        const grants = new Map<string, StoredGrant[]>();
+        for (const row of rows) {
+          const found = grants.get(row.fingerprint);
+          if (found === undefined) grants.set(row.fingerprint, [grantOf(row)]);
+          else found.push(grantOf(row));
+        }
+        return grants;
+      },
+    );
+  }
 }
 
-const grantOf = (row: GrantRow): StoredGrant => ({
+/** As many as count. */
+export const withActiveOwners = <One extends Grant>(grants: readonly One[]): readonly One[] =>
+  grants.filter(({ isOwnerActive }) => isOwnerActive).slice(0, MAX_GRANTS_OF_A_KEY);
+
+const storedAclOf = (row: Pick<GrantRow, 'account_id' | 'id' | 'version' | 'row_version'>): StoredAcl => ({
   accountId: row.account_id,
   credentialId: row.id,
-  ownerId: row.owner_id,
   version: row.version,
+  rowVersion: row.row_version,
+});
+
+const grantOf = (row: GrantRow): StoredGrant => ({
+  ...storedAclOf(row),
+  ownerId: row.owner_id,
   isOwnerActive: row.owner_active,
   smallAcl: row.small_acl,
 });

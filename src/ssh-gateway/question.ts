@@ -23,8 +23,8 @@ export function keyAskedFor(publicKey: string | undefined, fingerprint: string |
 
 export function readFingerprint(text: string): string {
   if (isFingerprint(text)) return text;
-  const expected = "must be as ssh-keygen -l prints it: 'SHA256:' and 43 characters of base64";
-  throw malformed(`fingerprint '${text.slice(0, 64)}' ${expected}.`);
+  // Not quoted: what was pasted by mistake may be a private key.
+  throw malformed("fingerprint must be as ssh-keygen -l prints it: 'SHA256:' and 43 characters of base64.");
 }
 
 /** The targets in the order given; `isList` tells whether the answer is one decision or a list. */

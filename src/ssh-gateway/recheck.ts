@@ -3,25 +3,35 @@ import { queryNamed } from '../database/query.js';
 import type { KnownCredential } from './question.js';
 import type { ChangedCredential } from './ssh-gateway.resource.js';
 
+/** What the database says of a credential that a gateway asks about. */
+interface StateRow {
+  readonly credential_id: string;
+  readonly known_version: number;
+  readonly version: number | null;
+  readonly fingerprint: string | null;
+  /** Its key belongs to its account, which is that of the key's oldest credential. */
+  readonly counts: boolean;
+  readonly is_owner_active: boolean;
+}
+
 /**
- * $1 and $2: ids and the versions known of them; $3: denied keys. A credential counts as long as its key belongs to its
- * account, which is that of the key's oldest credential.
+ * $1 and $2: ids and the versions known of them; $3: whether to answer those that are as they were, too. The denied keys are
+ * not sent: they may be many, and once the plan is kept PostgreSQL would go through all of them for each credential.
  */
-const CHANGED = {
-  name: 'credentials_changed_since',
-  text: `select known.id as credential_id,
-      case when not state.counts then null else c.version end as version,
-      case when not state.counts then 'gone' when not state.is_owner_active then 'owner_inactive' else 'changed' end as reason
+const STATES = {
+  name: 'credential_states',
+  text: `select known.id as credential_id, known.version as known_version, c.version, c.fingerprint, state.counts,
+      state.is_owner_active
     from unnest($1::text[], $2::int[]) with ordinality as known(id, version, place)
     left join ssh_credentials c on c.id = known.id
     left join principals p on p.account_id = c.account_id and p.id = c.owner_id
     cross join lateral (select
-      c.id is not null and not c.fingerprint = any($3::text[]) and c.account_id = (
+      c.id is not null and c.account_id = (
         select o.account_id from ssh_credentials o where o.fingerprint = c.fingerprint order by o.id limit 1
       ) as counts,
       coalesce(p.active and not p.deleted, true) as is_owner_active
     ) state
-    where not state.counts or not state.is_owner_active or c.version <> known.version
+    where $3 or not state.counts or not state.is_owner_active or c.version <> known.version
     order by known.place`,
 };
 
@@ -33,6 +43,16 @@ export async function changedSince(
 ): Promise<ChangedCredential[]> {
   const ids = known.map(({ credentialId }) => credentialId);
   const versions = known.map(({ version }) => version);
-  const { rows } = await queryNamed<ChangedCredential>(pool, CHANGED, [ids, versions, [...deniedFingerprints]]);
-  return rows;
+  const values = [ids, versions, deniedFingerprints.size > 0];
+  const { rows } = await queryNamed<StateRow>(pool, STATES, values);
+  return rows.flatMap((row) => changeOf(row, deniedFingerprints) ?? []);
+}
+
+function changeOf(row: StateRow, deniedFingerprints: ReadonlySet<string>): ChangedCredential | undefined {
+  const { credential_id, version, fingerprint } = row;
+  if (!row.counts || fingerprint === null || deniedFingerprints.has(fingerprint)) {
+    return { credential_id, reason: 'gone', version: null };
+  }
+  if (!row.is_owner_active) return { credential_id, reason: 'owner_inactive', version };
+  return version === row.known_version ? undefined : { credential_id, reason: 'changed', version };
 }

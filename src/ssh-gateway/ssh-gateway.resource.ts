@@ -1,6 +1,7 @@
 import { Shown, ShownAs } from '../http/openapi.js';
 import { EXAMPLE_KSUID, EXAMPLE_TIME, idPattern } from '../http/openapi-parts.js';
 import { Anything, Text, TextOfBytes } from '../http/validated-body.js';
+import { MAX_EDGES_OF_A_HOSTPORT } from '../tcp-edges/tcp-edges.read-model.js';
 import { TcpEdgeResource } from '../tcp-edges/tcp-edges.resource.js';
 import { type Decision, REASONS } from './decision.js';
 import { credentialsAskedFor, type KnownCredential, MAX_RECHECKED, MAX_TARGETS } from './question.js';
@@ -180,6 +181,9 @@ export class ListedEdge {
 }
 
 export class ListedEdges {
-  @Shown({ description: 'Oldest first; empty when no edge lists the hostport.', listOf: ListedEdge })
+  @Shown({
+    description: `Oldest first, at most ${MAX_EDGES_OF_A_HOSTPORT}; empty when no edge lists the hostport.`,
+    listOf: ListedEdge,
+  })
   edges!: ListedEdge[];
 }

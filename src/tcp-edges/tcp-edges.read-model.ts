@@ -69,10 +69,17 @@ export const tcpEdgesReadModel: ReadModel<TcpEdge, TcpEdgeEvent> = {
 /** The unique index that strict mode writes into; violated when two edges race for one hostport. */
 export const EXCLUSIVE_HOSTPORT_CONSTRAINT = 'tcp_edge_hostports_exclusive';
 
+/** Any account may list any hostport, so how many do is not ours to decide: the oldest of them are answered. */
+export const MAX_EDGES_OF_A_HOSTPORT = 100;
+
 const BY_HOSTPORTS = {
   name: 'tcp_edges_by_hostports',
-  text: `select hostport, account_id as "accountId", edge_id as id from tcp_edge_hostports
-    where hostport = any($1) order by hostport, edge_id`,
+  text: `select l.hostport, l.account_id as "accountId", l.edge_id as id from unnest($1::text[]) as wanted(hostport)
+    cross join lateral (
+      select t.hostport, t.account_id, t.edge_id from tcp_edge_hostports t
+      where t.hostport = wanted.hostport order by t.edge_id limit ${MAX_EDGES_OF_A_HOSTPORT}
+    ) l
+    order by l.hostport, l.edge_id`,
 };
 
 /** What GET and LIST answer, and what handlers decide on. */
@@ -81,7 +88,7 @@ export class TcpEdges extends EntityQueries<TcpEdge, TcpEdgeRow> {
     super(pool, EDGES, 'edgtcp', stateOf);
   }
 
-  /** The edges of every account that list this canonical hostport, oldest first. For gateways: what a caller sees is one account's. */
+  /** The edges of every account that list this canonical hostport, oldest first, at most 100. For gateways: what a caller sees is one account's. */
   async listByHostport(canonical: string): Promise<readonly Ref[]> {
     return (await this.byHostport(canonical)) ?? [];
   }
@@ -89,10 +96,14 @@ export class TcpEdges extends EntityQueries<TcpEdge, TcpEdgeRow> {
   private readonly byHostport = coalesced<string, readonly Ref[]>(
     (canonical) => canonical,
     async (canonicals) => {
-      const { rows } = await queryNamed<Ref & { hostport: string }>(this.pool, BY_HOSTPORTS, [canonicals]);
+      const { rows } = await queryNamed<Ref & { hostport: string }>(this.pool, BY_HOSTPORTS, [
+        [...new Set(canonicals)],
+      ]);
       const refs = new Map<string, Ref[]>();
       for (const { hostport, accountId, id } of rows) {
-        refs.set(hostport, [...(refs.get(hostport) ?? []), { accountId, id }]);
+        const found = refs.get(hostport);
+        if (found === undefined) refs.set(hostport, [{ accountId, id }]);
+        else found.push({ accountId, id });
       }
       return refs;
     },

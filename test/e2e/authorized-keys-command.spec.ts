@@ -12,7 +12,7 @@ import { stopAtEnd } from '../support/leftovers.js';
 /** The command that docs/sshd-gateway ships, run as sshd runs it, against services that answer well and badly. */
 const COMMAND = new URL('../../docs/sshd-gateway/authorized-keys', import.meta.url).pathname;
 const TOKEN = 'a-token-that-nobody-may-see';
-const LINE = 'restrict ssh-ed25519 AAAA sshcr_1\n';
+const LINE = 'restrict ssh-ed25519 AAAA sshcr_1@3,sshcr_2@1\n';
 const FINGERPRINT = 'SHA256:a+b/c';
 
 let folder: string;
@@ -34,10 +34,22 @@ async function ask(port: number, ...args: string[]): Promise<Run> {
   return runCommand(config, ...(args.length > 0 ? args : ['ssh-ed25519', FINGERPRINT]));
 }
 
+/** Where the command looks for programs. A logger of the test's own comes first: the machine's log is not its business. */
+let path = '';
+beforeAll(async () => {
+  path = await pathWithLogger('exit 1');
+});
+
+async function pathWithLogger(script: string): Promise<string> {
+  const programs = await mkdtemp(join(folder, 'programs-'));
+  await writeFile(join(programs, 'logger'), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  return `${programs}:${process.env.PATH}`;
+}
+
 const runCommand = (...args: string[]): Promise<Run> =>
   new Promise((resolve) => {
     // sshd gives the command little more than a PATH.
-    execFile(COMMAND, args, { env: { PATH: process.env.PATH, HOME: '/nonexistent' } }, (error, stdout, stderr) => {
+    execFile(COMMAND, args, { env: { PATH: path, HOME: '/nonexistent' } }, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
     });
   });
@@ -67,6 +79,20 @@ describe('the AuthorizedKeysCommand', () => {
       /^\/ssh_gateway\/authorized_keys\?type=sk-ssh-ed25519%40openssh.com&fingerprint=SHA256%3Aa%2Bb%2Fc$/i,
     );
     expect(asked).toEqual([{ method: 'GET', url, authorization: `Bearer ${TOKEN}` }]);
+  });
+
+  it('tells syslog which credentials, in which versions, let the key in, and waits for it no longer than it must', async () => {
+    const log = join(folder, 'log');
+    const failing = path;
+    path = await pathWithLogger(`for word; do last=$word; done; echo "$last" > ${log}; echo noise; sleep 5`);
+    const before = Date.now();
+    expect(await ask(await answers(200))).toEqual({ code: 0, stdout: LINE, stderr: '' });
+    expect(Date.now() - before).toBeLessThan(3000);
+    path = failing;
+    const deadline = Date.now() + 3000;
+    const logged = () => readFile(log, 'utf8').catch(() => '');
+    while ((await logged()) === '' && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 10));
+    expect(await logged()).toBe(`${FINGERPRINT} sshcr_1@3,sshcr_2@1\n`);
   });
 
   it('prints nothing and is content when the key is unknown (404)', async () => {

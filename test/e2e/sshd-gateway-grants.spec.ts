@@ -83,9 +83,11 @@ describe('a FIDO key', () => {
       headers: { authorization: `Bearer ${GATEWAY_TOKEN}` },
     });
     const printed = await answer.text();
-    expect(printed.trimEnd()).toBe(`restrict,port-forwarding,permitlisten="app.example.test:*" ${type} ${blob} ${id}`);
+    expect(printed.trimEnd()).toBe(
+      `restrict,port-forwarding,permitlisten="app.example.test:*" ${type} ${blob} ${id}@1`,
+    );
     expect(execFileSync('ssh-keygen', ['-l', '-f', '-'], { input: printed, encoding: 'utf8' })).toBe(
-      `256 ${fingerprint} ${id} (ED25519-SK)\n`,
+      `256 ${fingerprint} ${id}@1 (ED25519-SK)\n`,
     );
 
     await trial.expectNotLetIn({ ...key, file: `${key.file}.pub` });

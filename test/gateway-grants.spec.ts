@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Pool } from 'pg';
+import { Grants, type StoredGrant } from '../src/ssh-gateway/grants.js';
+import { KeysRights, MAX_RULES_OF_A_KEY } from '../src/ssh-gateway/key-rights.js';
+import { type TestCredential, upload } from './support/decisions.js';
+import { newPublicKey } from './support/keys.js';
+import { addUser, type TestPrincipal } from './support/principals.js';
+import { GATEWAY, type Service, startCopy, startService } from './support/service.js';
+
+/** What a key's grants are made of: the rows as they are now, and no more of them than one account may make others wait for. */
+let service: Service;
+let owner: TestPrincipal;
+
+beforeAll(async () => {
+  service = await startService(GATEWAY);
+  owner = await addUser(service, 'member');
+});
+afterAll(() => service.stop());
+
+const BIG_ACL = [...Array.from({ length: 999 }, (_, n) => `bind:host-${n}.example.com`), 'bind:app.example.com'];
+const DOMAIN = { domain: 'app.example.com' };
+
+const newCredential = (acl: readonly string[], client = owner.client): Promise<TestCredential> =>
+  upload(service, client, { public_key: newPublicKey(), acl });
+
+const ask = async ({ fingerprint }: TestCredential, target: object = DOMAIN) =>
+  (await service.gateway.post('/ssh_gateway/authorize', { fingerprint, target })).body;
+
+const lineOf = async ({ fingerprint }: TestCredential): Promise<string> =>
+  (
+    await service.gateway.get(
+      `/ssh_gateway/authorized_keys?${new URLSearchParams({ type: 'ssh-ed25519', fingerprint })}`,
+    )
+  ).body;
+
+const setAcl = ({ id }: TestCredential, acl: readonly string[]) =>
+  service.pool.query('update ssh_credentials set acl = $2 where id = $1', [id, acl]);
+
+/** So many younger credentials with the same key, owner and rules; the n-th permits `more-n.example.com` too. */
+async function addCredentials({ id }: TestCredential, count: number): Promise<void> {
+  await service.pool.query(
+    `insert into ssh_credentials (account_id, id, version, created_at, description, metadata, public_key, acl, owner_id,
+       key_type, key_bits, key_blob, fingerprint, exclusive)
+     select account_id, 'sshcr_z' || to_char(n, 'FM00000') || right(id, 21), 1, now(), '', '', '',
+       acl[2:] || ('bind:more-' || n || '.example.com'), owner_id, key_type, key_bits, key_blob, fingerprint, false
+     from ssh_credentials, generate_series(1, $2::int) n where id = $1`,
+    [id, count],
+  );
+}
+
+describe('the rules that count', () => {
+  it.each([
+    ['few', ['bind:app.example.com']],
+    ['a thousand', BIG_ACL],
+  ])('are those of the row, also when it was changed by hand under the same version: %s rules', async (_, acl) => {
+    const credential = await newCredential(['bind:web.example.com']);
+    expect(await ask(credential)).toMatchObject({ allowed: false, version: 1 });
+    await setAcl(credential, acl);
+    expect(await ask(credential)).toMatchObject({ allowed: true, version: 1 });
+    expect(await lineOf(credential)).toContain('"app.example.com:*"');
+    await setAcl(credential, ['bind:web.example.com']);
+    expect(await ask(credential)).toMatchObject({ allowed: false, version: 1 });
+    expect(await lineOf(credential)).not.toContain('"app.example.com:*"');
+  });
+
+  it('are those of as many of the oldest credentials as have ten thousand together', async () => {
+    const oldest = await newCredential(BIG_ACL);
+    await addCredentials(oldest, 10);
+    const counting = MAX_RULES_OF_A_KEY / BIG_ACL.length;
+    const targets = [counting - 1, counting].map((n) => ({ domain: `more-${n}.example.com` }));
+    const { decisions } = await ask(oldest, targets);
+    expect(decisions).toMatchObject([{ allowed: true }, { allowed: false, reason: 'not_permitted' }]);
+    expect((await lineOf(oldest)).match(/permitlisten/g)?.length).toBeGreaterThan(1000);
+  });
+
+  it('are those of the oldest hundred credentials whose owners are active', async () => {
+    const user = await addUser(service, 'member');
+    const oldest = await newCredential(['bind:web.example.com'], user.client);
+    await addCredentials(oldest, 150);
+    await service.admin.patch(`/users/${user.id}`, { active: false });
+    expect(await ask(oldest)).toMatchObject({ reason: 'owner_inactive', credential_id: oldest.id });
+    await service.pool.query(
+      `update ssh_credentials set owner_id = $2 where fingerprint = $1 and id like 'sshcr_z%' and id >= 'sshcr_z00010'`,
+      [oldest.fingerprint, owner.id],
+    );
+    const targets = [9, 10, 109, 110].map((n) => ({ domain: `more-${n}.example.com` }));
+    const { decisions } = await ask(oldest, targets);
+    expect(decisions.map(({ allowed }: { allowed: boolean }) => allowed)).toEqual([false, true, true, false]);
+    expect((await lineOf(oldest)).match(/permitlisten/g)).toHaveLength(100);
+  });
+});
+
+/** Lets something happen between the fetch of rules and the decision. */
+class InterruptedGrants extends Grants {
+  constructor(
+    pool: Pool,
+    private readonly meanwhile: () => Promise<unknown>,
+  ) {
+    super(pool, new Set());
+  }
+
+  override async aclsOf(wanted: readonly StoredGrant[]) {
+    const acls = await super.aclsOf(wanted);
+    await this.meanwhile();
+    return acls;
+  }
+}
+
+describe('while the rules are fetched and compiled', () => {
+  it('a deletion is seen, though the grant was read before it', async () => {
+    const credential = await newCredential(BIG_ACL);
+    const grants = new InterruptedGrants(service.pool, () => owner.client.delete(`/ssh_credentials/${credential.id}`));
+    expect(await new KeysRights(grants).ofKey(credential.fingerprint)).toEqual({ grants: [], active: [] });
+  });
+
+  it('a narrower ACL is seen', async () => {
+    const credential = await newCredential(BIG_ACL);
+    const narrow = () => owner.client.patch(`/ssh_credentials/${credential.id}`, { acl: ['bind:web.example.com'] });
+    const rights = new KeysRights(new InterruptedGrants(service.pool, narrow));
+    const { active } = await rights.ofKey(credential.fingerprint);
+    expect(active.map(({ acl }) => acl.rules)).toEqual([['bind:web.example.com']]);
+  });
+
+  it('rules that never stand still are refused, and not waited for', async () => {
+    const credential = await newCredential(BIG_ACL);
+    const change = () => setAcl(credential, BIG_ACL);
+    const rights = new KeysRights(new InterruptedGrants(service.pool, change));
+    await expect(rights.ofKey(credential.fingerprint)).rejects.toMatchObject({ problem: 'overloaded' });
+  });
+});
+
+it('a copy that knows no rules yet answers others while it reads a key with a heap of them', async () => {
+  const heap = await newCredential(Array<string>(760).fill(`bind:*.${'ü'.repeat(30)}.example.com`));
+  await addCredentials(heap, 99);
+  const { gateway, stop } = await startCopy(service, GATEWAY);
+  const other = await newCredential([]);
+  await gateway.post('/ssh_gateway/authorize', { fingerprint: other.fingerprint, target: DOMAIN });
+  let isDone = false;
+  const slow = gateway.post('/ssh_gateway/authorize', { fingerprint: heap.fingerprint, target: DOMAIN }).finally(() => {
+    isDone = true;
+  });
+  const waits: number[] = [];
+  while (!isDone) {
+    const began = performance.now();
+    await gateway.post('/ssh_gateway/authorize', { fingerprint: other.fingerprint, target: DOMAIN });
+    waits.push(performance.now() - began);
+  }
+  expect((await slow).body).toMatchObject({ allowed: false });
+  expect(waits.length).toBeGreaterThan(3);
+  await stop();
+});

@@ -1,0 +1,48 @@
+import { describe, expect, it } from '@jest/globals';
+import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
+import { MIGRATIONS } from '../migrations/all.js';
+import { migrate } from '../src/database/migrate.js';
+import { emptyDatabase } from './support/service.js';
+
+/** Takes longer than a statement of the service may. */
+class Slow9999999999999 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query('create table slowly as select pg_sleep(0.6)::text');
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query('drop table slowly');
+  }
+}
+
+describe('migrations', () => {
+  it('may take longer than any statement of the service, and leave the indexes that it relies on', async () => {
+    const { url, drop } = await emptyDatabase();
+    const dataSource = new DataSource({
+      type: 'postgres',
+      url,
+      migrations: [...MIGRATIONS, Slow9999999999999],
+      migrationsTransactionMode: 'each',
+      extra: { query_timeout: 300 },
+    });
+    await dataSource.initialize();
+    try {
+      await migrate({ dataSource }, async () => undefined);
+      expect(await dataSource.query('select count(*)::int as made from slowly')).toEqual([{ made: 1 }]);
+      const indexes = await dataSource.query<{ name: string; columns: string }[]>(
+        `select indexname as name, substring(indexdef from 'btree (.*)$') as columns from pg_indexes
+         where tablename = 'ssh_credentials' order by 1`,
+      );
+      expect(indexes).toEqual(
+        expect.arrayContaining([
+          { name: 'ssh_credentials_fingerprint', columns: '(fingerprint, id)' },
+          { name: 'ssh_credentials_id', columns: '(id)' },
+        ]),
+      );
+      expect(indexes.map(({ name }) => name)).not.toContain('ssh_credentials_fingerprint_id');
+    } finally {
+      await dataSource.destroy();
+      await drop();
+    }
+  });
+});
