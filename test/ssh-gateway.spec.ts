@@ -332,6 +332,13 @@ describe('GET /ssh_gateway/authorized_keys', () => {
     expect(body).toMatch(/^restrict,[^\n]+\n$/);
   });
 
+  it('takes a fingerprint whose plus sign the URL made a blank', async () => {
+    let credential = await upload({});
+    while (!credential.fingerprint.includes('+')) credential = await upload({});
+    const query = `type=ssh-ed25519&fingerprint=${credential.fingerprint.replaceAll('/', '%2F')}`;
+    expect((await gateway.get(`/ssh_gateway/authorized_keys?${query}`)).status).toBe(200);
+  });
+
   it('answers 404 for an unknown key, another type, a deleted credential and an inactive owner', async () => {
     const user = await addUser(service, 'member');
     const [known, deleted, inactive] = [await upload(), await upload(), await upload({}, user.client)];

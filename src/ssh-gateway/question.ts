@@ -21,7 +21,9 @@ export function keyAskedFor(publicKey: string | undefined, fingerprint: string |
   return fingerprint === undefined ? parsePublicKey(publicKey, ANY_KEY).fingerprint : readFingerprint(fingerprint);
 }
 
-export function readFingerprint(text: string): string {
+export function readFingerprint(given: string): string {
+  // A blank is the plus sign that a URL turned into one: base64 has the one, and never the other.
+  const text = given.replaceAll(' ', '+');
   if (isFingerprint(text)) return text;
   // Not quoted: what was pasted by mistake may be a private key.
   throw malformed("fingerprint must be as ssh-keygen -l prints it: 'SHA256:' and 43 characters of base64.");
