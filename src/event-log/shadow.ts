@@ -35,6 +35,7 @@ export async function makeShadows(client: Client, shapes: readonly TableShape[])
   await client.query(
     `create unlogged table ${SHADOWS}.heads (account_id text collate "C" primary key, size bigint not null)`,
   );
+  await client.query(`create unlogged table ${SHADOWS}.moment (since xid8 not null)`);
   await client.query(
     `create unlogged table ${SHADOWS}.touched (account_id text collate "C", stream_id text collate "C")`,
   );
@@ -53,7 +54,7 @@ export async function fill(
   onEvents: (count: number) => void,
 ): Promise<void> {
   // Before the reader's moment: what lies between the two is read twice and not missed.
-  await writer.query(`insert into ${SHADOWS}.heads select account_id, size from log_heads`);
+  await writer.query(noteHeads);
   await reader.query(IN_INDEX_ORDER);
   await writeAll(replay(reader, model, eventsOf(model), onEvents), rows);
 }
@@ -72,6 +73,21 @@ export async function writeAll(
   await rows.finish();
 }
 
+/** Where the log is now, and since when what is not seen here can have come: the oldest transaction that still runs. */
+export const noteHeads = `with seen as (insert into ${SHADOWS}.heads select account_id, size from log_heads)
+  insert into ${SHADOWS}.moment select pg_snapshot_xmin(pg_current_snapshot())`;
+
+/**
+ * The heads that have moved. Joining those of all accounts with the noted ones would take a second of 100,000 accounts,
+ * while everyone waits: only the rows of young transactions are, and to find them is one look at each. (`age` is that
+ * of the row's transaction. Where it is wrong, as of rows older than two billion transactions, it is too young.)
+ */
+const MOVED_HEADS = `select h.account_id, coalesce(seen.size, 0) as after, h.size as up_to
+  from (select account_id, size from log_heads
+    where age(xmin) <= (select age(since::xid) from ${SHADOWS}.moment) offset 0) h
+  left join lateral (select size from ${SHADOWS}.heads seen where seen.account_id = h.account_id offset 0) seen on true
+  where h.size is distinct from seen.size`;
+
 /** How far behind the log the shadows are: the events that came since, and all events of the streams they belong to. */
 export interface Lag {
   readonly events: number;
@@ -86,16 +102,16 @@ export async function openGap(client: Client, model: AnyReadModel): Promise<Lag>
   // Not by truncate, which makes a new file: this is done while everyone waits.
   await client.query(`delete from ${SHADOWS}.touched`);
   const { rows } = await client.query<{ events: number; to_fold: number }>(`
-    with now as materialized (select account_id, size from log_heads),
+    with now as materialized (${MOVED_HEADS}),
     new as materialized (
       select e.account_id, e.stream_id, count(*) as events, max(e.stream_version) as version
-      from now left join ${SHADOWS}.heads seen using (account_id)
-      cross join lateral (select * from events e where e.account_id = now.account_id
-        and e.position > coalesce(seen.size, 0) and e.position <= now.size offset 0) e
+      from now cross join lateral (select * from events e where e.account_id = now.account_id
+        and e.position > now.after and e.position <= now.up_to offset 0) e
       where ${isOfModel(model)} group by 1, 2),
     moved as (
-      insert into ${SHADOWS}.heads as h select account_id, size from now
-      on conflict (account_id) do update set size = excluded.size where h.size <> excluded.size),
+      insert into ${SHADOWS}.heads as h select account_id, up_to from now
+      on conflict (account_id) do update set size = excluded.size),
+    looked as (update ${SHADOWS}.moment set since = pg_snapshot_xmin(pg_current_snapshot())),
     noted as (insert into ${SHADOWS}.touched select account_id, stream_id from new)
     select coalesce(sum(events), 0)::int as events, coalesce(sum(version), 0)::int as to_fold from new`);
   const lag = { events: rows[0]?.events ?? 0, toFold: rows[0]?.to_fold ?? 0 };
