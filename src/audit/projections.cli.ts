@@ -5,6 +5,7 @@ import type { AnyReadModel } from '../event-log/read-model.js';
 import { rebuild } from '../event-log/rebuild.js';
 import { progressOn } from '../operations/progress.js';
 import { Stopwatch } from '../operations/stopwatch.js';
+import { refuseUnknownAccount } from './chosen-account.js';
 import { chosenModels } from './chosen-models.js';
 import { Finding } from './outcome.js';
 
@@ -65,6 +66,7 @@ async function runProof(
   models: Parameters<typeof prove>[1],
   account: string | undefined,
 ): Promise<void> {
+  await refuseUnknownAccount(place, models.all, account);
   const progress = progressOn(process.stderr);
   const watcher: ProofWatcher = {
     account,
