@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type pg from 'pg';
 import { prove } from '../src/event-log/proof.js';
 import { type RebuildWatcher, rebuild } from '../src/event-log/rebuild.js';
 import { MAX_EVENTS_IN_SWAP } from '../src/event-log/swap.js';
@@ -47,8 +48,8 @@ async function writeAndRead(): Promise<void> {
 }
 
 /** Adds events to an edge's stream as that many changes would, all in one statement. */
-async function grow(id: string, events: number): Promise<void> {
-  await service.pool.query(
+async function grow(id: string, events: number, client: pg.Pool | pg.PoolClient = service.pool): Promise<void> {
+  await client.query(
     `with head as (update log_heads h set size = size + $2, recorded_at = h.recorded_at + $2 * interval '1 microsecond'
        from events e where e.stream_id = $1 and h.account_id = e.account_id and e.stream_version = 1
        returning h.account_id, h.size - $2 as base, h.recorded_at),
@@ -75,6 +76,11 @@ async function expectProven(): Promise<void> {
   expect(differences).toEqual([]);
 }
 
+const only = (prefix: string) => ({
+  all: READ_MODELS,
+  rebuilt: READ_MODELS.filter(({ streamPrefixes }) => streamPrefixes.includes(prefix)),
+});
+const [EDGES, CREDENTIALS] = [only('edgtcp'), only('sshcr')];
 const MODELS = { all: READ_MODELS, rebuilt: READ_MODELS };
 const QUIET: RebuildWatcher = { step: () => undefined, events: () => undefined, waiting: () => undefined };
 
@@ -127,9 +133,8 @@ describe('a rebuild while the service is written to and read from', () => {
     const stop = new AbortController();
     const waiting = (_: string, attempt: number) => attempts.push(attempt) === 20 && stop.abort();
     const place = { dataSource: service.app.database.dataSource, interrupt: stop.signal };
-    const edges = { all: READ_MODELS, rebuilt: READ_MODELS.filter((model) => model.streamPrefixes.includes('edgtcp')) };
     try {
-      await rebuild(place, edges, { ...QUIET, waiting });
+      await rebuild(place, EDGES, { ...QUIET, waiting });
     } finally {
       isOver = true;
       await changing;
@@ -137,13 +142,22 @@ describe('a rebuild while the service is written to and read from', () => {
     await expectProven();
   });
 
+  it('misses no append that began before it and ends while it waits for its swap', async () => {
+    const { body } = await service.admin.post('/edges/tcp', { hostports: ['slow.example:1'] });
+    const writer = await service.pool.connect();
+    await writer.query('begin');
+    await grow(body.id, 3, writer);
+    const waiting = (_: string, attempt: number) => {
+      if (attempt === 2) void writer.query('commit').then(() => writer.release());
+    };
+    await rebuild(service.app.database, EDGES, { ...QUIET, waiting });
+    expect((await service.admin.get(`/edges/tcp/${body.id}`)).body.description).toBe('grown');
+    await expectProven();
+  });
+
   it('leaves the live tables alone when its turn was lost and another run has begun', async () => {
     const reader = await service.pool.connect();
     await reader.query('begin; select id from ssh_credentials limit 1');
-    const credentials = {
-      all: READ_MODELS,
-      rebuilt: READ_MODELS.filter((model) => model.streamPrefixes.includes('sshcr')),
-    };
     let second: Promise<void> = Promise.resolve();
     let isSecondAtSwap: (value: unknown) => void = () => undefined;
     const secondAtSwap = new Promise((resolve) => {
@@ -153,11 +167,11 @@ describe('a rebuild while the service is written to and read from', () => {
       await service.pool.query(`select pg_terminate_backend(pid) from pg_locks join pg_stat_activity using (pid)
         where relation = 'tunnel_access_rebuild.running'::regclass order by xact_start limit 1`);
       await new Promise((resolve) => setTimeout(resolve, 20));
-      second = rebuild(service.app.database, credentials, { ...QUIET, waiting: isSecondAtSwap });
+      second = rebuild(service.app.database, CREDENTIALS, { ...QUIET, waiting: isSecondAtSwap });
       second.catch(isSecondAtSwap);
     };
     let isLost = false;
-    const first = rebuild(service.app.database, credentials, {
+    const first = rebuild(service.app.database, CREDENTIALS, {
       ...QUIET,
       waiting: () => {
         if (!isLost) void loseTurn();
