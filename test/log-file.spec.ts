@@ -14,6 +14,7 @@ import { READ_MODELS } from '../src/read-models.js';
 import { history, play } from './support/histories.js';
 import { newPublicKey } from './support/keys.js';
 import { addAccount, addBot } from './support/principals.js';
+import { startCli } from './support/process.js';
 import { cloneDatabase, type Service, startService } from './support/service.js';
 
 const CLI = new URL('../dist/src/cli.js', import.meta.url).pathname;
@@ -138,6 +139,34 @@ describe('audit import', () => {
       .map((line, i) => (i === at ? JSON.stringify(change(JSON.parse(line))) : line))
       .join('\n')}\n`;
 
+  /** A log whose hashes are right, in which the first two events of a stream have changed their places. */
+  let disordered = '';
+  beforeAll(async () => {
+    const copy = await cloneDatabase();
+    const client = new pg.Client(copy.url);
+    await client.connect();
+    expect(await cli(copy.url, ['audit', 'import', '-'], exported)).toMatchObject({ code: 0 });
+    await client.query('alter table events disable trigger events_guard');
+    const { rows } = await client.query('select stream_id as id from events where stream_version = 2 limit 1');
+    const values = [rows[0].id];
+    await client.query(
+      'update events set stream_version = -stream_version where stream_id = $1 and stream_version < 3',
+      values,
+    );
+    await client.query(
+      'update events set stream_version = 3 + stream_version where stream_id = $1 and stream_version < 0',
+      values,
+    );
+    await client.query(
+      `update events set leaf_hash = event_leaf_hash(account_id, position, stream_id, stream_version, event_id,
+      type, data, metadata, occurred_at, recorded_at) where stream_id = $1`,
+      values,
+    );
+    await client.end();
+    disordered = await exportOf(copy.url);
+    await copy.drop();
+  });
+
   it.each<[string, () => string, RegExp]>([
     ['an empty file', () => '', /^the file is empty$/],
     ['a cut last line', () => exported.slice(0, -20), /^line \d+: the file ends in the middle of it$/],
@@ -189,7 +218,36 @@ describe('audit import', () => {
       () => changed(2, (event) => ({ ...event, recorded_at: JSON.parse(lines()[1] ?? '').recorded_at })),
       /^line 3: recorded_at is not later/,
     ],
-    ['an event id that is none', () => changed(2, (event) => ({ ...event, event_id: 'x' })), /^lines 1 to \d+: .*uuid/],
+    ...(
+      [
+        ['an event id that is none', { event_id: 'x' }, /^line 3: event_id is not a UUID$/],
+        ['a short id', { stream_id: 'ak_1' }, /^line 3: stream_id is not an id$/],
+        ['a time of another form', { occurred_at: '2026-01-02T03:04:05Z' }, /^line 3: occurred_at is not a time as/],
+        ['a day that is none', { occurred_at: '2026-02-30T03:04:05.000000Z' }, /^line 3: occurred_at is not a time as/],
+        ['an infinite time', { recorded_at: 'infinity' }, /^line 3: recorded_at is not a time as export writes it$/],
+        ['a hash in capitals', { leaf_hash: 'AB'.repeat(32) }, /^line 3: leaf_hash is not a SHA-256 in hex$/],
+        ['data that is a list', { data: '[]' }, /^line 3: data is not a JSON object as the service writes it$/],
+        ['data that is not JSON', { data: '{' }, /^line 3: data is not a JSON object/],
+        ['data on two lines', { data: '{\n}' }, /^line 3: data is not a JSON object/],
+        ['a name twice in data', { data: '{"a":1,"a":2}' }, /^line 3: data is not a JSON object/],
+        [
+          'metadata without an actor',
+          { metadata: '{}' },
+          /^line 3: metadata is not a JSON object that names an actor$/,
+        ],
+        ['metadata with blanks', { metadata: '{"actor": "system"}' }, /^line 3: metadata is not a JSON object/],
+      ] as const
+    ).map(([what, fields, message]): [string, () => string, RegExp] => [
+      what,
+      () => changed(2, (event) => ({ ...event, ...fields })),
+      message,
+    ]),
+    [
+      'an account id of another form',
+      () => exported.replaceAll(account, 'ac_1'),
+      /^line 1: account_id is not the id of an account$/,
+    ],
+    ['versions of a stream in another order', () => disordered, /^line \d+: its stream_version does not follow/],
   ])('refuses %s and writes nothing', async (_, content, message) => {
     const database = await openDatabase({ databaseUrl: target.url, dataDir: '', databasePoolSize: 1 }, () => undefined);
     const lines = linesOf(Readable.from([Buffer.from(content())]));
@@ -223,7 +281,7 @@ describe('audit import', () => {
 
     const { rows } = await service.pool.query('select fingerprint from ssh_credentials limit 1');
     await sql.query(
-      `insert into ssh_credentials values ('ac_other', 'sshcr_1', 1, now(), '', '', '', '{}', '', '', 0, '', $1, false)`,
+      `insert into ssh_credentials values ('ac_other', 'sshcr_z', 1, now(), '', '', '', '{}', '', '', 0, '', $1, false)`,
       [rows[0].fingerprint],
     );
     const { code, stderr } = await importing(exported);
@@ -231,10 +289,63 @@ describe('audit import', () => {
       0,
       expect.stringContaining('warning: 1 of its public keys are live on another account'),
     ]);
+    // The other account's credential was made after the imported one.
+    expect(stderr).toContain(`warning: 1 of them move to account ${account}: a shared public key goes to the account`);
+  });
+
+  it('warns when the account is the oldest now, to which OIDC users sign in', async () => {
+    await sql.query(`insert into accounts values ('ac_other', 'ac_other', 1, now(), 'Other', '{}')`);
+    const { code, stderr } = await importing(exported);
+    // The row has no log, which the proof of the imported account does not look at.
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringContaining('it becomes the one OIDC users sign in to when OIDC_ACCOUNT is unset\n'),
+    ]);
+    expect(stderr).not.toContain('public key');
+  });
+
+  it('of a file that cannot be read is misuse, and says why', async () => {
+    const missing = await cli(target.url, ['audit', 'import', join(folder, 'nosuch.ndjson')]);
+    expect(missing).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(/^the file cannot be read: ENOENT.*\n$/),
+    });
+    const directory = await cli(target.url, ['audit', 'import', folder]);
+    expect(directory).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `${folder} is a directory, not a file that export wrote\n`,
+    });
+  });
+
+  it('ends on the first Ctrl-C while it waits for stdin', async () => {
+    const waiting = startCli({ DATABASE_URL: target.url }, 'audit', 'import', '-');
+    const begun = `select 1 from pg_stat_activity where datname = current_database() and state = 'idle in transaction'`;
+    while ((await sql.query(begun)).rows.length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+    waiting.child.kill('SIGINT');
+    expect(await waiting.ended).toMatchObject({
+      code: 130,
+      stdout: '',
+      stderr: expect.stringMatching(/^interrupted; /),
+    });
   });
 });
 
 describe('audit verify', () => {
+  it('of an account that is not there is misuse, as projections prove is', async () => {
+    for (const command of [
+      ['audit', 'verify'],
+      ['projections', 'prove'],
+    ]) {
+      expect(await cli(service.databaseUrl, [...command, '--account', 'ac_typo'])).toEqual({
+        code: 2,
+        stdout: '',
+        stderr: 'there is no account ac_typo: it has no log and no rows here\n',
+      });
+    }
+  });
+
   it('names a changed event, a missing one, one beyond the head and a gap in a stream, and exits with 1', async () => {
     const copy = await cloneDatabase();
     expect(await cli(copy.url, ['audit', 'import', '-'], exported)).toMatchObject({ code: 0 });

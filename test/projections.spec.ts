@@ -16,8 +16,9 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
+const MODELS = { all: READ_MODELS, rebuilt: READ_MODELS };
 const QUIET = { step: () => undefined, events: () => undefined, waiting: () => undefined };
-const rebuildAll = (): Promise<void> => rebuild(service.app.database, READ_MODELS, QUIET);
+const rebuildAll = (): Promise<void> => rebuild(service.app.database, MODELS, QUIET);
 
 async function proven(account?: string): Promise<{ proof: Proof; differences: Difference[] }> {
   const differences: Difference[] = [];
@@ -70,6 +71,11 @@ describe('projections rebuild', () => {
     await service.pool.query(`do $$ begin create role reader; exception when duplicate_object then null; end $$`);
     await service.pool.query('grant select on api_keys to reader');
     await service.pool.query('grant select (id, name) on principals to reader with grant option');
+    await service.pool.query('create function noted() returns trigger language plpgsql as $$ begin return new; end $$');
+    for (const [name, state] of Object.entries({ a: 'disable', b: 'enable replica', c: 'enable always' })) {
+      await service.pool.query(`create trigger ${name} before insert on api_keys for each row execute function noted();
+        alter table api_keys ${state} trigger ${name}`);
+    }
     const before = await describeSchema(service.pool);
     expect(before.length).toBeGreaterThan(60);
     await rebuildAll();
@@ -91,6 +97,28 @@ describe('projections rebuild', () => {
     });
   });
 
+  it('drops nothing that it did not make', async () => {
+    await rebuildAll();
+    const theirs = ['tunnel_access_rebuild.theirs', 'tunnel_access_replaced.theirs'];
+    for (const name of theirs) await service.pool.query(`create table ${name} ()`);
+    await service.pool.query('create table tunnel_access_rebuild.principals ()');
+    await rebuild(service.app.database, { all: READ_MODELS, rebuilt: READ_MODELS.slice(0, 1) }, QUIET);
+    const { rows } = await service.pool.query(
+      `select schemaname || '.' || tablename as name from pg_tables where schemaname like 'tunnel\\_access\\_%' order by 1`,
+    );
+    expect(rows.map(({ name }) => name)).toEqual(['tunnel_access_rebuild.running', ...theirs]);
+    for (const name of theirs) await service.pool.query(`drop table ${name}`);
+  });
+
+  it('is not ended by time limits that the database sets', async () => {
+    const { rows } = await service.pool.query('select current_database() as name');
+    for (const limit of ['transaction_timeout', 'idle_in_transaction_session_timeout']) {
+      await service.pool.query(`alter database ${rows[0].name} set ${limit} = '40ms'`);
+    }
+    await rebuildAll();
+    await service.pool.query(`alter database ${rows[0].name} reset all`);
+  });
+
   it('refuses a table on which something hangs that it would lose', async () => {
     await service.pool.query('create view watched as select id from api_keys');
     await expect(rebuildAll()).rejects.toThrow('api_keys cannot be rebuilt: it would lose a view or rule');
@@ -100,7 +128,7 @@ describe('projections rebuild', () => {
 
   it('runs once at a time: the second says so', async () => {
     const holder = await service.pool.connect();
-    await holder.query('begin; select id from rebuild.running for update');
+    await holder.query('begin; select run from tunnel_access_rebuild.running for update');
     try {
       await expect(rebuildAll()).rejects.toThrow('another rebuild is running');
     } finally {
@@ -117,7 +145,7 @@ describe('projections rebuild', () => {
     let running: Promise<void> = Promise.resolve();
     await new Promise<void>((resolve) => {
       const waiting = (_: string, attempt: number) => attempts.push(attempt) === 3 && resolve();
-      running = rebuild(service.app.database, READ_MODELS, { ...QUIET, waiting });
+      running = rebuild(service.app.database, MODELS, { ...QUIET, waiting });
       running.then(resolve, resolve);
     });
     expect(attempts).toEqual([1, 2, 3]);

@@ -1,8 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type pg from 'pg';
 import { prove } from '../src/event-log/proof.js';
 import { type RebuildWatcher, rebuild } from '../src/event-log/rebuild.js';
+import { MAX_EVENTS_IN_SWAP } from '../src/event-log/swap.js';
 import { READ_MODELS } from '../src/read-models.js';
 import { newPublicKey } from './support/keys.js';
 import { type Service, startService } from './support/service.js';
@@ -45,6 +47,20 @@ async function writeAndRead(): Promise<void> {
   if (Math.random() < 0.5) expect((await admin.delete(place)).status).toBe(204);
 }
 
+/** Adds events to an edge's stream as that many changes would, all in one statement. */
+async function grow(id: string, events: number, client: pg.Pool | pg.PoolClient = service.pool): Promise<void> {
+  await client.query(
+    `with head as (update log_heads h set size = size + $2, recorded_at = h.recorded_at + $2 * interval '1 microsecond'
+       from events e where e.stream_id = $1 and h.account_id = e.account_id and e.stream_version = 1
+       returning h.account_id, h.size - $2 as base, h.recorded_at),
+     made as (insert into events select account_id, base + n, $1, n + 1, gen_random_uuid(), 'tcp_edge_updated.v1',
+       '{"description":"grown"}', '{"actor":"system"}', now(), recorded_at - ($2 - n) * interval '1 microsecond', ''
+       from head, generate_series(1, $2::int) n)
+     update tcp_edges set version = 1 + $2, description = 'grown' where id = $1`,
+    [id, events],
+  );
+}
+
 async function expectProven(): Promise<void> {
   const differences: unknown[] = [];
   await prove(
@@ -60,13 +76,19 @@ async function expectProven(): Promise<void> {
   expect(differences).toEqual([]);
 }
 
+const only = (prefix: string) => ({
+  all: READ_MODELS,
+  rebuilt: READ_MODELS.filter(({ streamPrefixes }) => streamPrefixes.includes(prefix)),
+});
+const [EDGES, CREDENTIALS] = [only('edgtcp'), only('sshcr')];
+const MODELS = { all: READ_MODELS, rebuilt: READ_MODELS };
 const QUIET: RebuildWatcher = { step: () => undefined, events: () => undefined, waiting: () => undefined };
 
 describe('a rebuild while the service is written to and read from', () => {
   it('fails no request and loses no change; the proof agrees during it and after it', async () => {
     const load = startLoad();
     for (let run = 0; run < 2; run += 1) {
-      await rebuild(service.app.database, READ_MODELS, QUIET);
+      await rebuild(service.app.database, MODELS, QUIET);
       await expectProven();
     }
     expect(await load.stop()).toBeGreaterThan(CLIENTS);
@@ -76,7 +98,8 @@ describe('a rebuild while the service is written to and read from', () => {
   it('can be interrupted at any step, with nothing lost, and run again', async () => {
     const load = startLoad();
     const steps = READ_MODELS.length * 4;
-    for (let at = 1; at <= steps; at += 4) {
+    // A model takes four steps: by threes, each kind of step has its turn.
+    for (let at = 1; at <= steps; at += 3) {
       const stop = new AbortController();
       let step = 0;
       const watcher = {
@@ -87,12 +110,85 @@ describe('a rebuild while the service is written to and read from', () => {
         },
       };
       const place = { dataSource: service.app.database.dataSource, interrupt: stop.signal };
-      await rebuild(place, READ_MODELS, watcher).catch(() => expect(stop.signal.aborted).toBe(true));
+      await rebuild(place, MODELS, watcher).catch(() => expect(stop.signal.aborted).toBe(true));
       expect(step).toBeGreaterThanOrEqual(at);
     }
     await expectProven();
-    await rebuild(service.app.database, READ_MODELS, QUIET);
+    await rebuild(service.app.database, MODELS, QUIET);
     await load.stop();
+    await expectProven();
+  });
+
+  it('ends although a long stream changes all the time', async () => {
+    const { body } = await service.admin.post('/edges/tcp', { hostports: ['hot.example:1'] });
+    await grow(body.id, 2 * MAX_EVENTS_IN_SWAP);
+    let isOver = false;
+    const changing = (async () => {
+      for (let n = 0; !isOver; n += 1) {
+        const { status } = await service.admin.patch(`/edges/tcp/${body.id}`, { description: `changed ${n}` });
+        expect(status).toBe(200);
+      }
+    })();
+    const attempts: number[] = [];
+    const stop = new AbortController();
+    const waiting = (_: string, attempt: number) => attempts.push(attempt) === 20 && stop.abort();
+    const place = { dataSource: service.app.database.dataSource, interrupt: stop.signal };
+    try {
+      await rebuild(place, EDGES, { ...QUIET, waiting });
+    } finally {
+      isOver = true;
+      await changing;
+    }
+    await expectProven();
+  });
+
+  it('misses no append that began before it and ends while it waits for its swap', async () => {
+    const { body } = await service.admin.post('/edges/tcp', { hostports: ['slow.example:1'] });
+    const writer = await service.pool.connect();
+    await writer.query('begin');
+    await grow(body.id, 3, writer);
+    const waiting = (_: string, attempt: number) => {
+      if (attempt === 2) void writer.query('commit').then(() => writer.release());
+    };
+    await rebuild(service.app.database, EDGES, { ...QUIET, waiting });
+    expect((await service.admin.get(`/edges/tcp/${body.id}`)).body.description).toBe('grown');
+    await expectProven();
+  });
+
+  it('leaves the live tables alone when its turn was lost and another run has begun', async () => {
+    const reader = await service.pool.connect();
+    await reader.query('begin; select id from ssh_credentials limit 1');
+    let second: Promise<void> = Promise.resolve();
+    let isSecondAtSwap: (value: unknown) => void = () => undefined;
+    const secondAtSwap = new Promise((resolve) => {
+      isSecondAtSwap = resolve;
+    });
+    const loseTurn = async (): Promise<void> => {
+      await service.pool.query(`select pg_terminate_backend(pid) from pg_locks join pg_stat_activity using (pid)
+        where relation = 'tunnel_access_rebuild.running'::regclass order by xact_start limit 1`);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      second = rebuild(service.app.database, CREDENTIALS, { ...QUIET, waiting: isSecondAtSwap });
+      second.catch(isSecondAtSwap);
+    };
+    let isLost = false;
+    const first = rebuild(service.app.database, CREDENTIALS, {
+      ...QUIET,
+      waiting: () => {
+        if (!isLost) void loseTurn();
+        isLost = true;
+      },
+    });
+    const ended = first.then(
+      () => 'it went on to the end',
+      (error: unknown) => String(error),
+    );
+    await secondAtSwap;
+    const firstEnded = await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 3000, 'it goes on'))]);
+    await reader.query('commit');
+    reader.release();
+    await Promise.allSettled([first, second]);
+    expect(firstEnded).toContain('this rebuild lost its connection, and another one has begun');
+    await second;
     await expectProven();
   });
 
@@ -107,9 +203,9 @@ describe('a rebuild while the service is written to and read from', () => {
     reader.release();
     await writeAndRead();
     await expectProven();
-    await rebuild(service.app.database, READ_MODELS, QUIET);
+    await rebuild(service.app.database, MODELS, QUIET);
     const { rows } = await service.pool.query(
-      `select tablename from pg_tables where schemaname in ('rebuild', 'rebuild_old')`,
+      `select tablename from pg_tables where schemaname in ('tunnel_access_rebuild', 'tunnel_access_replaced')`,
     );
     expect(rows).toEqual([{ tablename: 'running' }]);
     await writeAndRead();
@@ -145,7 +241,7 @@ function startRebuild(): ChildProcess {
 async function untilSwapWaits(rebuilding: ChildProcess): Promise<void> {
   while (rebuilding.exitCode === null) {
     const { rows } = await service.pool.query(
-      `select 1 from pg_indexes where schemaname = 'rebuild' and indexname = 'ssh_credentials_owner'`,
+      `select 1 from pg_indexes where schemaname = 'tunnel_access_rebuild' and indexname = 'ssh_credentials_owner'`,
     );
     if (rows.length > 0) return;
     await new Promise((resolve) => setTimeout(resolve, 20));

@@ -1,4 +1,6 @@
 import type { Client } from 'pg';
+import type { WorkPlace } from '../database/own-connections.js';
+import type { AnyReadModel } from '../event-log/read-model.js';
 import { Misuse } from './outcome.js';
 
 const MOST_NAMED = 20;
@@ -20,4 +22,17 @@ export async function chosenAccount(
   const names = rows.slice(0, MOST_NAMED).map(({ account_id }) => account_id);
   const more = rows.length > MOST_NAMED ? ' and more (`accounts list`)' : '';
   throw new Misuse(`${reason}; there are ${names.join(', ') || 'none'}${more}`);
+}
+
+/** Misuse when an account was named that has left no trace here: of nothing, all would be well. */
+export async function refuseUnknownAccount(
+  { dataSource }: Pick<WorkPlace, 'dataSource'>,
+  models: readonly AnyReadModel[],
+  wanted: string | undefined,
+): Promise<void> {
+  if (wanted === undefined) return;
+  const tables = ['log_heads', 'events', ...models.flatMap((model) => model.tables.map(({ name }) => name))];
+  const parts = tables.map((name) => `exists (select from ${name} where account_id = $1)`);
+  const [row] = await dataSource.query<{ known: boolean }[]>(`select ${parts.join(' or ')} as known`, [wanted]);
+  if (row?.known !== true) throw new Misuse(`there is no account ${wanted}: it has no log and no rows here`);
 }

@@ -1,4 +1,5 @@
-import { createReadStream } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { addAbortSignal, type Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type Command, InvalidArgumentError } from 'commander';
 import { to } from 'pg-copy-streams';
@@ -10,9 +11,10 @@ import type { AnyReadModel } from '../event-log/read-model.js';
 import { IN_INDEX_ORDER } from '../event-log/replay.js';
 import { verify } from '../event-log/verify.js';
 import { progressOn } from '../operations/progress.js';
-import { chosenAccount } from './chosen-account.js';
+import { chosenAccount, refuseUnknownAccount } from './chosen-account.js';
+import { warnOfImported } from './import-warnings.js';
 import { linesOf } from './lines.js';
-import { Finding } from './outcome.js';
+import { Finding, Misuse } from './outcome.js';
 import { lineOf } from './projections.cli.js';
 
 type OnDatabase = (work: (place: WorkPlace) => Promise<void>) => Promise<void>;
@@ -31,14 +33,17 @@ export function addLogFileCommands(audit: Command, onDatabase: OnDatabase, model
     .command('import')
     .description('Write an exported log into this database, where its account must have none, with all that it makes')
     .argument('<file>', 'what export wrote; - for stdin')
-    .action((file: string) => onDatabase((place) => runImport(place, models, file)));
+    .action(async (file: string) => {
+      const input = file === '-' ? process.stdin : await opened(file);
+      await onDatabase((place) => runImport(place, models, input));
+    });
   audit
     .command('verify')
     .description(
       'Check the logs: positions without gaps up to the head, versions without gaps, every hash right. Each fault is a line on stdout: account, what is wrong; divided by a tab',
     )
     .option('--account <id>', 'only this account')
-    .action(({ account }: { account?: string }) => onDatabase((place) => runVerify(place, account)));
+    .action(({ account }: { account?: string }) => onDatabase((place) => runVerify(place, models, account)));
 }
 
 function positionOf(text: string): number {
@@ -77,14 +82,29 @@ function unlessReaderLeft(error: unknown): void {
   if (!(error instanceof Error && 'code' in error && error.code === 'EPIPE')) throw error;
 }
 
-async function runImport(place: WorkPlace, models: readonly AnyReadModel[], file: string): Promise<void> {
+/** Before anything else is done: a name that was typed wrongly is said at once. */
+async function opened(file: string): Promise<Readable> {
+  try {
+    const handle = await open(file);
+    if (!(await handle.stat()).isDirectory()) return handle.createReadStream();
+    await handle.close();
+  } catch (error) {
+    throw new Misuse(`the file cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  throw new Misuse(`${file} is a directory, not a file that export wrote`);
+}
+
+async function runImport(place: WorkPlace, models: readonly AnyReadModel[], input: Readable): Promise<void> {
   const progress = progressOn(process.stderr);
   progress.begin('import', 'events');
-  const input = file === '-' ? process.stdin : createReadStream(file);
+  // What waits for its next line would not hear that its connection was ended.
+  if (place.interrupt !== undefined) addAbortSignal(place.interrupt, input);
+  // Whoever reads the lines gets the error; it may come before they are read.
+  input.on('error', () => undefined);
   const { account, events } = await importLog(place, models, linesOf(input), (count) => progress.add(count));
   progress.done();
   console.error(`imported ${events} events of account ${account}`);
-  await warnOfSharedKeys(place, account);
+  await warnOfImported(place, account);
   const { rows, differences } = await prove(
     place,
     { all: models, proven: models },
@@ -100,21 +120,12 @@ async function runImport(place: WorkPlace, models: readonly AnyReadModel[], file
   console.error(`${rows} rows made of them, and proven`);
 }
 
-/** The service refuses a key that is live on another account, so it can have come here only by import. */
-async function warnOfSharedKeys({ dataSource }: WorkPlace, account: string): Promise<void> {
-  const [row] = await dataSource.query<{ keys: number }[]>(
-    `select count(distinct mine.fingerprint)::int as keys from ssh_credentials mine
-     join ssh_credentials other on other.fingerprint = mine.fingerprint and other.account_id <> mine.account_id
-     where mine.account_id = $1`,
-    [account],
-  );
-  if (row === undefined || row.keys === 0) return;
-  console.error(
-    `warning: ${row.keys} of its public keys are live on another account here too; the service itself would refuse that`,
-  );
-}
-
-async function runVerify(place: WorkPlace, account: string | undefined): Promise<void> {
+async function runVerify(
+  place: WorkPlace,
+  models: readonly AnyReadModel[],
+  account: string | undefined,
+): Promise<void> {
+  await refuseUnknownAccount(place, models, account);
   const progress = progressOn(process.stderr);
   let faults = 0;
   const { accounts, events } = await verify(place, {

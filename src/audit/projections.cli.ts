@@ -5,6 +5,7 @@ import type { AnyReadModel } from '../event-log/read-model.js';
 import { rebuild } from '../event-log/rebuild.js';
 import { progressOn } from '../operations/progress.js';
 import { Stopwatch } from '../operations/stopwatch.js';
+import { refuseUnknownAccount } from './chosen-account.js';
 import { chosenModels } from './chosen-models.js';
 import { Finding } from './outcome.js';
 
@@ -22,7 +23,7 @@ export function addProjectionCommands(program: Command, onDatabase: OnDatabase, 
     .option('--name <table>', 'only the read model that this table belongs to')
     .action(({ name }: { name?: string }) => {
       const chosen = chosenModels(models, name);
-      return onDatabase((place) => runRebuild(place, chosen));
+      return onDatabase((place) => runRebuild(place, { all: models, rebuilt: chosen }));
     });
   projections
     .command('prove')
@@ -37,7 +38,7 @@ export function addProjectionCommands(program: Command, onDatabase: OnDatabase, 
     });
 }
 
-async function runRebuild(place: WorkPlace, models: readonly AnyReadModel[]): Promise<void> {
+async function runRebuild(place: WorkPlace, models: Parameters<typeof rebuild>[1]): Promise<void> {
   const progress = progressOn(process.stderr);
   const took = new Stopwatch();
   let events = 0;
@@ -51,10 +52,10 @@ async function runRebuild(place: WorkPlace, models: readonly AnyReadModel[]): Pr
       progress.add(count);
     },
     waiting: (tables, attempt) =>
-      progress.begin(`${tables}: others read or write it, trying again (${attempt})`, 'events'),
+      progress.begin(`${tables}: others use it for longer than they may wait, trying again (${attempt})`, 'events'),
   });
   progress.done();
-  const tables = models.flatMap((model) => model.tables.map((table) => table.name)).join(', ');
+  const tables = models.rebuilt.flatMap((model) => model.tables.map((table) => table.name)).join(', ');
   console.error(
     `rebuilt ${tables} from ${events} events in ${took.total} s, ${took.of('fill')} s of it reading and folding them`,
   );
@@ -65,6 +66,7 @@ async function runProof(
   models: Parameters<typeof prove>[1],
   account: string | undefined,
 ): Promise<void> {
+  await refuseUnknownAccount(place, models.all, account);
   const progress = progressOn(process.stderr);
   const watcher: ProofWatcher = {
     account,

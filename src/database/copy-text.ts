@@ -34,7 +34,8 @@ const WHOLE_SECONDS = 19;
 /** The reverse of `timeText`, to the millisecond that JavaScript knows. */
 export const timeOf = (text: string): Date => new Date(`${text.slice(0, 10)}T${text.slice(11, -3)}Z`);
 
-const NEEDS_QUOTES = /[{}",\\\s]|^$|^null$/i;
+/** The blanks are PostgreSQL's, which are fewer than `\s`: a no-break space needs no quotes. */
+const NEEDS_QUOTES = /[{}",\\ \t\n\r\v\f]|^$|^null$/i;
 
 const arrayElement = (text: string): string =>
   NEEDS_QUOTES.test(text) ? `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"` : text;

@@ -4,6 +4,8 @@ import { connectAlone, type Database } from './database.js';
 /** Settings of a long transaction: no time limits of the server's, and values printed as copy-text.ts expects them. */
 const LONG = `set local statement_timeout = 0; set local lock_timeout = 0;
   set local idle_in_transaction_session_timeout = 0; set local timezone = 'UTC'; set local datestyle = 'ISO'`;
+/** The first version of PostgreSQL that has `transaction_timeout`. */
+const TRANSACTION_TIMEOUT_SINCE = 170_000;
 
 /** A database that a long operation works on, and what tells it to stop. */
 export interface WorkPlace extends Pick<Database, 'dataSource'> {
@@ -16,6 +18,7 @@ export interface WorkPlace extends Pick<Database, 'dataSource'> {
  */
 export class OwnConnections {
   private readonly clients: pg.Client[] = [];
+  private long: string | undefined;
 
   private constructor(private readonly place: WorkPlace) {}
 
@@ -35,13 +38,19 @@ export class OwnConnections {
     const client = await connectAlone(this.place.dataSource);
     this.clients.push(client);
     if (this.place.interrupt?.aborted) await client.end();
+    this.long ??= await settingsOf(client);
     return client;
+  }
+
+  /** Begins a long transaction. All that a connection is set to ends with it: behind a pooler others have it next. */
+  async begin(client: pg.Client, mode = ''): Promise<void> {
+    await client.query(`begin ${mode}; ${this.long}`);
   }
 
   /** A connection inside a transaction that sees one moment, as all others with the same `snapshot` do. */
   async openSnapshot(snapshot?: string): Promise<pg.Client> {
     const client = await this.open();
-    await client.query(`begin isolation level repeatable read; ${LONG}`);
+    await this.begin(client, 'isolation level repeatable read');
     if (snapshot !== undefined) await client.query(`set transaction snapshot '${snapshot}'`);
     return client;
   }
@@ -49,13 +58,20 @@ export class OwnConnections {
   /** A connection inside a transaction that writes. */
   async openTransaction(): Promise<pg.Client> {
     const client = await this.open();
-    await client.query(`begin; ${LONG}`);
+    await this.begin(client);
     return client;
   }
 
   async end(): Promise<void> {
     await Promise.allSettled(this.clients.map((client) => client.end()));
   }
+}
+
+/** Asked for before any transaction: in one, a question would fix the moment that it sees. */
+async function settingsOf(client: pg.Client): Promise<string> {
+  const { rows } = await client.query<{ server_version_num: string }>('show server_version_num');
+  const isKnown = Number(rows[0]?.server_version_num) >= TRANSACTION_TIMEOUT_SINCE;
+  return isKnown ? `${LONG}; set local transaction_timeout = 0` : LONG;
 }
 
 /** Names the moment that a connection of `openSnapshot` sees. */

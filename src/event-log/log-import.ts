@@ -3,6 +3,7 @@ import { PostgresFailure } from '../database/failure.js';
 import { OwnConnections, type WorkPlace } from '../database/own-connections.js';
 import { foldAccount } from './account-fold.js';
 import { LogFileError, type LoggedEvent, parseLine } from './log-file.js';
+import { malformed } from './logged-event-form.js';
 import type { AnyReadModel } from './read-model.js';
 
 export interface Imported {
@@ -71,12 +72,20 @@ class Import {
   async end(): Promise<Imported> {
     if (this.lineNumber === 0) throw new LogFileError('the file is empty');
     await this.insert();
+    await this.refuseDisorder();
     await this.client.query(
       `update log_heads set size = $2, recorded_at = (select recorded_at from events where account_id = $1 and position = $2)
        where account_id = $1`,
       [this.account, this.lineNumber],
     );
     return { account: this.account, events: this.lineNumber };
+  }
+
+  /** Asked of the database: to remember every stream's version here would take memory with the log. */
+  private async refuseDisorder(): Promise<void> {
+    const { rows } = await this.client.query<{ position: string }>(WRONG_VERSION, [this.account]);
+    if (rows[0] === undefined) return;
+    throw new LogFileError(`line ${rows[0].position}: its stream_version does not follow the one before in its stream`);
   }
 
   /** Positions begin at 1 and have no gap, so a line's number is its event's position. */
@@ -93,6 +102,8 @@ class Import {
     if (this.knownTypes.get(prefix)?.has(event.type) !== true) {
       throw this.wrong(`this version of the service knows no event of type ${event.type} in stream ${event.stream_id}`);
     }
+    const fault = malformed(event);
+    if (fault !== undefined) throw this.wrong(fault);
     return event;
   }
 
@@ -150,3 +161,8 @@ const INSERT = `insert into events (${FIELDS}, leaf_hash)
       metadata text, occurred_at timestamptz, recorded_at timestamptz, leaf_hash text)`;
 const WRONG_HASH = `select position from events where account_id = $1 and position > $2 and position <= $3
   and leaf_hash is distinct from event_leaf_hash(${FIELDS}) order by position limit 1`;
+/** In the order of the index events_stream_version. */
+const WRONG_VERSION = `select position from (
+    select position, stream_version, lag(position) over stream as position_before, lag(stream_version) over stream as version_before
+    from events where account_id = $1 window stream as (partition by stream_id order by stream_version)) e
+  where stream_version <> coalesce(version_before, 0) + 1 or position < position_before order by position limit 1`;

@@ -1,44 +1,26 @@
 import type { Client } from 'pg';
-import { copyOut } from '../database/copy.js';
-import { PostgresFailure } from '../database/failure.js';
 import { OwnConnections, type WorkPlace } from '../database/own-connections.js';
+import { BY_INDEX, EVENTS_OF_GAP, type Lag, openGap } from './gap.js';
+import { KnownStreams } from './known-streams.js';
 import type { AnyReadModel } from './read-model.js';
-import { estimatedEvents, Folding, replay } from './replay.js';
+import { estimatedEvents, replay } from './replay.js';
 import { printersOf, type RowPrinter } from './row-printer.js';
 import { RowWriter } from './row-writer.js';
-import {
-  BY_INDEX,
-  dropLeftovers,
-  eventsOfGap,
-  fill,
-  type Lag,
-  makeShadows,
-  openGap,
-  shapesOf,
-  takeTurn,
-  writeAll,
-} from './shadow.js';
-import { isSameShape, REPLACED, RebuildError, SHADOWS, type TableShape } from './table-shape.js';
+import { dropLeftovers, fill, makeShadows, shapesOf, writeAll } from './shadow.js';
+import { MAX_EVENTS_IN_SWAP, Swap } from './swap.js';
+import { SHADOWS, type TableShape } from './table-shape.js';
+import { Turn } from './turn.js';
 
 /** What a rebuild tells of its way. */
 export interface RebuildWatcher {
   /** A step of one read model begins; `events` is about how many it reads. */
   step(tables: string, what: 'fill' | 'index' | 'catch up' | 'swap', events?: number): void;
   events(count: number): void;
-  /** The swap did not get its lock in time and is tried again; `attempt` counts from 1. */
+  /** The swap would have made others wait for too long and is tried again; `attempt` counts from 1. */
   waiting(tables: string, attempt: number): void;
 }
 
-/** Events to fold that fit into a swap: its pause is what others wait. */
-const MAX_EVENTS_IN_SWAP = 500;
-/** The swap waits this long for statements under way, and everyone who comes after waits for the swap. */
-const LOCK_TIMEOUT_MS = 15;
-const MAX_LOCK_TIMEOUT_MS = 40;
-/** Nobody who reads or writes waits for the lock that keeps migrations away; an autovacuum gives way to it after a second. */
-const DEFINITION_LOCK_TIMEOUT = '3s';
 const BETWEEN_SWAPS_MS = 100;
-/** A swap whose client is frozen or cut off must not hold the tables. */
-const SWAP_TIMEOUT = '5s';
 
 /**
  * Makes read models anew from the log and puts them in the place of the live tables, while the service runs. Nothing is
@@ -46,22 +28,29 @@ const SWAP_TIMEOUT = '5s';
  */
 export async function rebuild(
   place: WorkPlace,
-  models: readonly AnyReadModel[],
+  { all, rebuilt }: { readonly all: readonly AnyReadModel[]; readonly rebuilt: readonly AnyReadModel[] },
   watcher: RebuildWatcher,
 ): Promise<void> {
   await OwnConnections.use(place, async (connections) => {
-    const turn = await connections.open();
-    await takeTurn(turn);
-    for (const model of models) await new Rebuild(connections, model, watcher).run();
+    const turn = await Turn.take(connections);
+    for (const model of rebuilt) await new Rebuild({ connections, turn, all }, model, watcher).run();
   });
+}
+
+interface Run {
+  readonly connections: OwnConnections;
+  readonly turn: Turn;
+  /** Every read model that an interrupted run may have left something of. */
+  readonly all: readonly AnyReadModel[];
 }
 
 class Rebuild {
   private readonly tables: string;
+  private readonly known = new KnownStreams();
   private printers: readonly RowPrinter[] = [];
 
   constructor(
-    private readonly connections: OwnConnections,
+    private readonly at: Run,
     private readonly model: AnyReadModel,
     private readonly watcher: RebuildWatcher,
   ) {
@@ -69,37 +58,43 @@ class Rebuild {
   }
 
   async run(): Promise<void> {
-    const writer = await this.connections.open();
-    // Nothing of this is needed after a crash; the swap's own commit waits for the disk, and for all that came before it.
-    await writer.query('set synchronous_commit = off');
-    await dropLeftovers(writer);
-    const shapes = await shapesOf(writer, this.model);
-    this.printers = await printersOf(writer, this.model);
-    await makeShadows(writer, shapes);
-    await this.fill(writer);
-    await this.constrain(writer, shapes);
+    const writer = await this.at.connections.open();
+    const shapes = await this.writing(writer, async () => {
+      await dropLeftovers(writer, this.at.all);
+      const found = await shapesOf(writer, this.model);
+      this.printers = await printersOf(writer, this.model);
+      await makeShadows(writer, found);
+      return found;
+    });
+    await this.writing(writer, () => this.fill(writer));
+    this.watcher.step(this.tables, 'index');
+    for (const shape of shapes) await this.writing(writer, () => constrain(writer, shape));
+    await this.writing(writer, () => this.analyze(writer));
     await this.catchUpUntilClose(writer);
     await this.swap(shapes, writer);
-    await dropLeftovers(writer);
+    await this.writing(writer, () => dropLeftovers(writer, this.at.all));
     await writer.end();
+  }
+
+  /** Nothing of this is needed after a crash; the swap's own commit waits for the disk, and for all that came before it. */
+  private async writing<T>(writer: Client, work: () => Promise<T>): Promise<T> {
+    await this.at.connections.begin(writer);
+    await writer.query('set local synchronous_commit = off');
+    await this.at.turn.hold(writer);
+    const done = await work();
+    await writer.query('commit');
+    return done;
   }
 
   private async fill(writer: Client): Promise<void> {
     this.watcher.step(this.tables, 'fill', await estimatedEvents(writer, this.model));
-    const reader = await this.connections.openSnapshot();
-    await fill({ reader, writer, rows: this.writerOn(writer) }, this.model, (count) => this.watcher.events(count));
+    const reader = await this.at.connections.openSnapshot();
+    const rows = new RowWriter(writer, this.printers, SHADOWS);
+    await fill({ reader, writer, rows }, this.model, (count) => this.watcher.events(count));
     await reader.end();
   }
 
-  private async constrain(writer: Client, shapes: readonly TableShape[]): Promise<void> {
-    this.watcher.step(this.tables, 'index');
-    for (const { schema, constrain } of shapes) {
-      await writer.query(
-        `begin; set local search_path = ${SHADOWS}, "${schema}"; set local maintenance_work_mem = '256MB'`,
-      );
-      for (const statement of constrain) await writer.query(statement);
-      await writer.query('commit');
-    }
+  private async analyze(writer: Client): Promise<void> {
     for (const { name } of this.model.tables) await writer.query(`analyze ${SHADOWS}.${name}`);
   }
 
@@ -110,98 +105,37 @@ class Rebuild {
     while (lag.events > MAX_EVENTS_IN_SWAP);
   }
 
-  /** Brings the shadows to where the log is when it begins. Memory holds one entity at a time, however far that is. */
+  /** Brings the shadows to where the log is when it begins. Memory holds one entity at a time, and those that are known. */
   private async catchUp(writer: Client): Promise<Lag> {
-    await writer.query(`begin; ${BY_INDEX}`);
-    const lag = await openGap(writer, this.model);
-    await writer.query('commit');
+    const lag = await this.writing(writer, async () => {
+      await writer.query(BY_INDEX);
+      return openGap(writer, this.model);
+    });
     if (lag.events === 0) return lag;
-    const reader = await this.connections.openSnapshot();
+    const reader = await this.at.connections.openSnapshot();
     await reader.query(BY_INDEX);
-    const replayed = replay(reader, this.model, eventsOfGap, (count) => this.watcher.events(count));
-    await writeAll(replayed, this.writerOn(writer));
+    const onEvents = (count: number): void => this.watcher.events(count);
+    await this.writing(writer, async () => {
+      const replayed = replay(reader, this.model, EVENTS_OF_GAP, onEvents, this.known.entityOf);
+      await writeAll(replayed, new RowWriter(writer, this.printers, SHADOWS), this.known);
+      await this.known.save(writer);
+    });
     await reader.end();
     return lag;
   }
 
   private async swap(shapes: readonly TableShape[], writer: Client): Promise<void> {
     this.watcher.step(this.tables, 'swap');
-    for (let attempt = 1; !(await this.trySwap(shapes, attempt)); attempt += 1) {
+    const { connections, turn } = this.at;
+    const swap = new Swap(connections, turn, { model: this.model, shapes, printers: this.printers, known: this.known });
+    for (let attempt = 1; !(await swap.try(attempt, () => this.catchUp(writer))); attempt += 1) {
       this.watcher.waiting(this.tables, attempt);
       await new Promise((resolve) => setTimeout(resolve, BETWEEN_SWAPS_MS * (0.5 + Math.random())));
-      await this.catchUp(writer);
     }
-  }
-
-  /** False when it could not be done without making others wait. */
-  private async trySwap(shapes: readonly TableShape[], attempt: number): Promise<boolean> {
-    const client = await this.connections.open();
-    try {
-      return await this.swapNow(client, shapes, attempt);
-    } catch (error) {
-      if (isInTheWay(error)) return false;
-      throw error;
-    } finally {
-      await client.end();
-    }
-  }
-
-  /**
-   * The tables are locked before anything else. An append holds its tables' locks first and waits for the account's head
-   * then: whoever took the head first and the tables after it would deadlock with every append that waits.
-   */
-  private async swapNow(client: Client, shapes: readonly TableShape[], attempt: number): Promise<boolean> {
-    const live = this.liveNames(shapes).join(', ');
-    await client.query(`begin; set local lock_timeout = '${DEFINITION_LOCK_TIMEOUT}'; set local timezone = 'UTC'; ${BY_INDEX};
-      lock table ${live} in share update exclusive mode`);
-    await this.refuseOtherShapes(client, shapes);
-    const lockTimeoutMs = Math.min(LOCK_TIMEOUT_MS + 5 * (attempt - 1), MAX_LOCK_TIMEOUT_MS);
-    await client.query(`set local lock_timeout = ${lockTimeoutMs}; set local statement_timeout = '${SWAP_TIMEOUT}';
-      set local idle_in_transaction_session_timeout = '${SWAP_TIMEOUT}'; lock table ${live} in access exclusive mode`);
-    if (!(await this.catchUpLocked(client))) return false;
-    await client.query(`${this.exchange(shapes).join('; ')}; commit`);
-    return true;
-  }
-
-  private async refuseOtherShapes(client: Client, shapes: readonly TableShape[]): Promise<void> {
-    const now = await shapesOf(client, this.model);
-    if (now.every((shape, i) => isSameShape(shape, shapes[i]))) return;
-    throw new RebuildError(`${this.tables}: the definition changed meanwhile (a migration?); run it again`);
-  }
-
-  /** The same as `catchUp`, on the one connection that holds the locks. */
-  private async catchUpLocked(client: Client): Promise<boolean> {
-    const lag = await openGap(client, this.model);
-    if (lag.toFold > MAX_EVENTS_IN_SWAP) return false;
-    if (lag.events === 0) return true;
-    const folding = new Folding(this.model);
-    const streams = [];
-    for await (const lines of copyOut(client, eventsOfGap)) streams.push(folding.take(lines));
-    await writeAll([...streams, folding.end()], this.writerOn(client));
-    return true;
-  }
-
-  private writerOn(client: Client): RowWriter {
-    return new RowWriter(client, this.printers, SHADOWS);
-  }
-
-  private liveNames(shapes: readonly TableShape[]): string[] {
-    return this.model.tables.map(({ name }, i) => `"${shapes[i]?.schema}".${name}`);
-  }
-
-  private exchange(shapes: readonly TableShape[]): string[] {
-    const live = this.liveNames(shapes);
-    return this.model.tables.flatMap(({ name }, i) => [
-      `alter table ${live[i]} set schema ${REPLACED}`,
-      `alter table ${SHADOWS}.${name} set schema "${shapes[i]?.schema}"`,
-      ...(shapes[i]?.guard ?? []),
-    ]);
   }
 }
 
-const LOCK_NOT_AVAILABLE = '55P03';
-
-function isInTheWay(error: unknown): boolean {
-  const failure = PostgresFailure.of(error);
-  return failure.isDeadlock || (error instanceof Error && 'code' in error && error.code === LOCK_NOT_AVAILABLE);
+async function constrain(writer: Client, { schema, constrain }: TableShape): Promise<void> {
+  await writer.query(`set local search_path = ${SHADOWS}, "${schema}"; set local maintenance_work_mem = '256MB'`);
+  for (const statement of constrain) await writer.query(statement);
 }

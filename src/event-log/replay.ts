@@ -63,14 +63,18 @@ export async function estimatedEvents(client: Client, model: AnyReadModel, accou
   return rows[0]?.['QUERY PLAN'][0].Plan['Plan Rows'] ?? 0;
 }
 
+/** The state that a stream's events are folded onto, where the first of them are left out. */
+export type Before = (accountId: string, id: string) => Entity<unknown> | undefined;
+
 /** Folds the events that a query gives in the order of `eventsOf`; answers in batches, `onEvents` hears how many were read. */
 export async function* replay(
   client: Client,
   model: AnyReadModel,
   query: string,
   onEvents: (count: number) => void = () => undefined,
+  before?: Before,
 ): AsyncGenerator<ReplayedStream[]> {
-  const folding = new Folding(model);
+  const folding = new Folding(model, before);
   for await (const lines of copyOut(client, query)) {
     yield folding.take(lines);
     onEvents(lines.length);
@@ -85,7 +89,10 @@ export class Folding {
   private version = 0;
   private entity: Entity<unknown> | undefined;
 
-  constructor(private readonly model: AnyReadModel) {}
+  constructor(
+    private readonly model: AnyReadModel,
+    private readonly before: Before = () => undefined,
+  ) {}
 
   /** Answers with the streams that ended among these lines. */
   take(lines: readonly string[]): ReplayedStream[] {
@@ -95,8 +102,7 @@ export class Folding {
       const [accountId = '', id = ''] = fields;
       if (id !== this.id || accountId !== this.accountId) {
         this.endStream(ended);
-        this.accountId = accountId;
-        this.id = id;
+        this.beginStream(accountId, id);
       }
       this.fold(fields);
     }
@@ -108,6 +114,13 @@ export class Folding {
     const ended: ReplayedStream[] = [];
     this.endStream(ended);
     return ended;
+  }
+
+  private beginStream(accountId: string, id: string): void {
+    this.accountId = accountId;
+    this.id = id;
+    this.entity = this.before(accountId, id);
+    this.version = this.entity?.version ?? 0;
   }
 
   private endStream(ended: ReplayedStream[]): void {

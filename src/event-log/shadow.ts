@@ -1,43 +1,37 @@
 import type { Client } from 'pg';
+import { NOTE_HEADS } from './gap.js';
+import type { KnownStreams } from './known-streams.js';
 import type { AnyReadModel } from './read-model.js';
-import { eventsOf, IN_INDEX_ORDER, isOfModel, REPLAYED_COLUMNS, type ReplayedStream, replay } from './replay.js';
+import { eventsOf, IN_INDEX_ORDER, type ReplayedStream, replay } from './replay.js';
 import type { RowWriter } from './row-writer.js';
-import { REPLACED, RebuildError, SHADOWS, shapeOf, type TableShape } from './table-shape.js';
+import { REPLACED, SHADOWS, shapeOf, type TableShape } from './table-shape.js';
 
-const LOCK = `${SHADOWS}.running`;
+/** What a run keeps beside the shadows: where they stand in the logs. */
+const NOTES: Readonly<Record<string, string>> = {
+  heads: 'account_id text collate "C" primary key, size bigint not null',
+  moment: 'since xid8 not null',
+  touched: 'account_id text collate "C", stream_id text collate "C", after int',
+  known: 'account_id text collate "C", stream_id text collate "C", version int, primary key (account_id, stream_id)',
+};
 
-/**
- * Takes the right to rebuild for as long as this connection's transaction lasts. A row's lock rather than an advisory one:
- * it goes with its transaction, whatever pooler stands between.
- */
-export async function takeTurn(client: Client): Promise<void> {
-  await client.query(`create schema if not exists ${SHADOWS}`);
-  await client.query(`create table if not exists ${LOCK} (id int primary key)`);
-  await client.query(`insert into ${LOCK} values (1) on conflict do nothing`);
-  await client.query('begin; set local idle_in_transaction_session_timeout = 0');
-  const { rows } = await client.query(`select id from ${LOCK} for update skip locked`);
-  if (rows.length === 0) throw new RebuildError('another rebuild is running; wait for its end');
-}
-
-/** Takes away what an interrupted run left behind, or a finished one has replaced. */
-export async function dropLeftovers(client: Client): Promise<void> {
+/** Takes away what an interrupted run left behind, or a finished one has replaced; nothing that may be someone else's. */
+export async function dropLeftovers(client: Client, models: readonly AnyReadModel[]): Promise<void> {
+  const shadows = models.flatMap(({ tables }) => tables.map(({ name }) => name));
   const { rows } = await client.query<{ name: string }>(
-    `select format('%I.%I', schemaname, tablename) as name from pg_tables where schemaname in ($1, $2)`,
-    [SHADOWS, REPLACED],
+    `select format('%I.%I', schemaname, tablename) as name from pg_tables
+     where schemaname = $1 and tablename = any ($3) or schemaname = $2 and tablename = any ($4)`,
+    [SHADOWS, REPLACED, [...shadows, ...Object.keys(NOTES)], shadows],
   );
-  for (const { name } of rows) if (name !== LOCK) await client.query(`drop table ${name}`);
+  for (const { name } of rows) await client.query(`drop table ${name}`);
 }
 
 /** Empty tables beside the live ones, and where in each account's log their rows stand: at its beginning. */
 export async function makeShadows(client: Client, shapes: readonly TableShape[]): Promise<void> {
   await client.query(`create schema if not exists ${REPLACED}`);
   for (const statement of shapes.flatMap(({ create }) => create)) await client.query(statement);
-  await client.query(
-    `create unlogged table ${SHADOWS}.heads (account_id text collate "C" primary key, size bigint not null)`,
-  );
-  await client.query(
-    `create unlogged table ${SHADOWS}.touched (account_id text collate "C", stream_id text collate "C")`,
-  );
+  for (const [name, columns] of Object.entries(NOTES)) {
+    await client.query(`create unlogged table ${SHADOWS}.${name} (${columns})`);
+  }
 }
 
 export const shapesOf = async (client: Client, { tables }: AnyReadModel): Promise<TableShape[]> => {
@@ -53,7 +47,7 @@ export async function fill(
   onEvents: (count: number) => void,
 ): Promise<void> {
   // Before the reader's moment: what lies between the two is read twice and not missed.
-  await writer.query(`insert into ${SHADOWS}.heads select account_id, size from log_heads`);
+  await writer.query(NOTE_HEADS);
   await reader.query(IN_INDEX_ORDER);
   await writeAll(replay(reader, model, eventsOf(model), onEvents), rows);
 }
@@ -62,58 +56,14 @@ export async function fill(
 export async function writeAll(
   replayed: AsyncIterable<ReplayedStream[]> | Iterable<ReplayedStream[]>,
   rows: RowWriter,
+  known?: KnownStreams,
 ): Promise<void> {
   for await (const streams of replayed) {
-    for (const { entity } of streams) {
-      const full = entity === undefined ? undefined : rows.write(entity);
+    for (const stream of streams) {
+      known?.note(stream);
+      const full = stream.entity === undefined ? undefined : rows.write(stream.entity);
       if (full !== undefined) await full;
     }
   }
   await rows.finish();
 }
-
-/** How far behind the log the shadows are: the events that came since, and all events of the streams they belong to. */
-export interface Lag {
-  readonly events: number;
-  readonly toFold: number;
-}
-
-/**
- * Notes which streams have events that the shadows do not show, moves `heads` to where the log is now, and takes the rows
- * of those streams away. One statement sees one moment.
- */
-export async function openGap(client: Client, model: AnyReadModel): Promise<Lag> {
-  // Not by truncate, which makes a new file: this is done while everyone waits.
-  await client.query(`delete from ${SHADOWS}.touched`);
-  const { rows } = await client.query<{ events: number; to_fold: number }>(`
-    with now as materialized (select account_id, size from log_heads),
-    new as materialized (
-      select e.account_id, e.stream_id, count(*) as events, max(e.stream_version) as version
-      from now left join ${SHADOWS}.heads seen using (account_id)
-      cross join lateral (select * from events e where e.account_id = now.account_id
-        and e.position > coalesce(seen.size, 0) and e.position <= now.size offset 0) e
-      where ${isOfModel(model)} group by 1, 2),
-    moved as (
-      insert into ${SHADOWS}.heads as h select account_id, size from now
-      on conflict (account_id) do update set size = excluded.size where h.size <> excluded.size),
-    noted as (insert into ${SHADOWS}.touched select account_id, stream_id from new)
-    select coalesce(sum(events), 0)::int as events, coalesce(sum(version), 0)::int as to_fold from new`);
-  const lag = { events: rows[0]?.events ?? 0, toFold: rows[0]?.to_fold ?? 0 };
-  if (lag.events === 0) return lag;
-  for (const { name, primaryKey } of model.tables) {
-    await client.query(`delete from ${SHADOWS}.${name} where ctid = any (array (
-      select t.ctid from ${SHADOWS}.touched g cross join lateral (select t.ctid from ${SHADOWS}.${name} t
-        where t.account_id = g.account_id and t.${primaryKey[1]} = g.stream_id offset 0) t))`);
-  }
-  return lag;
-}
-
-/** Every event, up to `heads`, of the streams that `openGap` noted. */
-export const eventsOfGap = `select ${REPLAYED_COLUMNS.map((column) => `e.${column}`).join(', ')}
-  from ${SHADOWS}.touched g join ${SHADOWS}.heads h on h.account_id = g.account_id
-  cross join lateral (select * from events e
-    where e.account_id = g.account_id and e.stream_id = g.stream_id and e.position <= h.size offset 0) e
-  order by e.account_id, e.stream_id, e.stream_version`;
-
-/** A gap is few rows against the whole log, so it is looked up row by row (lateral ... offset 0), by index, whatever the statistics say. */
-export const BY_INDEX = 'set local enable_seqscan = off';

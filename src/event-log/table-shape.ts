@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg';
 
 /**
- * How a live table is made, as statements that make its like in the schema `rebuild`. Read from the catalogs, so that
+ * How a live table is made, as statements that make its like in the schema of the shadows. Read from the catalogs, so that
  * whatever migrations did is there under the same names: errors are told apart by the names of constraints.
  */
 export interface TableShape {
@@ -16,8 +16,8 @@ export interface TableShape {
 }
 
 /** Where shadow tables are filled, and where the tables they replaced wait to be dropped. */
-export const SHADOWS = 'rebuild';
-export const REPLACED = 'rebuild_old';
+export const SHADOWS = 'tunnel_access_rebuild';
+export const REPLACED = 'tunnel_access_replaced';
 
 export class RebuildError extends Error {
   override readonly name = 'RebuildError';
@@ -91,4 +91,10 @@ const CONSTRAIN = `
   ) made order by n, statement`;
 
 const GUARD = `
-  select pg_get_triggerdef(oid, true) as statement from pg_trigger where tgrelid = $1 and not tgisinternal order by tgname`;
+  select statement from (
+    select tgname, 1 as n, pg_get_triggerdef(oid, true) as statement from pg_trigger where tgrelid = $1 and not tgisinternal
+    union all select tgname, 2, format('alter table %I.%I %s trigger %I', nspname, relname,
+        case tgenabled when 'D' then 'disable' when 'R' then 'enable replica' else 'enable always' end, tgname)
+      from pg_trigger join pg_class c on c.oid = tgrelid join pg_namespace n on n.oid = relnamespace
+      where tgrelid = $1 and not tgisinternal and tgenabled <> 'O'
+  ) made order by tgname, n`;

@@ -10,7 +10,14 @@ type Step = (client: ApiClient, made: Made) => Promise<void>;
 let unique = 0;
 
 const text = fc.string({ unit: 'grapheme', maxLength: 12 });
-const acl = fc.subarray(['*', 'bind:*.example.com', 'bind:team=a b', 'bind:k=v']);
+/** Labels may hold any blank; PostgreSQL's arrays quote some of them. */
+const acl = fc.subarray([
+  '*',
+  'bind:*.example.com',
+  'bind:team=a b',
+  'bind:k=v',
+  ...Array.from('\u00a0\u3000\u2028{",', (c) => `bind:team=a${c}b`),
+]);
 const hostports = fc.subarray(['a.example.com:1', 'B.example.com:2', '[::1]:3', 'bücher.example:4']);
 const owner = fc.nat();
 const module = fc.constantFrom({ backend_id: 'bkd_1' }, { enabled: false, backend_id: 'bkd_2' });
