@@ -7,8 +7,9 @@ import { addLogFileCommands } from './audit/log-file.cli.js';
 import { Finding, Misuse } from './audit/outcome.js';
 import { addProjectionCommands } from './audit/projections.cli.js';
 import { ConfigError, readConfig } from './config.js';
-import { type Database, DatabaseUnusable, openDatabase } from './database/database.js';
+import { type Database, DatabaseUnusable, type Opener, openDatabase } from './database/database.js';
 import { EmbeddedPostgresError } from './database/embedded/embedded-postgres.js';
+import { PostgresFailure } from './database/failure.js';
 import { migrate } from './database/migrate.js';
 import type { WorkPlace } from './database/own-connections.js';
 import { LogFileError } from './event-log/log-file.js';
@@ -33,9 +34,14 @@ function interrupt(): void {
   interruption.abort();
 }
 
+type Work = (place: Database & Required<WorkPlace>) => Promise<void>;
+
 /** Runs `work` on the service's database, beside a running copy when there is one. */
-async function onDatabase(work: (place: Database & Required<WorkPlace>) => Promise<void>): Promise<void> {
-  const database = await openDatabase(readConfig(process.env), () => undefined, 'beside a running copy');
+const onDatabase = (work: Work): Promise<void> => run(work, 'a command');
+const onAnyDatabase = (work: Work): Promise<void> => run(work, 'a command that may make data');
+
+async function run(work: Work, as: Opener): Promise<void> {
+  const database = await openDatabase(readConfig(process.env), () => undefined, as);
   process.on('SIGINT', interrupt).on('SIGTERM', interrupt);
   try {
     await migrate(database, () => Promise.resolve());
@@ -50,6 +56,9 @@ const EXPLAINED = [Problem, DatabaseUnusable, EmbeddedPostgresError, LogFileErro
 
 function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
+  if (PostgresFailure.of(error).isConnectionLoss) return `the database went away: ${error.message}`;
+  // A file or a pipe of the operator's: the message names it, and the stack would only name us.
+  if ('syscall' in error) return error.message;
   return EXPLAINED.some((kind) => error instanceof kind) ? error.message : (error.stack ?? error.message);
 }
 
@@ -77,13 +86,13 @@ const program = new Command('tunnel-access')
     'The operator’s commands. They use the same settings (environment) as the service, and are safe beside it.',
   )
   .exitOverride();
-addAccountCommands(program, onDatabase);
+addAccountCommands(program, onAnyDatabase);
 addApiKeyCommands(program, onDatabase);
 const audit = program
   .command('audit')
   .description('The logs: what happened, to what and by whom, from the first event on');
 addAuditCommands(audit, onDatabase);
-addLogFileCommands(audit, onDatabase, READ_MODELS);
+addLogFileCommands(audit, { onDatabase, onAnyDatabase }, READ_MODELS);
 addProjectionCommands(program, onDatabase, READ_MODELS);
 
 // Whoever reads us may have enough, as `head` does; the database is closed all the same.

@@ -79,6 +79,12 @@ describe('audit diff', () => {
     expect(future).toMatchObject({ code: 2, stderr: expect.stringContaining("--to '999999' is in the future") });
     expect(await audit('diff', id, '--from', 'noon')).toMatchObject({ code: 2, stdout: '' });
     expect(await audit('diff', id)).toMatchObject({ code: 2 });
+    const swapped = await audit('diff', id, '--from', '3', '--to', '2');
+    expect(swapped).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: '--from (position 3) is later than --to (position 2)\n',
+    });
   });
 });
 

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { ApiClient } from './support/api-client.js';
 import { runCli, stopMain } from './support/process.js';
@@ -58,5 +59,17 @@ describe('the operator’s commands for accounts', () => {
     ]);
     expect(await runCli(settings, 'accounts', 'create', ' ')).toMatchObject({ code: 2, stdout: '' });
     expect(await runCli(settings, 'accounts', 'create')).toMatchObject({ code: 2, stdout: '' });
+  });
+});
+
+describe('a command that only looks', () => {
+  it('refuses a folder without a database, and makes none', async () => {
+    const folder = `${dataDir()}-mistyped`;
+    const { code, stdout, stderr } = await runCli({ DATA_DIR: folder }, 'audit', 'verify');
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toBe(
+      `there is no database in DATA_DIR ${folder}: set DATA_DIR, or DATABASE_URL, to what the service has\n`,
+    );
+    expect(existsSync(folder)).toBe(false);
   });
 });

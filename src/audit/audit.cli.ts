@@ -71,11 +71,13 @@ async function findThing(pool: Pool, id: string): Promise<Thing> {
 async function diff(pool: Pool, id: string, from: string, to: string | undefined): Promise<void> {
   const { accountId, model } = await findThing(pool, id);
   const [reader, moments] = [new LogReader(pool), new Moments(pool)];
-  const at = async (name: string, moment: string | undefined): Promise<Entity<unknown> | undefined> => {
-    const position = moment === undefined ? Number.MAX_SAFE_INTEGER : await moments.positionOf(accountId, name, moment);
-    return reader.entityAt(model, { accountId, id }, position);
-  };
-  const [before, after] = [await at('--from', from), await at('--to', to)];
+  const positionOf = (name: string, moment: string | undefined): Promise<number> =>
+    moment === undefined ? moments.head(accountId) : moments.positionOf(accountId, name, moment);
+  const at = (position: number): Promise<Entity<unknown> | undefined> =>
+    reader.entityAt(model, { accountId, id }, position);
+  const [first, last] = [await positionOf('--from', from), await positionOf('--to', to)];
+  if (first > last) throw new Misuse(`--from (position ${first}) is later than --to (position ${last})`);
+  const [before, after] = [await at(first), await at(last)];
   if (before !== undefined && after === undefined) return print(`${id} was deleted`);
   if (before === undefined && after !== undefined) print(`${id} was created`);
   for (const change of changesBetween(model, before, after))

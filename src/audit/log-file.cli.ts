@@ -20,7 +20,11 @@ import { lineOf } from './projections.cli.js';
 type OnDatabase = (work: (place: WorkPlace) => Promise<void>) => Promise<void>;
 
 /** Adds to the command `audit`. */
-export function addLogFileCommands(audit: Command, onDatabase: OnDatabase, models: readonly AnyReadModel[]): void {
+export function addLogFileCommands(
+  audit: Command,
+  { onDatabase, onAnyDatabase }: { readonly onDatabase: OnDatabase; readonly onAnyDatabase: OnDatabase },
+  models: readonly AnyReadModel[],
+): void {
   audit
     .command('export')
     .description('Write an account’s log to stdout, one event a line as JSON, with the exact bytes of its hashes')
@@ -35,7 +39,7 @@ export function addLogFileCommands(audit: Command, onDatabase: OnDatabase, model
     .argument('<file>', 'what export wrote; - for stdin')
     .action(async (file: string) => {
       const input = file === '-' ? process.stdin : await opened(file);
-      await onDatabase((place) => runImport(place, models, input));
+      await onAnyDatabase((place) => runImport(place, models, input));
     });
   audit
     .command('verify')

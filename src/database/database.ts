@@ -1,8 +1,14 @@
+import path from 'node:path';
 import pg, { type Pool } from 'pg';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import { MIGRATIONS } from '../../migrations/all.js';
 import type { Config } from '../config.js';
-import { type EmbeddedPostgres, findRunningPostgres, startEmbeddedPostgres } from './embedded/embedded-postgres.js';
+import {
+  type EmbeddedPostgres,
+  findRunningPostgres,
+  hasData,
+  startEmbeddedPostgres,
+} from './embedded/embedded-postgres.js';
 import { PostgresFailure } from './failure.js';
 import { surviveLostConnections } from './query.js';
 
@@ -33,6 +39,9 @@ export class DatabaseUnusable extends Error {
 
 type Target = { readonly url: string } | { readonly host: string; readonly port: number; readonly user: string };
 
+/** Who opens it. An operator's command uses the server that a running copy has started, and most of them make no new data. */
+export type Opener = 'the service' | 'a command' | 'a command that may make data';
+
 /**
  * Connects, starting the embedded server when no DATABASE_URL is set; an operator's command uses the one that a running
  * copy of the service has started. Does not migrate.
@@ -40,7 +49,7 @@ type Target = { readonly url: string } | { readonly host: string; readonly port:
 export async function openDatabase(
   config: Pick<Config, 'databaseUrl' | 'dataDir' | 'databasePoolSize'>,
   log: (line: string) => void,
-  as: 'the service' | 'beside a running copy' = 'the service',
+  as: Opener = 'the service',
 ): Promise<Database> {
   const { target, embedded } = await findServer(config, log, as);
   try {
@@ -65,11 +74,15 @@ export async function openDatabase(
 async function findServer(
   { databaseUrl, dataDir }: Pick<Config, 'databaseUrl' | 'dataDir'>,
   log: (line: string) => void,
-  as: 'the service' | 'beside a running copy',
+  as: Opener,
 ): Promise<{ target: Target; embedded: EmbeddedPostgres | undefined }> {
   if (databaseUrl !== undefined) return { target: { url: databaseUrl }, embedded: undefined };
   const running = as === 'the service' ? undefined : await findRunningPostgres(dataDir);
   if (running !== undefined) return { target: running, embedded: undefined };
+  if (as === 'a command' && !(await hasData(dataDir))) {
+    const text = `there is no database in DATA_DIR ${path.resolve(dataDir)}: set DATA_DIR, or DATABASE_URL, to what the service has`;
+    throw new DatabaseUnusable(text);
+  }
   const embedded = await startEmbeddedPostgres({ dataDir, log });
   return { target: embedded, embedded };
 }

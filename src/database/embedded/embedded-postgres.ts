@@ -48,6 +48,11 @@ export async function startEmbeddedPostgres(options: { dataDir: string; log: Log
   }
 }
 
+/** Whether there is a database in this DATA_DIR, running or not. */
+export async function hasData(dataDir: string): Promise<boolean> {
+  return (await findCluster(path.resolve(dataDir))) !== undefined;
+}
+
 /** The server of a running copy on this DATA_DIR, for operator commands run beside the service; undefined when none runs. */
 export async function findRunningPostgres(
   dataDir: string,
