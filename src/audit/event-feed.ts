@@ -1,7 +1,7 @@
 import type { Caller } from '../caller.js';
 import type { EventFilter, LogReader, Span } from '../event-log/log-reader.js';
 import type { Moments } from '../event-log/moments.js';
-import { MAX_EVENTS_BYTES } from '../http/page.js';
+import { MAX_EVENTS_CHARACTERS } from '../http/page.js';
 import { Problem } from '../problem.js';
 import { cloudEventText } from './cloud-event.js';
 import type { FeedRequest } from './feed-request.js';
@@ -63,13 +63,13 @@ export class EventFeed {
   async page({ accountId, span, filter, baseUrl }: FeedPart, limit: number): Promise<FeedPage> {
     const events: ShownEvent[] = [];
     const end = Math.min(span.upTo, span.after + MAX_SCANNED_POSITIONS);
-    let [position, bytes] = [span.after, 0];
-    while (position < end && events.length < limit && bytes < MAX_EVENTS_BYTES) {
+    let [position, characters] = [span.after, 0];
+    while (position < end && events.length < limit && characters < MAX_EVENTS_CHARACTERS) {
       const most = limit - events.length;
       const page = await this.log.page(accountId, { after: position, upTo: end }, filter, most);
       for (const event of page.events) {
         events.push({ position: event.position, text: cloudEventText(event, baseUrl) });
-        bytes += event.data.length;
+        characters += event.data.length;
       }
       position = page.scannedTo;
     }

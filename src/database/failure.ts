@@ -51,9 +51,3 @@ export class PostgresFailure {
     return this.sqlState.startsWith('08') || SERVER_GOES_AWAY.has(this.sqlState);
   }
 }
-
-const LOCK_NOT_AVAILABLE = '55P03';
-
-/** Somebody holds a lock for longer than was waited for. */
-export const isLockTimeout = (error: unknown): boolean =>
-  error instanceof DatabaseError && error.code === LOCK_NOT_AVAILABLE;

@@ -1,5 +1,5 @@
 import type { DomainEvent } from './event.js';
-import { ENTITY_COLUMNS, type Entity, type ReadModel, type Row } from './read-model.js';
+import { ENTITY_COLUMNS, type Entity, hiddenFieldsOf, type ReadModel, type Row } from './read-model.js';
 
 /** One field of a thing before and after; null where there was or is no such thing. */
 export interface FieldChange {
@@ -30,8 +30,5 @@ export function changesBetween<State, Event extends DomainEvent>(
 /** The first table of a model has one row for a thing. */
 const rowOf = <State>({ tables }: ReadModel<State, never>, entity: Entity<State> | undefined): Row =>
   (entity === undefined ? undefined : tables[0]?.rowsOf(entity)[0]) ?? {};
-
-const hiddenFieldsOf = ({ events }: Pick<ReadModel<never, never>, 'events'>): ReadonlySet<string> =>
-  new Set(Object.values<{ hidden?: readonly string[] }>(events).flatMap(({ hidden = [] }) => hidden));
 
 const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);

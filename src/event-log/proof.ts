@@ -2,7 +2,7 @@ import type { Client } from 'pg';
 import { OwnConnections, snapshotOf, type WorkPlace } from '../database/own-connections.js';
 import { Compared, type Difference } from './compared.js';
 import { liveRows, replayedRows } from './proof-rows.js';
-import type { AnyReadModel, Table } from './read-model.js';
+import { type AnyReadModel, hiddenFieldsOf, type Table } from './read-model.js';
 import { estimatedEvents, isOfModel, quoted, ReplayError } from './replay.js';
 import { RowPrinter } from './row-printer.js';
 
@@ -67,17 +67,13 @@ async function proveTable(
     events += count;
     watcher.events(count);
   };
-  const compared = new Compared(printer, hiddenFields(model), watcher.difference);
+  const compared = new Compared(printer, hiddenFieldsOf(model), watcher.difference);
   await compared.run(
     liveRows(other, table, watcher.account),
     replayedRows(client, model, printer, watcher.account, onEvents),
   );
   return { events, rows: compared.rows, differences: compared.differences };
 }
-
-/** Columns that hold fields of events which nobody is shown; they have the same names. */
-const hiddenFields = ({ events }: AnyReadModel): ReadonlySet<string> =>
-  new Set(Object.values(events).flatMap(({ hidden }) => hidden ?? []));
 
 /** Events of streams that no read model knows are no difference that a rebuild could mend. */
 async function refuseUnknownStreams(client: Client, models: readonly AnyReadModel[], account: string | undefined) {

@@ -97,3 +97,7 @@ export type AnyReadModel = ReadModel<unknown, DomainEvent>;
 /** The log holds what a model's own decisions made, and `events` tells them, so its events are of the model's type. */
 export const anyReadModel = <State, Event extends DomainEvent>(model: ReadModel<State, Event>): AnyReadModel =>
   model as unknown as AnyReadModel;
+
+/** The fields of a model's events that nobody is shown; the columns that hold them have the same names. */
+export const hiddenFieldsOf = ({ events }: Pick<ReadModel<never, never>, 'events'>): ReadonlySet<string> =>
+  new Set(Object.values<EventFacts>(events).flatMap(({ hidden = [] }) => hidden));

@@ -1,5 +1,5 @@
 import type { DomainEvent } from './event.js';
-import { type AnyReadModel, type Entity, fold, type ReadModel } from './read-model.js';
+import { type Entity, fold, type ReadModel } from './read-model.js';
 
 /** One event as the log holds it. */
 export interface RecordedEvent {
@@ -28,8 +28,6 @@ export interface ReplayableEvent extends RecordedEvent {
 export const EVENT_COLUMNS = `e.account_id as "accountId", e.position::float8 as position, e.stream_id as "streamId",
   e.stream_version as "streamVersion", e.event_id as "eventId", e.type, e.metadata,
   to_char(e.recorded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "recordedAt"`;
-
-export const isKnownType = ({ events }: AnyReadModel, type: string): boolean => Object.hasOwn(events, type);
 
 /** The thing after one more of its events. Throws for a type that only a newer version knows: guessing would lose its change. */
 export function foldRecorded<State, Event extends DomainEvent>(

@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
 import { copyOut } from '../database/copy.js';
-import { isLockTimeout, PostgresFailure } from '../database/failure.js';
+import { PostgresFailure } from '../database/failure.js';
 import type { OwnConnections } from '../database/own-connections.js';
 import { BY_INDEX, EVENTS_OF_GAP, openGap } from './gap.js';
 import type { KnownStreams } from './known-streams.js';
@@ -50,7 +50,8 @@ export class Swap {
       await catchUp();
       return await this.exchange(client, attempt);
     } catch (error) {
-      if (isLockTimeout(error) || PostgresFailure.of(error).isDeadlock) return false;
+      const failure = PostgresFailure.of(error);
+      if (failure.isLockHeld || failure.isDeadlock) return false;
       throw error;
     } finally {
       await client.end();

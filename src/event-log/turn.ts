@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Client } from 'pg';
-import { isLockTimeout } from '../database/failure.js';
+import { PostgresFailure } from '../database/failure.js';
 import type { OwnConnections } from '../database/own-connections.js';
 import { RebuildError, SHADOWS } from './table-shape.js';
 
@@ -32,7 +32,8 @@ export class Turn {
     try {
       await client.query(`lock table ${RUNNING} in exclusive mode nowait`);
     } catch (error) {
-      throw isLockTimeout(error) ? new RebuildError('another rebuild is running; wait for its end') : error;
+      if (!PostgresFailure.of(error).isLockHeld) throw error;
+      throw new RebuildError('another rebuild is running; wait for its end');
     }
     await client.query(`delete from ${RUNNING}; insert into ${RUNNING} values ('${this.run}'); commit`);
   }

@@ -3,7 +3,7 @@ import type { DomainEvent } from '../event-log/event.js';
 import type { Entity, ReadModel } from '../event-log/read-model.js';
 import { foldRecorded, type ReplayableEvent } from '../event-log/recorded-event.js';
 import { type HistoryEventResource, type HistoryResource, toHistoryEvent } from './history.resource.js';
-import { lastOf, MAX_EVENTS_BYTES, readAfter, readEventLimit, uriWith } from './page.js';
+import { lastOf, MAX_EVENTS_CHARACTERS, readAfter, readEventLimit, uriWith } from './page.js';
 
 /**
  * A page of a thing's history, and the thing as it was at its end, or before its deletion. The history is read from its
@@ -17,7 +17,7 @@ export async function historyPage<State, Event extends DomainEvent>(
 ): Promise<{ page: HistoryResource; last: Entity<State> | undefined }> {
   const [after, limit] = [readAfter(query) ?? 0, readEventLimit(query)];
   const events: HistoryEventResource[] = [];
-  let [bytes, hasMore] = [0, false];
+  let [characters, hasMore] = [0, false];
   let entity: Entity<State> | undefined;
   let last: Entity<State> | undefined;
   for await (const event of history) {
@@ -25,10 +25,10 @@ export async function historyPage<State, Event extends DomainEvent>(
     entity = foldRecorded(model, before, event);
     last = entity ?? last;
     if (event.position <= after) continue;
-    hasMore = events.length === limit || bytes >= MAX_EVENTS_BYTES;
+    hasMore = events.length === limit || characters >= MAX_EVENTS_CHARACTERS;
     if (hasMore) break;
     events.push(toHistoryEvent(event, changesBetween(model, before, entity)));
-    bytes += event.data.length;
+    characters += event.data.length;
   }
   const next = uriWith(uri, { after: events.at(-1)?.position, limit, as_of: lastOf(query.as_of) });
   return { page: { events, uri, next_page_uri: hasMore ? next : null }, last };

@@ -6,7 +6,7 @@ export const MAX_PAGE_ITEMS = 100;
 
 export const MAX_PAGE_EVENTS = 1_000;
 /** A page of events ends early with the event that reaches this many characters of data: one may have 256 KiB. */
-export const MAX_EVENTS_BYTES = 1024 * 1024;
+export const MAX_EVENTS_CHARACTERS = 1024 * 1024;
 
 /**
  * Reads `limit` and `before_id` (or `beforeId`, as the TypeScript client sends). An empty value counts as absent.
