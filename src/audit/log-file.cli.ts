@@ -11,6 +11,7 @@ import type { AnyReadModel } from '../event-log/read-model.js';
 import { IN_INDEX_ORDER } from '../event-log/replay.js';
 import { verify } from '../event-log/verify.js';
 import { progressOn } from '../operations/progress.js';
+import { Stopwatch } from '../operations/stopwatch.js';
 import { chosenAccount, refuseUnknownAccount } from './chosen-account.js';
 import { warnOfImported } from './import-warnings.js';
 import { linesOf } from './lines.js';
@@ -130,6 +131,7 @@ async function runVerify(
   account: string | undefined,
 ): Promise<void> {
   await refuseUnknownAccount(place, models, account);
+  const took = new Stopwatch();
   const progress = progressOn(process.stderr);
   let faults = 0;
   const { accounts, events } = await verify(place, {
@@ -142,6 +144,7 @@ async function runVerify(
     },
   });
   progress.done();
-  console.error(`${events} events of ${accounts} accounts: ${faults === 0 ? 'all in order' : `${faults} faults`}`);
+  const outcome = faults === 0 ? 'all in order' : `${faults} faults`;
+  console.error(`${events} events of ${accounts} accounts in ${took.total} s: ${outcome}`);
   if (faults > 0) throw new Finding();
 }
