@@ -14,6 +14,7 @@ import { migrate } from './database/migrate.js';
 import type { WorkPlace } from './database/own-connections.js';
 import { LogFileError } from './event-log/log-file.js';
 import { ReplayError } from './event-log/replay.js';
+import { TableError } from './event-log/row-encoder.js';
 import { RebuildError } from './event-log/table-shape.js';
 import { Problem } from './problem.js';
 import { READ_MODELS } from './read-models.js';
@@ -52,7 +53,15 @@ async function run(work: Work, as: Opener): Promise<void> {
 }
 
 /** Errors whose message says to a person all there is to say. */
-const EXPLAINED = [Problem, DatabaseUnusable, EmbeddedPostgresError, LogFileError, RebuildError, ReplayError];
+const EXPLAINED = [
+  Problem,
+  DatabaseUnusable,
+  EmbeddedPostgresError,
+  LogFileError,
+  RebuildError,
+  ReplayError,
+  TableError,
+];
 
 function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);

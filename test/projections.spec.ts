@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 const MODELS = { all: READ_MODELS, rebuilt: READ_MODELS };
-const QUIET = { step: () => undefined, events: () => undefined, waiting: () => undefined };
+const QUIET = { step: () => undefined, events: () => undefined, waiting: () => undefined, swapped: () => undefined };
 const rebuildAll = (): Promise<void> => rebuild(service.app.database, MODELS, QUIET);
 
 async function proven(account?: string): Promise<{ proof: Proof; differences: Difference[] }> {
@@ -87,7 +87,7 @@ describe('projections rebuild', () => {
       code: 0,
       stdout: '',
       stderr: expect.stringMatching(
-        /^rebuilt tcp_edges, tcp_edge_hostports from \d+ events in \d+\.\d s, \d+\.\d s of it/,
+        /^rebuilt tcp_edges, tcp_edge_hostports from \d+ events in \d+\.\d s, \d+\.\d s of it .*; nobody waited for a table for longer than [1-9]\d* ms\n$/,
       ),
     });
     expect(await cli('projections', 'rebuild', '--name', 'events')).toEqual({
@@ -142,10 +142,12 @@ describe('projections rebuild', () => {
     const reader = await service.pool.connect();
     await reader.query('begin; select id from ssh_credentials limit 1');
     const attempts: number[] = [];
+    const pauses: [string, boolean][] = [];
     let running: Promise<void> = Promise.resolve();
     await new Promise<void>((resolve) => {
       const waiting = (_: string, attempt: number) => attempts.push(attempt) === 3 && resolve();
-      running = rebuild(service.app.database, MODELS, { ...QUIET, waiting });
+      const swapped = (tables: string, pauseMs: number) => pauses.push([tables, pauseMs > 0]);
+      running = rebuild(service.app.database, MODELS, { ...QUIET, waiting, swapped });
       running.then(resolve, resolve);
     });
     expect(attempts).toEqual([1, 2, 3]);
@@ -153,6 +155,7 @@ describe('projections rebuild', () => {
     await reader.query('commit');
     reader.release();
     await running;
+    expect(pauses).toEqual(MODELS.rebuilt.map(({ tables }) => [tables.map(({ name }) => name).join(', '), true]));
   });
 });
 
@@ -197,10 +200,12 @@ describe('projections prove', () => {
       expect.objectContaining({ table, account, field: '(row)', live: 'not there', log: 'there' }),
     ]);
 
-    await service.pool.query(`insert into ${table} values ('ac_none', ${add})`);
+    // Behind all rows of the log, or before them.
+    const stranger = table.startsWith('tcp') ? 'ac_none' : 'ac_0';
+    await service.pool.query(`insert into ${table} values ('${stranger}', ${add})`);
     expect((await proven()).differences).toEqual(
       expect.arrayContaining([
-        expect.objectContaining({ table, account: 'ac_none', field: '(row)', live: 'there', log: 'not there' }),
+        expect.objectContaining({ table, account: stranger, field: '(row)', live: 'there', log: 'not there' }),
       ]),
     );
     await service.pool.query(`alter table ${table} enable trigger user`);
@@ -212,10 +217,44 @@ describe('projections prove', () => {
   it('sees a microsecond, and tells null from an empty text', async () => {
     await service.pool.query(`update accounts set created_at = created_at + interval '1 microsecond'`);
     await service.pool.query(`update tcp_edges set traffic_policy = 'null' where traffic_policy is null`);
-    const fields = new Set((await proven()).differences.map(({ field }) => field));
-    expect([...fields].sort()).toEqual(['created_at', 'traffic_policy']);
+    const { differences } = await proven();
+    expect([...new Set(differences.map(({ field }) => field))].sort()).toEqual(['created_at', 'traffic_policy']);
+    expect(differences).toContainEqual(expect.objectContaining({ live: expect.stringMatching(/\.\d{3}001Z"$/) }));
+    expect(differences).toContainEqual(expect.objectContaining({ live: 'null', log: 'NULL' }));
     await rebuildAll();
     expect((await proven()).differences).toEqual([]);
+  });
+
+  it.each(['aa_1', 'edg_1', 'edgtcp`', 'sshcr-1', 'zz_1'])('refuses a log that holds a stream like %s', async (id) => {
+    const { accountId } = await addAccount(service);
+    await service.pool.query(
+      `with head as (update log_heads set size = size + 1 where account_id = $1 returning size)
+       insert into events select $1, size, $2, 1, gen_random_uuid(), 'new.v1', '{}', '{}', now(), now(), '' from head`,
+      [accountId, id],
+    );
+    await expect(proven()).rejects.toThrow(
+      `account ${accountId}: no read model of this version knows streams like ${id}`,
+    );
+    await expect(proven(accountId)).rejects.toThrow('knows streams like');
+    await service.pool.query('alter table events disable trigger events_guard');
+    await service.pool.query('delete from events where stream_id = $1', [id]);
+    await service.pool.query('alter table events enable trigger events_guard');
+    await service.pool.query('update log_heads set size = size - 1 where account_id = $1', [accountId]);
+    expect((await proven()).differences).toEqual([]);
+  });
+
+  it('goes on with a column that was altered to a like type, and names one that was not', async () => {
+    await service.pool.query('alter table principals alter name type varchar(300), alter version type bigint');
+    expect((await proven()).differences).toEqual([]);
+    await rebuildAll();
+    expect((await proven()).differences).toEqual([]);
+    await service.pool.query('alter table principals alter name type text, alter version type numeric');
+    const refused = {
+      code: 1,
+      stderr: 'principals.version is of type numeric, which no migration made it; change it back first\n',
+    };
+    expect(await cli('projections', 'prove')).toMatchObject(refused);
+    await service.pool.query('alter table principals alter version type integer');
   });
 
   it('sees a head that is not where its log ends', async () => {
@@ -231,11 +270,11 @@ describe('projections prove', () => {
     expect(await cli('projections', 'prove')).toMatchObject({
       code: 0,
       stdout: '',
-      stderr: expect.stringMatching(/^\d+ rows compared with \d+ events: they agree\n$/),
+      stderr: expect.stringMatching(/^\d+ rows compared with \d+ events in \d+\.\d s: they agree\n$/),
     });
     await service.pool.query(`update principals set role = 'guest' where id = (select min(id) from principals)`);
     const { code, stdout, stderr } = await cli('projections', 'prove', '--name', 'principals');
-    expect([code, stdout.split('\t').slice(-3)]).toEqual([1, ['role', 'guest', 'member\n']]);
+    expect([code, stdout.split('\t').slice(-3)]).toEqual([1, ['role', '"guest"', '"member"\n']]);
     expect(stderr).toMatch(/1 differences\n$/);
     await rebuildAll();
   });

@@ -82,7 +82,12 @@ const only = (prefix: string) => ({
 });
 const [EDGES, CREDENTIALS] = [only('edgtcp'), only('sshcr')];
 const MODELS = { all: READ_MODELS, rebuilt: READ_MODELS };
-const QUIET: RebuildWatcher = { step: () => undefined, events: () => undefined, waiting: () => undefined };
+const QUIET: RebuildWatcher = {
+  step: () => undefined,
+  events: () => undefined,
+  waiting: () => undefined,
+  swapped: () => undefined,
+};
 
 describe('a rebuild while the service is written to and read from', () => {
   it('fails no request and loses no change; the proof agrees during it and after it', async () => {

@@ -41,7 +41,7 @@ export function addProjectionCommands(program: Command, onDatabase: OnDatabase, 
 async function runRebuild(place: WorkPlace, models: Parameters<typeof rebuild>[1]): Promise<void> {
   const progress = progressOn(process.stderr);
   const took = new Stopwatch();
-  let events = 0;
+  let [events, longestPauseMs] = [0, 0];
   await rebuild(place, models, {
     step: (tables, what, about) => {
       took.begin(what);
@@ -51,13 +51,16 @@ async function runRebuild(place: WorkPlace, models: Parameters<typeof rebuild>[1
       events += count;
       progress.add(count);
     },
+    swapped: (_, pauseMs) => {
+      longestPauseMs = Math.max(longestPauseMs, pauseMs);
+    },
     waiting: (tables, attempt) =>
       progress.begin(`${tables}: others use it for longer than they may wait, trying again (${attempt})`, 'events'),
   });
   progress.done();
   const tables = models.rebuilt.flatMap((model) => model.tables.map((table) => table.name)).join(', ');
   console.error(
-    `rebuilt ${tables} from ${events} events in ${took.total} s, ${took.of('fill')} s of it reading and folding them`,
+    `rebuilt ${tables} from ${events} events in ${took.total} s, ${took.of('fill')} s of it reading and folding them; nobody waited for a table for longer than ${Math.ceil(longestPauseMs)} ms`,
   );
 }
 
@@ -67,23 +70,24 @@ async function runProof(
   account: string | undefined,
 ): Promise<void> {
   await refuseUnknownAccount(place, models.all, account);
+  const took = new Stopwatch();
   const progress = progressOn(process.stderr);
   const watcher: ProofWatcher = {
     account,
-    begin: (table, events) => progress.begin(`prove ${table}`, 'events', events),
+    begin: (tables, events) => progress.begin(`prove ${tables}`, 'events', events),
     events: (count) => progress.add(count),
     difference: (difference) => console.log(lineOf(difference)),
   };
   const proof = await prove(place, models, watcher);
   progress.done();
-  console.error(summaryOf(proof));
+  console.error(summaryOf(proof, took.total));
   if (proof.differences > 0) throw new Finding();
 }
 
 export const lineOf = ({ table, account, key, field, live, log }: Difference): string =>
   [table, account, key, field, live, log].join('\t');
 
-const summaryOf = ({ rows, events, differences }: Proof): string => {
-  const compared = `${rows} rows compared with ${events} events`;
+const summaryOf = ({ rows, events, differences }: Proof, took: string): string => {
+  const compared = `${rows} rows compared with ${events} events in ${took} s`;
   return differences === 0 ? `${compared}: they agree` : `${compared}: ${differences} differences`;
 };

@@ -1,36 +1,150 @@
-import type { Client } from 'pg';
-import { from, to } from 'pg-copy-streams';
+import { setImmediate } from 'node:timers/promises';
+import type { Client, Connection } from 'pg';
+import { from } from 'pg-copy-streams';
+import { bytesOfHeader, HEADER, TRAILER } from './copy-binary.js';
 
-const LINE_END = 0x0a;
+/** Rows in COPY's binary format, with whatever lies between them: where each begins and ends. */
+export interface CopiedRows {
+  readonly bytes: Buffer;
+  readonly starts: readonly number[];
+  readonly ends: readonly number[];
+}
+
+/**
+ * The rows of a query in COPY's binary format, in batches as they arrive. PostgreSQL waits for a slow reader. The query
+ * may hold no parameters; quote what is put into it. Who stops before the end can do no more with the connection but end it.
+ */
+export async function* copyOut(client: Client, query: string): AsyncGenerator<CopiedRows> {
+  const reading = client.query(new CopyOut(`copy (${query}) to stdout (format binary)`));
+  for (let rows = await reading.next(); rows !== undefined; rows = await reading.next()) yield rows;
+}
+
 /** So that PostgreSQL goes on while what came is worked on. */
 const READ_AHEAD_BYTES = 1 << 20;
 
+type Listener = (bytes: Buffer) => void;
+type Arrived = { readonly bytes: Buffer; readonly starts: number[]; readonly ends: number[] };
+
 /**
- * The rows of a query as lines of COPY's text format, in batches as they arrive. Little is read ahead: a slow
- * reader makes PostgreSQL wait. The query may hold no parameters; quote what is put into it.
+ * A query in the form that pg's client takes. It reads the rows where they arrive, since to make an object of each, as pg
+ * does, costs as much as all that is done with it; every other message goes on to pg.
  */
-export async function* copyOut(client: Client, query: string): AsyncGenerator<string[]> {
-  let rest: Buffer[] = [];
-  const stream = to(`copy (${query}) to stdout`, { highWaterMark: READ_AHEAD_BYTES });
-  for await (const chunk of client.query(stream)) {
-    const bytes = chunk as Buffer;
-    const end = bytes.lastIndexOf(LINE_END);
-    if (end === -1) {
-      rest.push(bytes);
-      continue;
+class CopyOut {
+  private stream: Connection['stream'] | undefined;
+  private toPg: Listener = () => undefined;
+  private arrived: CopiedRows[] = [];
+  /** The beginning of a message whose end has not come, and how long it must be before more can be told of it. */
+  private parts: Buffer[] = [];
+  private size = 0;
+  private needed = 0;
+  private ahead = 0;
+  private isHeaderRead = false;
+  private isEnded = false;
+  private failure: unknown;
+  private wake: () => void = () => undefined;
+
+  constructor(private readonly text: string) {}
+
+  /** Undefined after the last row. */
+  async next(): Promise<CopiedRows | undefined> {
+    // Else a stream that always has more keeps the event loop from all others, writes among them.
+    await setImmediate();
+    while (this.arrived.length === 0 && !this.isEnded) {
+      await new Promise<void>((resolve) => {
+        this.wake = resolve;
+      });
     }
-    const text = rest.length === 0 ? bytes.toString('utf8', 0, end) : textOf([...rest, bytes.subarray(0, end)]);
-    rest = end + 1 === bytes.length ? [] : [bytes.subarray(end + 1)];
-    yield text.split('\n');
+    if (this.failure !== undefined) throw this.failure;
+    const rows = this.arrived.shift();
+    this.ahead -= rows?.bytes.length ?? 0;
+    if (this.ahead <= READ_AHEAD_BYTES) this.stream?.resume();
+    return rows;
+  }
+
+  submit(connection: Connection): void {
+    this.stream = connection.stream;
+    this.toPg = this.stream.listeners('data')[0] as Listener;
+    this.stream.off('data', this.toPg).on('data', this.read);
+    connection.query(this.text);
+  }
+
+  handleCommandComplete(): void {
+    // The end is when the next query can go.
+  }
+
+  handleReadyForQuery(): void {
+    if (this.isEnded) return;
+    this.stream?.off('data', this.read).on('data', this.toPg).resume();
+    this.isEnded = true;
+    this.wake();
+  }
+
+  /** ReadyForQuery comes after it unless the connection is lost, but is then no longer for this query. */
+  handleError(failure: unknown): void {
+    this.failure ??= failure;
+    this.handleReadyForQuery();
+  }
+
+  private readonly read = (chunk: Buffer): void => {
+    this.parts.push(chunk);
+    this.size += chunk.length;
+    if (this.size < this.needed) return;
+    const bytes = this.parts.length === 1 ? chunk : Buffer.concat(this.parts);
+    const rows: Arrived = { bytes, starts: [], ends: [] };
+    const end = this.readMessages(rows);
+    const rest = bytes.subarray(end);
+    [this.parts, this.size] = rest.length === 0 ? [[], 0] : [[rest], rest.length];
+    this.needed = rest.length < MESSAGE_HEADER_BYTES ? MESSAGE_HEADER_BYTES : 1 + rest.readUInt32BE(1);
+    this.take(rows);
+    if (this.isEnded) this.toPg(rest);
+  };
+
+  /** Answers where the last whole message ends. */
+  private readMessages({ bytes, starts, ends }: Arrived): number {
+    let at = 0;
+    while (at + MESSAGE_HEADER_BYTES <= bytes.length) {
+      const end = at + 1 + bytes.readUInt32BE(at + 1);
+      if (end > bytes.length) break;
+      if (bytes[at] !== COPY_DATA) this.toPg(bytes.subarray(at, end));
+      else if (end - at > MESSAGE_HEADER_BYTES + TRAILER.length) {
+        starts.push(at + MESSAGE_HEADER_BYTES);
+        ends.push(end);
+      }
+      at = end;
+    }
+    return at;
+  }
+
+  private take(rows: Arrived): void {
+    if (rows.starts.length === 0) return;
+    this.ahead += rows.bytes.length;
+    if (this.ahead > READ_AHEAD_BYTES && !this.isEnded) this.stream?.pause();
+    if (!this.isHeaderRead) skipHeader(rows);
+    this.isHeaderRead = true;
+    this.arrived.push(rows);
+    this.wake();
   }
 }
 
-const textOf = (parts: readonly Buffer[]): string => Buffer.concat(parts).toString('utf8');
+/** The first byte of a message that holds a row, or the header, or the trailer. */
+const COPY_DATA = 'd'.charCodeAt(0);
+/** What it is, and the length of the rest with these four bytes. */
+const MESSAGE_HEADER_BYTES = 5;
 
-/** Writes lines of COPY's text format, each ended by a line feed, into a table. */
-export function copyIn(client: Client, table: string, columns: readonly string[], lines: Buffer): Promise<void> {
+/** The header comes before the first row, or before the trailer, which is no row. */
+function skipHeader({ bytes, starts, ends }: Arrived): void {
+  const start = (starts[0] ?? 0) + bytesOfHeader(bytes.subarray(starts[0]));
+  if ((ends[0] ?? 0) - start > TRAILER.length) starts[0] = start;
+  else [starts, ends].forEach((places) => void places.shift());
+}
+
+/** Writes rows of COPY's binary format into a table. */
+export function copyIn(client: Client, table: string, columns: readonly string[], rows: Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
-    const stream = client.query(from(`copy ${table} (${columns.join(', ')}) from stdin`));
-    stream.on('error', reject).on('finish', resolve).end(lines);
+    const stream = client.query(from(`copy ${table} (${columns.join(', ')}) from stdin (format binary)`));
+    stream.on('error', reject).on('finish', resolve);
+    stream.write(HEADER);
+    stream.write(rows);
+    stream.end(TRAILER);
   });
 }

@@ -1,9 +1,9 @@
 import type pg from 'pg';
 import { connectAlone, type Database } from './database.js';
 
-/** Settings of a long transaction: no time limits of the server's, and values printed as copy-text.ts expects them. */
+/** Settings of a long transaction: no time limits of the server's. */
 const LONG = `set local statement_timeout = 0; set local lock_timeout = 0;
-  set local idle_in_transaction_session_timeout = 0; set local timezone = 'UTC'; set local datestyle = 'ISO'`;
+  set local idle_in_transaction_session_timeout = 0`;
 /** The first version of PostgreSQL that has `transaction_timeout`. */
 const TRANSACTION_TIMEOUT_SINCE = 170_000;
 

@@ -3,8 +3,8 @@ import { copyOut } from '../database/copy.js';
 import { PostgresFailure } from '../database/failure.js';
 import { LogFileError } from './log-file.js';
 import type { AnyReadModel } from './read-model.js';
-import { Folding, quoted, REPLAYED_COLUMNS } from './replay.js';
-import { printersOf } from './row-printer.js';
+import { Folding, quoted, REPLAYED_COLUMNS, type ReplayedStream } from './replay.js';
+import { encodersOf } from './row-encoder.js';
 import { RowWriter } from './row-writer.js';
 
 /** Events read in one go: reading and writing share a connection, so a stretch is held before its rows are written. */
@@ -13,14 +13,14 @@ const EVENTS_AT_ONCE = 500;
 /** Writes the rows of one account, which has none yet, into the live tables, in the transaction that wrote its events. */
 export async function foldAccount(client: Client, model: AnyReadModel, account: string): Promise<void> {
   const { rows } = await client.query<{ schema: string }>('select current_schema() as schema');
-  const writer = new RowWriter(client, await printersOf(client, model), rows[0]?.schema ?? '');
+  const writer = new RowWriter(client, await encodersOf(client, model), rows[0]?.schema ?? '');
   const folding = new Folding(model);
-  const write = async (streams: ReturnType<Folding['end']>): Promise<void> => {
+  const write = async (streams: readonly ReplayedStream[]): Promise<void> => {
     for (const { entity } of streams) if (entity !== undefined) await writer.write(entity);
     await writer.finish();
   };
   try {
-    for await (const lines of stretches(client, model, account)) await write(folding.take(lines));
+    for await (const streams of stretches(client, model, folding, account)) await write(streams);
     await write(folding.end());
   } catch (error) {
     const { constraint } = PostgresFailure.of(error);
@@ -30,23 +30,30 @@ export async function foldAccount(client: Client, model: AnyReadModel, account: 
   }
 }
 
-/** The account's events in the order of `eventsOf`. */
-async function* stretches(client: Client, model: AnyReadModel, account: string): AsyncGenerator<string[]> {
+/** Folds the account's events in the order of `eventsOf`; answers with the streams that ended in each stretch. */
+async function* stretches(
+  client: Client,
+  model: AnyReadModel,
+  folding: Folding,
+  account: string,
+): AsyncGenerator<ReplayedStream[]> {
   for (const prefix of [...model.streamPrefixes].sort()) {
-    let [stream, version] = [`${prefix}_`, '0'];
+    let last = { id: `${prefix}_`, version: 0 };
     for (;;) {
-      const lines: string[] = [];
-      const query = stretch(account, prefix, stream, version);
-      for await (const batch of copyOut(client, query)) lines.push(...batch);
-      const last = lines.at(-1)?.split('\t');
-      if (last === undefined) break;
-      yield lines;
-      [, stream = '', version = ''] = last;
+      const ended: ReplayedStream[] = [];
+      let events = 0;
+      for await (const rows of copyOut(client, stretch(account, prefix, last))) {
+        ended.push(...folding.take(rows));
+        events += rows.starts.length;
+      }
+      if (events === 0) break;
+      yield ended;
+      last = folding.last;
     }
   }
 }
 
-const stretch = (account: string, prefix: string, stream: string, version: string): string =>
+const stretch = (account: string, prefix: string, { id, version }: { id: string; version: number }): string =>
   `select ${REPLAYED_COLUMNS.join(', ')} from events where account_id = ${quoted(account)}
-    and (stream_id, stream_version) > (${quoted(stream)}, ${version}) and stream_id < '${prefix}\`'
+    and (stream_id, stream_version) > (${quoted(id)}, ${version}) and stream_id < '${prefix}\`'
     order by stream_id, stream_version limit ${EVENTS_AT_ONCE}`;

@@ -1,10 +1,10 @@
 import type { Client } from 'pg';
+import { type CopiedRows, copyOut } from '../database/copy.js';
 import { OwnConnections, snapshotOf, type WorkPlace } from '../database/own-connections.js';
 import { Compared, type Difference } from './compared.js';
-import { liveRows, replayedRows } from './proof-rows.js';
 import { type AnyReadModel, hiddenFieldsOf, type Table } from './read-model.js';
-import { estimatedEvents, isOfModel, quoted, ReplayError } from './replay.js';
-import { RowPrinter } from './row-printer.js';
+import { estimatedEvents, eventsOf, IN_INDEX_ORDER, isOfModel, quoted, ReplayError, replay } from './replay.js';
+import { encodersOf } from './row-encoder.js';
 
 export type { Difference };
 
@@ -17,8 +17,8 @@ export interface Proof {
 export interface ProofWatcher {
   /** Undefined: all accounts. */
   readonly account: string | undefined;
-  /** A table is compared next; `events` is about how many of them make its rows. */
-  readonly begin: (table: string, events: number) => void;
+  /** The tables of a read model are compared next; `events` is about how many of them make their rows. */
+  readonly begin: (tables: string, events: number) => void;
   readonly events: (count: number) => void;
   readonly difference: (difference: Difference) => void;
 }
@@ -38,71 +38,96 @@ export async function prove(
     const tables = proven.flatMap((model) => model.tables.map(({ name }) => name));
     await client.query(`lock table ${tables.join(', ')} in access share mode`);
     const snapshot = await snapshotOf(client);
-    await refuseUnknownStreams(client, all, watcher.account);
-    const total = { events: 0, rows: 0, differences: await compareHeads(client, watcher) };
+    const total = { events: 0, rows: 0, differences: await compareLogs(client, all, watcher) };
     for (const model of proven) {
-      for (const table of model.tables) {
-        const other = await connections.openSnapshot(snapshot);
-        const compared = await proveTable({ client, other }, model, table, watcher);
-        await other.end();
-        total.events += table === model.tables[0] ? compared.events : 0;
-        total.rows += compared.rows;
-        total.differences += compared.differences;
-      }
+      const proven = await proveModel({ connections, client, snapshot }, model, watcher);
+      total.events += proven.events;
+      total.rows += proven.rows;
+      total.differences += proven.differences;
     }
     return total;
   });
 }
 
-async function proveTable(
-  { client, other }: { client: Client; other: Client },
+interface Moment {
+  readonly connections: OwnConnections;
+  readonly client: Client;
+  readonly snapshot: string;
+}
+
+/** One replay for all tables of a read model, each read on a connection of its own. */
+async function proveModel(
+  { connections, client, snapshot }: Moment,
   model: AnyReadModel,
-  table: Table<unknown>,
   watcher: ProofWatcher,
-): Promise<{ events: number; rows: number; differences: number }> {
-  watcher.begin(table.name, await estimatedEvents(client, model, watcher.account));
-  const printer = await RowPrinter.of(client, table);
+): Promise<Proof> {
+  const names = model.tables.map(({ name }) => name).join(', ');
+  watcher.begin(names, await estimatedEvents(client, model, watcher.account));
+  const others: Client[] = [];
+  const tables: Compared[] = [];
+  for (const encoder of await encodersOf(client, model)) {
+    const other = await connections.openSnapshot(snapshot);
+    const live = liveRows(other, encoder.table, watcher.account);
+    tables.push(new Compared(encoder, live, hiddenFieldsOf(model), watcher.difference));
+    others.push(other);
+  }
   let events = 0;
   const onEvents = (count: number): void => {
     events += count;
     watcher.events(count);
   };
-  const compared = new Compared(printer, hiddenFieldsOf(model), watcher.difference);
-  await compared.run(
-    liveRows(other, table, watcher.account),
-    replayedRows(client, model, printer, watcher.account, onEvents),
-  );
-  return { events, rows: compared.rows, differences: compared.differences };
+  await client.query(IN_INDEX_ORDER);
+  for await (const streams of replay(client, model, eventsOf(model, watcher.account), onEvents)) {
+    for (const table of tables) await table.take(streams);
+  }
+  for (const table of tables) await table.end();
+  for (const other of others) await other.end();
+  return { events, rows: sum(tables, 'rows'), differences: sum(tables, 'differences') };
 }
+
+const sum = (tables: readonly Compared[], what: 'rows' | 'differences'): number =>
+  tables.reduce((total, table) => total + table[what], 0);
+
+/** In the order of the primary key. */
+async function* liveRows(
+  client: Client,
+  { name, columns, primaryKey }: Table<unknown>,
+  account: string | undefined,
+): AsyncGenerator<CopiedRows> {
+  await client.query(IN_INDEX_ORDER);
+  const ofAccount = account === undefined ? '' : ` where t.account_id = ${quoted(account)}`;
+  const values = columns.map((column) => `t.${column}`).join(', ');
+  yield* copyOut(client, `select ${values} from ${name} t${ofAccount} order by ${primaryKey.join(', ')}`);
+}
+
+/**
+ * The accounts whose head is not where their log ends, or that have a stream which no read model knows.
+ * $1: the account, or null for all.
+ */
+const oddLogs = (models: readonly AnyReadModel[]): string => `
+  select logs.account_id, logs.size::text, logs.events::text, last.newest::text, logs.unknown
+  from (
+    select account_id, coalesce(h.size, 0) as size, coalesce(e.events, 0) as events, e.unknown
+    from (select account_id, size from log_heads where $1::text is null or account_id = $1) h
+    full join (select e.account_id, count(*) as events, min(e.stream_id) filter (where not (${models.map(isOfModel).join(' or ')})) as unknown
+      from events e where $1::text is null or e.account_id = $1 group by e.account_id) e using (account_id)) logs
+  cross join lateral (select coalesce(max(e.position), 0) as newest from events e where e.account_id = logs.account_id) last
+  where logs.size <> logs.events or logs.size <> last.newest or logs.unknown is not null`;
+
+type OddLog = Readonly<Record<'account_id' | 'size' | 'events' | 'newest', string>> & {
+  readonly unknown: string | null;
+};
 
 /** Events of streams that no read model knows are no difference that a rebuild could mend. */
-async function refuseUnknownStreams(client: Client, models: readonly AnyReadModel[], account: string | undefined) {
-  const ofAccount = account === undefined ? '' : ` and e.account_id = ${quoted(account)}`;
-  const { rows } = await client.query<{ account_id: string; stream_id: string }>(
-    `select e.account_id, e.stream_id from events e where not (${models.map(isOfModel).join(' or ')})${ofAccount} limit 1`,
-  );
-  const [found] = rows;
-  if (found === undefined) return;
-  throw new ReplayError(
-    `account ${found.account_id}: no read model of this version knows streams like ${found.stream_id}`,
-  );
-}
-
-/** $1: the account, or null for all. */
-const HEADS = `
-  select account_id, coalesce(h.size, 0)::text as size, coalesce(e.events, 0)::text as events, coalesce(e.newest, 0)::text as newest
-  from (select account_id, size from log_heads where $1::text is null or account_id = $1) h
-  full join (select account_id, count(*) as events, max(position) as newest from events
-    where $1::text is null or account_id = $1 group by account_id) e using (account_id)
-  where h.size is distinct from e.events or h.size is distinct from e.newest`;
-
-async function compareHeads(client: Client, { account, difference }: ProofWatcher): Promise<number> {
-  const { rows } = await client.query<Record<'account_id' | 'size' | 'events' | 'newest', string>>(HEADS, [
-    account ?? null,
-  ]);
+async function compareLogs(client: Client, models: readonly AnyReadModel[], watcher: ProofWatcher): Promise<number> {
+  const { rows } = await client.query<OddLog>(oddLogs(models), [watcher.account ?? null]);
+  for (const { account_id, unknown } of rows) {
+    if (unknown === null) continue;
+    throw new ReplayError(`account ${account_id}: no read model of this version knows streams like ${unknown}`);
+  }
   for (const { account_id, size, events, newest } of rows) {
     const log = `${events} events, newest ${newest}`;
-    difference({ table: 'log_heads', account: account_id, key: account_id, field: 'size', live: size, log });
+    watcher.difference({ table: 'log_heads', account: account_id, key: account_id, field: 'size', live: size, log });
   }
   return rows.length;
 }

@@ -12,7 +12,7 @@ export interface Entity<State> {
   readonly state: State;
 }
 
-/** A row in the form PostgreSQL's json_populate_recordset reads: column names, JSON values. */
+/** A row in the form PostgreSQL's json_populate_recordset reads: column names, and JSON values or a Date, which JSON writes as a text. */
 export type Row = Readonly<Record<string, unknown>>;
 
 /** A table that shows the current state of entities. Its rows are a pure function of one entity, so live and replayed rows agree. */
@@ -56,7 +56,7 @@ export const entityRow = (entity: Entity<unknown>): Row => ({
   account_id: entity.accountId,
   id: entity.id,
   version: entity.version,
-  created_at: entity.createdAt.toISOString(),
+  created_at: entity.createdAt,
 });
 
 /** The entity a row stands for: the reverse of `entityRow`. */

@@ -4,7 +4,7 @@ import { BY_INDEX, EVENTS_OF_GAP, type Lag, openGap } from './gap.js';
 import { KnownStreams } from './known-streams.js';
 import type { AnyReadModel } from './read-model.js';
 import { estimatedEvents, replay } from './replay.js';
-import { printersOf, type RowPrinter } from './row-printer.js';
+import { encodersOf, type RowEncoder } from './row-encoder.js';
 import { RowWriter } from './row-writer.js';
 import { dropLeftovers, fill, makeShadows, shapesOf, writeAll } from './shadow.js';
 import { MAX_EVENTS_IN_SWAP, Swap } from './swap.js';
@@ -18,6 +18,8 @@ export interface RebuildWatcher {
   events(count: number): void;
   /** The swap would have made others wait for too long and is tried again; `attempt` counts from 1. */
   waiting(tables: string, attempt: number): void;
+  /** The new tables are in their place; `pauseMs` is the longest that anybody can have waited for them. */
+  swapped(tables: string, pauseMs: number): void;
 }
 
 const BETWEEN_SWAPS_MS = 100;
@@ -47,7 +49,7 @@ interface Run {
 class Rebuild {
   private readonly tables: string;
   private readonly known = new KnownStreams();
-  private printers: readonly RowPrinter[] = [];
+  private encoders: readonly RowEncoder[] = [];
 
   constructor(
     private readonly at: Run,
@@ -62,7 +64,7 @@ class Rebuild {
     const shapes = await this.writing(writer, async () => {
       await dropLeftovers(writer, this.at.all);
       const found = await shapesOf(writer, this.model);
-      this.printers = await printersOf(writer, this.model);
+      this.encoders = await encodersOf(writer, this.model);
       await makeShadows(writer, found);
       return found;
     });
@@ -72,14 +74,21 @@ class Rebuild {
     await this.writing(writer, () => this.analyze(writer));
     await this.catchUpUntilClose(writer);
     await this.swap(shapes, writer);
-    await this.writing(writer, () => dropLeftovers(writer, this.at.all));
+    // Waits for the disk and standbys, and so for all that was written before it, the swap too.
+    await this.inTurn(writer, () => dropLeftovers(writer, this.at.all));
     await writer.end();
   }
 
-  /** Nothing of this is needed after a crash; the swap's own commit waits for the disk, and for all that came before it. */
-  private async writing<T>(writer: Client, work: () => Promise<T>): Promise<T> {
+  /** Nothing of this is needed after a crash. */
+  private writing<T>(writer: Client, work: () => Promise<T>): Promise<T> {
+    return this.inTurn(writer, async () => {
+      await writer.query('set local synchronous_commit = off');
+      return work();
+    });
+  }
+
+  private async inTurn<T>(writer: Client, work: () => Promise<T>): Promise<T> {
     await this.at.connections.begin(writer);
-    await writer.query('set local synchronous_commit = off');
     await this.at.turn.hold(writer);
     const done = await work();
     await writer.query('commit');
@@ -89,7 +98,7 @@ class Rebuild {
   private async fill(writer: Client): Promise<void> {
     this.watcher.step(this.tables, 'fill', await estimatedEvents(writer, this.model));
     const reader = await this.at.connections.openSnapshot();
-    const rows = new RowWriter(writer, this.printers, SHADOWS);
+    const rows = new RowWriter(writer, this.encoders, SHADOWS);
     await fill({ reader, writer, rows }, this.model, (count) => this.watcher.events(count));
     await reader.end();
   }
@@ -117,7 +126,7 @@ class Rebuild {
     const onEvents = (count: number): void => this.watcher.events(count);
     await this.writing(writer, async () => {
       const replayed = replay(reader, this.model, EVENTS_OF_GAP, onEvents, this.known.entityOf);
-      await writeAll(replayed, new RowWriter(writer, this.printers, SHADOWS), this.known);
+      await writeAll(replayed, new RowWriter(writer, this.encoders, SHADOWS), this.known);
       await this.known.save(writer);
     });
     await reader.end();
@@ -127,11 +136,12 @@ class Rebuild {
   private async swap(shapes: readonly TableShape[], writer: Client): Promise<void> {
     this.watcher.step(this.tables, 'swap');
     const { connections, turn } = this.at;
-    const swap = new Swap(connections, turn, { model: this.model, shapes, printers: this.printers, known: this.known });
+    const swap = new Swap(connections, turn, { model: this.model, shapes, encoders: this.encoders, known: this.known });
     for (let attempt = 1; !(await swap.try(attempt, () => this.catchUp(writer))); attempt += 1) {
       this.watcher.waiting(this.tables, attempt);
       await new Promise((resolve) => setTimeout(resolve, BETWEEN_SWAPS_MS * (0.5 + Math.random())));
     }
+    this.watcher.swapped(this.tables, swap.longestPauseMs);
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
-import { copyOut } from '../database/copy.js';
-import { timeOf, unescaped } from '../database/copy-text.js';
+import { type CopiedRows, copyOut } from '../database/copy.js';
+import { FieldReader } from '../database/copy-binary.js';
 import type { DomainEvent } from './event.js';
 import { type AnyReadModel, type Entity, fold } from './read-model.js';
 
@@ -16,7 +16,7 @@ export class ReplayError extends Error {
   override readonly name = 'ReplayError';
 }
 
-/** What replay reads of an event, in the order of `eventOf`. */
+/** What replay reads of an event, in the order of `Folding.take`. */
 export const REPLAYED_COLUMNS = [
   'account_id',
   'stream_id',
@@ -75,18 +75,19 @@ export async function* replay(
   before?: Before,
 ): AsyncGenerator<ReplayedStream[]> {
   const folding = new Folding(model, before);
-  for await (const lines of copyOut(client, query)) {
-    yield folding.take(lines);
-    onEvents(lines.length);
+  for await (const rows of copyOut(client, query)) {
+    yield folding.take(rows);
+    onEvents(rows.starts.length);
   }
   yield folding.end();
 }
 
-/** Folds lines of REPLAYED_COLUMNS, stream after stream. */
+/** Folds rows of REPLAYED_COLUMNS, stream after stream. */
 export class Folding {
   private accountId = '';
   private id = '';
   private version = 0;
+  private position = 0;
   private entity: Entity<unknown> | undefined;
 
   constructor(
@@ -94,12 +95,18 @@ export class Folding {
     private readonly before: Before = () => undefined,
   ) {}
 
-  /** Answers with the streams that ended among these lines. */
-  take(lines: readonly string[]): ReplayedStream[] {
+  /** Where the last event belongs: its stream, and its version there. */
+  get last(): { readonly id: string; readonly version: number } {
+    return { id: this.id, version: this.version };
+  }
+
+  /** Answers with the streams that ended among these rows. */
+  take({ bytes, starts }: CopiedRows): ReplayedStream[] {
     const ended: ReplayedStream[] = [];
-    for (const line of lines) {
-      const fields = line.split('\t');
-      const [accountId = '', id = ''] = fields;
+    const fields = new FieldReader(bytes);
+    for (const start of starts) {
+      fields.beginRow(start);
+      const [accountId, id] = [fields.text(), fields.text()];
       if (id !== this.id || accountId !== this.accountId) {
         this.endStream(ended);
         this.beginStream(accountId, id);
@@ -129,28 +136,39 @@ export class Folding {
     this.entity = undefined;
   }
 
-  private fold([, , versionText, position, type = '', occurredAt = '', data = '']: readonly string[]): void {
+  /** The fields behind the account and the stream. */
+  private fold(fields: FieldReader): void {
+    const version = fields.int32();
+    this.position = fields.int64();
+    const type = fields.text();
+    const occurredAt = fields.time();
     this.version += 1;
-    const where = (): string => `account ${this.accountId}, position ${position} (stream ${this.id})`;
-    if (Number(versionText) !== this.version) {
-      throw new ReplayError(`${where()}: its stream version is ${versionText}, and ${this.version} must come next`);
+    if (version !== this.version) {
+      throw this.failure(`its stream version is ${version}, and ${this.version} must come next`);
     }
-    const event: DomainEvent = { type, data: this.parsed(type, data, where) };
+    const event: DomainEvent = { type, data: this.parsed(type, fields.text()) };
     const stream = { accountId: this.accountId, id: this.id };
-    this.entity = fold(this.model, stream, this.entity, [event], this.entity?.createdAt ?? timeOf(occurredAt));
+    if (Number.isNaN(occurredAt.getTime())) throw this.failure('JavaScript has no such time as its occurred_at');
+    this.entity = fold(this.model, stream, this.entity, [event], this.entity?.createdAt ?? occurredAt);
     if (this.entity !== undefined && this.entity.version !== this.version) {
-      throw new ReplayError(`${where()}: an event of type ${type} comes after the stream's deletion`);
+      throw this.failure(`an event of type ${type} comes after the stream's deletion`);
     }
   }
 
-  private parsed(type: string, data: string, where: () => string): object {
+  private parsed(type: string, data: string): object {
     if (!Object.hasOwn(this.model.events, type)) {
-      throw new ReplayError(`${where()}: this version of the service knows no event of type ${type} there`);
+      throw this.failure(`this version of the service knows no event of type ${type} there`);
     }
     try {
-      return JSON.parse(unescaped(data));
+      return JSON.parse(data);
     } catch (error) {
-      throw new ReplayError(`${where()}: its data is not JSON`, { cause: error });
+      throw this.failure('its data is not JSON', error);
     }
+  }
+
+  private failure(what: string, cause?: unknown): ReplayError {
+    return new ReplayError(`account ${this.accountId}, position ${this.position} (stream ${this.id}): ${what}`, {
+      cause,
+    });
   }
 }

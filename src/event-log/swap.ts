@@ -6,7 +6,7 @@ import { BY_INDEX, EVENTS_OF_GAP, openGap } from './gap.js';
 import type { KnownStreams } from './known-streams.js';
 import type { AnyReadModel } from './read-model.js';
 import { Folding } from './replay.js';
-import type { RowPrinter } from './row-printer.js';
+import type { RowEncoder } from './row-encoder.js';
 import { RowWriter } from './row-writer.js';
 import { shapesOf, writeAll } from './shadow.js';
 import { isSameShape, REPLACED, RebuildError, SHADOWS, type TableShape } from './table-shape.js';
@@ -26,12 +26,14 @@ const SWAP_TIMEOUT = '5s';
 interface Shadowed {
   readonly model: AnyReadModel;
   readonly shapes: readonly TableShape[];
-  readonly printers: readonly RowPrinter[];
+  readonly encoders: readonly RowEncoder[];
   readonly known: KnownStreams;
 }
 
 /** The one transaction that puts the shadows of a read model in the place of its live tables. */
 export class Swap {
+  /** The longest that anybody can have waited for the tables: from when an attempt asked for their locks to its end. */
+  longestPauseMs = 0;
   private readonly live: readonly string[];
 
   constructor(
@@ -45,15 +47,18 @@ export class Swap {
   /** False when it could not be done without making others wait. `catchUp` is called as late as can be. */
   async try(attempt: number, catchUp: () => Promise<unknown>): Promise<boolean> {
     const client = await this.connections.open();
+    let askedMs: number | undefined;
     try {
       await this.keepDefinition(client);
       await catchUp();
+      askedMs = performance.now();
       return await this.exchange(client, attempt);
     } catch (error) {
       const failure = PostgresFailure.of(error);
       if (failure.isLockHeld || failure.isDeadlock) return false;
       throw error;
     } finally {
+      if (askedMs !== undefined) this.longestPauseMs = Math.max(this.longestPauseMs, performance.now() - askedMs);
       await client.end();
     }
   }
@@ -71,29 +76,35 @@ export class Swap {
   }
 
   /**
+   * Its commit does not wait for the disk, nor for standbys, while everyone waits for it. Whoever sees the swap commits after
+   * it in the same log, so what they write is never there without it; the run ends with a commit that waits for both.
+   *
    * The tables are locked before anything else. An append holds its tables' locks first and waits for the account's head
    * then: whoever took the head first and the tables after it would deadlock with every append that waits.
    */
   private async exchange(client: Client, attempt: number): Promise<boolean> {
     const lockTimeoutMs = Math.min(LOCK_TIMEOUT_MS + 5 * (attempt - 1), MAX_LOCK_TIMEOUT_MS);
     await client.query(`set local lock_timeout = ${lockTimeoutMs}; set local statement_timeout = '${SWAP_TIMEOUT}';
-      set local idle_in_transaction_session_timeout = '${SWAP_TIMEOUT}';
+      set local idle_in_transaction_session_timeout = '${SWAP_TIMEOUT}'; set local synchronous_commit = off;
       lock table ${this.live.join(', ')} in access exclusive mode`);
-    if (!(await this.catchUpLocked(client))) return false;
+    if (!(await this.catchUpLocked(client))) {
+      await client.query('rollback');
+      return false;
+    }
     await client.query(`${this.exchanging().join('; ')}; commit`);
     return true;
   }
 
   /** Brings the shadows to where the log is, on the one connection that holds the locks. */
   private async catchUpLocked(client: Client): Promise<boolean> {
-    const { model, printers, known } = this.shadowed;
+    const { model, encoders, known } = this.shadowed;
     const lag = await openGap(client, model);
     if (lag.toFold > MAX_EVENTS_IN_SWAP) return false;
     if (lag.events === 0) return true;
     const folding = new Folding(model, known.entityOf);
     const streams = [];
-    for await (const lines of copyOut(client, EVENTS_OF_GAP)) streams.push(folding.take(lines));
-    await writeAll([...streams, folding.end()], new RowWriter(client, printers, SHADOWS));
+    for await (const rows of copyOut(client, EVENTS_OF_GAP)) streams.push(folding.take(rows));
+    await writeAll([...streams, folding.end()], new RowWriter(client, encoders, SHADOWS));
     return true;
   }
 

@@ -47,7 +47,7 @@ const rowOf = (entity: Entity<SshCredential>): Row => {
     account_id: entity.accountId,
     id: entity.id,
     version: entity.version,
-    created_at: entity.createdAt.toISOString(),
+    created_at: entity.createdAt,
     description: state.description,
     metadata: state.metadata,
     public_key: state.publicKey,

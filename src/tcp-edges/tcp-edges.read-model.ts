@@ -6,7 +6,6 @@ import {
   ENTITY_COLUMNS,
   type Entity,
   type EntityRow,
-  entityRow,
   type ReadModel,
   type Row,
   type Table,
@@ -22,9 +21,25 @@ const EDGES: Table<TcpEdge> = {
   name: 'tcp_edges',
   columns: [...ENTITY_COLUMNS, ...STATE_COLUMNS],
   primaryKey: ['account_id', 'id'],
-  rowsOf: (entity) => [{ ...entityRow(entity), ...entity.state }],
+  rowsOf: (entity) => [rowOf(entity)],
   exclusiveValuesOf: () => [],
 };
+
+/** Field by field: replay does this for every edge, and spreads would cost it five times as much. */
+function rowOf({ accountId, id, version, createdAt, state }: Entity<TcpEdge>): Row {
+  return {
+    account_id: accountId,
+    id,
+    version,
+    created_at: createdAt,
+    description: state.description,
+    metadata: state.metadata,
+    hostports: state.hostports,
+    backend: state.backend,
+    ip_restriction: state.ip_restriction,
+    traffic_policy: state.traffic_policy,
+  };
+}
 
 const stateOf = ({
   description,

@@ -1,0 +1,228 @@
+import { Socket } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import pg from 'pg';
+import { codecOf } from '../src/database/column-codecs.js';
+import { copyIn, copyOut } from '../src/database/copy.js';
+import { FieldReader, RowBytes } from '../src/database/copy-binary.js';
+import { emptyDatabase } from './support/service.js';
+
+let database: Awaited<ReturnType<typeof emptyDatabase>>;
+let client: pg.Client;
+beforeAll(async () => {
+  database = await emptyDatabase();
+  client = new pg.Client(database.url);
+  await client.connect();
+});
+afterAll(async () => {
+  await client.end();
+  await database.drop();
+});
+
+/** What some code treats apart: every blank of Unicode, every control character but U+0000, quotes, and a mark. */
+const SPECIAL = [
+  ...Array.from({ length: 0xffff }, (_, code) => String.fromCharCode(code + 1)).filter((c) =>
+    /[\s\p{Zs}\p{Cc}]/u.test(c),
+  ),
+  ...'{}[]",:;\\\'NULnul\u200b\u180e\u2060é😀',
+];
+const special = fc.array(fc.constantFrom(...SPECIAL), { maxLength: 6 }).map((characters) => characters.join(''));
+const any = fc.oneof(special, fc.string({ unit: 'grapheme' }), fc.constantFrom('null', 'NULL', '\\N', '\\.'));
+
+/** Each value as a row of one field, by our own codec. */
+function encoded(type: string, values: readonly unknown[]): Buffer[] {
+  return values.map((value) => {
+    const row = new RowBytes(100);
+    row.beginRow(1);
+    if (value === null) row.null();
+    else codecOf(type)?.write(value, row);
+    return row.take();
+  });
+}
+
+async function rowsOf(query: string, from = client): Promise<Buffer[]> {
+  const rows: Buffer[] = [];
+  for await (const { bytes, starts, ends } of copyOut(from, query)) {
+    for (const [i, end] of ends.entries()) rows.push(Buffer.from(bytes.subarray(starts[i], end)));
+  }
+  return rows;
+}
+
+function decoded(type: string, row: Buffer): unknown {
+  const fields = new FieldReader(row);
+  fields.beginRow(0);
+  return fields.value((bytes, start, end) => codecOf(type)?.read(bytes, start, end)) ?? null;
+}
+
+/** Values go to PostgreSQL as parameters and come back by COPY, and go there by COPY: all in the bytes that are ours. */
+async function expectSameBytes(type: string, values: readonly unknown[]): Promise<void> {
+  await client.query(`create temporary table held (n int generated always as identity, value ${type})`);
+  const parameters = values.map((value) => (type === 'jsonb' && value !== null ? JSON.stringify(value) : value));
+  for (const parameter of parameters) await client.query('insert into held (value) values ($1)', [parameter]);
+  const ours = encoded(type, values);
+  await copyIn(client, 'held', ['value'], Buffer.concat(ours));
+  const theirs = await rowsOf('select value from held order by n');
+  const { rows } = await client.query(
+    `select a.n from held a join held b on b.n = a.n + $1 where a.value is distinct from b.value`,
+    [values.length],
+  );
+  await client.query('drop table held');
+  expect(theirs.slice(0, values.length)).toEqual(ours);
+  expect(rows).toEqual([]);
+  expect(theirs.map((row) => decoded(type, row))).toEqual([...values, ...values]);
+}
+
+const time = fc.date({ min: new Date('0001-01-01'), max: new Date('9999-12-31'), noInvalidDate: true });
+const COMMON: [string, fc.Arbitrary<unknown>][] = [
+  ['text', any],
+  ['boolean', fc.boolean()],
+  ['integer', fc.integer()],
+  ['timestamp with time zone', time.map((date) => date.toISOString())],
+  ['text[]', fc.array(any)],
+  ['jsonb', fc.dictionary(any, fc.oneof(any, fc.integer(), fc.boolean(), fc.constant(null), fc.array(any)))],
+];
+
+describe('rows of ours and of PostgreSQL are the same bytes', () => {
+  it.each(['text', 'text[]', 'jsonb'])('as %s, each special character by itself', async (type) => {
+    const of = (text: string): unknown =>
+      ({ text, 'text[]': ['a', text, `a${text}b`], jsonb: { [text]: [text], bb: null, a: { x: text } } })[type];
+    await expectSameBytes(type, SPECIAL.map(of));
+  });
+
+  it.each(COMMON)('as %s, any values and null', async (type, value) => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(value, { maxLength: 100 }), (some) => expectSameBytes(type, [null, ...some])),
+      { numRuns: 10 },
+    );
+  });
+
+  it('as jsonb of no names, of an empty one, and of names in another order', async () => {
+    await expectSameBytes('jsonb', [{}, { '': 1 }, { b: 1, a: 2 }, { a: 2, b: 1 }, { aa: 1, b: { '': {} } }]);
+  });
+});
+
+describe('what others put into a column', () => {
+  it.each([
+    ['timestamp with time zone', `'2026-01-02 03:04:05.123456Z'`, '2026-01-02T03:04:05.123456Z'],
+    ['timestamp with time zone', `'1999-12-31 23:59:59.999999Z'`, '1999-12-31T23:59:59.999999Z'],
+    ['timestamp with time zone', `'2400-01-02 03:04:05.000001Z'`, '2400-01-02T03:04:05.000001Z'],
+    ['timestamp with time zone', `'12026-01-02 03:04:05.000001Z'`, '+012026-01-02T03:04:05.000001Z'],
+    ['character varying', `'a'`, 'a'],
+    ['bigint', `'-9000000000'`, -9_000_000_000],
+    ['timestamp with time zone', `'infinity'`, 'infinity'],
+    ['timestamp with time zone', `'-infinity'`, '-infinity'],
+    ['text[]', `'{a,null}'`, ['a', null]],
+    ['text[]', `'{{a,b}}'`, [['a', 'b']]],
+    ['text[]', `'[2:3]={a,b}'`, [['a', 'b']]],
+    ['jsonb', `'1.0'`, 1],
+  ])('is read: %s %s', async (type, sql, value) => {
+    const [row] = await rowsOf(`select ${sql}::${type}`);
+    expect(decoded(type, row ?? Buffer.of())).toEqual(value);
+  });
+
+  it.each([
+    ['integer', 2 ** 31],
+    ['integer', 1.5],
+    ['integer', '1'],
+    ['timestamp with time zone', 'yesterday'],
+  ])('is not made by us: %s %j', (type, value) => {
+    expect(() => encoded(type, [value])).toThrow(RangeError);
+  });
+});
+
+describe('a COPY out', () => {
+  it('of no rows ends, and of many gives each once and in order, however large', async () => {
+    expect(await rowsOf('select 1 where false')).toEqual([]);
+    const rows = await rowsOf(`select repeat('x', n % 7 * n) from generate_series(1, 3000) n`);
+    expect(rows.map((row) => row.length)).toEqual(Array.from({ length: 3000 }, (_, n) => ((n + 1) % 7) * (n + 1) + 6));
+  });
+
+  it('makes PostgreSQL wait for a slow reader, and leaves the connection as it was', async () => {
+    const { rows: backends } = await client.query('select pg_backend_pid() as pid');
+    const other = new pg.Client(database.url);
+    await other.connect();
+    let rows = 0;
+    for await (const { ends } of copyOut(client, `select repeat('x', 1000) from generate_series(1, 20000)`)) {
+      if (rows === 0) {
+        const waits = 'select wait_event from pg_stat_activity where pid = $1';
+        await new Promise((resolve) => setTimeout(resolve, 300));
+        expect((await other.query(waits, [backends[0].pid])).rows).toEqual([{ wait_event: 'ClientWrite' }]);
+      }
+      rows += ends.length;
+    }
+    await other.end();
+    expect(rows).toBe(20_000);
+    expect((await client.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
+  });
+
+  it('leaves the event loop to others between batches, however fast they come', async () => {
+    let [batches, sinceTurn, most, isOver] = [0, 0, 0, false];
+    const turn = (): void => {
+      sinceTurn = 0;
+      if (!isOver) setImmediate(turn);
+    };
+    turn();
+    for await (const _ of copyOut(client, `select repeat('x', 1000) from generate_series(1, 20000)`)) {
+      batches += 1;
+      sinceTurn += 1;
+      most = Math.max(most, sinceTurn);
+      // What a reader does with the rows: meanwhile the next arrive.
+      for (const until = performance.now() + 1; performance.now() < until; );
+    }
+    isOver = true;
+    expect(batches).toBeGreaterThan(100);
+    expect(most).toBeLessThanOrEqual(2);
+  });
+
+  it('that fails on its way throws what PostgreSQL says, and leaves the connection as it was', async () => {
+    await expect(rowsOf('select 1 / (5000 - n) from generate_series(1, 10000) n')).rejects.toThrow('division by zero');
+    await expect(rowsOf('select nonsense')).rejects.toThrow('column "nonsense" does not exist');
+    expect((await client.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
+  });
+
+  it('that fails after more than is read ahead leaves the connection as it was, too', async () => {
+    for (let rows = 950; rows < 1250; rows += 50) {
+      const reading = async (): Promise<void> => {
+        const query = `select repeat('x', 1000), 1 / (${rows} - n) from generate_series(1, 10000) n`;
+        for await (const _ of copyOut(client, query)) await new Promise((resolve) => setTimeout(resolve, 10));
+      };
+      await expect(reading()).rejects.toThrow('division by zero');
+      expect((await client.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
+    }
+  });
+
+  it('reads rows of many megabytes', async () => {
+    const [row] = await rowsOf(`select repeat('x', 30000000)`);
+    expect(row?.length).toBe(30_000_000 + 6);
+  });
+
+  it.each([1, 2, 3, 7, 64])('reads messages that arrive in pieces of %d bytes', async (size) => {
+    class InPieces extends Socket {
+      override push(chunk: Buffer | null): boolean {
+        for (let at = 0; chunk !== null && at < chunk.length; at += size) super.push(chunk.subarray(at, at + size));
+        return chunk === null ? super.push(null) : true;
+      }
+    }
+    const chopped = new pg.Client({ connectionString: database.url, stream: () => new InPieces() });
+    await chopped.connect();
+    const whole = await rowsOf('select n, repeat(chr(n), n) from generate_series(1, 100) n');
+    expect(await rowsOf('select n, repeat(chr(n), n) from generate_series(1, 100) n', chopped)).toEqual(whole);
+    await expect(rowsOf('select 1 / (50 - n) from generate_series(1, 100) n', chopped)).rejects.toThrow('by zero');
+    expect(await rowsOf('select 1', chopped)).toHaveLength(1);
+    await chopped.end();
+  });
+
+  it('ends with its connection', async () => {
+    const other = new pg.Client(database.url);
+    other.on('error', () => undefined);
+    await other.connect();
+    const { rows } = await other.query('select pg_backend_pid() as pid');
+    const reading = copyOut(other, `select repeat('x', 1000) from generate_series(1, 1000000)`);
+    await reading.next();
+    await client.query('select pg_terminate_backend($1)', [rows[0].pid]);
+    const readOn = async (): Promise<void> => {
+      for await (const _ of reading);
+    };
+    await expect(readOn()).rejects.toThrow(/terminat/i);
+  });
+});
