@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { constants, getPriority } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type pg from 'pg';
 import { prove } from '../src/event-log/proof.js';
@@ -197,11 +198,12 @@ describe('a rebuild while the service is written to and read from', () => {
     await expectProven();
   });
 
-  it('leaves the service right when its process is killed, and the next run clears up', async () => {
+  it('gives way to other processes, leaves the service right when it is killed, and the next run clears up', async () => {
     const reader = await service.pool.connect();
     await reader.query('begin; select id from ssh_credentials limit 1');
     const child = startRebuild();
     await untilSwapWaits(child);
+    expect(getPriority(child.pid)).toBe(constants.priority.PRIORITY_BELOW_NORMAL);
     child.kill('SIGKILL');
     await once(child, 'close');
     await reader.query('commit');

@@ -10,6 +10,7 @@ import { prove } from '../event-log/proof.js';
 import type { AnyReadModel } from '../event-log/read-model.js';
 import { IN_INDEX_ORDER } from '../event-log/replay.js';
 import { verify } from '../event-log/verify.js';
+import { giveWay } from '../operations/give-way.js';
 import { progressOn } from '../operations/progress.js';
 import { Stopwatch } from '../operations/stopwatch.js';
 import { chosenAccount, refuseUnknownAccount } from './chosen-account.js';
@@ -131,6 +132,7 @@ async function runVerify(
   account: string | undefined,
 ): Promise<void> {
   await refuseUnknownAccount(place, models, account);
+  giveWay();
   const took = new Stopwatch();
   const progress = progressOn(process.stderr);
   let faults = 0;

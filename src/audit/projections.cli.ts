@@ -3,6 +3,7 @@ import type { WorkPlace } from '../database/own-connections.js';
 import { type Difference, type Proof, type ProofWatcher, prove } from '../event-log/proof.js';
 import type { AnyReadModel } from '../event-log/read-model.js';
 import { rebuild } from '../event-log/rebuild.js';
+import { giveWay } from '../operations/give-way.js';
 import { progressOn } from '../operations/progress.js';
 import { Stopwatch } from '../operations/stopwatch.js';
 import { refuseUnknownAccount } from './chosen-account.js';
@@ -39,6 +40,7 @@ export function addProjectionCommands(program: Command, onDatabase: OnDatabase, 
 }
 
 async function runRebuild(place: WorkPlace, models: Parameters<typeof rebuild>[1]): Promise<void> {
+  giveWay();
   const progress = progressOn(process.stderr);
   const took = new Stopwatch();
   let [events, longestPauseMs] = [0, 0];
@@ -70,6 +72,7 @@ async function runProof(
   account: string | undefined,
 ): Promise<void> {
   await refuseUnknownAccount(place, models.all, account);
+  giveWay();
   const took = new Stopwatch();
   const progress = progressOn(process.stderr);
   const watcher: ProofWatcher = {

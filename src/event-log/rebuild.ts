@@ -145,7 +145,9 @@ class Rebuild {
   }
 }
 
+/** On one core: the service needs the others. */
 async function constrain(writer: Client, { schema, constrain }: TableShape): Promise<void> {
-  await writer.query(`set local search_path = ${SHADOWS}, "${schema}"; set local maintenance_work_mem = '256MB'`);
+  await writer.query(`set local search_path = ${SHADOWS}, "${schema}"; set local maintenance_work_mem = '256MB';
+    set local max_parallel_maintenance_workers = 0`);
   for (const statement of constrain) await writer.query(statement);
 }
