@@ -2,16 +2,14 @@
  * The log over HTTP: all of it as lines beside the same SELECT through psql, and a GET as of a position beside a plain one.
  * Needs psql. `node bench/feed.mjs 100000` for a log of another size.
  */
-import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
 import { pathToFileURL } from 'node:url';
 import autocannon from 'autocannon';
 import pg from 'pg';
 import { findRunningPostgres } from '../dist/src/database/embedded/embedded-postgres.js';
 import { EVENT_COLUMNS } from '../dist/src/event-log/recorded-event.js';
 import { writeManyEvents } from './many-events.mjs';
-import { startService } from './programs.mjs';
+import { psqlMs, startService } from './programs.mjs';
 
 const EVENTS = 1_000_000;
 const ROUNDS = 3;
@@ -56,17 +54,8 @@ async function readLines(url) {
   return { ms: performance.now() - start, lines };
 }
 
-async function readByPsql({ host, port, user }, account) {
-  const sql = `select ${EVENT_COLUMNS}, e.data from events e where account_id = '${account}' order by position`;
-  const start = performance.now();
-  const child = spawn('psql', ['-X', '-At', '-h', host, '-p', String(port), '-U', user, '-d', 'postgres', '-c', sql], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  child.stdout.resume();
-  const [code] = await once(child, 'close');
-  if (code !== 0) throw new Error(`psql ended with ${code}`);
-  return performance.now() - start;
-}
+const readByPsql = (server, account) =>
+  psqlMs(server, `select ${EVENT_COLUMNS}, e.data from events e where account_id = '${account}' order by position`);
 
 async function requestsPerSecond(url) {
   const { requests, non2xx } = await autocannon({ url, duration: SECONDS, connections: 64, headers: AUTHORIZATION });

@@ -3,7 +3,7 @@
  * events seven create a credential, one creates an edge, one updates a credential, and one deletes a credential or updates
  * an edge; what is updated or deleted was made when the log was half as long.
  */
-const ACCOUNT = 'ac_000000000000000000000Bench1';
+export const ACCOUNT = 'ac_000000000000000000000Bench1';
 const OWNER = 'usr_000000000000000000000Bench1';
 const PER_STATEMENT = 50_000;
 

@@ -51,3 +51,15 @@ export async function startService(settings = {}) {
   const first = await start();
   return { ...first, dataDir: all.DATA_DIR, again: start, clean: () => rm(folder, { recursive: true, force: true }) };
 }
+
+/** How long psql takes to run a statement and drop what it answers, in ms. */
+export async function psqlMs({ host, port, user }, sql) {
+  const start = performance.now();
+  const child = spawn('psql', ['-X', '-At', '-h', host, '-p', String(port), '-U', user, '-d', 'postgres', '-c', sql], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  child.stdout.resume();
+  const [code] = await once(child, 'close');
+  if (code !== 0) throw new Error(`psql ended with ${code}`);
+  return performance.now() - start;
+}
