@@ -243,6 +243,24 @@ describe('projections prove', () => {
     expect((await proven()).differences).toEqual([]);
   });
 
+  it('names the event whose time is none', async () => {
+    const { accountId } = await addAccount(service);
+    const { rows } = await service.pool.query(
+      `with head as (update log_heads set size = size + 1 where account_id = $1 returning size)
+       insert into events select $1, size, 'edgtcp_never', 1, gen_random_uuid(), 'tcp_edge_created.v1', '{}', '{}',
+         'infinity', now(), '' from head returning position`,
+      [accountId],
+    );
+    const place = `account ${accountId}, position ${rows[0].position} (stream edgtcp_never)`;
+    await expect(proven()).rejects.toThrow(`${place}: JavaScript has no such time as its occurred_at`);
+    await expect(rebuildAll()).rejects.toThrow(place);
+    await service.pool.query('alter table events disable trigger events_guard');
+    await service.pool.query(`delete from events where stream_id = 'edgtcp_never'`);
+    await service.pool.query('alter table events enable trigger events_guard');
+    await service.pool.query('update log_heads set size = size - 1 where account_id = $1', [accountId]);
+    expect((await proven()).differences).toEqual([]);
+  });
+
   it('goes on with a column that was altered to a like type, and names one that was not', async () => {
     await service.pool.query('alter table principals alter name type varchar(300), alter version type bigint');
     expect((await proven()).differences).toEqual([]);
