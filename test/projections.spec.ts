@@ -186,7 +186,8 @@ describe('projections prove', () => {
     const { rows } = await service.pool.query(`select account_id, ${key} as id from ${table} order by 1, 2 limit 2`);
     const account = rows[0].account_id;
     const before = await allRows();
-    const one = `ctid = (select ctid from ${table} order by account_id, ${key} limit 1)`;
+    const order = table === 'tcp_edge_hostports' ? 'edge_id, hostport' : 'id';
+    const one = `ctid = (select ctid from ${table} order by account_id, ${order} limit 1)`;
 
     await service.pool.query(`alter table ${table} disable trigger user`);
     await service.pool.query(`update ${table} set ${edit} where ${one}`);
