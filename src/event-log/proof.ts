@@ -40,10 +40,10 @@ export async function prove(
     const snapshot = await snapshotOf(client);
     const total = { events: 0, rows: 0, differences: await compareLogs(client, all, watcher) };
     for (const model of proven) {
-      const proven = await proveModel({ connections, client, snapshot }, model, watcher);
-      total.events += proven.events;
-      total.rows += proven.rows;
-      total.differences += proven.differences;
+      const part = await proveModel({ connections, client, snapshot }, model, watcher);
+      total.events += part.events;
+      total.rows += part.rows;
+      total.differences += part.differences;
     }
     return total;
   });
