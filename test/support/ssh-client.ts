@@ -52,11 +52,14 @@ const argumentsOf = (
   command: readonly string[] = [],
 ): string[] => [...options, ...OPTIONS, ...['-p', String(port), '-i', key.file], ...['tunnel@127.0.0.1', ...command]];
 
+/** What ssh says last of a forwarding that is in place: of a random port (0), which one it is. */
+const IN_PLACE = /remote forward success for: listen .*:(?!0,)-?\d+, connect|Allocated port \d+ for/g;
+
 /** `ssh -N` with these forwardings, until all of them are in place or ssh has given up. */
 export function logIn(port: number, key: KeyPair, ...forwardings: string[]): Promise<Login> {
   const remote = forwardings.filter((argument) => argument === '-R').length;
   return startSsh(argumentsOf(port, key, ['-N', ...forwardings]), (output) => {
-    const inPlace = output.match(/remote forward success for/g)?.length ?? 0;
+    const inPlace = output.match(IN_PLACE)?.length ?? 0;
     return output.includes('Entering interactive session') && inPlace >= remote;
   });
 }
