@@ -38,7 +38,7 @@ const INTEGER: Codec<number> = {
 const BIGINT: Codec<number> = {
   write: (value, to) => {
     to.int32(8);
-    to.int64(BigInt(value));
+    to.int64(value);
   },
   read: (bytes, start) => Number(bytes.readBigInt64BE(start)),
 };
@@ -47,7 +47,9 @@ const BIGINT: Codec<number> = {
 const TIME: Codec<Date | string> = {
   write: (value, to) => {
     to.int32(8);
-    to.int64(BigInt(new Date(value).getTime() - EPOCH_MS) * 1000n);
+    const ms = (typeof value === 'string' ? new Date(value) : value).getTime() - EPOCH_MS;
+    const micros = ms * 1000;
+    to.int64(Number.isSafeInteger(micros) ? micros : BigInt(ms) * 1000n);
   },
   read: (bytes, start) => {
     const { ms, micros } = timeAt(viewOf(bytes), start);
@@ -103,6 +105,7 @@ const JSONB: Codec = {
 
 /** As PostgreSQL prints it. */
 function jsonbText(value: unknown): string {
+  if (typeof value === 'boolean') return value ? 'true' : 'false';
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map(jsonbText).join(', ')}]`;
   let members = '';
@@ -118,25 +121,38 @@ interface Member {
   readonly text: string;
 }
 
-/** Few sets of names come again and again, and to sort one costs more than all the rest of a value. */
-const SORTED = new Map<string, readonly Member[]>();
-const MOST_SORTED = 1000;
+/** The names of an object, as they come in it, and in PostgreSQL's order. */
+interface Names {
+  readonly asMade: readonly string[];
+  readonly sorted: readonly Member[];
+}
 
-/** PostgreSQL keeps names by length, then by bytes. */
+/** Few sets of names come again and again, and to sort one costs more than all the rest of a value. */
+const KNOWN: Names[] = [];
+const MOST_KNOWN = 16;
+let oldest = 0;
+
 function membersOf(value: object): readonly Member[] {
-  const names = Object.keys(value);
-  // No name in a jsonb holds U+0000. The count tells no name from an empty one.
-  const key = `${names.length} ${names.join('\0')}`;
-  let sorted = SORTED.get(key);
-  if (sorted === undefined) {
-    const order = (a: string, b: string): number =>
-      Buffer.byteLength(a) - Buffer.byteLength(b) || Buffer.compare(Buffer.from(a), Buffer.from(b));
-    sorted = names.sort(order).map((name) => ({ name, text: JSON.stringify(name) }));
-    if (SORTED.size === MOST_SORTED) SORTED.clear();
-    SORTED.set(key, sorted);
-  }
+  for (const { asMade, sorted } of KNOWN) if (hasNames(value, asMade)) return sorted;
+  const asMade = Object.keys(value);
+  const sorted = [...asMade].sort(inOrder).map((name) => ({ name, text: JSON.stringify(name) }));
+  KNOWN[oldest] = { asMade, sorted };
+  oldest = (oldest + 1) % MOST_KNOWN;
   return sorted;
 }
+
+function hasNames(value: object, names: readonly string[]): boolean {
+  let i = 0;
+  for (const name in value) {
+    if (name !== names[i]) return false;
+    i += 1;
+  }
+  return i === names.length;
+}
+
+/** PostgreSQL keeps names by length, then by bytes. */
+const inOrder = (a: string, b: string): number =>
+  Buffer.byteLength(a) - Buffer.byteLength(b) || Buffer.compare(Buffer.from(a), Buffer.from(b));
 
 /** The types that the migrations use, and those that a column is altered to by hand without harm. */
 const CODECS: ReadonlyMap<string, Codec> = new Map<string, unknown>([

@@ -17,6 +17,8 @@ const COUNT_BYTES = 2;
 export const LENGTH_BYTES = 4;
 export const NULL_LENGTH = -1;
 const MOST_BYTES_OF_A_CHARACTER = 3;
+const SHORT_CHARACTERS = 16;
+const LAST_ASCII = 0x7f;
 
 /** Rows as they are made, in one piece of memory: as objects they would live long enough to burden the collector. */
 export class RowBytes {
@@ -49,18 +51,35 @@ export class RowBytes {
     this.size += LENGTH_BYTES;
   }
 
-  int64(value: bigint): void {
+  /** Throws RangeError for what is no integer. */
+  int64(value: number | bigint): void {
     this.reserve(2 * LENGTH_BYTES);
-    this.view.setBigInt64(this.size, value);
+    // A BigInt for every row would cost as much as all its other numbers.
+    if (typeof value === 'number' && Number.isSafeInteger(value)) {
+      this.view.setInt32(this.size, Math.floor(value / TWO_TO_32));
+      this.view.setInt32(this.size + LENGTH_BYTES, (value % TWO_TO_32) | 0);
+    } else this.view.setBigInt64(this.size, BigInt(value));
     this.size += 2 * LENGTH_BYTES;
   }
 
   /** With its length before it. */
   text(value: string): void {
     this.reserve(LENGTH_BYTES + value.length * MOST_BYTES_OF_A_CHARACTER);
-    const length = this.bytes.write(value, this.size + LENGTH_BYTES);
+    const start = this.size + LENGTH_BYTES;
+    const isWritten = value.length <= SHORT_CHARACTERS && this.ascii(value, start);
+    const length = isWritten ? value.length : this.bytes.write(value, start);
     this.view.setInt32(this.size, length);
-    this.size += LENGTH_BYTES + length;
+    this.size = start + length;
+  }
+
+  /** False for what is not ASCII. Faster than Buffer's own method, but only for short texts. */
+  private ascii(value: string, start: number): boolean {
+    for (let i = 0; i < value.length; i += 1) {
+      const code = value.charCodeAt(i);
+      if (code > LAST_ASCII) return false;
+      this.bytes[start + i] = code;
+    }
+    return true;
   }
 
   /** What `write` writes, with its length before it. */
@@ -121,6 +140,12 @@ export class FieldReader {
     return this.bytes.toString('utf8', start, this.skip());
   }
 
+  /** A text that has mostly come before. */
+  recurring(texts: Recurring): string {
+    const start = this.at + LENGTH_BYTES;
+    return texts.read(this.bytes, this.view, start, this.skip());
+  }
+
   int32(): number {
     const start = this.at + LENGTH_BYTES;
     this.skip();
@@ -154,6 +179,40 @@ export class FieldReader {
     this.at += LENGTH_BYTES + this.view.getInt32(this.at);
     return this.at;
   }
+}
+
+/** A text, and where its bytes are. */
+interface Occurrence {
+  readonly text: string;
+  readonly view: DataView;
+  readonly start: number;
+  readonly length: number;
+}
+
+/** The last texts of a field: that bytes are those of one of them is seen in a fraction of the time that a new string takes. */
+export class Recurring {
+  private readonly seen: Occurrence[] = [];
+  private next = 0;
+
+  read(bytes: Buffer, view: DataView, start: number, end: number): string {
+    for (const one of this.seen) if (isSame(one, view, start, end - start)) return one.text;
+    const text = bytes.toString('utf8', start, end);
+    this.seen[this.next] = { text, view, start, length: end - start };
+    this.next = (this.next + 1) % MOST_RECURRING;
+    return text;
+  }
+}
+
+const MOST_RECURRING = 4;
+
+/** From the end, where texts of one field differ. */
+function isSame(one: Occurrence, view: DataView, start: number, length: number): boolean {
+  if (one.length !== length) return false;
+  let i = length - LENGTH_BYTES;
+  for (; i >= 0; i -= LENGTH_BYTES) if (one.view.getInt32(one.start + i) !== view.getInt32(start + i)) return false;
+  for (i += LENGTH_BYTES - 1; i >= 0; i -= 1)
+    if (one.view.getUint8(one.start + i) !== view.getUint8(start + i)) return false;
+  return true;
 }
 
 const TWO_TO_32 = 2 ** 32;

@@ -21,6 +21,8 @@ export async function* copyOut(client: Client, query: string): AsyncGenerator<Co
 
 /** So that PostgreSQL goes on while what came is worked on. */
 const READ_AHEAD_BYTES = 1 << 20;
+/** What is worked on before others have their turn: less than one piece that comes from a socket, at most 64 KiB. */
+const TURN_BYTES = 1 << 14;
 
 type Listener = (bytes: Buffer) => void;
 type Arrived = { readonly bytes: Buffer; readonly starts: number[]; readonly ends: number[] };
@@ -38,6 +40,7 @@ class CopyOut {
   private size = 0;
   private needed = 0;
   private ahead = 0;
+  private sinceTurn = 0;
   private isHeaderRead = false;
   private isEnded = false;
   private failure: unknown;
@@ -48,7 +51,7 @@ class CopyOut {
   /** Undefined after the last row. */
   async next(): Promise<CopiedRows | undefined> {
     // Else a stream that always has more keeps the event loop from all others, writes among them.
-    await setImmediate();
+    if (this.sinceTurn >= TURN_BYTES) await this.turn();
     while (this.arrived.length === 0 && !this.isEnded) {
       await new Promise<void>((resolve) => {
         this.wake = resolve;
@@ -56,9 +59,17 @@ class CopyOut {
     }
     if (this.failure !== undefined) throw this.failure;
     const rows = this.arrived.shift();
-    this.ahead -= rows?.bytes.length ?? 0;
-    if (this.ahead <= READ_AHEAD_BYTES) this.stream?.resume();
+    const size = rows?.bytes.length ?? 0;
+    this.ahead -= size;
+    this.sinceTurn += size;
+    // Not at once, since to stop and go for every piece costs as much as to read it.
+    if (this.ahead <= READ_AHEAD_BYTES / 2) this.stream?.resume();
     return rows;
+  }
+
+  private async turn(): Promise<void> {
+    this.sinceTurn = 0;
+    await setImmediate();
   }
 
   submit(connection: Connection): void {
@@ -86,18 +97,36 @@ class CopyOut {
   }
 
   private readonly read = (chunk: Buffer): void => {
-    this.parts.push(chunk);
-    this.size += chunk.length;
-    if (this.size < this.needed) return;
-    const bytes = this.parts.length === 1 ? chunk : Buffer.concat(this.parts);
+    let from = 0;
+    // The message that the last chunk ended in is joined alone: to join the chunks would copy all that comes.
+    while (this.size > 0 && from < chunk.length) {
+      const to = Math.min(from + this.needed - this.size, chunk.length);
+      this.keep(chunk.subarray(from, to));
+      from = to;
+      if (this.size === this.needed) this.readAll(this.joined());
+    }
+    if (from < chunk.length) this.readAll(chunk.subarray(from));
+  };
+
+  private keep(part: Buffer): void {
+    this.parts.push(part);
+    this.size += part.length;
+  }
+
+  private joined(): Buffer {
+    const bytes = Buffer.concat(this.parts);
+    [this.parts, this.size] = [[], 0];
+    return bytes;
+  }
+
+  private readAll(bytes: Buffer): void {
     const rows: Arrived = { bytes, starts: [], ends: [] };
-    const end = this.readMessages(rows);
-    const rest = bytes.subarray(end);
-    [this.parts, this.size] = rest.length === 0 ? [[], 0] : [[rest], rest.length];
+    const rest = bytes.subarray(this.readMessages(rows));
+    if (rest.length > 0) this.keep(rest);
     this.needed = rest.length < MESSAGE_HEADER_BYTES ? MESSAGE_HEADER_BYTES : 1 + rest.readUInt32BE(1);
     this.take(rows);
-    if (this.isEnded) this.toPg(rest);
-  };
+    if (this.isEnded && this.size > 0) this.toPg(this.joined());
+  }
 
   /** Answers where the last whole message ends. */
   private readMessages({ bytes, starts, ends }: Arrived): number {

@@ -38,13 +38,18 @@ export async function prove(
     const tables = proven.flatMap((model) => model.tables.map(({ name }) => name));
     await client.query(`lock table ${tables.join(', ')} in access share mode`);
     const snapshot = await snapshotOf(client);
-    const total = { events: 0, rows: 0, differences: await compareLogs(client, all, watcher) };
+    // Beside the read models, since PostgreSQL reads the whole index for it.
+    const logs = compareLogs(await connections.openSnapshot(snapshot), all, watcher);
+    // Its failure is thrown where it is awaited.
+    logs.catch(() => undefined);
+    const total = { events: 0, rows: 0, differences: 0 };
     for (const model of proven) {
       const part = await proveModel({ connections, client, snapshot }, model, watcher);
       total.events += part.events;
       total.rows += part.rows;
       total.differences += part.differences;
     }
+    total.differences += await logs;
     return total;
   });
 }

@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
 import { type CopiedRows, copyOut } from '../database/copy.js';
-import { FieldReader } from '../database/copy-binary.js';
+import { FieldReader, Recurring } from '../database/copy-binary.js';
 import type { DomainEvent } from './event.js';
 import { type AnyReadModel, type Entity, fold } from './read-model.js';
 
@@ -89,6 +89,8 @@ export class Folding {
   private version = 0;
   private position = 0;
   private entity: Entity<unknown> | undefined;
+  private readonly accounts = new Recurring();
+  private readonly types = new Recurring();
 
   constructor(
     private readonly model: AnyReadModel,
@@ -106,7 +108,8 @@ export class Folding {
     const fields = new FieldReader(bytes);
     for (const start of starts) {
       fields.beginRow(start);
-      const [accountId, id] = [fields.text(), fields.text()];
+      const accountId = fields.recurring(this.accounts);
+      const id = fields.text();
       if (id !== this.id || accountId !== this.accountId) {
         this.endStream(ended);
         this.beginStream(accountId, id);
@@ -140,7 +143,7 @@ export class Folding {
   private fold(fields: FieldReader): void {
     const version = fields.int32();
     this.position = fields.int64();
-    const type = fields.text();
+    const type = fields.recurring(this.types);
     const occurredAt = fields.time();
     this.version += 1;
     if (version !== this.version) {

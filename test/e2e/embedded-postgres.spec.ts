@@ -30,6 +30,7 @@ import {
   startEmbeddedPostgres,
 } from '../../src/database/embedded/embedded-postgres.js';
 import { isRunning } from '../../src/database/embedded/holder.js';
+import { sharedBuffersMb } from '../../src/database/embedded/memory.js';
 
 /** The real server in real processes. As root and as an ordinary user different things hold; both are stated where they part. */
 jest.setTimeout(20_000);
@@ -168,7 +169,7 @@ describe('a start', () => {
         fsync: 'on',
         synchronous_commit: 'on',
         max_connections: '100',
-        shared_buffers: '128MB',
+        shared_buffers: sharedBuffersMb() === 1024 ? '1GB' : `${sharedBuffersMb()}MB`,
       },
     ]);
     const locales = await query(server, 'select distinct datcollate, datctype from pg_database');

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { hint, POSTGRES_ENV } from './binaries.js';
 import { EmbeddedPostgresError } from './embedded-postgres-error.js';
 import { markedArguments, readPidFile } from './holder.js';
+import { sharedBuffersMb } from './memory.js';
 import type { Place } from './place.js';
 import { POSTGRES_PORT } from './socket.js';
 
@@ -22,7 +23,7 @@ const SETTINGS = {
   // What a statement of ours does wrong is ours to report; PostgreSQL would print the statement, line by line.
   log_min_messages: 'log',
   log_error_verbosity: 'terse',
-  shared_buffers: '128MB',
+  shared_buffers: `${sharedBuffersMb()}MB`,
 };
 
 export interface ServerOptions {

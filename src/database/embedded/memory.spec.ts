@@ -1,0 +1,25 @@
+import { describe, expect, it } from '@jest/globals';
+import { sharedBuffersMb } from './memory.js';
+
+const GB = 2 ** 30;
+
+describe('the pages that the embedded PostgreSQL keeps in memory', () => {
+  it.each([
+    ['too little for an eighth to do', GB / 2, 128],
+    ['1 GB', GB, 128],
+    ['a size between the limits', 4 * GB, 512],
+    ['8 GB', 8 * GB, 1024],
+    ['a large server', 512 * GB, 1024],
+  ])('are an eighth of the memory, within limits: %s', (_, bytes, megabytes) => {
+    expect(sharedBuffersMb(bytes)).toBe(megabytes);
+  });
+
+  it('are a whole number of MB', () => {
+    expect(sharedBuffersMb(3_333_333_333)).toBe(397);
+  });
+
+  it('are worked out of the memory of this machine', () => {
+    expect(sharedBuffersMb()).toBeGreaterThanOrEqual(128);
+    expect(sharedBuffersMb()).toBeLessThanOrEqual(1024);
+  });
+});
