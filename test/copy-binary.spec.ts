@@ -1,9 +1,9 @@
 import { Socket } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import pg from 'pg';
 import { codecOf } from '../src/database/column-codecs.js';
-import { copyIn, copyOut } from '../src/database/copy.js';
+import { CopyIn, copyOut } from '../src/database/copy.js';
 import { FieldReader, Recurring, RowBytes } from '../src/database/copy-binary.js';
 import { emptyDatabase } from './support/service.js';
 
@@ -65,7 +65,9 @@ async function expectSameBytes(type: string, values: readonly unknown[]): Promis
   const parameters = values.map((value) => (type === 'jsonb' && value !== null ? JSON.stringify(value) : value));
   for (const parameter of parameters) await client.query('insert into held (value) values ($1)', [parameter]);
   const ours = encoded(type, values);
-  await copyIn(client, 'held', ['value'], Buffer.concat(ours));
+  const copy = new CopyIn(client, 'held', ['value']);
+  for (const row of ours) await copy.write(row);
+  await copy.end();
   const theirs = await rowsOf('select value from held order by n');
   const { rows } = await client.query(
     `select a.n from held a join held b on b.n = a.n + $1 where a.value is distinct from b.value`,
@@ -268,5 +270,85 @@ describe('a COPY out', () => {
       for await (const _ of reading);
     };
     await expect(readOn()).rejects.toThrow(/terminat/i);
+  });
+});
+
+describe('a COPY in', () => {
+  const row = (n: number, size = 0): Buffer => {
+    const bytes = new RowBytes(100);
+    bytes.beginRow(2);
+    bytes.measured(() => bytes.int32(n));
+    bytes.text('x'.repeat(size));
+    return bytes.take();
+  };
+  const count = async (): Promise<unknown> =>
+    (await client.query('select count(*)::int, coalesce(sum(length(text)), 0)::int as size from filled')).rows[0];
+  beforeEach(() => client.query('create temporary table filled (n int primary key, text text not null)'));
+  afterEach(() => client.query('drop table filled'));
+
+  it('of no rows and of many megabytes ends with all of them in the table', async () => {
+    await new CopyIn(client, 'filled', ['n', 'text']).end();
+    expect(await count()).toEqual({ count: 0, size: 0 });
+    const copy = new CopyIn(client, 'filled', ['n', 'text']);
+    for (let n = 0; n < 40; n += 1) await copy.write(row(n, 1_000_000));
+    await copy.end();
+    expect(await count()).toEqual({ count: 40, size: 40_000_000 });
+  });
+
+  it('makes its writer wait for PostgreSQL', async () => {
+    const other = new pg.Client(database.url);
+    await other.connect();
+    await client.query('create table if not exists shared (n int, text text)');
+    await other.query('begin; lock table shared');
+    const copy = new CopyIn(client, 'shared', ['n', 'text']);
+    let written = 0;
+    const writing = (async () => {
+      for (; written < 20; written += 1) await copy.write(row(written, 1_000_000));
+      await copy.end();
+    })();
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(written).toBeLessThan(2);
+    await other.query('commit');
+    await writing;
+    expect((await client.query('select count(*)::int from shared')).rows).toEqual([{ count: 20 }]);
+    await other.end();
+  });
+
+  it.each([
+    ['at its end', 'duplicate key', [1, 2, 1], 0],
+    ['on its way', 'duplicate key', Array.from({ length: 60 }, (_, n) => n % 7), 500_000],
+  ])(
+    'that PostgreSQL refuses %s throws what it says, and leaves the connection as it was',
+    async (_, says, rows, size) => {
+      const copying = async (): Promise<void> => {
+        const copy = new CopyIn(client, 'filled', ['n', 'text']);
+        for (const n of rows) await copy.write(row(n, size));
+        await copy.end();
+      };
+      await expect(copying()).rejects.toThrow(says);
+      expect(await count()).toEqual({ count: 0, size: 0 });
+    },
+  );
+
+  it('into a table that is not there throws at its end, or when more is written', async () => {
+    const copy = new CopyIn(client, 'missing', ['n']);
+    await expect(copy.end()).rejects.toThrow('relation "missing" does not exist');
+    await expect(copy.write(row(1))).rejects.toThrow('relation "missing" does not exist');
+    expect(await count()).toEqual({ count: 0, size: 0 });
+  });
+
+  it('ends with its connection', async () => {
+    const other = new pg.Client(database.url);
+    other.on('error', () => undefined);
+    await other.connect();
+    await other.query('create temporary table filled (n int, text text)');
+    const { rows } = await other.query('select pg_backend_pid() as pid');
+    const copy = new CopyIn(other, 'filled', ['n', 'text']);
+    await copy.write(row(1));
+    await client.query('select pg_terminate_backend($1)', [rows[0].pid]);
+    const writeOn = async (): Promise<void> => {
+      for (let n = 0; n < 100; n += 1) await copy.write(row(n, 1_000_000));
+    };
+    await expect(writeOn()).rejects.toThrow(/terminat|EPIPE|ECONNRESET/i);
   });
 });

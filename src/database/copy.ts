@@ -1,6 +1,7 @@
+import { once } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import type { Client, Connection } from 'pg';
-import { from } from 'pg-copy-streams';
+import { type CopyStreamQuery, from } from 'pg-copy-streams';
 import { bytesOfHeader, HEADER, TRAILER } from './copy-binary.js';
 
 /** Rows in COPY's binary format, with whatever lies between them: where each begins and ends. */
@@ -167,13 +168,34 @@ function skipHeader({ bytes, starts, ends }: Arrived): void {
   else [starts, ends].forEach((places) => void places.shift());
 }
 
-/** Writes rows of COPY's binary format into a table. */
-export function copyIn(client: Client, table: string, columns: readonly string[], rows: Buffer): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stream = client.query(from(`copy ${table} (${columns.join(', ')}) from stdin (format binary)`));
-    stream.on('error', reject).on('finish', resolve);
-    stream.write(HEADER);
-    stream.write(rows);
-    stream.end(TRAILER);
-  });
+/**
+ * A COPY into a table, in its binary format. PostgreSQL makes a thousand slots for rows when one begins, so one for all rows
+ * costs it a fifth less than one for every megabyte. Until its end the connection can do nothing else.
+ */
+export class CopyIn {
+  private readonly stream: CopyStreamQuery;
+  private readonly ended: Promise<void>;
+  private failure: unknown;
+
+  constructor(client: Client, table: string, columns: readonly string[]) {
+    this.stream = client.query(from(`copy ${table} (${columns.join(', ')}) from stdin (format binary)`));
+    this.ended = new Promise((resolve, reject) => void this.stream.on('error', reject).on('finish', resolve));
+    // Thrown by who writes or ends.
+    this.ended.catch((failure: unknown) => {
+      this.failure = failure;
+    });
+    this.stream.write(HEADER);
+  }
+
+  /** Resolves when PostgreSQL can take more. */
+  async write(rows: Buffer): Promise<void> {
+    if (this.failure !== undefined) throw this.failure;
+    if (!this.stream.write(rows)) await Promise.race([once(this.stream, 'drain'), this.ended]);
+  }
+
+  /** Resolves when all rows are in the table. */
+  async end(): Promise<void> {
+    if (this.failure === undefined) this.stream.end(TRAILER);
+    await this.ended;
+  }
 }

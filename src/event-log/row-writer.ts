@@ -1,10 +1,10 @@
 import type { Client } from 'pg';
-import { copyIn } from '../database/copy.js';
+import { CopyIn } from '../database/copy.js';
 import { RowBytes } from '../database/copy-binary.js';
 import type { Entity } from './read-model.js';
 import type { RowEncoder } from './row-encoder.js';
 
-/** Bytes that go to a table in one COPY: enough that its round trip does not count, little to hold. */
+/** Bytes that are sent at once: enough that other tables' COPYs seldom come between, little to hold. */
 const CHUNK_BYTES = 1 << 20;
 
 /** Rows on their way into one table. */
@@ -19,6 +19,8 @@ export class RowWriter {
   private readonly targets: readonly Target[];
   /** What was sent last. The next rows are folded and encoded meanwhile. */
   private sending: Promise<void> = Promise.resolve();
+  /** A connection has one COPY at a time: that of the table that was written last. */
+  private open: { readonly target: Target; readonly copy: CopyIn } | undefined;
 
   /** `encoders`: one for each table of the read model; `schema`: where the tables are that are written. */
   constructor(
@@ -43,6 +45,8 @@ export class RowWriter {
   async finish(): Promise<void> {
     await this.send(1);
     await this.sending;
+    await this.open?.copy.end();
+    this.open = undefined;
   }
 
   /** What has come to so many bytes. */
@@ -50,12 +54,20 @@ export class RowWriter {
     for (const target of this.targets) if (target.rows.size >= least) await this.sendOne(target);
   }
 
-  private async sendOne({ encoder, rows }: Target): Promise<void> {
-    const bytes = rows.take();
-    const { name, columns } = encoder.table;
+  private async sendOne(target: Target): Promise<void> {
+    const bytes = target.rows.take();
     await this.sending;
-    this.sending = copyIn(this.client, `"${this.schema}".${name}`, columns, bytes);
+    const copy = await this.copyInto(target);
+    this.sending = copy.write(bytes);
     // Its failure is thrown where it is awaited next.
     this.sending.catch(() => undefined);
+  }
+
+  private async copyInto(target: Target): Promise<CopyIn> {
+    if (this.open?.target === target) return this.open.copy;
+    await this.open?.copy.end();
+    const { name, columns } = target.encoder.table;
+    this.open = { target, copy: new CopyIn(this.client, `"${this.schema}".${name}`, columns) };
+    return this.open.copy;
   }
 }
