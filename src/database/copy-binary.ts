@@ -57,7 +57,7 @@ export class RowBytes {
     // A BigInt for every row would cost as much as all its other numbers.
     if (typeof value === 'number' && Number.isSafeInteger(value)) {
       this.view.setInt32(this.size, Math.floor(value / TWO_TO_32));
-      this.view.setInt32(this.size + LENGTH_BYTES, (value % TWO_TO_32) | 0);
+      this.view.setInt32(this.size + LENGTH_BYTES, value | 0);
     } else this.view.setBigInt64(this.size, BigInt(value));
     this.size += 2 * LENGTH_BYTES;
   }
