@@ -128,7 +128,9 @@ describe('rows of ours and of PostgreSQL are the same bytes', () => {
 });
 
 describe('a text that has mostly come before', () => {
-  const texts = fc.array(fc.constantFrom('', 'a', 'abcd', 'abce', 'bbcd', 'abcdefg', 'abcdefh', 'é', 'a.v1', 'b.v1'));
+  const texts = fc.array(
+    fc.constantFrom('', 'a', 'b', 'abcd', 'abcde', 'bbcde', 'abce', 'bbcd', 'abcdefg', 'abcdefh', 'é', 'a.v1', 'b.v1'),
+  );
 
   it('is the text that is there', () => {
     fc.assert(
@@ -320,12 +322,14 @@ describe('a COPY in', () => {
   ])(
     'that PostgreSQL refuses %s throws what it says, and leaves the connection as it was',
     async (_, says, rows, size) => {
+      const copy = new CopyIn(client, 'filled', ['n', 'text']);
       const copying = async (): Promise<void> => {
-        const copy = new CopyIn(client, 'filled', ['n', 'text']);
         for (const n of rows) await copy.write(row(n, size));
         await copy.end();
       };
       await expect(copying()).rejects.toThrow(says);
+      await expect(copy.write(row(9))).rejects.toThrow(says);
+      await expect(copy.end()).rejects.toThrow(says);
       expect(await count()).toEqual({ count: 0, size: 0 });
     },
   );

@@ -180,17 +180,19 @@ export class CopyIn {
   constructor(client: Client, table: string, columns: readonly string[]) {
     this.stream = client.query(from(`copy ${table} (${columns.join(', ')}) from stdin (format binary)`));
     this.ended = new Promise((resolve, reject) => void this.stream.on('error', reject).on('finish', resolve));
-    // Thrown by who writes or ends.
-    this.ended.catch((failure: unknown) => {
+    this.stream.on('error', (failure) => {
       this.failure = failure;
     });
+    // Thrown by who writes or ends.
+    this.ended.catch(() => undefined);
     this.stream.write(HEADER);
   }
 
   /** Resolves when PostgreSQL can take more. */
   async write(rows: Buffer): Promise<void> {
     if (this.failure !== undefined) throw this.failure;
-    if (!this.stream.write(rows)) await Promise.race([once(this.stream, 'drain'), this.ended]);
+    // Rejects when the stream fails.
+    if (!this.stream.write(rows)) await once(this.stream, 'drain');
   }
 
   /** Resolves when all rows are in the table. */
