@@ -19,6 +19,8 @@ export interface WorkPlace extends Pick<Database, 'dataSource'> {
 export class OwnConnections {
   private readonly clients: pg.Client[] = [];
   private long: string | undefined;
+  /** Of two things that work side by side one may fail while the other still opens connections. */
+  private isEnded = false;
 
   private constructor(private readonly place: WorkPlace) {}
 
@@ -37,7 +39,7 @@ export class OwnConnections {
   async open(): Promise<pg.Client> {
     const client = await connectAlone(this.place.dataSource);
     this.clients.push(client);
-    if (this.place.interrupt?.aborted) await client.end();
+    if (this.isEnded || this.place.interrupt?.aborted) await client.end();
     this.long ??= await settingsOf(client);
     return client;
   }
@@ -63,6 +65,7 @@ export class OwnConnections {
   }
 
   async end(): Promise<void> {
+    this.isEnded = true;
     await Promise.allSettled(this.clients.map((client) => client.end()));
   }
 }

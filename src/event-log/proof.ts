@@ -38,19 +38,12 @@ export async function prove(
     const tables = proven.flatMap((model) => model.tables.map(({ name }) => name));
     await client.query(`lock table ${tables.join(', ')} in access share mode`);
     const snapshot = await snapshotOf(client);
-    // Beside the read models, since PostgreSQL reads the whole index for it.
-    const logs = compareLogs(await connections.openSnapshot(snapshot), all, watcher);
-    // Its failure is thrown where it is awaited.
-    logs.catch(() => undefined);
-    const total = { events: 0, rows: 0, differences: 0 };
-    for (const model of proven) {
-      const part = await proveModel({ connections, client, snapshot }, model, watcher);
-      total.events += part.events;
-      total.rows += part.rows;
-      total.differences += part.differences;
-    }
-    total.differences += await logs;
-    return total;
+    // The logs beside the read models, since PostgreSQL reads a whole index for them.
+    const [odd, parts] = await Promise.all([
+      compareLogs(await connections.openSnapshot(snapshot), all, watcher),
+      proveModels({ connections, client, snapshot }, proven, watcher),
+    ]);
+    return { ...parts, differences: odd + parts.differences };
   });
 }
 
@@ -58,6 +51,17 @@ interface Moment {
   readonly connections: OwnConnections;
   readonly client: Client;
   readonly snapshot: string;
+}
+
+async function proveModels(moment: Moment, models: readonly AnyReadModel[], watcher: ProofWatcher): Promise<Proof> {
+  const total = { events: 0, rows: 0, differences: 0 };
+  for (const model of models) {
+    const part = await proveModel(moment, model, watcher);
+    total.events += part.events;
+    total.rows += part.rows;
+    total.differences += part.differences;
+  }
+  return total;
 }
 
 /** One replay for all tables of a read model, each read on a connection of its own. */
@@ -126,6 +130,7 @@ type OddLog = Readonly<Record<'account_id' | 'size' | 'events' | 'newest', strin
 /** Events of streams that no read model knows are no difference that a rebuild could mend. */
 async function compareLogs(client: Client, models: readonly AnyReadModel[], watcher: ProofWatcher): Promise<number> {
   const { rows } = await client.query<OddLog>(oddLogs(models), [watcher.account ?? null]);
+  await client.end();
   for (const { account_id, unknown } of rows) {
     if (unknown === null) continue;
     throw new ReplayError(`account ${account_id}: no read model of this version knows streams like ${unknown}`);
