@@ -3,8 +3,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import fc from 'fast-check';
 import pg from 'pg';
 import { codecOf } from '../src/database/column-codecs.js';
-import { CopyIn, copyOut } from '../src/database/copy.js';
-import { FieldReader, Recurring, RowBytes } from '../src/database/copy-binary.js';
+import { FieldReader, RowBytes } from '../src/database/copy-binary.js';
+import { CopyIn } from '../src/database/copy-in.js';
+import { copyOut } from '../src/database/copy-out.js';
+import { Recurring } from '../src/database/recurring.js';
 import { emptyDatabase } from './support/service.js';
 
 let database: Awaited<ReturnType<typeof emptyDatabase>>;

@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import { copyOut } from '../database/copy.js';
+import { copyOut } from '../database/copy-out.js';
 import { PostgresFailure } from '../database/failure.js';
 import { LogFileError } from './log-file.js';
 import type { AnyReadModel } from './read-model.js';

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { CopiedRows } from '../database/copy.js';
 import { compareKeys, RowBytes } from '../database/copy-binary.js';
+import type { CopiedRows } from '../database/copy-out.js';
 import type { Entity } from './read-model.js';
 import type { ReplayedStream } from './replay.js';
 import type { RowEncoder } from './row-encoder.js';

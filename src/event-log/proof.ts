@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import { type CopiedRows, copyOut } from '../database/copy.js';
+import { type CopiedRows, copyOut } from '../database/copy-out.js';
 import { OwnConnections, snapshotOf, type WorkPlace } from '../database/own-connections.js';
 import { Compared, type Difference } from './compared.js';
 import { type AnyReadModel, hiddenFieldsOf, type Table } from './read-model.js';

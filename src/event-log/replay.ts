@@ -1,6 +1,7 @@
 import type { Client } from 'pg';
-import { type CopiedRows, copyOut } from '../database/copy.js';
-import { FieldReader, Recurring } from '../database/copy-binary.js';
+import { FieldReader } from '../database/copy-binary.js';
+import { type CopiedRows, copyOut } from '../database/copy-out.js';
+import { Recurring } from '../database/recurring.js';
 import type { DomainEvent } from './event.js';
 import { type AnyReadModel, type Entity, fold } from './read-model.js';
 

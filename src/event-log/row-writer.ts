@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
-import { CopyIn } from '../database/copy.js';
 import { RowBytes } from '../database/copy-binary.js';
+import { CopyIn } from '../database/copy-in.js';
 import type { Entity } from './read-model.js';
 import type { RowEncoder } from './row-encoder.js';
 

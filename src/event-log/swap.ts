@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import { copyOut } from '../database/copy.js';
+import { copyOut } from '../database/copy-out.js';
 import { PostgresFailure } from '../database/failure.js';
 import type { OwnConnections } from '../database/own-connections.js';
 import { BY_INDEX, EVENTS_OF_GAP, openGap } from './gap.js';
