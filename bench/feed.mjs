@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import autocannon from 'autocannon';
 import pg from 'pg';
 import { findRunningPostgres } from '../dist/src/database/embedded/embedded-postgres.js';
-import { EVENT_COLUMNS } from '../dist/src/event-log/recorded-event.js';
+import { EVENT_COLUMNS } from '../dist/src/log/read/recorded-event.js';
 import { writeManyEvents } from './many-events.mjs';
 import { psqlMs, startService } from './programs.mjs';
 

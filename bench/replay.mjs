@@ -15,7 +15,7 @@ import { API_KEY, psqlMs, startService } from './programs.mjs';
 const EVENTS = Number(process.env.EVENTS ?? 1_000_000);
 const ROUNDS = 3;
 const CONNECTIONS = 32;
-const CLI = new URL('../dist/src/cli.js', import.meta.url).pathname;
+const CLI = new URL('../dist/src/cli/cli.js', import.meta.url).pathname;
 
 const middle = (numbers) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
 const range = (numbers, digits) => `${Math.min(...numbers).toFixed(digits)}-${Math.max(...numbers).toFixed(digits)}`;

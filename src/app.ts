@@ -1,15 +1,15 @@
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
-import { Authentication } from './access/authentication.js';
-import { hasAccounts, type NewAccount, openAccount } from './access/bootstrap.js';
+import { hasAccounts, type NewAccount, openAccount } from './access/accounts/first-admin.js';
+import { Authentication } from './access/authentication/authentication.js';
 import { appModule, makeEventLog } from './app.module.js';
 import type { Config } from './config.js';
 import { type Database, openDatabase } from './database/database.js';
 import { migrate } from './database/migrate.js';
-import { ApiDocument } from './http/openapi.controller.js';
+import { ApiDocument } from './http/openapi/openapi.controller.js';
 import { fastifyOptions, type Route, serveHttp } from './http/server.js';
 import { IdSource } from './ids.js';
-import { ServiceLog } from './operations/log.js';
+import { ServiceLog } from './service-log.js';
 
 export interface App {
   /** Where it listens, for example `http://127.0.0.1:8080`. */

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { parseGatewayTokens } from './access/gateway-tokens.js';
-import { parseIssuer } from './access/issuer-url.js';
-import { parseOrigins } from './http/manners.js';
+import { parseGatewayTokens } from './access/authentication/gateway-tokens.js';
+import { parseIssuer } from './access/authentication/issuer-url.js';
+import { parseOrigins } from './http/headers.js';
 import { parseTrustedProxies } from './http/trusted-proxies.js';
 import { isId } from './ids.js';
-import { parseDeniedFingerprints } from './ssh-credentials/public-key.js';
+import { parseDeniedFingerprints } from './public-keys/public-key.js';
 
 /** What the operator decided, validated once at start and frozen. Nothing else in the service reads the environment. */
 export interface Config {

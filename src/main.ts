@@ -3,7 +3,7 @@ import { type App, createApp } from './app.js';
 import { type Config, ConfigError, readConfig } from './config.js';
 import { DatabaseUnusable } from './database/database.js';
 import { EmbeddedPostgresError } from './database/embedded/embedded-postgres.js';
-import { welcome } from './operations/welcome.js';
+import { welcome } from './startup-banner.js';
 
 const EXIT_FAILED = 1;
 const EXIT_MISUSE = 2;

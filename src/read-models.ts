@@ -1,5 +1,5 @@
 import { accountsReadModel, apiKeysReadModel, principalsReadModel } from './access/access.read-models.js';
-import { type AnyReadModel, anyReadModel } from './event-log/read-model.js';
+import { type AnyReadModel, anyReadModel } from './log/read-model.js';
 import { sshCredentialsReadModel } from './ssh-credentials/ssh-credentials.read-model.js';
 import { tcpEdgesReadModel } from './tcp-edges/tcp-edges.read-model.js';
 

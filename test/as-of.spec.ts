@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { appendStatement, prepareAppend } from '../src/event-log/append-statement.js';
 import { IdSource } from '../src/ids.js';
+import { appendStatement, prepareAppend } from '../src/log/append/append-statement.js';
 import type { Answer, ApiClient } from './support/api-client.js';
 import { newPublicKey } from './support/keys.js';
 import { newEvent } from './support/log.js';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { IdSource } from '../src/ids.js';
-import { BindDecisionQueue } from '../src/ssh-gateway/bind-decision-queue.js';
-import { DecisionsRetention } from '../src/ssh-gateway/decisions-retention.js';
+import { BindDecisionQueue } from '../src/ssh-gateway/bind-decisions/bind-decision-queue.js';
+import { DecisionsRetention } from '../src/ssh-gateway/bind-decisions/decisions-retention.js';
 import { GatewayMetrics } from '../src/ssh-gateway/gateway-metrics.js';
 import { startSwallowingProxy } from './support/answer-swallowing-proxy.js';
 import { ApiClient } from './support/api-client.js';

@@ -6,7 +6,7 @@ import { codecOf } from '../src/database/column-codecs.js';
 import { FieldReader, RowBytes } from '../src/database/copy-binary.js';
 import { CopyIn } from '../src/database/copy-in.js';
 import { copyOut } from '../src/database/copy-out.js';
-import { Recurring } from '../src/database/recurring.js';
+import { Recurring } from '../src/database/string-cache.js';
 import { emptyDatabase } from './support/service.js';
 
 let database: Awaited<ReturnType<typeof emptyDatabase>>;

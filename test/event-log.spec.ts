@@ -3,7 +3,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import type { EventLog } from '../src/event-log/event-log.js';
+import type { EventLog } from '../src/log/append/event-log.js';
 import { startSwallowingProxy } from './support/answer-swallowing-proxy.js';
 import { apiKeyChange, apiKeyRow, appendOf, count, newEvent, openLog, outcomesOf } from './support/log.js';
 import { cloneDatabase } from './support/service.js';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Pool } from 'pg';
 import { Grants, type StoredGrant } from '../src/ssh-gateway/grants.js';
-import { KeysRights, MAX_RULES_OF_A_KEY } from '../src/ssh-gateway/key-rights.js';
+import { KeysRights, MAX_RULES_OF_A_KEY } from '../src/ssh-gateway/key-access.js';
 import { type TestCredential, upload } from './support/decisions.js';
 import { newPublicKey } from './support/keys.js';
 import { addUser, type TestPrincipal } from './support/principals.js';

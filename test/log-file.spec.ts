@@ -7,9 +7,9 @@ import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import pg from 'pg';
-import { linesOf } from '../src/audit/lines.js';
+import { linesOf } from '../src/cli/ndjson.js';
 import { openDatabase } from '../src/database/database.js';
-import { importLog } from '../src/event-log/log-import.js';
+import { importLog } from '../src/log/transfer/log-import.js';
 import { READ_MODELS } from '../src/read-models.js';
 import { history, play } from './support/histories.js';
 import { newPublicKey } from './support/keys.js';
@@ -17,7 +17,7 @@ import { addAccount, addBot } from './support/principals.js';
 import { startCli } from './support/process.js';
 import { cloneDatabase, type Service, startService } from './support/service.js';
 
-const CLI = new URL('../dist/src/cli.js', import.meta.url).pathname;
+const CLI = new URL('../dist/src/cli/cli.js', import.meta.url).pathname;
 
 let service: Service;
 let account: string;

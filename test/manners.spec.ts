@@ -6,7 +6,7 @@ import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type ConfigError, readConfig } from '../src/config.js';
-import { MIN_COMPRESSED_BYTES, TIMEOUTS, type Timeouts } from '../src/http/manners.js';
+import { MIN_COMPRESSED_BYTES, TIMEOUTS, type Timeouts } from '../src/http/headers.js';
 import { fastifyOptions, serveHttp } from '../src/http/server.js';
 import { IdSource } from '../src/ids.js';
 import { newPublicKey } from './support/keys.js';

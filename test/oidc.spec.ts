@@ -312,8 +312,8 @@ describe('the user of a token', () => {
   });
 
   it('is looked for among users of OIDC_ACCOUNT only, and created there', async () => {
-    const { openAccount } = await import('../src/access/bootstrap.js');
-    const { EventLog } = await import('../src/event-log/event-log.js');
+    const { openAccount } = await import('../src/access/accounts/first-admin.js');
+    const { EventLog } = await import('../src/log/append/event-log.js');
     const { IdSource } = await import('../src/ids.js');
     const second = await openAccount(new EventLog(service.pool, () => undefined), new IdSource(), {
       name: 'Second',

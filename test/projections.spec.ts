@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { type Difference, type Proof, prove } from '../src/event-log/proof.js';
-import { rebuild } from '../src/event-log/rebuild.js';
+import { type Difference, type Proof, prove } from '../src/log/prove/proof.js';
+import { rebuild } from '../src/log/rebuild/rebuild.js';
 import { READ_MODELS } from '../src/read-models.js';
 import { history, play } from './support/histories.js';
 import { addAccount } from './support/principals.js';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { readConfig } from '../src/config.js';
-import { parsePublicKey, toAuthorizedKey } from '../src/ssh-credentials/public-key.js';
+import { parsePublicKey, toAuthorizedKey } from '../src/public-keys/public-key.js';
 import { ApiClient } from './support/api-client.js';
 import { newPublicKey } from './support/keys.js';
 import { startMain, stopMain } from './support/process.js';

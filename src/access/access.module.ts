@@ -1,17 +1,17 @@
 import { Module } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { POOL } from '../database/database.js';
-import { Streams } from '../event-log/streams.js';
-import { OWNED_THINGS, type OwnedThings } from '../owned-things.js';
+import { Streams } from '../resources/changes.js';
+import { OWNED_THINGS, type OwnedThings } from '../resources/owned-things.js';
 import { Accounts, ApiKeys, Bots, Users } from './access.queries.js';
-import { CreateApiKeyHandler, DeleteApiKeyHandler, UpdateApiKeyHandler } from './api-keys.commands.js';
-import { ApiKeysController } from './api-keys.controller.js';
-import { CreateBotHandler, UpdateBotHandler } from './bot-users.commands.js';
-import { BotUsersController } from './bot-users.controller.js';
-import { DeletePrincipalHandler } from './principals.commands.js';
-import { Principals } from './principals.js';
-import { CreateUserHandler, UpdateUserHandler } from './users.commands.js';
-import { UsersController } from './users.controller.js';
+import { CreateBotHandler, UpdateBotHandler } from './accounts/bot-users.commands.js';
+import { BotUsersController } from './accounts/bot-users.controller.js';
+import { DeletePrincipalHandler } from './accounts/principals.commands.js';
+import { Principals } from './accounts/principals.js';
+import { CreateUserHandler, UpdateUserHandler } from './accounts/users.commands.js';
+import { UsersController } from './accounts/users.controller.js';
+import { CreateApiKeyHandler, DeleteApiKeyHandler, UpdateApiKeyHandler } from './api-keys/api-keys.commands.js';
+import { ApiKeysController } from './api-keys/api-keys.controller.js';
 
 @Module({
   controllers: [UsersController, BotUsersController, ApiKeysController],

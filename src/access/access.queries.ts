@@ -1,9 +1,9 @@
 import type { Pool } from 'pg';
 import type { Ref } from '../database/coalesce.js';
-import { EntityQueries, type PageRequest } from '../database/entity-queries.js';
-import type { Entity } from '../event-log/read-model.js';
-import { type Part, partOf } from '../event-log/streams.js';
-import { MAX_REMOVED_AT_ONCE, type OwnedThings } from '../owned-things.js';
+import type { Entity } from '../log/read-model.js';
+import { type Part, partOf } from '../resources/changes.js';
+import { EntityQueries, type PageRequest } from '../resources/entity-queries.js';
+import { MAX_REMOVED_AT_ONCE, type OwnedThings } from '../resources/owned-things.js';
 import {
   ACCOUNTS,
   type AccountRow,
@@ -16,9 +16,9 @@ import {
   type PrincipalRow,
   principalStateOf,
 } from './access.read-models.js';
-import type { Account } from './account.js';
-import { type ApiKey, REMOVAL } from './api-key.js';
-import type { Principal } from './principal.js';
+import type { Account } from './accounts/account.js';
+import type { Principal } from './accounts/principal.js';
+import { type ApiKey, REMOVAL } from './api-keys/api-key.js';
 
 /** Accounts; an account is the only thing with its id on its own log. */
 export class Accounts extends EntityQueries<Account, AccountRow> {

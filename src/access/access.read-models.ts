@@ -5,10 +5,10 @@ import {
   entityRow,
   type ReadModel,
   type Table,
-} from '../event-log/read-model.js';
-import { type Account, type AccountEvent, evolve as evolveAccount } from './account.js';
-import { type ApiKey, type ApiKeyEvent, evolve as evolveApiKey } from './api-key.js';
-import { evolve as evolvePrincipal, type Principal, type PrincipalEvent } from './principal.js';
+} from '../log/read-model.js';
+import { type Account, type AccountEvent, evolve as evolveAccount } from './accounts/account.js';
+import { evolve as evolvePrincipal, type Principal, type PrincipalEvent } from './accounts/principal.js';
+import { type ApiKey, type ApiKeyEvent, evolve as evolveApiKey } from './api-keys/api-key.js';
 
 /** The rows hold the state under the same names. */
 export type AccountRow = EntityRow & Account;

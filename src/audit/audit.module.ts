@@ -1,6 +1,6 @@
 import { Logger, Module } from '@nestjs/common';
-import { LogHeads } from '../event-log/log-heads.js';
-import { Logs } from '../http/resource-reads.js';
+import { LogHeads } from '../log/read/log-heads.js';
+import { Logs } from '../resources/resource.js';
 import { EventFeed } from './event-feed.js';
 import { EventsController } from './events.controller.js';
 import { LiveFeed } from './live-feed.js';

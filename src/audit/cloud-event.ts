@@ -1,5 +1,5 @@
-import type { EventMetadata } from '../event-log/event.js';
-import type { RecordedEvent } from '../event-log/recorded-event.js';
+import type { EventMetadata } from '../log/event.js';
+import type { RecordedEvent } from '../log/read/recorded-event.js';
 import { READ_MODELS } from '../read-models.js';
 
 const HIDDEN_FIELDS = new Map(

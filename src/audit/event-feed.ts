@@ -1,7 +1,7 @@
 import type { Caller } from '../caller.js';
-import type { EventFilter, LogReader, Span } from '../event-log/log-reader.js';
-import type { Moments } from '../event-log/moments.js';
-import { MAX_EVENTS_CHARACTERS } from '../http/page.js';
+import { MAX_EVENTS_CHARACTERS } from '../http/pages.js';
+import type { Moments } from '../log/read/log-positions.js';
+import type { EventFilter, LogReader, Span } from '../log/read/log-reader.js';
 import { Problem } from '../problem.js';
 import { cloudEventText } from './cloud-event.js';
 import type { FeedRequest } from './feed-request.js';

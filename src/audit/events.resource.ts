@@ -1,4 +1,4 @@
-import { Shown, ShownAs } from '../http/openapi.js';
+import { Shown, ShownAs } from '../http/openapi/decorators.js';
 import {
   AFTER,
   AS_OF,
@@ -9,7 +9,7 @@ import {
   filterParameter,
   NEXT_PAGE_URI,
   uriOfList,
-} from '../http/openapi-parts.js';
+} from '../http/openapi/parts.js';
 import { EVENT_TYPES } from './cloud-event.js';
 
 const optional = (description: string, example: string) => ({ description, example, required: false });

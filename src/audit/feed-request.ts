@@ -1,6 +1,6 @@
-import type { EventFilter } from '../event-log/log-reader.js';
-import { given } from '../given.js';
-import { lastOf, readAfter, readEventLimit } from '../http/page.js';
+import { lastOf, readAfter, readEventLimit } from '../http/pages.js';
+import type { EventFilter } from '../log/read/log-reader.js';
+import { given } from '../omit-undefined.js';
 import { Problem } from '../problem.js';
 import { EVENT_TYPES } from './cloud-event.js';
 

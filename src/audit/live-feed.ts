@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { OnModuleDestroy } from '@nestjs/common';
-import type { LogHeads } from '../event-log/log-heads.js';
-import { MAX_PAGE_EVENTS } from '../http/page.js';
+import { MAX_PAGE_EVENTS } from '../http/pages.js';
+import type { LogHeads } from '../log/read/log-heads.js';
 import { Problem } from '../problem.js';
 import type { EventFeed, FeedPart, ShownEvent } from './event-feed.js';
 

@@ -1,4 +1,4 @@
-import type { Recurring } from './recurring.js';
+import type { Recurring } from './string-cache.js';
 
 /**
  * COPY's binary format, as PostgreSQL's documentation of COPY gives it: every row has one form in bytes, whether it is

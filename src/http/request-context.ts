@@ -2,8 +2,8 @@ import { isIP } from 'node:net';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import type { Caller } from '../caller.js';
-import type { EventMetadata } from '../event-log/event.js';
-import { readIdempotencyKey, readIfMatch } from './conditions.js';
+import type { EventMetadata } from '../log/event.js';
+import { readIdempotencyKey, readIfMatch } from './preconditions.js';
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -6,9 +6,9 @@ import type { Config } from '../config.js';
 import type { IdSource } from '../ids.js';
 import { Problem, type ProblemName } from '../problem.js';
 import type { Authenticator } from './authenticator.js';
-import { isKnown, isRead } from './conditions.js';
+import { answerUnrouted, compress, constantHeaders, headerSetter, TIMEOUTS, type Timeouts } from './headers.js';
 import { parseJsonBody } from './json-body.js';
-import { answerUnrouted, compress, constantHeaders, headerSetter, TIMEOUTS, type Timeouts } from './manners.js';
+import { isKnown, isRead } from './preconditions.js';
 import { JSON_TYPE, ProblemFilter, problemBody, sendProblem, toProblem } from './problem.filter.js';
 import { ValidatedBodyPipe } from './validated-body.js';
 

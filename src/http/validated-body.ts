@@ -7,7 +7,7 @@ import {
   validateSync,
 } from 'class-validator';
 import { Problem, type ProblemName } from '../problem.js';
-import { documented, type Field } from './openapi.js';
+import { documented, type Field } from './openapi/decorators.js';
 
 /**
  * Bodies are classes whose fields carry the decorators below, which check a field and document it: neither is had alone. A field whose value is null counts as not given, since

@@ -1,6 +1,6 @@
 import { type Caller, isAdmin } from '../caller.js';
 import { Problem } from '../problem.js';
-import { refuseOtherValue } from '../read-only-fields.js';
+import { refuseOtherValue } from '../resources/read-only-fields.js';
 
 /** Storage format: these types are what the log holds. Add fields as optional; for any other change add a new version. */
 export type SshCredentialEvent =

@@ -1,14 +1,14 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { parseAcl } from '../bind-rules/acl.js';
 import type { Caller } from '../caller.js';
-import { ValueTaken } from '../event-log/event-log.js';
-import { type Changed, Streams } from '../event-log/streams.js';
-import { given } from '../given.js';
 import type { RequestContext } from '../http/request-context.js';
-import { explainDeletedOwner, inactiveOwner, Owners, refuseForeignOwner, unknownOwner } from '../owners.js';
+import { ValueTaken } from '../log/append/event-log.js';
+import { given } from '../omit-undefined.js';
 import { Problem } from '../problem.js';
-import { refuseOtherTime } from '../read-only-fields.js';
-import { parseAcl } from './acl.js';
-import { type KeyPolicy, parsePublicKey } from './public-key.js';
+import { type KeyPolicy, parsePublicKey } from '../public-keys/public-key.js';
+import { type Changed, Streams } from '../resources/changes.js';
+import { explainDeletedOwner, inactiveOwner, Owners, refuseForeignOwner, unknownOwner } from '../resources/owners.js';
+import { refuseOtherTime } from '../resources/read-only-fields.js';
 import { create, remove, type SshCredential, update } from './ssh-credential.js';
 import { EXCLUSIVE_KEY_CONSTRAINT, SshCredentials, sshCredentialsReadModel } from './ssh-credentials.read-model.js';
 

@@ -1,12 +1,12 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { given } from '../given.js';
-import { HistoryResource } from '../http/history.resource.js';
-import { Mutations } from '../http/mutation.js';
-import { Changes, Creates, Deletes, Gets, Lists, Tells, Topic } from '../http/openapi.js';
+import { Changes, Creates, Deletes, Gets, Lists, Tells, Topic } from '../http/openapi/decorators.js';
 import { Context, type RequestContext } from '../http/request-context.js';
-import { type Asked, Asking, Logs } from '../http/resource-reads.js';
-import { refuseOtherPlace } from '../read-only-fields.js';
+import { given } from '../omit-undefined.js';
+import { HistoryResource } from '../resources/history.resource.js';
+import { Mutations } from '../resources/mutation.js';
+import { refuseOtherPlace } from '../resources/read-only-fields.js';
+import { type Asked, Asking, Logs } from '../resources/resource.js';
 import { CreateSshCredential, DeleteSshCredential, UpdateSshCredential } from './ssh-credentials.commands.js';
 import { SshCredentials, sshCredentialsReadModel } from './ssh-credentials.read-model.js';
 import {

@@ -1,6 +1,5 @@
 import type { Pool } from 'pg';
 import { coalesced, type Ref } from '../database/coalesce.js';
-import { EntityQueries } from '../database/entity-queries.js';
 import { queryNamed } from '../database/query.js';
 import {
   ENTITY_COLUMNS,
@@ -9,9 +8,10 @@ import {
   type ReadModel,
   type Row,
   type Table,
-} from '../event-log/read-model.js';
-import { type Part, partOf } from '../event-log/streams.js';
-import { MAX_REMOVED_AT_ONCE, type OwnedThings } from '../owned-things.js';
+} from '../log/read-model.js';
+import { type Part, partOf } from '../resources/changes.js';
+import { EntityQueries } from '../resources/entity-queries.js';
+import { MAX_REMOVED_AT_ONCE, type OwnedThings } from '../resources/owned-things.js';
 import { evolve, REMOVAL, type SshCredential, type SshCredentialEvent } from './ssh-credential.js';
 
 const COLUMNS = [

@@ -1,11 +1,11 @@
-import type { Entity } from '../event-log/read-model.js';
-import { Shown, ShownAs } from '../http/openapi.js';
-import { CREATED_AT, idField, uriField } from '../http/openapi-parts.js';
-import { type Logs, ResourceReads } from '../http/resource-reads.js';
+import { MAX_ACL_BYTES, MAX_RULES } from '../bind-rules/acl.js';
+import { MAX_RULE_BYTES } from '../bind-rules/bind-rule.js';
+import { Shown, ShownAs } from '../http/openapi/decorators.js';
+import { CREATED_AT, idField, uriField } from '../http/openapi/parts.js';
 import { atMostBytes, List, Text, TextOfBytes } from '../http/validated-body.js';
-import { MAX_ACL_BYTES, MAX_RULES } from './acl.js';
-import { MAX_RULE_BYTES } from './bind-rule.js';
-import { MAX_PUBLIC_KEY_BYTES } from './public-key.js';
+import type { Entity } from '../log/read-model.js';
+import { MAX_PUBLIC_KEY_BYTES } from '../public-keys/public-key.js';
+import { type Logs, ResourceReads } from '../resources/resource.js';
 import { notFound, type SshCredential } from './ssh-credential.js';
 import { type SshCredentials, sshCredentialsReadModel } from './ssh-credentials.read-model.js';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
+import { compile, parseBindTarget, permits } from '../bind-rules/acl.js';
 import { Problem } from '../problem.js';
-import { compile, parseBindTarget, permits } from '../ssh-credentials/acl.js';
 import { authorizedKeysLine, type GrantedKey, MAX_PERMIT_LISTENS } from './authorized-keys.js';
 
 const BLOB = 'AAAAC3NzaC1lZDI1NTE5AAAAIIG9v9jGhBGWcOAsbCKnvFXEWkuT+fnkFbvsG6t8qkp4';

@@ -1,4 +1,4 @@
-import { type BindRule, parseBindRule } from '../ssh-credentials/bind-rule.js';
+import { type BindRule, parseBindRule } from '../bind-rules/bind-rule.js';
 
 /**
  * What stock sshd is told about a key. Its `permitlisten` knows less than our rules do, so the line is never wider than

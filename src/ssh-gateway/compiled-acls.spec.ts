@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { permits } from '../ssh-credentials/acl.js';
+import { permits } from '../bind-rules/acl.js';
 import { CompiledAcls, type StoredAcl } from './compiled-acls.js';
 
 const grant = (credentialId: string, version = 1, accountId = 'ac_1', rowVersion = '700'): StoredAcl => ({

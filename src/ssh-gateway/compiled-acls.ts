@@ -1,4 +1,4 @@
-import { type CompiledAcl, compile } from '../ssh-credentials/acl.js';
+import { type CompiledAcl, compile } from '../bind-rules/acl.js';
 
 /** Rules kept at once, counting what an ACL of few rules costs besides: some 55 MB. */
 export const MAX_KEPT_RULES = 150_000;

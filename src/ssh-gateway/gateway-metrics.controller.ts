@@ -1,8 +1,8 @@
 import { Controller, Get, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply } from 'fastify';
-import { Answers, Topic } from '../http/openapi.js';
-import { BindDecisionQueue } from './bind-decision-queue.js';
+import { Answers, Topic } from '../http/openapi/decorators.js';
+import { BindDecisionQueue } from './bind-decisions/bind-decision-queue.js';
 import { GatewayMetrics } from './gateway-metrics.js';
 
 @Topic('SSH gateways')

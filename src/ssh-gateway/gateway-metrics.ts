@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { type Decision, REASONS } from './decision.js';
+import { type Decision, REASONS } from './bind-decisions/decision.js';
 
 /** Seconds: from a look-up in an idle database to one that is about to be given up. */
 const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
 import { coalesced, WANTED } from '../database/coalesce.js';
 import { queryNamed } from '../database/query.js';
+import type { Grant } from './bind-decisions/decision.js';
 import type { StoredAcl } from './compiled-acls.js';
-import type { Grant } from './decision.js';
 
 /** Of a key with more credentials of active owners on its account, the oldest count: else one account could slow everyone's answers. */
 export const MAX_GRANTS_OF_A_KEY = 100;

@@ -1,6 +1,6 @@
+import { type BindTarget, parseBindTarget } from '../bind-rules/acl.js';
 import { Problem } from '../problem.js';
-import { type BindTarget, parseBindTarget } from '../ssh-credentials/acl.js';
-import { isFingerprint, type KeyPolicy, parsePublicKey } from '../ssh-credentials/public-key.js';
+import { isFingerprint, type KeyPolicy, parsePublicKey } from '../public-keys/public-key.js';
 
 /** What gateways ask, read strictly: what is malformed is a fault of the gateway, and must not look like a decision. */
 

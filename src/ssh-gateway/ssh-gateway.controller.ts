@@ -1,8 +1,8 @@
 import { Body, Controller, Get, Header, HttpCode, Post, Query, Req } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyRequest } from 'fastify';
-import { Answers, Topic } from '../http/openapi.js';
-import type { ParameterOf } from '../http/openapi-parts.js';
+import { Answers, Topic } from '../http/openapi/decorators.js';
+import type { ParameterOf } from '../http/openapi/parts.js';
 import { ipOf } from '../http/request-context.js';
 import { Problem } from '../problem.js';
 import { parseHostport } from '../tcp-edges/hostport.js';

@@ -1,12 +1,12 @@
 import { Module } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { POOL } from '../database/database.js';
-import { Streams } from '../event-log/streams.js';
-import { BindDecisionQueue } from './bind-decision-queue.js';
+import { Streams } from '../resources/changes.js';
+import { BindDecisionQueue } from './bind-decisions/bind-decision-queue.js';
+import { GatewayPolicy } from './bind-decisions/gateway-policy.js';
 import { GatewayAnswers } from './gateway-answers.js';
 import { GatewayMetricsController } from './gateway-metrics.controller.js';
 import { GatewayMetrics } from './gateway-metrics.js';
-import { GatewayPolicy } from './gateway-policy.js';
 import { SshGatewayController } from './ssh-gateway.controller.js';
 
 /** Imported by the app itself, so that Nest stops it before the database: see BindDecisionQueue. */

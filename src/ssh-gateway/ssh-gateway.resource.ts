@@ -1,9 +1,9 @@
-import { Shown, ShownAs } from '../http/openapi.js';
-import { EXAMPLE_KSUID, EXAMPLE_TIME, idPattern } from '../http/openapi-parts.js';
+import { Shown, ShownAs } from '../http/openapi/decorators.js';
+import { EXAMPLE_KSUID, EXAMPLE_TIME, idPattern } from '../http/openapi/parts.js';
 import { Anything, Text, TextOfBytes } from '../http/validated-body.js';
 import { MAX_EDGES_OF_A_HOSTPORT } from '../tcp-edges/tcp-edges.read-model.js';
 import { TcpEdgeResource } from '../tcp-edges/tcp-edges.resource.js';
-import { type Decision, REASONS } from './decision.js';
+import { type Decision, REASONS } from './bind-decisions/decision.js';
 import { credentialsAskedFor, type KnownCredential, MAX_RECHECKED, MAX_TARGETS } from './question.js';
 
 export const FINGERPRINT = {

@@ -1,11 +1,11 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Put, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { tellVersion } from '../http/conditions.js';
-import { Mutations } from '../http/mutation.js';
-import { Changes, Deletes, Gets, Topic } from '../http/openapi.js';
+import { Changes, Deletes, Gets, Topic } from '../http/openapi/decorators.js';
+import { tellVersion } from '../http/preconditions.js';
 import { Context, type RequestContext } from '../http/request-context.js';
-import { type Asked, Asking, Logs } from '../http/resource-reads.js';
 import { Problem } from '../problem.js';
+import { Mutations } from '../resources/mutation.js';
+import { type Asked, Asking, Logs } from '../resources/resource.js';
 import { type ModuleName, parseBackend, parseIpRestriction, parseTrafficPolicy } from './edge-modules.js';
 import { moduleInput, PutBackendBody, PutIpRestrictionBody, PutTrafficPolicyBody } from './tcp-edges.bodies.js';
 import { type TcpEdgeInput, UpdateTcpEdge } from './tcp-edges.commands.js';

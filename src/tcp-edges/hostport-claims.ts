@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { ValueTaken } from '../event-log/event-log.js';
 import { quoted } from '../host-name.js';
+import { ValueTaken } from '../log/append/event-log.js';
 import { Problem } from '../problem.js';
 import type { Hostport } from './hostport.js';
 import type { ListedHostport } from './tcp-edge.js';

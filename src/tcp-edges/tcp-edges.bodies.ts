@@ -1,7 +1,7 @@
-import { given } from '../given.js';
 import { atMostBytes, Flag, List, ObjectOf, Text, TextOfBytes } from '../http/validated-body.js';
+import { given } from '../omit-undefined.js';
 import { Problem } from '../problem.js';
-import { refuseOtherValue } from '../read-only-fields.js';
+import { refuseOtherValue } from '../resources/read-only-fields.js';
 import {
   MAX_IP_POLICIES,
   MAX_TRAFFIC_POLICY_BYTES,

@@ -1,7 +1,7 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { type Changed, Streams } from '../event-log/streams.js';
 import type { RequestContext } from '../http/request-context.js';
-import { refuseOtherTime } from '../read-only-fields.js';
+import { type Changed, Streams } from '../resources/changes.js';
+import { refuseOtherTime } from '../resources/read-only-fields.js';
 import type { Hostport } from './hostport.js';
 import { HostportClaims } from './hostport-claims.js';
 import { create, remove, type TcpEdge, update } from './tcp-edge.js';

@@ -1,11 +1,11 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { HistoryResource } from '../http/history.resource.js';
-import { Mutations } from '../http/mutation.js';
-import { Changes, Creates, Deletes, Gets, Lists, Tells, Topic } from '../http/openapi.js';
+import { Changes, Creates, Deletes, Gets, Lists, Tells, Topic } from '../http/openapi/decorators.js';
 import { Context, type RequestContext } from '../http/request-context.js';
-import { type Asked, Asking, Logs } from '../http/resource-reads.js';
-import { refuseOtherPlace } from '../read-only-fields.js';
+import { HistoryResource } from '../resources/history.resource.js';
+import { Mutations } from '../resources/mutation.js';
+import { refuseOtherPlace } from '../resources/read-only-fields.js';
+import { type Asked, Asking, Logs } from '../resources/resource.js';
 import { CreateTcpEdgeBody, edgeInput, UpdateTcpEdgeBody } from './tcp-edges.bodies.js';
 import { CreateTcpEdge, DeleteTcpEdge, UpdateTcpEdge } from './tcp-edges.commands.js';
 import { TcpEdges, tcpEdgesReadModel } from './tcp-edges.read-model.js';

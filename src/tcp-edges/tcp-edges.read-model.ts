@@ -1,6 +1,5 @@
 import type { Pool } from 'pg';
 import { coalesced, type Ref } from '../database/coalesce.js';
-import { EntityQueries } from '../database/entity-queries.js';
 import { queryNamed } from '../database/query.js';
 import {
   ENTITY_COLUMNS,
@@ -9,7 +8,8 @@ import {
   type ReadModel,
   type Row,
   type Table,
-} from '../event-log/read-model.js';
+} from '../log/read-model.js';
+import { EntityQueries } from '../resources/entity-queries.js';
 import { evolve, type TcpEdge, type TcpEdgeEvent } from './tcp-edge.js';
 
 const STATE_COLUMNS = ['description', 'metadata', 'hostports', 'backend', 'ip_restriction', 'traffic_policy'] as const;

@@ -1,7 +1,7 @@
-import type { Entity } from '../event-log/read-model.js';
-import { Shown, ShownAs } from '../http/openapi.js';
-import { CREATED_AT, EXAMPLE_BASE_URL, EXAMPLE_KSUID, idField, uriField } from '../http/openapi-parts.js';
-import { type Logs, ResourceReads } from '../http/resource-reads.js';
+import { Shown, ShownAs } from '../http/openapi/decorators.js';
+import { CREATED_AT, EXAMPLE_BASE_URL, EXAMPLE_KSUID, idField, uriField } from '../http/openapi/parts.js';
+import type { Entity } from '../log/read-model.js';
+import { type Logs, ResourceReads } from '../resources/resource.js';
 import type { ModuleName } from './edge-modules.js';
 import { notFound, type TcpEdge } from './tcp-edge.js';
 import { type TcpEdges, tcpEdgesReadModel } from './tcp-edges.read-model.js';

@@ -29,8 +29,8 @@ import {
   findRunningPostgres,
   startEmbeddedPostgres,
 } from '../../src/database/embedded/embedded-postgres.js';
-import { isRunning } from '../../src/database/embedded/holder.js';
 import { sharedBuffersMb } from '../../src/database/embedded/memory.js';
+import { isRunning } from '../../src/database/embedded/postmaster.js';
 
 /** The real server in real processes. As root and as an ordinary user different things hold; both are stated where they part. */
 jest.setTimeout(20_000);

@@ -1,5 +1,5 @@
 import { Problem } from '../../src/problem.js';
-import { parsePublicKey } from '../../src/ssh-credentials/public-key.js';
+import { parsePublicKey } from '../../src/public-keys/public-key.js';
 import { type CorpusEntry, readCorpus } from '../corpus/public-key-corpus.js';
 import { askSshKeygen, sshKeygenVersion, type Verdict } from '../corpus/ssh-keygen.mjs';
 

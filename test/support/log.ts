@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { surviveLostConnections } from '../../src/database/query.js';
-import type { NewEvent } from '../../src/event-log/event.js';
-import { type Append, type Appended, EventLog } from '../../src/event-log/event-log.js';
-import type { Row, Table } from '../../src/event-log/read-model.js';
-import { type TableChange, tableChange } from '../../src/event-log/table-change.js';
+import { type Append, type Appended, EventLog } from '../../src/log/append/event-log.js';
+import { type TableChange, tableChange } from '../../src/log/append/table-change.js';
+import type { NewEvent } from '../../src/log/event.js';
+import type { Row, Table } from '../../src/log/read-model.js';
 
 /** A log on connections of its own, as another copy of the service would have. */
 export function openLog(

@@ -1,7 +1,7 @@
-import { openAccount } from '../../src/access/bootstrap.js';
+import { openAccount } from '../../src/access/accounts/first-admin.js';
 import type { Role } from '../../src/caller.js';
-import { EventLog } from '../../src/event-log/event-log.js';
 import { IdSource } from '../../src/ids.js';
+import { EventLog } from '../../src/log/append/event-log.js';
 import { ApiClient } from './api-client.js';
 import type { Service } from './service.js';
 

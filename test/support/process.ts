@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { stopAtEnd } from './leftovers.js';
 
 const MAIN = new URL('../../dist/src/main.js', import.meta.url).pathname;
-export const CLI = new URL('../../dist/src/cli.js', import.meta.url).pathname;
+export const CLI = new URL('../../dist/src/cli/cli.js', import.meta.url).pathname;
 const READY = /ready at (http:\/\/\S+)/;
 
 export interface RunningMain {

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { EventLog } from '../../dist/src/event-log/event-log.js';
+import { EventLog } from '../../dist/src/log/append/event-log.js';
 
 const [url, accountId, job, ...args] = process.argv.slice(2);
 const pool = new pg.Pool({ connectionString: url, max: 4 });

@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
 import type { Pool } from 'pg';
-import type { DomainEvent } from '../../src/event-log/event.js';
-import { type Entity, fold, type ReadModel, type Table } from '../../src/event-log/read-model.js';
+import type { DomainEvent } from '../../src/log/event.js';
+import { type Entity, fold, type ReadModel, type Table } from '../../src/log/read-model.js';
 
 /**
  * Asserts that the live rows of a read model are what its events make, bit for bit, in every table and account.

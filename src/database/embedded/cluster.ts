@@ -4,9 +4,9 @@ import { chown, lstat, mkdir, readdir, readFile, rename, rm } from 'node:fs/prom
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { type Binaries, hint, POSTGRES_ENV } from './binaries.js';
+import type { Place } from './cluster-location.js';
 import { absent, EmbeddedPostgresError, unlessMade } from './embedded-postgres-error.js';
-import { identityOf, isAlive } from './holder.js';
-import type { Place } from './place.js';
+import { identityOf, isAlive } from './postmaster.js';
 import type { ServingUser } from './user.js';
 
 const run = promisify(execFile);

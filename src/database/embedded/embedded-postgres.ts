@@ -2,9 +2,9 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findBinaries } from './binaries.js';
 import { ensureCluster } from './cluster.js';
+import { findCluster, leaveSign, placeCluster } from './cluster-location.js';
 import { EmbeddedPostgresError, explained } from './embedded-postgres-error.js';
-import { answers, findHolder, isRunning, readPidFile } from './holder.js';
-import { findCluster, leaveSign, placeCluster } from './place.js';
+import { answers, findHolder, isRunning, readPidFile } from './postmaster.js';
 import { PostgresServer, type ServerOptions } from './server.js';
 import { POSTGRES_PORT, socketFolder } from './socket.js';
 

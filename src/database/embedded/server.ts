@@ -2,10 +2,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hint, POSTGRES_ENV } from './binaries.js';
+import type { Place } from './cluster-location.js';
 import { EmbeddedPostgresError } from './embedded-postgres-error.js';
-import { markedArguments, readPidFile } from './holder.js';
 import { sharedBuffersMb } from './memory.js';
-import type { Place } from './place.js';
+import { markedArguments, readPidFile } from './postmaster.js';
 import { POSTGRES_PORT } from './socket.js';
 
 /** Recovery after a crash replays the log since the last checkpoint; on a slow disk that takes a minute. */

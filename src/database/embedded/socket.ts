@@ -1,8 +1,8 @@
 import { chown, lstat, mkdir, realpath } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import { type Place, shortHash } from './cluster-location.js';
 import { EmbeddedPostgresError, unlessMade } from './embedded-postgres-error.js';
-import { type Place, shortHash } from './place.js';
 import { isOpenTo, type ServingUser } from './user.js';
 
 /** Only a part of the socket's name: nothing listens on TCP. */

@@ -1,0 +1,94 @@
+import { type Caller, isAdmin, type Role } from '../../caller.js';
+import { Problem } from '../../problem.js';
+
+/** Storage format: these types are what the log holds. Add fields as optional; for any other change add a new version. */
+export type PrincipalEvent =
+  | { readonly type: 'user_created.v1'; readonly data: { readonly email: string; readonly role: Role } }
+  | { readonly type: 'user_updated.v1'; readonly data: { readonly role?: Role; readonly active?: boolean } }
+  | { readonly type: 'user_deleted.v1'; readonly data: Readonly<Record<string, never>> }
+  | { readonly type: 'bot_user_created.v1'; readonly data: { readonly name: string; readonly active: boolean } }
+  | { readonly type: 'bot_user_updated.v1'; readonly data: { readonly name?: string; readonly active?: boolean } }
+  | { readonly type: 'bot_user_deleted.v1'; readonly data: Readonly<Record<string, never>> };
+
+/** Who may call: a user (a person) or a bot (a program). Bots are never admins. */
+export interface Principal {
+  readonly kind: 'user' | 'bot';
+  /** Bots only; '' for users. */
+  readonly name: string;
+  /** Users only; '' for bots. */
+  readonly email: string;
+  readonly role: Role;
+  readonly active: boolean;
+  /** Deleted principals stay, without name and email, so that what names one as its owner is refused for ever. */
+  readonly deleted: boolean;
+}
+
+export function evolve(state: Principal | undefined, event: PrincipalEvent): Principal | undefined {
+  switch (event.type) {
+    case 'user_created.v1':
+      return { kind: 'user', name: '', active: true, deleted: false, ...event.data };
+    case 'bot_user_created.v1':
+      return { kind: 'bot', email: '', role: 'member', deleted: false, ...event.data };
+    case 'user_updated.v1':
+    case 'bot_user_updated.v1':
+      return state === undefined ? undefined : { ...state, ...event.data };
+    case 'user_deleted.v1':
+    case 'bot_user_deleted.v1':
+      return state === undefined
+        ? undefined
+        : { ...state, name: '', email: '', role: 'member', active: false, deleted: true };
+  }
+}
+
+type Decision = (state: Principal | undefined) => readonly PrincipalEvent[];
+
+export const createUser =
+  (args: { readonly email: string; readonly role: Role }): Decision =>
+  (state) =>
+    state === undefined ? [{ type: 'user_created.v1', data: { email: args.email, role: args.role } }] : [];
+
+export const createBot =
+  (args: { readonly name: string; readonly active: boolean }): Decision =>
+  (state) =>
+    state === undefined ? [{ type: 'bot_user_created.v1', data: { name: args.name, active: args.active } }] : [];
+
+export const updateUser =
+  (args: { readonly role?: Role; readonly active?: boolean }): Decision =>
+  (state) => {
+    const data = changed(args, live(state));
+    return Object.keys(data).length === 0 ? [] : [{ type: 'user_updated.v1', data }];
+  };
+
+export const updateBot =
+  (args: { readonly name?: string; readonly active?: boolean }): Decision =>
+  (state) => {
+    const data = changed(args, live(state));
+    return Object.keys(data).length === 0 ? [] : [{ type: 'bot_user_updated.v1', data }];
+  };
+
+export const remove: Decision = (state) => {
+  const { kind } = live(state);
+  return [{ type: kind === 'user' ? 'user_deleted.v1' : 'bot_user_deleted.v1', data: {} }];
+};
+
+/** Whether this principal counts among the account's active admins. */
+export const isActiveAdmin = (principal: Principal | undefined): boolean =>
+  principal?.active === true && principal.role === 'admin';
+
+export const notFound = (): Problem => new Problem('not_found', 'Resource not found');
+
+/** Everyone of the account may see who is in it; only admins may change that. */
+export function refuseUnlessAdmin(caller: Caller): void {
+  if (!isAdmin(caller)) throw new Problem('role_missing', 'Only admins may manage users and bots.');
+}
+
+function live(state: Principal | undefined): Principal {
+  if (state === undefined || state.deleted) throw notFound();
+  return state;
+}
+
+/** The fields of `args` that say something new. */
+const changed = <Fields extends object>(args: Fields, state: Fields): Partial<Fields> =>
+  Object.fromEntries(
+    Object.entries(args).filter(([name, value]) => value !== undefined && state[name as keyof Fields] !== value),
+  ) as Partial<Fields>;

@@ -1,0 +1,49 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { describe, expect, it } from '@jest/globals';
+import type { Caller } from '../../caller.js';
+import { type ApiKey, create, evolve, hashToken, remove, TOKEN_SECRET_BYTES, tokenOf, update } from './api-key.js';
+
+const caller = (principalId: string, role: Caller['role'] = 'member'): Caller => ({
+  accountId: 'ac_1',
+  principalId,
+  kind: 'user',
+  role,
+  apiKeyId: 'ak_1',
+});
+const key: ApiKey = { ownerId: 'usr_1', description: 'd', metadata: 'm', tokenHash: 'h' };
+const created = create(key)(undefined).reduce(evolve, undefined as ApiKey | undefined);
+
+describe('an API key', () => {
+  it('is recorded whole, with the hash of its token', () => {
+    expect(create(key)(undefined)).toEqual([
+      { type: 'api_key_created.v1', data: { owner_id: 'usr_1', description: 'd', metadata: 'm', token_hash: 'h' } },
+    ]);
+    expect(created).toEqual(key);
+    expect(create(key)(created)).toEqual([]);
+  });
+
+  it('updated, records only what changed', () => {
+    const by = caller('usr_1');
+    expect(update({ by, description: 'x', metadata: 'm' })(created)).toEqual([
+      { type: 'api_key_updated.v1', data: { description: 'x' } },
+    ]);
+    expect(update({ by, description: 'd' })(created)).toEqual([]);
+  });
+
+  it('is its owner’s and the admins’; to others it does not exist', () => {
+    for (const by of [caller('usr_1'), caller('usr_9', 'admin')]) expect(remove({ by })(created)).toHaveLength(1);
+    const by = caller('usr_2');
+    expect(() => remove({ by })(created)).toThrow('Resource not found');
+    expect(() => update({ by, description: 'x' })(created)).toThrow('Resource not found');
+    expect(() => remove({ by: caller('usr_9', 'admin') })(undefined)).toThrow('Resource not found');
+  });
+});
+
+describe('a token', () => {
+  it('is the key’s KSUID and 192 random bits, found by its SHA-256', () => {
+    const secret = randomBytes(TOKEN_SECRET_BYTES);
+    const token = tokenOf('ak_3MPflUxi65UVJUZK1y0iEJKUOhV', secret);
+    expect(token).toBe(`3MPflUxi65UVJUZK1y0iEJKUOhV_${secret.toString('base64url')}`);
+    expect(hashToken(token)).toBe(createHash('sha256').update(token).digest('hex'));
+  });
+});

@@ -1,0 +1,163 @@
+import { Logger } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
+import type { Pool } from 'pg';
+import type { Caller, Role } from '../../caller.js';
+import { coalesced } from '../../database/coalesce.js';
+import { queryNamed } from '../../database/query.js';
+import { Authenticator } from '../../http/authenticator.js';
+import { ipOf } from '../../http/request-context.js';
+import { Problem } from '../../problem.js';
+import { hashToken } from '../api-keys/api-key.js';
+import { type FailureLimit, sourceOf } from './failure-limit.js';
+import type { GatewayTokens } from './gateway-tokens.js';
+import { isJwt, type Oidc } from './oidc.js';
+
+interface FoundCaller {
+  readonly caller: Caller;
+  readonly isActive: boolean;
+}
+
+interface CallerRow {
+  readonly token_hash: string;
+  readonly api_key_id: string;
+  readonly account_id: string;
+  readonly principal_id: string;
+  readonly kind: 'user' | 'bot';
+  readonly role: Role;
+  readonly active: boolean;
+}
+
+const CALLERS_BY_TOKENS = {
+  name: 'callers_by_tokens',
+  text: `select k.token_hash, k.id as api_key_id, k.account_id, p.id as principal_id, p.kind, p.role, p.active
+    from api_keys k join principals p on p.account_id = k.account_id and p.id = k.owner_id
+    where k.token_hash = any($1)`,
+};
+
+/** Longest API key that can exist, a bootstrap key of 255 characters, and longest gateway token. */
+const MAX_KEY_CHARACTERS = 255;
+
+/**
+ * Finds out who calls, by the hash of the API key, or by a token of the OpenID Connect issuer where one is configured.
+ * Nothing is cached: a revoked key is refused on the next request.
+ */
+export class Authentication extends Authenticator {
+  private readonly logger = new Logger('Authentication');
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly failures: FailureLimit,
+    private readonly oidc: Oidc | undefined,
+    private readonly gatewayTokens: GatewayTokens,
+  ) {
+    super();
+  }
+
+  private readonly byTokenHash = coalesced<string, FoundCaller>(
+    (hash) => hash,
+    async (hashes) => {
+      const { rows } = await queryNamed<CallerRow>(this.pool, CALLERS_BY_TOKENS, [hashes]);
+      return new Map(rows.map((row) => [row.token_hash, toFoundCaller(row)]));
+    },
+  );
+
+  /**
+   * Throws Problem 401 for a missing, malformed or unknown key, 403 when its owner is inactive, 429 instead of 401 to a source
+   * that failed too often. Tokens are never echoed.
+   */
+  async authenticate(request: FastifyRequest): Promise<Caller> {
+    try {
+      return await this.callerOf(request);
+    } catch (error) {
+      throw isGuess(error) ? this.counted(error, request) : error;
+    }
+  }
+
+  /** The same for a gateway, which shows one of the deployment's tokens. An API key is no such token, nor the reverse. */
+  async authenticateGateway(request: FastifyRequest): Promise<void> {
+    try {
+      const token = tokenOf(request.headers.authorization, 'gateway token');
+      if (!this.gatewayTokens.includes(ofPossibleLength(token, 'gateway token'))) {
+        throw new Problem('api_key_unknown', 'The gateway token is not one of this deployment.');
+      }
+    } catch (error) {
+      throw isGuess(error) ? this.counted(error, request) : error;
+    }
+  }
+
+  async isStill(request: FastifyRequest, { accountId, principalId, role }: Caller): Promise<boolean> {
+    try {
+      const now = await this.callerOf(request, false);
+      return now.accountId === accountId && now.principalId === principalId && now.role === role;
+    } catch (error) {
+      return !(error instanceof Problem && error.status < 500);
+    }
+  }
+
+  /** `mayCreate`: a first sign-in by OpenID Connect may make its user. */
+  private async callerOf(request: FastifyRequest, mayCreate = true): Promise<Caller> {
+    const token = tokenOf(request.headers.authorization);
+    if (this.oidc !== undefined && isJwt(token)) return this.oidc.authenticate(token, request, mayCreate);
+    const found = await this.byTokenHash(hashToken(ofPossibleLength(token, 'API key')));
+    if (found === undefined) throw new Problem('api_key_unknown', 'The API key is unknown or was revoked.');
+    if (!found.isActive) throw new Problem('caller_inactive', 'The owner of this API key is not active.');
+    return found.caller;
+  }
+
+  /**
+   * What a failure is answered. The key was looked up all the same: only so does a valid one from the same address, behind
+   * the same NAT, go on working, and nobody can lock out another.
+   */
+  private counted(failure: Problem, request: FastifyRequest): Problem {
+    const source = sourceOf(ipOf(request));
+    const excess = this.failures.count(source);
+    if (excess === undefined) return failure;
+    const limit = `more than ${this.failures.mostPerMinute} failed authentications in a minute`;
+    const { retryAfterSeconds, isFirst } = excess;
+    // Once in a window, and nothing of what was sent: a guess may be somebody's key with a typing error.
+    if (isFirst) this.logger.warn(`${limit} from ${source}; its failures answer 429 for ${retryAfterSeconds} s`);
+    const message = `There were ${limit} from your address; a valid key still works, others may be tried in ${retryAfterSeconds} s.`;
+    return new Problem('too_many_requests', message, {}, retryAfterSeconds);
+  }
+}
+
+/** Whether a refusal answers an attempt. A request without credentials is a mistake, and no closer to a key than none. */
+const isGuess = (error: unknown): error is Problem =>
+  error instanceof Problem && error.status === 401 && error.problem !== 'authorization_missing';
+
+const toFoundCaller = (row: CallerRow): FoundCaller => ({
+  isActive: row.active,
+  caller: {
+    accountId: row.account_id,
+    principalId: row.principal_id,
+    kind: row.kind,
+    role: row.role,
+    apiKeyId: row.api_key_id,
+  },
+});
+
+/** What authenticates: named in messages, so that nobody looks for the wrong one. */
+type Credential = 'API key' | 'gateway token';
+
+function tokenOf(header: string | undefined, credential: Credential = 'API key'): string {
+  const form = `Bearer <${credential.toLowerCase()}>"`;
+  if (header === undefined || header.trim() === '') {
+    throw new Problem('authorization_missing', `Send ${article(credential)} in the header "Authorization: ${form}.`);
+  }
+  const [scheme, token, ...rest] = header.trim().split(/ +/);
+  if (scheme?.toLowerCase() !== 'bearer') {
+    throw new Problem('authorization_not_bearer', `The Authorization header must have the form "${form}.`);
+  }
+  if (token === undefined || rest.length > 0 || !/^[\x21-\x7e]+$/.test(token)) throw malformed(credential);
+  return token;
+}
+
+function ofPossibleLength(token: string, credential: Credential): string {
+  if (token.length > MAX_KEY_CHARACTERS) throw malformed(credential);
+  return token;
+}
+
+const malformed = (credential: Credential): Problem =>
+  new Problem('api_key_malformed', `The ${credential} does not have the form of ${article(credential)}.`);
+
+const article = (credential: Credential): string => (credential === 'API key' ? `an ${credential}` : `a ${credential}`);

@@ -1,0 +1,16 @@
+import type { Readable } from 'node:stream';
+import { LogFileError } from '../log/transfer/log-file.js';
+
+/** The lines of a stream of UTF-8. The last one must be ended too: a file that was cut must not pass for a whole one. */
+export async function* linesOf(input: Readable): AsyncGenerator<string> {
+  let rest = '';
+  let count = 0;
+  const text = input.setEncoding('utf8');
+  for await (const chunk of text as AsyncIterable<string>) {
+    const lines = (rest + chunk).split('\n');
+    rest = lines.pop() ?? '';
+    count += lines.length;
+    yield* lines;
+  }
+  if (rest !== '') throw new LogFileError(`line ${count + 1}: the file ends in the middle of it`);
+}

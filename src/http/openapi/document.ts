@@ -1,0 +1,101 @@
+import { STATUS_CODES } from 'node:http';
+import type { INestApplication } from '@nestjs/common';
+import type { OpenAPIObject } from '@nestjs/swagger';
+import { declareAll } from './decorators.js';
+import { exampleOf, type Schema, type Schemas } from './examples.js';
+import { ERROR_SCHEMA, HEADER_DEFINITIONS, PROBLEM_BODIES } from './parts.js';
+
+/** The version of package.json, which a test compares. */
+const VERSION = '0.1.0';
+
+const DESCRIPTION = `Who may open tunnels: SSH credentials and TCP edges, compatible with the public ngrok API.
+
+In a body, null counts as absent, and a field that is not documented is refused. A resource in an answer has all of its fields.
+Every failure has the shape of \`Error\`. Where a limit is in bytes, \`x-max-bytes\` has it: a schema can only count characters.`;
+
+/** The API's document, from what the controllers declare: see openapi.ts. It takes about half a second, most of it once. */
+export async function documentOf(nest: INestApplication, server: string): Promise<object> {
+  const swagger = await import('@nestjs/swagger');
+  declareAll(swagger);
+  const { DocumentBuilder, SwaggerModule } = swagger;
+  const base = new DocumentBuilder()
+    .setOpenAPIVersion('3.1.0')
+    .setTitle('Tunnel access service')
+    .setDescription(DESCRIPTION)
+    .setVersion(VERSION)
+    .setLicense('MIT', 'https://spdx.org/licenses/MIT.html')
+    .addServer(server)
+    .addBearerAuth({ type: 'http', bearerFormat: 'API key', description: 'An API key, or a token of the OIDC issuer.' })
+    .addBearerAuth({ type: 'http', bearerFormat: 'gateway token', description: 'One of GATEWAY_TOKENS.' }, 'gateway')
+    .addSecurityRequirements('bearer')
+    .build();
+  return finish(SwaggerModule.createDocument(nest, base));
+}
+
+interface Media {
+  schema?: Schema;
+  example?: unknown;
+  examples?: unknown;
+}
+
+interface Body {
+  content?: Record<string, Media>;
+}
+
+interface Operation {
+  operationId?: string;
+  tags?: string[];
+  requestBody?: Body;
+  responses: Record<string, Body | { $ref: string }>;
+}
+
+/** What @nestjs/swagger leaves out: closed objects, shared responses, whole examples. */
+function finish(document: OpenAPIObject): object {
+  const schemas = { ...document.components?.schemas, Error: ERROR_SCHEMA } as unknown as Schemas;
+  for (const schema of Object.values(schemas)) schema.additionalProperties = false;
+  const paths = document.paths as unknown as Record<string, Record<string, Operation>>;
+  const operations = Object.values(paths).flatMap((path) => Object.values(path));
+  for (const operation of operations) addExamples(operation, schemas);
+  const responses = shareResponses(operations);
+  const tags = [...new Set(operations.flatMap((operation) => operation.tags ?? []))].map((name) => ({ name }));
+  const components = { schemas, responses, headers: HEADER_DEFINITIONS, examples: PROBLEM_BODIES };
+  return { ...document, tags, components: { ...document.components, ...components } };
+}
+
+function addExamples({ requestBody, responses }: Operation, schemas: Schemas): void {
+  const sent = requestBody?.content?.['application/json'];
+  if (sent?.schema !== undefined) sent.example = withoutNulls(exampleOf(sent.schema, schemas));
+  for (const response of Object.values(responses)) {
+    if ('content' in response) describeTexts(response.content ?? {});
+    const answered = 'content' in response ? response.content?.['application/json'] : undefined;
+    if (answered?.schema === undefined || answered.examples !== undefined) continue;
+    answered.example = exampleOf(answered.schema, schemas);
+  }
+}
+
+/** The schema of an answer is that of its JSON; in another form it is a text. */
+function describeTexts(content: Record<string, Media>): void {
+  for (const [type, media] of Object.entries(content)) {
+    if (type !== 'application/json' && media.schema !== undefined) media.schema = { type: 'string' };
+  }
+}
+
+const withoutNulls = (example: unknown): unknown =>
+  typeof example === 'object' && example !== null && !Array.isArray(example)
+    ? Object.fromEntries(Object.entries(example).filter(([, value]) => value !== null))
+    : example;
+
+/** An error that is the same wherever its status is answered is written once and referred to. */
+function shareResponses(operations: readonly Operation[]): Record<string, object> {
+  const shared: Record<string, object> = {};
+  const statuses = new Set(operations.flatMap(({ responses }) => Object.keys(responses)));
+  for (const status of [...statuses].filter((one) => Number(one) >= 300).sort()) {
+    const same = operations.filter(({ responses }) => responses[status] !== undefined);
+    const [first, ...others] = new Set(same.map(({ responses }) => JSON.stringify(responses[status])));
+    if (first === undefined || others.length > 0) continue;
+    const name = (STATUS_CODES[status] ?? status).replace(/[^A-Za-z]/g, '');
+    shared[name] = JSON.parse(first);
+    for (const { responses } of same) responses[status] = { $ref: `#/components/responses/${name}` };
+  }
+  return shared;
+}

@@ -1,0 +1,123 @@
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { Controller, Get, Header, type INestApplication, Module, Param, Req, Res } from '@nestjs/common';
+import { RouteConfig } from '@nestjs/platform-fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Problem } from '../../problem.js';
+import { JSON_TYPE } from '../problem.filter.js';
+import { Serves, Topic } from './decorators.js';
+import { documentOf } from './document.js';
+import type { ParameterOf } from './parts.js';
+
+/** The API's document as JSON, made when it is first asked for: most processes are never asked. */
+export class ApiDocument {
+  private nest: INestApplication | undefined;
+  private server = '/';
+  private made: Promise<string> | undefined;
+
+  /** Must be called before the first request; `server` is the URL under which callers reach the paths. */
+  describe(nest: INestApplication, server: string): void {
+    this.nest = nest;
+    this.server = server;
+  }
+
+  text(): Promise<string> {
+    this.made ??= this.make();
+    return this.made;
+  }
+
+  private async make(): Promise<string> {
+    if (this.nest === undefined) throw new Error('the document was asked for before the application was made');
+    return `${JSON.stringify(await documentOf(this.nest, this.server), null, 2)}\n`;
+  }
+}
+
+/** The very version of the page that @nestjs/swagger brings, wherever npm has put it. */
+const nestSwagger = createRequire(import.meta.url).resolve('@nestjs/swagger');
+const UI = dirname(createRequire(nestSwagger).resolve('swagger-ui-dist/package.json'));
+const CSS = 'text/css; charset=utf-8';
+const JAVASCRIPT = 'application/javascript; charset=utf-8';
+
+const START = `SwaggerUIBundle({
+  url: document.querySelector('script[data-document]').dataset.document,
+  dom_id: '#api',
+  deepLinking: true,
+  defaultModelsExpandDepth: 0,
+  validatorUrl: null,
+});
+`;
+
+/** What the page consists of; all of it is served from here, so that it works without the internet. */
+const FILES = new Map<string, { readonly type: string; readonly read: () => Promise<string> }>([
+  ['swagger-ui.css', { type: CSS, read: () => readFile(join(UI, 'swagger-ui.css'), 'utf8') }],
+  ['swagger-ui-bundle.js', { type: JAVASCRIPT, read: () => readFile(join(UI, 'swagger-ui-bundle.js'), 'utf8') }],
+  ['start.js', { type: JAVASCRIPT, read: async () => START }],
+]);
+
+const FILE: ParameterOf = ({ ApiParam }) =>
+  ApiParam({
+    name: 'file',
+    description: 'One that the page names.',
+    schema: { type: 'string', enum: [...FILES.keys()] },
+  });
+
+/** `base` is the path in front of ours where PUBLIC_URL has one, else empty. */
+const page = (base: string): string => `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>Tunnel access service: API</title>
+    <link rel="icon" href="data:,">
+    <link rel="stylesheet" href="${base}/docs/swagger-ui.css">
+  </head>
+  <body>
+    <div id="api"></div>
+    <script src="${base}/docs/swagger-ui-bundle.js"></script>
+    <script src="${base}/docs/start.js" data-document="${base}/openapi.json"></script>
+  </body>
+</html>
+`;
+
+/** Swagger UI writes style attributes and draws its icons from data: URLs; scripts and calls are our own only. */
+const PAGE_POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
+  "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/** The API describes itself, to everyone: what is possible is no secret, only what is stored. */
+@Topic('This description')
+@Controller()
+export class OpenApiController {
+  constructor(private readonly document: ApiDocument) {}
+
+  @Get('openapi.json')
+  @RouteConfig({ isPublic: true })
+  @Header('content-type', JSON_TYPE)
+  @Serves('application/json', { id: 'getOpenApi', summary: 'Get this document' })
+  openApi(): Promise<string> {
+    return this.document.text();
+  }
+
+  @Get('docs')
+  @RouteConfig({ isPublic: true })
+  @Header('content-type', 'text/html; charset=utf-8')
+  @Header('content-security-policy', PAGE_POLICY)
+  @Serves('text/html', { id: 'getDocs', summary: 'Get this document as a page' })
+  docs(@Req() { baseUrl }: FastifyRequest): string {
+    return page(new URL(baseUrl).pathname.replace(/\/$/, ''));
+  }
+
+  @Get('docs/:file')
+  @RouteConfig({ isPublic: true })
+  @Serves('*/*', { id: 'getDocsFile', summary: 'Get a file of that page', problems: ['not_found'] }, FILE)
+  async file(@Param('file') name: string, @Res({ passthrough: true }) reply: FastifyReply): Promise<string> {
+    const file = FILES.get(name);
+    if (file === undefined) throw new Problem('not_found', 'Resource not found');
+    void reply.header('content-type', file.type);
+    return file.read();
+  }
+}
+
+@Module({ controllers: [OpenApiController] })
+export class OpenApiModule {}

@@ -1,0 +1,126 @@
+import { Problem } from '../../problem.js';
+
+/** Something that waits to be sent: `keys` it must not share with another of its batch, and its size in bytes. */
+export interface Batchable {
+  readonly keys: readonly string[];
+  readonly sizeBytes: number;
+}
+
+export interface Waiting<Item extends Batchable, Result> {
+  readonly item: Item;
+  resolve(result: Result): void;
+  reject(error: unknown): void;
+}
+
+export interface BatcherLimits {
+  /** Items that may wait over all accounts; one more is refused with 503. */
+  readonly queuedItems: number;
+  readonly queuedBytes: number;
+  readonly batchItems: number;
+  readonly batchBytes: number;
+  /** Batches under way at once, each of another account: the head row lets an account have only one anyway. */
+  readonly batchesInFlight: number;
+}
+
+export const DEFAULT_BATCHER_LIMITS: BatcherLimits = {
+  queuedItems: 10_000,
+  queuedBytes: 128 * 1024 * 1024,
+  batchItems: 256,
+  batchBytes: 4 * 1024 * 1024,
+  batchesInFlight: 4,
+};
+
+/**
+ * Collects what arrives while a batch is under way and sends it as the next one. There is no timer: an idle service sends
+ * at once. `send` settles every item of its batch.
+ */
+export class Batcher<Item extends Batchable, Result> {
+  private readonly queues = new Map<string, Waiting<Item, Result>[]>();
+  private readonly busy = new Set<string>();
+  private queuedItems = 0;
+  private queuedBytes = 0;
+  private scheduled = false;
+
+  constructor(
+    private readonly send: (accountId: string, batch: readonly Waiting<Item, Result>[]) => Promise<void>,
+    private readonly limits: BatcherLimits = DEFAULT_BATCHER_LIMITS,
+  ) {}
+
+  /** Items waiting for their batch, for metrics. */
+  get queued(): number {
+    return this.queuedItems;
+  }
+
+  push(accountId: string, item: Item): Promise<Result> {
+    if (this.queuedItems >= this.limits.queuedItems || this.queuedBytes > this.limits.queuedBytes) {
+      return Promise.reject(
+        new Problem('overloaded', 'Too many changes are waiting to be written. Try again shortly.'),
+      );
+    }
+    return new Promise<Result>((resolve, reject) => {
+      const queue = this.queues.get(accountId);
+      const waiting = { item, resolve, reject };
+      if (queue === undefined) this.queues.set(accountId, [waiting]);
+      else queue.push(waiting);
+      this.queuedItems += 1;
+      this.queuedBytes += item.sizeBytes;
+      this.schedule();
+    });
+  }
+
+  /** Once per turn of the event loop: requests that arrived together go together. */
+  private schedule(): void {
+    if (this.scheduled) return;
+    this.scheduled = true;
+    setImmediate(() => {
+      this.scheduled = false;
+      this.sendWhatCanGo();
+    });
+  }
+
+  private sendWhatCanGo(): void {
+    for (const [accountId, queue] of this.queues) {
+      if (this.busy.size >= this.limits.batchesInFlight) return;
+      if (this.busy.has(accountId)) continue;
+      const { batch, rest } = takeBatch(queue, this.limits);
+      this.queues.delete(accountId);
+      // Set again after the delete, an account with more to send goes to the end of the line.
+      if (rest.length > 0) this.queues.set(accountId, rest);
+      this.start(accountId, batch);
+    }
+  }
+
+  private start(accountId: string, batch: readonly Waiting<Item, Result>[]): void {
+    this.busy.add(accountId);
+    this.queuedItems -= batch.length;
+    for (const { item } of batch) this.queuedBytes -= item.sizeBytes;
+    void this.send(accountId, batch)
+      // `send` settles every item; should it fail itself, nobody is left waiting and the process goes on.
+      .catch((error: unknown) => {
+        for (const waiting of batch) waiting.reject(error);
+      })
+      .finally(() => {
+        this.busy.delete(accountId);
+        this.sendWhatCanGo();
+      });
+  }
+}
+
+/** The next batch in queue order. An item that shares a key with one before it waits, and so do those that share one with it. */
+function takeBatch<Item extends Batchable, Result>(queue: readonly Waiting<Item, Result>[], limits: BatcherLimits) {
+  const seen = new Set<string>();
+  const batch: Waiting<Item, Result>[] = [];
+  const rest: Waiting<Item, Result>[] = [];
+  let bytes = 0;
+  for (const waiting of queue) {
+    const isFull =
+      batch.length >= limits.batchItems || (batch.length > 0 && bytes + waiting.item.sizeBytes > limits.batchBytes);
+    if (isFull || waiting.item.keys.some((key) => seen.has(key))) rest.push(waiting);
+    else {
+      batch.push(waiting);
+      bytes += waiting.item.sizeBytes;
+    }
+    for (const key of waiting.item.keys) seen.add(key);
+  }
+  return { batch, rest };
+}

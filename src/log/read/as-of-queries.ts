@@ -1,0 +1,75 @@
+import type { Pool } from 'pg';
+import { queryNamed } from '../../database/query.js';
+import type { DomainEvent } from '../event.js';
+import type { Entity, EventFacts, ReadModel } from '../read-model.js';
+import type { LogReader } from './log-reader.js';
+import { foldRecorded, type ReplayableEvent } from './recorded-event.js';
+
+/** A page of what there was: newest first, `most` things older than `beforeId`, as the log tells them up to a position. */
+export interface PastPage {
+  readonly accountId: string;
+  readonly idPrefix: string;
+  readonly beforeId: string | null;
+  readonly most: number;
+  readonly position: number;
+}
+
+/** Things that are looked at together; most of them are still there. */
+const STREAMS_PER_QUERY = 100;
+
+const STREAMS_BEFORE = {
+  name: 'streams_before',
+  text: `select stream_id as id from events e
+    where account_id = $1 and stream_id < $2 and stream_id > $3 and stream_version = 1 and position <= $4
+      and not exists (select from events ended where ended.account_id = $1 and ended.stream_id = e.stream_id
+        and ended.position <= $4 and ended.type = any($5))
+    order by stream_id desc limit ${STREAMS_PER_QUERY}`,
+};
+
+/** Lists what there was at a moment, by folding the streams that had begun by then. */
+export class Past {
+  constructor(
+    private readonly pool: Pool,
+    private readonly log: LogReader,
+  ) {}
+
+  /** Only what `isShown`, and was not deleted by then. */
+  async list<State, Event extends DomainEvent>(
+    model: ReadModel<State, Event>,
+    { accountId, idPrefix, beforeId, most, position }: PastPage,
+    isShown: (entity: Entity<State>) => boolean,
+  ): Promise<Entity<State>[]> {
+    const found: Entity<State>[] = [];
+    // Greater than any id of this kind.
+    let before = beforeId ?? `${idPrefix}_~`;
+    while (found.length < most) {
+      const values = [accountId, before, `${idPrefix}_`, position, endsOf(model)];
+      const { rows } = await queryNamed<{ id: string }>(this.pool, STREAMS_BEFORE, values);
+      const ids = rows.map(({ id }) => id);
+      const entities = await this.entitiesAt(model, accountId, ids, position);
+      found.push(...entities.filter(isShown));
+      const last = ids.at(-1);
+      if (last === undefined || ids.length < STREAMS_PER_QUERY) break;
+      before = last;
+    }
+    return found.slice(0, most);
+  }
+
+  /** Those of the things that are not deleted, newest first. */
+  private async entitiesAt<State, Event extends DomainEvent>(
+    model: ReadModel<State, Event>,
+    accountId: string,
+    ids: readonly string[],
+    position: number,
+  ): Promise<Entity<State>[]> {
+    const entities = new Map<string, Entity<State> | undefined>();
+    const take = (event: ReplayableEvent): void => {
+      entities.set(event.streamId, foldRecorded(model, entities.get(event.streamId), event));
+    };
+    for await (const event of this.log.ofStreams(accountId, ids, position)) take(event);
+    return ids.flatMap((id) => entities.get(id) ?? []);
+  }
+}
+
+const endsOf = ({ events }: Pick<ReadModel<never, never>, 'events'>): string[] =>
+  Object.entries<EventFacts>(events).flatMap(([type, { isEnd }]) => (isEnd === true ? [type] : []));

@@ -1,0 +1,98 @@
+import type { Pool } from 'pg';
+import { coalesced } from '../../database/coalesce.js';
+import { PostgresFailure } from '../../database/failure.js';
+import { queryNamed } from '../../database/query.js';
+import { Problem } from '../../problem.js';
+import { SettledTimes } from './commit-horizon.js';
+
+interface TimeRow {
+  /** Seconds since 1970, to the microsecond. */
+  readonly time: number;
+  readonly is_settled: boolean;
+  readonly is_future: boolean;
+}
+
+const HEADS = {
+  name: 'heads_of_accounts',
+  text: 'select account_id, size::float8 as size from log_heads where account_id = any($1)',
+};
+const TIME_AT_HEAD = {
+  name: 'time_at_head',
+  text: `select extract(epoch from $2::timestamptz)::float8 as time, recorded_at > $2::timestamptz as is_settled,
+      $2::timestamptz > clock_timestamp() as is_future
+    from log_heads where account_id = $1`,
+};
+/** recorded_at increases with the position, so halving the log finds a time in twenty look-ups by primary key. */
+const POSITION_AT = {
+  name: 'position_at',
+  text: `with recursive search(low, high) as (
+      select 0::bigint, size from log_heads where account_id = $1
+      union all
+      select case when e.recorded_at <= $2::timestamptz then e.position else low end,
+        case when e.recorded_at <= $2::timestamptz then high else e.position - 1 end
+      from search join events e on e.account_id = $1 and e.position = (low + high + 1) / 2 where low < high)
+    select low::float8 as position from search where low = high`,
+};
+
+const POSITION = /^\d{1,15}$/;
+/** RFC 3339 with up to microseconds. A space stands for the plus sign that a URL turned into one. */
+const TIME = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+ -]\d\d:\d\d)$/;
+
+/** Finds the log position that a caller means, by its number or by a time. */
+export class Moments {
+  private readonly settled: SettledTimes;
+
+  constructor(private readonly pool: Pool) {
+    this.settled = new SettledTimes(pool);
+  }
+
+  /** The account's newest position; 0 for an account without a log. */
+  async head(accountId: string): Promise<number> {
+    return (await this.heads(accountId)) ?? 0;
+  }
+
+  private readonly heads = coalesced<string, number>(
+    (accountId) => accountId,
+    async (accountIds) => {
+      const { rows } = await queryNamed<{ account_id: string; size: number }>(this.pool, HEADS, [accountIds]);
+      return new Map(rows.map(({ account_id, size }) => [account_id, size]));
+    },
+  );
+
+  /**
+   * The position that `text` names in the parameter `name`: a position, or an RFC 3339 time, which stands for the newest
+   * event recorded until then. Throws Problem for anything else, and for the future: what was there then is not known yet.
+   */
+  async positionOf(accountId: string, name: string, text: string): Promise<number> {
+    if (TIME.test(text)) return this.positionAt(accountId, name, text, 'past');
+    if (!POSITION.test(text)) throw malformed(name, text, 'a log position, nor an RFC 3339 time');
+    const [position, head] = [Number(text), await this.head(accountId)];
+    if (position > head) {
+      throw new Problem('request_malformed', `${name} '${text}' is in the future: the log ends at position ${head}.`);
+    }
+    return position;
+  }
+
+  /** The newest position recorded until an RFC 3339 time. Throws Problem for a malformed one, and for the future unless that is allowed. */
+  async positionAt(accountId: string, name: string, text: string, allowed: 'past' | 'future'): Promise<number> {
+    if (!TIME.test(text)) throw malformed(name, text, 'an RFC 3339 time');
+    const time = text.replace(' ', '+');
+    const at = await this.timeAtHead(accountId, time).catch((error) => {
+      throw PostgresFailure.of(error).isAboutData ? malformed(name, text, 'an RFC 3339 time') : error;
+    });
+    if (at.is_future && allowed === 'past') {
+      throw new Problem('request_malformed', `${name} '${text}' is in the future.`);
+    }
+    if (!at.is_settled && !at.is_future) await this.settled.wait(accountId, at.time);
+    const { rows } = await queryNamed<{ position: number }>(this.pool, POSITION_AT, [accountId, time]);
+    return rows[0]?.position ?? 0;
+  }
+
+  private async timeAtHead(accountId: string, time: string): Promise<TimeRow> {
+    const { rows } = await queryNamed<TimeRow>(this.pool, TIME_AT_HEAD, [accountId, time]);
+    return rows[0] ?? { time: 0, is_settled: true, is_future: false };
+  }
+}
+
+const malformed = (name: string, text: string, what: string): Problem =>
+  new Problem('request_malformed', `${name} '${text.slice(0, 64)}' is not ${what} such as 2026-11-21T11:45:07Z.`);

@@ -1,0 +1,178 @@
+import type { Client } from 'pg';
+import { FieldReader } from '../../database/copy-binary.js';
+import { type CopiedRows, copyOut } from '../../database/copy-out.js';
+import { Recurring } from '../../database/string-cache.js';
+import type { DomainEvent } from '../event.js';
+import { type AnyReadModel, type Entity, fold } from '../read-model.js';
+
+/** One stream after all its events; the entity is undefined once the thing is deleted. */
+export interface ReplayedStream {
+  readonly accountId: string;
+  readonly id: string;
+  readonly entity: Entity<unknown> | undefined;
+}
+
+/** Events that cannot be folded: the log is damaged, or a newer version of the service wrote them. */
+export class ReplayError extends Error {
+  override readonly name = 'ReplayError';
+}
+
+/** What replay reads of an event, in the order of `Folding.take`. */
+export const REPLAYED_COLUMNS = [
+  'account_id',
+  'stream_id',
+  'stream_version',
+  'position',
+  'type',
+  'occurred_at',
+  'data',
+];
+
+/**
+ * The events of a read model's streams, of one account or of all, stream after stream: so one entity at a time is folded,
+ * whatever the size of the log. It is the order of the index events_stream_version.
+ */
+export function eventsOf(model: AnyReadModel, accountId?: string): string {
+  const ofAccount = accountId === undefined ? '' : ` and e.account_id = ${quoted(accountId)}`;
+  const parts = model.streamPrefixes.map(
+    (prefix) => `select ${COLUMNS} from events e where ${hasPrefix(prefix)}${ofAccount}`,
+  );
+  return `${parts.join(' union all ')} order by account_id, stream_id, stream_version`;
+}
+
+/** Keeps PostgreSQL from sorting a whole log where an index has the order. */
+export const IN_INDEX_ORDER =
+  'set local enable_sort = off; set local enable_seqscan = off; set local enable_bitmapscan = off';
+
+const COLUMNS = REPLAYED_COLUMNS.map((column) => `e.${column}`).join(', ');
+
+/** SQL that picks the events `e` of a read model. */
+export const isOfModel = ({ streamPrefixes }: AnyReadModel): string =>
+  `(${streamPrefixes.map(hasPrefix).join(' or ')})`;
+
+/** As a range, which the index can use: the character after `_` is the backtick. */
+const hasPrefix = (prefix: string): string => `e.stream_id >= '${prefix}_' and e.stream_id < '${prefix}\`'`;
+
+export const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+
+/** About how many events a read model's streams have; counting them would take a while. */
+export async function estimatedEvents(client: Client, model: AnyReadModel, accountId?: string): Promise<number> {
+  const ofAccount = accountId === undefined ? '' : ` and e.account_id = ${quoted(accountId)}`;
+  const { rows } = await client.query<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }>(
+    `explain (format json) select from events e where ${isOfModel(model)}${ofAccount}`,
+  );
+  return rows[0]?.['QUERY PLAN'][0].Plan['Plan Rows'] ?? 0;
+}
+
+/** The state that a stream's events are folded onto, where the first of them are left out. */
+export type Before = (accountId: string, id: string) => Entity<unknown> | undefined;
+
+/** Folds the events that a query gives in the order of `eventsOf`; answers in batches, `onEvents` hears how many were read. */
+export async function* replay(
+  client: Client,
+  model: AnyReadModel,
+  query: string,
+  onEvents: (count: number) => void = () => undefined,
+  before?: Before,
+): AsyncGenerator<ReplayedStream[]> {
+  const folding = new Folding(model, before);
+  for await (const rows of copyOut(client, query)) {
+    yield folding.take(rows);
+    onEvents(rows.starts.length);
+  }
+  yield folding.end();
+}
+
+/** Folds rows of REPLAYED_COLUMNS, stream after stream. */
+export class Folding {
+  private accountId = '';
+  private id = '';
+  private version = 0;
+  private position = 0;
+  private entity: Entity<unknown> | undefined;
+  private readonly accounts = new Recurring();
+  private readonly types = new Recurring();
+
+  constructor(
+    private readonly model: AnyReadModel,
+    private readonly before: Before = () => undefined,
+  ) {}
+
+  /** Where the last event belongs: its stream, and its version there. */
+  get last(): { readonly id: string; readonly version: number } {
+    return { id: this.id, version: this.version };
+  }
+
+  /** Answers with the streams that ended among these rows. */
+  take({ bytes, starts }: CopiedRows): ReplayedStream[] {
+    const ended: ReplayedStream[] = [];
+    const fields = new FieldReader(bytes);
+    for (const start of starts) {
+      fields.beginRow(start);
+      const accountId = fields.recurring(this.accounts);
+      const id = fields.text();
+      if (id !== this.id || accountId !== this.accountId) {
+        this.endStream(ended);
+        this.beginStream(accountId, id);
+      }
+      this.fold(fields);
+    }
+    return ended;
+  }
+
+  /** Answers with the last stream. */
+  end(): ReplayedStream[] {
+    const ended: ReplayedStream[] = [];
+    this.endStream(ended);
+    return ended;
+  }
+
+  private beginStream(accountId: string, id: string): void {
+    this.accountId = accountId;
+    this.id = id;
+    this.entity = this.before(accountId, id);
+    this.version = this.entity?.version ?? 0;
+  }
+
+  private endStream(ended: ReplayedStream[]): void {
+    if (this.version > 0) ended.push({ accountId: this.accountId, id: this.id, entity: this.entity });
+    this.version = 0;
+    this.entity = undefined;
+  }
+
+  /** The fields behind the account and the stream. */
+  private fold(fields: FieldReader): void {
+    const version = fields.int32();
+    this.position = fields.int64();
+    const type = fields.recurring(this.types);
+    const occurredAt = fields.time();
+    this.version += 1;
+    if (version !== this.version) {
+      throw this.failure(`its stream version is ${version}, and ${this.version} must come next`);
+    }
+    const event: DomainEvent = { type, data: this.parsed(type, fields.text()) };
+    const stream = { accountId: this.accountId, id: this.id };
+    if (Number.isNaN(occurredAt.getTime())) throw this.failure('JavaScript has no such time as its occurred_at');
+    this.entity = fold(this.model, stream, this.entity, [event], this.entity?.createdAt ?? occurredAt);
+    if (this.entity !== undefined && this.entity.version !== this.version) {
+      throw this.failure(`an event of type ${type} comes after the stream's deletion`);
+    }
+  }
+
+  private parsed(type: string, data: string): object {
+    if (!Object.hasOwn(this.model.events, type)) {
+      throw this.failure(`this version of the service knows no event of type ${type} there`);
+    }
+    try {
+      return JSON.parse(data);
+    } catch (error) {
+      throw this.failure('its data is not JSON', error);
+    }
+  }
+
+  private failure(what: string, cause?: unknown): ReplayError {
+    return new ReplayError(`account ${this.accountId}, position ${this.position} (stream ${this.id}): ${what}`, {
+      cause,
+    });
+  }
+}

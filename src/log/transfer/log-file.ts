@@ -1,0 +1,73 @@
+import { quoted } from '../replay/replay.js';
+
+/**
+ * One event as a line of an exported log. `data` and `metadata` are texts, not objects: they are the exact bytes that the
+ * leaf hash was made of. Times are UTC to the microsecond, the hash is hex.
+ */
+export interface LoggedEvent {
+  readonly account_id: string;
+  readonly position: number;
+  readonly stream_id: string;
+  readonly stream_version: number;
+  readonly event_id: string;
+  readonly type: string;
+  readonly data: string;
+  readonly metadata: string;
+  readonly occurred_at: string;
+  readonly recorded_at: string;
+  readonly leaf_hash: string;
+}
+
+/** A file, or a line of it, is not part of a log in this format. */
+export class LogFileError extends Error {
+  override readonly name = 'LogFileError';
+}
+
+const TIME = `'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'`;
+
+/**
+ * Lines made by PostgreSQL: as text without a second pass here, which is three times as fast as making them of rows.
+ * Neither control character can be in JSON, so COPY's CSV passes every line on as it is.
+ */
+export const exportQuery = (account: string, { after, upTo }: { after: number; upTo: number }): string => `copy (
+  select concat('{"account_id":', to_json(account_id), ',"position":', position, ',"stream_id":', to_json(stream_id),
+    ',"stream_version":', stream_version, ',"event_id":"', event_id, '","type":', to_json(type),
+    ',"data":', to_json(data), ',"metadata":', to_json(metadata),
+    ',"occurred_at":"', to_char(occurred_at at time zone 'UTC', ${TIME}), '","recorded_at":"', to_char(recorded_at at time zone 'UTC', ${TIME}),
+    '","leaf_hash":"', encode(leaf_hash, 'hex'), '"}')
+  from events where account_id = ${quoted(account)} and position > ${after} and position <= ${upTo} order by position
+) to stdout (format csv, delimiter e'\\x02', quote e'\\x01')`;
+
+const TYPES: Readonly<Record<keyof LoggedEvent, 'string' | 'number'>> = {
+  account_id: 'string',
+  position: 'number',
+  stream_id: 'string',
+  stream_version: 'number',
+  event_id: 'string',
+  type: 'string',
+  data: 'string',
+  metadata: 'string',
+  occurred_at: 'string',
+  recorded_at: 'string',
+  leaf_hash: 'string',
+};
+const NAMES = Object.keys(TYPES) as (keyof LoggedEvent)[];
+
+/** Reads a line; throws LogFileError when it has not exactly the fields of an event. */
+export function parseLine(line: string): LoggedEvent {
+  const event = parseObject(line);
+  const names = Object.keys(event);
+  const wrong = NAMES.find((name) => typeof event[name] !== TYPES[name]) ?? names.find((name) => !(name in TYPES));
+  if (wrong !== undefined) throw new LogFileError(`${wrong} is not what an exported event has there`);
+  return event as unknown as LoggedEvent;
+}
+
+function parseObject(line: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(line);
+    if (typeof value === 'object' && value !== null) return value as Record<string, unknown>;
+  } catch {
+    // said below
+  }
+  throw new LogFileError('it is not a JSON object; was the file cut?');
+}

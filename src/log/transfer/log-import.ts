@@ -1,0 +1,168 @@
+import type { Client } from 'pg';
+import { OwnConnections, type WorkPlace } from '../../database/dedicated-connections.js';
+import { PostgresFailure } from '../../database/failure.js';
+import type { AnyReadModel } from '../read-model.js';
+import { foldAccount } from './account-fold.js';
+import { LogFileError, type LoggedEvent, parseLine } from './log-file.js';
+import { malformed } from './logged-event-form.js';
+
+export interface Imported {
+  readonly account: string;
+  readonly events: number;
+}
+
+/** Lines of one insert: as many characters as it takes for the round trip not to count. */
+const CHARACTERS_AT_ONCE = 1 << 20;
+
+/**
+ * Writes an exported log and the rows it makes into a database where its account has no log: all of it or, when anything
+ * is not as it should be, nothing. Throws LogFileError with the number of the line, or ReplayError.
+ */
+export async function importLog(
+  place: WorkPlace,
+  models: readonly AnyReadModel[],
+  lines: AsyncIterable<string>,
+  onEvents: (count: number) => void,
+): Promise<Imported> {
+  return OwnConnections.use(place, async (connections) => {
+    const client = await connections.openTransaction();
+    const log = new Import(client, models);
+    for await (const line of lines) {
+      const inserted = await log.take(line);
+      if (inserted !== undefined) onEvents(inserted);
+    }
+    const imported = await log.end();
+    for (const model of models) await foldAccount(client, model, imported.account);
+    await client.query('commit');
+    await client.query(`analyze events, ${models.flatMap(({ tables }) => tables.map(({ name }) => name)).join(', ')}`);
+    return imported;
+  });
+}
+
+class Import {
+  private readonly knownTypes: ReadonlyMap<string, ReadonlySet<string>>;
+  private account = '';
+  private lineNumber = 0;
+  private recordedAt = '';
+  private waiting: string[] = [];
+  private characters = 0;
+
+  constructor(
+    private readonly client: Client,
+    models: readonly AnyReadModel[],
+  ) {
+    this.knownTypes = new Map(
+      models.flatMap(({ streamPrefixes, events }) =>
+        streamPrefixes.map((prefix) => [prefix, new Set(Object.keys(events))] as const),
+      ),
+    );
+  }
+
+  /** Resolves with how many lines went into the database, when some did. */
+  async take(line: string): Promise<number | undefined> {
+    this.lineNumber += 1;
+    const event = this.checked(line);
+    if (this.lineNumber === 1) await this.openAccount(event.account_id);
+    this.recordedAt = event.recorded_at;
+    this.waiting.push(line);
+    this.characters += line.length;
+    return this.characters >= CHARACTERS_AT_ONCE ? this.insert() : undefined;
+  }
+
+  async end(): Promise<Imported> {
+    if (this.lineNumber === 0) throw new LogFileError('the file is empty');
+    await this.insert();
+    await this.refuseDisorder();
+    await this.client.query(
+      `update log_heads set size = $2, recorded_at = (select recorded_at from events where account_id = $1 and position = $2)
+       where account_id = $1`,
+      [this.account, this.lineNumber],
+    );
+    return { account: this.account, events: this.lineNumber };
+  }
+
+  /** Asked of the database: to remember every stream's version here would take memory with the log. */
+  private async refuseDisorder(): Promise<void> {
+    const { rows } = await this.client.query<{ position: string }>(WRONG_VERSION, [this.account]);
+    if (rows[0] === undefined) return;
+    throw new LogFileError(`line ${rows[0].position}: its stream_version does not follow the one before in its stream`);
+  }
+
+  /** Positions begin at 1 and have no gap, so a line's number is its event's position. */
+  private checked(line: string): LoggedEvent {
+    const event = this.parsed(line);
+    const prefix = event.stream_id.slice(0, event.stream_id.lastIndexOf('_'));
+    if (this.lineNumber > 1 && event.account_id !== this.account) {
+      throw this.wrong(`it is of account ${event.account_id}, the lines before are of ${this.account}`);
+    }
+    if (event.position !== this.lineNumber) {
+      throw this.wrong(`its position is ${event.position}; a log is imported whole, from position 1 and without gaps`);
+    }
+    if (event.recorded_at <= this.recordedAt) throw this.wrong('recorded_at is not later than on the line before');
+    if (this.knownTypes.get(prefix)?.has(event.type) !== true) {
+      throw this.wrong(`this version of the service knows no event of type ${event.type} in stream ${event.stream_id}`);
+    }
+    const fault = malformed(event);
+    if (fault !== undefined) throw this.wrong(fault);
+    return event;
+  }
+
+  private parsed(line: string): LoggedEvent {
+    try {
+      return parseLine(line);
+    } catch (error) {
+      throw error instanceof LogFileError ? this.wrong(error.message) : error;
+    }
+  }
+
+  private wrong(reason: string): LogFileError {
+    return new LogFileError(`line ${this.lineNumber}: ${reason}`);
+  }
+
+  /** The head's row goes first: of two imports of one account the second waits for the first, and is refused. */
+  private async openAccount(account: string): Promise<void> {
+    this.account = account;
+    const { rowCount } = await this.client.query(
+      `insert into log_heads (account_id, size, recorded_at) select $1, 0, '-infinity'
+       where not exists (select from events where account_id = $1) on conflict do nothing`,
+      [account],
+    );
+    if (rowCount === 0) throw this.wrong(`account ${account} has a log in this database already`);
+  }
+
+  private async insert(): Promise<number> {
+    const lines = this.waiting;
+    this.waiting = [];
+    this.characters = 0;
+    const before = this.lineNumber - lines.length;
+    try {
+      await this.client.query(INSERT, [`[${lines.join(',')}]`]);
+      const { rows } = await this.client.query<{ position: string }>(WRONG_HASH, [
+        this.account,
+        before,
+        this.lineNumber,
+      ]);
+      if (rows[0] !== undefined)
+        throw new LogFileError(`line ${rows[0].position}: its leaf_hash is not the hash of the event`);
+    } catch (error) {
+      const failure = PostgresFailure.of(error);
+      if (!failure.isAboutData || !(error instanceof Error)) throw error;
+      throw new LogFileError(`lines ${before + 1} to ${this.lineNumber}: ${failure.constraint ?? ''} ${error.message}`);
+    }
+    return lines.length;
+  }
+}
+
+const FIELDS =
+  'account_id, position, stream_id, stream_version, event_id, type, data, metadata, occurred_at, recorded_at';
+const INSERT = `insert into events (${FIELDS}, leaf_hash)
+  select ${FIELDS}, decode(leaf_hash, 'hex') from json_to_recordset($1::json)
+    as (account_id text, position bigint, stream_id text, stream_version int, event_id uuid, type text, data text,
+      metadata text, occurred_at timestamptz, recorded_at timestamptz, leaf_hash text)`;
+const WRONG_HASH = `select position from events where account_id = $1 and position > $2 and position <= $3
+  and leaf_hash is distinct from event_leaf_hash(${FIELDS}) order by position limit 1`;
+/** In the order of the index events_stream_version. */
+const WRONG_VERSION = `select position from (
+    select position, stream_version, lag(position) over stream as position_before, lag(stream_version) over stream as version_before
+    from events where account_id = $1 window stream as (partition by stream_id order by stream_version)) e
+  where stream_version <> coalesce(version_before, 0) + 1 or position < position_before order by position limit 1`;

@@ -1,0 +1,35 @@
+import { lastOf, MAX_EVENTS_CHARACTERS, readAfter, readEventLimit, uriWith } from '../http/pages.js';
+import type { DomainEvent } from '../log/event.js';
+import { changesBetween } from '../log/read/field-changes.js';
+import { foldRecorded, type ReplayableEvent } from '../log/read/recorded-event.js';
+import type { Entity, ReadModel } from '../log/read-model.js';
+import { type HistoryEventResource, type HistoryResource, toHistoryEvent } from './history.resource.js';
+
+/**
+ * A page of a thing's history, and the thing as it was at its end, or before its deletion. The history is read from its
+ * beginning whatever page is asked for: what an event changed is told by all that came before it.
+ */
+export async function historyPage<State, Event extends DomainEvent>(
+  model: ReadModel<State, Event>,
+  history: AsyncIterable<ReplayableEvent>,
+  query: Readonly<Record<string, unknown>>,
+  uri: string,
+): Promise<{ page: HistoryResource; last: Entity<State> | undefined }> {
+  const [after, limit] = [readAfter(query) ?? 0, readEventLimit(query)];
+  const events: HistoryEventResource[] = [];
+  let [characters, hasMore] = [0, false];
+  let entity: Entity<State> | undefined;
+  let last: Entity<State> | undefined;
+  for await (const event of history) {
+    const before = entity;
+    entity = foldRecorded(model, before, event);
+    last = entity ?? last;
+    if (event.position <= after) continue;
+    hasMore = events.length === limit || characters >= MAX_EVENTS_CHARACTERS;
+    if (hasMore) break;
+    events.push(toHistoryEvent(event, changesBetween(model, before, entity)));
+    characters += event.data.length;
+  }
+  const next = uriWith(uri, { after: events.at(-1)?.position, limit, as_of: lastOf(query.as_of) });
+  return { page: { events, uri, next_page_uri: hasMore ? next : null }, last };
+}

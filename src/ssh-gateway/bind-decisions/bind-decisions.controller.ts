@@ -1,0 +1,49 @@
+import { Controller, Get, Query } from '@nestjs/common';
+import { isAdmin } from '../../caller.js';
+import { Lists, Topic } from '../../http/openapi/decorators.js';
+import type { ParameterOf } from '../../http/openapi/parts.js';
+import { lastOf, pageOf, readPageRequest } from '../../http/pages.js';
+import { Context, type RequestContext } from '../../http/request-context.js';
+import { isId } from '../../ids.js';
+import { Problem } from '../../problem.js';
+import { BindDecisions } from './bind-decisions.js';
+import { BindDecision, PATH, toResource } from './bind-decisions.resource.js';
+
+const CREDENTIAL_ID: ParameterOf = ({ ApiQuery }) =>
+  ApiQuery({
+    name: 'credential_id',
+    required: false,
+    description: 'Only those that name this SSH credential, which may be deleted by now.',
+    schema: { type: 'string' },
+  });
+
+/** What gateways were told about the account's keys: for admins, since it shows who tunnels from where. */
+@Topic('Bind decisions', 'bd')
+@Controller(PATH)
+export class BindDecisionsController {
+  constructor(private readonly decisions: BindDecisions) {}
+
+  @Get()
+  @Lists(BindDecision, PATH, {
+    id: 'listBindDecisions',
+    summary: 'List what gateways were told',
+    description:
+      'For admins. A decision is there a moment after it was made, and is kept as long as the operator wants.',
+    problems: ['role_missing', 'request_malformed'],
+    parameters: [CREDENTIAL_ID],
+  })
+  async list(@Context() { caller, baseUrl }: RequestContext, @Query() query: Record<string, unknown>) {
+    if (!isAdmin(caller)) throw new Problem('role_missing', 'Only admins may read what gateways were told.');
+    const page = readPageRequest(query, 'bd');
+    const credentialId = readCredentialId(query.credential_id);
+    const found = await this.decisions.list(caller.accountId, page, credentialId);
+    const further = credentialId === undefined ? {} : { credential_id: credentialId };
+    return pageOf(PATH, `${baseUrl}/${PATH}`, page, found, toResource, further);
+  }
+}
+
+function readCredentialId(value: unknown): string | undefined {
+  const id = lastOf(value);
+  if (id === undefined || isId(id, 'sshcr')) return id;
+  throw new Problem('request_malformed', `credential_id '${id.slice(0, 64)}' is not the id of an SSH credential.`);
+}

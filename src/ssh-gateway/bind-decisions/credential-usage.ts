@@ -1,0 +1,23 @@
+import type { Pool } from 'pg';
+import { coalescedByRef, type Ref, type RefRow } from '../../database/coalesce.js';
+
+const USAGE = {
+  name: 'credential_usage_by_ids',
+  text: `select t.account_id, t.credential_id as id, t.last_used_at from credential_usage t
+    join unnest($1::text[], $2::text[]) as wanted(account_id, id)
+      on t.account_id = wanted.account_id and t.credential_id = wanted.id`,
+};
+
+/** When credentials last permitted a tunnel. It outlives the decisions themselves, which are kept for some time only. */
+export class CredentialUsage {
+  private readonly find: (ref: Ref) => Promise<Date | undefined>;
+
+  constructor(pool: Pool) {
+    this.find = coalescedByRef(pool, USAGE, (row: RefRow & { readonly last_used_at: Date }) => row.last_used_at);
+  }
+
+  /** RFC 3339; null when it was not used yet. */
+  async lastUsedAt(ref: Ref): Promise<string | null> {
+    return (await this.find(ref))?.toISOString() ?? null;
+  }
+}

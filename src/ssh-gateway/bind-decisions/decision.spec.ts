@@ -1,0 +1,60 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { type BindTarget, compile, permits } from '../../bind-rules/acl.js';
+import { type CompiledGrant, decide } from './decision.js';
+
+const grantOf = (credentialId: string, acl: readonly string[], isOwnerActive = true): CompiledGrant => ({
+  accountId: 'ac_1',
+  credentialId,
+  ownerId: 'usr_1',
+  version: 1,
+  isOwnerActive,
+  acl: compile(acl),
+});
+const decideOf = (grants: readonly CompiledGrant[], target: BindTarget) =>
+  decide(
+    grants,
+    grants.filter(({ isOwnerActive }) => isOwnerActive),
+    target,
+  );
+
+const HOSTS = ['a.example', 'b.example', 'c.example'];
+const acls = fc.array(fc.constantFrom('*', 'bind:k=v', 'bind:*.example', ...HOSTS.map((host) => `bind:${host}`)), {
+  maxLength: 3,
+});
+const grants = fc.array(fc.tuple(acls, fc.boolean()), { maxLength: 4 });
+const targets = fc.constantFrom<BindTarget>(
+  ...HOSTS.map((name) => ({ kind: 'domain', name }) as const),
+  { kind: 'domain', name: 'example' },
+  { kind: 'label', key: 'k', value: 'v' },
+);
+
+describe('decide', () => {
+  it('allows exactly what a credential with an active owner permits, and names it with its rule', () => {
+    fc.assert(
+      fc.property(grants, targets, (given, target) => {
+        const all = given.map(([acl, isActive], n) => grantOf(`sshcr_${n}`, acl, isActive));
+        const first = all.find((grant) => grant.isOwnerActive && permits(grant.acl, target).permitted);
+        const decision = decideOf(all, target);
+        expect(decision.allowed).toBe(first !== undefined);
+        expect(decision.reason === 'permitted').toBe(decision.allowed);
+        if (first === undefined) expect(decision.matchedRule).toBeNull();
+        else {
+          expect(decision.grant).toBe(first);
+          expect(decision.matchedRule).toBe(permits(first.acl, target).matchedRule);
+        }
+      }),
+    );
+  });
+
+  it.each([
+    ['unknown_key', [], undefined],
+    ['owner_inactive', [grantOf('sshcr_1', [], false), grantOf('sshcr_2', [], false)], 'sshcr_1'],
+    ['not_permitted', [grantOf('sshcr_1', [], false), grantOf('sshcr_2', ['bind:k=v'])], 'sshcr_2'],
+    ['not_permitted', [grantOf('sshcr_1', ['bind:k=v']), grantOf('sshcr_2', ['bind:k=v'])], 'sshcr_1'],
+  ])('refuses as %s, and names the oldest credential that was asked', (reason, given, credentialId) => {
+    const decision = decideOf(given, { kind: 'domain', name: 'a.example' });
+    expect(decision).toMatchObject({ allowed: false, reason, matchedRule: null });
+    expect(decision.grant?.credentialId).toBe(credentialId);
+  });
+});

@@ -1,0 +1,52 @@
+import type { NewAccount } from './access/accounts/first-admin.js';
+import type { Config } from './config.js';
+import type { Database } from './database/database.js';
+
+interface Started {
+  readonly url: string;
+  readonly database: Pick<Database, 'description' | 'embedded'>;
+  readonly newAccount: NewAccount | undefined;
+}
+
+/** What a start prints for a person: where the service is, what it stands on, and the first call to make. */
+export function welcome(app: Started, config: Config): string {
+  const lines = [
+    '',
+    `Tunnel access service is ready at ${app.url}`,
+    `  database  ${app.database.description}`,
+    ...(app.database.embedded === undefined ? [] : [`  data      ${app.database.embedded.clusterDir}`]),
+    ...keyLines(app, config),
+    '',
+  ];
+  return lines.join('\n');
+}
+
+function keyLines({ url, newAccount }: Started, config: Config): string[] {
+  if (newAccount === undefined) {
+    return [
+      '  API key   the one from the first start; to make another: npm run cli -- api-keys create',
+      ...(config.bootstrapApiKey === undefined
+        ? []
+        : ['            (BOOTSTRAP_API_KEY is only looked at when there is no account yet)']),
+      '',
+      'Try it:',
+      `  curl -s -H "Authorization: Bearer $API_KEY" ${url}/ssh_credentials`,
+    ];
+  }
+  if (config.bootstrapApiKey !== undefined) {
+    return [
+      `  account   ${newAccount.accountId}, created now; its admin's API key is your BOOTSTRAP_API_KEY`,
+      '',
+      'Try it:',
+      `  curl -s -H "Authorization: Bearer $BOOTSTRAP_API_KEY" ${url}/ssh_credentials`,
+    ];
+  }
+  return [
+    `  account   ${newAccount.accountId}, created now`,
+    `  API key   ${newAccount.adminKey}`,
+    '            (the admin key, shown this once: only its hash is kept)',
+    '',
+    'Try it:',
+    `  curl -s -H "Authorization: Bearer ${newAccount.adminKey}" ${url}/ssh_credentials`,
+  ];
+}
