@@ -15,8 +15,8 @@ import { ApiDocument, OpenApiModule } from './http/openapi/openapi.controller.js
 import type { IdSource } from './ids.js';
 import { DEFAULT_BATCHER_LIMITS } from './log/append/batcher.js';
 import { EventLog } from './log/append/event-log.js';
-import { Past } from './log/read/as-of-queries.js';
-import { Moments } from './log/read/log-positions.js';
+import { AsOfQueries } from './log/read/as-of-queries.js';
+import { LogPositions } from './log/read/log-positions.js';
 import { LogReader } from './log/read/log-reader.js';
 import { Streams } from './resources/changes.js';
 import { Mutations } from './resources/mutation.js';
@@ -55,7 +55,7 @@ const authenticationOf = (config: Config, { pool }: Database, streams: Streams):
 
 const logsOf = ({ pool }: Database): Logs => {
   const reader = new LogReader(pool);
-  return new Logs(new Moments(pool), reader, new Past(pool, reader));
+  return new Logs(new LogPositions(pool), reader, new AsOfQueries(pool, reader));
 };
 
 @Module({})

@@ -6,7 +6,7 @@ import { codecOf } from '../src/database/column-codecs.js';
 import { FieldReader, RowBytes } from '../src/database/copy-binary.js';
 import { CopyIn } from '../src/database/copy-in.js';
 import { copyOut } from '../src/database/copy-out.js';
-import { Recurring } from '../src/database/string-cache.js';
+import { StringCache } from '../src/database/string-cache.js';
 import { emptyDatabase } from './support/service.js';
 
 let database: Awaited<ReturnType<typeof emptyDatabase>>;
@@ -137,7 +137,7 @@ describe('a text that has mostly come before', () => {
   it('is the text that is there', () => {
     fc.assert(
       fc.property(fc.array(texts, { maxLength: 5 }), (batches) => {
-        const recurring = new Recurring();
+        const recurring = new StringCache();
         for (const batch of batches) {
           const read = encoded('text', batch).map((row) => {
             const fields = new FieldReader(row);

@@ -202,12 +202,12 @@ describe('a batch', () => {
       log.append(appendOf(account, newEvent('s_good2', 1))),
     ]);
     expect(answers).toMatchObject([
-      { value: { position: 4, isRepetition: false } },
+      { value: { position: 4, isDuplicate: false } },
       { reason: { name: 'StreamConflict' } },
-      { value: { position: 2, isRepetition: true } },
+      { value: { position: 2, isDuplicate: true } },
       { reason: { name: 'ValueTaken', constraint: 'api_keys_token_hash' } },
       { reason: { code: '22P02' } },
-      { value: { position: 5, isRepetition: false } },
+      { value: { position: 5, isDuplicate: false } },
     ]);
     expect(await extent()).toEqual({ events: 5, newest: 5, head: 5, streams: 5 });
   });
@@ -251,7 +251,7 @@ describe('when the connection is lost', () => {
     const append = log.append(appendOf(account, newEvent('s_1', 2)));
     await sql.query('select pg_terminate_backend($1)', [await waitingBackend()]);
     await held.release();
-    await expect(append).resolves.toEqual({ position: 2, isRepetition: false });
+    await expect(append).resolves.toEqual({ position: 2, isDuplicate: false });
     expect(await extent()).toEqual({ events: 2, newest: 2, head: 2, streams: 1 });
   });
 
@@ -265,7 +265,7 @@ describe('when the connection is lost', () => {
         [1, 2, 3].map((n) => behindProxy.log.append(appendOf(account, newEvent(`s_${n}`, 1)))),
       );
       expect(proxy.swallowed).toBe(1);
-      expect(answers).toEqual([2, 3, 4].map((position) => ({ position, isRepetition: false })));
+      expect(answers).toEqual([2, 3, 4].map((position) => ({ position, isDuplicate: false })));
       expect(await extent()).toEqual({ events: 4, newest: 4, head: 4, streams: 4 });
     } finally {
       await behindProxy.close();
@@ -287,8 +287,8 @@ describe('when the connection is lost', () => {
       );
       expect(proxy.swallowed).toBe(1);
       expect(answers).toEqual([
-        { position: 2, isRepetition: false },
-        { position: 2, isRepetition: true },
+        { position: 2, isDuplicate: false },
+        { position: 2, isDuplicate: true },
       ]);
       expect(await extent()).toEqual({ events: 2, newest: 2, head: 2, streams: 2 });
     } finally {

@@ -4,7 +4,7 @@ import pg from 'pg';
 import { EventFeed } from '../src/audit/event-feed.js';
 import { LiveFeed } from '../src/audit/live-feed.js';
 import { LogHeads } from '../src/log/read/log-heads.js';
-import { Moments } from '../src/log/read/log-positions.js';
+import { LogPositions } from '../src/log/read/log-positions.js';
 import { LogReader } from '../src/log/read/log-reader.js';
 import { ApiClient } from './support/api-client.js';
 import { EventStream } from './support/event-stream.js';
@@ -31,7 +31,7 @@ const tokenOf = ({ client }: TestPrincipal): string => client.token ?? '';
 
 /** A feed of its own, whose heart beats fast. */
 const liveFeed = (): LiveFeed => {
-  const moments = new Moments(service.pool);
+  const moments = new LogPositions(service.pool);
   const feed = new EventFeed(moments, new LogReader(service.pool));
   return new LiveFeed(feed, new LogHeads(moments, () => undefined), { heartbeatMs: 60, checkEveryMs: 20 });
 };

@@ -1,6 +1,6 @@
 import type { Caller } from '../caller.js';
 import { MAX_EVENTS_CHARACTERS } from '../http/pages.js';
-import type { Moments } from '../log/read/log-positions.js';
+import type { LogPositions } from '../log/read/log-positions.js';
 import type { EventFilter, LogReader, Span } from '../log/read/log-reader.js';
 import { Problem } from '../problem.js';
 import { cloudEventText } from './cloud-event.js';
@@ -33,7 +33,7 @@ const MAX_SCANNED_POSITIONS = 100_000;
 /** The events of an account, as CloudEvents. */
 export class EventFeed {
   constructor(
-    private readonly moments: Moments,
+    private readonly moments: LogPositions,
     private readonly log: LogReader,
   ) {}
 

@@ -4,7 +4,7 @@ import { Controller, Get, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Caller, isAdmin } from '../caller.js';
 import { Authenticator } from '../http/authenticator.js';
-import { Feeds, Topic } from '../http/openapi/decorators.js';
+import { ApiFeed, ApiTag } from '../http/openapi/decorators.js';
 import { lastOf, MAX_PAGE_ITEMS, uriWith } from '../http/pages.js';
 import { JSON_TYPE } from '../http/problem.filter.js';
 import { requestContextOf } from '../http/request-context.js';
@@ -19,7 +19,7 @@ const JSON_LINES = 'application/x-ndjson';
 const EVENT_STREAM = 'text/event-stream';
 
 /** The account's log as a feed: in pages, as one long answer, or live. For admins: it tells who did what from where. */
-@Topic('Audit')
+@ApiTag('Audit')
 @Controller('events')
 export class EventsController {
   constructor(
@@ -29,7 +29,7 @@ export class EventsController {
   ) {}
 
   @Get()
-  @Feeds(EventPageResource, [JSON_LINES, EVENT_STREAM], {
+  @ApiFeed(EventPageResource, [JSON_LINES, EVENT_STREAM], {
     id: 'listEvents',
     summary: 'Follow the log',
     description:

@@ -1,4 +1,4 @@
-import { Shown, ShownAs } from '../http/openapi/decorators.js';
+import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
 import {
   AFTER,
   AS_OF,
@@ -14,41 +14,42 @@ import { EVENT_TYPES } from './cloud-event.js';
 
 const optional = (description: string, example: string) => ({ description, example, required: false });
 
-@ShownAs('CloudEvent')
+@ApiSchemaName('CloudEvent')
 export class CloudEventResource {
-  @Shown({ description: 'The version of CloudEvents.', enum: ['1.0'], example: '1.0' }) specversion!: string;
-  @Shown({ description: 'A UUID.', example: '019aa5c1-7f2e-7c3a-9b1d-0a4f6c2e8d11' }) id!: string;
-  @Shown({
+  @ApiField({ description: 'The version of CloudEvents.', enum: ['1.0'], example: '1.0' }) specversion!: string;
+  @ApiField({ description: 'A UUID.', example: '019aa5c1-7f2e-7c3a-9b1d-0a4f6c2e8d11' }) id!: string;
+  @ApiField({
     description: 'Whose log: the account.',
     format: 'uri',
     example: `${EXAMPLE_BASE_URL}/accounts/ac_${EXAMPLE_KSUID}`,
   })
   source!: string;
-  @Shown({ description: 'What happened.', enum: EVENT_TYPES, example: 'ssh_credential_deleted.v1' }) type!: string;
-  @Shown({ description: 'To what: its id.', example: `sshcr_${EXAMPLE_KSUID}` }) subject!: string;
-  @Shown({
+  @ApiField({ description: 'What happened.', enum: EVENT_TYPES, example: 'ssh_credential_deleted.v1' }) type!: string;
+  @ApiField({ description: 'To what: its id.', example: `sshcr_${EXAMPLE_KSUID}` }) subject!: string;
+  @ApiField({
     description: 'When it was recorded: RFC 3339, UTC, microseconds.',
     format: 'date-time',
     example: EXAMPLE_TIME,
   })
   time!: string;
-  @Shown({ description: 'Of `data`.', enum: ['application/json'], example: 'application/json' })
+  @ApiField({ description: 'Of `data`.', enum: ['application/json'], example: 'application/json' })
   datacontenttype!: string;
-  @Shown({
+  @ApiField({
     description: "Its place in the account's log: 1, 2, 3 and so on, without gaps.",
     type: 'integer',
     example: 42,
   })
   logposition!: number;
-  @Shown({ description: 'The version of the thing that it made.', type: 'integer', example: 2 }) streamversion!: number;
-  @Shown({ description: 'Who: a user or bot, or `operator`, `system`, `oidc`.', example: `usr_${EXAMPLE_KSUID}` })
+  @ApiField({ description: 'The version of the thing that it made.', type: 'integer', example: 2 })
+  streamversion!: number;
+  @ApiField({ description: 'Who: a user or bot, or `operator`, `system`, `oidc`.', example: `usr_${EXAMPLE_KSUID}` })
   actor!: string;
-  @Shown(optional('With which API key.', `ak_${EXAMPLE_KSUID}`)) apikeyid?: string;
-  @Shown(optional('With which token of the OpenID Connect issuer.', '8b0c0b52')) tokenid?: string;
-  @Shown(optional('From which address.', '203.0.113.7')) clientip?: string;
-  @Shown(optional('With which program.', 'curl/8.5.0')) useragent?: string;
-  @Shown(optional('In which request.', `op_${EXAMPLE_KSUID}`)) operationid?: string;
-  @Shown({
+  @ApiField(optional('With which API key.', `ak_${EXAMPLE_KSUID}`)) apikeyid?: string;
+  @ApiField(optional('With which token of the OpenID Connect issuer.', '8b0c0b52')) tokenid?: string;
+  @ApiField(optional('From which address.', '203.0.113.7')) clientip?: string;
+  @ApiField(optional('With which program.', 'curl/8.5.0')) useragent?: string;
+  @ApiField(optional('In which request.', `op_${EXAMPLE_KSUID}`)) operationid?: string;
+  @ApiField({
     description:
       'A created event holds the whole, an updated one what changed, a deleted one nothing. Hashes of API keys stay in the log.',
     type: 'object',
@@ -58,12 +59,12 @@ export class CloudEventResource {
   data!: object;
 }
 
-@ShownAs('EventPage')
+@ApiSchemaName('EventPage')
 export class EventPageResource {
-  @Shown({ description: 'At most `limit` of them, oldest first.', listOf: CloudEventResource })
+  @ApiField({ description: 'At most `limit` of them, oldest first.', listOf: CloudEventResource })
   events!: readonly CloudEventResource[];
-  @Shown(uriOfList('events')) uri!: string;
-  @Shown(NEXT_PAGE_URI) next_page_uri!: string | null;
+  @ApiField(uriOfList('events')) uri!: string;
+  @ApiField(NEXT_PAGE_URI) next_page_uri!: string | null;
 }
 
 export const FEED_PARAMETERS = [

@@ -1,6 +1,6 @@
 import { lastOf, readAfter, readEventLimit } from '../http/pages.js';
 import type { EventFilter } from '../log/read/log-reader.js';
-import { given } from '../omit-undefined.js';
+import { omitUndefined } from '../omit-undefined.js';
 import { Problem } from '../problem.js';
 import { EVENT_TYPES } from './cloud-event.js';
 
@@ -20,8 +20,8 @@ export interface FeedRequest {
 
 export function readFeedRequest(query: Query): FeedRequest {
   return {
-    filter: given({ streamId: streamOf(query), type: typeOf(query), actor: actorOf(query) }),
-    ...given({
+    filter: omitUndefined({ streamId: streamOf(query), type: typeOf(query), actor: actorOf(query) }),
+    ...omitUndefined({
       after: readAfter(query),
       limit: lastOf(query.limit) === undefined ? undefined : readEventLimit(query),
       since: lastOf(query.since),

@@ -30,7 +30,7 @@ interface Messages {
 const MAX_FOLLOWERS_OF_ACCOUNT = 100;
 
 /** Whether a follower may still follow, asked of the database each time. */
-export type IsWelcome = () => Promise<boolean>;
+export type StillAuthorized = () => Promise<boolean>;
 
 /**
  * Server-Sent Events: the log from a position on, and then whatever is appended. A follower holds one page at most and reads the
@@ -57,7 +57,7 @@ export class LiveFeed implements OnModuleDestroy {
    * tells that the connection is closed: by itself it would notice that only when it has something to say. Throws Problem
    * 429 when the account has too many followers.
    */
-  follow(part: FeedPart, isWelcome: IsWelcome, gone: AbortSignal): Readable {
+  follow(part: FeedPart, isWelcome: StillAuthorized, gone: AbortSignal): Readable {
     const leave = this.enter(part.accountId);
     const ending = new AbortController();
     const signal = AbortSignal.any([this.stopping.signal, ending.signal, gone]);
@@ -119,7 +119,7 @@ export class LiveFeed implements OnModuleDestroy {
 const toMessage = ({ position, text }: ShownEvent): string => `id: ${position}\ndata: ${text}\n\n`;
 
 async function endWhenUnwelcome(
-  isWelcome: IsWelcome,
+  isWelcome: StillAuthorized,
   checkEveryMs: number,
   ending: AbortController,
   signal: AbortSignal,

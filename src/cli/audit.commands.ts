@@ -1,18 +1,18 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Pool } from 'pg';
 import type { Database } from '../database/database.js';
-import type { WorkPlace } from '../database/dedicated-connections.js';
+import type { MaintenanceDatabase } from '../database/dedicated-connections.js';
 import { changesBetween } from '../log/read/field-changes.js';
-import { Moments } from '../log/read/log-positions.js';
+import { LogPositions } from '../log/read/log-positions.js';
 import { LogReader } from '../log/read/log-reader.js';
 import type { AnyReadModel, Entity } from '../log/read-model.js';
 import { Problem } from '../problem.js';
 import { readModelOf } from '../read-models.js';
-import { Misuse } from './exit-codes.js';
+import { UsageError } from './exit-codes.js';
 import { changeLine, eventLine, lifeOf, newLine } from './format.js';
 import { followLogs, newestEvents } from './log-tail.js';
 
-type Place = Pick<Database, 'pool'> & Required<Pick<WorkPlace, 'interrupt'>>;
+type Place = Pick<Database, 'pool'> & Required<Pick<MaintenanceDatabase, 'interrupt'>>;
 type OnDatabase = (work: (place: Place) => Promise<void>) => Promise<void>;
 
 const print = (line: string): void => console.log(line);
@@ -70,13 +70,13 @@ async function findThing(pool: Pool, id: string): Promise<Thing> {
 
 async function diff(pool: Pool, id: string, from: string, to: string | undefined): Promise<void> {
   const { accountId, model } = await findThing(pool, id);
-  const [reader, moments] = [new LogReader(pool), new Moments(pool)];
+  const [reader, moments] = [new LogReader(pool), new LogPositions(pool)];
   const positionOf = (name: string, moment: string | undefined): Promise<number> =>
     moment === undefined ? moments.head(accountId) : moments.positionOf(accountId, name, moment);
   const at = (position: number): Promise<Entity<unknown> | undefined> =>
     reader.entityAt(model, { accountId, id }, position);
   const [first, last] = [await positionOf('--from', from), await positionOf('--to', to)];
-  if (first > last) throw new Misuse(`--from (position ${first}) is later than --to (position ${last})`);
+  if (first > last) throw new UsageError(`--from (position ${first}) is later than --to (position ${last})`);
   const [before, after] = [await at(first), await at(last)];
   if (before !== undefined && after === undefined) return print(`${id} was deleted`);
   if (before === undefined && after !== undefined) print(`${id} was created`);
@@ -89,7 +89,7 @@ async function tail(
   { follow = false, lines, account }: { follow?: boolean; lines: number; account?: string },
 ): Promise<void> {
   const { events, heads } = await newestEvents(pool, lines, account);
-  if (account !== undefined && !heads.has(account)) throw new Misuse(`there is no log of '${account}'`);
+  if (account !== undefined && !heads.has(account)) throw new UsageError(`there is no log of '${account}'`);
   for (const event of events) print(eventLine(event));
   if (!follow) return;
   const readerLeft = new AbortController();

@@ -1,11 +1,11 @@
 import type { Client } from 'pg';
-import type { WorkPlace } from '../database/dedicated-connections.js';
+import type { MaintenanceDatabase } from '../database/dedicated-connections.js';
 import type { AnyReadModel } from '../log/read-model.js';
-import { Misuse } from './exit-codes.js';
+import { UsageError } from './exit-codes.js';
 
 const MOST_NAMED = 20;
 
-/** The account that was asked for, or the only one there is, and the size of its log. Misuse names those there are. */
+/** The account that was asked for, or the only one there is, and the size of its log. UsageError names those there are. */
 export async function chosenAccount(
   client: Client,
   wanted: string | undefined,
@@ -21,12 +21,12 @@ export async function chosenAccount(
   const reason = wanted === undefined ? 'name an account with --account' : `there is no account ${wanted}`;
   const names = rows.slice(0, MOST_NAMED).map(({ account_id }) => account_id);
   const more = rows.length > MOST_NAMED ? ' and more (`accounts list`)' : '';
-  throw new Misuse(`${reason}; there are ${names.join(', ') || 'none'}${more}`);
+  throw new UsageError(`${reason}; there are ${names.join(', ') || 'none'}${more}`);
 }
 
-/** Misuse when an account was named that has left no trace here: of nothing, all would be well. */
+/** UsageError when an account was named that has left no trace here: of nothing, all would be well. */
 export async function refuseUnknownAccount(
-  { dataSource }: Pick<WorkPlace, 'dataSource'>,
+  { dataSource }: Pick<MaintenanceDatabase, 'dataSource'>,
   models: readonly AnyReadModel[],
   wanted: string | undefined,
 ): Promise<void> {
@@ -34,5 +34,5 @@ export async function refuseUnknownAccount(
   const tables = ['log_heads', 'events', ...models.flatMap((model) => model.tables.map(({ name }) => name))];
   const parts = tables.map((name) => `exists (select from ${name} where account_id = $1)`);
   const [row] = await dataSource.query<{ known: boolean }[]>(`select ${parts.join(' or ')} as known`, [wanted]);
-  if (row?.known !== true) throw new Misuse(`there is no account ${wanted}: it has no log and no rows here`);
+  if (row?.known !== true) throw new UsageError(`there is no account ${wanted}: it has no log and no rows here`);
 }

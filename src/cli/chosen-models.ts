@@ -1,5 +1,5 @@
 import type { AnyReadModel } from '../log/read-model.js';
-import { Misuse } from './exit-codes.js';
+import { UsageError } from './exit-codes.js';
 
 /** The read model that a table belongs to, or all of them without a name. */
 export function chosenModels(models: readonly AnyReadModel[], name: string | undefined): readonly AnyReadModel[] {
@@ -7,5 +7,5 @@ export function chosenModels(models: readonly AnyReadModel[], name: string | und
   const chosen = models.filter(({ tables }) => tables.some((table) => table.name === name));
   if (chosen.length > 0) return chosen;
   const known = models.flatMap(({ tables }) => tables.map((table) => table.name));
-  throw new Misuse(`there is no read model '${name}'; there are ${known.join(', ')}`);
+  throw new UsageError(`there is no read model '${name}'; there are ${known.join(', ')}`);
 }

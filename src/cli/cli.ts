@@ -3,7 +3,7 @@ import 'reflect-metadata';
 import { Command, CommanderError } from 'commander';
 import { ConfigError, readConfig } from '../config.js';
 import { type Database, DatabaseUnusable, type Opener, openDatabase } from '../database/database.js';
-import type { WorkPlace } from '../database/dedicated-connections.js';
+import type { MaintenanceDatabase } from '../database/dedicated-connections.js';
 import { EmbeddedPostgresError } from '../database/embedded/embedded-postgres.js';
 import { PostgresFailure } from '../database/failure.js';
 import { migrate } from '../database/migrate.js';
@@ -15,7 +15,7 @@ import { Problem } from '../problem.js';
 import { READ_MODELS } from '../read-models.js';
 import { addAccountCommands, addApiKeyCommands } from './access.commands.js';
 import { addAuditCommands } from './audit.commands.js';
-import { Finding, Misuse } from './exit-codes.js';
+import { CheckFailed, UsageError } from './exit-codes.js';
 import { addLogFileCommands } from './log-file.commands.js';
 import { addProjectionCommands } from './projections.commands.js';
 
@@ -35,7 +35,7 @@ function interrupt(): void {
   interruption.abort();
 }
 
-type Work = (place: Database & Required<WorkPlace>) => Promise<void>;
+type Work = (place: Database & Required<MaintenanceDatabase>) => Promise<void>;
 
 /** Runs `work` on the service's database, beside a running copy when there is one. */
 const onDatabase = (work: Work): Promise<void> => run(work, 'a command');
@@ -76,8 +76,8 @@ function exitCodeOf(error: unknown): number {
     say('interrupted; nothing was changed that is not whole, and the command can be run again');
     return EXIT_INTERRUPTED;
   }
-  if (error instanceof Finding) return EXIT_WRONG;
-  if (error instanceof Misuse || (error instanceof Problem && error.status === 400)) {
+  if (error instanceof CheckFailed) return EXIT_WRONG;
+  if (error instanceof UsageError || (error instanceof Problem && error.status === 400)) {
     say(error.message);
     return EXIT_MISUSE;
   }

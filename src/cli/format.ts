@@ -18,7 +18,7 @@ function byWhom(text: string): string {
     ['by', actor],
     ['with', api_key_id ?? token_id],
     ['from', ip],
-    // Whatever the caller sent: quoted, so that it cannot write to the terminal of who reads it.
+    // Whatever the caller sent: sqlLiteral, so that it cannot write to the terminal of who reads it.
     ['using', user_agent === undefined ? undefined : JSON.stringify(user_agent)],
     ['in', operation_id],
   ];

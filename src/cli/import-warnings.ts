@@ -1,4 +1,4 @@
-import type { WorkPlace } from '../database/dedicated-connections.js';
+import type { MaintenanceDatabase } from '../database/dedicated-connections.js';
 
 interface Moved {
   /** Public keys of the account that are live on another one too. */
@@ -9,7 +9,10 @@ interface Moved {
 }
 
 /** What an account that came by import changes for the others: it brings its age along, and the service goes by age. */
-export async function warnOfImported({ dataSource }: Pick<WorkPlace, 'dataSource'>, account: string): Promise<void> {
+export async function warnOfImported(
+  { dataSource }: Pick<MaintenanceDatabase, 'dataSource'>,
+  account: string,
+): Promise<void> {
   const [row] = await dataSource.query<Moved[]>(MOVED, [account]);
   if (row === undefined) return;
   const warn = (text: string): void => console.error(`warning: ${text}`);

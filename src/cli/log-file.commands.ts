@@ -3,7 +3,7 @@ import { addAbortSignal, type Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type Command, InvalidArgumentError } from 'commander';
 import { to } from 'pg-copy-streams';
-import { OwnConnections, type WorkPlace } from '../database/dedicated-connections.js';
+import { DedicatedConnections, type MaintenanceDatabase } from '../database/dedicated-connections.js';
 import { prove } from '../log/prove/proof.js';
 import { verify } from '../log/prove/verify.js';
 import type { AnyReadModel } from '../log/read-model.js';
@@ -11,15 +11,15 @@ import { IN_INDEX_ORDER } from '../log/replay/replay.js';
 import { exportQuery } from '../log/transfer/log-file.js';
 import { importLog } from '../log/transfer/log-import.js';
 import { chosenAccount, refuseUnknownAccount } from './chosen-account.js';
-import { Finding, Misuse } from './exit-codes.js';
+import { CheckFailed, UsageError } from './exit-codes.js';
 import { warnOfImported } from './import-warnings.js';
-import { giveWay } from './lower-priority.js';
+import { lowerPriority } from './lower-priority.js';
 import { linesOf } from './ndjson.js';
 import { progressOn } from './progress.js';
 import { lineOf } from './projections.commands.js';
 import { Stopwatch } from './stopwatch.js';
 
-type OnDatabase = (work: (place: WorkPlace) => Promise<void>) => Promise<void>;
+type OnDatabase = (work: (place: MaintenanceDatabase) => Promise<void>) => Promise<void>;
 
 /** Adds to the command `audit`. */
 export function addLogFileCommands(
@@ -57,8 +57,8 @@ function positionOf(text: string): number {
   return Number(text);
 }
 
-async function exportLog(place: WorkPlace, wanted: string | undefined, after: number): Promise<void> {
-  await OwnConnections.use(place, async (connections) => {
+async function exportLog(place: MaintenanceDatabase, wanted: string | undefined, after: number): Promise<void> {
+  await DedicatedConnections.use(place, async (connections) => {
     const client = await connections.openTransaction();
     const { account, size } = await chosenAccount(client, wanted);
     const progress = progressOn(process.stderr);
@@ -95,12 +95,12 @@ async function opened(file: string): Promise<Readable> {
     if (!(await handle.stat()).isDirectory()) return handle.createReadStream();
     await handle.close();
   } catch (error) {
-    throw new Misuse(`the file cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    throw new UsageError(`the file cannot be read: ${error instanceof Error ? error.message : String(error)}`);
   }
-  throw new Misuse(`${file} is a directory, not a file that export wrote`);
+  throw new UsageError(`${file} is a directory, not a file that export wrote`);
 }
 
-async function runImport(place: WorkPlace, models: readonly AnyReadModel[], input: Readable): Promise<void> {
+async function runImport(place: MaintenanceDatabase, models: readonly AnyReadModel[], input: Readable): Promise<void> {
   const progress = progressOn(process.stderr);
   progress.begin('import', 'events');
   // What waits for its next line would not hear that its connection was ended.
@@ -122,17 +122,17 @@ async function runImport(place: WorkPlace, models: readonly AnyReadModel[], inpu
     },
   );
   progress.done();
-  if (differences > 0) throw new Finding();
+  if (differences > 0) throw new CheckFailed();
   console.error(`${rows} rows made of them, and proven`);
 }
 
 async function runVerify(
-  place: WorkPlace,
+  place: MaintenanceDatabase,
   models: readonly AnyReadModel[],
   account: string | undefined,
 ): Promise<void> {
   await refuseUnknownAccount(place, models, account);
-  giveWay();
+  lowerPriority();
   const took = new Stopwatch();
   const progress = progressOn(process.stderr);
   let faults = 0;
@@ -148,5 +148,5 @@ async function runVerify(
   progress.done();
   const outcome = faults === 0 ? 'all in order' : `${faults} faults`;
   console.error(`${events} events of ${accounts} accounts in ${took.total} s: ${outcome}`);
-  if (faults > 0) throw new Finding();
+  if (faults > 0) throw new CheckFailed();
 }

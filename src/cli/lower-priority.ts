@@ -1,4 +1,4 @@
 import { constants, setPriority } from 'node:os';
 
 /** Lets other processes go first where there are too few cores for all: for long work beside a running service. */
-export const giveWay = (): void => setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+export const lowerPriority = (): void => setPriority(constants.priority.PRIORITY_BELOW_NORMAL);

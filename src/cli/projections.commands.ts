@@ -1,16 +1,16 @@
 import type { Command } from 'commander';
-import type { WorkPlace } from '../database/dedicated-connections.js';
+import type { MaintenanceDatabase } from '../database/dedicated-connections.js';
 import { type Difference, type Proof, type ProofWatcher, prove } from '../log/prove/proof.js';
 import type { AnyReadModel } from '../log/read-model.js';
 import { rebuild } from '../log/rebuild/rebuild.js';
 import { refuseUnknownAccount } from './chosen-account.js';
 import { chosenModels } from './chosen-models.js';
-import { Finding } from './exit-codes.js';
-import { giveWay } from './lower-priority.js';
+import { CheckFailed } from './exit-codes.js';
+import { lowerPriority } from './lower-priority.js';
 import { progressOn } from './progress.js';
 import { Stopwatch } from './stopwatch.js';
 
-type OnDatabase = (work: (place: WorkPlace) => Promise<void>) => Promise<void>;
+type OnDatabase = (work: (place: MaintenanceDatabase) => Promise<void>) => Promise<void>;
 
 export function addProjectionCommands(program: Command, onDatabase: OnDatabase, models: readonly AnyReadModel[]): void {
   const projections = program
@@ -39,8 +39,8 @@ export function addProjectionCommands(program: Command, onDatabase: OnDatabase, 
     });
 }
 
-async function runRebuild(place: WorkPlace, models: Parameters<typeof rebuild>[1]): Promise<void> {
-  giveWay();
+async function runRebuild(place: MaintenanceDatabase, models: Parameters<typeof rebuild>[1]): Promise<void> {
+  lowerPriority();
   const progress = progressOn(process.stderr);
   const took = new Stopwatch();
   let [events, longestPauseMs] = [0, 0];
@@ -67,12 +67,12 @@ async function runRebuild(place: WorkPlace, models: Parameters<typeof rebuild>[1
 }
 
 async function runProof(
-  place: WorkPlace,
+  place: MaintenanceDatabase,
   models: Parameters<typeof prove>[1],
   account: string | undefined,
 ): Promise<void> {
   await refuseUnknownAccount(place, models.all, account);
-  giveWay();
+  lowerPriority();
   const took = new Stopwatch();
   const progress = progressOn(process.stderr);
   const watcher: ProofWatcher = {
@@ -84,7 +84,7 @@ async function runProof(
   const proof = await prove(place, models, watcher);
   progress.done();
   console.error(summaryOf(proof, took.total));
-  if (proof.differences > 0) throw new Finding();
+  if (proof.differences > 0) throw new CheckFailed();
 }
 
 export const lineOf = ({ table, account, key, field, live, log }: Difference): string =>

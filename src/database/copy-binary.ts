@@ -1,4 +1,4 @@
-import type { Recurring } from './string-cache.js';
+import type { StringCache } from './string-cache.js';
 
 /**
  * COPY's binary format, as PostgreSQL's documentation of COPY gives it: every row has one form in bytes, whether it is
@@ -143,7 +143,7 @@ export class FieldReader {
   }
 
   /** A text that has mostly come before. */
-  recurring(texts: Recurring): string {
+  recurring(texts: StringCache): string {
     const start = this.at + LENGTH_BYTES;
     return texts.read(this.bytes, this.view, start, this.skip());
   }

@@ -153,7 +153,7 @@ function describe(url: string): string {
 }
 
 /** A connection of its own to the same database, outside the pool. The caller ends it. */
-export async function connectAlone(dataSource: DataSource): Promise<pg.Client> {
+export async function connectDedicated(dataSource: DataSource): Promise<pg.Client> {
   const { options } = poolOf(dataSource);
   const client = new pg.Client(options).on('error', () => undefined);
   // Not by an option: one in DATABASE_URL would come before it.

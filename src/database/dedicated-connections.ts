@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { connectAlone, type Database } from './database.js';
+import { connectDedicated, type Database } from './database.js';
 
 /** Settings of a long transaction: no time limits of the server's. */
 const LONG = `set local statement_timeout = 0; set local lock_timeout = 0;
@@ -8,7 +8,7 @@ const LONG = `set local statement_timeout = 0; set local lock_timeout = 0;
 const TRANSACTION_TIMEOUT_SINCE = 170_000;
 
 /** A database that a long operation works on, and what tells it to stop. */
-export interface WorkPlace extends Pick<Database, 'dataSource'> {
+export interface MaintenanceDatabase extends Pick<Database, 'dataSource'> {
   readonly interrupt?: AbortSignal;
 }
 
@@ -16,16 +16,16 @@ export interface WorkPlace extends Pick<Database, 'dataSource'> {
  * Connections of one long operation, apart from the pool and its time limit. Ending them is how such an operation is
  * interrupted at any point: what they do fails here, and the server rolls it back.
  */
-export class OwnConnections {
+export class DedicatedConnections {
   private readonly clients: pg.Client[] = [];
   private long: string | undefined;
   /** Of two things that work side by side one may fail while the other still opens connections. */
   private isEnded = false;
 
-  private constructor(private readonly place: WorkPlace) {}
+  private constructor(private readonly place: MaintenanceDatabase) {}
 
-  static async use<T>(place: WorkPlace, work: (connections: OwnConnections) => Promise<T>): Promise<T> {
-    const connections = new OwnConnections(place);
+  static async use<T>(place: MaintenanceDatabase, work: (connections: DedicatedConnections) => Promise<T>): Promise<T> {
+    const connections = new DedicatedConnections(place);
     const end = (): void => void connections.end();
     place.interrupt?.addEventListener('abort', end);
     try {
@@ -37,7 +37,7 @@ export class OwnConnections {
   }
 
   async open(): Promise<pg.Client> {
-    const client = await connectAlone(this.place.dataSource);
+    const client = await connectDedicated(this.place.dataSource);
     this.clients.push(client);
     if (this.isEnded || this.place.interrupt?.aborted) await client.end();
     this.long ??= await settingsOf(client);

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { connectAlone, type Database, withoutTimeLimit } from './database.js';
+import { connectDedicated, type Database, withoutTimeLimit } from './database.js';
 
 /**
  * Runs the pending migrations, then `afterwards`, while no other copy of the service does either: TypeORM's own run races
@@ -10,7 +10,7 @@ export async function migrate<T>(
   { dataSource }: Pick<Database, 'dataSource'>,
   afterwards: () => Promise<T>,
 ): Promise<T> {
-  const holder = await connectAlone(dataSource);
+  const holder = await connectDedicated(dataSource);
   try {
     await createLockTable(holder);
     await holder.query('begin');

@@ -10,7 +10,7 @@ interface Occurrence {
 }
 
 /** The last texts of a field: that bytes are those of one of them is seen in a fraction of the time that a new string takes. */
-export class Recurring {
+export class StringCache {
   private readonly seen: Occurrence[] = [];
   private next = 0;
 

@@ -2,7 +2,7 @@ import { gzip } from 'node:zlib';
 import { negotiate } from '@fastify/accept-negotiator';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Config } from '../config.js';
-import { isRead } from './preconditions.js';
+import { isSafeMethod } from './preconditions.js';
 
 /** How long a connection may take for what. Node looks at its connections only every `checkEveryMs`. */
 export interface Timeouts {
@@ -119,7 +119,7 @@ export function compress(
   body: unknown,
   done: (error: Error | null, body: unknown) => void,
 ): void {
-  if (!isRead(method) || !isText(body) || !isCompressible(reply)) return void done(null, body);
+  if (!isSafeMethod(method) || !isText(body) || !isCompressible(reply)) return void done(null, body);
   addVary(reply, 'Accept-Encoding');
   if (body.length < MIN_COMPRESSED_BYTES || !takesGzip(headers['accept-encoding'])) return void done(null, body);
   gzip(body, (error, bytes) => {

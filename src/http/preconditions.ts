@@ -6,7 +6,7 @@ import { Problem } from '../problem.js';
 /** The ETag of a thing is the version of its stream: one more with each change, and never again the same. */
 export const etagOf = (entity: { readonly version: number }): string => `"${entity.version}"`;
 
-export function tellVersion(reply: FastifyReply, entity: { readonly version: number }): void {
+export function setEtag(reply: FastifyReply, entity: { readonly version: number }): void {
   void reply.header('etag', etagOf(entity));
 }
 
@@ -19,7 +19,7 @@ export function readIfMatch({ headers }: FastifyRequest): { ifMatch?: (version: 
 }
 
 /** Whether the caller has this representation already. A weak tag counts here (RFC 9110, 13.1.2). */
-export function isKnown({ headers }: FastifyRequest, etag: unknown): boolean {
+export function matchesIfNoneMatch({ headers }: FastifyRequest, etag: unknown): boolean {
   const header = headers['if-none-match'];
   if (header === undefined || typeof etag !== 'string') return false;
   const tags = tagsOf(header).map((tag) => tag.replace(/^W\//, ''));
@@ -29,7 +29,7 @@ export function isKnown({ headers }: FastifyRequest, etag: unknown): boolean {
 const tagsOf = (header: string): string[] => header.split(',').map((tag) => tag.trim());
 
 /** Of what we serve, the methods that change nothing. */
-export const isRead = (method: string): boolean => method === 'GET' || method === 'HEAD';
+export const isSafeMethod = (method: string): boolean => method === 'GET' || method === 'HEAD';
 
 const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/;
 
@@ -41,7 +41,7 @@ export function readIdempotencyKey({
   body,
 }: FastifyRequest): Pick<EventMetadata, 'idempotency_key' | 'request_hash'> {
   const key = headers['idempotency-key'];
-  if (key === undefined || isRead(method)) return {};
+  if (key === undefined || isSafeMethod(method)) return {};
   if (typeof key !== 'string' || !IDEMPOTENCY_KEY.test(key)) {
     throw new Problem('request_malformed', 'Idempotency-Key must be 1 to 255 printable ASCII characters.');
   }

@@ -8,7 +8,7 @@ import { Problem, type ProblemName } from '../problem.js';
 import type { Authenticator } from './authenticator.js';
 import { answerUnrouted, compress, constantHeaders, headerSetter, TIMEOUTS, type Timeouts } from './headers.js';
 import { parseJsonBody } from './json-body.js';
-import { isKnown, isRead } from './preconditions.js';
+import { isSafeMethod, matchesIfNoneMatch } from './preconditions.js';
 import { JSON_TYPE, ProblemFilter, problemBody, sendProblem, toProblem } from './problem.filter.js';
 import { ValidatedBodyPipe } from './validated-body.js';
 
@@ -88,8 +88,8 @@ export function serveHttp(
     request.caller = await authentication.authenticate(request);
   });
   server.addHook('onSend', (request, reply, payload, done) => {
-    const isFound = reply.statusCode === 200 && isRead(request.method);
-    if (!isFound || !isKnown(request, reply.getHeader('etag'))) {
+    const isFound = reply.statusCode === 200 && isSafeMethod(request.method);
+    if (!isFound || !matchesIfNoneMatch(request, reply.getHeader('etag'))) {
       return compress(request, reply, payload, done);
     }
     void reply.code(304).removeHeader('content-length').removeHeader('content-type');

@@ -27,7 +27,7 @@ export interface Change<State, Event extends DomainEvent> {
 }
 
 /** The same command, told by its Idempotency-Key, is in the log already. */
-export class Repetition extends Error {
+export class AlreadyRecorded extends Error {
   override readonly name = 'Repetition';
 }
 
@@ -113,12 +113,12 @@ export class Streams {
     const others = also === undefined ? [] : await also(before, events);
     const main = partOf(model, stream, before, events, occurredAt);
     const parts: readonly Part[] = [...others, main];
-    const { position, isRepetition } = await this.log.append({
+    const { position, isDuplicate } = await this.log.append({
       accountId,
       events: parts.flatMap((part) => newEvents(part, metadata, occurredAt, part === main)),
       changes: parts.flatMap((part) => part.changes),
     });
-    if (isRepetition) throw new Repetition('this command is in the log already');
+    if (isDuplicate) throw new AlreadyRecorded('this command is in the log already');
     return { entity: main.after, position };
   }
 }

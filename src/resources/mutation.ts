@@ -1,6 +1,6 @@
 import type { CommandBus, ICommand } from '@nestjs/cqrs';
 import type { FastifyReply } from 'fastify';
-import { tellVersion } from '../http/preconditions.js';
+import { setEtag } from '../http/preconditions.js';
 import type { RequestContext } from '../http/request-context.js';
 import { idempotentEventId } from '../log/append/event-ids.js';
 import type { DomainEvent, EventMetadata } from '../log/event.js';
@@ -31,7 +31,7 @@ export class Mutations {
   ): Promise<Answer | Changed<State>> {
     const changed = await this.once<State, Event, Answer>(model, command);
     void reply.header('log-position', String(changed.position));
-    if (changed.entity !== undefined) tellVersion(reply, changed.entity);
+    if (changed.entity !== undefined) setEtag(reply, changed.entity);
     return changed;
   }
 

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { type Caller, isAdmin, type Role } from '../caller.js';
 import { coalescedByRef, type Ref, type RefRow, WANTED } from '../database/coalesce.js';
-import { ValueTaken } from '../log/append/event-log.js';
+import { ConstraintViolated } from '../log/append/event-log.js';
 import { Problem } from '../problem.js';
 import { OWNER_DELETED_CONSTRAINT } from './owned-things.js';
 
@@ -39,5 +39,7 @@ export const unknownOwner = (ownerId: string): Problem =>
 
 /** The owner was deleted between the look-up and the append: the table refused it, which no other copy can outrun. */
 export function explainDeletedOwner(error: unknown, ownerId: string): unknown {
-  return error instanceof ValueTaken && error.constraint === OWNER_DELETED_CONSTRAINT ? inactiveOwner(ownerId) : error;
+  return error instanceof ConstraintViolated && error.constraint === OWNER_DELETED_CONSTRAINT
+    ? inactiveOwner(ownerId)
+    : error;
 }

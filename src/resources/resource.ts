@@ -3,12 +3,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Caller, isAdmin } from '../caller.js';
 import type { Ref } from '../database/coalesce.js';
 import { lastOf, pageOf, readPageRequest } from '../http/pages.js';
-import { tellVersion } from '../http/preconditions.js';
+import { setEtag } from '../http/preconditions.js';
 import { requestContextOf } from '../http/request-context.js';
 import { type IdPrefix, isId } from '../ids.js';
 import type { DomainEvent } from '../log/event.js';
-import type { Past } from '../log/read/as-of-queries.js';
-import type { Moments } from '../log/read/log-positions.js';
+import type { AsOfQueries } from '../log/read/as-of-queries.js';
+import type { LogPositions } from '../log/read/log-positions.js';
 import type { LogReader } from '../log/read/log-reader.js';
 import type { Entity, ReadModel } from '../log/read-model.js';
 import { Problem } from '../problem.js';
@@ -17,7 +17,7 @@ import { historyPage } from './history.js';
 import type { HistoryResource } from './history.resource.js';
 
 /** A GET, as its route hands it on. */
-export interface Asked {
+export interface ReadRequest {
   readonly caller: Caller;
   readonly baseUrl: string;
   readonly query: Readonly<Record<string, unknown>>;
@@ -25,7 +25,7 @@ export interface Asked {
 }
 
 /** Parameter decorator: the GET that is being served. */
-export const Asking = createParamDecorator((_: unknown, context: ExecutionContext): Asked => {
+export const Read = createParamDecorator((_: unknown, context: ExecutionContext): ReadRequest => {
   const http = context.switchToHttp();
   const request = http.getRequest<FastifyRequest>();
   const { caller, baseUrl } = requestContextOf(request);
@@ -58,9 +58,9 @@ export interface Kind<State, Event extends DomainEvent, Resource> {
 /** What reads are answered from, beside the live rows. */
 export class Logs {
   constructor(
-    readonly moments: Moments,
+    readonly moments: LogPositions,
     readonly reader: LogReader,
-    readonly past: Past,
+    readonly past: AsOfQueries,
   ) {}
 }
 
@@ -71,14 +71,14 @@ export class ResourceReads<State, Event extends DomainEvent, Resource> {
     private readonly logs: Logs,
   ) {}
 
-  async get(asked: Asked, id: string): Promise<Resource> {
+  async get(asked: ReadRequest, id: string): Promise<Resource> {
     const entity = await this.find(asked, id);
-    tellVersion(asked.reply, entity);
+    setEtag(asked.reply, entity);
     return this.kind.toResource(entity, asked.baseUrl);
   }
 
   /** The thing with this id; throws the kind's notFound when the caller is shown none. */
-  async find({ caller, query }: Asked, id: string): Promise<Entity<State>> {
+  async find({ caller, query }: ReadRequest, id: string): Promise<Entity<State>> {
     const ref = { accountId: caller.accountId, id };
     const position = await this.positionOf(caller, query);
     const entity = position === undefined ? await this.kind.queries.find(ref) : await this.findAt(ref, position);
@@ -86,7 +86,7 @@ export class ResourceReads<State, Event extends DomainEvent, Resource> {
     return entity;
   }
 
-  async list({ caller, baseUrl, query }: Asked): Promise<Record<string, unknown>> {
+  async list({ caller, baseUrl, query }: ReadRequest): Promise<Record<string, unknown>> {
     const { plural, path, idPrefix, toResource } = this.kind;
     const page = readPageRequest(query, idPrefix);
     const position = await this.positionOf(caller, query);
@@ -97,7 +97,7 @@ export class ResourceReads<State, Event extends DomainEvent, Resource> {
   }
 
   /** What became of a thing, also after its deletion. Who changed it, and from where, is for its owner and the admins. */
-  async history({ caller, baseUrl, query }: Asked, id: string): Promise<HistoryResource> {
+  async history({ caller, baseUrl, query }: ReadRequest, id: string): Promise<HistoryResource> {
     const { model, idPrefix, path, notFound } = this.kind;
     if (!isId(id, idPrefix)) throw notFound();
     const upTo = (await this.positionOf(caller, query)) ?? Number.MAX_SAFE_INTEGER;
@@ -116,7 +116,7 @@ export class ResourceReads<State, Event extends DomainEvent, Resource> {
   }
 
   /** Undefined: as things are now. */
-  private async positionOf({ accountId }: Caller, query: Asked['query']): Promise<number | undefined> {
+  private async positionOf({ accountId }: Caller, query: ReadRequest['query']): Promise<number | undefined> {
     const asOf = lastOf(query.as_of);
     return asOf === undefined ? undefined : this.logs.moments.positionOf(accountId, 'as_of', asOf);
   }

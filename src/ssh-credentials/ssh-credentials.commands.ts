@@ -2,8 +2,8 @@ import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { parseAcl } from '../bind-rules/acl.js';
 import type { Caller } from '../caller.js';
 import type { RequestContext } from '../http/request-context.js';
-import { ValueTaken } from '../log/append/event-log.js';
-import { given } from '../omit-undefined.js';
+import { ConstraintViolated } from '../log/append/event-log.js';
+import { omitUndefined } from '../omit-undefined.js';
 import { Problem } from '../problem.js';
 import { type KeyPolicy, parsePublicKey } from '../public-keys/public-key.js';
 import { type Changed, Streams } from '../resources/changes.js';
@@ -101,7 +101,7 @@ const keyAlreadyUsed = (): Problem =>
   new Problem('public_key_already_used', 'This public key already has an SSH credential on this account.');
 
 const explainTakenKey = (error: unknown): unknown =>
-  error instanceof ValueTaken && error.constraint === EXCLUSIVE_KEY_CONSTRAINT ? keyAlreadyUsed() : error;
+  error instanceof ConstraintViolated && error.constraint === EXCLUSIVE_KEY_CONSTRAINT ? keyAlreadyUsed() : error;
 
 function ownerFrom(caller: Caller, ownerId: string | undefined): string {
   if (ownerId === undefined || ownerId === '') return caller.principalId;
@@ -140,8 +140,8 @@ export class UpdateSshCredentialHandler implements ICommandHandler<UpdateSshCred
     const { description, metadata, acl, publicKey, ownerId, createdAt } = input;
     const args = {
       by: context.caller,
-      ...given({ description, metadata, acl: acl === undefined ? undefined : parseAcl(acl) }),
-      readOnly: given({ publicKey, ownerId }),
+      ...omitUndefined({ description, metadata, acl: acl === undefined ? undefined : parseAcl(acl) }),
+      readOnly: omitUndefined({ publicKey, ownerId }),
     };
     return this.streams.change({
       model: sshCredentialsReadModel,

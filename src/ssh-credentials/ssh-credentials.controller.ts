@@ -1,12 +1,12 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { Changes, Creates, Deletes, Gets, Lists, Tells, Topic } from '../http/openapi/decorators.js';
+import { ApiCreate, ApiDelete, ApiGet, ApiHistory, ApiList, ApiTag, ApiUpdate } from '../http/openapi/decorators.js';
 import { Context, type RequestContext } from '../http/request-context.js';
-import { given } from '../omit-undefined.js';
+import { omitUndefined } from '../omit-undefined.js';
 import { HistoryResource } from '../resources/history.resource.js';
 import { Mutations } from '../resources/mutation.js';
 import { refuseOtherPlace } from '../resources/read-only-fields.js';
-import { type Asked, Asking, Logs } from '../resources/resource.js';
+import { Logs, Read, type ReadRequest } from '../resources/resource.js';
 import { CreateSshCredential, DeleteSshCredential, UpdateSshCredential } from './ssh-credentials.commands.js';
 import { SshCredentials, sshCredentialsReadModel } from './ssh-credentials.read-model.js';
 import {
@@ -20,7 +20,7 @@ import {
 
 const TOO_LONG = ['ssh_credential_description_too_long', 'ssh_credential_metadata_too_long'] as const;
 
-@Topic('SSH credentials', 'sshcr')
+@ApiTag('SSH credentials', 'sshcr')
 @Controller(PATH)
 export class SshCredentialsController {
   private readonly reads: ReturnType<typeof sshCredentialReads>;
@@ -34,7 +34,7 @@ export class SshCredentialsController {
   }
 
   @Post()
-  @Creates(SshCredentialResource, {
+  @ApiCreate(SshCredentialResource, {
     id: 'createSshCredential',
     summary: 'Create an SSH credential',
     problems: [
@@ -54,38 +54,38 @@ export class SshCredentialsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
     const { public_key: publicKey, owner_id: ownerId, ...same } = body;
-    const input = given({ ...same, publicKey, ownerId });
+    const input = omitUndefined({ ...same, publicKey, ownerId });
     return this.execute(new CreateSshCredential(context, input), context, reply);
   }
 
   @Get()
-  @Lists(SshCredentialResource, PATH, { id: 'listSshCredentials', summary: 'List SSH credentials' })
-  list(@Asking() asked: Asked) {
+  @ApiList(SshCredentialResource, PATH, { id: 'listSshCredentials', summary: 'List SSH credentials' })
+  list(@Read() asked: ReadRequest) {
     return this.reads.list(asked);
   }
 
   @Get(':id')
-  @Gets(SshCredentialResource, {
+  @ApiGet(SshCredentialResource, {
     id: 'getSshCredential',
     summary: 'Get an SSH credential',
     problems: ['not_found'],
   })
-  get(@Asking() asked: Asked, @Param('id') id: string) {
+  get(@Read() asked: ReadRequest, @Param('id') id: string) {
     return this.reads.get(asked, id);
   }
 
   @Get(':id/events')
-  @Tells(HistoryResource, {
+  @ApiHistory(HistoryResource, {
     id: 'getSshCredentialHistory',
     summary: 'Get the history of an SSH credential',
     problems: ['not_found', 'role_missing'],
   })
-  history(@Asking() asked: Asked, @Param('id') id: string) {
+  history(@Read() asked: ReadRequest, @Param('id') id: string) {
     return this.reads.history(asked, id);
   }
 
   @Patch(':id')
-  @Changes(SshCredentialResource, {
+  @ApiUpdate(SshCredentialResource, {
     id: 'updateSshCredential',
     summary: 'Update an SSH credential',
     description: 'What is absent or null stays as it is; an empty text or list clears.',
@@ -99,12 +99,12 @@ export class SshCredentialsController {
   ) {
     refuseOtherPlace(body, PATH, id);
     const { description, metadata, acl, public_key: publicKey, owner_id: ownerId, created_at: createdAt } = body;
-    const input = given({ description, metadata, acl, publicKey, ownerId, createdAt });
+    const input = omitUndefined({ description, metadata, acl, publicKey, ownerId, createdAt });
     return this.execute(new UpdateSshCredential(context, id, input), context, reply);
   }
 
   @Delete(':id')
-  @Deletes({
+  @ApiDelete({
     id: 'deleteSshCredential',
     summary: 'Delete an SSH credential',
     problems: ['role_missing', 'not_found'],

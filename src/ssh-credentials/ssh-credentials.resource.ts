@@ -1,6 +1,6 @@
 import { MAX_ACL_BYTES, MAX_RULES } from '../bind-rules/acl.js';
 import { MAX_RULE_BYTES } from '../bind-rules/bind-rule.js';
-import { Shown, ShownAs } from '../http/openapi/decorators.js';
+import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
 import { CREATED_AT, idField, uriField } from '../http/openapi/parts.js';
 import { atMostBytes, List, Text, TextOfBytes } from '../http/validated-body.js';
 import type { Entity } from '../log/read-model.js';
@@ -59,16 +59,16 @@ export class UpdateSshCredentialBody {
   @Text({ description: UNCHANGED }) created_at?: string;
 }
 
-@ShownAs('SshCredential')
+@ApiSchemaName('SshCredential')
 export class SshCredentialResource {
-  @Shown(idField('sshcr')) id!: string;
-  @Shown(uriField(PATH, 'sshcr')) uri!: string;
-  @Shown(CREATED_AT) created_at!: string;
-  @Shown(DESCRIPTION) description!: string;
-  @Shown(METADATA) metadata!: string;
-  @Shown(PUBLIC_KEY) public_key!: string;
-  @Shown({ ...ACL, type: 'array' }) acl!: readonly string[];
-  @Shown({ ...OWNER_ID, description: 'Whose credential it is.', example: 'usr_3MSH1YH1pfqRL0tXy3dC8OFwmhq' })
+  @ApiField(idField('sshcr')) id!: string;
+  @ApiField(uriField(PATH, 'sshcr')) uri!: string;
+  @ApiField(CREATED_AT) created_at!: string;
+  @ApiField(DESCRIPTION) description!: string;
+  @ApiField(METADATA) metadata!: string;
+  @ApiField(PUBLIC_KEY) public_key!: string;
+  @ApiField({ ...ACL, type: 'array' }) acl!: readonly string[];
+  @ApiField({ ...OWNER_ID, description: 'Whose credential it is.', example: 'usr_3MSH1YH1pfqRL0tXy3dC8OFwmhq' })
   owner_id!: string;
 }
 

@@ -1,11 +1,11 @@
 import { Controller, Get, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply } from 'fastify';
-import { Answers, Topic } from '../http/openapi/decorators.js';
+import { ApiGatewayAnswer, ApiTag } from '../http/openapi/decorators.js';
 import { BindDecisionQueue } from './bind-decisions/bind-decision-queue.js';
 import { GatewayMetrics } from './gateway-metrics.js';
 
-@Topic('SSH gateways')
+@ApiTag('SSH gateways')
 @Controller('ssh_gateway/metrics')
 export class GatewayMetricsController {
   constructor(
@@ -17,7 +17,7 @@ export class GatewayMetricsController {
 
   @Get()
   @RouteConfig({ isForGateways: true })
-  @Answers(
+  @ApiGatewayAnswer(
     { contentType: 'text/plain' },
     {
       id: 'getGatewayMetrics',

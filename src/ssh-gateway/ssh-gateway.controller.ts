@@ -1,7 +1,7 @@
 import { Body, Controller, Get, Header, HttpCode, Post, Query, Req } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyRequest } from 'fastify';
-import { Answers, Topic } from '../http/openapi/decorators.js';
+import { ApiGatewayAnswer, ApiTag } from '../http/openapi/decorators.js';
 import type { ParameterOf } from '../http/openapi/parts.js';
 import { ipOf } from '../http/request-context.js';
 import { Problem } from '../problem.js';
@@ -32,7 +32,7 @@ const queryParameter =
   ({ ApiQuery }) =>
     ApiQuery({ name, description, required: true, schema: { type: 'string', examples: [example] } });
 
-@Topic('SSH gateways')
+@ApiTag('SSH gateways')
 @Controller('ssh_gateway')
 export class SshGatewayController {
   constructor(private readonly answers: GatewayAnswers) {}
@@ -40,7 +40,7 @@ export class SshGatewayController {
   @Post('identify')
   @HttpCode(200)
   @RouteConfig(FOR_GATEWAYS)
-  @Answers(IdentifiedKey, {
+  @ApiGatewayAnswer(IdentifiedKey, {
     id: 'identifyKey',
     summary: 'Ask whose key this is',
     problems: [...KEY_PROBLEMS, 'not_found'],
@@ -52,7 +52,7 @@ export class SshGatewayController {
   @Post('authorize')
   @HttpCode(200)
   @RouteConfig(FOR_GATEWAYS)
-  @Answers(
+  @ApiGatewayAnswer(
     { anyOf: [DecisionAnswer, DecisionAnswers] },
     {
       id: 'authorizeBind',
@@ -76,7 +76,7 @@ export class SshGatewayController {
   @Post('recheck')
   @HttpCode(200)
   @RouteConfig(FOR_GATEWAYS)
-  @Answers(RecheckAnswer, {
+  @ApiGatewayAnswer(RecheckAnswer, {
     id: 'recheckCredentials',
     summary: 'Ask which credentials are not as they were',
     description: 'Asked every second for the tunnels that are open, it tells within a second which to close.',
@@ -90,7 +90,7 @@ export class SshGatewayController {
   @Get('authorized_keys')
   @RouteConfig(FOR_GATEWAYS)
   @Header('content-type', 'text/plain; charset=utf-8')
-  @Answers(
+  @ApiGatewayAnswer(
     { contentType: 'text/plain' },
     {
       id: 'getAuthorizedKeys',
@@ -110,7 +110,7 @@ export class SshGatewayController {
 
   @Get('edges')
   @RouteConfig(FOR_GATEWAYS)
-  @Answers(ListedEdges, {
+  @ApiGatewayAnswer(ListedEdges, {
     id: 'findEdges',
     summary: 'Ask which TCP edges list a hostport',
     parameters: [queryParameter('hostport', 'As `host:port`, in any spelling.', '1.tcp.example.com:20000')],

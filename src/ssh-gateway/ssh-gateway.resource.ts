@@ -1,4 +1,4 @@
-import { Shown, ShownAs } from '../http/openapi/decorators.js';
+import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
 import { EXAMPLE_KSUID, EXAMPLE_TIME, idPattern } from '../http/openapi/parts.js';
 import { Anything, Text, TextOfBytes } from '../http/validated-body.js';
 import { MAX_EDGES_OF_A_HOSTPORT } from '../tcp-edges/tcp-edges.read-model.js';
@@ -109,35 +109,35 @@ export const RECHECK_SCHEMA = {
 };
 
 export class IdentifiedCredential {
-  @Shown(CREDENTIAL_ID) credential_id!: string;
-  @Shown(OWNER_ID) owner_id!: string;
-  @Shown(VERSION) version!: number;
-  @Shown(LAST_USED_AT) last_used_at!: string | null;
+  @ApiField(CREDENTIAL_ID) credential_id!: string;
+  @ApiField(OWNER_ID) owner_id!: string;
+  @ApiField(VERSION) version!: number;
+  @ApiField(LAST_USED_AT) last_used_at!: string | null;
 }
 
 export class IdentifiedKey {
-  @Shown(ACCOUNT_ID) account_id!: string;
-  @Shown(FINGERPRINT) fingerprint!: string;
-  @Shown({ description: 'Those whose owners are active, oldest first.', listOf: IdentifiedCredential })
+  @ApiField(ACCOUNT_ID) account_id!: string;
+  @ApiField(FINGERPRINT) fingerprint!: string;
+  @ApiField({ description: 'Those whose owners are active, oldest first.', listOf: IdentifiedCredential })
   credentials!: IdentifiedCredential[];
 }
 
-@ShownAs('BindDecisionAnswer')
+@ApiSchemaName('BindDecisionAnswer')
 export class DecisionAnswer {
-  @Shown({ description: 'Whether the tunnel may be opened.', example: true }) allowed!: boolean;
-  @Shown({ description: 'Why, or why not.', enum: REASONS, example: 'permitted' }) reason!: string;
-  @Shown({
+  @ApiField({ description: 'Whether the tunnel may be opened.', example: true }) allowed!: boolean;
+  @ApiField({ description: 'Why, or why not.', enum: REASONS, example: 'permitted' }) reason!: string;
+  @ApiField({
     description: 'The rule that permits, as written; null when none does, or when the credential has no rules at all.',
     type: 'string',
     nullable: true,
     example: 'bind:*.example.com',
   })
   matched_rule!: string | null;
-  @Shown(nullable({ ...CREDENTIAL_ID, description: 'The one that permits; else the oldest of the key.' }))
+  @ApiField(nullable({ ...CREDENTIAL_ID, description: 'The one that permits; else the oldest of the key.' }))
   credential_id!: string | null;
-  @Shown(nullable(ACCOUNT_ID)) account_id!: string | null;
-  @Shown(nullable(OWNER_ID)) owner_id!: string | null;
-  @Shown(nullable(VERSION)) version!: number | null;
+  @ApiField(nullable(ACCOUNT_ID)) account_id!: string | null;
+  @ApiField(nullable(OWNER_ID)) owner_id!: string | null;
+  @ApiField(nullable(VERSION)) version!: number | null;
 }
 
 export const toAnswer = ({ allowed, reason, matchedRule, grant }: Decision): DecisionAnswer => ({
@@ -151,37 +151,37 @@ export const toAnswer = ({ allowed, reason, matchedRule, grant }: Decision): Dec
 });
 
 export class DecisionAnswers {
-  @Shown({ description: 'One for each target, in the order of the targets.', listOf: DecisionAnswer })
+  @ApiField({ description: 'One for each target, in the order of the targets.', listOf: DecisionAnswer })
   decisions!: DecisionAnswer[];
 }
 
 export const CHANGES = ['changed', 'owner_inactive', 'gone'] as const;
 
 export class ChangedCredential {
-  @Shown({ description: 'As it was sent.', example: CREDENTIAL_ID.example }) credential_id!: string;
-  @Shown({
+  @ApiField({ description: 'As it was sent.', example: CREDENTIAL_ID.example }) credential_id!: string;
+  @ApiField({
     description:
       '`gone`: it grants nothing any more. `owner_inactive`: for now. `changed`: ask again what it permits; it may be less.',
     enum: CHANGES,
     example: 'changed',
   })
   reason!: (typeof CHANGES)[number];
-  @Shown(nullable({ ...VERSION, description: 'The version it has now; null when it is gone.', example: 2 }))
+  @ApiField(nullable({ ...VERSION, description: 'The version it has now; null when it is gone.', example: 2 }))
   version!: number | null;
 }
 
 export class RecheckAnswer {
-  @Shown({ description: 'Those that are not as they were, in the order sent.', listOf: ChangedCredential })
+  @ApiField({ description: 'Those that are not as they were, in the order sent.', listOf: ChangedCredential })
   changed!: ChangedCredential[];
 }
 
 export class ListedEdge {
-  @Shown({ ...ACCOUNT_ID, description: 'Whose edge it is.' }) account_id!: string;
-  @Shown({ description: 'The edge.', type: TcpEdgeResource }) edge!: TcpEdgeResource;
+  @ApiField({ ...ACCOUNT_ID, description: 'Whose edge it is.' }) account_id!: string;
+  @ApiField({ description: 'The edge.', type: TcpEdgeResource }) edge!: TcpEdgeResource;
 }
 
 export class ListedEdges {
-  @Shown({
+  @ApiField({
     description: `Oldest first, at most ${MAX_EDGES_OF_A_HOSTPORT}; empty when no edge lists the hostport.`,
     listOf: ListedEdge,
   })

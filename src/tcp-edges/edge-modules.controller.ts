@@ -1,11 +1,11 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Put, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { Changes, Deletes, Gets, Topic } from '../http/openapi/decorators.js';
-import { tellVersion } from '../http/preconditions.js';
+import { ApiDelete, ApiGet, ApiTag, ApiUpdate } from '../http/openapi/decorators.js';
+import { setEtag } from '../http/preconditions.js';
 import { Context, type RequestContext } from '../http/request-context.js';
 import { Problem } from '../problem.js';
 import { Mutations } from '../resources/mutation.js';
-import { type Asked, Asking, Logs } from '../resources/resource.js';
+import { Logs, Read, type ReadRequest } from '../resources/resource.js';
 import { type ModuleName, parseBackend, parseIpRestriction, parseTrafficPolicy } from './edge-modules.js';
 import { moduleInput, PutBackendBody, PutIpRestrictionBody, PutTrafficPolicyBody } from './tcp-edges.bodies.js';
 import { type TcpEdgeInput, UpdateTcpEdge } from './tcp-edges.commands.js';
@@ -26,7 +26,7 @@ const ABSENT = ['edge_not_found', 'not_found'] as const;
  * The modules of an edge one by one. Each change is an update of the edge; only here can a module be taken away, which
  * succeeds whether it was set or not: afterwards the edge has none.
  */
-@Topic('Modules of TCP edges', 'edgtcp')
+@ApiTag('Modules of TCP edges', 'edgtcp')
 @Controller(`${PATH}/:id`)
 export class EdgeModulesController {
   private readonly reads: ReturnType<typeof tcpEdgeReads>;
@@ -40,7 +40,7 @@ export class EdgeModulesController {
   }
 
   @Put('backend')
-  @Changes(BackendResource, {
+  @ApiUpdate(BackendResource, {
     id: 'putTcpEdgeBackend',
     summary: 'Set the backend of a TCP edge',
     description: BOTH_SHAPES,
@@ -56,14 +56,14 @@ export class EdgeModulesController {
   }
 
   @Get('backend')
-  @Gets(BackendResource, { id: 'getTcpEdgeBackend', summary: 'Get the backend of a TCP edge', problems: ABSENT })
-  getBackend(@Asking() asked: Asked, @Param('id') id: string) {
+  @ApiGet(BackendResource, { id: 'getTcpEdgeBackend', summary: 'Get the backend of a TCP edge', problems: ABSENT })
+  getBackend(@Read() asked: ReadRequest, @Param('id') id: string) {
     return this.get(asked, id, 'backend');
   }
 
   @Delete('backend')
   @HttpCode(204)
-  @Deletes({
+  @ApiDelete({
     id: 'deleteTcpEdgeBackend',
     summary: 'Take the backend off a TCP edge',
     problems: ['edge_not_found'],
@@ -77,7 +77,7 @@ export class EdgeModulesController {
   }
 
   @Put('ip_restriction')
-  @Changes(IpRestrictionResource, {
+  @ApiUpdate(IpRestrictionResource, {
     id: 'putTcpEdgeIpRestriction',
     summary: 'Set the IP restriction of a TCP edge',
     description: BOTH_SHAPES,
@@ -99,18 +99,18 @@ export class EdgeModulesController {
   }
 
   @Get('ip_restriction')
-  @Gets(IpRestrictionResource, {
+  @ApiGet(IpRestrictionResource, {
     id: 'getTcpEdgeIpRestriction',
     summary: 'Get the IP restriction of a TCP edge',
     problems: ABSENT,
   })
-  getIpRestriction(@Asking() asked: Asked, @Param('id') id: string) {
+  getIpRestriction(@Read() asked: ReadRequest, @Param('id') id: string) {
     return this.get(asked, id, 'ip_restriction');
   }
 
   @Delete('ip_restriction')
   @HttpCode(204)
-  @Deletes({
+  @ApiDelete({
     id: 'deleteTcpEdgeIpRestriction',
     summary: 'Take the IP restriction off a TCP edge',
     problems: ['edge_not_found'],
@@ -124,7 +124,7 @@ export class EdgeModulesController {
   }
 
   @Put('traffic_policy')
-  @Changes(TrafficPolicyResource, {
+  @ApiUpdate(TrafficPolicyResource, {
     id: 'putTcpEdgeTrafficPolicy',
     summary: 'Set the traffic policy of a TCP edge',
     description: BOTH_SHAPES,
@@ -146,18 +146,18 @@ export class EdgeModulesController {
   }
 
   @Get('traffic_policy')
-  @Gets(TrafficPolicyResource, {
+  @ApiGet(TrafficPolicyResource, {
     id: 'getTcpEdgeTrafficPolicy',
     summary: 'Get the traffic policy of a TCP edge',
     problems: ABSENT,
   })
-  getTrafficPolicy(@Asking() asked: Asked, @Param('id') id: string) {
+  getTrafficPolicy(@Read() asked: ReadRequest, @Param('id') id: string) {
     return this.get(asked, id, 'traffic_policy');
   }
 
   @Delete('traffic_policy')
   @HttpCode(204)
-  @Deletes({
+  @ApiDelete({
     id: 'deleteTcpEdgeTrafficPolicy',
     summary: 'Take the traffic policy off a TCP edge',
     problems: ['edge_not_found'],
@@ -175,11 +175,11 @@ export class EdgeModulesController {
     return entity === undefined ? undefined : toModules(entity.state, context.baseUrl)[name];
   }
 
-  private async get(asked: Asked, id: string, name: ModuleName) {
+  private async get(asked: ReadRequest, id: string, name: ModuleName) {
     const entity = await this.reads.find(asked, id);
     const module = toModules(entity.state, asked.baseUrl)[name];
     if (module === null) throw new Problem('not_found', `The edge has no ${name}.`);
-    tellVersion(asked.reply, entity);
+    setEtag(asked.reply, entity);
     return module;
   }
 

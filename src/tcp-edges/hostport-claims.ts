@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { quoted } from '../host-name.js';
-import { ValueTaken } from '../log/append/event-log.js';
+import { ConstraintViolated } from '../log/append/event-log.js';
 import { Problem } from '../problem.js';
 import type { Hostport } from './hostport.js';
 import type { ListedHostport } from './tcp-edge.js';
@@ -40,7 +40,7 @@ export class HostportClaims {
 
   /** Tells in the caller's terms why an append was refused. */
   async explain(error: unknown, edgeId: string, hostports: readonly Hostport[]): Promise<never> {
-    if (!(error instanceof ValueTaken && error.constraint === EXCLUSIVE_HOSTPORT_CONSTRAINT)) throw error;
+    if (!(error instanceof ConstraintViolated && error.constraint === EXCLUSIVE_HOSTPORT_CONSTRAINT)) throw error;
     await this.refuseTaken(edgeId, hostports);
     // The winner is gone again meanwhile.
     throw alreadyUsed('One of the hostports');

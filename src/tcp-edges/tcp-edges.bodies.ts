@@ -1,5 +1,5 @@
 import { atMostBytes, Flag, List, ObjectOf, Text, TextOfBytes } from '../http/validated-body.js';
-import { given } from '../omit-undefined.js';
+import { omitUndefined } from '../omit-undefined.js';
 import { Problem } from '../problem.js';
 import { refuseOtherValue } from '../resources/read-only-fields.js';
 import {
@@ -75,7 +75,7 @@ export class UpdateTcpEdgeBody extends CreateTcpEdgeBody {
 /** What the body says about an edge, in canonical form. */
 export function edgeInput(body: CreateTcpEdgeBody): TcpEdgeInput {
   const { description, metadata, hostports, backend, ip_restriction, traffic_policy } = body;
-  return given({
+  return omitUndefined({
     description,
     metadata,
     hostports: hostports && parseHostports(hostports),

@@ -1,11 +1,11 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { Changes, Creates, Deletes, Gets, Lists, Tells, Topic } from '../http/openapi/decorators.js';
+import { ApiCreate, ApiDelete, ApiGet, ApiHistory, ApiList, ApiTag, ApiUpdate } from '../http/openapi/decorators.js';
 import { Context, type RequestContext } from '../http/request-context.js';
 import { HistoryResource } from '../resources/history.resource.js';
 import { Mutations } from '../resources/mutation.js';
 import { refuseOtherPlace } from '../resources/read-only-fields.js';
-import { type Asked, Asking, Logs } from '../resources/resource.js';
+import { Logs, Read, type ReadRequest } from '../resources/resource.js';
 import { CreateTcpEdgeBody, edgeInput, UpdateTcpEdgeBody } from './tcp-edges.bodies.js';
 import { CreateTcpEdge, DeleteTcpEdge, UpdateTcpEdge } from './tcp-edges.commands.js';
 import { TcpEdges, tcpEdgesReadModel } from './tcp-edges.read-model.js';
@@ -21,7 +21,7 @@ const PROBLEMS_OF_FIELDS = [
   'hostport_already_used',
 ] as const;
 
-@Topic('TCP edges', 'edgtcp')
+@ApiTag('TCP edges', 'edgtcp')
 @Controller(PATH)
 export class TcpEdgesController {
   private readonly reads: ReturnType<typeof tcpEdgeReads>;
@@ -35,7 +35,7 @@ export class TcpEdgesController {
   }
 
   @Post()
-  @Creates(TcpEdgeResource, { id: 'createTcpEdge', summary: 'Create a TCP edge', problems: PROBLEMS_OF_FIELDS })
+  @ApiCreate(TcpEdgeResource, { id: 'createTcpEdge', summary: 'Create a TCP edge', problems: PROBLEMS_OF_FIELDS })
   create(
     @Context() context: RequestContext,
     @Body() body: CreateTcpEdgeBody,
@@ -45,29 +45,29 @@ export class TcpEdgesController {
   }
 
   @Get()
-  @Lists(TcpEdgeResource, PATH, { id: 'listTcpEdges', summary: 'List TCP edges', plural: 'tcp_edges' })
-  list(@Asking() asked: Asked) {
+  @ApiList(TcpEdgeResource, PATH, { id: 'listTcpEdges', summary: 'List TCP edges', plural: 'tcp_edges' })
+  list(@Read() asked: ReadRequest) {
     return this.reads.list(asked);
   }
 
   @Get(':id')
-  @Gets(TcpEdgeResource, { id: 'getTcpEdge', summary: 'Get a TCP edge', problems: ['edge_not_found'] })
-  get(@Asking() asked: Asked, @Param('id') id: string) {
+  @ApiGet(TcpEdgeResource, { id: 'getTcpEdge', summary: 'Get a TCP edge', problems: ['edge_not_found'] })
+  get(@Read() asked: ReadRequest, @Param('id') id: string) {
     return this.reads.get(asked, id);
   }
 
   @Get(':id/events')
-  @Tells(HistoryResource, {
+  @ApiHistory(HistoryResource, {
     id: 'getTcpEdgeHistory',
     summary: 'Get the history of a TCP edge',
     problems: ['edge_not_found', 'role_missing'],
   })
-  history(@Asking() asked: Asked, @Param('id') id: string) {
+  history(@Read() asked: ReadRequest, @Param('id') id: string) {
     return this.reads.history(asked, id);
   }
 
   @Patch(':id')
-  @Changes(TcpEdgeResource, {
+  @ApiUpdate(TcpEdgeResource, {
     id: 'updateTcpEdge',
     summary: 'Update a TCP edge',
     description:
@@ -85,7 +85,7 @@ export class TcpEdgesController {
   }
 
   @Delete(':id')
-  @Deletes({ id: 'deleteTcpEdge', summary: 'Delete a TCP edge', problems: ['edge_not_found'] })
+  @ApiDelete({ id: 'deleteTcpEdge', summary: 'Delete a TCP edge', problems: ['edge_not_found'] })
   @HttpCode(204)
   async delete(
     @Context() context: RequestContext,

@@ -1,4 +1,4 @@
-import { Shown, ShownAs } from '../http/openapi/decorators.js';
+import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
 import { CREATED_AT, EXAMPLE_BASE_URL, EXAMPLE_KSUID, idField, uriField } from '../http/openapi/parts.js';
 import type { Entity } from '../log/read-model.js';
 import { type Logs, ResourceReads } from '../resources/resource.js';
@@ -23,52 +23,53 @@ const BACKEND = refTo('backends/http_response', `bkdhr_${EXAMPLE_KSUID}`);
 const IP_POLICY = refTo('ip_policies', `ipp_${EXAMPLE_KSUID}`);
 
 export class BackendRef {
-  @Shown(BACKEND.id) id!: string;
-  @Shown(BACKEND.uri) uri!: string;
+  @ApiField(BACKEND.id) id!: string;
+  @ApiField(BACKEND.uri) uri!: string;
 }
 
 export class IpPolicyRef {
-  @Shown(IP_POLICY.id) id!: string;
-  @Shown(IP_POLICY.uri) uri!: string;
+  @ApiField(IP_POLICY.id) id!: string;
+  @ApiField(IP_POLICY.uri) uri!: string;
 }
 
-@ShownAs('Backend')
+@ApiSchemaName('Backend')
 export class BackendResource {
-  @Shown(ENABLED) enabled!: boolean;
-  @Shown({ description: 'Where the traffic goes.', type: BackendRef }) backend!: BackendRef;
+  @ApiField(ENABLED) enabled!: boolean;
+  @ApiField({ description: 'Where the traffic goes.', type: BackendRef }) backend!: BackendRef;
 }
 
-@ShownAs('IpRestriction')
+@ApiSchemaName('IpRestriction')
 export class IpRestrictionResource {
-  @Shown(ENABLED) enabled!: boolean;
-  @Shown({ description: 'Who may connect, in the order given.', listOf: IpPolicyRef }) ip_policies!: IpPolicyRef[];
+  @ApiField(ENABLED) enabled!: boolean;
+  @ApiField({ description: 'Who may connect, in the order given.', listOf: IpPolicyRef }) ip_policies!: IpPolicyRef[];
 }
 
-@ShownAs('TrafficPolicy')
+@ApiSchemaName('TrafficPolicy')
 export class TrafficPolicyResource {
-  @Shown(ENABLED) enabled!: boolean;
-  @Shown({ description: 'Character for character as it was sent.', example: '{"on_tcp_connect":[]}' }) value!: string;
+  @ApiField(ENABLED) enabled!: boolean;
+  @ApiField({ description: 'Character for character as it was sent.', example: '{"on_tcp_connect":[]}' })
+  value!: string;
 }
 
-@ShownAs('TcpEdge')
+@ApiSchemaName('TcpEdge')
 export class TcpEdgeResource implements Modules {
-  @Shown(idField('edgtcp')) id!: string;
-  @Shown(uriField(PATH, 'edgtcp')) uri!: string;
-  @Shown(CREATED_AT) created_at!: string;
-  @Shown({ description: 'What it is, for people.', example: 'The build farm' }) description!: string;
-  @Shown({ description: 'Anything, for programs.', example: '{"team":"infrastructure"}' }) metadata!: string;
-  @Shown({
+  @ApiField(idField('edgtcp')) id!: string;
+  @ApiField(uriField(PATH, 'edgtcp')) uri!: string;
+  @ApiField(CREATED_AT) created_at!: string;
+  @ApiField({ description: 'What it is, for people.', example: 'The build farm' }) description!: string;
+  @ApiField({ description: 'Anything, for programs.', example: '{"team":"infrastructure"}' }) metadata!: string;
+  @ApiField({
     description: 'Where it listens, as `host:port`.',
     type: 'array',
     items: { type: 'string' },
     example: ['build.example.com:22'],
   })
   hostports!: string[];
-  @Shown({ description: 'Null when the edge has none.', type: BackendResource, nullable: true })
+  @ApiField({ description: 'Null when the edge has none.', type: BackendResource, nullable: true })
   backend!: BackendResource | null;
-  @Shown({ description: 'Null when the edge has none.', type: IpRestrictionResource, nullable: true })
+  @ApiField({ description: 'Null when the edge has none.', type: IpRestrictionResource, nullable: true })
   ip_restriction!: IpRestrictionResource | null;
-  @Shown({ description: 'Null when the edge has none.', type: TrafficPolicyResource, nullable: true })
+  @ApiField({ description: 'Null when the edge has none.', type: TrafficPolicyResource, nullable: true })
   traffic_policy!: TrafficPolicyResource | null;
 }
 

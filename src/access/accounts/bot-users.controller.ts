@@ -1,13 +1,13 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { Changes, Creates, Deletes, Gets, Lists, Tells, Topic } from '../../http/openapi/decorators.js';
+import { ApiCreate, ApiDelete, ApiGet, ApiHistory, ApiList, ApiTag, ApiUpdate } from '../../http/openapi/decorators.js';
 import { Context, type RequestContext } from '../../http/request-context.js';
 import type { Entity } from '../../log/read-model.js';
-import { given } from '../../omit-undefined.js';
+import { omitUndefined } from '../../omit-undefined.js';
 import { HistoryResource } from '../../resources/history.resource.js';
 import { Mutations } from '../../resources/mutation.js';
 import { refuseOtherPlace, refuseOtherTime } from '../../resources/read-only-fields.js';
-import { type Asked, Asking, Logs } from '../../resources/resource.js';
+import { Logs, Read, type ReadRequest } from '../../resources/resource.js';
 import { Bots } from '../access.queries.js';
 import { principalsReadModel } from '../access.read-models.js';
 import { CreateBot, UpdateBot } from './bot-users.commands.js';
@@ -22,7 +22,7 @@ import {
 import { type Principal } from './principal.js';
 import { DeletePrincipal } from './principals.commands.js';
 
-@Topic('Bot users', 'bot')
+@ApiTag('Bot users', 'bot')
 @Controller(PATH)
 export class BotUsersController {
   private readonly reads: ReturnType<typeof botUserReads>;
@@ -36,7 +36,7 @@ export class BotUsersController {
   }
 
   @Post()
-  @Creates(BotUserResource, {
+  @ApiCreate(BotUserResource, {
     id: 'createBotUser',
     summary: 'Create a bot user',
     problems: ['role_missing', 'conflict'],
@@ -50,29 +50,29 @@ export class BotUsersController {
   }
 
   @Get()
-  @Lists(BotUserResource, PATH, { id: 'listBotUsers', summary: 'List bot users' })
-  list(@Asking() asked: Asked) {
+  @ApiList(BotUserResource, PATH, { id: 'listBotUsers', summary: 'List bot users' })
+  list(@Read() asked: ReadRequest) {
     return this.reads.list(asked);
   }
 
   @Get(':id')
-  @Gets(BotUserResource, { id: 'getBotUser', summary: 'Get a bot user', problems: ['not_found'] })
-  get(@Asking() asked: Asked, @Param('id') id: string) {
+  @ApiGet(BotUserResource, { id: 'getBotUser', summary: 'Get a bot user', problems: ['not_found'] })
+  get(@Read() asked: ReadRequest, @Param('id') id: string) {
     return this.reads.get(asked, id);
   }
 
   @Get(':id/events')
-  @Tells(HistoryResource, {
+  @ApiHistory(HistoryResource, {
     id: 'getBotUserHistory',
     summary: 'Get the history of a bot user',
     problems: ['not_found', 'role_missing'],
   })
-  history(@Asking() asked: Asked, @Param('id') id: string) {
+  history(@Read() asked: ReadRequest, @Param('id') id: string) {
     return this.reads.history(asked, id);
   }
 
   @Patch(':id')
-  @Changes(BotUserResource, {
+  @ApiUpdate(BotUserResource, {
     id: 'updateBotUser',
     summary: 'Update a bot user',
     description: 'What is absent or null stays as it is.',
@@ -86,12 +86,12 @@ export class BotUsersController {
   ) {
     refuseOtherPlace(body, PATH, id);
     const check = (bot: Entity<Principal> | undefined): void => refuseOtherTime(body.created_at, bot);
-    const input = given({ name: body.name, active: body.active });
+    const input = omitUndefined({ name: body.name, active: body.active });
     return this.execute(new UpdateBot(context, id, input, check), reply);
   }
 
   @Delete(':id')
-  @Deletes({
+  @ApiDelete({
     id: 'deleteBotUser',
     summary: 'Delete a bot user',
     description: 'The API keys and SSH credentials of this bot end with it.',

@@ -1,4 +1,4 @@
-import { Shown, ShownAs } from '../../http/openapi/decorators.js';
+import { ApiField, ApiSchemaName } from '../../http/openapi/decorators.js';
 import { CREATED_AT, idField, uriField } from '../../http/openapi/parts.js';
 import { Flag, Text, TextOfBytes } from '../../http/validated-body.js';
 import type { Entity } from '../../log/read-model.js';
@@ -28,13 +28,13 @@ export class UpdateBotUserBody {
   @Text({ description: UNCHANGED }) created_at?: string;
 }
 
-@ShownAs('BotUser')
+@ApiSchemaName('BotUser')
 export class BotUserResource {
-  @Shown(idField('bot')) id!: string;
-  @Shown(uriField(PATH, 'bot')) uri!: string;
-  @Shown(NAME) name!: string;
-  @Shown(ACTIVE) active!: boolean;
-  @Shown(CREATED_AT) created_at!: string;
+  @ApiField(idField('bot')) id!: string;
+  @ApiField(uriField(PATH, 'bot')) uri!: string;
+  @ApiField(NAME) name!: string;
+  @ApiField(ACTIVE) active!: boolean;
+  @ApiField(CREATED_AT) created_at!: string;
 }
 
 export const toResource = ({ id, createdAt, state }: Entity<Principal>, baseUrl: string): BotUserResource => ({

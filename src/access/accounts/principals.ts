@@ -1,6 +1,6 @@
 import type { Ref } from '../../database/coalesce.js';
 import type { RequestContext } from '../../http/request-context.js';
-import { StreamConflict, ValueTaken } from '../../log/append/event-log.js';
+import { ConstraintViolated, StreamConflict } from '../../log/append/event-log.js';
 import type { EventMetadata } from '../../log/event.js';
 import type { Entity } from '../../log/read-model.js';
 import { Problem } from '../../problem.js';
@@ -101,7 +101,7 @@ export class Principals {
 }
 
 function explainTaken(error: unknown): never {
-  const constraint = error instanceof ValueTaken ? error.constraint : undefined;
+  const constraint = error instanceof ConstraintViolated ? error.constraint : undefined;
   if (constraint === USER_EMAIL_CONSTRAINT) throw new Problem('conflict', 'A user with this email exists already.');
   if (constraint === BOT_NAME_CONSTRAINT) throw new Problem('conflict', 'A bot with this name exists already.');
   throw error;

@@ -1,13 +1,13 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { Changes, Creates, Deletes, Gets, Lists, Tells, Topic } from '../../http/openapi/decorators.js';
+import { ApiCreate, ApiDelete, ApiGet, ApiHistory, ApiList, ApiTag, ApiUpdate } from '../../http/openapi/decorators.js';
 import { Context, type RequestContext } from '../../http/request-context.js';
 import type { Entity } from '../../log/read-model.js';
-import { given } from '../../omit-undefined.js';
+import { omitUndefined } from '../../omit-undefined.js';
 import { HistoryResource } from '../../resources/history.resource.js';
 import { Mutations } from '../../resources/mutation.js';
 import { refuseOtherPlace, refuseOtherTime, refuseOtherValue } from '../../resources/read-only-fields.js';
-import { type Asked, Asking, Logs } from '../../resources/resource.js';
+import { Logs, Read, type ReadRequest } from '../../resources/resource.js';
 import { Users } from '../access.queries.js';
 import { principalsReadModel } from '../access.read-models.js';
 import { type Principal } from './principal.js';
@@ -15,7 +15,7 @@ import { DeletePrincipal } from './principals.commands.js';
 import { CreateUser, UpdateUser } from './users.commands.js';
 import { CreateUserBody, PATH, toResource, UpdateUserBody, UserResource, userReads } from './users.resource.js';
 
-@Topic('Users', 'usr')
+@ApiTag('Users', 'usr')
 @Controller(PATH)
 export class UsersController {
   private readonly reads: ReturnType<typeof userReads>;
@@ -29,7 +29,7 @@ export class UsersController {
   }
 
   @Post()
-  @Creates(UserResource, { id: 'createUser', summary: 'Create a user', problems: ['role_missing', 'conflict'] })
+  @ApiCreate(UserResource, { id: 'createUser', summary: 'Create a user', problems: ['role_missing', 'conflict'] })
   create(
     @Context() context: RequestContext,
     @Body() body: CreateUserBody,
@@ -39,29 +39,29 @@ export class UsersController {
   }
 
   @Get()
-  @Lists(UserResource, PATH, { id: 'listUsers', summary: 'List users' })
-  list(@Asking() asked: Asked) {
+  @ApiList(UserResource, PATH, { id: 'listUsers', summary: 'List users' })
+  list(@Read() asked: ReadRequest) {
     return this.reads.list(asked);
   }
 
   @Get(':id')
-  @Gets(UserResource, { id: 'getUser', summary: 'Get a user', problems: ['not_found'] })
-  get(@Asking() asked: Asked, @Param('id') id: string) {
+  @ApiGet(UserResource, { id: 'getUser', summary: 'Get a user', problems: ['not_found'] })
+  get(@Read() asked: ReadRequest, @Param('id') id: string) {
     return this.reads.get(asked, id);
   }
 
   @Get(':id/events')
-  @Tells(HistoryResource, {
+  @ApiHistory(HistoryResource, {
     id: 'getUserHistory',
     summary: 'Get the history of a user',
     problems: ['not_found', 'role_missing'],
   })
-  history(@Asking() asked: Asked, @Param('id') id: string) {
+  history(@Read() asked: ReadRequest, @Param('id') id: string) {
     return this.reads.history(asked, id);
   }
 
   @Patch(':id')
-  @Changes(UserResource, {
+  @ApiUpdate(UserResource, {
     id: 'updateUser',
     summary: 'Update a user',
     description: 'What is absent or null stays as it is. The last active admin of an account stays one (409).',
@@ -78,12 +78,12 @@ export class UsersController {
       if (user !== undefined) refuseOtherValue('email', body.email, user.state.email);
       refuseOtherTime(body.created_at, user);
     };
-    const input = given({ role: body.role, active: body.active });
+    const input = omitUndefined({ role: body.role, active: body.active });
     return this.execute(new UpdateUser(context, id, input, check), reply);
   }
 
   @Delete(':id')
-  @Deletes({
+  @ApiDelete({
     id: 'deleteUser',
     summary: 'Delete a user',
     description:

@@ -1,5 +1,5 @@
 import type { Role } from '../../caller.js';
-import { Shown, ShownAs } from '../../http/openapi/decorators.js';
+import { ApiField, ApiSchemaName } from '../../http/openapi/decorators.js';
 import { CREATED_AT, idField, uriField } from '../../http/openapi/parts.js';
 import { Flag, Text } from '../../http/validated-body.js';
 import type { Entity } from '../../log/read-model.js';
@@ -37,14 +37,14 @@ export class UpdateUserBody {
   @Text({ description: UNCHANGED }) created_at?: string;
 }
 
-@ShownAs('User')
+@ApiSchemaName('User')
 export class UserResource {
-  @Shown(idField('usr')) id!: string;
-  @Shown(uriField(PATH, 'usr')) uri!: string;
-  @Shown(EMAIL) email!: string;
-  @Shown(ROLE) role!: Role;
-  @Shown(ACTIVE) active!: boolean;
-  @Shown(CREATED_AT) created_at!: string;
+  @ApiField(idField('usr')) id!: string;
+  @ApiField(uriField(PATH, 'usr')) uri!: string;
+  @ApiField(EMAIL) email!: string;
+  @ApiField(ROLE) role!: Role;
+  @ApiField(ACTIVE) active!: boolean;
+  @ApiField(CREATED_AT) created_at!: string;
 }
 
 export const toResource = ({ id, createdAt, state }: Entity<Principal>, baseUrl: string): UserResource => ({

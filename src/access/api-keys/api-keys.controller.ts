@@ -1,13 +1,13 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { Changes, Creates, Deletes, Gets, Lists, Tells, Topic } from '../../http/openapi/decorators.js';
+import { ApiCreate, ApiDelete, ApiGet, ApiHistory, ApiList, ApiTag, ApiUpdate } from '../../http/openapi/decorators.js';
 import { Context, type RequestContext } from '../../http/request-context.js';
 import type { Entity } from '../../log/read-model.js';
-import { given } from '../../omit-undefined.js';
+import { omitUndefined } from '../../omit-undefined.js';
 import { HistoryResource } from '../../resources/history.resource.js';
 import { Mutations } from '../../resources/mutation.js';
 import { refuseOtherPlace, refuseOtherTime, refuseOtherValue } from '../../resources/read-only-fields.js';
-import { type Asked, Asking, Logs } from '../../resources/resource.js';
+import { Logs, Read, type ReadRequest } from '../../resources/resource.js';
 import { ApiKeys } from '../access.queries.js';
 import { apiKeysReadModel } from '../access.read-models.js';
 import { type ApiKey, type ApiKeyEvent } from './api-key.js';
@@ -22,7 +22,7 @@ import {
   UpdateApiKeyBody,
 } from './api-keys.resource.js';
 
-@Topic('API keys', 'ak')
+@ApiTag('API keys', 'ak')
 @Controller(PATH)
 export class ApiKeysController {
   private readonly reads: ReturnType<typeof apiKeyReads>;
@@ -36,7 +36,7 @@ export class ApiKeysController {
   }
 
   @Post()
-  @Creates(CreatedApiKeyResource, {
+  @ApiCreate(CreatedApiKeyResource, {
     id: 'createApiKey',
     summary: 'Create an API key',
     problems: ['owner_not_yours', 'owner_inactive'],
@@ -46,7 +46,7 @@ export class ApiKeysController {
     @Body() { description, metadata, owner_id: ownerId }: CreateApiKeyBody,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<CreatedApiKeyResource | undefined> {
-    const command = new CreateApiKey(context, given({ description, metadata, ownerId }));
+    const command = new CreateApiKey(context, omitUndefined({ description, metadata, ownerId }));
     const created = await this.mutations.execute<ApiKey, ApiKeyEvent, CreatedApiKey>(apiKeysReadModel, command, reply);
     if (created.entity === undefined) return undefined;
     // A repetition under an Idempotency-Key gets the key without its token: that was shown once, and is kept nowhere.
@@ -55,34 +55,34 @@ export class ApiKeysController {
   }
 
   @Get()
-  @Lists(ApiKeyResource, PATH, {
+  @ApiList(ApiKeyResource, PATH, {
     plural: 'keys',
     id: 'listApiKeys',
     summary: 'List API keys',
     description: 'Members see their own, admins all.',
   })
-  list(@Asking() asked: Asked) {
+  list(@Read() asked: ReadRequest) {
     return this.reads.list(asked);
   }
 
   @Get(':id')
-  @Gets(ApiKeyResource, { id: 'getApiKey', summary: 'Get an API key', problems: ['not_found'] })
-  get(@Asking() asked: Asked, @Param('id') id: string) {
+  @ApiGet(ApiKeyResource, { id: 'getApiKey', summary: 'Get an API key', problems: ['not_found'] })
+  get(@Read() asked: ReadRequest, @Param('id') id: string) {
     return this.reads.get(asked, id);
   }
 
   @Get(':id/events')
-  @Tells(HistoryResource, {
+  @ApiHistory(HistoryResource, {
     id: 'getApiKeyHistory',
     summary: 'Get the history of an API key',
     problems: ['not_found', 'role_missing'],
   })
-  history(@Asking() asked: Asked, @Param('id') id: string) {
+  history(@Read() asked: ReadRequest, @Param('id') id: string) {
     return this.reads.history(asked, id);
   }
 
   @Patch(':id')
-  @Changes(ApiKeyResource, {
+  @ApiUpdate(ApiKeyResource, {
     id: 'updateApiKey',
     summary: 'Update an API key',
     description: 'What is absent or null stays as it is; an empty text clears.',
@@ -99,12 +99,12 @@ export class ApiKeysController {
       if (key !== undefined) refuseOtherValue('owner_id', body.owner_id, key.state.ownerId);
       refuseOtherTime(body.created_at, key);
     };
-    const input = given({ description: body.description, metadata: body.metadata });
+    const input = omitUndefined({ description: body.description, metadata: body.metadata });
     return this.execute(new UpdateApiKey(context, id, input, check), reply);
   }
 
   @Delete(':id')
-  @Deletes({
+  @ApiDelete({
     id: 'deleteApiKey',
     summary: 'Delete an API key',
     description: 'It is refused from the next request on.',

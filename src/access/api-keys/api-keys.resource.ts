@@ -1,5 +1,5 @@
 import { isAdmin } from '../../caller.js';
-import { Shown, ShownAs } from '../../http/openapi/decorators.js';
+import { ApiField, ApiSchemaName } from '../../http/openapi/decorators.js';
 import { CREATED_AT, EXAMPLE_KSUID, idField, uriField } from '../../http/openapi/parts.js';
 import { Text, TextOfBytes } from '../../http/validated-body.js';
 import type { Entity } from '../../log/read-model.js';
@@ -42,21 +42,21 @@ export class UpdateApiKeyBody {
   @Text({ description: UNCHANGED }) created_at?: string;
 }
 
-@ShownAs('ApiKey')
+@ApiSchemaName('ApiKey')
 export class ApiKeyResource {
-  @Shown(idField('ak')) id!: string;
-  @Shown(uriField(PATH, 'ak')) uri!: string;
-  @Shown(DESCRIPTION) description!: string;
-  @Shown(METADATA) metadata!: string;
-  @Shown(CREATED_AT) created_at!: string;
-  @Shown({ description: 'Who acts by this key.', example: `bot_${EXAMPLE_KSUID}` }) owner_id!: string;
-  @Shown({ ...TOKEN, example: null }) token!: string | null;
+  @ApiField(idField('ak')) id!: string;
+  @ApiField(uriField(PATH, 'ak')) uri!: string;
+  @ApiField(DESCRIPTION) description!: string;
+  @ApiField(METADATA) metadata!: string;
+  @ApiField(CREATED_AT) created_at!: string;
+  @ApiField({ description: 'Who acts by this key.', example: `bot_${EXAMPLE_KSUID}` }) owner_id!: string;
+  @ApiField({ ...TOKEN, example: null }) token!: string | null;
 }
 
 /** The one answer with the token in it; null all the same when it is the repetition of an earlier request. */
-@ShownAs('CreatedApiKey')
+@ApiSchemaName('CreatedApiKey')
 export class CreatedApiKeyResource extends ApiKeyResource {
-  @Shown({ ...TOKEN, example: `${EXAMPLE_KSUID}_Tv4pG1a9x2k6Qw8ZrB0mLsYcUdHeJfNo` }) override token!: string | null;
+  @ApiField({ ...TOKEN, example: `${EXAMPLE_KSUID}_Tv4pG1a9x2k6Qw8ZrB0mLsYcUdHeJfNo` }) override token!: string | null;
 }
 
 /** `token` is null here: it was in the answer that created the key, and is nowhere since. */

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import type { Role } from '../../caller.js';
 import { coalesced } from '../../database/coalesce.js';
 import { queryNamed } from '../../database/query.js';
-import { ValueTaken } from '../../log/append/event-log.js';
+import { ConstraintViolated } from '../../log/append/event-log.js';
 import type { EventMetadata } from '../../log/event.js';
 import type { Streams } from '../../resources/changes.js';
 import { principalsReadModel, USER_EMAIL_CONSTRAINT } from '../access.read-models.js';
@@ -15,12 +15,12 @@ export interface FoundUser {
 }
 
 /** The account that tokens lead into, and the user in it, if there is one. */
-export interface Entrance {
+export interface OidcLogin {
   readonly accountId: string;
   readonly user: FoundUser | undefined;
 }
 
-interface EntranceRow {
+interface LoginRow {
   readonly wanted: string;
   readonly account_id: string;
   readonly id: string | null;
@@ -29,7 +29,7 @@ interface EntranceRow {
 }
 
 /** One `lower` for both sides: what it makes of a letter depends on the database's locale. */
-const ENTRANCES_BY_EMAILS = {
+const LOGINS_BY_EMAILS = {
   name: 'entrances_by_emails',
   text: `select wanted.email as wanted, a.account_id, p.id, p.role, p.active
     from (
@@ -49,17 +49,17 @@ export class OidcUsers {
     private readonly accountId: string | undefined,
   ) {}
 
-  private readonly byEmail = coalesced<string, Entrance>(
+  private readonly byEmail = coalesced<string, OidcLogin>(
     (email) => email,
     async (emails) => {
       const wanted = [...new Set(emails)];
-      const { rows } = await queryNamed<EntranceRow>(this.pool, ENTRANCES_BY_EMAILS, [wanted, this.accountId ?? null]);
-      return new Map(rows.map((row) => [row.wanted, toEntrance(row)]));
+      const { rows } = await queryNamed<LoginRow>(this.pool, LOGINS_BY_EMAILS, [wanted, this.accountId ?? null]);
+      return new Map(rows.map((row) => [row.wanted, toLogin(row)]));
     },
   );
 
   /** Whatever the case of the letters: people write their own address in more than one way. */
-  async find(email: string): Promise<Entrance> {
+  async find(email: string): Promise<OidcLogin> {
     const entrance = await this.byEmail(email);
     if (entrance === undefined)
       throw new Error(`OIDC_ACCOUNT '${this.accountId}' is not an account of this deployment`);
@@ -70,7 +70,7 @@ export class OidcUsers {
    * Creates the user, once however many first requests come at the same moment. As a member: were it an admin, it would
    * stay one here, with its API keys, after the issuer took that from it.
    */
-  async create(accountId: string, email: string, metadata: EventMetadata): Promise<Entrance> {
+  async create(accountId: string, email: string, metadata: EventMetadata): Promise<OidcLogin> {
     const occurredAt = this.streams.ids.now();
     const change = {
       model: principalsReadModel,
@@ -88,10 +88,10 @@ export class OidcUsers {
 
 /** Another first request was faster, and its user is the one. */
 function ignoreTakenEmail(error: unknown): void {
-  if (!(error instanceof ValueTaken && error.constraint === USER_EMAIL_CONSTRAINT)) throw error;
+  if (!(error instanceof ConstraintViolated && error.constraint === USER_EMAIL_CONSTRAINT)) throw error;
 }
 
-const toEntrance = ({ account_id: accountId, id, role, active }: EntranceRow): Entrance => ({
+const toLogin = ({ account_id: accountId, id, role, active }: LoginRow): OidcLogin => ({
   accountId,
   user: id === null ? undefined : { id, role, isActive: active },
 });

@@ -9,7 +9,7 @@ import type { EventMetadata } from '../../log/event.js';
 import { Problem } from '../../problem.js';
 import type { Streams } from '../../resources/changes.js';
 import { OidcIssuer } from './oidc-issuer.js';
-import { type Entrance, OidcUsers } from './oidc-users.js';
+import { type OidcLogin, OidcUsers } from './oidc-users.js';
 
 type OidcSettings = Pick<Config, 'oidcEmailClaim' | 'oidcRoleClaim' | 'oidcAdminValue' | 'oidcCreateUsers'>;
 
@@ -53,7 +53,7 @@ export class Oidc {
     return { accountId, principalId: user.id, kind: 'user', role, tokenId };
   }
 
-  private async entranceOf(email: string, mayCreate: boolean, metadata: () => EventMetadata): Promise<Entrance> {
+  private async entranceOf(email: string, mayCreate: boolean, metadata: () => EventMetadata): Promise<OidcLogin> {
     const entrance = await this.users.find(email);
     if (entrance.user !== undefined || !mayCreate || !this.settings.oidcCreateUsers) return entrance;
     return this.users.create(entrance.accountId, email, metadata());

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { chmod, lstat, mkdir, readlink, realpath, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { absent, EmbeddedPostgresError, unlessMade } from './embedded-postgres-error.js';
+import { absent, EmbeddedPostgresError, ignoreExisting } from './embedded-postgres-error.js';
 import { isOpenTo, isRoot, OPEN_HOME, type ServingUser, servingUser } from './user.js';
 
 /** A cluster's folder (a real path), and who serves it when we are root. */
@@ -70,7 +70,7 @@ async function makeOpenHome(dataDir: string): Promise<string> {
 }
 
 /** Says whether the cluster is outside DATA_DIR. If we put it there, whoever looks into DATA_DIR finds it: people by a text, we by a link. */
-export async function leaveSign(dataDir: string, dir: string): Promise<boolean> {
+export async function writeLocationNote(dataDir: string, dir: string): Promise<boolean> {
   const door = path.join(await realpath(dataDir), 'postgres');
   if (dir === door) return false;
   if (!dir.startsWith(OPEN_HOME)) return true; // the link is the operator's own
@@ -78,7 +78,7 @@ export async function leaveSign(dataDir: string, dir: string): Promise<boolean> 
     `The database of this folder is in ${dir}\nbecause the user PostgreSQL runs as (it refuses root) may not enter this folder.\n` +
     'The link "postgres" beside this text leads there. Back up that folder: this one holds no data.\n';
   await writeFile(path.join(dataDir, 'WHERE-IS-MY-DATA.txt'), sign);
-  await symlink(dir, door).catch(unlessMade);
+  await symlink(dir, door).catch(ignoreExisting);
   if ((await realpath(door)) === dir) return true;
   throw new EmbeddedPostgresError(
     `Another copy of the service has just put its database into ${dataDir}: start this one again.`,

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { type Binaries, hint, POSTGRES_ENV } from './binaries.js';
 import type { Place } from './cluster-location.js';
-import { absent, EmbeddedPostgresError, unlessMade } from './embedded-postgres-error.js';
+import { absent, EmbeddedPostgresError, ignoreExisting } from './embedded-postgres-error.js';
 import { identityOf, isAlive } from './postmaster.js';
 import type { ServingUser } from './user.js';
 
@@ -38,7 +38,7 @@ async function makeCluster(dir: string, user: ServingUser | undefined, initdb: s
   try {
     if (user) await chown(draft, user.uid, user.gid);
     await runInitdb(initdb, draft, user);
-    await rename(draft, dir).catch(unlessMade);
+    await rename(draft, dir).catch(ignoreExisting);
     return (await lstat(draft).catch(absent)) === undefined;
   } finally {
     await rm(draft, { recursive: true, force: true });

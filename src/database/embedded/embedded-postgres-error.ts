@@ -21,6 +21,6 @@ export function absent(error: NodeJS.ErrnoException): undefined {
 }
 
 /** For `catch`: another start made the same thing first, which is as good. */
-export function unlessMade(error: NodeJS.ErrnoException): void {
+export function ignoreExisting(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EEXIST' && error.code !== 'ENOTEMPTY') throw error;
 }

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findBinaries } from './binaries.js';
 import { ensureCluster } from './cluster.js';
-import { findCluster, leaveSign, placeCluster } from './cluster-location.js';
+import { findCluster, placeCluster, writeLocationNote } from './cluster-location.js';
 import { EmbeddedPostgresError, explained } from './embedded-postgres-error.js';
 import { answers, findHolder, isRunning, readPidFile } from './postmaster.js';
 import { PostgresServer, type ServerOptions } from './server.js';
@@ -71,7 +71,7 @@ async function start(dataDir: string, log: Log): Promise<EmbeddedPostgres> {
   const place = await placeCluster(dataDir);
   const binaries = await findBinaries(place.user, log);
   const isNew = await ensureCluster(place, binaries);
-  const isElsewhere = await leaveSign(dataDir, place.dir);
+  const isElsewhere = await writeLocationNote(dataDir, place.dir);
   if (isElsewhere) log(`the database of ${dataDir} is really in ${place.dir}`);
   const host = await socketFolder(place);
   const options = { postgres: binaries.postgres, place, socketFolder: host, log };

@@ -2,7 +2,7 @@ import { chown, lstat, mkdir, realpath } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { type Place, shortHash } from './cluster-location.js';
-import { EmbeddedPostgresError, unlessMade } from './embedded-postgres-error.js';
+import { EmbeddedPostgresError, ignoreExisting } from './embedded-postgres-error.js';
 import { isOpenTo, type ServingUser } from './user.js';
 
 /** Only a part of the socket's name: nothing listens on TCP. */
@@ -30,7 +30,7 @@ function takesSocket(folder: string): boolean {
 
 /** The name can be guessed and tmp is open to all, so a folder that somebody else laid there is refused: he could answer in our place. */
 async function makePrivate(folder: string, user: ServingUser | undefined): Promise<string> {
-  await mkdir(folder, { mode: 0o700 }).catch(unlessMade);
+  await mkdir(folder, { mode: 0o700 }).catch(ignoreExisting);
   const { uid, mode } = await lstat(folder);
   const isOurs = uid === process.getuid?.() || uid === user?.uid;
   if (!isOurs || (mode & 0o170777) !== 0o040700) {

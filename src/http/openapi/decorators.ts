@@ -75,7 +75,7 @@ export const ANYTHING = [
 ] as const;
 
 /** A field of an answer. The fields of bodies are documented by their checks: see validated-body.ts. */
-export const Shown = (field: Field): PropertyDecorator => documented({ required: true, ...field });
+export const ApiField = (field: Field): PropertyDecorator => documented({ required: true, ...field });
 
 export function documented({ example, enum: values, listOf, ...field }: Field): PropertyDecorator {
   const options = {
@@ -90,7 +90,7 @@ export function documented({ example, enum: values, listOf, ...field }: Field): 
 }
 
 /** The name of a class in the document, where its own is taken by what it shows. */
-export const ShownAs =
+export const ApiSchemaName =
   (name: string): ClassDecorator =>
   (target) => {
     Reflect.defineMetadata(SCHEMA_NAME, name, target);
@@ -101,7 +101,7 @@ const SCHEMA_NAME = 'openapi:schema-name';
 const PREFIX = 'openapi:prefix';
 
 /** The routes of a controller stand together under this name; `prefix` is that of the ids in their paths. */
-export const Topic =
+export const ApiTag =
   (name: string, prefix?: IdPrefix): ClassDecorator =>
   (target) => {
     Reflect.defineMetadata(PREFIX, prefix, target);
@@ -121,7 +121,7 @@ export interface Operation {
 type Resource = new () => object;
 
 /** POST of a new thing. */
-export const Creates = (resource: Resource, operation: Operation): MethodDecorator =>
+export const ApiCreate = (resource: Resource, operation: Operation): MethodDecorator =>
   described(operation, {
     success: { status: 201, description: 'Created.', type: resource, headers: CHANGED_HEADERS },
     problems: [...CLOSED, ...BODY, ...FIELDS, 'idempotency_key_reused'],
@@ -129,7 +129,7 @@ export const Creates = (resource: Resource, operation: Operation): MethodDecorat
   });
 
 /** GET of the newest things, page by page. */
-export const Lists = (
+export const ApiList = (
   resource: Resource,
   path: string,
   {
@@ -145,7 +145,7 @@ export const Lists = (
   });
 
 /** GET of one thing. */
-export const Gets = (resource: Resource, operation: Operation): MethodDecorator =>
+export const ApiGet = (resource: Resource, operation: Operation): MethodDecorator =>
   described(operation, {
     success: {
       status: 200,
@@ -159,7 +159,7 @@ export const Gets = (resource: Resource, operation: Operation): MethodDecorator 
   });
 
 /** GET of what belongs to a thing but has no version of its own. */
-export const Shows = (shown: Resource, operation: Operation): MethodDecorator =>
+export const ApiGetPart = (shown: Resource, operation: Operation): MethodDecorator =>
   described(operation, {
     success: { status: 200, description: 'As it is now.', type: shown },
     problems: CLOSED,
@@ -167,7 +167,7 @@ export const Shows = (shown: Resource, operation: Operation): MethodDecorator =>
   });
 
 /** GET of a thing's history. */
-export const Tells = (history: Resource, operation: Operation): MethodDecorator =>
+export const ApiHistory = (history: Resource, operation: Operation): MethodDecorator =>
   described(operation, {
     success: { status: 200, description: 'A page of it, oldest first.', type: history },
     problems: [...CLOSED, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number'],
@@ -175,7 +175,7 @@ export const Tells = (history: Resource, operation: Operation): MethodDecorator 
   });
 
 /** GET of events, which have forms beside a page of JSON. */
-export const Feeds = (
+export const ApiFeed = (
   page: Resource,
   otherTypes: readonly string[],
   { parameters, ...operation }: Operation & { readonly parameters: readonly ParameterOf[] },
@@ -188,7 +188,7 @@ export const Feeds = (
   });
 
 /** PATCH or PUT of one thing. */
-export const Changes = (resource: Resource, operation: Operation): MethodDecorator =>
+export const ApiUpdate = (resource: Resource, operation: Operation): MethodDecorator =>
   described(operation, {
     success: { status: 200, description: 'As it is now.', type: resource, headers: CHANGED_HEADERS },
     problems: [...CLOSED, ...BODY, ...FIELDS, 'idempotency_key_reused', 'precondition_failed'],
@@ -196,7 +196,7 @@ export const Changes = (resource: Resource, operation: Operation): MethodDecorat
   });
 
 /** DELETE of one thing. */
-export const Deletes = (operation: Operation): MethodDecorator =>
+export const ApiDelete = (operation: Operation): MethodDecorator =>
   described(operation, {
     success: { status: 204, description: 'It is gone.', headers: DELETED_HEADERS },
     problems: [...CLOSED, ...BODY, 'idempotency_key_reused', 'precondition_failed'],
@@ -204,7 +204,11 @@ export const Deletes = (operation: Operation): MethodDecorator =>
   });
 
 /** GET of what is no resource and open to everyone. */
-export const Serves = (contentType: string, operation: Operation, ...parameters: ParameterOf[]): MethodDecorator =>
+export const ApiPublicFile = (
+  contentType: string,
+  operation: Operation,
+  ...parameters: ParameterOf[]
+): MethodDecorator =>
   described(operation, {
     success: { status: 200, description: 'As it is.', content: { [contentType]: {} }, headers: HEADERS },
     problems: OPEN,
@@ -213,7 +217,7 @@ export const Serves = (contentType: string, operation: Operation, ...parameters:
   });
 
 /** A question of a gateway. `parameters` are those of a GET; `body` is the schema of a body that is no object of fields. */
-export const Answers = (
+export const ApiGatewayAnswer = (
   answer: GatewayAnswer,
   {
     parameters,
@@ -283,9 +287,9 @@ function described({ id, summary, description, problems = [] }: Operation, kind:
 /** The class of a list's envelope: see page.ts. */
 function pageOf(resource: Resource, plural: string, path: string): Resource {
   class Page {}
-  ShownAs(`${schemaRef(resource).split('/').at(-1)}List`)(Page);
-  Shown({ ...LIST, listOf: resource })(Page.prototype, plural);
-  Shown(uriOfList(path))(Page.prototype, 'uri');
-  Shown(NEXT_PAGE_URI)(Page.prototype, 'next_page_uri');
+  ApiSchemaName(`${schemaRef(resource).split('/').at(-1)}List`)(Page);
+  ApiField({ ...LIST, listOf: resource })(Page.prototype, plural);
+  ApiField(uriOfList(path))(Page.prototype, 'uri');
+  ApiField(NEXT_PAGE_URI)(Page.prototype, 'next_page_uri');
   return Page;
 }

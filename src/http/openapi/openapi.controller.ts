@@ -6,7 +6,7 @@ import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from '../../problem.js';
 import { JSON_TYPE } from '../problem.filter.js';
-import { Serves, Topic } from './decorators.js';
+import { ApiPublicFile, ApiTag } from './decorators.js';
 import { documentOf } from './document.js';
 import type { ParameterOf } from './parts.js';
 
@@ -86,7 +86,7 @@ const PAGE_POLICY =
   "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /** The API describes itself, to everyone: what is possible is no secret, only what is stored. */
-@Topic('This description')
+@ApiTag('This description')
 @Controller()
 export class OpenApiController {
   constructor(private readonly document: ApiDocument) {}
@@ -94,7 +94,7 @@ export class OpenApiController {
   @Get('openapi.json')
   @RouteConfig({ isPublic: true })
   @Header('content-type', JSON_TYPE)
-  @Serves('application/json', { id: 'getOpenApi', summary: 'Get this document' })
+  @ApiPublicFile('application/json', { id: 'getOpenApi', summary: 'Get this document' })
   openApi(): Promise<string> {
     return this.document.text();
   }
@@ -103,14 +103,14 @@ export class OpenApiController {
   @RouteConfig({ isPublic: true })
   @Header('content-type', 'text/html; charset=utf-8')
   @Header('content-security-policy', PAGE_POLICY)
-  @Serves('text/html', { id: 'getDocs', summary: 'Get this document as a page' })
+  @ApiPublicFile('text/html', { id: 'getDocs', summary: 'Get this document as a page' })
   docs(@Req() { baseUrl }: FastifyRequest): string {
     return page(new URL(baseUrl).pathname.replace(/\/$/, ''));
   }
 
   @Get('docs/:file')
   @RouteConfig({ isPublic: true })
-  @Serves('*/*', { id: 'getDocsFile', summary: 'Get a file of that page', problems: ['not_found'] }, FILE)
+  @ApiPublicFile('*/*', { id: 'getDocsFile', summary: 'Get a file of that page', problems: ['not_found'] }, FILE)
   async file(@Param('file') name: string, @Res({ passthrough: true }) reply: FastifyReply): Promise<string> {
     const file = FILES.get(name);
     if (file === undefined) throw new Problem('not_found', 'Resource not found');

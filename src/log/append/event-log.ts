@@ -19,7 +19,7 @@ export interface Appended {
   /** The account's log position of the command's last event. */
   readonly position: number;
   /** True when these events were in the log before: the command is a repetition and changed nothing now. */
-  readonly isRepetition: boolean;
+  readonly isDuplicate: boolean;
 }
 
 /** Another writer appended to the stream first: load it and decide again. */
@@ -28,7 +28,7 @@ export class StreamConflict extends Error {
 }
 
 /** A rule of a table refuses the change: most often, a value that a row must hold exclusively is held by another row. */
-export class ValueTaken extends Error {
+export class ConstraintViolated extends Error {
   override readonly name = 'ValueTaken';
   constructor(readonly constraint: string) {
     super(`${constraint} is violated`);
@@ -56,7 +56,7 @@ export class EventLog {
     this.batcher = new Batcher((accountId, batch) => this.sendBatch(accountId, batch, false), limits);
   }
 
-  /** Throws StreamConflict, ValueTaken, or Problem `overloaded` when the queue is full or the database stays out of reach. */
+  /** Throws StreamConflict, ConstraintViolated, or Problem `overloaded` when the queue is full or the database stays out of reach. */
   append({ accountId, events, changes }: Append): Promise<Appended> {
     return this.batcher.push(accountId, prepareAppend(events, changes));
   }
@@ -112,7 +112,7 @@ export class EventLog {
       const found = failure.isUniqueViolation ? await this.recorded(accountId, command.item) : undefined;
       // With a lost connection behind us the event may be our own first attempt; under an Idempotency-Key it may also be
       // that of another request, which was acknowledged elsewhere with another thing.
-      if (found !== undefined) command.resolve({ position: found.position, isRepetition: !(wasSent && found.isOurs) });
+      if (found !== undefined) command.resolve({ position: found.position, isDuplicate: !(wasSent && found.isOurs) });
       else command.reject(this.explain(failure));
     } catch (error) {
       command.reject(unavailable(PostgresFailure.of(error), wasSent));
@@ -136,7 +136,7 @@ export class EventLog {
       this.alarm('a log position was taken twice: log_heads and events disagree; stop writing and verify the log');
       return failure.cause;
     }
-    if (failure.constraint !== undefined) return new ValueTaken(failure.constraint);
+    if (failure.constraint !== undefined) return new ConstraintViolated(failure.constraint);
     return failure.cause;
   }
 }
@@ -161,7 +161,7 @@ function acknowledge(batch: readonly Command[], base: number): void {
   let position = base;
   for (const command of batch) {
     position += command.item.eventTexts.length;
-    command.resolve({ position, isRepetition: false });
+    command.resolve({ position, isDuplicate: false });
   }
 }
 

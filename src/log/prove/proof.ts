@@ -1,10 +1,18 @@
 import type { Client } from 'pg';
 import { type CopiedRows, copyOut } from '../../database/copy-out.js';
-import { OwnConnections, snapshotOf, type WorkPlace } from '../../database/dedicated-connections.js';
+import { DedicatedConnections, type MaintenanceDatabase, snapshotOf } from '../../database/dedicated-connections.js';
 import { type AnyReadModel, hiddenFieldsOf, type Table } from '../read-model.js';
-import { estimatedEvents, eventsOf, IN_INDEX_ORDER, isOfModel, quoted, ReplayError, replay } from '../replay/replay.js';
+import {
+  estimatedEvents,
+  eventsOf,
+  IN_INDEX_ORDER,
+  isOfModel,
+  ReplayError,
+  replay,
+  sqlLiteral,
+} from '../replay/replay.js';
 import { encodersOf } from '../replay/row-encoder.js';
-import { Compared, type Difference } from './table-diff.js';
+import { type Difference, TableDiff } from './table-diff.js';
 
 export type { Difference };
 
@@ -28,11 +36,11 @@ export interface ProofWatcher {
  * they agree at any moment, also under load. Throws ReplayError when the log itself cannot be folded.
  */
 export async function prove(
-  place: WorkPlace,
+  place: MaintenanceDatabase,
   { all, proven }: { readonly all: readonly AnyReadModel[]; readonly proven: readonly AnyReadModel[] },
   watcher: ProofWatcher,
 ): Promise<Proof> {
-  return OwnConnections.use(place, async (connections) => {
+  return DedicatedConnections.use(place, async (connections) => {
     const client = await connections.openSnapshot();
     // Before the moment is fixed, and until the end: a rebuild that swapped a table in between would show us an empty one.
     const tables = proven.flatMap((model) => model.tables.map(({ name }) => name));
@@ -48,7 +56,7 @@ export async function prove(
 }
 
 interface Moment {
-  readonly connections: OwnConnections;
+  readonly connections: DedicatedConnections;
   readonly client: Client;
   readonly snapshot: string;
 }
@@ -73,11 +81,11 @@ async function proveModel(
   const names = model.tables.map(({ name }) => name).join(', ');
   watcher.begin(names, await estimatedEvents(client, model, watcher.account));
   const others: Client[] = [];
-  const tables: Compared[] = [];
+  const tables: TableDiff[] = [];
   for (const encoder of await encodersOf(client, model)) {
     const other = await connections.openSnapshot(snapshot);
     const live = liveRows(other, encoder.table, watcher.account);
-    tables.push(new Compared(encoder, live, hiddenFieldsOf(model), watcher.difference));
+    tables.push(new TableDiff(encoder, live, hiddenFieldsOf(model), watcher.difference));
     others.push(other);
   }
   let events = 0;
@@ -94,7 +102,7 @@ async function proveModel(
   return { events, rows: sum(tables, 'rows'), differences: sum(tables, 'differences') };
 }
 
-const sum = (tables: readonly Compared[], what: 'rows' | 'differences'): number =>
+const sum = (tables: readonly TableDiff[], what: 'rows' | 'differences'): number =>
   tables.reduce((total, table) => total + table[what], 0);
 
 /** In the order of the primary key. */
@@ -104,7 +112,7 @@ async function* liveRows(
   account: string | undefined,
 ): AsyncGenerator<CopiedRows> {
   await client.query(IN_INDEX_ORDER);
-  const ofAccount = account === undefined ? '' : ` where t.account_id = ${quoted(account)}`;
+  const ofAccount = account === undefined ? '' : ` where t.account_id = ${sqlLiteral(account)}`;
   const values = columns.map((column) => `t.${column}`).join(', ');
   yield* copyOut(client, `select ${values} from ${name} t${ofAccount} order by ${primaryKey.join(', ')}`);
 }

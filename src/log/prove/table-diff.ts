@@ -34,7 +34,7 @@ interface Place {
  * Holds the rows of a table against those that the log makes, both in the order of the primary key, with no more of them
  * in memory than what has just arrived. Both are the bytes of COPY, so that equal rows are told at one look.
  */
-export class Compared {
+export class TableDiff {
   rows = 0;
   differences = 0;
   private readonly live: LiveRows;

@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import { OwnConnections, snapshotOf, type WorkPlace } from '../../database/dedicated-connections.js';
+import { DedicatedConnections, type MaintenanceDatabase, snapshotOf } from '../../database/dedicated-connections.js';
 
 /** Something in a log that cannot be there if nobody but the service wrote to it. */
 export interface Fault {
@@ -27,8 +27,11 @@ const CONNECTIONS = 2;
  * Checks each log by itself, as of one moment: positions 1, 2, 3 ... up to the head and none beyond, every stream's
  * versions without a gap, every leaf hash the hash of its event. Answers with the number of events.
  */
-export async function verify(place: WorkPlace, watcher: VerifyWatcher): Promise<{ accounts: number; events: number }> {
-  return OwnConnections.use(place, async (connections) => {
+export async function verify(
+  place: MaintenanceDatabase,
+  watcher: VerifyWatcher,
+): Promise<{ accounts: number; events: number }> {
+  return DedicatedConnections.use(place, async (connections) => {
     const clients = await sameMoment(connections);
     const [client] = clients;
     const { rows } = await client.query<{ account_id: string; size: string }>(ACCOUNTS, [watcher.account ?? null]);
@@ -43,7 +46,7 @@ export async function verify(place: WorkPlace, watcher: VerifyWatcher): Promise<
 
 type Clients = readonly [Client, ...Client[]];
 
-async function sameMoment(connections: OwnConnections): Promise<Clients> {
+async function sameMoment(connections: DedicatedConnections): Promise<Clients> {
   const first = await connections.openSnapshot();
   const snapshot = await snapshotOf(first);
   const clients: [Client, ...Client[]] = [first];

@@ -6,7 +6,7 @@ import type { LogReader } from './log-reader.js';
 import { foldRecorded, type ReplayableEvent } from './recorded-event.js';
 
 /** A page of what there was: newest first, `most` things older than `beforeId`, as the log tells them up to a position. */
-export interface PastPage {
+export interface AsOfPage {
   readonly accountId: string;
   readonly idPrefix: string;
   readonly beforeId: string | null;
@@ -27,7 +27,7 @@ const STREAMS_BEFORE = {
 };
 
 /** Lists what there was at a moment, by folding the streams that had begun by then. */
-export class Past {
+export class AsOfQueries {
   constructor(
     private readonly pool: Pool,
     private readonly log: LogReader,
@@ -36,7 +36,7 @@ export class Past {
   /** Only what `isShown`, and was not deleted by then. */
   async list<State, Event extends DomainEvent>(
     model: ReadModel<State, Event>,
-    { accountId, idPrefix, beforeId, most, position }: PastPage,
+    { accountId, idPrefix, beforeId, most, position }: AsOfPage,
     isShown: (entity: Entity<State>) => boolean,
   ): Promise<Entity<State>[]> {
     const found: Entity<State>[] = [];

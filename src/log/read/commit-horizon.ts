@@ -20,7 +20,7 @@ const MAX_WAIT_MS = 5_000;
 const MAX_REMEMBERED = 10_000;
 
 /** Knows up to which time a log can have no more events. */
-export class SettledTimes {
+export class CommitHorizon {
   /** For an account, a time up to which no event can come any more: seconds since 1970, to the microsecond. */
   private readonly settled = new Map<string, number>();
   private readonly looking = new Map<string, Promise<void>>();

@@ -1,4 +1,4 @@
-import type { Moments } from './log-positions.js';
+import type { LogPositions } from './log-positions.js';
 
 interface Waiting {
   readonly accountId: string;
@@ -21,7 +21,7 @@ export class LogHeads {
   private isPolling = false;
 
   constructor(
-    private readonly moments: Moments,
+    private readonly moments: LogPositions,
     private readonly warn: (message: string) => void,
   ) {}
 

@@ -3,7 +3,7 @@ import { coalesced } from '../../database/coalesce.js';
 import { PostgresFailure } from '../../database/failure.js';
 import { queryNamed } from '../../database/query.js';
 import { Problem } from '../../problem.js';
-import { SettledTimes } from './commit-horizon.js';
+import { CommitHorizon } from './commit-horizon.js';
 
 interface TimeRow {
   /** Seconds since 1970, to the microsecond. */
@@ -39,11 +39,11 @@ const POSITION = /^\d{1,15}$/;
 const TIME = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+ -]\d\d:\d\d)$/;
 
 /** Finds the log position that a caller means, by its number or by a time. */
-export class Moments {
-  private readonly settled: SettledTimes;
+export class LogPositions {
+  private readonly settled: CommitHorizon;
 
   constructor(private readonly pool: Pool) {
-    this.settled = new SettledTimes(pool);
+    this.settled = new CommitHorizon(pool);
   }
 
   /** The account's newest position; 0 for an account without a log. */

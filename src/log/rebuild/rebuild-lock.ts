@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Client } from 'pg';
-import type { OwnConnections } from '../../database/dedicated-connections.js';
+import type { DedicatedConnections } from '../../database/dedicated-connections.js';
 import { PostgresFailure } from '../../database/failure.js';
 import { RebuildError, SHADOWS } from './table-shape.js';
 
@@ -12,15 +12,15 @@ const RUNNING = `${SHADOWS}.running`;
  * the place of the live ones. Locks of a table go with their transaction, whatever pooler stands between, and take no
  * transaction id, which would make all rows since then look new (see `MOVED_HEADS`).
  */
-export class Turn {
+export class RebuildLock {
   private constructor(private readonly run: string) {}
 
-  static async take(connections: OwnConnections): Promise<Turn> {
+  static async take(connections: DedicatedConnections): Promise<RebuildLock> {
     const client = await connections.open();
     await connections.begin(client);
     await client.query(`create schema if not exists ${SHADOWS}`);
     await client.query(`create table if not exists ${RUNNING} (run uuid not null); commit`);
-    const turn = new Turn(randomUUID());
+    const turn = new RebuildLock(randomUUID());
     await connections.begin(client);
     await turn.register(client);
     await connections.begin(client);

@@ -1,12 +1,12 @@
 import type { Client } from 'pg';
-import { OwnConnections, type WorkPlace } from '../../database/dedicated-connections.js';
+import { DedicatedConnections, type MaintenanceDatabase } from '../../database/dedicated-connections.js';
 import type { AnyReadModel } from '../read-model.js';
 import { estimatedEvents, replay } from '../replay/replay.js';
 import { encodersOf, type RowEncoder } from '../replay/row-encoder.js';
 import { RowWriter } from '../replay/row-writer.js';
 import { BY_INDEX, EVENTS_OF_GAP, type Lag, openGap } from './catch-up.js';
 import { KnownStreams } from './known-streams.js';
-import { Turn } from './rebuild-lock.js';
+import { RebuildLock } from './rebuild-lock.js';
 import { dropLeftovers, fill, makeShadows, shapesOf, writeAll } from './shadow.js';
 import { MAX_EVENTS_IN_SWAP, Swap } from './swap.js';
 import { SHADOWS, type TableShape } from './table-shape.js';
@@ -29,19 +29,19 @@ const BETWEEN_SWAPS_MS = 100;
  * lost when it is interrupted: the live tables stay until the one transaction that replaces them.
  */
 export async function rebuild(
-  place: WorkPlace,
+  place: MaintenanceDatabase,
   { all, rebuilt }: { readonly all: readonly AnyReadModel[]; readonly rebuilt: readonly AnyReadModel[] },
   watcher: RebuildWatcher,
 ): Promise<void> {
-  await OwnConnections.use(place, async (connections) => {
-    const turn = await Turn.take(connections);
+  await DedicatedConnections.use(place, async (connections) => {
+    const turn = await RebuildLock.take(connections);
     for (const model of rebuilt) await new Rebuild({ connections, turn, all }, model, watcher).run();
   });
 }
 
 interface Run {
-  readonly connections: OwnConnections;
-  readonly turn: Turn;
+  readonly connections: DedicatedConnections;
+  readonly turn: RebuildLock;
   /** Every read model that an interrupted run may have left something of. */
   readonly all: readonly AnyReadModel[];
 }

@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
 import { copyOut } from '../../database/copy-out.js';
-import type { OwnConnections } from '../../database/dedicated-connections.js';
+import type { DedicatedConnections } from '../../database/dedicated-connections.js';
 import { PostgresFailure } from '../../database/failure.js';
 import type { AnyReadModel } from '../read-model.js';
 import { Folding } from '../replay/replay.js';
@@ -8,7 +8,7 @@ import type { RowEncoder } from '../replay/row-encoder.js';
 import { RowWriter } from '../replay/row-writer.js';
 import { BY_INDEX, EVENTS_OF_GAP, openGap } from './catch-up.js';
 import type { KnownStreams } from './known-streams.js';
-import type { Turn } from './rebuild-lock.js';
+import type { RebuildLock } from './rebuild-lock.js';
 import { shapesOf, writeAll } from './shadow.js';
 import { isSameShape, REPLACED, RebuildError, SHADOWS, type TableShape } from './table-shape.js';
 
@@ -37,8 +37,8 @@ export class Swap {
   private readonly live: readonly string[];
 
   constructor(
-    private readonly connections: OwnConnections,
-    private readonly turn: Turn,
+    private readonly connections: DedicatedConnections,
+    private readonly turn: RebuildLock,
     private readonly shadowed: Shadowed,
   ) {
     this.live = shadowed.model.tables.map(({ name }, i) => `"${shadowed.shapes[i]?.schema}".${name}`);

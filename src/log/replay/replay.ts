@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
 import { FieldReader } from '../../database/copy-binary.js';
 import { type CopiedRows, copyOut } from '../../database/copy-out.js';
-import { Recurring } from '../../database/string-cache.js';
+import { StringCache } from '../../database/string-cache.js';
 import type { DomainEvent } from '../event.js';
 import { type AnyReadModel, type Entity, fold } from '../read-model.js';
 
@@ -33,7 +33,7 @@ export const REPLAYED_COLUMNS = [
  * whatever the size of the log. It is the order of the index events_stream_version.
  */
 export function eventsOf(model: AnyReadModel, accountId?: string): string {
-  const ofAccount = accountId === undefined ? '' : ` and e.account_id = ${quoted(accountId)}`;
+  const ofAccount = accountId === undefined ? '' : ` and e.account_id = ${sqlLiteral(accountId)}`;
   const parts = model.streamPrefixes.map(
     (prefix) => `select ${COLUMNS} from events e where ${hasPrefix(prefix)}${ofAccount}`,
   );
@@ -53,11 +53,11 @@ export const isOfModel = ({ streamPrefixes }: AnyReadModel): string =>
 /** As a range, which the index can use: the character after `_` is the backtick. */
 const hasPrefix = (prefix: string): string => `e.stream_id >= '${prefix}_' and e.stream_id < '${prefix}\`'`;
 
-export const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+export const sqlLiteral = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
 /** About how many events a read model's streams have; counting them would take a while. */
 export async function estimatedEvents(client: Client, model: AnyReadModel, accountId?: string): Promise<number> {
-  const ofAccount = accountId === undefined ? '' : ` and e.account_id = ${quoted(accountId)}`;
+  const ofAccount = accountId === undefined ? '' : ` and e.account_id = ${sqlLiteral(accountId)}`;
   const { rows } = await client.query<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }>(
     `explain (format json) select from events e where ${isOfModel(model)}${ofAccount}`,
   );
@@ -90,8 +90,8 @@ export class Folding {
   private version = 0;
   private position = 0;
   private entity: Entity<unknown> | undefined;
-  private readonly accounts = new Recurring();
-  private readonly types = new Recurring();
+  private readonly accounts = new StringCache();
+  private readonly types = new StringCache();
 
   constructor(
     private readonly model: AnyReadModel,

@@ -2,7 +2,7 @@ import type { Client } from 'pg';
 import { copyOut } from '../../database/copy-out.js';
 import { PostgresFailure } from '../../database/failure.js';
 import type { AnyReadModel } from '../read-model.js';
-import { Folding, quoted, REPLAYED_COLUMNS, type ReplayedStream } from '../replay/replay.js';
+import { Folding, REPLAYED_COLUMNS, type ReplayedStream, sqlLiteral } from '../replay/replay.js';
 import { encodersOf } from '../replay/row-encoder.js';
 import { RowWriter } from '../replay/row-writer.js';
 import { LogFileError } from './log-file.js';
@@ -54,6 +54,6 @@ async function* stretches(
 }
 
 const stretch = (account: string, prefix: string, { id, version }: { id: string; version: number }): string =>
-  `select ${REPLAYED_COLUMNS.join(', ')} from events where account_id = ${quoted(account)}
-    and (stream_id, stream_version) > (${quoted(id)}, ${version}) and stream_id < '${prefix}\`'
+  `select ${REPLAYED_COLUMNS.join(', ')} from events where account_id = ${sqlLiteral(account)}
+    and (stream_id, stream_version) > (${sqlLiteral(id)}, ${version}) and stream_id < '${prefix}\`'
     order by stream_id, stream_version limit ${EVENTS_AT_ONCE}`;

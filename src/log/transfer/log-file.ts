@@ -1,4 +1,4 @@
-import { quoted } from '../replay/replay.js';
+import { sqlLiteral } from '../replay/replay.js';
 
 /**
  * One event as a line of an exported log. `data` and `metadata` are texts, not objects: they are the exact bytes that the
@@ -35,7 +35,7 @@ export const exportQuery = (account: string, { after, upTo }: { after: number; u
     ',"data":', to_json(data), ',"metadata":', to_json(metadata),
     ',"occurred_at":"', to_char(occurred_at at time zone 'UTC', ${TIME}), '","recorded_at":"', to_char(recorded_at at time zone 'UTC', ${TIME}),
     '","leaf_hash":"', encode(leaf_hash, 'hex'), '"}')
-  from events where account_id = ${quoted(account)} and position > ${after} and position <= ${upTo} order by position
+  from events where account_id = ${sqlLiteral(account)} and position > ${after} and position <= ${upTo} order by position
 ) to stdout (format csv, delimiter e'\\x02', quote e'\\x01')`;
 
 const TYPES: Readonly<Record<keyof LoggedEvent, 'string' | 'number'>> = {

@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import { OwnConnections, type WorkPlace } from '../../database/dedicated-connections.js';
+import { DedicatedConnections, type MaintenanceDatabase } from '../../database/dedicated-connections.js';
 import { PostgresFailure } from '../../database/failure.js';
 import type { AnyReadModel } from '../read-model.js';
 import { foldAccount } from './account-fold.js';
@@ -19,12 +19,12 @@ const CHARACTERS_AT_ONCE = 1 << 20;
  * is not as it should be, nothing. Throws LogFileError with the number of the line, or ReplayError.
  */
 export async function importLog(
-  place: WorkPlace,
+  place: MaintenanceDatabase,
   models: readonly AnyReadModel[],
   lines: AsyncIterable<string>,
   onEvents: (count: number) => void,
 ): Promise<Imported> {
-  return OwnConnections.use(place, async (connections) => {
+  return DedicatedConnections.use(place, async (connections) => {
     const client = await connections.openTransaction();
     const log = new Import(client, models);
     for await (const line of lines) {

@@ -1,6 +1,6 @@
 import { Controller, Get, Query } from '@nestjs/common';
 import { isAdmin } from '../../caller.js';
-import { Lists, Topic } from '../../http/openapi/decorators.js';
+import { ApiList, ApiTag } from '../../http/openapi/decorators.js';
 import type { ParameterOf } from '../../http/openapi/parts.js';
 import { lastOf, pageOf, readPageRequest } from '../../http/pages.js';
 import { Context, type RequestContext } from '../../http/request-context.js';
@@ -18,13 +18,13 @@ const CREDENTIAL_ID: ParameterOf = ({ ApiQuery }) =>
   });
 
 /** What gateways were told about the account's keys: for admins, since it shows who tunnels from where. */
-@Topic('Bind decisions', 'bd')
+@ApiTag('Bind decisions', 'bd')
 @Controller(PATH)
 export class BindDecisionsController {
   constructor(private readonly decisions: BindDecisions) {}
 
   @Get()
-  @Lists(BindDecision, PATH, {
+  @ApiList(BindDecision, PATH, {
     id: 'listBindDecisions',
     summary: 'List what gateways were told',
     description:

@@ -1,4 +1,4 @@
-import { Shown } from '../../http/openapi/decorators.js';
+import { ApiField } from '../../http/openapi/decorators.js';
 import { EXAMPLE_KSUID, EXAMPLE_TIME, idField, idPattern } from '../../http/openapi/parts.js';
 import { FINGERPRINT, LAST_USED_AT, nullable, OWNER_ID, TARGET_SCHEMA, VERSION } from '../ssh-gateway.resource.js';
 import type { RecordedDecision } from './bind-decisions.js';
@@ -7,11 +7,11 @@ import { REASONS } from './decision.js';
 export const PATH = 'bind_decisions';
 
 export class BindDecision {
-  @Shown(idField('bd')) id!: string;
-  @Shown({ description: 'When it was made.', format: 'date-time', example: EXAMPLE_TIME }) decided_at!: string;
-  @Shown({ description: 'Whether the tunnel was permitted.', example: true }) allowed!: boolean;
-  @Shown({ description: 'Why, or why not.', enum: REASONS, example: 'permitted' }) reason!: string;
-  @Shown({
+  @ApiField(idField('bd')) id!: string;
+  @ApiField({ description: 'When it was made.', format: 'date-time', example: EXAMPLE_TIME }) decided_at!: string;
+  @ApiField({ description: 'Whether the tunnel was permitted.', example: true }) allowed!: boolean;
+  @ApiField({ description: 'Why, or why not.', enum: REASONS, example: 'permitted' }) reason!: string;
+  @ApiField({
     description:
       'The rule that permitted it, as it was written; null when none did, or when there were no rules at all.',
     type: 'string',
@@ -19,18 +19,18 @@ export class BindDecision {
     example: 'bind:*.example.com',
   })
   matched_rule!: string | null;
-  @Shown({ ...TARGET_SCHEMA, type: 'object', example: { domain: 'app.example.com' } }) target!: object;
-  @Shown({
+  @ApiField({ ...TARGET_SCHEMA, type: 'object', example: { domain: 'app.example.com' } }) target!: object;
+  @ApiField({
     description: 'The credential that permitted it; else the oldest of the key. It may be deleted by now.',
     pattern: idPattern('sshcr'),
     example: `sshcr_${EXAMPLE_KSUID}`,
   })
   credential_id!: string;
-  @Shown(VERSION) version!: number;
-  @Shown(OWNER_ID) owner_id!: string;
-  @Shown(FINGERPRINT) fingerprint!: string;
-  @Shown({ description: 'The address of the gateway that asked.', example: '192.0.2.10' }) gateway!: string;
-  @Shown(nullable({ description: 'Where the tunnel came from, as the gateway told.', example: '203.0.113.9' }))
+  @ApiField(VERSION) version!: number;
+  @ApiField(OWNER_ID) owner_id!: string;
+  @ApiField(FINGERPRINT) fingerprint!: string;
+  @ApiField({ description: 'The address of the gateway that asked.', example: '192.0.2.10' }) gateway!: string;
+  @ApiField(nullable({ description: 'Where the tunnel came from, as the gateway told.', example: '203.0.113.9' }))
   source!: string | null;
 }
 
@@ -50,6 +50,6 @@ export const toResource = (decision: RecordedDecision): BindDecision => ({
 });
 
 export class CredentialUsageResource {
-  @Shown(idField('sshcr')) id!: string;
-  @Shown(LAST_USED_AT) last_used_at!: string | null;
+  @ApiField(idField('sshcr')) id!: string;
+  @ApiField(LAST_USED_AT) last_used_at!: string | null;
 }

@@ -1,5 +1,5 @@
 import { Controller, Get, Param } from '@nestjs/common';
-import { Shows, Topic } from '../../http/openapi/decorators.js';
+import { ApiGetPart, ApiTag } from '../../http/openapi/decorators.js';
 import { Context, type RequestContext } from '../../http/request-context.js';
 import { notFound } from '../../ssh-credentials/ssh-credential.js';
 import { SshCredentials } from '../../ssh-credentials/ssh-credentials.read-model.js';
@@ -7,7 +7,7 @@ import { CredentialUsageResource } from './bind-decisions.resource.js';
 import { CredentialUsage } from './credential-usage.js';
 
 /** A route of its own: the fields of a credential are those of the public API. */
-@Topic('SSH credentials', 'sshcr')
+@ApiTag('SSH credentials', 'sshcr')
 @Controller('ssh_credentials')
 export class CredentialUsageController {
   constructor(
@@ -16,7 +16,7 @@ export class CredentialUsageController {
   ) {}
 
   @Get(':id/usage')
-  @Shows(CredentialUsageResource, {
+  @ApiGetPart(CredentialUsageResource, {
     id: 'getSshCredentialUsage',
     summary: 'Get when an SSH credential was last used',
     problems: ['not_found'],
