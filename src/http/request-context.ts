@@ -20,41 +20,40 @@ declare module 'fastify' {
   }
 }
 
-/** Who changes it, and which version of it they mean to change, where they said so. */
+/** On whose behalf a change is made. */
 export interface ChangeContext {
+  readonly accountId: string;
+  /** What the events of the change say of the caller. */
   readonly metadata: EventMetadata;
+  /** Whether If-Match names this version of the entity; absent without the header. */
   readonly ifMatch?: (version: number) => boolean;
 }
 
-/** What a handler needs to know of the request it serves. */
-export interface RequestContext {
+/** What a handler needs to know of the request that it serves. */
+export interface RequestContext extends ChangeContext {
   readonly caller: Caller;
-  readonly baseUrl: string;
-  /** What every change takes from its request. */
-  readonly change: ChangeContext;
 }
 
 const MAX_USER_AGENT_CHARACTERS = 256;
 
-export function requestContextOf(request: FastifyRequest): RequestContext {
-  const { caller } = request;
-  if (caller === undefined)
-    throw new Error(`${request.method} ${request.routeOptions.url} has no authenticated caller`);
-  return {
-    caller,
-    baseUrl: request.baseUrl,
-    change: {
-      metadata: {
-        actor: caller.principalId,
-        ...(caller.apiKeyId !== undefined && { api_key_id: caller.apiKeyId }),
-        ...(caller.tokenId !== undefined && { token_id: caller.tokenId }),
-        ...originOf(request),
-        ...readIdempotencyKey(request),
-      },
-      ...readIfMatch(request),
-    },
-  };
+/** Throws on a route that answers without authentication. */
+export function callerOf({ caller, method, routeOptions }: FastifyRequest): Caller {
+  if (caller === undefined) throw new Error(`${method} ${routeOptions.url} has no authenticated caller`);
+  return caller;
 }
+
+export function requestContextOf(request: FastifyRequest): RequestContext {
+  const caller = callerOf(request);
+  return { caller, accountId: caller.accountId, metadata: metadataOf(request, caller), ...readIfMatch(request) };
+}
+
+const metadataOf = (request: FastifyRequest, caller: Caller): EventMetadata => ({
+  actor: caller.principalId,
+  ...(caller.apiKeyId !== undefined && { api_key_id: caller.apiKeyId }),
+  ...(caller.tokenId !== undefined && { token_id: caller.tokenId }),
+  ...originOf(request),
+  ...readIdempotencyKey(request),
+});
 
 /** Where a request came from: the part of an event's metadata that does not depend on who sent it. */
 export function originOf(request: FastifyRequest): Omit<EventMetadata, 'actor'> {

@@ -5,6 +5,7 @@ import type { FastifyHttpOptions, FastifyInstance, FastifyReply, FastifyRequest 
 import type { Config } from '../config.js';
 import type { IdSource } from '../ids.js';
 import { Problem, type ProblemName } from '../problem.js';
+import { Answer } from './answer.js';
 import type { Authenticator } from './authenticator.js';
 import { answerUnrouted, compress, constantHeaders, headerSetter, TIMEOUTS, type Timeouts } from './headers.js';
 import { parseJsonBody } from './json-body.js';
@@ -86,6 +87,13 @@ export function serveHttp(
     if (isPublic === true) return void reply.header('cache-control', 'no-cache');
     if (isForGateways === true) return authentication.authenticateGateway(request);
     request.caller = await authentication.authenticate(request);
+  });
+  // The one place where an answer becomes headers and a body.
+  server.addHook('preSerialization', (request, reply, payload, done) => {
+    if (!(payload instanceof Answer)) return done(null, payload);
+    void reply.headers(payload.headers);
+    const { render } = request.routeOptions.config;
+    done(null, render === undefined ? payload.render(request.baseUrl) : render(payload, request.baseUrl));
   });
   server.addHook('onSend', (request, reply, payload, done) => {
     const isFound = reply.statusCode === 200 && isSafeMethod(request.method);

@@ -18,15 +18,3 @@ export interface EventMetadata {
   readonly idempotency_key?: string;
   readonly request_hash?: string;
 }
-
-/** One event on its way into the log. */
-export interface NewEvent {
-  /** UUID, fixed before the first attempt, so that a repeated attempt is recognised. */
-  readonly eventId: string;
-  readonly streamId: string;
-  /** 1 for the first event of a stream. */
-  readonly streamVersion: number;
-  readonly event: DomainEvent;
-  readonly metadata: EventMetadata;
-  readonly occurredAt: Date;
-}

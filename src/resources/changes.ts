@@ -1,162 +1,180 @@
+import { Answer } from '../http/answer.js';
+import { etagOf } from '../http/preconditions.js';
+import type { ChangeContext } from '../http/request-context.js';
 import type { IdSource } from '../ids.js';
-import { idempotentEventId, newEventId } from '../log/append/event-ids.js';
-import { type EventLog, StreamConflict } from '../log/append/event-log.js';
-import { type TableChange, tableChanges } from '../log/append/table-change.js';
-import type { DomainEvent, EventMetadata, NewEvent } from '../log/event.js';
-import { type Entity, fold, type ReadModel } from '../log/read-model.js';
+import { StreamConflict } from '../log/append/append-failures.js';
+import type { StreamAppend } from '../log/append/append-statement.js';
+import { eventIdOf } from '../log/append/event-ids.js';
+import type { EventLog } from '../log/append/event-log.js';
+import type { DomainEvent } from '../log/event.js';
+import type { LogPositions } from '../log/read/log-positions.js';
+import { type Entity, fold } from '../log/read-model.js';
 import { Problem } from '../problem.js';
+import type { EntityQueries } from './entity-queries.js';
+import type { Idempotency } from './idempotency.js';
+import { KeyedQueue } from './keyed-queue.js';
+import { refuseReadOnlyChanges } from './read-only-fields.js';
+import type { Resource } from './resource.js';
 
-/** A decision about one stream: what to load it with, and what the command makes of it. */
-export interface Change<State, Event extends DomainEvent> {
-  readonly model: ReadModel<State, Event>;
-  readonly accountId: string;
-  readonly streamId: string;
-  /** The stream as it is now; called again after another writer won. */
-  readonly load: () => Promise<Entity<State> | undefined>;
-  /** Throws Problem or returns the events; none means "already so". */
-  readonly decide: (entity: Entity<State> | undefined) => readonly Event[];
-  /**
-   * What other streams of the account must record together with it, in one append; asked again at every attempt. Throws
-   * Problem when they forbid the change.
-   */
-  readonly also?: (entity: Entity<State> | undefined, events: readonly Event[]) => Promise<readonly Part[]>;
-  readonly metadata: EventMetadata;
-  /** Whether the caller accepts this version of the stream as what it wanted to change. */
-  readonly ifMatch?: (version: number) => boolean;
-  readonly occurredAt: Date;
+/** What a command answers: an entity after its change, rendered by its resource. */
+export class Changed<State> extends Answer {
+  constructor(
+    private readonly resource: Resource<State>,
+    /** Undefined when the change deleted it. */
+    readonly entity: Entity<State> | undefined,
+    /** Position of the change in the log of the account, or the newest one when nothing changed. */
+    readonly position: number,
+    /** The request is a repetition under its Idempotency-Key. */
+    readonly isDuplicate = false,
+  ) {
+    super();
+  }
+
+  get headers() {
+    const position = { 'log-position': String(this.position) };
+    return this.entity === undefined ? position : { ...position, etag: etagOf(this.entity) };
+  }
+
+  render(baseUrl: string): object | undefined {
+    return this.entity && this.resource.toResource(this.entity, baseUrl);
+  }
 }
 
-/** The same command, told by its Idempotency-Key, is in the log already. */
-export class AlreadyRecorded extends Error {
-  override readonly name = 'Repetition';
-}
+/** Throws Problem, or returns the events; none means "already so". It makes its own look-ups, since it runs again after a lost race. */
+export type Decision<State, Event> = (
+  entity: Entity<State> | undefined,
+) => readonly Event[] | Promise<readonly Event[]>;
 
-/** One stream's share of an append: made by `partOf`, so that its rows always come of its events. */
-export interface Part<State = unknown> {
-  readonly streamId: string;
-  /** The stream's version before these events. */
-  readonly version: number;
-  readonly events: readonly DomainEvent[];
-  readonly changes: readonly TableChange[];
-  /** The thing after these events. */
-  readonly after: Entity<State> | undefined;
-}
+/** The events of a new entity, which will have this id. */
+export type NewDecision<Event> = (id: string) => readonly Event[] | Promise<readonly Event[]>;
 
-export interface Changed<State> {
-  /** Undefined when the change deleted the thing. */
-  readonly entity: Entity<State> | undefined;
-  /** The account's log position that holds the change, or its head when there was nothing to change. */
-  readonly position: number;
+export interface ChangeOptions {
+  /** The body of a PATCH: its read-only fields must have their current values. */
+  readonly sent?: object;
+  /** What other streams record in the same append. Throws Problem when they forbid the change. */
+  alongside?(own: StreamAppend, at: Date): Promise<readonly StreamAppend[]>;
 }
 
 /** Only other copies of the service are rivals, and each lost race has a winner among them. */
 const MAX_ATTEMPTS = 200;
 
-/** The one way from a decision to the log: load, decide, append; again when another writer was faster. */
-export class Streams {
+/** The one way from a decision to the log: load, decide, append; again when another writer was first. */
+export class Changes {
+  private readonly queue = new KeyedQueue();
+
   constructor(
     private readonly log: EventLog,
-    readonly ids: IdSource,
+    private readonly entities: EntityQueries,
+    private readonly positions: LogPositions,
+    private readonly idempotency: Idempotency,
+    private readonly ids: IdSource,
   ) {}
 
-  /** Records what was decided elsewhere; throws StreamConflict when one of the streams has moved on. */
-  async appendParts(
-    accountId: string,
-    parts: readonly Part[],
-    { metadata, occurredAt }: { readonly metadata: EventMetadata; readonly occurredAt: Date },
-  ): Promise<void> {
-    await this.log.append({
-      accountId,
-      events: parts.flatMap((part) => newEvents(part, metadata, occurredAt, false)),
-      changes: parts.flatMap((part) => part.changes),
+  create<State extends object, Event extends DomainEvent>(
+    resource: Resource<State, Event>,
+    context: ChangeContext,
+    decide: NewDecision<Event>,
+    options: ChangeOptions = {},
+  ): Promise<Changed<State>> {
+    return this.once(resource, context, async () => {
+      const { model, idPrefix } = resource;
+      const at = this.ids.now();
+      const id = this.ids.next(idPrefix, at);
+      const events = await decide(id);
+      const envelope = { account_id: context.accountId, id, version: events.length, created_at: at };
+      const state = events.reduce<State | undefined>((before, event) => model.evolve(before, event), undefined);
+      const after = { ...envelope, ...(state as State) };
+      const position = await this.record(context, { model, id, before: undefined, events, after }, at, options);
+      return new Changed(resource, after, position);
     });
   }
 
-  private readonly turns = new Map<string, Promise<unknown>>();
-
-  /** Changes of one stream go one after another, since of those that decide at once all but one would decide in vain. */
-  change<State, Event extends DomainEvent>(change: Change<State, Event>): Promise<Changed<State>> {
-    const { streamId } = change;
-    const turn = (this.turns.get(streamId) ?? Promise.resolve()).then(() => this.decideAndAppend(change));
-    const done = turn
-      .catch(() => undefined)
-      .then(() => {
-        if (this.turns.get(streamId) === done) this.turns.delete(streamId);
-      });
-    this.turns.set(streamId, done);
-    return turn;
+  /** Changes of one entity run one after another: of those that decide at once, all but one would decide in vain. */
+  apply<State extends object, Event extends DomainEvent>(
+    resource: Resource<State, Event>,
+    context: ChangeContext,
+    id: string,
+    decide: Decision<State, Event>,
+    options: ChangeOptions = {},
+  ): Promise<Changed<State>> {
+    return this.once(resource, context, () =>
+      this.queue.run(`${context.accountId} ${id}`, async () => {
+        for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
+          const changed = await this.attempt(resource, context, id, decide, options).catch(unlessConflict);
+          if (changed !== undefined) return changed;
+        }
+        throw new Problem('overloaded', 'Too many others change this at the same time. Try again shortly.');
+      }),
+    );
   }
 
-  private async decideAndAppend<State, Event extends DomainEvent>(
-    change: Change<State, Event>,
+  private async attempt<State extends object, Event extends DomainEvent>(
+    resource: Resource<State, Event>,
+    context: ChangeContext,
+    id: string,
+    decide: Decision<State, Event>,
+    options: ChangeOptions,
   ): Promise<Changed<State>> {
-    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
-      const before = await change.load();
-      const events = change.decide(before);
-      if (before !== undefined && change.ifMatch?.(before.version) === false) throw preconditionFailed(before.version);
-      if (events.length === 0) return { entity: before, position: await this.log.headPosition(change.accountId) };
-      try {
-        return await this.append(change, before, events);
-      } catch (error) {
-        if (!(error instanceof StreamConflict)) throw error;
-      }
+    const { model } = resource;
+    const ref = { accountId: context.accountId, id };
+    const before = await this.entities.find(resource, ref);
+    const events = await decide(before);
+    if (before !== undefined) refuseUnlessAsExpected(resource, before, context, options);
+    if (events.length === 0) return new Changed(resource, before, await this.positions.head(ref.accountId));
+    const at = this.ids.now();
+    const after = fold(model, ref, before, events, at);
+    return new Changed(resource, after, await this.record(context, { model, id, before, events, after }, at, options));
+  }
+
+  private async record(
+    context: ChangeContext,
+    own: StreamAppend,
+    at: Date,
+    { alongside }: ChangeOptions,
+  ): Promise<number> {
+    const others = alongside === undefined ? [] : await alongside(own, at);
+    const { accountId, metadata } = context;
+    const streams = [...others, { ...own, eventId: eventIdOf(metadata) }];
+    const { position, isDuplicate } = await this.log.append({ accountId, metadata, occurredAt: at, streams });
+    if (isDuplicate) throw new Error('this command is in the log already');
+    return position;
+  }
+
+  /**
+   * Runs a change once, however often it is sent under one Idempotency-Key. The log is asked again after a failure:
+   * a repetition that runs beside the first may be refused for what the first one did.
+   */
+  private async once<State extends object>(
+    resource: Resource<State>,
+    context: ChangeContext,
+    change: () => Promise<Changed<State>>,
+  ): Promise<Changed<State>> {
+    if (context.metadata.idempotency_key === undefined) return change();
+    const first = async (): Promise<Changed<State> | undefined> => {
+      const found = await this.idempotency.find(resource.model, context);
+      return found && new Changed(resource, found.entity, found.position, true);
+    };
+    try {
+      return (await first()) ?? (await change());
+    } catch (error) {
+      const meanwhile = await first();
+      if (meanwhile === undefined) throw error;
+      return meanwhile;
     }
-    throw new Problem('overloaded', 'Too many others change this at the same time. Try again shortly.');
-  }
-
-  private async append<State, Event extends DomainEvent>(
-    { model, accountId, streamId, also, metadata, occurredAt }: Change<State, Event>,
-    before: Entity<State> | undefined,
-    events: readonly Event[],
-  ): Promise<Changed<State>> {
-    const stream = { accountId, id: streamId };
-    const others = also === undefined ? [] : await also(before, events);
-    const main = partOf(model, stream, before, events, occurredAt);
-    const parts: readonly Part[] = [...others, main];
-    const { position, isDuplicate } = await this.log.append({
-      accountId,
-      events: parts.flatMap((part) => newEvents(part, metadata, occurredAt, part === main)),
-      changes: parts.flatMap((part) => part.changes),
-    });
-    if (isDuplicate) throw new AlreadyRecorded('this command is in the log already');
-    return { entity: main.after, position };
   }
 }
 
-/** The events of one stream, and the rows that they make. */
-export function partOf<State, Event extends DomainEvent>(
-  model: ReadModel<State, Event>,
-  stream: { readonly accountId: string; readonly id: string },
-  before: Entity<State> | undefined,
-  events: readonly Event[],
-  occurredAt: Date,
-): Part<State> {
-  const { accountId, id } = stream;
-  const after = fold(model, { accountId, id }, before, events, occurredAt);
-  return { streamId: id, version: before?.version ?? 0, events, changes: tableChanges(model, before, after), after };
+function refuseUnlessAsExpected<State>(
+  resource: Resource<State>,
+  before: Entity<State>,
+  { ifMatch }: ChangeContext,
+  { sent }: ChangeOptions,
+): void {
+  if (sent !== undefined) refuseReadOnlyChanges(sent, resource.toResource(before, ''), resource.readOnlyFields);
+  if (ifMatch?.(before.version) !== false) return;
+  throw new Problem('precondition_failed', `If-Match does not hold: the resource's ETag is "${before.version}" now.`);
 }
 
-const preconditionFailed = (version: number): Problem =>
-  new Problem('precondition_failed', `If-Match does not hold: the resource's ETag is "${version}" now.`);
-
-/**
- * The events of a part as they go into the log. Ids are fresh, but for the first event of the part the command is about:
- * under an Idempotency-Key it has that key's id, which the log takes once.
- */
-export const newEvents = (
-  { streamId, version, events }: Part,
-  metadata: EventMetadata,
-  occurredAt: Date,
-  isMain = true,
-): NewEvent[] =>
-  events.map((event, i) => ({
-    eventId: isMain && i === 0 ? eventIdOf(metadata) : newEventId(),
-    streamId,
-    streamVersion: version + i + 1,
-    event,
-    metadata,
-    occurredAt,
-  }));
-
-const eventIdOf = ({ actor, idempotency_key: key }: EventMetadata): string =>
-  key === undefined ? newEventId() : idempotentEventId(actor, key);
+function unlessConflict(error: unknown): undefined {
+  if (!(error instanceof StreamConflict)) throw error;
+}

@@ -2,72 +2,82 @@ import type { Pool } from 'pg';
 import { coalescedByRef, type Ref, WANTED } from '../database/coalesce.js';
 import { type NamedStatement, queryNamed } from '../database/query.js';
 import { type IdPrefix, isId } from '../ids.js';
-import { type Entity, type EntityRow, entityOf, type Table } from '../log/read-model.js';
+import type { PageRequest } from '../http/pages.js';
+import type { Entity, ReadModel } from '../log/read-model.js';
 
-/** A page of a list, newest first. */
-export interface PageRequest {
-  readonly limit: number;
-  /** Only items older than this id; null for the newest ones. */
-  readonly beforeId: string | null;
+/** What a query must know of a resource. */
+interface Queried<State> {
+  readonly model: Pick<ReadModel<State, never>, 'tables'>;
+  readonly idPrefix: IdPrefix;
+  readonly condition?: string;
 }
 
-/** What GET and LIST of a resource answer from: the table that has one row for each of its entities. */
-export class EntityQueries<State, Row extends EntityRow> {
-  private readonly byId: (ref: Ref) => Promise<Entity<State> | undefined>;
-  private readonly page: NamedStatement;
-  /** `select ... from table t`, for statements of a subclass. */
-  protected readonly select: string;
+/** The prepared statements of one resource. */
+interface Prepared<State> {
+  find(ref: Ref): Promise<Entity<State> | undefined>;
+  readonly page: NamedStatement;
+  readonly pageOfOwner: NamedStatement;
+  readonly ofOwner: NamedStatement;
+}
 
-  constructor(
-    protected readonly pool: Pool,
-    table: Pick<Table<State>, 'name' | 'columns'>,
-    private readonly idPrefix: IdPrefix,
-    private readonly stateOf: (row: Row) => State,
-    /** SQL over table `t` that a row must meet to be there for callers. */
-    condition = 'true',
-  ) {
-    this.select = `select ${table.columns.map((column) => `t.${column}`).join(', ')} from ${table.name} t`;
-    const byIds = { name: `${idPrefix}_by_ids`, text: `${this.select} ${WANTED} where ${condition}` };
-    this.byId = coalescedByRef(pool, byIds, (row: Row) => entityOf(row, stateOf(row)));
-    this.page = {
-      name: `${idPrefix}_page`,
-      // Bounded below as well: another kind of thing may share the table, and must not be walked to find out.
-      text: `${this.select} where t.account_id = $1 and t.id < $2 and t.id > '${idPrefix}_' and ${condition}
-        order by t.id desc limit $3`,
-    };
+/** Reads the live entities of every resource, from the first table of its model, which has one row for each entity. */
+export class EntityQueries {
+  private readonly prepared = new Map<Queried<object>, Prepared<object>>();
+
+  constructor(private readonly pool: Pool) {}
+
+  /** The live entity with this id. Text that cannot be an id of the resource finds nothing and sends no query. */
+  async find<State extends object>(resource: Queried<State>, ref: Ref): Promise<Entity<State> | undefined> {
+    return isId(ref.id, resource.idPrefix) ? this.of(resource).find(ref) : undefined;
   }
 
-  /** The live entity with this id; text that cannot be an id of this resource finds nothing and asks nothing. */
-  async find(ref: Ref): Promise<Entity<State> | undefined> {
-    return isId(ref.id, this.idPrefix) ? this.byId(ref) : undefined;
-  }
-
-  /** Newest first, one more than a page holds when there are more. */
-  async list(accountId: string, page: PageRequest): Promise<Entity<State>[]> {
-    return this.pageOf(this.page, accountId, page);
-  }
-
-  /** A page by a statement of its own: $1 the account, $2 the id before which it begins, $3 how many, then `values`. */
-  protected async pageOf(
-    statement: NamedStatement,
+  /** Newest first; one more than the page holds when there are more. With `ownerId`, only those of this owner. */
+  async list<State extends object>(
+    resource: Queried<State>,
     accountId: string,
     { beforeId, limit }: PageRequest,
-    ...values: readonly string[]
+    ownerId?: string,
   ): Promise<Entity<State>[]> {
-    const { rows } = await queryNamed<Row>(this.pool, statement, [
-      accountId,
-      // Greater than any id of this kind: `$2 is null or id < $2` would scan up to the page.
-      beforeId ?? `${this.idPrefix}_~`,
-      limit + 1,
-      ...values,
-    ]);
-    return rows.map((row) => entityOf(row, this.stateOf(row)));
+    const { page, pageOfOwner } = this.of(resource);
+    // Greater than any id of this resource: `$2 is null or id < $2` would scan up to the page.
+    const values = [accountId, beforeId ?? `${resource.idPrefix}_~`, limit + 1];
+    const { rows } = await (ownerId === undefined
+      ? queryNamed<Entity<State>>(this.pool, page, values)
+      : queryNamed<Entity<State>>(this.pool, pageOfOwner, [...values, ownerId]));
+    return rows;
   }
 
-  /** Some live things of an owner, for tables with a column owner_id. */
-  protected async ownedBy({ accountId, id }: Ref, most: number): Promise<Entity<State>[]> {
-    const text = `${this.select} where t.account_id = $1 and t.owner_id = $2 limit $3`;
-    const { rows } = await queryNamed<Row>(this.pool, { name: `${this.idPrefix}_owned`, text }, [accountId, id, most]);
-    return rows.map((row) => entityOf(row, this.stateOf(row)));
+  /** At most `max` live entities of an owner. */
+  async ofOwner<State extends object>(
+    resource: Queried<State>,
+    { accountId, id }: Ref,
+    max: number,
+  ): Promise<Entity<State>[]> {
+    const { ofOwner } = this.of(resource);
+    return (await queryNamed<Entity<State>>(this.pool, ofOwner, [accountId, id, max])).rows;
   }
+
+  private of<State extends object>(resource: Queried<State>): Prepared<State> {
+    const prepared = (this.prepared.get(resource) as Prepared<State> | undefined) ?? prepare(this.pool, resource);
+    this.prepared.set(resource, prepared);
+    return prepared;
+  }
+}
+
+function prepare<State extends object>(
+  pool: Pool,
+  { model, idPrefix, condition = 'true' }: Resource<State>,
+): Prepared<State> {
+  const [table] = model.tables;
+  const select = `select ${table?.columns.map((column) => `t.${column}`).join(', ')} from ${table?.name} t`;
+  // Bounded below as well: the table may hold entities of another resource, and the query must not walk them.
+  const pageWhere = `${select} where t.account_id = $1 and t.id < $2 and t.id > '${idPrefix}_' and ${condition}`;
+  const newestFirst = 'order by t.id desc limit $3';
+  const byIds = { name: `${idPrefix}_by_ids`, text: `${select} ${WANTED} where ${condition}` };
+  return {
+    find: coalescedByRef(pool, byIds, (entity: Entity<State>) => entity),
+    page: { name: `${idPrefix}_page`, text: `${pageWhere} ${newestFirst}` },
+    pageOfOwner: { name: `${idPrefix}_page_of_owner`, text: `${pageWhere} and t.owner_id = $4 ${newestFirst}` },
+    ofOwner: { name: `${idPrefix}_owned`, text: `${select} where t.account_id = $1 and t.owner_id = $2 limit $3` },
+  };
 }

@@ -1,9 +1,9 @@
 import type { Pool } from 'pg';
-import { type Caller, isAdmin, type Role } from '../caller.js';
+import type { Role } from '../caller.js';
 import { coalescedByRef, type Ref, type RefRow, WANTED } from '../database/coalesce.js';
-import { ConstraintViolated } from '../log/append/event-log.js';
+import { ConstraintViolated } from '../log/append/append-failures.js';
 import { Problem } from '../problem.js';
-import { OWNER_DELETED_CONSTRAINT } from './owned-things.js';
+import { OWNER_DELETED_CONSTRAINT } from './resource.js';
 
 interface OwnerRow extends RefRow {
   readonly active: boolean;
@@ -15,20 +15,14 @@ const OWNERS = {
   text: `select t.account_id, t.id, t.active, t.role from principals t ${WANTED}`,
 };
 
-/** Whoever may own things: what creating one needs to know of them. */
+/** The users and bots that may own a resource. */
 export class Owners {
-  /** Undefined when the account has no such user or bot. Deleted ones are known, and inactive. */
+  /** Undefined when the account has no such user or bot. A deleted one is known, and inactive. */
   readonly find: (ref: Ref) => Promise<{ readonly active: boolean; readonly role: Role } | undefined>;
 
   constructor(pool: Pool) {
     this.find = coalescedByRef(pool, OWNERS, ({ active, role }: OwnerRow) => ({ active, role }));
   }
-}
-
-/** Only admins may name an owner other than themselves. Asked before anything is looked up about that owner. */
-export function refuseForeignOwner(caller: Caller, ownerId: string): void {
-  if (ownerId === caller.principalId || isAdmin(caller)) return;
-  throw new Problem('owner_not_yours', 'Only admins may name an owner other than themselves; leave owner_id out.');
 }
 
 export const inactiveOwner = (ownerId: string): Problem =>
@@ -37,9 +31,6 @@ export const inactiveOwner = (ownerId: string): Problem =>
 export const unknownOwner = (ownerId: string): Problem =>
   new Problem('owner_inactive', `The owner '${ownerId.slice(0, 128)}' is not known on this account.`);
 
-/** The owner was deleted between the look-up and the append: the table refused it, which no other copy can outrun. */
-export function explainDeletedOwner(error: unknown, ownerId: string): unknown {
-  return error instanceof ConstraintViolated && error.constraint === OWNER_DELETED_CONSTRAINT
-    ? inactiveOwner(ownerId)
-    : error;
-}
+/** The owner was deleted between the look-up and the append. The table refused it, which no other copy can outrun. */
+export const explainDeletedOwner = (error: unknown, ownerId: string): unknown =>
+  error instanceof ConstraintViolated && error.constraint === OWNER_DELETED_CONSTRAINT ? inactiveOwner(ownerId) : error;

@@ -1,24 +1,25 @@
 import { Problem } from '../problem.js';
 
-/** Fields that no caller can change are taken when they are as stored, so that a GET, edited, can be sent back as a PATCH. */
-export function refuseOtherValue(field: string, given: string | undefined, stored: string): void {
-  if (given === undefined || given === stored) return;
-  throw new Problem('request_malformed', `${field} cannot be changed; leave it out, or send it as it is.`);
+/** What a caller sent for fields that never change, so that it can GET a resource, edit it and PATCH it back. */
+export type SentFields = object;
+
+const ALWAYS_READ_ONLY = ['id', 'uri', 'created_at'];
+
+/** Throws when `sent` gives a read-only field another value than the resource has. `current` is the resource as GET shows it. */
+export function refuseReadOnlyChanges(sent: SentFields, current: object, others: readonly string[] = []): void {
+  const [values, stored]: Readonly<Record<string, unknown>>[] = [{ ...sent }, { ...current }];
+  for (const field of [...ALWAYS_READ_ONLY, ...others]) {
+    const value = values?.[field];
+    if (value !== undefined && !isSame(field, String(value), String(stored?.[field]))) throw readOnly(field);
+  }
 }
 
-/** Of a uri only the path counts: one service may be reached by several names. */
-export function refuseOtherPlace(
-  sent: { readonly id?: string; readonly uri?: string },
-  path: string,
-  id: string,
-): void {
-  refuseOtherValue('id', sent.id, id);
-  const place = `/${path}/${id}`;
-  refuseOtherValue('uri', sent.uri?.slice(-place.length), place);
+function isSame(field: string, sent: string, stored: string): boolean {
+  // One service may be reached by several names, so only the path of a URI counts. `stored` has no host.
+  if (field === 'uri') return sent.endsWith(stored);
+  // The same moment in another spelling is the same time.
+  return field === 'created_at' ? Date.parse(sent) === Date.parse(stored) || sent === stored : sent === stored;
 }
 
-/** The same moment in another spelling is no other time. */
-export function refuseOtherTime(given: string | undefined, entity: { readonly createdAt: Date } | undefined): void {
-  if (given === undefined || entity === undefined || Date.parse(given) === entity.createdAt.getTime()) return;
-  refuseOtherValue('created_at', given, entity.createdAt.toISOString());
-}
+export const readOnly = (field: string): Problem =>
+  new Problem('request_malformed', `${field} cannot be changed; leave it out, or send it as it is.`);

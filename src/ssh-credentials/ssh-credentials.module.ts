@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import type { Pool } from 'pg';
 import { POOL } from '../database/database.js';
 import {
   CreateSshCredentialHandler,
@@ -6,12 +7,12 @@ import {
   UpdateSshCredentialHandler,
 } from './ssh-credentials.commands.js';
 import { SshCredentialsController } from './ssh-credentials.controller.js';
-import { SshCredentials } from './ssh-credentials.read-model.js';
+import { KeyHolders } from './ssh-credentials.read-model.js';
 
 @Module({
   controllers: [SshCredentialsController],
   providers: [
-    { provide: SshCredentials, useFactory: (pool) => new SshCredentials(pool), inject: [POOL] },
+    { provide: KeyHolders, useFactory: (pool: Pool) => new KeyHolders(pool), inject: [POOL] },
     CreateSshCredentialHandler,
     UpdateSshCredentialHandler,
     DeleteSshCredentialHandler,

@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { quoted } from '../host-name.js';
-import { ConstraintViolated } from '../log/append/event-log.js';
+import { ConstraintViolated } from '../log/append/append-failures.js';
 import { Problem } from '../problem.js';
 import type { Hostport } from './hostport.js';
 import type { ListedHostport } from './tcp-edge.js';
-import { EXCLUSIVE_HOSTPORT_CONSTRAINT, TcpEdges } from './tcp-edges.read-model.js';
+import { EdgesByHostport, EXCLUSIVE_HOSTPORT_CONSTRAINT } from './tcp-edges.read-model.js';
 
 /** What the operator decided about edges: see config.ts. */
 export abstract class TcpEdgePolicy {
@@ -12,25 +12,25 @@ export abstract class TcpEdgePolicy {
 }
 
 /**
- * Strict mode: a hostport belongs to one edge of the deployment. The look-up finds what is taken and can name it; the
- * unique index decides races. Neither tells whose edge it is: that may be another account's.
+ * Strict mode: a hostport belongs to one edge of the deployment. The look-up names what is taken; the unique index
+ * decides races. Neither tells which edge has the hostport: it may belong to another account.
  */
 @Injectable()
 export class HostportClaims {
   constructor(
-    private readonly edges: TcpEdges,
+    private readonly edges: EdgesByHostport,
     private readonly policy: TcpEdgePolicy,
   ) {}
 
-  /** As an edge lists hostports that it has not listed before. */
+  /** As an edge lists hostports that are new to it. */
   listed(hostports: readonly Hostport[]): ListedHostport[] {
     return hostports.map(({ text, canonical }) => ({ text, canonical, exclusive: this.policy.strict }));
   }
 
-  /** Those that the edge lists already are its own to keep, even where another has shared them since before strict mode. */
-  async refuseTaken(edgeId: string, hostports: readonly Hostport[]): Promise<void> {
+  /** An edge keeps what it lists already, even where another edge has shared it since before strict mode. */
+  async refuseTaken(edgeId: string, hostports: readonly Hostport[] = []): Promise<void> {
     if (!this.policy.strict) return;
-    const edges = await Promise.all(hostports.map(({ canonical }) => this.edges.listByHostport(canonical)));
+    const edges = await Promise.all(hostports.map(({ canonical }) => this.edges.list(canonical)));
     const taken = hostports.findIndex((_, i) => {
       const ids = edges[i]?.map(({ id }) => id) ?? [];
       return ids.length > 0 && !ids.includes(edgeId);
@@ -38,11 +38,11 @@ export class HostportClaims {
     if (taken >= 0) throw alreadyUsed(`hostports[${taken}] ${quoted(hostports[taken]?.text ?? '')}`);
   }
 
-  /** Tells in the caller's terms why an append was refused. */
-  async explain(error: unknown, edgeId: string, hostports: readonly Hostport[]): Promise<never> {
+  /** Explains in the caller's terms why an append was refused. */
+  async explain(error: unknown, edgeId: string, hostports?: readonly Hostport[]): Promise<never> {
     if (!(error instanceof ConstraintViolated && error.constraint === EXCLUSIVE_HOSTPORT_CONSTRAINT)) throw error;
     await this.refuseTaken(edgeId, hostports);
-    // The winner is gone again meanwhile.
+    // The edge that won the race is deleted by now.
     throw alreadyUsed('One of the hostports');
   }
 }

@@ -4,7 +4,7 @@ import type { Hostport } from './hostport.js';
 
 /**
  * Storage format: these types are what the log holds. Add fields as optional; for any other change add a new version.
- * The state is what the created event holds, so its names are the log's too and only rendering knows another form.
+ * The state is what the created event holds, so its names are the log's too and only rendering has another form.
  */
 export type TcpEdgeEvent =
   | { readonly type: 'tcp_edge_created.v1'; readonly data: TcpEdge }
@@ -51,7 +51,7 @@ export function evolve(state: TcpEdge | undefined, event: TcpEdgeEvent): TcpEdge
  */
 type Decision = (state: TcpEdge | undefined) => readonly TcpEdgeEvent[];
 
-/** What was not given is empty, or a module that is not there. */
+/** A field that was not given is empty; a module that was not given is absent. */
 export const create =
   (given: Partial<TcpEdge>): Decision =>
   (state) =>
@@ -66,7 +66,7 @@ const EMPTY: TcpEdge = {
   traffic_policy: null,
 };
 
-/** An absent field stays as it is; a given module replaces the whole one that was there, null takes it away. */
+/** An absent field stays as it is. A given module replaces the old one whole; null removes it. */
 export const update =
   (changes: Partial<TcpEdge>): Decision =>
   (state) => {

@@ -1,7 +1,14 @@
-import { atMostBytes, Flag, List, ObjectOf, Text, TextOfBytes } from '../http/validated-body.js';
+import { atMostBytes, atMostBytes, Flag, Flag, List, List, ObjectOf, ObjectOf, Text, Text, TextOfBytes, TextOfBytes } from '../http/validated-body.js';
 import { omitUndefined } from '../omit-undefined.js';
 import { Problem } from '../problem.js';
-import { refuseOtherValue } from '../resources/read-only-fields.js';
+import {
+  descriptionField,
+  MAX_DESCRIPTION_BYTES,
+  MAX_METADATA_BYTES,
+  metadataField,
+  ReadOnly,
+} from '../resources/fields.js';
+import { readOnly } from '../resources/read-only-fields.js';
 import {
   MAX_IP_POLICIES,
   MAX_TRAFFIC_POLICY_BYTES,
@@ -10,30 +17,32 @@ import {
   parseTrafficPolicy,
 } from './edge-modules.js';
 import { type Hostport, MAX_HOSTPORT_BYTES, parseHostport } from './hostport.js';
-import type { TcpEdgeInput } from './tcp-edges.commands.js';
+import type { TcpEdge } from './tcp-edge.js';
 
-const MAX_DESCRIPTION_BYTES = 255;
-const MAX_METADATA_BYTES = 4096;
+/** What a caller says about an edge, in canonical form. Absent: not given; a null module: to be removed. */
+export interface TcpEdgeInput extends Partial<Omit<TcpEdge, 'hostports'>> {
+  readonly hostports?: readonly Hostport[];
+}
+
 /** Far above any real edge: each canonical hostport is a row of its own, written in the one statement of the change. */
 export const MAX_HOSTPORTS = 1000;
 
-const DESCRIPTION = { description: 'What it is, for people.', example: 'The build farm' };
-const METADATA = { description: 'Anything, for programs.', example: '{"team":"infrastructure"}' };
+export const DESCRIPTION = descriptionField('The build farm');
+export const METADATA = metadataField('{"team":"infrastructure"}');
 const HOSTPORTS = {
-  description: `Where the edge listens, as \`host:port\`: a DNS name, an IPv4 address or an IPv6 address in brackets, and a port from 1 to 65535. Order and spelling are kept. At most ${MAX_HOSTPORTS} of ${MAX_HOSTPORT_BYTES} bytes each.`,
+  description: `Addresses that the edge serves, as \`host:port\`: a DNS name, an IPv4 address or an IPv6 address in brackets, and a port from 1 to 65535. Order and spelling are kept. At most ${MAX_HOSTPORTS} of ${MAX_HOSTPORT_BYTES} bytes each.`,
   maxItems: MAX_HOSTPORTS,
   items: { type: 'string', maxLength: MAX_HOSTPORT_BYTES, 'x-max-bytes': MAX_HOSTPORT_BYTES },
   example: ['build.example.com:22'],
 };
-const ENABLED = { description: 'Whether it counts; true when absent.', example: true };
+const ENABLED = { description: 'Whether the module is enabled. Absent: true.', example: true };
 const ID = '1 to 128 characters of `A-Z a-z 0-9 _ -`.';
 const ID_PATTERN = { pattern: '^[A-Za-z0-9_-]{1,128}$', maxLength: 128 };
-const BACKEND_ID = { description: `Which backend: ${ID}`, ...ID_PATTERN, example: 'bkdhr_3MSH1YH1pfqRL0tXy3dC8OFwmhq' };
+const BACKEND_ID = { description: `Id of the backend: ${ID}`, ...ID_PATTERN, example: 'bkdhr_3MSH1YH1pfqRL0tXy3dC8OFwmhq' };
 const VALUE = {
-  ...atMostBytes(MAX_TRAFFIC_POLICY_BYTES, 'The policy in its own language, kept character for character.'),
+  ...atMostBytes(MAX_TRAFFIC_POLICY_BYTES, 'The policy in its own language. Kept character for character.'),
   example: '{"on_tcp_connect":[]}',
 };
-const UNCHANGED = 'Taken only as it is.';
 
 export class BackendBody {
   @Flag(ENABLED) enabled?: boolean;
@@ -43,7 +52,7 @@ export class BackendBody {
 export class IpRestrictionBody {
   @Flag(ENABLED) enabled?: boolean;
   @List({
-    description: `Which IP policies, at most ${MAX_IP_POLICIES}; each ${ID} None when absent.`,
+    description: `Ids of IP policies, at most ${MAX_IP_POLICIES}; each ${ID} Absent: none.`,
     maxItems: MAX_IP_POLICIES,
     items: { type: 'string', ...ID_PATTERN },
     example: ['ipp_3MSH1YH1pfqRL0tXy3dC8OFwmhq'],
@@ -60,19 +69,18 @@ export class CreateTcpEdgeBody {
   @TextOfBytes(MAX_DESCRIPTION_BYTES, 'edge_description_too_long', DESCRIPTION) description?: string;
   @TextOfBytes(MAX_METADATA_BYTES, 'edge_metadata_too_long', METADATA) metadata?: string;
   @List(HOSTPORTS) hostports?: unknown[];
-  @ObjectOf(BackendBody, { description: 'Where its traffic goes.' }) backend?: BackendBody;
+  @ObjectOf(BackendBody, { description: 'Where the traffic goes.' }) backend?: BackendBody;
   @ObjectOf(IpRestrictionBody, { description: 'Who may connect.' }) ip_restriction?: IpRestrictionBody;
-  @ObjectOf(TrafficPolicyBody, { description: 'What is done with its traffic.' }) traffic_policy?: TrafficPolicyBody;
+  @ObjectOf(TrafficPolicyBody, { description: 'What happens to the traffic.' }) traffic_policy?: TrafficPolicyBody;
 }
 
-/** `id`, `uri` and `created_at` are taken when unchanged. */
 export class UpdateTcpEdgeBody extends CreateTcpEdgeBody {
-  @Text({ description: UNCHANGED }) id?: string;
-  @Text({ description: UNCHANGED }) uri?: string;
-  @Text({ description: UNCHANGED }) created_at?: string;
+  @ReadOnly() id?: string;
+  @ReadOnly() uri?: string;
+  @ReadOnly() created_at?: string;
 }
 
-/** What the body says about an edge, in canonical form. */
+/** Reads a body into canonical form. */
 export function edgeInput(body: CreateTcpEdgeBody): TcpEdgeInput {
   const { description, metadata, hostports, backend, ip_restriction, traffic_policy } = body;
   return omitUndefined({
@@ -94,10 +102,10 @@ function parseHostports(hostports: readonly unknown[]): Hostport[] {
   return hostports.map((text, i) => parseHostport(text, `hostports[${i}]`));
 }
 
-const EDGE_ID = { description: 'Of the edge, as in the path.' };
-const MODULE = { description: 'The module, where its fields are not beside it.', example: null };
+const EDGE_ID = { description: 'Id of the edge, as in the path.' };
+const MODULE = { description: 'The module, when its fields do not stand beside `id`.', example: null };
 
-/** A module comes bare, or as `{"id": <of the edge>, "module": <bare>}`; official clients send both. */
+/** Official clients send a module bare, or as `{"id": <of the edge>, "module": <bare>}`. */
 export class PutBackendBody extends BackendBody {
   @Text({ ...BACKEND_ID, required: false }) override backend_id?: string;
   @Text(EDGE_ID) id?: string;
@@ -115,19 +123,19 @@ export class PutTrafficPolicyBody extends TrafficPolicyBody {
   @ObjectOf(TrafficPolicyBody, MODULE) module?: TrafficPolicyBody;
 }
 
-/** The module of either shape, read by `parse`, which is told where in the body the module's fields are. */
+/** Reads a module in either shape. `parse` gets the path of the module's fields, for its messages. */
 export function moduleInput<Given extends object, Module>(
   body: Given & { readonly id?: string; readonly module?: Given },
   edgeId: string,
   parse: (given: Given, path: string) => Module,
 ): Module {
   const { id, module, ...bare } = body;
-  refuseOtherValue('id', id, edgeId);
+  if (id !== undefined && id !== edgeId) throw readOnly('id');
   if (module === undefined) return parse(body, '');
   const [name] = Object.keys(bare);
   if (name === undefined) return parse(module, 'module.');
   throw new Problem(
     'request_malformed',
-    `Give the module's fields in module or beside it, not both: ${name} is beside.`,
+    `Give the fields of the module inside module or beside it, not both: ${name} stands beside it.`,
   );
 }

@@ -1,121 +1,73 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import type { RequestContext } from '../http/request-context.js';
-import { type Changed, Streams } from '../resources/changes.js';
-import { refuseOtherTime } from '../resources/read-only-fields.js';
-import type { Hostport } from './hostport.js';
+import { Changes } from '../resources/changes.js';
+import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/commands.js';
 import { HostportClaims } from './hostport-claims.js';
 import { create, remove, type TcpEdge, update } from './tcp-edge.js';
-import { TcpEdges, tcpEdgesReadModel } from './tcp-edges.read-model.js';
+import type { TcpEdgeInput } from './tcp-edges.bodies.js';
+import { TCP_EDGES } from './tcp-edges.resource.js';
 
-/** What a caller says about an edge, in canonical form. Absent: not given; a null module: to be taken away. */
-export interface TcpEdgeInput extends Partial<Omit<TcpEdge, 'hostports'>> {
-  readonly hostports?: readonly Hostport[];
-}
-
-export class CreateTcpEdge {
-  constructor(
-    readonly context: RequestContext,
-    readonly input: TcpEdgeInput,
-  ) {}
-}
+export class CreateTcpEdge extends CreateCommand<TcpEdgeInput> {}
 
 @CommandHandler(CreateTcpEdge)
 export class CreateTcpEdgeHandler implements ICommandHandler<CreateTcpEdge> {
   constructor(
-    private readonly streams: Streams,
+    private readonly changes: Changes,
     private readonly claims: HostportClaims,
   ) {}
 
-  async execute({ context, input }: CreateTcpEdge): Promise<Changed<TcpEdge>> {
-    const { hostports = [], ...same } = input;
-    const at = this.streams.ids.now();
-    const id = this.streams.ids.next('edgtcp', at);
-    await this.claims.refuseTaken(id, hostports);
-    const edge = { ...same, hostports: this.claims.listed(hostports) };
-    return this.streams
-      .change({
-        model: tcpEdgesReadModel,
-        accountId: context.caller.accountId,
-        streamId: id,
-        load: () => Promise.resolve(undefined),
-        decide: (entity) => create(edge)(entity?.state),
-        ...context.change,
-        occurredAt: at,
-      })
-      .catch((error) => this.claims.explain(error, id, hostports));
+  execute({ context, body: { hostports = [], ...others } }: CreateTcpEdge) {
+    const decide = async (id: string) => {
+      await this.claims.refuseTaken(id, hostports);
+      return create({ ...others, hostports: this.claims.listed(hostports) })(undefined);
+    };
+    return this.changes
+      .create(TCP_EDGES, context, decide)
+      .catch((error) => this.claims.explain(error, 'a new edge', hostports));
   }
 }
 
 /** Also what PUT and DELETE of a module are. */
-export class UpdateTcpEdge {
+export class UpdateTcpEdge extends UpdateCommand<TcpEdgeInput> {
   constructor(
-    readonly context: RequestContext,
-    readonly id: string,
-    readonly input: TcpEdgeInput,
-    /** As the caller sent it back; it cannot change. */
-    readonly createdAt?: string,
-  ) {}
+    context: RequestContext,
+    id: string,
+    input: TcpEdgeInput,
+    /** The body of a PATCH, for its read-only fields. */
+    readonly sent: object = {},
+  ) {
+    super(context, id, input);
+  }
 }
 
 @CommandHandler(UpdateTcpEdge)
 export class UpdateTcpEdgeHandler implements ICommandHandler<UpdateTcpEdge> {
   constructor(
-    private readonly streams: Streams,
-    private readonly edges: TcpEdges,
+    private readonly changes: Changes,
     private readonly claims: HostportClaims,
   ) {}
 
-  async execute({ context, id, input, createdAt }: UpdateTcpEdge): Promise<Changed<TcpEdge>> {
-    const { accountId } = context.caller;
-    const { hostports, ...same } = input;
-    const changes = hostports === undefined ? same : { ...same, hostports: this.claims.listed(hostports) };
-    return this.streams
-      .change({
-        model: tcpEdgesReadModel,
-        accountId,
-        streamId: id,
-        load: async () => {
-          const entity = await this.edges.find({ accountId, id });
-          // An edge that is not there is what the caller hears about first.
-          if (entity !== undefined) await this.claims.refuseTaken(id, hostports ?? []);
-          return entity;
-        },
-        decide: (entity) => {
-          const events = update(changes)(entity?.state);
-          refuseOtherTime(createdAt, entity);
-          return events;
-        },
-        ...context.change,
-        occurredAt: this.streams.ids.now(),
-      })
-      .catch((error) => this.claims.explain(error, id, hostports ?? []));
+  execute({ context, id, body: { hostports, ...others }, sent }: UpdateTcpEdge) {
+    const wanted = hostports === undefined ? others : { ...others, hostports: this.claims.listed(hostports) };
+    const decide = async (edge: TcpEdge | undefined) => {
+      // The caller hears first that the edge does not exist.
+      const events = update(wanted)(edge);
+      await this.claims.refuseTaken(id, hostports);
+      return events;
+    };
+    return this.changes
+      .apply(TCP_EDGES, context, id, decide, { sent })
+      .catch((error) => this.claims.explain(error, id, hostports));
   }
 }
 
-export class DeleteTcpEdge {
-  constructor(
-    readonly context: RequestContext,
-    readonly id: string,
-  ) {}
-}
+export class DeleteTcpEdge extends DeleteCommand {}
 
 @CommandHandler(DeleteTcpEdge)
 export class DeleteTcpEdgeHandler implements ICommandHandler<DeleteTcpEdge> {
-  constructor(
-    private readonly streams: Streams,
-    private readonly edges: TcpEdges,
-  ) {}
+  constructor(private readonly changes: Changes) {}
 
-  async execute({ context, id }: DeleteTcpEdge): Promise<Changed<TcpEdge>> {
-    const { accountId } = context.caller;
-    return this.streams.change({
-      model: tcpEdgesReadModel,
-      accountId,
-      streamId: id,
-      load: () => this.edges.find({ accountId, id }),
-      decide: (entity) => remove(entity?.state),
-      ...context.change,
-      occurredAt: this.streams.ids.now(),
-    });
+  execute({ context, id }: DeleteTcpEdge) {
+    return this.changes.apply(TCP_EDGES, context, id, remove);
   }
 }

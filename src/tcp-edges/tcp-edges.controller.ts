@@ -1,16 +1,15 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Res } from '@nestjs/common';
-import type { FastifyReply } from 'fastify';
+import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
 import { ApiCreate, ApiDelete, ApiGet, ApiHistory, ApiList, ApiTag, ApiUpdate } from '../http/openapi/decorators.js';
 import { Context, type RequestContext } from '../http/request-context.js';
 import { HistoryResource } from '../resources/history.resource.js';
-import { Mutations } from '../resources/mutation.js';
-import { refuseOtherPlace } from '../resources/read-only-fields.js';
-import { Logs, Read, type ReadRequest } from '../resources/resource.js';
+import { Read, type ReadRequest } from '../resources/read-request.js';
+import { Reads } from '../resources/reads.js';
 import { CreateTcpEdgeBody, edgeInput, UpdateTcpEdgeBody } from './tcp-edges.bodies.js';
 import { CreateTcpEdge, DeleteTcpEdge, UpdateTcpEdge } from './tcp-edges.commands.js';
-import { TcpEdges, tcpEdgesReadModel } from './tcp-edges.read-model.js';
-import { PATH, TcpEdgeResource, tcpEdgeReads, toResource } from './tcp-edges.resource.js';
+import { TCP_EDGES, TcpEdgeResource } from './tcp-edges.resource.js';
 
+const { path, plural } = TCP_EDGES;
 const PROBLEMS_OF_FIELDS = [
   'edge_description_too_long',
   'edge_metadata_too_long',
@@ -22,38 +21,29 @@ const PROBLEMS_OF_FIELDS = [
 ] as const;
 
 @ApiTag('TCP edges', 'edgtcp')
-@Controller(PATH)
+@Controller(path)
 export class TcpEdgesController {
-  private readonly reads: ReturnType<typeof tcpEdgeReads>;
-
   constructor(
-    private readonly mutations: Mutations,
-    edges: TcpEdges,
-    logs: Logs,
-  ) {
-    this.reads = tcpEdgeReads(edges, logs);
-  }
+    private readonly commands: CommandBus,
+    private readonly reads: Reads,
+  ) {}
 
   @Post()
   @ApiCreate(TcpEdgeResource, { id: 'createTcpEdge', summary: 'Create a TCP edge', problems: PROBLEMS_OF_FIELDS })
-  create(
-    @Context() context: RequestContext,
-    @Body() body: CreateTcpEdgeBody,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ) {
-    return this.execute(new CreateTcpEdge(context, edgeInput(body)), reply);
+  create(@Context() context: RequestContext, @Body() body: CreateTcpEdgeBody) {
+    return this.commands.execute(new CreateTcpEdge(context, edgeInput(body)));
   }
 
   @Get()
-  @ApiList(TcpEdgeResource, PATH, { id: 'listTcpEdges', summary: 'List TCP edges', plural: 'tcp_edges' })
-  list(@Read() asked: ReadRequest) {
-    return this.reads.list(asked);
+  @ApiList(TcpEdgeResource, path, { id: 'listTcpEdges', summary: 'List TCP edges', plural })
+  list(@Read() request: ReadRequest) {
+    return this.reads.list(TCP_EDGES, request);
   }
 
   @Get(':id')
   @ApiGet(TcpEdgeResource, { id: 'getTcpEdge', summary: 'Get a TCP edge', problems: ['edge_not_found'] })
-  get(@Read() asked: ReadRequest, @Param('id') id: string) {
-    return this.reads.get(asked, id);
+  get(@Read() request: ReadRequest, @Param('id') id: string) {
+    return this.reads.get(TCP_EDGES, request, id);
   }
 
   @Get(':id/events')
@@ -62,8 +52,8 @@ export class TcpEdgesController {
     summary: 'Get the history of a TCP edge',
     problems: ['edge_not_found', 'role_missing'],
   })
-  history(@Read() asked: ReadRequest, @Param('id') id: string) {
-    return this.reads.history(asked, id);
+  history(@Read() request: ReadRequest, @Param('id') id: string) {
+    return this.reads.history(TCP_EDGES, request, id);
   }
 
   @Patch(':id')
@@ -71,32 +61,17 @@ export class TcpEdgesController {
     id: 'updateTcpEdge',
     summary: 'Update a TCP edge',
     description:
-      'What is absent or null stays as it is; an empty text or list clears. A module that is given replaces the old one whole.',
+      'An absent or null field stays as it is; an empty text or list clears. A module replaces the old one whole.',
     problems: [...PROBLEMS_OF_FIELDS, 'edge_not_found'],
   })
-  update(
-    @Context() context: RequestContext,
-    @Param('id') id: string,
-    @Body() body: UpdateTcpEdgeBody,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ) {
-    refuseOtherPlace(body, PATH, id);
-    return this.execute(new UpdateTcpEdge(context, id, edgeInput(body), body.created_at), reply);
+  update(@Context() context: RequestContext, @Param('id') id: string, @Body() body: UpdateTcpEdgeBody) {
+    return this.commands.execute(new UpdateTcpEdge(context, id, edgeInput(body), body));
   }
 
   @Delete(':id')
   @ApiDelete({ id: 'deleteTcpEdge', summary: 'Delete a TCP edge', problems: ['edge_not_found'] })
   @HttpCode(204)
-  async delete(
-    @Context() context: RequestContext,
-    @Param('id') id: string,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<void> {
-    await this.execute(new DeleteTcpEdge(context, id), reply);
-  }
-
-  private async execute(command: CreateTcpEdge | UpdateTcpEdge | DeleteTcpEdge, reply: FastifyReply) {
-    const { entity } = await this.mutations.execute(tcpEdgesReadModel, command, reply);
-    return entity === undefined ? undefined : toResource(entity, command.context.baseUrl);
+  delete(@Context() context: RequestContext, @Param('id') id: string) {
+    return this.commands.execute(new DeleteTcpEdge(context, id));
   }
 }

@@ -1,15 +1,16 @@
 import { Module } from '@nestjs/common';
+import type { Pool } from 'pg';
 import { POOL } from '../database/database.js';
 import { EdgeModulesController } from './edge-modules.controller.js';
 import { HostportClaims } from './hostport-claims.js';
 import { CreateTcpEdgeHandler, DeleteTcpEdgeHandler, UpdateTcpEdgeHandler } from './tcp-edges.commands.js';
 import { TcpEdgesController } from './tcp-edges.controller.js';
-import { TcpEdges } from './tcp-edges.read-model.js';
+import { EdgesByHostport } from './tcp-edges.read-model.js';
 
 @Module({
   controllers: [TcpEdgesController, EdgeModulesController],
   providers: [
-    { provide: TcpEdges, useFactory: (pool) => new TcpEdges(pool), inject: [POOL] },
+    { provide: EdgesByHostport, useFactory: (pool: Pool) => new EdgesByHostport(pool), inject: [POOL] },
     HostportClaims,
     CreateTcpEdgeHandler,
     UpdateTcpEdgeHandler,

@@ -1,63 +1,21 @@
 import type { Pool } from 'pg';
 import { coalesced, type Ref } from '../database/coalesce.js';
 import { queryNamed } from '../database/query.js';
-import {
-  ENTITY_COLUMNS,
-  type Entity,
-  type EntityRow,
-  type ReadModel,
-  type Row,
-  type Table,
-} from '../log/read-model.js';
-import { EntityQueries } from '../resources/entity-queries.js';
+import { ENTITY_COLUMNS, type Entity, type ReadModel, type Row, type Table } from '../log/read-model.js';
 import { evolve, type TcpEdge, type TcpEdgeEvent } from './tcp-edge.js';
-
-const STATE_COLUMNS = ['description', 'metadata', 'hostports', 'backend', 'ip_restriction', 'traffic_policy'] as const;
-
-/** The row holds the state under the same names, lists and modules as jsonb. */
-type TcpEdgeRow = EntityRow & TcpEdge;
 
 const EDGES: Table<TcpEdge> = {
   name: 'tcp_edges',
-  columns: [...ENTITY_COLUMNS, ...STATE_COLUMNS],
+  columns: [
+    ...ENTITY_COLUMNS,
+    ...['description', 'metadata', 'hostports', 'backend', 'ip_restriction', 'traffic_policy'],
+  ],
   primaryKey: ['account_id', 'id'],
-  rowsOf: (entity) => [rowOf(entity)],
+  rowsOf: (entity) => [entity],
   exclusiveValuesOf: () => [],
 };
 
-/** Field by field: replay does this for every edge, and spreads would cost it five times as much. */
-function rowOf({ accountId, id, version, createdAt, state }: Entity<TcpEdge>): Row {
-  return {
-    account_id: accountId,
-    id,
-    version,
-    created_at: createdAt,
-    description: state.description,
-    metadata: state.metadata,
-    hostports: state.hostports,
-    backend: state.backend,
-    ip_restriction: state.ip_restriction,
-    traffic_policy: state.traffic_policy,
-  };
-}
-
-const stateOf = ({
-  description,
-  metadata,
-  hostports,
-  backend,
-  ip_restriction,
-  traffic_policy,
-}: TcpEdgeRow): TcpEdge => ({
-  description,
-  metadata,
-  hostports,
-  backend,
-  ip_restriction,
-  traffic_policy,
-});
-
-/** Where each hostport is listed: one row for an edge and a canonical hostport, however often and in whatever spelling. */
+/** One row for an edge and a canonical hostport, however often the edge lists it, and in whatever spelling. */
 const HOSTPORTS: Table<TcpEdge> = {
   name: 'tcp_edge_hostports',
   columns: ['account_id', 'edge_id', 'hostport', 'exclusive'],
@@ -66,10 +24,10 @@ const HOSTPORTS: Table<TcpEdge> = {
   exclusiveValuesOf: (row) => (row.exclusive === true ? [`hostport:${row.hostport}`] : []),
 };
 
-function hostportRows({ accountId, id, state }: Entity<TcpEdge>): Row[] {
-  const rows = state.hostports.map(({ canonical, exclusive }): [string, Row] => [
+function hostportRows({ account_id, id, hostports }: Entity<TcpEdge>): Row[] {
+  const rows = hostports.map(({ canonical, exclusive }): [string, Row] => [
     canonical,
-    { account_id: accountId, edge_id: id, hostport: canonical, exclusive },
+    { account_id, edge_id: id, hostport: canonical, exclusive },
   ]);
   return [...new Map(rows).values()];
 }
@@ -84,7 +42,7 @@ export const tcpEdgesReadModel: ReadModel<TcpEdge, TcpEdgeEvent> = {
 /** The unique index that strict mode writes into; violated when two edges race for one hostport. */
 export const EXCLUSIVE_HOSTPORT_CONSTRAINT = 'tcp_edge_hostports_exclusive';
 
-/** Any account may list any hostport, so how many do is not ours to decide: the oldest of them are answered. */
+/** Any account may list any hostport, and nothing bounds how many do. An answer holds the oldest edges. */
 export const MAX_EDGES_OF_A_HOSTPORT = 100;
 
 const BY_HOSTPORTS = {
@@ -97,23 +55,20 @@ const BY_HOSTPORTS = {
     order by l.hostport, l.edge_id`,
 };
 
-/** What GET and LIST answer, and what handlers decide on. */
-export class TcpEdges extends EntityQueries<TcpEdge, TcpEdgeRow> {
-  constructor(pool: Pool) {
-    super(pool, EDGES, 'edgtcp', stateOf);
+/** Finds the edges that list a hostport, in every account. For gateways and strict mode: a caller sees one account only. */
+export class EdgesByHostport {
+  constructor(private readonly pool: Pool) {}
+
+  /** The edges that list this canonical hostport, oldest first, at most MAX_EDGES_OF_A_HOSTPORT. */
+  async list(canonical: string): Promise<readonly Ref[]> {
+    return (await this.find(canonical)) ?? [];
   }
 
-  /** The edges of every account that list this canonical hostport, oldest first, at most 100. For gateways: what a caller sees is one account's. */
-  async listByHostport(canonical: string): Promise<readonly Ref[]> {
-    return (await this.byHostport(canonical)) ?? [];
-  }
-
-  private readonly byHostport = coalesced<string, readonly Ref[]>(
+  private readonly find = coalesced<string, readonly Ref[]>(
     (canonical) => canonical,
     async (canonicals) => {
-      const { rows } = await queryNamed<Ref & { hostport: string }>(this.pool, BY_HOSTPORTS, [
-        [...new Set(canonicals)],
-      ]);
+      const wanted = [...new Set(canonicals)];
+      const { rows } = await queryNamed<Ref & { hostport: string }>(this.pool, BY_HOSTPORTS, [wanted]);
       const refs = new Map<string, Ref[]>();
       for (const { hostport, accountId, id } of rows) {
         const found = refs.get(hostport);

@@ -1,20 +1,23 @@
 import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
-import { CREATED_AT, EXAMPLE_BASE_URL, EXAMPLE_KSUID, idField, uriField } from '../http/openapi/parts.js';
+import { EXAMPLE_BASE_URL, EXAMPLE_KSUID } from '../http/openapi/parts.js';
 import type { Entity } from '../log/read-model.js';
-import { type Logs, ResourceReads } from '../resources/resource.js';
+import { envelopeFields } from '../resources/fields.js';
+import type { Resource } from '../resources/resource.js';
 import type { ModuleName } from './edge-modules.js';
-import { notFound, type TcpEdge } from './tcp-edge.js';
-import { type TcpEdges, tcpEdgesReadModel } from './tcp-edges.read-model.js';
+import { notFound, type TcpEdge, type TcpEdgeEvent } from './tcp-edge.js';
+import { DESCRIPTION, METADATA } from './tcp-edges.bodies.js';
+import { tcpEdgesReadModel } from './tcp-edges.read-model.js';
 
-export const PATH = 'edges/tcp';
+const PATH = 'edges/tcp';
+const ENVELOPE = envelopeFields(PATH, 'edgtcp');
 
-const ENABLED = { description: 'Whether it counts.', example: true };
+const ENABLED = { description: 'Whether the module is enabled.', example: true };
 
-/** What lives elsewhere: see `backendRef`. */
+/** A reference to what lives elsewhere: see `backendRef`. */
 const refTo = (path: string, id: string) => ({
-  id: { description: 'As it was given.', example: id },
+  id: { description: 'The id as it was sent.', example: id },
   uri: {
-    description: 'Where the public API has it.',
+    description: 'Its URI in the public API.',
     format: 'uri' as const,
     example: `${EXAMPLE_BASE_URL}/${path}/${id}`,
   },
@@ -41,25 +44,26 @@ export class BackendResource {
 @ApiSchemaName('IpRestriction')
 export class IpRestrictionResource {
   @ApiField(ENABLED) enabled!: boolean;
-  @ApiField({ description: 'Who may connect, in the order given.', listOf: IpPolicyRef }) ip_policies!: IpPolicyRef[];
+  @ApiField({ description: 'Who may connect, in the order that was sent.', listOf: IpPolicyRef })
+  ip_policies!: IpPolicyRef[];
 }
 
 @ApiSchemaName('TrafficPolicy')
 export class TrafficPolicyResource {
   @ApiField(ENABLED) enabled!: boolean;
-  @ApiField({ description: 'Character for character as it was sent.', example: '{"on_tcp_connect":[]}' })
+  @ApiField({ description: 'The policy, character for character as it was sent.', example: '{"on_tcp_connect":[]}' })
   value!: string;
 }
 
 @ApiSchemaName('TcpEdge')
 export class TcpEdgeResource implements Modules {
-  @ApiField(idField('edgtcp')) id!: string;
-  @ApiField(uriField(PATH, 'edgtcp')) uri!: string;
-  @ApiField(CREATED_AT) created_at!: string;
-  @ApiField({ description: 'What it is, for people.', example: 'The build farm' }) description!: string;
-  @ApiField({ description: 'Anything, for programs.', example: '{"team":"infrastructure"}' }) metadata!: string;
+  @ApiField(ENVELOPE.id) id!: string;
+  @ApiField(ENVELOPE.uri) uri!: string;
+  @ApiField(ENVELOPE.created_at) created_at!: string;
+  @ApiField(DESCRIPTION) description!: string;
+  @ApiField(METADATA) metadata!: string;
   @ApiField({
-    description: 'Where it listens, as `host:port`.',
+    description: 'Addresses that the edge serves, as `host:port`.',
     type: 'array',
     items: { type: 'string' },
     example: ['build.example.com:22'],
@@ -79,16 +83,27 @@ interface Modules extends Record<ModuleName, object | null> {
   readonly traffic_policy: TrafficPolicyResource | null;
 }
 
+export const TCP_EDGES: Resource<TcpEdge, TcpEdgeEvent> = {
+  model: tcpEdgesReadModel,
+  idPrefix: 'edgtcp',
+  path: PATH,
+  plural: 'tcp_edges',
+  notFound,
+  toResource,
+};
+
 /** The one rendering for create, get, list and update: every field always, an absent module as null. */
-export const toResource = ({ id, createdAt, state }: Entity<TcpEdge>, baseUrl: string): TcpEdgeResource => ({
-  id,
-  uri: `${baseUrl}/${PATH}/${id}`,
-  created_at: createdAt.toISOString(),
-  description: state.description,
-  metadata: state.metadata,
-  hostports: state.hostports.map(({ text }) => text),
-  ...toModules(state, baseUrl),
-});
+export function toResource(edge: Entity<TcpEdge>, baseUrl: string): TcpEdgeResource {
+  return {
+    id: edge.id,
+    uri: `${baseUrl}/${PATH}/${edge.id}`,
+    created_at: edge.created_at.toISOString(),
+    description: edge.description,
+    metadata: edge.metadata,
+    hostports: edge.hostports.map(({ text }) => text),
+    ...toModules(edge, baseUrl),
+  };
+}
 
 export const toModules = ({ backend, ip_restriction, traffic_policy }: TcpEdge, baseUrl: string): Modules => ({
   backend: backend && { enabled: backend.enabled, backend: backendRef(backend.backend_id, baseUrl) },
@@ -108,23 +123,8 @@ const BACKEND_KINDS = new Map([
   ['bkdsc', 'static'],
 ]);
 
-/** Backends are not resources of this service: the uri says where the public API has them. */
+/** Backends are not resources of this service: the uri is the one that the public API gives them. */
 function backendRef(id: string, baseUrl: string): BackendRef {
   const kind = BACKEND_KINDS.get(id.slice(0, Math.max(0, id.indexOf('_'))));
   return { id, uri: `${baseUrl}/backends/${kind === undefined ? '' : `${kind}/`}${id}` };
 }
-
-/** Their GETs. */
-export const tcpEdgeReads = (edges: TcpEdges, logs: Logs) =>
-  new ResourceReads(
-    {
-      model: tcpEdgesReadModel,
-      idPrefix: 'edgtcp',
-      path: PATH,
-      plural: 'tcp_edges',
-      queries: edges,
-      notFound,
-      toResource,
-    },
-    logs,
-  );

@@ -1,53 +1,44 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import type { RequestContext } from '../../http/request-context.js';
-import type { Entity } from '../../log/read-model.js';
+import { omitUndefined } from '../../omit-undefined.js';
 import { Problem } from '../../problem.js';
-import type { Changed } from '../../resources/changes.js';
-import { Bots } from '../access.queries.js';
-import { createBot, type Principal, updateBot } from './principal.js';
-import { checked, Principals } from './principals.js';
+import { CreateCommand, DeleteCommand, UpdateCommand } from '../../resources/commands.js';
+import { BOT_USERS, type CreateBotUserBody, type UpdateBotUserBody } from './bot-users.resource.js';
+import { createBot, remove, updateBot } from './principal.js';
+import { Principals } from './principals.js';
 
-export class CreateBot {
-  constructor(
-    readonly context: RequestContext,
-    readonly input: { readonly name?: string; readonly active?: boolean },
-  ) {}
-}
+export class CreateBotUser extends CreateCommand<CreateBotUserBody> {}
 
-@CommandHandler(CreateBot)
-export class CreateBotHandler implements ICommandHandler<CreateBot> {
+@CommandHandler(CreateBotUser)
+export class CreateBotUserHandler implements ICommandHandler<CreateBotUser> {
   constructor(private readonly principals: Principals) {}
 
-  async execute({ context, input }: CreateBot): Promise<Changed<Principal>> {
-    const bot = { name: parseName(input.name ?? ''), active: input.active ?? true };
-    return this.principals.create(context, 'bot', createBot(bot));
+  execute({ context, body }: CreateBotUser) {
+    const { name = '', active = true } = body;
+    return this.principals.create(BOT_USERS, context, () => createBot({ name: parseName(name), active }));
   }
 }
 
-export class UpdateBot {
-  constructor(
-    readonly context: RequestContext,
-    readonly id: string,
-    readonly input: { readonly name?: string; readonly active?: boolean },
-    /** Refuses what cannot be changed; asked with the bot as it is. */
-    readonly check: (bot: Entity<Principal> | undefined) => void,
-  ) {}
+export class UpdateBotUser extends UpdateCommand<UpdateBotUserBody> {}
+
+@CommandHandler(UpdateBotUser)
+export class UpdateBotUserHandler implements ICommandHandler<UpdateBotUser> {
+  constructor(private readonly principals: Principals) {}
+
+  execute({ context, id, body }: UpdateBotUser) {
+    const { name, active } = body;
+    const decide = () => updateBot(omitUndefined({ name: name === undefined ? undefined : parseName(name), active }));
+    return this.principals.apply(BOT_USERS, context, id, decide, body);
+  }
 }
 
-@CommandHandler(UpdateBot)
-export class UpdateBotHandler implements ICommandHandler<UpdateBot> {
-  constructor(
-    private readonly principals: Principals,
-    private readonly bots: Bots,
-  ) {}
+export class DeleteBotUser extends DeleteCommand {}
 
-  async execute({ context, id, input, check }: UpdateBot): Promise<Changed<Principal>> {
-    const { name, active } = input;
-    const change = updateBot({
-      ...(name !== undefined && { name: parseName(name) }),
-      ...(active !== undefined && { active }),
-    });
-    return this.principals.change(context, id, checked(this.bots, context, id, check), change);
+@CommandHandler(DeleteBotUser)
+export class DeleteBotUserHandler implements ICommandHandler<DeleteBotUser> {
+  constructor(private readonly principals: Principals) {}
+
+  execute({ context, id }: DeleteBotUser) {
+    return this.principals.apply(BOT_USERS, context, id, () => remove);
   }
 }
 

@@ -1,39 +1,22 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Res } from '@nestjs/common';
-import type { FastifyReply } from 'fastify';
+import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
 import { ApiCreate, ApiDelete, ApiGet, ApiHistory, ApiList, ApiTag, ApiUpdate } from '../../http/openapi/decorators.js';
 import { Context, type RequestContext } from '../../http/request-context.js';
-import type { Entity } from '../../log/read-model.js';
-import { omitUndefined } from '../../omit-undefined.js';
 import { HistoryResource } from '../../resources/history.resource.js';
-import { Mutations } from '../../resources/mutation.js';
-import { refuseOtherPlace, refuseOtherTime } from '../../resources/read-only-fields.js';
-import { Logs, Read, type ReadRequest } from '../../resources/resource.js';
-import { Bots } from '../access.queries.js';
-import { principalsReadModel } from '../access.read-models.js';
-import { CreateBot, UpdateBot } from './bot-users.commands.js';
-import {
-  BotUserResource,
-  botUserReads,
-  CreateBotUserBody,
-  PATH,
-  toResource,
-  UpdateBotUserBody,
-} from './bot-users.resource.js';
-import { type Principal } from './principal.js';
-import { DeletePrincipal } from './principals.commands.js';
+import { Read, type ReadRequest } from '../../resources/read-request.js';
+import { Reads } from '../../resources/reads.js';
+import { CreateBotUser, DeleteBotUser, UpdateBotUser } from './bot-users.commands.js';
+import { BOT_USERS, BotUserResource, CreateBotUserBody, UpdateBotUserBody } from './bot-users.resource.js';
+
+const { path } = BOT_USERS;
 
 @ApiTag('Bot users', 'bot')
-@Controller(PATH)
+@Controller(path)
 export class BotUsersController {
-  private readonly reads: ReturnType<typeof botUserReads>;
-
   constructor(
-    private readonly mutations: Mutations,
-    bots: Bots,
-    logs: Logs,
-  ) {
-    this.reads = botUserReads(bots, logs);
-  }
+    private readonly commands: CommandBus,
+    private readonly reads: Reads,
+  ) {}
 
   @Post()
   @ApiCreate(BotUserResource, {
@@ -41,24 +24,20 @@ export class BotUsersController {
     summary: 'Create a bot user',
     problems: ['role_missing', 'conflict'],
   })
-  create(
-    @Context() context: RequestContext,
-    @Body() body: CreateBotUserBody,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ) {
-    return this.execute(new CreateBot(context, body), reply);
+  create(@Context() context: RequestContext, @Body() body: CreateBotUserBody) {
+    return this.commands.execute(new CreateBotUser(context, body));
   }
 
   @Get()
-  @ApiList(BotUserResource, PATH, { id: 'listBotUsers', summary: 'List bot users' })
-  list(@Read() asked: ReadRequest) {
-    return this.reads.list(asked);
+  @ApiList(BotUserResource, path, { id: 'listBotUsers', summary: 'List bot users' })
+  list(@Read() request: ReadRequest) {
+    return this.reads.list(BOT_USERS, request);
   }
 
   @Get(':id')
   @ApiGet(BotUserResource, { id: 'getBotUser', summary: 'Get a bot user', problems: ['not_found'] })
-  get(@Read() asked: ReadRequest, @Param('id') id: string) {
-    return this.reads.get(asked, id);
+  get(@Read() request: ReadRequest, @Param('id') id: string) {
+    return this.reads.get(BOT_USERS, request, id);
   }
 
   @Get(':id/events')
@@ -67,47 +46,30 @@ export class BotUsersController {
     summary: 'Get the history of a bot user',
     problems: ['not_found', 'role_missing'],
   })
-  history(@Read() asked: ReadRequest, @Param('id') id: string) {
-    return this.reads.history(asked, id);
+  history(@Read() request: ReadRequest, @Param('id') id: string) {
+    return this.reads.history(BOT_USERS, request, id);
   }
 
   @Patch(':id')
   @ApiUpdate(BotUserResource, {
     id: 'updateBotUser',
     summary: 'Update a bot user',
-    description: 'What is absent or null stays as it is.',
+    description: 'An absent or null field stays as it is.',
     problems: ['role_missing', 'not_found', 'conflict'],
   })
-  update(
-    @Context() context: RequestContext,
-    @Param('id') id: string,
-    @Body() body: UpdateBotUserBody,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ) {
-    refuseOtherPlace(body, PATH, id);
-    const check = (bot: Entity<Principal> | undefined): void => refuseOtherTime(body.created_at, bot);
-    const input = omitUndefined({ name: body.name, active: body.active });
-    return this.execute(new UpdateBot(context, id, input, check), reply);
+  update(@Context() context: RequestContext, @Param('id') id: string, @Body() body: UpdateBotUserBody) {
+    return this.commands.execute(new UpdateBotUser(context, id, body));
   }
 
   @Delete(':id')
   @ApiDelete({
     id: 'deleteBotUser',
     summary: 'Delete a bot user',
-    description: 'The API keys and SSH credentials of this bot end with it.',
+    description: 'The API keys and SSH credentials of this bot are deleted too.',
     problems: ['role_missing', 'not_found'],
   })
   @HttpCode(204)
-  async delete(
-    @Context() context: RequestContext,
-    @Param('id') id: string,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<void> {
-    await this.execute(new DeletePrincipal(context, id, 'bot'), reply);
-  }
-
-  private async execute(command: CreateBot | UpdateBot | DeletePrincipal, reply: FastifyReply) {
-    const { entity } = await this.mutations.execute(principalsReadModel, command, reply);
-    return entity === undefined ? undefined : toResource(entity, command.context.baseUrl);
+  delete(@Context() context: RequestContext, @Param('id') id: string) {
+    return this.commands.execute(new DeleteBotUser(context, id));
   }
 }

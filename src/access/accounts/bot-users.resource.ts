@@ -1,62 +1,53 @@
 import { ApiField, ApiSchemaName } from '../../http/openapi/decorators.js';
-import { CREATED_AT, idField, uriField } from '../../http/openapi/parts.js';
-import { Flag, Text, TextOfBytes } from '../../http/validated-body.js';
+import { Flag, TextOfBytes } from '../../http/validated-body.js';
 import type { Entity } from '../../log/read-model.js';
-import { type Logs, ResourceReads } from '../../resources/resource.js';
-import type { Bots } from '../access.queries.js';
-import { principalsReadModel } from '../access.read-models.js';
-import { notFound, type Principal } from './principal.js';
+import { envelopeFields, ReadOnly } from '../../resources/fields.js';
+import type { Resource } from '../../resources/resource.js';
+import { notFound, type Principal, type PrincipalEvent } from './principal.js';
+import { principalsReadModel } from './principals.read-model.js';
 
-export const PATH = 'bot_users';
+const PATH = 'bot_users';
+const ENVELOPE = envelopeFields(PATH, 'bot');
 const MAX_NAME_BYTES = 255;
-
 const NAME = { description: 'Unique in the account, not blank.', pattern: '\\S', example: 'deployer' };
-const ACTIVE = { description: 'Whether the API keys and SSH credentials of this bot are taken.', example: true };
-const UNCHANGED = 'Taken only as it is.';
+const ACTIVE = {
+  description: 'Whether the API keys and SSH credentials of this bot are accepted.',
+  example: true,
+};
 
 export class CreateBotUserBody {
   @TextOfBytes(MAX_NAME_BYTES, 'request_malformed', { ...NAME, required: true }) name?: string;
-  @Flag({ ...ACTIVE, description: `${ACTIVE.description} True when absent.` }) active?: boolean;
+  @Flag({ ...ACTIVE, description: `${ACTIVE.description} Absent: true.` }) active?: boolean;
 }
 
-/** `id`, `uri` and `created_at` are taken when unchanged. */
 export class UpdateBotUserBody {
   @TextOfBytes(MAX_NAME_BYTES, 'request_malformed', NAME) name?: string;
   @Flag(ACTIVE) active?: boolean;
-  @Text({ description: UNCHANGED }) id?: string;
-  @Text({ description: UNCHANGED }) uri?: string;
-  @Text({ description: UNCHANGED }) created_at?: string;
+  @ReadOnly() id?: string;
+  @ReadOnly() uri?: string;
+  @ReadOnly() created_at?: string;
 }
 
 @ApiSchemaName('BotUser')
 export class BotUserResource {
-  @ApiField(idField('bot')) id!: string;
-  @ApiField(uriField(PATH, 'bot')) uri!: string;
+  @ApiField(ENVELOPE.id) id!: string;
+  @ApiField(ENVELOPE.uri) uri!: string;
   @ApiField(NAME) name!: string;
   @ApiField(ACTIVE) active!: boolean;
-  @ApiField(CREATED_AT) created_at!: string;
+  @ApiField(ENVELOPE.created_at) created_at!: string;
 }
 
-export const toResource = ({ id, createdAt, state }: Entity<Principal>, baseUrl: string): BotUserResource => ({
-  id,
-  uri: `${baseUrl}/${PATH}/${id}`,
-  name: state.name,
-  active: state.active,
-  created_at: createdAt.toISOString(),
-});
+export const BOT_USERS: Resource<Principal, PrincipalEvent> = {
+  model: principalsReadModel,
+  idPrefix: 'bot',
+  path: PATH,
+  plural: PATH,
+  condition: `t.kind = 'bot' and not t.deleted`,
+  isShown: ({ deleted }) => !deleted,
+  notFound,
+  toResource,
+};
 
-/** Their GETs. */
-export const botUserReads = (bots: Bots, logs: Logs) =>
-  new ResourceReads(
-    {
-      model: principalsReadModel,
-      idPrefix: 'bot',
-      path: PATH,
-      plural: PATH,
-      queries: bots,
-      isShownTo: (_, { deleted }) => !deleted,
-      notFound,
-      toResource,
-    },
-    logs,
-  );
+function toResource({ id, name, active, created_at }: Entity<Principal>, baseUrl: string): BotUserResource {
+  return { id, uri: `${baseUrl}/${PATH}/${id}`, name, active, created_at: created_at.toISOString() };
+}

@@ -1,14 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { IdSource } from '../../ids.js';
+import type { StreamAppend } from '../../log/append/append-statement.js';
 import type { EventLog } from '../../log/append/event-log.js';
-import type { DomainEvent, EventMetadata } from '../../log/event.js';
-import type { ReadModel } from '../../log/read-model.js';
-import { newEvents, partOf } from '../../resources/changes.js';
-import { accountsReadModel, apiKeysReadModel, principalsReadModel } from '../access.read-models.js';
+import type { DomainEvent } from '../../log/event.js';
+import { fold, type ReadModel } from '../../log/read-model.js';
 import { create as createApiKey, hashToken, TOKEN_SECRET_BYTES, tokenOf } from '../api-keys/api-key.js';
-import { create as createAccount } from './account.js';
+import { apiKeysReadModel } from '../api-keys/api-keys.read-model.js';
+import { create } from './account.js';
+import { accountsReadModel } from './accounts.read-model.js';
 import { createUser } from './principal.js';
+import { principalsReadModel } from './principals.read-model.js';
 
 export interface NewAccount {
   readonly accountId: string;
@@ -17,37 +19,38 @@ export interface NewAccount {
   readonly adminKey: string;
 }
 
-const SYSTEM: EventMetadata = { actor: 'system' };
-
 export async function hasAccounts(pool: Pool): Promise<boolean> {
   const { rows } = await pool.query<{ found: boolean }>('select exists (select from accounts) as found');
   return rows[0]?.found ?? false;
 }
 
-/** Creates an account with one admin user and one API key, all in one append: there is never an account nobody can enter. */
-export async function openAccount(
+/** Creates an account with one admin and one API key in a single append: there is never an account that nobody can enter. */
+export async function createAccount(
   log: EventLog,
   ids: IdSource,
   args: { name: string; adminEmail: string; adminKey: string | undefined },
 ): Promise<NewAccount> {
-  const at = ids.now();
-  const [accountId, adminId, keyId] = [ids.next('ac', at), ids.next('usr', at), ids.next('ak', at)];
+  const occurredAt = ids.now();
+  const [accountId, adminId, keyId] = [
+    ids.next('ac', occurredAt),
+    ids.next('usr', occurredAt),
+    ids.next('ak', occurredAt),
+  ];
   const adminKey = args.adminKey ?? tokenOf(keyId, randomBytes(TOKEN_SECRET_BYTES));
-  const key = { ownerId: adminId, description: 'First admin key', metadata: '', tokenHash: hashToken(adminKey) };
-  const part = <State, Event extends DomainEvent>(
+  const key = { owner_id: adminId, description: 'First admin key', metadata: '', token_hash: hashToken(adminKey) };
+  const newStream = <State extends object, Event extends DomainEvent>(
     model: ReadModel<State, Event>,
     id: string,
     events: readonly Event[],
-  ) => partOf(model, { accountId, id }, undefined, events, at);
-  const parts = [
-    part(accountsReadModel, accountId, createAccount({ name: args.name, admins: [adminId] })(undefined)),
-    part(principalsReadModel, adminId, createUser({ email: args.adminEmail, role: 'admin' })(undefined)),
-    part(apiKeysReadModel, keyId, createApiKey(key)(undefined)),
+  ): StreamAppend => {
+    const after = fold(model, { accountId, id }, undefined, events, occurredAt);
+    return { model, id, before: undefined, events, after };
+  };
+  const streams = [
+    newStream(accountsReadModel, accountId, create({ name: args.name, admins: [adminId] })(undefined)),
+    newStream(principalsReadModel, adminId, createUser({ email: args.adminEmail, role: 'admin' })(undefined)),
+    newStream(apiKeysReadModel, keyId, createApiKey(key)(undefined)),
   ];
-  await log.append({
-    accountId,
-    events: parts.flatMap((p) => newEvents(p, SYSTEM, at)),
-    changes: parts.flatMap((p) => p.changes),
-  });
+  await log.append({ accountId, metadata: { actor: 'system' }, occurredAt, streams });
   return { accountId, adminId, adminKey };
 }

@@ -1,4 +1,4 @@
-import { type Caller, isAdmin, type Role } from '../../caller.js';
+import type { Role } from '../../caller.js';
 import { Problem } from '../../problem.js';
 
 /** Storage format: these types are what the log holds. Add fields as optional; for any other change add a new version. */
@@ -19,7 +19,7 @@ export interface Principal {
   readonly email: string;
   readonly role: Role;
   readonly active: boolean;
-  /** Deleted principals stay, without name and email, so that what names one as its owner is refused for ever. */
+  /** Deleted principals stay, without name and email: a row that names one as its owner is refused for ever. */
   readonly deleted: boolean;
 }
 
@@ -55,19 +55,19 @@ export const createBot =
 export const updateUser =
   (args: { readonly role?: Role; readonly active?: boolean }): Decision =>
   (state) => {
-    const data = changed(args, live(state));
+    const data = changed(args, requireLive(state));
     return Object.keys(data).length === 0 ? [] : [{ type: 'user_updated.v1', data }];
   };
 
 export const updateBot =
   (args: { readonly name?: string; readonly active?: boolean }): Decision =>
   (state) => {
-    const data = changed(args, live(state));
+    const data = changed(args, requireLive(state));
     return Object.keys(data).length === 0 ? [] : [{ type: 'bot_user_updated.v1', data }];
   };
 
 export const remove: Decision = (state) => {
-  const { kind } = live(state);
+  const { kind } = requireLive(state);
   return [{ type: kind === 'user' ? 'user_deleted.v1' : 'bot_user_deleted.v1', data: {} }];
 };
 
@@ -77,17 +77,12 @@ export const isActiveAdmin = (principal: Principal | undefined): boolean =>
 
 export const notFound = (): Problem => new Problem('not_found', 'Resource not found');
 
-/** Everyone of the account may see who is in it; only admins may change that. */
-export function refuseUnlessAdmin(caller: Caller): void {
-  if (!isAdmin(caller)) throw new Problem('role_missing', 'Only admins may manage users and bots.');
-}
-
-function live(state: Principal | undefined): Principal {
+function requireLive(state: Principal | undefined): Principal {
   if (state === undefined || state.deleted) throw notFound();
   return state;
 }
 
-/** The fields of `args` that say something new. */
+/** The fields of `args` that differ from the state. */
 const changed = <Fields extends object>(args: Fields, state: Fields): Partial<Fields> =>
   Object.fromEntries(
     Object.entries(args).filter(([name, value]) => value !== undefined && state[name as keyof Fields] !== value),

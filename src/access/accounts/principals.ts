@@ -1,122 +1,105 @@
 import type { Ref } from '../../database/coalesce.js';
 import type { RequestContext } from '../../http/request-context.js';
-import { ConstraintViolated, StreamConflict } from '../../log/append/event-log.js';
+import { ConstraintViolated, StreamConflict } from '../../log/append/append-failures.js';
+import type { StreamAppend } from '../../log/append/append-statement.js';
+import type { EventLog } from '../../log/append/event-log.js';
 import type { EventMetadata } from '../../log/event.js';
-import type { Entity } from '../../log/read-model.js';
+import { type EntityRow, fold } from '../../log/read-model.js';
 import { Problem } from '../../problem.js';
-import { type Changed, type Part, partOf, Streams } from '../../resources/changes.js';
-import type { OwnedThings } from '../../resources/owned-things.js';
-import { Accounts, Bots, Users } from '../access.queries.js';
-import {
-  accountsReadModel,
-  BOT_NAME_CONSTRAINT,
-  principalsReadModel,
-  USER_EMAIL_CONSTRAINT,
-} from '../access.read-models.js';
+import { refuseUnlessAdmin } from '../../resources/access-rules.js';
+import type { Changed, Changes } from '../../resources/changes.js';
+import type { EntityQueries } from '../../resources/entity-queries.js';
+import type { OwnedEntities } from '../../resources/owned-entities.js';
+import type { Resource } from '../../resources/resource.js';
 import { setAdmin } from './account.js';
-import { evolve, isActiveAdmin, type Principal, type PrincipalEvent, refuseUnlessAdmin } from './principal.js';
+import { accountsReadModel } from './accounts.read-model.js';
+import { isActiveAdmin, type Principal, type PrincipalEvent } from './principal.js';
+import { BOT_NAME_CONSTRAINT, USER_EMAIL_CONSTRAINT } from './principals.read-model.js';
 
+type PrincipalResource = Resource<Principal, PrincipalEvent>;
 type Decision = (state: Principal | undefined) => readonly PrincipalEvent[];
 
-/** What the handlers of users and bots share: one append for a principal and for what must change with it. */
+const ACCOUNTS = { model: accountsReadModel, idPrefix: 'ac' } as const;
+
+/** What the handlers of users and bots share: one append for a principal and for all that must change with it. */
 export class Principals {
   constructor(
-    private readonly streams: Streams,
-    private readonly accounts: Accounts,
-    private readonly owned: readonly OwnedThings[],
+    private readonly changes: Changes,
+    private readonly log: EventLog,
+    private readonly entities: EntityQueries,
+    private readonly owned: OwnedEntities,
   ) {}
 
-  create(context: RequestContext, prefix: 'usr' | 'bot', decide: Decision): Promise<Changed<Principal>> {
-    const id = this.streams.ids.next(prefix);
-    return this.change(context, id, () => Promise.resolve(undefined), decide);
+  create(resource: PrincipalResource, context: RequestContext, decide: () => Decision): Promise<Changed<Principal>> {
+    const decideAsAdmin = () => {
+      refuseUnlessAdmin(context.caller, 'manage principals');
+      return decide()(undefined);
+    };
+    return this.changes.create(resource, context, decideAsAdmin, this.alongside(context)).catch(explainTaken);
   }
 
-  async change(
-    { caller, change }: RequestContext,
+  async apply(
+    resource: PrincipalResource,
+    context: RequestContext,
     id: string,
-    load: () => Promise<Entity<Principal> | undefined>,
-    decide: Decision,
+    decide: () => Decision,
+    sent?: object,
   ): Promise<Changed<Principal>> {
-    refuseUnlessAdmin(caller);
-    const { accountId } = caller;
-    const occurredAt = this.streams.ids.now();
-    const changed = await this.streams
-      .change({
-        model: principalsReadModel,
-        accountId,
-        streamId: id,
-        load,
-        decide: (entity) => decide(entity?.state),
-        also: (entity, events) => this.together({ accountId, id }, entity?.state, events, occurredAt),
-        ...change,
-        occurredAt,
-      })
-      .catch(explainTaken);
-    if (changed.entity?.state.deleted === true) await this.removeTheRest({ accountId, id }, change.metadata);
+    const decideAsAdmin: Decision = (principal) => {
+      refuseUnlessAdmin(context.caller, 'manage principals');
+      return decide()(principal);
+    };
+    const options = { ...this.alongside(context), ...(sent !== undefined && { sent }) };
+    const changed = await this.changes.apply(resource, context, id, decideAsAdmin, options).catch(explainTaken);
+    if (changed.entity?.deleted === true)
+      await this.removeTheRest({ accountId: context.accountId, id }, context.metadata);
     return changed;
   }
 
+  /** The account's list of admins, when the change touches it, and the removal of what a deleted principal owned. */
+  private alongside({ accountId }: RequestContext) {
+    return {
+      alongside: async ({ id, before, after }: StreamAppend, at: Date): Promise<StreamAppend[]> => {
+        const ref = { accountId, id };
+        const removals = principalOf(after)?.deleted === true ? await this.owned.removalsOf(ref) : [];
+        const isAdmin = isActiveAdmin(principalOf(after));
+        return isActiveAdmin(principalOf(before)) === isAdmin
+          ? removals
+          : [...(await this.changeOfAdmins(ref, isAdmin, at)), ...removals];
+      },
+    };
+  }
+
+  private async changeOfAdmins({ accountId, id }: Ref, isAdmin: boolean, at: Date): Promise<StreamAppend[]> {
+    const ref = { accountId, id: accountId };
+    const before = await this.entities.find(ACCOUNTS, ref);
+    const events = setAdmin({ id, isAdmin })(before);
+    const after = fold(accountsReadModel, ref, before, events, at);
+    return events.length === 0 ? [] : [{ model: accountsReadModel, id: accountId, before, events, after }];
+  }
+
   /**
-   * Whoever owns more than one append takes away, or was given something while it was deleted. Nothing new can come: the
-   * tables refuse it, and what is left meanwhile is refused at every use.
+   * Removes what the owner has beyond one append, and what it was given while it was deleted. The tables refuse
+   * anything new for a deleted owner, and every use of what is left is refused meanwhile.
    */
   private async removeTheRest(owner: Ref, { idempotency_key: _, ...metadata }: EventMetadata): Promise<void> {
     for (;;) {
-      const occurredAt = this.streams.ids.now();
-      const parts = await this.removals(owner, occurredAt);
-      if (parts.length === 0) return;
-      try {
-        await this.streams.appendParts(owner.accountId, parts, { metadata, occurredAt });
-      } catch (error) {
+      const streams = await this.owned.removalsOf(owner);
+      if (streams.length === 0) return;
+      const append = { accountId: owner.accountId, metadata, occurredAt: new Date(), streams };
+      await this.log.append(append).catch((error) => {
         if (!(error instanceof StreamConflict)) throw error;
-      }
+      });
     }
   }
-
-  private async removals(owner: Ref, occurredAt: Date): Promise<Part[]> {
-    const removals = await Promise.all(this.owned.map((things) => things.removalOf(owner, occurredAt)));
-    return removals.flat();
-  }
-
-  /** The account's list of admins, when this changes it, and the end of what a deleted principal owned. */
-  private async together(
-    ref: Ref,
-    before: Principal | undefined,
-    events: readonly PrincipalEvent[],
-    occurredAt: Date,
-  ): Promise<readonly Part[]> {
-    const after = events.reduce(evolve, before);
-    const removals = after?.deleted === true ? await this.removals(ref, occurredAt) : [];
-    if (isActiveAdmin(before) === isActiveAdmin(after)) return removals;
-    return [...(await this.adminsPart(ref, isActiveAdmin(after), occurredAt)), ...removals];
-  }
-
-  private async adminsPart({ accountId, id }: Ref, isAdmin: boolean, occurredAt: Date): Promise<Part[]> {
-    const account = await this.accounts.find({ accountId, id: accountId });
-    const events = setAdmin({ id, isAdmin })(account?.state);
-    return events.length === 0
-      ? []
-      : [partOf(accountsReadModel, { accountId, id: accountId }, account, events, occurredAt)];
-  }
 }
+
+/** The stream of a user or bot holds principals. */
+const principalOf = (entity: EntityRow | undefined) => entity as (EntityRow & Principal) | undefined;
 
 function explainTaken(error: unknown): never {
   const constraint = error instanceof ConstraintViolated ? error.constraint : undefined;
   if (constraint === USER_EMAIL_CONSTRAINT) throw new Problem('conflict', 'A user with this email exists already.');
   if (constraint === BOT_NAME_CONSTRAINT) throw new Problem('conflict', 'A bot with this name exists already.');
   throw error;
-}
-
-/** Loads a principal and lets `check` refuse what cannot be changed of it. */
-export function checked(
-  queries: Users | Bots,
-  { caller }: RequestContext,
-  id: string,
-  check: (entity: Entity<Principal> | undefined) => void,
-) {
-  return async (): Promise<Entity<Principal> | undefined> => {
-    const entity = await queries.find({ accountId: caller.accountId, id });
-    check(entity);
-    return entity;
-  };
 }

@@ -1,52 +1,48 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { isEmail } from 'class-validator';
-import type { RequestContext } from '../../http/request-context.js';
-import type { Entity } from '../../log/read-model.js';
+import type { Role } from '../../caller.js';
+import { omitUndefined } from '../../omit-undefined.js';
 import { Problem } from '../../problem.js';
-import type { Changed } from '../../resources/changes.js';
-import { Users } from '../access.queries.js';
-import { createUser, type Principal, updateUser } from './principal.js';
-import { checked, Principals } from './principals.js';
+import { CreateCommand, DeleteCommand, UpdateCommand } from '../../resources/commands.js';
+import { createUser, remove, updateUser } from './principal.js';
+import { Principals } from './principals.js';
+import { type CreateUserBody, type UpdateUserBody, USERS } from './users.resource.js';
 
-export class CreateUser {
-  constructor(
-    readonly context: RequestContext,
-    readonly input: { readonly email?: string; readonly role?: string },
-  ) {}
-}
+export class CreateUser extends CreateCommand<CreateUserBody> {}
 
 @CommandHandler(CreateUser)
 export class CreateUserHandler implements ICommandHandler<CreateUser> {
   constructor(private readonly principals: Principals) {}
 
-  async execute({ context, input }: CreateUser): Promise<Changed<Principal>> {
-    const user = { email: parseEmail(input.email), role: parseRole(input.role) ?? 'member' };
-    return this.principals.create(context, 'usr', createUser(user));
+  execute({ context, body }: CreateUser) {
+    const { email, role } = body;
+    return this.principals.create(USERS, context, () =>
+      createUser({ email: parseEmail(email), role: parseRole(role) ?? 'member' }),
+    );
   }
 }
 
-export class UpdateUser {
-  constructor(
-    readonly context: RequestContext,
-    readonly id: string,
-    readonly input: { readonly role?: string; readonly active?: boolean },
-    /** Refuses what cannot be changed; asked with the user as it is. */
-    readonly check: (user: Entity<Principal> | undefined) => void,
-  ) {}
-}
+export class UpdateUser extends UpdateCommand<UpdateUserBody> {}
 
 @CommandHandler(UpdateUser)
 export class UpdateUserHandler implements ICommandHandler<UpdateUser> {
-  constructor(
-    private readonly principals: Principals,
-    private readonly users: Users,
-  ) {}
+  constructor(private readonly principals: Principals) {}
 
-  async execute({ context, id, input, check }: UpdateUser): Promise<Changed<Principal>> {
-    const role = parseRole(input.role);
-    const { active } = input;
-    const change = updateUser({ ...(role !== undefined && { role }), ...(active !== undefined && { active }) });
-    return this.principals.change(context, id, checked(this.users, context, id, check), change);
+  execute({ context, id, body }: UpdateUser) {
+    const { role, active } = body;
+    const decide = () => updateUser(omitUndefined({ role: parseRole(role), active }));
+    return this.principals.apply(USERS, context, id, decide, body);
+  }
+}
+
+export class DeleteUser extends DeleteCommand {}
+
+@CommandHandler(DeleteUser)
+export class DeleteUserHandler implements ICommandHandler<DeleteUser> {
+  constructor(private readonly principals: Principals) {}
+
+  execute({ context, id }: DeleteUser) {
+    return this.principals.apply(USERS, context, id, () => remove);
   }
 }
 
@@ -56,7 +52,7 @@ function parseEmail(email: string | undefined): string {
   throw new Problem('request_malformed', 'email must be an email address of ASCII characters.');
 }
 
-function parseRole(role: string | undefined): 'admin' | 'member' | undefined {
+function parseRole(role: string | undefined): Role | undefined {
   if (role === undefined || role === '') return undefined;
   if (role === 'admin' || role === 'member') return role;
   throw new Problem('request_malformed', `role must be admin or member, not '${role.slice(0, 64)}'.`);

@@ -1,53 +1,39 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Res } from '@nestjs/common';
-import type { FastifyReply } from 'fastify';
+import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
 import { ApiCreate, ApiDelete, ApiGet, ApiHistory, ApiList, ApiTag, ApiUpdate } from '../../http/openapi/decorators.js';
 import { Context, type RequestContext } from '../../http/request-context.js';
-import type { Entity } from '../../log/read-model.js';
-import { omitUndefined } from '../../omit-undefined.js';
 import { HistoryResource } from '../../resources/history.resource.js';
-import { Mutations } from '../../resources/mutation.js';
-import { refuseOtherPlace, refuseOtherTime, refuseOtherValue } from '../../resources/read-only-fields.js';
-import { Logs, Read, type ReadRequest } from '../../resources/resource.js';
-import { Users } from '../access.queries.js';
-import { principalsReadModel } from '../access.read-models.js';
-import { type Principal } from './principal.js';
-import { DeletePrincipal } from './principals.commands.js';
-import { CreateUser, UpdateUser } from './users.commands.js';
-import { CreateUserBody, PATH, toResource, UpdateUserBody, UserResource, userReads } from './users.resource.js';
+import { Read, type ReadRequest } from '../../resources/read-request.js';
+import { Reads } from '../../resources/reads.js';
+import { CreateUser, DeleteUser, UpdateUser } from './users.commands.js';
+import { CreateUserBody, UpdateUserBody, USERS, UserResource } from './users.resource.js';
+
+const { path } = USERS;
 
 @ApiTag('Users', 'usr')
-@Controller(PATH)
+@Controller(path)
 export class UsersController {
-  private readonly reads: ReturnType<typeof userReads>;
-
   constructor(
-    private readonly mutations: Mutations,
-    users: Users,
-    logs: Logs,
-  ) {
-    this.reads = userReads(users, logs);
-  }
+    private readonly commands: CommandBus,
+    private readonly reads: Reads,
+  ) {}
 
   @Post()
   @ApiCreate(UserResource, { id: 'createUser', summary: 'Create a user', problems: ['role_missing', 'conflict'] })
-  create(
-    @Context() context: RequestContext,
-    @Body() body: CreateUserBody,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ) {
-    return this.execute(new CreateUser(context, body), reply);
+  create(@Context() context: RequestContext, @Body() body: CreateUserBody) {
+    return this.commands.execute(new CreateUser(context, body));
   }
 
   @Get()
-  @ApiList(UserResource, PATH, { id: 'listUsers', summary: 'List users' })
-  list(@Read() asked: ReadRequest) {
-    return this.reads.list(asked);
+  @ApiList(UserResource, path, { id: 'listUsers', summary: 'List users' })
+  list(@Read() request: ReadRequest) {
+    return this.reads.list(USERS, request);
   }
 
   @Get(':id')
   @ApiGet(UserResource, { id: 'getUser', summary: 'Get a user', problems: ['not_found'] })
-  get(@Read() asked: ReadRequest, @Param('id') id: string) {
-    return this.reads.get(asked, id);
+  get(@Read() request: ReadRequest, @Param('id') id: string) {
+    return this.reads.get(USERS, request, id);
   }
 
   @Get(':id/events')
@@ -56,30 +42,19 @@ export class UsersController {
     summary: 'Get the history of a user',
     problems: ['not_found', 'role_missing'],
   })
-  history(@Read() asked: ReadRequest, @Param('id') id: string) {
-    return this.reads.history(asked, id);
+  history(@Read() request: ReadRequest, @Param('id') id: string) {
+    return this.reads.history(USERS, request, id);
   }
 
   @Patch(':id')
   @ApiUpdate(UserResource, {
     id: 'updateUser',
     summary: 'Update a user',
-    description: 'What is absent or null stays as it is. The last active admin of an account stays one (409).',
+    description: 'An absent or null field stays as it is. The last active admin of an account must stay one (409).',
     problems: ['role_missing', 'not_found', 'conflict'],
   })
-  update(
-    @Context() context: RequestContext,
-    @Param('id') id: string,
-    @Body() body: UpdateUserBody,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ) {
-    refuseOtherPlace(body, PATH, id);
-    const check = (user: Entity<Principal> | undefined): void => {
-      if (user !== undefined) refuseOtherValue('email', body.email, user.state.email);
-      refuseOtherTime(body.created_at, user);
-    };
-    const input = omitUndefined({ role: body.role, active: body.active });
-    return this.execute(new UpdateUser(context, id, input, check), reply);
+  update(@Context() context: RequestContext, @Param('id') id: string, @Body() body: UpdateUserBody) {
+    return this.commands.execute(new UpdateUser(context, id, body));
   }
 
   @Delete(':id')
@@ -87,20 +62,11 @@ export class UsersController {
     id: 'deleteUser',
     summary: 'Delete a user',
     description:
-      'The API keys and SSH credentials of this user end with it. The last active admin of an account stays (409).',
+      'The API keys and SSH credentials of this user are deleted too. The last active admin of an account cannot be deleted (409).',
     problems: ['role_missing', 'not_found', 'conflict'],
   })
   @HttpCode(204)
-  async delete(
-    @Context() context: RequestContext,
-    @Param('id') id: string,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<void> {
-    await this.execute(new DeletePrincipal(context, id, 'user'), reply);
-  }
-
-  private async execute(command: CreateUser | UpdateUser | DeletePrincipal, reply: FastifyReply) {
-    const { entity } = await this.mutations.execute(principalsReadModel, command, reply);
-    return entity === undefined ? undefined : toResource(entity, command.context.baseUrl);
+  delete(@Context() context: RequestContext, @Param('id') id: string) {
+    return this.commands.execute(new DeleteUser(context, id));
   }
 }

@@ -1,73 +1,64 @@
 import type { Role } from '../../caller.js';
 import { ApiField, ApiSchemaName } from '../../http/openapi/decorators.js';
-import { CREATED_AT, idField, uriField } from '../../http/openapi/parts.js';
 import { Flag, Text } from '../../http/validated-body.js';
 import type { Entity } from '../../log/read-model.js';
-import { type Logs, ResourceReads } from '../../resources/resource.js';
-import type { Users } from '../access.queries.js';
-import { principalsReadModel } from '../access.read-models.js';
-import { notFound, type Principal } from './principal.js';
+import { envelopeFields, ReadOnly } from '../../resources/fields.js';
+import type { Resource } from '../../resources/resource.js';
+import { notFound, type Principal, type PrincipalEvent } from './principal.js';
+import { principalsReadModel } from './principals.read-model.js';
 
-export const PATH = 'users';
-
+const PATH = 'users';
+const ENVELOPE = envelopeFields(PATH, 'usr');
 const EMAIL = {
-  description: 'An email address of ASCII characters, unique in the account whatever its case.',
+  description: 'An email address of ASCII characters, unique in the account without regard to case.',
   example: 'ada@example.com',
 };
 const ROLE = {
-  description: 'Admins manage users and bots, and what others own.',
+  description: 'Admins manage users and bots, and everything that others own.',
   enum: ['admin', 'member'],
   example: 'member',
 };
-const ACTIVE = { description: 'Whether the API keys and SSH credentials of this user are taken.', example: true };
-const UNCHANGED = 'Taken only as it is.';
+const ACTIVE = {
+  description: 'Whether the API keys and SSH credentials of this user are accepted.',
+  example: true,
+};
 
 export class CreateUserBody {
   @Text({ ...EMAIL, required: true }) email?: string;
-  @Text({ ...ROLE, description: `${ROLE.description} A member when absent.` }) role?: string;
+  @Text({ ...ROLE, description: `${ROLE.description} Absent: member.` }) role?: string;
 }
 
-/** `id`, `uri`, `email` and `created_at` are taken when unchanged. */
 export class UpdateUserBody {
   @Text(ROLE) role?: string;
   @Flag(ACTIVE) active?: boolean;
-  @Text({ description: UNCHANGED }) email?: string;
-  @Text({ description: UNCHANGED }) id?: string;
-  @Text({ description: UNCHANGED }) uri?: string;
-  @Text({ description: UNCHANGED }) created_at?: string;
+  @ReadOnly() email?: string;
+  @ReadOnly() id?: string;
+  @ReadOnly() uri?: string;
+  @ReadOnly() created_at?: string;
 }
 
 @ApiSchemaName('User')
 export class UserResource {
-  @ApiField(idField('usr')) id!: string;
-  @ApiField(uriField(PATH, 'usr')) uri!: string;
+  @ApiField(ENVELOPE.id) id!: string;
+  @ApiField(ENVELOPE.uri) uri!: string;
   @ApiField(EMAIL) email!: string;
   @ApiField(ROLE) role!: Role;
   @ApiField(ACTIVE) active!: boolean;
-  @ApiField(CREATED_AT) created_at!: string;
+  @ApiField(ENVELOPE.created_at) created_at!: string;
 }
 
-export const toResource = ({ id, createdAt, state }: Entity<Principal>, baseUrl: string): UserResource => ({
-  id,
-  uri: `${baseUrl}/${PATH}/${id}`,
-  email: state.email,
-  role: state.role,
-  active: state.active,
-  created_at: createdAt.toISOString(),
-});
+export const USERS: Resource<Principal, PrincipalEvent> = {
+  model: principalsReadModel,
+  idPrefix: 'usr',
+  path: PATH,
+  plural: PATH,
+  readOnlyFields: ['email'],
+  condition: `t.kind = 'user' and not t.deleted`,
+  isShown: ({ deleted }) => !deleted,
+  notFound,
+  toResource,
+};
 
-/** Their GETs. */
-export const userReads = (users: Users, logs: Logs) =>
-  new ResourceReads(
-    {
-      model: principalsReadModel,
-      idPrefix: 'usr',
-      path: PATH,
-      plural: PATH,
-      queries: users,
-      isShownTo: (_, { deleted }) => !deleted,
-      notFound,
-      toResource,
-    },
-    logs,
-  );
+function toResource({ id, email, role, active, created_at }: Entity<Principal>, baseUrl: string): UserResource {
+  return { id, uri: `${baseUrl}/${PATH}/${id}`, email, role, active, created_at: created_at.toISOString() };
+}

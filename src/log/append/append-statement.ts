@@ -1,34 +1,103 @@
 import { createHash } from 'node:crypto';
-import type { NewEvent } from '../event.js';
-import type { Table } from '../read-model.js';
-import { keyText, sendingOrder, type TableChange } from './table-change.js';
+import type { DomainEvent, EventMetadata } from '../event.js';
+import type { AnyReadModel, EntityRow, Row, Table } from '../read-model.js';
+import { newEventId } from './event-ids.js';
 
-/** A row as JSON, with its place in the order of sending. */
+/** One stream's share of an append: its events, and the entity before and after them. */
+export interface StreamAppend {
+  readonly model: Pick<AnyReadModel, 'tables'>;
+  readonly id: string;
+  readonly before: EntityRow | undefined;
+  readonly events: readonly DomainEvent[];
+  readonly after: EntityRow | undefined;
+  /** UUID of the first event, fixed so that a repetition is recognised; absent: a new one. */
+  readonly eventId?: string;
+}
+
+/** One command's effect on the log of one account. */
+export interface Append {
+  readonly accountId: string;
+  readonly metadata: EventMetadata;
+  /** When the handler decided. */
+  readonly occurredAt: Date;
+  /** At least one, with at least one event. */
+  readonly streams: readonly StreamAppend[];
+}
+
+type AnyTable = Table<object>;
+
+/** A row as JSON. Rows are sent in the order of `order`, which is the same in every process. */
 interface RowText {
   readonly order: string;
   readonly text: string;
 }
 
-/** What a command does to one table, as texts. */
-interface PreparedChange {
-  readonly table: Table<never>;
+interface TableWrite {
+  readonly table: AnyTable;
   readonly put: readonly RowText[];
+  /** Key columns only: a deletion needs no more, and a row may hold a public key of 16 KiB. */
   readonly remove: readonly RowText[];
+  readonly exclusiveValues: readonly string[];
 }
 
-/** One command's effect, ready to be sent: texts are made once, however often a batch is split or repeated. */
+/** One command, ready to be sent. Its texts are made once, however often its batch is split or sent again. */
 export interface PreparedAppend {
   readonly eventIds: readonly string[];
-  /** JSON as it is stored. Its operation id tells this command from another one with the same event id. */
+  /** JSON as stored. Its operation id tells this command from another one with the same event id. */
   readonly metadataText: string;
-  /** Each event as a JSON object in the form the statement's `batch` reads. */
   readonly eventTexts: readonly string[];
-  readonly changes: readonly PreparedChange[];
-  /** Streams written and values taken or freed: no two commands in one batch may share one. */
+  readonly writes: readonly TableWrite[];
+  /** Streams written, and values taken or freed: no two commands of a batch may share one. */
   readonly keys: readonly string[];
-  /** Characters of all its texts, which is what waiting for its batch costs. */
   readonly sizeBytes: number;
 }
+
+export function prepareAppend({ metadata, occurredAt, streams }: Append): PreparedAppend {
+  const metadataText = JSON.stringify(metadata);
+  const events = streams.flatMap(({ id, before, events, eventId }) =>
+    events.map(({ type, data }, n) => ({
+      stream_id: id,
+      stream_version: (before?.version ?? 0) + n + 1,
+      event_id: (n === 0 ? eventId : undefined) ?? newEventId(),
+      type,
+      data: JSON.stringify(data),
+      metadata: metadataText,
+      occurred_at: occurredAt,
+    })),
+  );
+  const eventTexts = events.map((event) => JSON.stringify(event));
+  const writes = streams.flatMap(tableWrites);
+  const texts = [...eventTexts, ...writes.flatMap(({ put, remove }) => [...put, ...remove].map(({ text }) => text))];
+  return {
+    eventIds: events.map(({ event_id }) => event_id),
+    metadataText,
+    eventTexts,
+    writes,
+    keys: [...new Set([...streams.map(({ id }) => id), ...writes.flatMap((write) => write.exclusiveValues)])],
+    sizeBytes: texts.reduce((sum, text) => sum + text.length, 0),
+  };
+}
+
+const tableWrites = ({ model, before, after }: StreamAppend): TableWrite[] =>
+  model.tables.map((table) => tableWrite(table, before ? table.rowsOf(before) : [], after ? table.rowsOf(after) : []));
+
+/** Rows that stay the same are not written again: an edge may list a thousand hostports and change its description. */
+function tableWrite(table: AnyTable, before: readonly object[], after: readonly object[]): TableWrite {
+  const exclusiveValues = [...before, ...after].flatMap((row) => table.exclusiveValuesOf(row as Row));
+  const put = after.map((row) => ({ order: orderOf(table, row), text: JSON.stringify(row) }));
+  if (before.length === 0) return { table, put, remove: [], exclusiveValues };
+  const unchanged = new Set(before.map((row) => JSON.stringify(row)));
+  const kept = new Set(after.map((row) => keyOf(table, row)));
+  const gone = before.map((row) => keyOf(table, row)).filter((key) => !kept.has(key));
+  const remove = gone.map((key) => ({ order: key, text: key }));
+  return { table, put: put.filter(({ text }) => !unchanged.has(text)), remove, exclusiveValues };
+}
+
+/** The key columns as a JSON object. */
+const keyOf = (table: AnyTable, row: object): string => JSON.stringify(row, table.primaryKey as string[]);
+
+/** By exclusive value where the row has one, else by key. */
+const orderOf = (table: AnyTable, row: object): string => table.exclusiveValuesOf(row as Row)[0] ?? keyOf(table, row);
 
 export interface AppendStatement {
   readonly name: string;
@@ -36,127 +105,84 @@ export interface AppendStatement {
   readonly values: readonly string[];
 }
 
-export function prepareAppend(events: readonly NewEvent[], changes: readonly TableChange[]): PreparedAppend {
-  const eventTexts = events.map(eventText);
-  const prepared = changes.map(prepareChange);
-  const texts = [...eventTexts, ...prepared.flatMap(({ put, remove }) => [...put, ...remove].map(({ text }) => text))];
-  return {
-    eventIds: events.map((e) => e.eventId),
-    metadataText: JSON.stringify(events.at(-1)?.metadata),
-    eventTexts,
-    changes: prepared,
-    keys: [...new Set([...events.map((e) => e.streamId), ...changes.flatMap((c) => c.exclusiveValues)])],
-    sizeBytes: texts.reduce((sum, text) => sum + text.length, 0),
-  };
-}
-
-const prepareChange = ({ table, put, remove }: TableChange): PreparedChange => ({
-  table,
-  put: put.map((row) => ({ order: sendingOrder(table, row), text: JSON.stringify(row) })),
-  remove: remove.map((row) => ({ order: keyText(table, row), text: JSON.stringify(row) })),
-});
-
-const eventText = (e: NewEvent): string =>
-  JSON.stringify({
-    s: e.streamId,
-    v: e.streamVersion,
-    e: e.eventId,
-    t: e.event.type,
-    d: JSON.stringify(e.event.data),
-    m: JSON.stringify(e.metadata),
-    o: e.occurredAt.toISOString(),
-  });
-
 /**
  * The statement that appends a batch of one account's commands: events, head and read-model rows in one implicit
  * transaction, so that no client round trip happens while the head row is locked.
- * Only the tables that the batch touches are named, which gives one prepared text per combination.
+ * It names only the tables that the batch touches, which gives one prepared text for each combination of tables.
  */
 export function appendStatement(accountId: string, batch: readonly PreparedAppend[]): AppendStatement {
-  const writes = tableWrites(batch);
-  const values = [accountId, `[${batch.flatMap((a) => a.eventTexts).join(',')}]`];
-  const parts: string[] = [];
-  for (const { table, put, remove } of writes) {
-    if (remove.length > 0) {
-      values.push(jsonList(remove));
-      parts.push(removePart(table, values.length));
-    }
-    if (put.length > 0) {
-      values.push(jsonList(put));
-      parts.push(putPart(table, values.length, remove.length > 0));
-    }
+  const values = [accountId, `[${batch.flatMap(({ eventTexts }) => eventTexts).join(',')}]`];
+  const parts = [APPEND_EVENTS];
+  for (const { table, put, remove } of merged(batch)) {
+    if (remove.length > 0) parts.push(removePart(table, values.push(jsonList(remove))));
+    if (put.length > 0) parts.push(putPart(table, values.push(jsonList(put)), remove.length > 0));
   }
-  const text = [APPEND_EVENTS, ...parts].join(',\n') + RESULT;
+  const text = `${parts.join(',\n')}\nselect base::text as base from head`;
   return { name: statementName(text), text, values };
 }
 
-/** Merges what the commands of a batch do to each table; tables are in the order of their names in every process. */
-function tableWrites(batch: readonly PreparedAppend[]): PreparedChange[] {
-  const tables = new Map<string, PreparedChange[]>();
-  for (const change of batch.flatMap((a) => a.changes)) {
-    const changes = tables.get(change.table.name);
-    if (changes === undefined) tables.set(change.table.name, [change]);
-    else changes.push(change);
+/** What the commands of a batch do to each table. Tables stand in the order of their names, in every process. */
+function merged(batch: readonly PreparedAppend[]) {
+  const tables = new Map<string, { table: AnyTable; put: RowText[]; remove: RowText[] }>();
+  for (const { table, put, remove } of batch.flatMap(({ writes }) => writes)) {
+    const known = tables.get(table.name) ?? { table, put: [], remove: [] };
+    tables.set(table.name, known);
+    known.put.push(...put);
+    known.remove.push(...remove);
   }
-  return [...tables.keys()].sort().flatMap((name) => {
-    const changes = tables.get(name) ?? [];
-    const table = changes[0]?.table;
-    if (table === undefined) return [];
-    return [{ table, put: inOrder(changes.flatMap((c) => c.put)), remove: inOrder(changes.flatMap((c) => c.remove)) }];
-  });
+  return [...tables.keys()].sort().flatMap((name) => tables.get(name) ?? []);
 }
 
-const inOrder = (rows: RowText[]): RowText[] => rows.sort(({ order: a }, { order: b }) => (a < b ? -1 : a > b ? 1 : 0));
-
-const jsonList = (rows: readonly RowText[]): string => `[${rows.map(({ text }) => text).join(',')}]`;
+const jsonList = (rows: readonly RowText[]): string =>
+  `[${[...rows]
+    .sort((a, b) => (a.order < b.order ? -1 : 1))
+    .map(({ text }) => text)
+    .join(',')}]`;
 
 const names = new Map<string, string>();
 
 function statementName(text: string): string {
-  const known = names.get(text);
-  if (known !== undefined) return known;
-  const name = `append_${createHash('sha256').update(text).digest('hex').slice(0, 16)}`;
+  const name = names.get(text) ?? `append_${createHash('sha256').update(text).digest('hex').slice(0, 16)}`;
   names.set(text, name);
   return name;
 }
 
-// The head is taken before anything else: it serialises the account's appends, in this process and in every other.
-// recorded_at is strictly increasing in an account, one microsecond per event, even when the clock steps back.
+// The head comes first: its row lock puts the appends of an account in order, in every process.
+// recorded_at strictly increases in an account, one microsecond per event, even when the clock steps back.
 const APPEND_EVENTS = `with batch as materialized (
   select * from rows from (json_to_recordset($2::json)
-    as (s text, v int, e uuid, t text, d text, m text, o timestamptz)) with ordinality
-    as b(stream_id, stream_version, event_id, type, data, metadata, occurred_at, n)),
+    as (stream_id text, stream_version int, event_id uuid, type text, data text, metadata text, occurred_at timestamptz))
+    with ordinality as event(stream_id, stream_version, event_id, type, data, metadata, occurred_at, ordinal)),
 head as (
-  insert into log_heads as h (account_id, size, recorded_at)
+  insert into log_heads as old (account_id, size, recorded_at)
   select $1, count(*), clock_timestamp() + (count(*) - 1) * interval '1 microsecond' from batch
-  on conflict (account_id) do update set size = h.size + excluded.size,
-    recorded_at = greatest(clock_timestamp(), h.recorded_at + interval '1 microsecond')
+  on conflict (account_id) do update set size = old.size + excluded.size,
+    recorded_at = greatest(clock_timestamp(), old.recorded_at + interval '1 microsecond')
       + (excluded.size - 1) * interval '1 microsecond'
   returning size - (select count(*) from batch) as base,
     recorded_at - (select count(*) from batch) * interval '1 microsecond' as at),
+placed as (
+  select $1 as account_id, head.base + ordinal as position, stream_id, stream_version, event_id, type, data, metadata,
+    occurred_at, head.at + ordinal * interval '1 microsecond' as recorded_at from head, batch),
 recorded as (
   insert into events (account_id, position, stream_id, stream_version, event_id, type, data, metadata, occurred_at, recorded_at, leaf_hash)
-  select $1, head.base + b.n, b.stream_id, b.stream_version, b.event_id, b.type, b.data, b.metadata, b.occurred_at,
-    head.at + b.n * interval '1 microsecond',
-    event_leaf_hash($1, head.base + b.n, b.stream_id, b.stream_version, b.event_id, b.type, b.data, b.metadata, b.occurred_at, head.at + b.n * interval '1 microsecond')
-  from head, batch b)`;
+  select account_id, position, stream_id, stream_version, event_id, type, data, metadata, occurred_at, recorded_at,
+    event_leaf_hash(account_id, position, stream_id, stream_version, event_id, type, data, metadata, occurred_at, recorded_at)
+  from placed)`;
 
-const RESULT = '\nselect base::text as base from head';
-
-function removePart({ name, primaryKey }: Table<never>, parameter: number): string {
+function removePart({ name, primaryKey }: AnyTable, parameter: number): string {
   const matches = primaryKey.map((column) => `t.${column} = r.${column}`).join(' and ');
   return `${name}_removed as (
   delete from ${name} t using head, json_populate_recordset(null::${name}, $${parameter}::json) r where ${matches} returning 1)`;
 }
 
-// Every part selects from head, and insertions depend on the deletions, else PostgreSQL picks the order.
-function putPart({ name, columns, primaryKey }: Table<never>, parameter: number, afterRemoval: boolean): string {
+// Every part selects from head, and insertions depend on the deletions: PostgreSQL would choose another order.
+function putPart({ name, columns, primaryKey }: AnyTable, parameter: number, afterRemoval: boolean): string {
   const rest = columns.filter((column) => !primaryKey.includes(column));
   const set = rest.map((column) => `${column} = excluded.${column}`).join(', ');
-  const onConflict = rest.length > 0 ? `do update set ${set}` : 'do nothing';
-  const order = afterRemoval ? ` where (select count(*) from ${name}_removed) >= 0` : '';
   return `${name}_stored as (
   insert into ${name} (${columns.join(', ')})
-  select ${columns.map((column) => `r.${column}`).join(', ')} from head, json_populate_recordset(null::${name}, $${parameter}::json) r${order}
-  on conflict (${primaryKey.join(', ')}) ${onConflict})`;
+  select ${columns.map((column) => `r.${column}`).join(', ')} from head, json_populate_recordset(null::${name}, $${parameter}::json) r
+  ${afterRemoval ? `where (select count(*) from ${name}_removed) >= 0` : ''}
+  on conflict (${primaryKey.join(', ')}) ${set === '' ? 'do nothing' : `do update set ${set}`})`;
 }

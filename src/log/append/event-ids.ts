@@ -1,4 +1,5 @@
 import { v5 as uuidV5, v7 as uuidV7 } from 'uuid';
+import type { EventMetadata } from '../event.js';
 
 /** A new event id. Ids of one process grow with time, which keeps the index on them compact. */
 export const newEventId = (): string => uuidV7();
@@ -6,6 +7,10 @@ export const newEventId = (): string => uuidV7();
 /** Namespace of the event ids made of Idempotency-Keys (RFC 9562, version 5). */
 const IDEMPOTENCY_NAMESPACE = '7e9f6e4c-6d0b-4b52-9d0e-2f7a3c1d5b88';
 
-/** The event id of whatever a principal does under this Idempotency-Key: the same for every repetition. */
+/** The id of the event that a principal causes under this Idempotency-Key: the same for every repetition. */
 export const idempotentEventId = (actor: string, key: string): string =>
   uuidV5(`${actor}\n${key}`, IDEMPOTENCY_NAMESPACE);
+
+/** A new id, unless the request has an Idempotency-Key: the log takes the id of a key once. */
+export const eventIdOf = ({ actor, idempotency_key: key }: EventMetadata): string =>
+  key === undefined ? newEventId() : idempotentEventId(actor, key);

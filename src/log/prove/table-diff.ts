@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { compareKeys, RowBytes } from '../../database/copy-binary.js';
 import type { CopiedRows } from '../../database/copy-out.js';
-import type { Entity } from '../read-model.js';
+import type { EntityRow } from '../read-model.js';
 import type { ReplayedStream } from '../replay/replay.js';
 import type { RowEncoder } from '../replay/row-encoder.js';
 
@@ -67,7 +67,7 @@ export class TableDiff {
   }
 
   /** Adds the rows of an entity, in the order of their keys. */
-  private make(entity: Entity<unknown>, to: Place[]): void {
+  private make(entity: EntityRow, to: Place[]): void {
     const before = to.length;
     for (const row of this.encoder.table.rowsOf(entity)) {
       const start = this.made.size;

@@ -10,15 +10,15 @@ export interface RecordedEvent {
   readonly streamVersion: number;
   readonly eventId: string;
   readonly type: string;
-  /** JSON as stored, which is what the leaf hash is over. */
+  /** JSON as stored: the bytes of the leaf hash. */
   readonly data: string;
   /** JSON as stored: who, from where and why (EventMetadata). */
   readonly metadata: string;
-  /** When the database took it: RFC 3339, UTC, microseconds; strictly increasing in an account. */
+  /** When the database recorded it: RFC 3339, UTC, microseconds. Strictly increasing in an account. */
   readonly recordedAt: string;
 }
 
-/** One event as it is folded. The feed does without the time: making a Date of it takes a third of reading an event. */
+/** One event as it is folded. The feed leaves out this time: making a Date takes a third of the cost of reading an event. */
 export interface ReplayableEvent extends RecordedEvent {
   /** When the handler decided it. */
   readonly occurredAt: Date;
@@ -29,7 +29,7 @@ export const EVENT_COLUMNS = `e.account_id as "accountId", e.position::float8 as
   e.stream_version as "streamVersion", e.event_id as "eventId", e.type, e.metadata,
   to_char(e.recorded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "recordedAt"`;
 
-/** The thing after one more of its events. Throws for a type that only a newer version knows: guessing would lose its change. */
+/** The entity after one more of its events. Throws for a type that only a newer version knows: a guess would lose the change. */
 export function foldRecorded<State, Event extends DomainEvent>(
   model: ReadModel<State, Event>,
   before: Entity<State> | undefined,

@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import type { Entity } from '../read-model.js';
+import type { EntityRow } from '../read-model.js';
 import type { ReplayedStream } from '../replay/replay.js';
 import { SHADOWS } from './table-shape.js';
 
@@ -14,10 +14,9 @@ const MOST_KNOWN = 1000;
  */
 export class KnownStreams {
   /** The one that changed last stands last. */
-  private readonly entities = new Map<string, Entity<unknown>>();
+  private readonly entities = new Map<string, EntityRow>();
 
-  readonly entityOf = (accountId: string, id: string): Entity<unknown> | undefined =>
-    this.entities.get(keyOf(accountId, id));
+  readonly entityOf = (accountId: string, id: string): EntityRow | undefined => this.entities.get(keyOf(accountId, id));
 
   note({ accountId, id, entity }: ReplayedStream): void {
     const key = keyOf(accountId, id);
@@ -33,7 +32,7 @@ export class KnownStreams {
     const known = [...this.entities.values()];
     await client.query(`delete from ${SHADOWS}.known`);
     await client.query(`insert into ${SHADOWS}.known select * from unnest($1::text[], $2::text[], $3::int[])`, [
-      known.map(({ accountId }) => accountId),
+      known.map(({ account_id }) => account_id),
       known.map(({ id }) => id),
       known.map(({ version }) => version),
     ]);

@@ -3,13 +3,13 @@ import { FieldReader } from '../../database/copy-binary.js';
 import { type CopiedRows, copyOut } from '../../database/copy-out.js';
 import { StringCache } from '../../database/string-cache.js';
 import type { DomainEvent } from '../event.js';
-import { type AnyReadModel, type Entity, fold } from '../read-model.js';
+import { type AnyReadModel, type EntityRow, entityOf } from '../read-model.js';
 
-/** One stream after all its events; the entity is undefined once the thing is deleted. */
+/** One stream after all its events. The entity is undefined when the stream ended with a deletion. */
 export interface ReplayedStream {
   readonly accountId: string;
   readonly id: string;
-  readonly entity: Entity<unknown> | undefined;
+  readonly entity: EntityRow | undefined;
 }
 
 /** Events that cannot be folded: the log is damaged, or a newer version of the service wrote them. */
@@ -65,7 +65,7 @@ export async function estimatedEvents(client: Client, model: AnyReadModel, accou
 }
 
 /** The state that a stream's events are folded onto, where the first of them are left out. */
-export type Before = (accountId: string, id: string) => Entity<unknown> | undefined;
+export type Before = (accountId: string, id: string) => EntityRow | undefined;
 
 /** Folds the events that a query gives in the order of `eventsOf`; answers in batches, `onEvents` hears how many were read. */
 export async function* replay(
@@ -89,7 +89,9 @@ export class Folding {
   private id = '';
   private version = 0;
   private position = 0;
-  private entity: Entity<unknown> | undefined;
+  /** Undefined before the creation and after the deletion. */
+  private state: object | undefined;
+  private createdAt = new Date(0);
   private readonly accounts = new StringCache();
   private readonly types = new StringCache();
 
@@ -98,12 +100,12 @@ export class Folding {
     private readonly before: Before = () => undefined,
   ) {}
 
-  /** Where the last event belongs: its stream, and its version there. */
+  /** Stream of the last event, and the event's version in it. */
   get last(): { readonly id: string; readonly version: number } {
     return { id: this.id, version: this.version };
   }
 
-  /** Answers with the streams that ended among these rows. */
+  /** Returns the streams that ended among these rows. */
   take({ bytes, starts }: CopiedRows): ReplayedStream[] {
     const ended: ReplayedStream[] = [];
     const fields = new FieldReader(bytes);
@@ -120,7 +122,7 @@ export class Folding {
     return ended;
   }
 
-  /** Answers with the last stream. */
+  /** Returns the last stream. */
   end(): ReplayedStream[] {
     const ended: ReplayedStream[] = [];
     this.endStream(ended);
@@ -128,16 +130,20 @@ export class Folding {
   }
 
   private beginStream(accountId: string, id: string): void {
+    const before = this.before(accountId, id);
     this.accountId = accountId;
     this.id = id;
-    this.entity = this.before(accountId, id);
-    this.version = this.entity?.version ?? 0;
+    this.version = before?.version ?? 0;
+    this.state = before;
+    if (before !== undefined) this.createdAt = before.created_at;
   }
 
   private endStream(ended: ReplayedStream[]): void {
-    if (this.version > 0) ended.push({ accountId: this.accountId, id: this.id, entity: this.entity });
+    const { accountId, id, version, createdAt, state } = this;
+    const entity = state === undefined ? undefined : entityOf({ accountId, id }, version, createdAt, state);
+    if (version > 0) ended.push({ accountId, id, entity });
     this.version = 0;
-    this.entity = undefined;
+    this.state = undefined;
   }
 
   /** The fields behind the account and the stream. */
@@ -151,12 +157,16 @@ export class Folding {
       throw this.failure(`its stream version is ${version}, and ${this.version} must come next`);
     }
     const event: DomainEvent = { type, data: this.parsed(type, fields.text()) };
-    const stream = { accountId: this.accountId, id: this.id };
     if (Number.isNaN(occurredAt.getTime())) throw this.failure('JavaScript has no such time as its occurred_at');
-    this.entity = fold(this.model, stream, this.entity, [event], this.entity?.createdAt ?? occurredAt);
-    if (this.entity !== undefined && this.entity.version !== this.version) {
-      throw this.failure(`an event of type ${type} comes after the stream's deletion`);
-    }
+    const state = this.model.evolve(this.state, event);
+    if (this.state === undefined && state !== undefined) this.beginEntity(type, occurredAt);
+    this.state = state;
+  }
+
+  /** Only the first event of a stream creates its entity. */
+  private beginEntity(type: string, createdAt: Date): void {
+    if (this.version > 1) throw this.failure(`an event of type ${type} comes after the stream's deletion`);
+    this.createdAt = createdAt;
   }
 
   private parsed(type: string, data: string): object {
@@ -171,8 +181,7 @@ export class Folding {
   }
 
   private failure(what: string, cause?: unknown): ReplayError {
-    return new ReplayError(`account ${this.accountId}, position ${this.position} (stream ${this.id}): ${what}`, {
-      cause,
-    });
+    const place = `account ${this.accountId}, position ${this.position} (stream ${this.id})`;
+    return new ReplayError(`${place}: ${what}`, { cause });
   }
 }

@@ -33,7 +33,8 @@ export class RowEncoder {
     return new RowEncoder(table, codecs);
   }
 
-  encode(row: Row, to: RowBytes): void {
+  encode(made: object, to: RowBytes): void {
+    const row = made as Row;
     const { columns } = this.table;
     to.beginRow(columns.length);
     let i = 0;

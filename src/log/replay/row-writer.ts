@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
 import { RowBytes } from '../../database/copy-binary.js';
 import { CopyIn } from '../../database/copy-in.js';
-import type { Entity } from '../read-model.js';
+import type { EntityRow } from '../read-model.js';
 import type { RowEncoder } from './row-encoder.js';
 
 /** Bytes that are sent at once: enough that other tables' COPYs seldom come between, little to hold. */
@@ -32,7 +32,7 @@ export class RowWriter {
   }
 
   /** A promise only where the caller must wait before it writes more: a promise for every row would cost as much as the row. */
-  write(entity: Entity<unknown>): Promise<void> | undefined {
+  write(entity: EntityRow): Promise<void> | undefined {
     let isFull = false;
     for (const { encoder, rows } of this.targets) {
       for (const row of encoder.table.rowsOf(entity)) encoder.encode(row, rows);

@@ -1,0 +1,30 @@
+import { ENTITY_COLUMNS, type ReadModel, type Table } from '../../log/read-model.js';
+import { evolve, type Principal, type PrincipalEvent } from './principal.js';
+
+const TABLE: Table<Principal> = {
+  name: 'principals',
+  columns: [...ENTITY_COLUMNS, 'kind', 'name', 'email', 'role', 'active', 'deleted'],
+  primaryKey: ['account_id', 'id'],
+  rowsOf: (entity) => [entity],
+  exclusiveValuesOf: (row) =>
+    row.deleted === true ? [] : [row.kind === 'user' ? `email:${String(row.email).toLowerCase()}` : `bot:${row.name}`],
+};
+
+/** The unique indexes behind "one user an email, one bot a name", violated when two creates race. */
+export const USER_EMAIL_CONSTRAINT = 'principals_user_email';
+export const BOT_NAME_CONSTRAINT = 'principals_bot_name';
+
+/** Users and bots share a table: whatever names an owner finds it there. */
+export const principalsReadModel: ReadModel<Principal, PrincipalEvent> = {
+  streamPrefixes: ['usr', 'bot'],
+  events: {
+    'user_created.v1': {},
+    'user_updated.v1': {},
+    'user_deleted.v1': { isEnd: true },
+    'bot_user_created.v1': {},
+    'bot_user_updated.v1': {},
+    'bot_user_deleted.v1': { isEnd: true },
+  },
+  evolve,
+  tables: [TABLE],
+};

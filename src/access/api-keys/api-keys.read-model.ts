@@ -1,0 +1,22 @@
+import { ENTITY_COLUMNS, type ReadModel, type Table } from '../../log/read-model.js';
+import { type ApiKey, type ApiKeyEvent, evolve } from './api-key.js';
+
+const TABLE: Table<ApiKey> = {
+  name: 'api_keys',
+  columns: [...ENTITY_COLUMNS, 'owner_id', 'description', 'metadata', 'token_hash'],
+  primaryKey: ['account_id', 'id'],
+  rowsOf: (entity) => [entity],
+  exclusiveValuesOf: (row) => [`token:${row.token_hash}`],
+};
+
+export const apiKeysReadModel: ReadModel<ApiKey, ApiKeyEvent> = {
+  streamPrefixes: ['ak'],
+  // A reader of the hash could try guesses against a key that a person chose (BOOTSTRAP_API_KEY).
+  events: {
+    'api_key_created.v1': { hidden: ['token_hash'] },
+    'api_key_updated.v1': {},
+    'api_key_deleted.v1': { isEnd: true },
+  },
+  evolve,
+  tables: [TABLE],
+};

@@ -1,0 +1,14 @@
+/** What a route returns when its answer has headers, or a body that names URIs. One hook in server.ts sends it. */
+export abstract class Answer {
+  abstract get headers(): Readonly<Record<string, string>>;
+
+  /** The body; undefined for none. `baseUrl` is the scheme and host in front of every URI. */
+  abstract render(baseUrl: string): unknown;
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Renders the answer of this route in place of `Answer.render`. */
+    render?(answer: Answer, baseUrl: string): unknown;
+  }
+}

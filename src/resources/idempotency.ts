@@ -1,0 +1,33 @@
+import type { ChangeContext } from '../http/request-context.js';
+import { idempotentEventId } from '../log/append/event-ids.js';
+import type { EventMetadata } from '../log/event.js';
+import type { LogReader } from '../log/read/log-reader.js';
+import type { Entity, ReadModel } from '../log/read-model.js';
+import { Problem } from '../problem.js';
+
+/** A change that the log holds already. */
+export interface RecordedChange<State> {
+  /** As the change left it; undefined when it deleted the entity. */
+  readonly entity: Entity<State> | undefined;
+  readonly position: number;
+}
+
+/** Finds what a request did the first time. The log holds the answer, so it is there for ever, on every copy. */
+export class Idempotency {
+  constructor(private readonly log: LogReader) {}
+
+  /** Undefined when the key has done nothing yet. Throws Problem when the key came with another request. */
+  async find<State extends object>(
+    model: ReadModel<State, never>,
+    { accountId, metadata: { actor, idempotency_key: key = '', request_hash } }: ChangeContext,
+  ): Promise<RecordedChange<State> | undefined> {
+    const event = await this.log.find(accountId, idempotentEventId(actor, key));
+    if (event === undefined) return undefined;
+    if ((JSON.parse(event.metadata) as EventMetadata).request_hash !== request_hash) {
+      const message = 'This Idempotency-Key was used with another request; take a new one.';
+      throw new Problem('idempotency_key_reused', message);
+    }
+    const entity = await this.log.entityAt(model, { accountId, id: event.streamId }, event.position);
+    return { entity, position: event.position };
+  }
+}

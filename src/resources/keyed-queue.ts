@@ -1,0 +1,18 @@
+/** Runs work of the same key one after another, and work of different keys side by side. */
+export class KeyedQueue {
+  private readonly last = new Map<string, Promise<unknown>>();
+
+  run<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const result = (this.last.get(key) ?? Promise.resolve()).then(work);
+    const ended: Promise<void> = result.then(
+      () => this.forget(key, ended),
+      () => this.forget(key, ended),
+    );
+    this.last.set(key, ended);
+    return result;
+  }
+
+  private forget(key: string, ended: Promise<void>): void {
+    if (this.last.get(key) === ended) this.last.delete(key);
+  }
+}
