@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseGatewayTokens } from './access/authentication/gateway-tokens.js';
 import { parseIssuer } from './access/authentication/issuer-url.js';
-import { parseOrigins } from './http/headers.js';
+import { parseOrigins } from './http/cors.js';
 import { parseTrustedProxies } from './http/trusted-proxies.js';
 import { isId } from './ids.js';
 import { parseDeniedFingerprints } from './public-keys/public-key.js';

@@ -85,7 +85,7 @@ export class Authentication extends Authenticator {
     }
   }
 
-  async isStill(request: FastifyRequest, { accountId, principalId, role }: Caller): Promise<boolean> {
+  async isStillAuthorized(request: FastifyRequest, { accountId, principalId, role }: Caller): Promise<boolean> {
     try {
       const now = await this.callerOf(request, false);
       return now.accountId === accountId && now.principalId === principalId && now.role === role;
