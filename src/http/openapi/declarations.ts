@@ -1,11 +1,11 @@
 import type { ApiResponseOptions } from '@nestjs/swagger';
 import type { IdPrefix } from '../../ids.js';
 import type { ProblemName } from '../../problem.js';
-import type { ParameterOf, Swagger } from './parts.js';
+import type { ParameterOf, Providers, Swagger } from './parts.js';
 import { problemResponses } from './problem-responses.js';
 import { HEADERS, NOT_MODIFIED } from './response-headers.js';
 
-type Declaration = (swagger: Swagger) => void;
+type Declaration = (swagger: Swagger, providers: Providers) => void;
 
 /**
  * The declarations of the API's decorators, kept until a client asks for the document: @nestjs/swagger takes a third of
@@ -18,8 +18,8 @@ export function deferDeclaration(declaration: Declaration): void {
 }
 
 /** Passes all deferred declarations to @nestjs/swagger, which can then make the document. */
-export function applyDeclarations(swagger: Swagger): void {
-  for (const declaration of declarations.splice(0)) declaration(swagger);
+export function applyDeclarations(swagger: Swagger, providers: Providers): void {
+  for (const declaration of declarations.splice(0)) declaration(swagger, providers);
 }
 
 /** The documentation of one field. `type` may be absent if the field's TypeScript type is string, number or boolean. */
@@ -36,7 +36,7 @@ export interface Field {
   readonly oneOf?: readonly object[];
   /** For an object: whether it may have any fields. */
   readonly additionalProperties?: boolean;
-  readonly enum?: readonly string[];
+  readonly enum?: readonly string[] | ((providers: Providers) => readonly string[]);
   readonly pattern?: string;
   readonly format?: 'uri' | 'date-time' | 'email';
   readonly minLength?: number;
@@ -52,10 +52,12 @@ export function documentField({ example, enum: values, listOf, ...field }: Field
     ...field,
     ...(listOf !== undefined && { type: [listOf] }),
     ...(example !== undefined && { examples: [example] }),
-    ...(values !== undefined && { enum: [...values] }),
   };
   return (target, key) => {
-    deferDeclaration(({ ApiProperty }) => ApiProperty(options as object)(target, key));
+    deferDeclaration(({ ApiProperty }, providers) => {
+      const allowed = typeof values === 'function' ? values(providers) : values;
+      ApiProperty({ ...options, ...(allowed !== undefined && { enum: [...allowed] }) } as object)(target, key);
+    });
   };
 }
 
@@ -70,7 +72,7 @@ export interface Operation {
 }
 
 /** The documentation that routes of one kind share, for example all routes that create a resource. */
-export interface OperationKind {
+interface OperationKind {
   readonly success: ApiResponseOptions;
   readonly problems: readonly ProblemName[];
   readonly parameters: readonly ParameterOf[];
@@ -98,7 +100,7 @@ export function documentOperation(
   kind: OperationKind,
 ): MethodDecorator {
   return (target, key, descriptor) => {
-    deferDeclaration((swagger) => {
+    deferDeclaration((swagger, providers) => {
       const prefix: IdPrefix | undefined = Reflect.getMetadata(PREFIX, target.constructor);
       const decorators = [
         swagger.ApiOperation({ operationId: id, summary, ...(description !== undefined && { description }) }),
@@ -106,7 +108,7 @@ export function documentOperation(
         ...(kind.otherTypes === undefined ? [] : [swagger.ApiProduces('application/json', ...kind.otherTypes)]),
         ...(kind.notModified === true ? [swagger.ApiResponse(NOT_MODIFIED)] : []),
         ...problemResponses([...kind.problems, ...problems]).map((options) => swagger.ApiResponse(options)),
-        ...kind.parameters.map((parameterOf) => parameterOf(swagger, prefix)),
+        ...kind.parameters.map((parameterOf) => parameterOf(swagger, prefix, providers)),
         ...(kind.security === undefined ? [] : [swagger.ApiSecurity(SECURITY[kind.security])]),
         ...(kind.body === undefined ? [] : [swagger.ApiBody({ schema: kind.body })]),
         ...(kind.models === undefined ? [] : [swagger.ApiExtraModels(...kind.models)]),

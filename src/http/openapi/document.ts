@@ -17,7 +17,7 @@ The body of every error is an \`Error\`. \`x-max-bytes\` is a limit in bytes, si
 /** Makes the OpenAPI document from the declarations of the controllers. The first call takes about half a second. */
 export async function documentOf(nest: INestApplication, server: string): Promise<object> {
   const swagger = await import('@nestjs/swagger');
-  applyDeclarations(swagger);
+  applyDeclarations(swagger, nest);
   const { DocumentBuilder, SwaggerModule } = swagger;
   const base = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')

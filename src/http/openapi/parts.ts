@@ -1,10 +1,13 @@
+import type { INestApplicationContext } from '@nestjs/common';
 import type { IdPrefix } from '../../ids.js';
 import { MAX_PAGE_EVENTS, MAX_PAGE_ITEMS } from '../pages.js';
 
 /** The fields and parameters that resources and routes share. `decorators.ts` puts them together. */
 
 export type Swagger = typeof import('@nestjs/swagger');
-export type ParameterOf = (swagger: Swagger, prefix: IdPrefix | undefined) => MethodDecorator;
+/** The providers of the running application, for values that only the wiring knows. */
+export type Providers = Pick<INestApplicationContext, 'get'>;
+export type ParameterOf = (swagger: Swagger, prefix: IdPrefix | undefined, providers: Providers) => MethodDecorator;
 
 /** The KSUID of every id in an example; a real one. */
 export const EXAMPLE_KSUID = '3MSH1YH1pfqRL0tXy3dC8OFwmhq';
@@ -124,8 +127,8 @@ export const IDEMPOTENCY_KEY: ParameterOf = ({ ApiHeader }) =>
     name: 'Idempotency-Key',
     required: false,
     description:
-      'Makes the request safe to repeat: if the caller sends it again with the same key, the service does not execute ' +
-      'it again and gives the first answer.',
+      'Makes the request safe to repeat: if the caller sends it again with the same key, the service does not ' +
+      'execute it again and gives the first answer.',
     schema: { type: 'string', pattern: '^[\\x20-\\x7e]{1,255}$' },
   });
 
