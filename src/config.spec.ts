@@ -7,11 +7,11 @@ function problemsOf(environment: Record<string, string>): readonly string[] {
   } catch (error) {
     return (error as ConfigError).problems;
   }
-  throw new Error('no problem found');
+  throw new Error('readConfig found no problem');
 }
 
 describe('readConfig', () => {
-  it('of an empty environment is a service on loopback with an embedded database under ./data', () => {
+  it('gives a service on loopback with an embedded database under ./data for an empty environment', () => {
     expect(readConfig({ PORT: '' })).toMatchObject({
       host: '127.0.0.1',
       port: 8080,
@@ -39,10 +39,10 @@ describe('readConfig', () => {
   });
 
   it.each([
-    ['fifteen chars..', 'is 15 characters long; the least is 16'],
-    ['x'.repeat(256), 'is 256 characters long; the most is 255'],
-    ['with a blank in it', 'may hold printable ASCII characters only'],
-    ['ünprintable-enough', 'may hold printable ASCII characters only'],
+    ['fifteen chars..', 'is 15 characters long; the minimum is 16'],
+    ['x'.repeat(256), 'is 256 characters long; the maximum is 255'],
+    ['with a blank in it', 'must hold printable ASCII characters only'],
+    ['ünprintable-enough', 'must hold printable ASCII characters only'],
   ])('refuses BOOTSTRAP_API_KEY %p without echoing it', (key, problem) => {
     const [text = ''] = problemsOf({ BOOTSTRAP_API_KEY: key });
     expect(text).toContain(problem);
@@ -64,7 +64,7 @@ describe('readConfig', () => {
     ['OIDC_ISSUER', 'https://user:secret@login.example.com', 'must not have a user, a query or a fragment'],
     ['OIDC_ISSUER', 'https://login.example.com/?tenant=1', 'must not have a user, a query or a fragment'],
     ['OIDC_ACCOUNT', 'usr_2Sd3gVzXW1vzFJpCFLqzmEJ9SgA', 'must be the id of an account'],
-    ['TRUST_PROXY', '1', 'a number of hops cannot tell a proxy from a stranger'],
+    ['TRUST_PROXY', '1', 'a hop count cannot distinguish a proxy from another client'],
     ['TRUST_PROXY', '0.0.0.0/0', 'must be a comma-separated list of addresses and CIDR ranges'],
     ['TRUST_PROXY', '10.0.0.0/33', 'must be a comma-separated list of addresses and CIDR ranges'],
     ['TRUST_PROXY', '10.0.0.1,', 'must be a comma-separated list of addresses and CIDR ranges'],
@@ -87,7 +87,7 @@ describe('readConfig', () => {
     expect(text).not.toContain(tokens);
   });
 
-  it('reads GATEWAY_TOKENS as a list, and refuses one that opens an account as well', () => {
+  it('reads GATEWAY_TOKENS as a list, and refuses a token that is also the BOOTSTRAP_API_KEY', () => {
     const tokens = ['a-token-of-twenty-or-more', 'another-token-of-twenty'];
     expect(readConfig({ GATEWAY_TOKENS: tokens.join(', ') }).gatewayTokens).toEqual(tokens);
     expect(readConfig({}).gatewayTokens).toEqual([]);
@@ -96,12 +96,12 @@ describe('readConfig', () => {
     ]);
   });
 
-  it('takes a queue of decisions that holds at least those of one question', () => {
+  it('refuses a DECISIONS_QUEUE_LIMIT below the decisions of one request', () => {
     expect(problemsOf({ DECISIONS_QUEUE_LIMIT: '999' })).toEqual([expect.stringContaining('from 1000 to 1000000')]);
     expect(readConfig({ DECISIONS_RETENTION_DAYS: '0' }).decisionsRetentionDays).toBe(0);
   });
 
-  it('wants OIDC_ISSUER and OIDC_AUDIENCE together', () => {
+  it('requires OIDC_ISSUER and OIDC_AUDIENCE together', () => {
     expect(problemsOf({ OIDC_ISSUER: 'https://login.example.com' })).toEqual([
       'OIDC_ISSUER is set without OIDC_AUDIENCE',
     ]);
@@ -111,7 +111,7 @@ describe('readConfig', () => {
     expect(readConfig({ OIDC_ISSUER: 'http://[::1]:8081', OIDC_AUDIENCE: 'x' }).oidcIssuer).toBe('http://[::1]:8081');
   });
 
-  it('reads TRUST_PROXY as a list of addresses, ranges and their names', () => {
+  it('reads TRUST_PROXY as a list of addresses, ranges and named ranges', () => {
     const { trustedProxies } = readConfig({ TRUST_PROXY: '10.0.0.0/8, 2001:db8::/32,192.0.2.7,loopback' });
     expect(trustedProxies).toEqual(['10.0.0.0/8', '2001:db8::/32', '192.0.2.7', 'loopback']);
     expect(readConfig({}).trustedProxies).toEqual([]);

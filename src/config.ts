@@ -2,62 +2,65 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseGatewayTokens } from './access/authentication/gateway-tokens.js';
 import { parseIssuer } from './access/authentication/issuer-url.js';
-import { parseOrigins } from './http/headers.js';
+import { parseOrigins } from './http/cors.js';
 import { parseTrustedProxies } from './http/trusted-proxies.js';
 import { isId } from './ids.js';
 import { parseDeniedFingerprints } from './public-keys/public-key.js';
 
-/** What the operator decided, validated once at start and frozen. Nothing else in the service reads the environment. */
+/** The operator's settings, validated once at start and frozen. Only this file reads settings from the environment. */
 export interface Config {
   readonly host: string;
   readonly port: number;
   /** Base of every `uri` in an answer; undefined: the scheme and host of the request itself. */
   readonly publicUrl: string | undefined;
-  /** A PostgreSQL to use; undefined: an embedded one with its data under `dataDir`. */
+  /** The PostgreSQL database to use; undefined: an embedded one with its data under `dataDir`. */
   readonly databaseUrl: string | undefined;
   readonly dataDir: string;
   readonly databasePoolSize: number;
-  /** Commands that may wait for the log before callers are told to come back (503). */
+  /** Maximum number of commands that wait for the log; beyond it the service answers 503. */
   readonly appendQueueLimit: number;
+  /** API key of the first admin, for the first start; undefined: the service makes one. */
   readonly bootstrapApiKey: string | undefined;
-  /** Failed authentications of one source that are answered as such; the rest of the minute is 429. 0: no limit. */
+  /** Failed authentications of one source that answer 401 in a minute; further ones answer 429. 0: no limit. */
   readonly authFailuresPerMinute: number;
-  /** Addresses and CIDR ranges that may say, by X-Forwarded-For, on whose behalf they call. */
+  /** Addresses and CIDR ranges of the proxies whose X-Forwarded-* headers count. */
   readonly trustedProxies: readonly string[];
   /** Origins whose pages may call from a browser; `*`: any. */
   readonly corsOrigins: readonly string[];
-  /** Together with `oidcAudience`: tokens of this OpenID Connect issuer are taken beside API keys. */
+  /** With `oidcAudience`: the service accepts tokens of this OpenID Connect issuer besides API keys. */
   readonly oidcIssuer: string | undefined;
   readonly oidcAudience: string | undefined;
   /** The claim that holds the user's email address. */
   readonly oidcEmailClaim: string;
-  /** The claim that says whether the user is an admin; undefined: the role stored for the user. */
+  /** The claim that makes the user an admin; undefined: the role stored for the user counts. */
   readonly oidcRoleClaim: string | undefined;
+  /** The value of that claim for an admin. */
   readonly oidcAdminValue: string;
   /** The account whose users sign in; undefined: the oldest. */
   readonly oidcAccount: string | undefined;
+  /** Whether the first token with an unknown email address creates a user, as a member. */
   readonly oidcCreateUsers: boolean;
-  /** Smallest RSA key that may be uploaded, in bits. */
+  /** Minimum size of an RSA key, in bits. */
   readonly minRsaBits: number;
-  /** `SHA256:...` fingerprints of keys that may not be uploaded. */
+  /** `SHA256:...` fingerprints of the public keys that the service refuses. */
   readonly deniedFingerprints: ReadonlySet<string>;
-  /** What SSH gateways authenticate with; none: their routes do not exist. */
+  /** The tokens of the SSH gateways; empty: the routes for gateways do not exist. */
   readonly gatewayTokens: readonly string[];
-  /** Decisions about binds that may wait to be written; when there are more, gateways are answered 503. */
+  /** Maximum number of bind decisions that wait to be written; beyond it gateways get 503. */
   readonly decisionsQueueLimit: number;
-  /** How long decisions about binds are kept. 0: for ever. */
+  /** How long the service keeps bind decisions. 0: forever. */
   readonly decisionsRetentionDays: number;
-  /** Refuse what only the public ngrok API refuses (README, "Strict mode"). */
+  /** Also refuses what only the public ngrok API refuses (README, "Strict mode"). */
   readonly strict: boolean;
   readonly logLevel: LogLevel;
-  /** How long a stop waits for requests in flight. */
+  /** Maximum time that a stop waits for running requests. */
   readonly shutdownGraceMs: number;
 }
 
 export const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** Thrown when the environment does not describe a runnable service; main prints it and exits with 2. */
+/** The settings are invalid; main prints the problems and exits with 2. */
 export class ConfigError extends Error {
   constructor(readonly problems: readonly string[]) {
     super(problems.join('\n'));
@@ -65,23 +68,23 @@ export class ConfigError extends Error {
   }
 }
 
-/** One environment variable: how its text becomes a value. `parse` throws an Error whose message completes "NAME ...". */
+/** One environment variable and its parser. `parse` throws an Error whose message completes the sentence "NAME ...". */
 interface Setting<T> {
   readonly name: string;
   readonly example: string;
   readonly fallback: T;
   readonly parse: (text: string) => T;
-  /** A value that must not be printed, not even when it is wrong. */
+  /** A message never quotes a secret value, even if it is invalid. */
   readonly isSecret?: true;
 }
 
 const text = (value: string): string => value;
 
 const integer =
-  (least: number, most: number) =>
+  (min: number, max: number) =>
   (value: string): number => {
     const parsed = /^\d{1,9}$/.test(value) ? Number(value) : Number.NaN;
-    if (!(parsed >= least && parsed <= most)) throw new Error(`must be a whole number from ${least} to ${most}`);
+    if (!(parsed >= min && parsed <= max)) throw new Error(`must be a whole number from ${min} to ${max}`);
     return parsed;
   };
 
@@ -115,11 +118,11 @@ const baseUrl = (value: string): string => {
   return value.replace(/\/+$/, '');
 };
 
-/** Any 16-255 printable ASCII characters without blanks at the ends: what a header can carry and a person will not guess. */
+/** 16 to 255 printable ASCII characters without blanks: a header can carry them, and they are hard to guess. */
 const bootstrapKey = (value: string): string => {
-  if (value.length < 16) throw new Error(`is ${value.length} characters long; the least is 16`);
-  if (value.length > 255) throw new Error(`is ${value.length} characters long; the most is 255`);
-  if (!/^[\x21-\x7e]+$/.test(value)) throw new Error('may hold printable ASCII characters only, and no blanks');
+  if (value.length < 16) throw new Error(`is ${value.length} characters long; the minimum is 16`);
+  if (value.length > 255) throw new Error(`is ${value.length} characters long; the maximum is 255`);
+  if (!/^[\x21-\x7e]+$/.test(value)) throw new Error('must hold printable ASCII characters only, without blanks');
   return value;
 };
 
@@ -129,9 +132,9 @@ const accountId = (value: string): string => {
 };
 
 const SETTINGS = {
-  // Loopback only by default: a fresh start must not open a door to the network.
+  // Loopback by default: a first start must not be reachable from the network.
   host: { name: 'HOST', example: '0.0.0.0', fallback: '127.0.0.1', parse: text },
-  // 0 lets the system choose a free port.
+  // 0: the operating system chooses a free port.
   port: { name: 'PORT', example: '8080', fallback: 8080, parse: integer(0, 65_535) },
   publicUrl: { name: 'PUBLIC_URL', example: 'https://api.example.com', fallback: undefined, parse: baseUrl },
   databaseUrl: {
@@ -162,9 +165,9 @@ const SETTINGS = {
     fallback: 100,
     parse: integer(0, 1_000_000),
   },
-  // Nobody by default: a header anyone can send must not decide who is calling.
+  // Empty by default: any client can send these headers, so they must not identify the caller.
   trustedProxies: { name: 'TRUST_PROXY', example: '10.0.0.0/8, 192.0.2.7', fallback: [], parse: parseTrustedProxies },
-  // None by default: a page has no business here unless the operator says so.
+  // Empty by default: pages of other origins have no access unless the operator allows them.
   corsOrigins: { name: 'CORS_ORIGINS', example: 'https://console.example.com', fallback: [], parse: parseOrigins },
   oidcIssuer: { name: 'OIDC_ISSUER', example: 'https://login.example.com', fallback: undefined, parse: parseIssuer },
   oidcAudience: { name: 'OIDC_AUDIENCE', example: 'tunnel-access', fallback: undefined, parse: text },
@@ -179,14 +182,14 @@ const SETTINGS = {
   },
   oidcCreateUsers: { name: 'OIDC_CREATE_USERS', example: 'true', fallback: false, parse: flag },
   minRsaBits: { name: 'MIN_RSA_BITS', example: '3072', fallback: 2048, parse: integer(1024, 16_384) },
-  // Read once, at start: a list that vanished later must not silently admit what it denied.
+  // Read once, at start: if the file vanishes later, its keys must stay denied.
   deniedFingerprints: {
     name: 'DENIED_KEYS_FILE',
     example: '/etc/tunnel-access/denied-keys',
     fallback: new Set(),
     parse: (path: string) => parseDeniedFingerprints(readFileSync(path, 'utf8')),
   },
-  // None by default: nobody may ask across accounts unless the operator says who.
+  // Empty by default: a gateway reads across accounts, so the operator must name its token.
   gatewayTokens: {
     name: 'GATEWAY_TOKENS',
     example: 'the output of: openssl rand -hex 24',
@@ -194,7 +197,7 @@ const SETTINGS = {
     parse: parseGatewayTokens,
     isSecret: true,
   },
-  // Not below what one question may ask, or that question could never be answered.
+  // The minimum is the largest number of decisions in one request, which otherwise could never succeed.
   decisionsQueueLimit: {
     name: 'DECISIONS_QUEUE_LIMIT',
     example: '10000',
@@ -213,12 +216,12 @@ const SETTINGS = {
 } satisfies { [K in keyof Config]: Setting<Config[K]> };
 
 function explain(setting: Setting<unknown>, value: string, error: unknown): string {
-  const shown = setting.isSecret === true ? '' : ` '${value}'`;
+  const quotedValue = setting.isSecret === true ? '' : ` '${value}'`;
   const reason = error instanceof Error ? error.message : String(error);
-  return `${setting.name}${shown} ${reason}; for example: ${setting.example}`;
+  return `${setting.name}${quotedValue} ${reason}; for example: ${setting.example}`;
 }
 
-/** Reads every setting and reports all that is wrong at once; an empty variable counts as absent. */
+/** Reads all settings and reports all problems at once. An empty variable counts as absent. */
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const problems: string[] = [];
   const entries = Object.entries(SETTINGS).map(([key, setting]: [string, Setting<unknown>]) => {
@@ -237,9 +240,12 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   return Object.freeze(config);
 }
 
-/** Settings that are right alone and wrong together. Without an audience, a token that the issuer made for any other program of the company would open this one. */
+/**
+ * Problems of settings that are each valid but contradict each other. An issuer needs an audience: without one, a token
+ * that the issuer made for another program would give access here.
+ */
 function contradictionsIn({ oidcIssuer, oidcAudience, bootstrapApiKey, gatewayTokens }: Config): string[] {
-  // Each opens what the other must not.
+  // An API key and a gateway token must not give access to each other's routes.
   if (bootstrapApiKey !== undefined && gatewayTokens.includes(bootstrapApiKey)) {
     return ['BOOTSTRAP_API_KEY is one of GATEWAY_TOKENS; make another'];
   }

@@ -1,6 +1,6 @@
 /**
- * Everything the service can refuse, in one table: the name used in code, the HTTP status, the public code.
- * `ERR_NGROK_*` are the public API's codes; `ERR_TAS_*` are ours, for cases it has no code for (README, "Errors").
+ * Every error that the service answers: its name in the code, its HTTP status and its public code. `ERR_NGROK_*` are
+ * codes of the public API; `ERR_TAS_*` are our own, for errors without a code there (README, "Errors").
  */
 export const PROBLEMS = {
   authorization_missing: [401, 'ERR_NGROK_200'],
@@ -48,12 +48,12 @@ export const PROBLEMS = {
 
 export type ProblemName = keyof typeof PROBLEMS;
 
-/** Details travel to the caller as a flat map of strings; official clients crash on any other shape. */
+/** A flat map of strings: official clients crash on any other shape. */
 export type ProblemDetails = Readonly<Record<string, string>>;
 
 /**
- * The one error a caller is meant to see. Thrown by pure code, turned into HTTP by one filter.
- * `message` is public: a sentence with the field, the value in single quotes and the limit; never a secret, never another account's data.
+ * An error that the caller sees; one filter turns it into an answer. `message` is public: a sentence with the field,
+ * the value in single quotes and the limit, but never a secret and never data of another account.
  */
 export class Problem extends Error {
   readonly status: number;
@@ -63,7 +63,7 @@ export class Problem extends Error {
     readonly problem: ProblemName,
     message: string,
     readonly details: ProblemDetails = {},
-    /** When to come back, where that is known; 503 and 429 say a second otherwise. */
+    /** Retry-After of a 503 or 429; absent: one second. */
     readonly retryAfterSeconds?: number,
   ) {
     super(message);

@@ -26,7 +26,7 @@ async function withService(settings: Parameters<typeof startService>[0], work: (
 }
 
 describe('failed authentications of one source', () => {
-  it('are 401 a hundred times, then 429 until the minute is over; a valid key goes on all the while', async () => {
+  it('answer 401 a hundred times, then 429 until the minute is over; a valid key still works', async () => {
     await withService({}, async ({ app, admin }) => {
       const start = performance.now();
       const clock = jest.spyOn(performance, 'now').mockImplementation(() => start);
@@ -47,7 +47,7 @@ describe('failed authentications of one source', () => {
     });
   });
 
-  it('count whatever was sent: malformed keys, other schemes, tokens', async () => {
+  it('count for malformed keys, other schemes and tokens', async () => {
     await withService({ authFailuresPerMinute: 3 }, async ({ app }) => {
       const bare = new ApiClient(app.url, undefined);
       const statusOf = async (authorization: string) => (await bare.get('/ssh_credentials', { authorization })).status;
@@ -55,7 +55,7 @@ describe('failed authentications of one source', () => {
       const statuses: number[] = [];
       for (const attempt of attempts) statuses.push(await statusOf(attempt));
       expect(statuses).toEqual([401, 401, 401, 429]);
-      // A request without credentials guesses nothing: it neither counts nor is refused for what others did.
+      // A request without credentials is no guess: it does not count, and it does not get 429.
       expect((await bare.get('/ssh_credentials')).status).toBe(401);
     });
   });
@@ -70,7 +70,7 @@ describe('failed authentications of one source', () => {
     });
   });
 
-  it('are not limited where the limit is 0', async () => {
+  it('are not limited if the limit is 0', async () => {
     await withService({ authFailuresPerMinute: 0 }, async ({ app }) => {
       expect(await guesses(app.url, 120)).toEqual(times(120, 401));
     });
@@ -78,12 +78,12 @@ describe('failed authentications of one source', () => {
 });
 
 describe('a source', () => {
-  it('is the address that a trusted proxy names, the others unharmed', async () => {
+  it('is the address that a trusted proxy names; other addresses are unaffected', async () => {
     await withService({ authFailuresPerMinute: 2, trustedProxies: ['127.0.0.1'] }, async ({ app }) => {
       const from = (address: string) => ({ 'x-forwarded-for': address });
       expect(await guesses(app.url, 3, from('192.0.2.1'))).toEqual([401, 401, 429]);
       expect(await guesses(app.url, 1, from('192.0.2.2'))).toEqual([401]);
-      // What the caller wrote into the header stands to the left of what the proxy saw.
+      // The proxy appends the real address, to the right of the caller's own text.
       expect(await guesses(app.url, 1, from('203.0.113.9, 192.0.2.1'))).toEqual([429]);
       expect(await guesses(app.url, 2, from('2001:db8:0:1::1'))).toEqual([401, 401]);
       expect(await guesses(app.url, 1, from('2001:db8:0:1:ffff::2'))).toEqual([429]);
@@ -91,7 +91,7 @@ describe('a source', () => {
     });
   });
 
-  it('is the proxy itself when what it forwards is no address', async () => {
+  it('is the proxy itself if X-Forwarded-For holds no address', async () => {
     await withService({ authFailuresPerMinute: 2, trustedProxies: ['127.0.0.1'] }, async ({ app }) => {
       const statuses: number[] = [];
       for (const text of ['one', 'two', 'three'])
@@ -101,7 +101,7 @@ describe('a source', () => {
   });
 
   it.each([[[]], [['10.0.0.1']]])(
-    'is the socket’s address, whatever X-Forwarded-For says, with TRUST_PROXY %j',
+    'is the address of the socket for any X-Forwarded-For, with TRUST_PROXY %j',
     async (trustedProxies) => {
       await withService({ authFailuresPerMinute: 2, trustedProxies }, async ({ app }) => {
         const statuses: number[] = [];
@@ -111,7 +111,7 @@ describe('a source', () => {
     },
   );
 
-  it('is what the event of a change records, and never a text that is no address', async () => {
+  it('is the address in the event of a change, which never holds another text', async () => {
     await withService({ trustedProxies: ['127.0.0.1'] }, async ({ admin, pool }) => {
       const ipOfChange = async (forwarded: string): Promise<unknown> => {
         const headers = { 'x-forwarded-for': forwarded };
@@ -126,7 +126,7 @@ describe('a source', () => {
     });
   });
 
-  it('behind a trusted proxy has uris of the scheme and host the proxy names, but only http and https', async () => {
+  it('behind a trusted proxy gets URIs with the scheme and host of the proxy, but only http and https', async () => {
     await withService({ trustedProxies: ['127.0.0.1'] }, async ({ admin }) => {
       const uriWith = async (proto: string) => {
         const headers = { 'x-forwarded-proto': proto, 'x-forwarded-host': 'api.example.test' };
@@ -139,7 +139,7 @@ describe('a source', () => {
 });
 
 describe('the log', () => {
-  it('has one line for a source that goes beyond the limit, and nothing of what it sent', async () => {
+  it('has one line for a source beyond the limit, without its keys', async () => {
     const database = await emptyDatabase();
     const settings = { DATABASE_URL: database.url, BOOTSTRAP_API_KEY: ADMIN_KEY, AUTH_FAILURES_PER_MINUTE: '3' };
     const main = startMain(settings);

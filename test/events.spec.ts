@@ -156,7 +156,7 @@ describe('GET /events', () => {
   it.each([
     ['after=x', 'ERR_NGROK_223', /^after 'x' is not a log position\.$/],
     ['after=999999', 'ERR_NGROK_223', /^after is 999999, but the log ends at position \d+\.$/],
-    ['limit=0', 'ERR_NGROK_233', /least is 1/],
+    ['limit=0', 'ERR_NGROK_233', /minimum is 1/],
     ['limit=ten', 'ERR_NGROK_244', /not a number/],
     ['type=created', 'ERR_TAS_400', /^type 'created' is not a type of event; there are account_created\.v1, /],
     ['stream=abc', 'ERR_TAS_400', /^stream 'abc' is not the id of a thing\.$/],

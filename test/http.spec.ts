@@ -4,6 +4,7 @@ import { createApp } from '../src/app.js';
 import { startSwallowingProxy } from './support/answer-swallowing-proxy.js';
 import { ApiClient } from './support/api-client.js';
 import { newPublicKey } from './support/keys.js';
+import { sendRaw } from './support/raw-http.js';
 import { ADMIN_KEY, cloneDatabase, type Service, startService, testConfig } from './support/service.js';
 
 let service: Service;
@@ -24,18 +25,7 @@ const problem = (status: number, code: string, msg: RegExp = /./) => ({
   details: { operation_id: expect.stringMatching(/^op_[0-9A-Za-z]{27}$/) },
 });
 
-/** Sends bytes as they are and reads the answer to the end of the connection. */
-function sendRaw(text: string): Promise<string> {
-  const { hostname, port } = new URL(service.app.url);
-  return new Promise((resolve, reject) => {
-    let answer = '';
-    const socket = connect(Number(port), hostname, () => socket.write(text));
-    socket.on('data', (data) => {
-      answer += data;
-    });
-    socket.on('end', () => resolve(answer)).on('error', reject);
-  });
-}
+const send = (text: string): Promise<string> => sendRaw(service.app.url, [text]);
 
 describe('every failure has the error shape', () => {
   it.each([
@@ -50,19 +40,19 @@ describe('every failure has the error shape', () => {
     expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
   });
 
-  it('what is not HTTP at all', async () => {
-    const answer = await sendRaw('BLAH\r\n\r\n');
+  it('bytes that are not HTTP', async () => {
+    const answer = await send('BLAH\r\n\r\n');
     expect(answer).toMatch(/^HTTP\/1.1 400 Bad Request\r\n/);
     expect(JSON.parse(answer.split('\r\n\r\n')[1] ?? '')).toEqual(problem(400, 'ERR_TAS_400'));
   });
 
-  it('headers that are too large', async () => {
-    const answer = await sendRaw(`GET / HTTP/1.1\r\nHost: x\r\nX-Large: ${'x'.repeat(20_000)}\r\n\r\n`);
+  it('request headers that are too large', async () => {
+    const answer = await send(`GET / HTTP/1.1\r\nHost: x\r\nX-Large: ${'x'.repeat(20_000)}\r\n\r\n`);
     expect(answer).toMatch(/^HTTP\/1.1 431 /);
     expect(JSON.parse(answer.split('\r\n\r\n')[1] ?? '')).toEqual(problem(431, 'ERR_TAS_431'));
   });
 
-  it('an internal error, which says nothing of its cause', async () => {
+  it('an internal error, which hides its cause', async () => {
     const broken = await startService();
     await broken.pool.query('alter table ssh_credentials rename to hidden');
     const answer = await broken.admin.post('/ssh_credentials', { public_key: newPublicKey() });
@@ -71,11 +61,11 @@ describe('every failure has the error shape', () => {
   });
 });
 
-describe('a body that cannot be taken is a 4xx and stores nothing', () => {
+describe('an invalid body is a 4xx and stores no event', () => {
   const key = newPublicKey();
   it.each([
     ['not JSON', '{"public_key":', 400, 'ERR_NGROK_213'],
-    ['nothing', '', 400, 'ERR_NGROK_213'],
+    ['an empty body', '', 400, 'ERR_NGROK_213'],
     ['a list', '[]', 400, 'ERR_NGROK_213'],
     ['null', 'null', 400, 'ERR_NGROK_213'],
     ['a string', '"x"', 400, 'ERR_NGROK_213'],
@@ -103,7 +93,7 @@ describe('a body that cannot be taken is a 4xx and stores nothing', () => {
   it('10 MB', async () => {
     const before = await eventCount();
     const { hostname, port } = new URL(service.app.url);
-    // A client that sends all before it reads would see its connection reset, so this one reads while it sends.
+    // This client reads while it sends: one that sends everything first would see its connection reset.
     const answer = await new Promise<string>((resolve, reject) => {
       let text = '';
       const socket = connect(Number(port), hostname);
@@ -137,7 +127,7 @@ describe('a body that cannot be taken is a 4xx and stores nothing', () => {
       body: stream,
       duplex: 'half',
     } as RequestInit);
-    // We close while it is still being sent; whether the client reads the answer before it notices is the client's affair.
+    // The service closes the connection during the upload; the client may notice before it reads the answer.
     const outcome = await sent.then(
       ({ status }) => status,
       () => 'cut off',
@@ -171,19 +161,19 @@ describe('transport', () => {
     expect((await service.admin.get('///ssh_credentials//')).status).toBe(200);
   });
 
-  it('gives every answer an operation id of its own', async () => {
+  it('gives every answer its own operation id', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => service.admin.get('/ssh_credentials')));
     const ids = answers.map((a) => a.headers.get('ngrok-operation-id'));
     expect(new Set(ids).size).toBe(20);
     for (const id of ids) expect(id).toMatch(/^op_[0-9A-Za-z]{27}$/);
   });
 
-  it('makes uris of the request’s own host, or of PUBLIC_URL where it is set', async () => {
-    const asked = await sendRaw(
+  it('makes URIs with the host of the request, or with PUBLIC_URL if it is set', async () => {
+    const asked = await send(
       `GET /ssh_credentials HTTP/1.1\r\nHost: api.example.test:81\r\nAuthorization: Bearer ${ADMIN_KEY}\r\nConnection: close\r\n\r\n`,
     );
     expect(asked).toContain('"uri":"http://api.example.test:81/ssh_credentials"');
-    const odd = await sendRaw(
+    const odd = await send(
       `GET /ssh_credentials HTTP/1.1\r\nHost: "><script>\r\nAuthorization: Bearer ${ADMIN_KEY}\r\nConnection: close\r\n\r\n`,
     );
     expect(odd).toContain(`"uri":"${service.app.url}/ssh_credentials"`);
@@ -210,23 +200,23 @@ describe('authentication', () => {
     ['two keys', `Bearer ${ADMIN_KEY} ${ADMIN_KEY}`, 'ERR_NGROK_202'],
     ['a key too long', `Bearer ${'x'.repeat(256)}`, 'ERR_NGROK_202'],
     ['an unknown key', `Bearer ${ADMIN_KEY}x`, 'ERR_NGROK_203'],
-  ])('answers 401 to %s, echoing nothing', async (_, header, code) => {
+  ])('answers 401 to %s, without an echo of it', async (_, header, code) => {
     const answer = await authorized(header);
     expect(answer).toMatchObject({ status: 401, body: problem(401, code) });
     expect(answer.headers.get('www-authenticate')).toBe('Bearer');
     expect(JSON.stringify(answer.body)).not.toContain(ADMIN_KEY);
   });
 
-  it('takes the scheme in any case', async () => {
+  it('accepts the scheme in any case', async () => {
     expect((await authorized(`bearer  ${ADMIN_KEY}`)).status).toBe(200);
   });
 
-  it('comes before the body is read: a stranger’s malformed body is 401, not 400', async () => {
-    const stranger = new ApiClient(service.app.url, undefined);
-    expect((await stranger.send('POST', '/ssh_credentials', '{')).status).toBe(401);
+  it('comes before the body is read: without a key a malformed body is 401, not 400', async () => {
+    const withoutKey = new ApiClient(service.app.url, undefined);
+    expect((await withoutKey.send('POST', '/ssh_credentials', '{')).status).toBe(401);
   });
 
-  it('leaves the key nowhere in the database but as a hash', async () => {
+  it('stores the key only as a hash', async () => {
     const { rows: tables } = await service.pool.query(`select tablename from pg_tables where schemaname = 'public'`);
     for (const { tablename } of tables) {
       const { rows } = await service.pool.query(`select t::text as text from ${tablename} t`);
@@ -236,7 +226,7 @@ describe('authentication', () => {
 });
 
 describe('a field name', () => {
-  it('that may be a secret in the wrong place is not given back', async () => {
+  it('that may be a misplaced secret is not echoed', async () => {
     const secret = '-----BEGIN OPENSSH PRIVATE KEY-----SECRETSECRET';
     for (const body of [`{"${secret}":1}`, `{"${secret}":"\\u0000"}`, `{"description":{"${secret}":"\\ud800"}}`]) {
       const answer = await service.admin.send('POST', '/ssh_credentials', body, { 'content-type': 'application/json' });
@@ -247,7 +237,7 @@ describe('a field name', () => {
 });
 
 describe('while the database is away', () => {
-  it('every call answers 503 with Retry-After, and works again when it is back', async () => {
+  it('every call answers 503 with Retry-After, and works again afterwards', async () => {
     const database = await cloneDatabase();
     const proxy = await startSwallowingProxy(database.url);
     const app = await createApp(testConfig(proxy.url));
@@ -270,8 +260,8 @@ describe('while the database is away', () => {
   });
 });
 
-describe('when more changes wait than the queue holds', () => {
-  it('the next ones answer 503 with Retry-After, and those that waited are written', async () => {
+describe('when the queue of changes is full', () => {
+  it('further changes answer 503 with Retry-After, and the queued ones are written', async () => {
     const small = await startService({ appendQueueLimit: 4 });
     const { rows } = await small.pool.query('select account_id from accounts');
     const holder = await small.pool.connect();

@@ -35,7 +35,7 @@ const list = (token: string, on: Service = service): Promise<Answer> => clientOf
 const nowSeconds = (): number => Math.floor(Date.now() / 1000);
 const base64url = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-/** Asserts a refusal in the contract's shape that repeats nothing of the token. */
+/** Asserts an error in the shape of the contract that quotes no part of the token. */
 async function expectRefusal(token: string, status: number, code: string, msg: RegExp, on?: Service): Promise<Answer> {
   const answer = await list(token, on);
   expect(answer).toMatchObject({ status, body: { error_code: code, msg: expect.stringMatching(msg) } });
@@ -57,11 +57,11 @@ describe('a token of the issuer', () => {
   it.each([
     ['ES256', () => es256],
     ['RS256', () => rs256],
-  ])('signed with %s is taken for the user with its email, in any case', async (_, key) => {
+  ])('signed with %s signs in the user with its email address, in any case', async (_, key) => {
     expect((await list(await issuer.sign({ email: 'Admin@LocalHost' }, key()))).status).toBe(200);
   });
 
-  it('is named in the event of a change, and so is its user; there is no API key to name', async () => {
+  it('is named in the event of a change, with its user and without an API key', async () => {
     const { rows } = await service.pool.query(`select id from principals where email = '${ADMIN_EMAIL}'`);
     const metadata = await metadataOfChange(await issuer.sign({ email: ADMIN_EMAIL, jti: 'token-7' }));
     expect(metadata).toMatchObject({ actor: rows[0].id, token_id: 'token-7', ip: '127.0.0.1' });
@@ -73,26 +73,26 @@ describe('a token of the issuer', () => {
     expect(await metadataOfChange(token)).toMatchObject({ token_id: expect.stringMatching(/^sha256:[0-9a-f]{64}$/) });
   });
 
-  it('goes together with API keys, and leaves the issuer alone for a while', async () => {
+  it('works besides API keys, and causes only one request for the keys', async () => {
     for (let n = 0; n < 10; n += 1) await list(await issuer.sign({ email: ADMIN_EMAIL }));
     expect((await service.admin.get('/ssh_credentials')).status).toBe(200);
     expect(Object.fromEntries(issuer.asked)).toEqual({ '/.well-known/openid-configuration': 1, '/keys': 1 });
   });
 
-  it('is an API key too long, or an unknown one, where no issuer is configured', async () => {
+  it('is treated as an API key if no issuer is configured', async () => {
     const plain = await startService();
     expect(await list(await issuer.sign({ email: ADMIN_EMAIL }), plain)).toMatchObject({ status: 401 });
     await plain.stop();
   });
 
-  it('is told apart from an API key with two dots', async () => {
+  it('is distinguished from an API key with two dots', async () => {
     const dotted = await signInService({ bootstrapApiKey: 'eyJ-my.own.api-key' });
     expect((await list('eyJ-my.own.api-key', dotted)).status).toBe(200);
     await dotted.stop();
   });
 });
 
-describe('a token that does not hold is 401, with a sentence that says why', () => {
+describe('an invalid token is 401, with a sentence that names the defect', () => {
   const email = ADMIN_EMAIL;
   it.each([
     ['another audience', () => issuer.sign({ email, aud: 'other-program' }), /another audience/],
@@ -102,17 +102,17 @@ describe('a token that does not hold is 401, with a sentence that says why', () 
     ['expired', () => issuer.sign({ email, exp: nowSeconds() - 31 }), /expired/],
     ['without expiry', () => issuer.sign({ email, exp: undefined as never }), /time of expiry/],
     ['not yet valid', () => issuer.sign({ email, nbf: nowSeconds() + 60 }), /not valid yet/],
-    ['no email', () => issuer.sign({}), /no email address .*'email'/],
-    ['an email that is a list', () => issuer.sign({ email: [email] }), /no email address/],
-    ['an email outside ASCII', () => issuer.sign({ email: 'admin@loca\u212ahost' }), /no email address/],
+    ['no email', () => issuer.sign({}), /'email' of the token holds no usable email address/],
+    ['an email that is a list', () => issuer.sign({ email: [email] }), /no usable email address/],
+    ['an email outside ASCII', () => issuer.sign({ email: 'admin@loca\u212ahost' }), /no usable email address/],
     ['an unverified email', () => issuer.sign({ email, email_verified: false }), /not verified/],
     ['an unverified email, as text', () => issuer.sign({ email, email_verified: 'false' }), /not verified/],
-    ['somebody unknown', () => issuer.sign({ email: 'nobody@example.test' }), /nobody here has its email/],
+    ['an unknown user', () => issuer.sign({ email: 'nobody@example.test' }), /no user has its email address/],
   ])('%s', async (_, sign, msg) => {
     await expectRefusal(await sign(), 401, 'ERR_NGROK_203', msg);
   });
 
-  it('signed with a key of somebody else, under a kid of the issuer or of his own', async () => {
+  it('signed with a foreign key, under a kid of the issuer or another kid', async () => {
     const stolenKid = await newSigningKey('es-1');
     const ownKid = await newSigningKey('evil');
     for (const key of [stolenKid, ownKid]) {
@@ -131,7 +131,7 @@ describe('a token that does not hold is 401, with a sentence that says why', () 
     const [, , signature] = (await issuer.sign({ email })).split('.');
     for (const last of ['', signature]) {
       const token = `${base64url({ alg, typ: 'JWT' })}.${claims}.${last}`;
-      await expectRefusal(token, 401, 'ERR_NGROK_203', /algorithm that is not taken/);
+      await expectRefusal(token, 401, 'ERR_NGROK_203', /algorithm that this service does not accept/);
     }
   });
 
@@ -145,11 +145,11 @@ describe('a token that does not hold is 401, with a sentence that says why', () 
         email,
       })}`;
       const token = `${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`;
-      await expectRefusal(token, 401, 'ERR_NGROK_203', /algorithm that is not taken/);
+      await expectRefusal(token, 401, 'ERR_NGROK_203', /algorithm that this service does not accept/);
     }
   });
 
-  it('not a token but in form, 401 malformed', async () => {
+  it('with the form of a JWT only: 401 malformed', async () => {
     await expectRefusal(
       `${base64url({ alg: 'ES256', crit: ['x'] })}.e30.AAAA`,
       401,
@@ -158,21 +158,21 @@ describe('a token that does not hold is 401, with a sentence that says why', () 
     );
   });
 
-  it('but a clock that differs by seconds is forgiven', async () => {
+  it('but a clock difference of seconds is tolerated', async () => {
     expect((await list(await issuer.sign({ email, exp: nowSeconds() - 15 }))).status).toBe(200);
     expect((await list(await issuer.sign({ email, nbf: nowSeconds() + 15 }))).status).toBe(200);
   });
 });
 
 describe('the issuer', () => {
-  it('rotates its keys: the new one is taken, the withdrawn one is not', async () => {
+  it('rotates its keys: the new one is accepted, the withdrawn one is not', async () => {
     const rotating = await TestIssuer.start(await newSigningKey('old'));
     const on = await signInService({}, rotating);
     const before = await rotating.sign({ email: ADMIN_EMAIL });
     expect((await list(before, on)).status).toBe(200);
     rotating.publish(await newSigningKey('new'));
     const after = await rotating.sign({ email: ADMIN_EMAIL });
-    // A stranger's unknown key ids must not make us ask the issuer at every request.
+    // Unknown key ids of an attacker must not cause a request to the issuer each time.
     await expectRefusal(after, 401, 'ERR_NGROK_203', /not signed by a key/, on);
     expect(rotating.asked.get('/keys')).toBe(1);
     const start = Date.now();
@@ -184,7 +184,7 @@ describe('the issuer', () => {
     await rotating.stop();
   });
 
-  it('that withdraws a key without a successor in use is followed within ten minutes', async () => {
+  it('that withdraws a key has its effect within ten minutes, even without a token of the new key', async () => {
     const rotating = await TestIssuer.start(await newSigningKey('old'));
     const on = await signInService({}, rotating);
     const token = await rotating.sign({ email: ADMIN_EMAIL, exp: nowSeconds() + 3600 });
@@ -198,7 +198,7 @@ describe('the issuer', () => {
     await rotating.stop();
   });
 
-  it('that is down makes its tokens 503, not 401; API keys go on, and it is not besieged', async () => {
+  it('that is down makes its tokens 503, not 401; API keys still work, and it is not flooded with requests', async () => {
     const down = await TestIssuer.start(es256);
     const on = await signInService({}, down);
     down.isUp = false;
@@ -214,7 +214,7 @@ describe('the issuer', () => {
     const start = performance.now();
     jest.spyOn(performance, 'now').mockImplementation(() => start + 1_001);
     expect((await list(tokens[0] ?? '', on)).status).toBe(200);
-    // With its keys at hand, an issuer that is down again keeps nobody out, whatever strangers send meanwhile.
+    // The service still has the keys, so users can sign in while the issuer is down again, even under foreign tokens.
     down.isUp = false;
     const date = Date.now();
     jest.spyOn(Date, 'now').mockImplementation(() => date + 31_000);
@@ -225,7 +225,7 @@ describe('the issuer', () => {
     await down.stop();
   });
 
-  it('that is not there at all makes its tokens 503', async () => {
+  it('that does not exist makes its tokens 503', async () => {
     const gone = await TestIssuer.start(es256);
     const on = await signInService({}, gone);
     const token = await gone.sign({ email: ADMIN_EMAIL });
@@ -234,7 +234,7 @@ describe('the issuer', () => {
     await on.stop();
   });
 
-  it('that never answers is waited for a few seconds', async () => {
+  it('that never answers makes its tokens 503 within a few seconds', async () => {
     const silent = await TestIssuer.start(es256);
     silent.isSilent = true;
     const on = await signInService({}, silent);
@@ -245,7 +245,7 @@ describe('the issuer', () => {
     await silent.stop();
   });
 
-  it('with several keys of one kind must be named one by its tokens', async () => {
+  it('with several keys of one algorithm must name one of them in its tokens', async () => {
     const many = await TestIssuer.start(await newSigningKey('one'), await newSigningKey('two'));
     const on = await signInService({}, many);
     const unnamed = `${base64url({ alg: 'ES256' })}.${base64url({})}.AAAA`;
@@ -254,7 +254,7 @@ describe('the issuer', () => {
     await many.stop();
   });
 
-  it('that names itself otherwise than configured is not used', async () => {
+  it('that has another name than configured is not used', async () => {
     const other = await TestIssuer.start(es256);
     other.claimedIssuer = 'https://other.example.test';
     const on = await signInService({}, other);
@@ -271,7 +271,7 @@ describe('the user of a token', () => {
     return rows;
   };
 
-  it('is created once, as a member, by an event, however many first requests come at once', async () => {
+  it('is created once, as a member, by an event, even by concurrent first requests', async () => {
     const on = await signInService({ oidcCreateUsers: true });
     const tokens = await Promise.all(
       Array.from({ length: 16 }, (_, n) =>
@@ -291,7 +291,7 @@ describe('the user of a token', () => {
     await on.stop();
   });
 
-  it('is not created again by a live feed that only looks whether it may go on', async () => {
+  it('is not created again by a live feed that checks its authorization', async () => {
     const on = await signInService({ oidcCreateUsers: true, oidcRoleClaim: 'groups', oidcAdminValue: 'admins' });
     const token = await issuer.sign({ email: 'follower@example.test', groups: ['admins'] });
     const stream = await EventStream.open(`${on.app.url}/events`, token);
@@ -302,7 +302,7 @@ describe('the user of a token', () => {
     await on.stop();
   });
 
-  it('is refused with 403 on the next request after it was deactivated', async () => {
+  it('gets 403 on the next request after its deactivation', async () => {
     const on = await signInService();
     const token = await issuer.sign({ email: ADMIN_EMAIL });
     expect((await list(token, on)).status).toBe(200);
@@ -311,7 +311,7 @@ describe('the user of a token', () => {
     await on.stop();
   });
 
-  it('is looked for among users of OIDC_ACCOUNT only, and created there', async () => {
+  it('is found and created in OIDC_ACCOUNT only', async () => {
     const { openAccount } = await import('../src/access/accounts/first-admin.js');
     const { EventLog } = await import('../src/log/append/event-log.js');
     const { IdSource } = await import('../src/ids.js');
@@ -321,7 +321,7 @@ describe('the user of a token', () => {
       adminKey: undefined,
     });
     const token = await issuer.sign({ email: 'second@example.test' });
-    await expectRefusal(token, 401, 'ERR_NGROK_203', /nobody here/);
+    await expectRefusal(token, 401, 'ERR_NGROK_203', /no user has its email address/);
     const settings = { oidcAccount: second.accountId, oidcCreateUsers: true, databaseUrl: service.databaseUrl };
     const on = await signInService(settings);
     expect((await list(token, on)).status).toBe(200);
@@ -342,16 +342,16 @@ describe('the role of a token', () => {
     return (await client.post('/ssh_credentials', { ...ownedByOther, public_key: newPublicKey() })).status;
   };
 
-  it('is the one stored for the user where no claim is configured', async () => {
+  it('is the stored role of the user if no claim is configured', async () => {
     expect(await namesAnotherOwner({ groups: [] }, service)).toBe(201);
   });
 
-  it('comes of the claim where one is configured, and wins over the stored one', async () => {
+  it('comes from the claim if one is configured, and overrides the stored role', async () => {
     const on = await signInService({ oidcRoleClaim: 'groups', oidcAdminValue: 'tunnel-admins', oidcCreateUsers: true });
     const statusOf = (groups: unknown, email = ADMIN_EMAIL) => namesAnotherOwner({ groups, email }, on);
     expect(await statusOf(['staff', 'tunnel-admins'])).toBe(201);
     expect(await statusOf('tunnel-admins')).toBe(201);
-    // The stored role of this user is admin: what the issuer took away does not live on here.
+    // The stored role of this user is admin; the issuer's withdrawal overrides it.
     expect(await statusOf(['staff'])).toBe(403);
     expect(await statusOf(undefined)).toBe(403);
     expect(await statusOf('not-tunnel-admins')).toBe(403);

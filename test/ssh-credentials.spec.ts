@@ -71,13 +71,13 @@ describe('POST /ssh_credentials', () => {
       post({ description: 'é'.repeat(128) }),
       400,
       'ERR_NGROK_604',
-      /description is 256 bytes long; the most is 255/,
+      /description is 256 bytes long; the maximum is 255/,
     );
     await expectRefusal(
       post({ metadata: `${metadata}x` }),
       400,
       'ERR_NGROK_605',
-      /metadata is 4097 bytes long; the most is 4096/,
+      /metadata is 4097 bytes long; the maximum is 4096/,
     );
   });
 

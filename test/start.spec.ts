@@ -189,7 +189,7 @@ describe('a start that cannot succeed says why in plain words', () => {
     expect(code).toBe(2);
     expect(output.trim().split('\n')).toEqual([
       "PORT 'http' must be a whole number from 0 to 65535; for example: 8080",
-      'BOOTSTRAP_API_KEY is 5 characters long; the least is 16; for example: the output of: openssl rand -hex 24',
+      'BOOTSTRAP_API_KEY is 5 characters long; the minimum is 16; for example: the output of: openssl rand -hex 24',
       "STRICT '2' must be true or false; for example: true",
     ]);
   });

@@ -111,7 +111,7 @@ describe('POST /edges/tcp', () => {
     expect(await create(fits)).toMatchObject(fits);
     const post = (body: object) => () => admin.post('/edges/tcp', body);
     const long = (field: string, bytes: number) =>
-      new RegExp(`^${field} is ${bytes + 1} bytes long; the most is ${bytes}`);
+      new RegExp(`^${field} is ${bytes + 1} bytes long; the (?:maximum|most) is ${bytes}`);
     await expectRefusal(post({ description: `${description}x` }), 400, 'ERR_NGROK_7073', long('description', 255));
     await expectRefusal(post({ metadata: `${metadata}x` }), 400, 'ERR_NGROK_7074', long('metadata', 4096));
     const policy = { traffic_policy: { value: `${value}x` } };

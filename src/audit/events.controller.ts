@@ -68,7 +68,7 @@ export class EventsController {
     if (request.method === 'HEAD') return void reply.header('content-type', EVENT_STREAM).send('');
     const gone = new AbortController();
     reply.raw.once('close', () => gone.abort());
-    const stream = this.live.follow(part, () => this.authenticator.isStill(request, caller), gone.signal);
+    const stream = this.live.follow(part, () => this.authenticator.isStillAuthorized(request, caller), gone.signal);
     void reply.header('content-type', EVENT_STREAM).header('x-accel-buffering', 'no').send(stream);
   }
 }

@@ -6,7 +6,7 @@ import { parseJsonBody } from './json-body.js';
 const parse = (text: string | Buffer) => () => parseJsonBody(Buffer.isBuffer(text) ? text : Buffer.from(text));
 
 describe('parseJsonBody', () => {
-  it('reads what JSON.parse reads', () => {
+  it('parses the same value as JSON.parse', () => {
     fc.assert(
       fc.property(
         fc.json({ stringUnit: 'grapheme' }).filter((t) => !/\\u0000|\\ud[89a-f]|__proto__/i.test(t)),
@@ -22,7 +22,7 @@ describe('parseJsonBody', () => {
     ['{"a":{"b":1,"b":1}}'],
     ['[{"a":1},{"a":1,"\\u0061":2}]'],
     ['{"__proto__":1,"__proto__":2}'],
-  ])('refuses a name given twice: %s', (text) => {
+  ])('refuses a duplicate name: %s', (text) => {
     expect(parse(text)).toThrow('names a field twice');
   });
 
@@ -37,7 +37,7 @@ describe('parseJsonBody', () => {
     ['{"a":"\\ud800"}', 'a holds half of a surrogate pair'],
     ['{"\\ud800":1}', 'a field name holds half of a surrogate pair'],
     ['"\\u0000"', 'the body holds the character U+0000'],
-  ])('refuses text PostgreSQL or UTF-8 cannot hold: %s', (text, message) => {
+  ])('refuses text that PostgreSQL or UTF-8 cannot hold: %s', (text, message) => {
     expect(parse(text)).toThrow(message);
   });
 
@@ -45,7 +45,7 @@ describe('parseJsonBody', () => {
     expect(parse(Buffer.from([0x22, 0xff, 0x22]))).toThrow('not valid UTF-8');
   });
 
-  it('refuses deep nesting, however deep', () => {
+  it('refuses deep nesting of any depth', () => {
     expect(parse(`${'['.repeat(64)}${']'.repeat(64)}`)()).toBeDefined();
     expect(parse(`${'['.repeat(65)}${']'.repeat(65)}`)).toThrow('more than 64 levels');
     expect(parse('['.repeat(1_000_000))).toThrow('more than 64 levels');

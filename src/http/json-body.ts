@@ -1,13 +1,17 @@
 import { isUtf8 } from 'node:buffer';
 import { Problem } from '../problem.js';
 
-/** Deeper than any body of this API; keeps every later walk over a body from exhausting the stack. */
+/** Deeper than any body of this API. The limit keeps every later walk over a body from exhausting the stack. */
 const MAX_DEPTH = 64;
 
+/** Whether a value is a JSON object: not null and not an array. */
+export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
 /**
- * Parses a request body, refusing what JSON.parse lets pass and what we could not give back as it was sent: bytes that are
- * not UTF-8, a name given twice in one object, U+0000 (PostgreSQL text cannot hold it) and lone surrogates.
- * Messages never quote the body: it may hold a private key pasted by mistake.
+ * Parses a request body. Refuses text that JSON.parse accepts but the service could not return as it was sent: bytes
+ * that are not UTF-8, duplicate names in an object, U+0000 (PostgreSQL text cannot hold it) and lone surrogates.
+ * Messages never quote the body, since a user may have pasted a private key into it.
  */
 export function parseJsonBody(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw new Problem('body_malformed', 'The body is not valid UTF-8.');
@@ -24,14 +28,14 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    // V8's own message quotes the text around the fault.
+    // V8's own message quotes the text around the error.
     const position = /at position (\d+)/.exec(String(error))?.[1];
     const where = position === undefined ? '' : ` (at character ${Number(position) + 1})`;
     throw new Problem('body_malformed', `The body is not valid JSON${where}.`);
   }
 }
 
-/** How many `"name":` the text holds, which is its number of colons outside strings. Refuses what is nested too deeply. */
+/** Counts the members of all objects in the text, by its colons outside strings. Refuses deep nesting. */
 function countMembers(text: string): number {
   let members = 0;
   let depth = 0;
@@ -63,9 +67,9 @@ function endOfString(text: string, start: number): number {
   return at;
 }
 
-/** Counts the members of all objects in the value, and refuses strings that cannot be kept as they are. */
+/** Counts the members of all objects in the value. Refuses strings that cannot be stored as they are. */
 function inspect(value: unknown, path: string): number {
-  if (typeof value === 'string') return refuseUnkeepable(value, path);
+  if (typeof value === 'string') return refuseUnstorable(value, path);
   if (typeof value !== 'object' || value === null) return 0;
   let members = 0;
   if (Array.isArray(value)) {
@@ -75,16 +79,16 @@ function inspect(value: unknown, path: string): number {
     return members;
   }
   for (const [name, item] of Object.entries(value)) {
-    refuseUnkeepable(name, 'a field name');
-    members += 1 + inspect(item, path === '' ? shown(name) : `${path}.${shown(name)}`);
+    refuseUnstorable(name, 'a field name');
+    members += 1 + inspect(item, path === '' ? safeName(name) : `${path}.${safeName(name)}`);
   }
   return members;
 }
 
-/** A name that cannot be one of ours may be anything, a private key pasted in the wrong place included. */
-const shown = (name: string): string => (/^[a-z_]{1,40}$/.test(name) ? name : 'a field');
+/** Hides a name that cannot be a field of this API: it may be anything, even a misplaced private key. */
+const safeName = (name: string): string => (/^[a-z_]{1,40}$/.test(name) ? name : 'a field');
 
-function refuseUnkeepable(text: string, path: string): 0 {
+function refuseUnstorable(text: string, path: string): 0 {
   const field = path === '' ? 'the body' : path;
   if (text.includes('\u0000'))
     throw new Problem('body_malformed', `${field} holds the character U+0000; leave it out.`);

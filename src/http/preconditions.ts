@@ -3,14 +3,17 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { EventMetadata } from '../log/event.js';
 import { Problem } from '../problem.js';
 
-/** The ETag of a thing is the version of its stream: one more with each change, and never again the same. */
+/** The ETag of a resource is the version of its stream, which grows by one with each change and never repeats. */
 export const etagOf = (entity: { readonly version: number }): string => `"${entity.version}"`;
 
 export function setEtag(reply: FastifyReply, entity: { readonly version: number }): void {
   void reply.header('etag', etagOf(entity));
 }
 
-/** `If-Match: "3"`, or several, or `*` for any. A weak tag matches nothing (RFC 9110, 13.1.1). */
+/**
+ * Reads `If-Match`: one tag such as `"3"`, several, or `*` for any version. A weak tag never matches (RFC 9110,
+ * 13.1.1).
+ */
 export function readIfMatch({ headers }: FastifyRequest): { ifMatch?: (version: number) => boolean } {
   const header = headers['if-match'];
   if (header === undefined) return {};
@@ -18,7 +21,7 @@ export function readIfMatch({ headers }: FastifyRequest): { ifMatch?: (version: 
   return { ifMatch: (version) => tags.includes('*') || tags.includes(etagOf({ version })) };
 }
 
-/** Whether the caller has this representation already. A weak tag counts here (RFC 9110, 13.1.2). */
+/** Whether the caller already has this representation. A weak tag counts here (RFC 9110, 13.1.2). */
 export function matchesIfNoneMatch({ headers }: FastifyRequest, etag: unknown): boolean {
   const header = headers['if-none-match'];
   if (header === undefined || typeof etag !== 'string') return false;
@@ -28,12 +31,12 @@ export function matchesIfNoneMatch({ headers }: FastifyRequest, etag: unknown): 
 
 const tagsOf = (header: string): string[] => header.split(',').map((tag) => tag.trim());
 
-/** Of what we serve, the methods that change nothing. */
+/** Whether the method is one of the safe ones that the service has (RFC 9110, 9.2.1). */
 export const isSafeMethod = (method: string): boolean => method === 'GET' || method === 'HEAD';
 
 const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/;
 
-/** The key, and a hash of the request it came with: the key with another request is an error of the caller. */
+/** Reads the key and hashes its request: a caller must not use one key for two different requests. */
 export function readIdempotencyKey({
   method,
   url,

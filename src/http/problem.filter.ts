@@ -5,17 +5,17 @@ import { Problem, type ProblemName } from '../problem.js';
 
 const OUTAGE_REPORT_EVERY_MS = 10_000;
 
-/** How long a caller should wait after 503 and 429 that do not know better, in seconds. */
+/** Retry-After of a 503 or 429 that does not say its own. */
 const RETRY_AFTER_SECONDS = 1;
 
-/** What Fastify and Nest refuse before a route is reached, by status. Any other 4xx of theirs is `request_malformed`. */
+/** Errors of Fastify and Nest before a route runs, by status. Any other 4xx of theirs is `request_malformed`. */
 const FRAMEWORK_PROBLEMS = new Map<number, [ProblemName, string]>([
   [404, ['not_found', 'Resource not found']],
-  [413, ['body_too_large', 'The body is too large; the most is 2 MiB.']],
+  [413, ['body_too_large', 'The body is too large; the maximum is 2 MiB.']],
   [415, ['unsupported_content_type', 'The body must be sent as application/json.']],
 ]);
 
-/** The one place where an error becomes an answer; everything unexpected is logged with its operation id and answers 500. */
+/** Turns every error into an answer. An unexpected error answers 500 and is logged with its operation id. */
 @Catch()
 export class ProblemFilter implements ExceptionFilter {
   private readonly logger = new Logger('Problem');
@@ -30,14 +30,14 @@ export class ProblemFilter implements ExceptionFilter {
     sendProblem(http.getResponse<FastifyReply>(), request.id, problem);
   }
 
-  /** One line in ten seconds: every request fails while the database is away. */
+  /** Logs one line in ten seconds at most: every request fails while the database is away. */
   private reportOutage({ message }: DatabaseUnreachable): void {
     if (Date.now() - this.outageReportedAt < OUTAGE_REPORT_EVERY_MS) return;
     this.outageReportedAt = Date.now();
     this.logger.warn(`the database does not answer: ${message}`);
   }
 
-  /** The request's body and headers are left out on purpose: they may hold keys. So is `detail` of a database error. */
+  /** Leaves out the request's body and headers and the `detail` of a database error: they may hold keys. */
   private report(error: unknown, request: FastifyRequest): void {
     const stack = error instanceof Error ? error.stack : String(error);
     this.logger.error(`${request.id} ${request.method} ${request.routeOptions?.url ?? '(no route)'}`, stack);

@@ -7,15 +7,15 @@ import { readIdempotencyKey, readIfMatch } from './preconditions.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set by authentication on every route that is not public. */
+    /** Authentication sets it on every route that needs an API key. */
     caller: Caller | undefined;
-    /** Scheme and host in front of every `uri` in the answer. */
+    /** Prefix of every `uri` in the answer: scheme, host and, with PUBLIC_URL, its path. */
     baseUrl: string;
   }
   interface FastifyContextConfig {
-    /** True: this route answers everyone. Everything else is closed by default, to who has no API key. */
+    /** True: this route needs no authentication. By default a route needs an API key. */
     isPublic?: boolean;
-    /** True: this route answers SSH gateways, who show a token of the deployment, and nobody else. */
+    /** True: this route serves SSH gateways only, which authenticate with a gateway token. */
     isForGateways?: boolean;
   }
 }
@@ -25,11 +25,11 @@ export interface ChangeContext {
   readonly accountId: string;
   /** What the events of the change say of the caller. */
   readonly metadata: EventMetadata;
-  /** Whether If-Match names this version of the entity; absent without the header. */
+  /** Whether If-Match allows a change of this version; absent: any version. */
   readonly ifMatch?: (version: number) => boolean;
 }
 
-/** What a handler needs to know of the request that it serves. */
+/** The part of a request that a command handler needs. */
 export interface RequestContext extends ChangeContext {
   readonly caller: Caller;
 }
@@ -55,7 +55,7 @@ const metadataOf = (request: FastifyRequest, caller: Caller): EventMetadata => (
   ...readIdempotencyKey(request),
 });
 
-/** Where a request came from: the part of an event's metadata that does not depend on who sent it. */
+/** Origin of a request: the part of an event's metadata that does not depend on the caller. */
 export function originOf(request: FastifyRequest): Omit<EventMetadata, 'actor'> {
   const userAgent = request.headers['user-agent'];
   return {
@@ -65,11 +65,13 @@ export function originOf(request: FastifyRequest): Omit<EventMetadata, 'actor'> 
   };
 }
 
-/** The caller's address; the proxy's own when what it forwards is no address, since that may be any text. */
+/**
+ * The caller's address. X-Forwarded-For may hold any text; if it holds no address, this is the address of the proxy.
+ */
 export const ipOf = (request: FastifyRequest): string =>
   isIP(request.ip) === 0 ? (request.socket.remoteAddress ?? '') : request.ip;
 
-/** Parameter decorator: the RequestContext of the request being served. */
+/** Parameter decorator: the RequestContext of the current request. */
 export const Context = createParamDecorator(
   (_: unknown, context: ExecutionContext): RequestContext =>
     requestContextOf(context.switchToHttp().getRequest<FastifyRequest>()),

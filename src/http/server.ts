@@ -2,43 +2,47 @@ import { type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyHttpOptions, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Config } from '../config.js';
 import type { IdSource } from '../ids.js';
 import { Problem, type ProblemName } from '../problem.js';
 import { Answer } from './answer.js';
 import type { Authenticator } from './authenticator.js';
-import { answerUnrouted, compress, constantHeaders, headerSetter, TIMEOUTS, type Timeouts } from './headers.js';
+import { compress } from './compression.js';
+import { answerUnrouted } from './cors.js';
+import { constantHeaders, headerSetter } from './headers.js';
+import type { HttpOptions } from './http-options.js';
 import { parseJsonBody } from './json-body.js';
 import { isSafeMethod, matchesIfNoneMatch } from './preconditions.js';
 import { JSON_TYPE, ProblemFilter, problemBody, sendProblem, toProblem } from './problem.filter.js';
+import { TIMEOUTS, type Timeouts } from './timeouts.js';
 import { ValidatedBodyPipe } from './validated-body.js';
 
-/** A traffic policy of 256 KiB grows up to sixfold when JSON escapes it. */
+/** JSON escapes can make a traffic policy of 256 KiB six times as long. */
 const BODY_LIMIT_BYTES = 2 * 1024 * 1024;
 
 export const OPERATION_ID_HEADER = 'ngrok-operation-id';
 
 export function fastifyOptions(
   ids: IdSource,
-  config: Pick<Config, 'trustedProxies' | 'publicUrl' | 'corsOrigins'>,
+  config: HttpOptions,
   { keepAliveMs, headersMs, requestMs, checkEveryMs }: Timeouts = TIMEOUTS,
 ): FastifyHttpOptions<Server> {
   const setHeaders = headerSetter(config);
   return {
-    // The request's id is the operation id: there before any hook, so that even a malformed URL has one.
+    // The request's id is the operation id. It exists before any hook, so that even a malformed URL has one.
     genReqId: () => ids.next('op'),
     bodyLimit: BODY_LIMIT_BYTES,
-    // Only what one of these sends may say who the caller is (X-Forwarded-For, -Proto, -Host).
+    // X-Forwarded-For, -Proto and -Host count only if one of these proxies sends them.
     trustProxy: config.trustedProxies.length > 0 && [...config.trustedProxies],
-    // Clients concatenate base URLs, so `//ssh_credentials` is common.
+    // Clients append paths to base URLs that end in a slash, so `//ssh_credentials` is common.
     routerOptions: { ignoreDuplicateSlashes: true, ignoreTrailingSlash: true },
-    // While stopping, what comes in on an open connection is still served, with `Connection: close`: nobody sees an error.
+    // During a stop, a request on an open connection is still served, with `Connection: close`, so that no client sees
+    // an error.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     keepAliveTimeout: keepAliveMs,
     requestTimeout: requestMs,
     http: { headersTimeout: headersMs, connectionsCheckingInterval: checkEveryMs },
-    // Before any hook, so the headers of every answer are set here again.
+    // These errors come before any hook, so the headers of every answer are set here as well.
     frameworkErrors: (error, request, reply) => {
       setHeaders(request, reply as FastifyReply);
       void reply.header(OPERATION_ID_HEADER, request.id);
@@ -48,7 +52,7 @@ export function fastifyOptions(
   };
 }
 
-/** One route as it is served: `{ method: 'GET', path: '/ssh_credentials/:id' }`. */
+/** A registered route, for example `{ method: 'GET', path: '/ssh_credentials/:id' }`. */
 export interface Route {
   readonly method: string;
   readonly path: string;
@@ -56,10 +60,10 @@ export interface Route {
   readonly isForGateways: boolean;
 }
 
-/** Everything about HTTP that is the same for every route. The routes are in the list once the application listens. */
+/** Adds the hooks and parsers that all routes share. The returned list holds the routes once the application listens. */
 export function serveHttp(
   nest: NestFastifyApplication,
-  { config, authentication }: { config: Pick<Config, 'publicUrl' | 'corsOrigins'>; authentication: Authenticator },
+  { config, authentication }: { config: HttpOptions; authentication: Authenticator },
 ): readonly Route[] {
   const server = nest.getHttpAdapter().getInstance() as unknown as FastifyInstance;
   nest.useGlobalFilters(new ProblemFilter());
@@ -79,11 +83,12 @@ export function serveHttp(
     if (request.is404 && answerUnrouted(request, reply, routes)) return;
     done();
   });
-  // Before the body is read: a stranger cannot make us parse anything. Closed by default; a route says when it is public.
+  // Runs before the body is read, so that an unauthenticated client cannot make the service parse one. A route is
+  // closed unless it declares itself public.
   server.addHook('onRequest', async (request, reply) => {
     if (request.is404) return;
     const { isPublic, isForGateways } = request.routeOptions.config;
-    // Public answers may be kept, but are asked for again: they change with the next version of the service.
+    // A cache may keep a public answer but must revalidate it: it changes with the next version of the service.
     if (isPublic === true) return void reply.header('cache-control', 'no-cache');
     if (isForGateways === true) return authentication.authenticateGateway(request);
     request.caller = await authentication.authenticate(request);
@@ -101,7 +106,7 @@ export function serveHttp(
       return compress(request, reply, payload, done);
     }
     void reply.code(304).removeHeader('content-length').removeHeader('content-type');
-    // Fastify drops the body of a HEAD itself, after it took its length.
+    // Fastify takes the length of a HEAD's body and then drops the body itself.
     done(null, request.method === 'HEAD' ? payload : null);
   });
   return routes;
@@ -116,7 +121,7 @@ function collectRoutes(server: FastifyInstance): readonly Route[] {
   return routes;
 }
 
-/** JSON whatever the case: a body without a type is read as JSON, another type is refused. */
+/** A body without a content type is parsed as JSON; any type but JSON is refused. */
 function readBodiesAsJson(server: FastifyInstance): void {
   server.removeAllContentTypeParsers();
   server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body: Buffer, done) =>
@@ -129,7 +134,7 @@ function readBodiesAsJson(server: FastifyInstance): void {
   });
 }
 
-/** No body at all is fine where none is needed: clients send a JSON content type on GET and DELETE. */
+/** An empty body is no error here: clients send a JSON content type on GET and DELETE as well. */
 function parseInto(body: Buffer, done: (error: Error | null, value?: unknown) => void): void {
   try {
     done(null, body.length === 0 ? undefined : parseJsonBody(body));
@@ -138,12 +143,12 @@ function parseInto(body: Buffer, done: (error: Error | null, value?: unknown) =>
   }
 }
 
-/** A proxy's X-Forwarded-Proto may be any text, and ends up in answers. */
+/** X-Forwarded-Proto may hold any text, and the scheme appears in answers. */
 const schemeOf = (request: FastifyRequest): string => (request.protocol === 'https' ? 'https' : 'http');
 
 const HOST = /^[A-Za-z0-9._-]+(:\d{1,5})?$|^\[[0-9A-Fa-f:.]+\](:\d{1,5})?$/;
 
-/** The Host header when it is one; it ends up in answers, so anything else is replaced by where we listen. */
+/** The Host header if it is valid, else the address that the service listens on: the host appears in answers. */
 function hostOf(request: FastifyRequest): string {
   if (HOST.test(request.host)) return request.host;
   const { localAddress = '127.0.0.1', localPort = 80 } = request.socket;
@@ -155,7 +160,7 @@ const RAW_PROBLEMS = new Map<string | undefined, [ProblemName, string]>([
   ['ERR_HTTP_REQUEST_TIMEOUT', ['request_timed_out', 'The request did not arrive in time.']],
 ]);
 
-/** Answers what is not even HTTP, or never became it; there is no request and no reply yet, only the socket. */
+/** Answers bytes that did not become an HTTP request: there is no request and no reply, only the socket. */
 function answerRawProblem(
   ids: IdSource,
   headers: Readonly<Record<string, string>>,

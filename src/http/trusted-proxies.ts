@@ -1,18 +1,19 @@
 import { isIP } from 'node:net';
 
-/** Ranges that Fastify knows by name. */
+/** Names of address ranges that Fastify accepts. */
 const NAMED_RANGES = ['loopback', 'linklocal', 'uniquelocal'];
 
 /**
- * A comma-separated list of the proxies that are trusted to tell the caller's address. Never a hop count: it cannot tell the
- * proxy from a caller who reaches us directly, who could then call from any address (Fastify trusts none for that reason).
+ * Parses TRUST_PROXY: addresses and CIDR ranges of proxies that may name the caller's address, separated by commas. A
+ * hop count is refused: it cannot tell the proxy from a client that connects directly, which could then forge any
+ * address.
  */
 export function parseTrustedProxies(text: string): readonly string[] {
   const proxies = text.split(',').map((proxy) => proxy.trim());
   for (const proxy of proxies) {
     if (!NAMED_RANGES.includes(proxy) && !isRange(proxy)) {
       throw new Error(
-        'must be a comma-separated list of addresses and CIDR ranges; a number of hops cannot tell a proxy from a stranger',
+        'must be a comma-separated list of addresses and CIDR ranges; a hop count cannot distinguish a proxy from another client',
       );
     }
   }
@@ -24,6 +25,6 @@ function isRange(text: string): boolean {
   const version = isIP(address);
   if (version === 0 || address.includes('%') || rest.length > 0) return false;
   if (bits === undefined) return true;
-  // A /0 would trust everybody, which is to say: let every caller choose an address.
+  // A /0 would trust every client, and so let every client choose its address.
   return /^\d{1,3}$/.test(bits) && Number(bits) >= 1 && Number(bits) <= (version === 4 ? 32 : 128);
 }

@@ -7,24 +7,25 @@ import {
   validateSync,
 } from 'class-validator';
 import { Problem, type ProblemName } from '../problem.js';
-import { documented, type Field } from './openapi/decorators.js';
+import { isObject } from './json-body.js';
+import { documentField, type Field } from './openapi/declarations.js';
 
 /**
- * Bodies are classes whose fields carry the decorators below, which check a field and document it: neither is had alone. A field whose value is null counts as not given, since
- * some official clients send null for all they do not set. Fields without a decorator do not exist: sending one is refused.
- * class-transformer is not used: it is the dearest step of a request, and copying the fields is all we need of it.
+ * A body is a class. Each decorator below both checks a field and documents it. A null field counts as absent, since
+ * some official clients send null for every field that they do not set; a field without a decorator is refused as
+ * unknown.
  */
 type BodyClass = new () => object;
 
-/** What a field's decorators say beyond the check itself. */
+/** Metadata of a field's decorators beyond the check itself. */
 interface FieldContext {
   readonly problem: ProblemName;
   /** The class of the object that the field holds. */
-  readonly objectOf?: BodyClass;
+  readonly nestedClass?: BodyClass;
 }
 
-/** Checks a field; undefined passes always, so that a missing required field is the handler's to name. */
-function checked(
+/** Checks a field. An absent field always passes: the handler reports a missing required field. */
+function checkField(
   name: string,
   problem: ProblemName,
   check: (value: unknown) => string | undefined,
@@ -42,93 +43,93 @@ function checked(
   );
 }
 
-/** Refuses a value of another type, in words such as "must be a string, not an object." */
-const isA =
+/** Refuses a value of another type, with a sentence such as "must be a string, not an object." */
+const typeCheck =
   (noun: string, test: (value: unknown) => boolean) =>
   (value: unknown): string | undefined =>
     test(value)
       ? undefined
-      : `must be ${article(noun)}, not ${article(Array.isArray(value) ? 'array' : typeof value)}.`;
+      : `must be ${withArticle(noun)}, not ${withArticle(Array.isArray(value) ? 'array' : typeof value)}.`;
 
-const article = (noun: string): string => (/^[aeiou]/.test(noun) ? `an ${noun}` : `a ${noun}`);
-
-const isObject = (value: unknown): value is object =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+const withArticle = (noun: string): string => (/^[aeiou]/.test(noun) ? `an ${noun}` : `a ${noun}`);
 
 /** A field that holds a string. */
 export const Text = (field: Field): PropertyDecorator =>
-  both(
-    inBody({ type: 'string', ...field }),
-    checked(
+  combine(
+    documentBodyField({ type: 'string', ...field }),
+    checkField(
       'text',
       'field_wrong_type',
-      isA('string', (value) => typeof value === 'string'),
+      typeCheck('string', (value) => typeof value === 'string'),
     ),
   );
 
 /** A field that holds true or false. */
 export const Flag = (field: Field): PropertyDecorator =>
-  both(
-    inBody({ type: 'boolean', ...field }),
-    checked(
+  combine(
+    documentBodyField({ type: 'boolean', ...field }),
+    checkField(
       'flag',
       'field_wrong_type',
-      isA('boolean', (value) => typeof value === 'boolean'),
+      typeCheck('boolean', (value) => typeof value === 'boolean'),
     ),
   );
 
-/** A field that holds an object, which is read by the rules of its own class. Messages name its fields as `backend.enabled`. */
-export const ObjectOf = (objectOf: BodyClass, field: Field): PropertyDecorator =>
-  both(
-    inBody({ type: objectOf, ...field }),
-    checked('object', 'field_wrong_type', isA('object', isObject), { objectOf }),
+/** A field that holds an object, whose own class checks it. Messages name its fields as `backend.enabled`. */
+export const ObjectOf = (nestedClass: BodyClass, field: Field): PropertyDecorator =>
+  combine(
+    documentBodyField({ type: nestedClass, ...field }),
+    checkField('object', 'field_wrong_type', typeCheck('object', isObject), { nestedClass }),
   );
 
-/** A field of any form; what it must be is checked where its meaning is known. */
+/** A field that holds any JSON value; the code that knows its meaning checks it. */
 export const Anything = (field: Field): PropertyDecorator =>
-  both(
-    inBody(field),
-    checked('anything', 'field_wrong_type', () => undefined),
+  combine(
+    documentBodyField(field),
+    checkField('anything', 'field_wrong_type', () => undefined),
   );
 
-/** A field that holds a string of at most `most` bytes of UTF-8. */
-export function TextOfBytes(most: number, tooLong: ProblemName, field: Field): PropertyDecorator {
-  const fits = checked('textOfBytes', tooLong, (value) => {
+/** A field that holds a string of at most `maxBytes` bytes of UTF-8. */
+export function TextOfBytes(maxBytes: number, tooLong: ProblemName, field: Field): PropertyDecorator {
+  const checkLength = checkField('textOfBytes', tooLong, (value) => {
     const bytes = typeof value === 'string' ? Buffer.byteLength(value) : 0;
-    return bytes > most ? `is ${bytes} bytes long; the most is ${most}.` : undefined;
+    return bytes > maxBytes ? `is ${bytes} bytes long; the maximum is ${maxBytes}.` : undefined;
   });
-  return both(Text({ ...field, ...atMostBytes(most, field.description) }), fits);
+  return combine(Text({ ...field, ...atMostBytes(maxBytes, field.description) }), checkLength);
 }
 
-/** A limit in bytes, as far as a schema can say it: no text has more characters than bytes. */
-export const atMostBytes = (most: number, description: string) => ({
-  description: `${description} At most ${most} bytes of UTF-8.`,
-  maxLength: most,
-  'x-max-bytes': most,
+/** A limit in bytes, as far as a schema can express it: a text never has more characters than bytes. */
+export const atMostBytes = (maxBytes: number, description: string) => ({
+  description: `${description} At most ${maxBytes} bytes of UTF-8.`,
+  maxLength: maxBytes,
+  'x-max-bytes': maxBytes,
 });
 
-/** A field that holds a list; what its items must be is checked where their meaning is known. */
+/** A field that holds a list; the code that knows the meaning of its items checks them. */
 export const List = (field: Field & { readonly items: object }): PropertyDecorator =>
-  both(inBody({ type: 'array', ...field }), checked('list', 'field_wrong_type', isA('list', Array.isArray)));
+  combine(
+    documentBodyField({ type: 'array', ...field }),
+    checkField('list', 'field_wrong_type', typeCheck('list', Array.isArray)),
+  );
 
-const inBody = (field: Field): PropertyDecorator =>
-  documented({ ...field, required: field.required === true, nullable: field.required !== true });
+const documentBodyField = (field: Field): PropertyDecorator =>
+  documentField({ ...field, required: field.required === true, nullable: field.required !== true });
 
-const both =
+const combine =
   (first: PropertyDecorator, second: PropertyDecorator): PropertyDecorator =>
   (target, key) => {
     first(target, key);
     second(target, key);
   };
 
-/** A body that is no object of fields, such as a list, reads itself: a static method of its class, which throws Problem. */
-interface ReadsItself {
+/** The class of a body that is not an object, such as a list: its static `read` parses the body, and throws Problem. */
+interface SelfReadingBody {
   readonly read: (value: unknown) => object;
 }
 
-const readsItself = (bodyClass: object): bodyClass is ReadsItself => 'read' in bodyClass;
+const readsItself = (bodyClass: object): bodyClass is SelfReadingBody => 'read' in bodyClass;
 
-/** Turns every `@Body()` parameter into an instance of its class, or refuses it. Other parameters pass. */
+/** Turns the `@Body()` parameter into an instance of its class, or throws Problem. Other parameters pass unchanged. */
 export class ValidatedBodyPipe implements PipeTransform {
   transform(value: unknown, { type, metatype }: ArgumentMetadata): unknown {
     if (type !== 'body' || metatype === undefined) return value;
@@ -136,36 +137,38 @@ export class ValidatedBodyPipe implements PipeTransform {
   }
 }
 
+/** Does without class-transformer, which would be the most expensive step of a request: a copy of the fields suffices. */
 export function readBody<Body extends object>(bodyClass: new () => Body, value: unknown): Body {
   if (!isObject(value)) throw new Problem('body_malformed', 'The body must be a JSON object.');
   return readObject(bodyClass, value, '');
 }
 
 /**
- * Fields that the public API had once. A Rust or .NET client of that time sends null for them in every body, which says nothing;
- * with a value they are refused like any unknown field, since to drop a policy in silence would leave open what was to be closed.
+ * Fields that the public API once had. Its Rust and .NET clients of that time send null for them in every body. With a
+ * value they are refused like any unknown field: to ignore a policy silently would leave open what the caller meant to
+ * close.
  */
 const RETIRED_FIELDS: readonly string[] = ['policy'];
 
-/** `path` is what messages put before the name of a field: empty, or for example `backend.`. */
+/** `path` precedes the name of a field in messages: empty, or for example `backend.`. */
 function readObject<Body extends object>(bodyClass: new () => Body, value: object, path: string): Body {
   const fields = fieldsOf(bodyClass);
   const body = new bodyClass();
-  for (const [name, given] of Object.entries(value)) {
-    if (given === null && RETIRED_FIELDS.includes(name)) continue;
+  for (const [name, item] of Object.entries(value)) {
+    if (item === null && RETIRED_FIELDS.includes(name)) continue;
     if (!fields.has(name)) throw unknownField(path + name, fields);
-    if (given !== null) Object.assign(body, { [name]: given });
+    if (item !== null) Object.assign(body, { [name]: item });
   }
   const [error] = validateSync(body, { forbidUnknownValues: false });
   if (error !== undefined) throw problemOf(error, path);
-  for (const [name, inner] of Object.entries(body)) {
-    const objectOf = fields.get(name);
-    if (objectOf !== undefined) Object.assign(body, { [name]: readObject(objectOf, inner, `${path}${name}.`) });
+  for (const [name, item] of Object.entries(body)) {
+    const nestedClass = fields.get(name);
+    if (nestedClass !== undefined) Object.assign(body, { [name]: readObject(nestedClass, item, `${path}${name}.`) });
   }
   return body;
 }
 
-/** Names of the fields, each with the class of the object it holds, if it holds one. */
+/** The names of the fields, each with the class of the object that it holds, if any. */
 type Fields = ReadonlyMap<string, BodyClass | undefined>;
 
 const fieldsByClass = new Map<BodyClass, Fields>();
@@ -174,20 +177,20 @@ function fieldsOf(bodyClass: BodyClass): Fields {
   const known = fieldsByClass.get(bodyClass);
   if (known !== undefined) return known;
   const metadata = getMetadataStorage().getTargetValidationMetadatas(bodyClass, '', false, false);
-  const fields = new Map(metadata.map((m) => [m.propertyName, (m.context as FieldContext | undefined)?.objectOf]));
+  const fields = new Map(metadata.map((m) => [m.propertyName, (m.context as FieldContext | undefined)?.nestedClass]));
   fieldsByClass.set(bodyClass, fields);
   return fields;
 }
 
-/** A name that could be a mistyped field is told; any other may be anything, a private key pasted in the wrong place included. */
-const shown = (name: string): string => (/^[A-Za-z0-9_.-]{1,40}$/.test(name) ? `'${name}'` : 'What you sent');
-
 function unknownField(name: string, fields: Fields): Problem {
   const supported = [...fields.keys()].sort().join(', ');
-  return new Problem('field_unknown', `${shown(name)} is not a field of this body; the fields are ${supported}.`);
+  return new Problem('field_unknown', `${quotedName(name)} is not a field of this body; the fields are ${supported}.`);
 }
 
-/** A wrong type is told before what only makes sense for the right type. */
+/** Quotes a name that may be a mistyped field. Hides any other: it may be anything, even a misplaced private key. */
+const quotedName = (name: string): string => (/^[A-Za-z0-9_.-]{1,40}$/.test(name) ? `'${name}'` : 'A name you sent');
+
+/** Reports a wrong type first: the other checks assume the right type. */
 function problemOf({ constraints = {}, contexts = {} }: ValidationError, path: string): Problem {
   const failed = Object.keys(constraints).map((name) => ({
     problem: (contexts[name] as FieldContext | undefined)?.problem ?? 'field_wrong_type',

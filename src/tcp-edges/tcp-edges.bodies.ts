@@ -1,4 +1,4 @@
-import { atMostBytes, atMostBytes, Flag, Flag, List, List, ObjectOf, ObjectOf, Text, Text, TextOfBytes, TextOfBytes } from '../http/validated-body.js';
+import { atMostBytes, Flag, List, ObjectOf, Text, TextOfBytes } from '../http/validated-body.js';
 import { omitUndefined } from '../omit-undefined.js';
 import { Problem } from '../problem.js';
 import {

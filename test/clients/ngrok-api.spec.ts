@@ -296,7 +296,7 @@ describe('errors', () => {
       sshCredentials.create({ publicKey, acl: [], description: long }),
       400,
       'ERR_NGROK_604',
-      /256 bytes long; the most is 255/,
+      /256 bytes long; the maximum is 255/,
     );
     await refused(sshCredentials.list('nope', '2'), 400, 'ERR_NGROK_223', /'nope'/);
     await refused(sshCredentials.list(undefined, '0'), 400, 'ERR_NGROK_233', /limit is 0/);

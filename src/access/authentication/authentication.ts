@@ -34,12 +34,12 @@ const CALLERS_BY_TOKENS = {
     where k.token_hash = any($1)`,
 };
 
-/** Longest API key that can exist, a bootstrap key of 255 characters, and longest gateway token. */
-const MAX_KEY_CHARACTERS = 255;
+/** The longest API key is a bootstrap key of 255 characters; a gateway token has the same maximum. */
+const MAX_TOKEN_CHARACTERS = 255;
 
 /**
- * Finds out who calls, by the hash of the API key, or by a token of the OpenID Connect issuer where one is configured.
- * Nothing is cached: a revoked key is refused on the next request.
+ * Authenticates callers by the hash of their API key or, if configured, by a token of the OpenID Connect issuer.
+ * It has no cache: a revoked key fails on the next request.
  */
 export class Authentication extends Authenticator {
   private readonly logger = new Logger('Authentication');
@@ -62,30 +62,31 @@ export class Authentication extends Authenticator {
   );
 
   /**
-   * Throws Problem 401 for a missing, malformed or unknown key, 403 when its owner is inactive, 429 instead of 401 to a source
-   * that failed too often. Tokens are never echoed.
+   * Throws Problem: 401 for a missing, malformed or unknown key, 403 if its owner is inactive, 429 instead of 401 if
+   * the source failed too often. Messages never quote a token.
    */
   async authenticate(request: FastifyRequest): Promise<Caller> {
     try {
       return await this.callerOf(request);
     } catch (error) {
-      throw isGuess(error) ? this.counted(error, request) : error;
+      throw isFailedAttempt(error) ? this.countFailure(error, request) : error;
     }
   }
 
-  /** The same for a gateway, which shows one of the deployment's tokens. An API key is no such token, nor the reverse. */
+  /** Throws the same for a gateway. A gateway token is not an API key, nor is an API key a gateway token. */
   async authenticateGateway(request: FastifyRequest): Promise<void> {
     try {
       const token = tokenOf(request.headers.authorization, 'gateway token');
-      if (!this.gatewayTokens.includes(ofPossibleLength(token, 'gateway token'))) {
+      refuseTooLong(token, 'gateway token');
+      if (!this.gatewayTokens.includes(token)) {
         throw new Problem('api_key_unknown', 'The gateway token is not one of this deployment.');
       }
     } catch (error) {
-      throw isGuess(error) ? this.counted(error, request) : error;
+      throw isFailedAttempt(error) ? this.countFailure(error, request) : error;
     }
   }
 
-  async isStill(request: FastifyRequest, { accountId, principalId, role }: Caller): Promise<boolean> {
+  async isStillAuthorized(request: FastifyRequest, { accountId, principalId, role }: Caller): Promise<boolean> {
     try {
       const now = await this.callerOf(request, false);
       return now.accountId === accountId && now.principalId === principalId && now.role === role;
@@ -94,35 +95,36 @@ export class Authentication extends Authenticator {
     }
   }
 
-  /** `mayCreate`: a first sign-in by OpenID Connect may make its user. */
+  /** `mayCreate`: whether a first sign-in by OpenID Connect may create its user. */
   private async callerOf(request: FastifyRequest, mayCreate = true): Promise<Caller> {
     const token = tokenOf(request.headers.authorization);
     if (this.oidc !== undefined && isJwt(token)) return this.oidc.authenticate(token, request, mayCreate);
-    const found = await this.byTokenHash(hashToken(ofPossibleLength(token, 'API key')));
+    refuseTooLong(token, 'API key');
+    const found = await this.byTokenHash(hashToken(token));
     if (found === undefined) throw new Problem('api_key_unknown', 'The API key is unknown or was revoked.');
     if (!found.isActive) throw new Problem('caller_inactive', 'The owner of this API key is not active.');
     return found.caller;
   }
 
   /**
-   * What a failure is answered. The key was looked up all the same: only so does a valid one from the same address, behind
-   * the same NAT, go on working, and nobody can lock out another.
+   * Counts a failure and returns its answer: the failure itself, or 429 beyond the limit. The key was looked up before,
+   * so that a valid key works on behind the same NAT: a caller cannot lock out a neighbour.
    */
-  private counted(failure: Problem, request: FastifyRequest): Problem {
+  private countFailure(failure: Problem, request: FastifyRequest): Problem {
     const source = sourceOf(ipOf(request));
     const excess = this.failures.count(source);
     if (excess === undefined) return failure;
-    const limit = `more than ${this.failures.mostPerMinute} failed authentications in a minute`;
+    const limit = `more than ${this.failures.maxPerMinute} failed authentications in a minute`;
     const { retryAfterSeconds, isFirst } = excess;
-    // Once in a window, and nothing of what was sent: a guess may be somebody's key with a typing error.
+    // One line for each window, without the token: a guess may be a real key with a typing error.
     if (isFirst) this.logger.warn(`${limit} from ${source}; its failures answer 429 for ${retryAfterSeconds} s`);
-    const message = `There were ${limit} from your address; a valid key still works, others may be tried in ${retryAfterSeconds} s.`;
-    return new Problem('too_many_requests', message, {}, retryAfterSeconds);
+    const advice = `A valid key still works; try any other key again in ${retryAfterSeconds} s.`;
+    return new Problem('too_many_requests', `There were ${limit} from your address. ${advice}`, {}, retryAfterSeconds);
   }
 }
 
-/** Whether a refusal answers an attempt. A request without credentials is a mistake, and no closer to a key than none. */
-const isGuess = (error: unknown): error is Problem =>
+/** Whether an error answers an attempt to guess a key. A request without credentials is a mistake, not an attempt. */
+const isFailedAttempt = (error: unknown): error is Problem =>
   error instanceof Problem && error.status === 401 && error.problem !== 'authorization_missing';
 
 const toFoundCaller = (row: CallerRow): FoundCaller => ({
@@ -136,28 +138,31 @@ const toFoundCaller = (row: CallerRow): FoundCaller => ({
   },
 });
 
-/** What authenticates: named in messages, so that nobody looks for the wrong one. */
+/** The kind of token that a route needs; messages name it, so that the reader looks at the right one. */
 type Credential = 'API key' | 'gateway token';
 
 function tokenOf(header: string | undefined, credential: Credential = 'API key'): string {
   const form = `Bearer <${credential.toLowerCase()}>"`;
   if (header === undefined || header.trim() === '') {
-    throw new Problem('authorization_missing', `Send ${article(credential)} in the header "Authorization: ${form}.`);
+    throw new Problem(
+      'authorization_missing',
+      `Send ${withArticle(credential)} in the header "Authorization: ${form}.`,
+    );
   }
   const [scheme, token, ...rest] = header.trim().split(/ +/);
   if (scheme?.toLowerCase() !== 'bearer') {
     throw new Problem('authorization_not_bearer', `The Authorization header must have the form "${form}.`);
   }
-  if (token === undefined || rest.length > 0 || !/^[\x21-\x7e]+$/.test(token)) throw malformed(credential);
+  if (token === undefined || rest.length > 0 || !/^[\x21-\x7e]+$/.test(token)) throw malformedCredential(credential);
   return token;
 }
 
-function ofPossibleLength(token: string, credential: Credential): string {
-  if (token.length > MAX_KEY_CHARACTERS) throw malformed(credential);
-  return token;
+function refuseTooLong(token: string, credential: Credential): void {
+  if (token.length > MAX_TOKEN_CHARACTERS) throw malformedCredential(credential);
 }
 
-const malformed = (credential: Credential): Problem =>
-  new Problem('api_key_malformed', `The ${credential} does not have the form of ${article(credential)}.`);
+const malformedCredential = (credential: Credential): Problem =>
+  new Problem('api_key_malformed', `The ${credential} does not have the form of ${withArticle(credential)}.`);
 
-const article = (credential: Credential): string => (credential === 'API key' ? `an ${credential}` : `a ${credential}`);
+const withArticle = (credential: Credential): string =>
+  credential === 'API key' ? `an ${credential}` : `a ${credential}`;

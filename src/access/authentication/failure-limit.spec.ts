@@ -2,14 +2,14 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { FailureLimit, MAX_SOURCES, sourceOf, WINDOW_MS } from './failure-limit.js';
 
-/** A limit on a clock that the test turns. */
-function limitOf(mostPerMinute: number) {
+/** A limit whose clock the test sets. */
+function limitOf(maxPerMinute: number) {
   const clock = { nowMs: 1_000 };
-  return { clock, limit: new FailureLimit(mostPerMinute, () => clock.nowMs) };
+  return { clock, limit: new FailureLimit(maxPerMinute, () => clock.nowMs) };
 }
 
 describe('FailureLimit', () => {
-  it('lets as many failures through as it says, and says of every further one when it will again', () => {
+  it('passes as many failures as the limit, and tells every further one when the window ends', () => {
     const { clock, limit } = limitOf(3);
     expect([limit.count('a'), limit.count('a'), limit.count('a')]).toEqual([undefined, undefined, undefined]);
     expect(limit.count('a')).toEqual({ retryAfterSeconds: 60, isFirst: true });
@@ -19,38 +19,38 @@ describe('FailureLimit', () => {
     expect(limit.count('a')).toEqual({ retryAfterSeconds: 1, isFirst: false });
   });
 
-  it('is over exactly when it said, however many failures came meanwhile', () => {
+  it('ends exactly when it said, however many failures came in between', () => {
     const { clock, limit } = limitOf(1);
     limit.count('a');
     clock.nowMs += 12_345;
-    const told = limit.count('a')?.retryAfterSeconds ?? 0;
+    const retryAfterSeconds = limit.count('a')?.retryAfterSeconds ?? 0;
     for (let n = 0; n < 1000; n += 1) limit.count('a');
-    clock.nowMs += (told - 1) * 1000;
+    clock.nowMs += (retryAfterSeconds - 1) * 1000;
     expect(limit.count('a')).toBeDefined();
     clock.nowMs += 1000;
     expect(limit.count('a')).toBeUndefined();
     expect(limit.count('a')).toEqual({ retryAfterSeconds: 60, isFirst: true });
   });
 
-  it('counts each source by itself', () => {
+  it('counts each source separately', () => {
     const { limit } = limitOf(1);
     limit.count('a');
     expect(limit.count('a')).toBeDefined();
     expect(limit.count('b')).toBeUndefined();
   });
 
-  it('of 0 is no limit and remembers nobody', () => {
+  it('of 0 limits and keeps no source', () => {
     const { limit } = limitOf(0);
     for (let n = 0; n < 1000; n += 1) expect(limit.count('a')).toBeUndefined();
     expect(limit.size).toBe(0);
   });
 
-  it('remembers a fixed number of sources and forgets the one whose window began first', () => {
+  it('keeps a fixed number of sources and drops the one with the oldest window', () => {
     const { clock, limit } = limitOf(1);
     limit.count('a');
     clock.nowMs += 1;
     limit.count('b');
-    // The first begins a new window, so the second is now the oldest.
+    // Source a begins a new window, so source b is now the oldest.
     clock.nowMs += WINDOW_MS - 1;
     limit.count('a');
     for (let n = 2; n < MAX_SOURCES; n += 1) limit.count(`source ${n}`);

@@ -1,11 +1,11 @@
 import { isIPv4, isIPv6 } from 'node:net';
 
-/** Failures are counted in windows of this length, each source's from its first failure on. */
+/** Length of the window in which failures are counted. The window of a source begins with its first failure. */
 export const WINDOW_MS = 60_000;
 
 /**
- * Sources remembered at once, about 2 MB; beyond it the one whose window began first is forgotten. Whoever has that many
- * addresses is not held back by a limit per address anyway, and what they guess at has 192 random bits.
+ * Maximum number of sources kept, about 2 MB; a further one replaces the source with the oldest window. A limit per
+ * address does not stop an attacker with that many addresses anyway: the 192 random bits of a key do.
  */
 export const MAX_SOURCES = 10_000;
 
@@ -16,38 +16,38 @@ interface Window {
 
 /** A failure beyond the limit. */
 export interface Excess {
-  /** Until the source's failures are answered for what they are again. */
+  /** Seconds until the window of the source ends. */
   readonly retryAfterSeconds: number;
-  /** True once in a window: the moment to tell the operator. */
+  /** True once in a window, for one log line. */
   readonly isFirst: boolean;
 }
 
-/** Counts failed authentications by source. Counts only what failed, so that nobody can lock out a neighbour with a valid key. */
+/** Counts failed authentications by source. Successes do not count, so that a valid key always works. */
 export class FailureLimit {
-  /** In the order in which the windows began, which is what makes the first the oldest. */
+  /** Ordered by the start of the window: the first is the oldest. */
   private readonly windows = new Map<string, Window>();
 
-  /** `mostPerMinute` 0 is no limit. The clock is in milliseconds and must never go back. */
+  /** `maxPerMinute` 0: no limit. The clock is in milliseconds and must never go back. */
   constructor(
-    readonly mostPerMinute: number,
+    readonly maxPerMinute: number,
     private readonly clock: () => number = () => performance.now(),
   ) {}
 
-  /** How many sources are remembered. */
+  /** Number of sources kept. */
   get size(): number {
     return this.windows.size;
   }
 
-  /** Counts one failure of `source`; undefined while it is within the limit. */
+  /** Counts one failure of `source`. Undefined within the limit. */
   count(source: string): Excess | undefined {
-    if (this.mostPerMinute === 0) return undefined;
+    if (this.maxPerMinute === 0) return undefined;
     const nowMs = this.clock();
     const window = this.windowOf(source, nowMs);
     window.failures += 1;
-    if (window.failures <= this.mostPerMinute) return undefined;
+    if (window.failures <= this.maxPerMinute) return undefined;
     return {
       retryAfterSeconds: Math.ceil((window.startMs + WINDOW_MS - nowMs) / 1000),
-      isFirst: window.failures === this.mostPerMinute + 1,
+      isFirst: window.failures === this.maxPerMinute + 1,
     };
   }
 
@@ -70,7 +70,9 @@ export class FailureLimit {
   }
 }
 
-/** What an address counts as: itself for IPv4; for IPv6 its /64, since every customer holds at least one and can use all of it. */
+/**
+ * The source of an address: the address itself for IPv4, its /64 for IPv6, since a customer gets at least a whole /64.
+ */
 export function sourceOf(address: string): string {
   if (isIPv4(address)) return address;
   const [withoutZone = ''] = address.split('%');
@@ -86,7 +88,7 @@ function groupsOf(address: string): string[] {
   return [...head, ...Array<string>(8 - head.length - tail.length).fill('0'), ...tail];
 }
 
-/** A socket that takes both versions shows IPv4 as `::ffff:192.0.2.1`; as a /64 all of IPv4 would be one source. */
+/** A dual-stack socket reports IPv4 as `::ffff:192.0.2.1`. As a /64, all of IPv4 would be one source. */
 function mappedIpv4(groups: readonly string[]): string | undefined {
   if (groups.slice(0, 6).join(':') !== '0:0:0:0:0:ffff') return undefined;
   const bytes = groups.slice(6).flatMap((group) => {

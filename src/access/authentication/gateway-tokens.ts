@@ -1,12 +1,16 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 
 /**
- * What a header can carry and nobody guesses: printable ASCII without blanks, without the comma that divides the list, and
- * without quote and backslash, which end or change a quoted text in the gateway's own config (docs/sshd-gateway.md).
+ * Printable ASCII that a header can carry, long enough to resist guessing. It holds no comma, which divides the list,
+ * and no quote and no backslash, which would end or change a quoted text in the gateway's config
+ * (docs/sshd-gateway.md).
  */
 const TOKEN = /^[\x21\x23-\x2b\x2d-\x5b\x5d-\x7e]{20,255}$/;
 
-/** Reads a comma-separated list; several tokens let an operator change them one gateway after another. Quotes none of them. */
+/**
+ * Parses a comma-separated list: with several tokens an operator can rotate them gateway by gateway. Errors quote no
+ * token.
+ */
 export function parseGatewayTokens(text: string): readonly string[] {
   const tokens = text.split(',').map((token) => token.trim());
   if (tokens.every((token) => TOKEN.test(token))) return tokens;
@@ -14,7 +18,7 @@ export function parseGatewayTokens(text: string): readonly string[] {
   throw new Error(`must be a comma-separated list of ${expected}`);
 }
 
-/** The tokens that SSH gateways authenticate with. They belong to the deployment and not to any account. */
+/** The tokens that SSH gateways authenticate with. They belong to the deployment, not to an account. */
 export class GatewayTokens {
   private readonly hashes: readonly Buffer[];
 
@@ -22,7 +26,7 @@ export class GatewayTokens {
     this.hashes = tokens.map(hash);
   }
 
-  /** Takes the same time whatever was sent: hashes are of one length, and all are compared. */
+  /** Takes the same time for every token: all hashes have one length, and all are compared. */
   includes(token: string): boolean {
     const sent = hash(token);
     return this.hashes.map((known) => timingSafeEqual(known, sent)).includes(true);

@@ -1,10 +1,13 @@
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
-/** Whoever can change what we read from here can sign in as anybody, so: TLS, or the same machine. */
+/**
+ * Whether the URL has TLS or is on this machine: an attacker who can alter the issuer's answers can sign in as any
+ * user.
+ */
 export const isSafeToTrust = (url: URL): boolean =>
   url.protocol === 'https:' || (url.protocol === 'http:' && LOOPBACK.test(url.hostname));
 
-/** The issuer as its tokens name it, byte for byte: a trailing slash belongs to the name. */
+/** Parses OIDC_ISSUER, which must equal the `iss` of its tokens byte for byte: a trailing slash belongs to the name. */
 export function parseIssuer(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !isSafeToTrust(url)) {
@@ -16,6 +19,6 @@ export function parseIssuer(text: string): string {
   return text;
 }
 
-/** Where the issuer describes itself (OpenID Connect Discovery 1.0, section 4). */
+/** URL of the issuer's discovery document (OpenID Connect Discovery 1.0, section 4). */
 export const discoveryUrl = (issuer: string): URL =>
   new URL(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);

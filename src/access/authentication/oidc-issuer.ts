@@ -1,30 +1,34 @@
 import { Logger } from '@nestjs/common';
 import { createRemoteJWKSet, customFetch, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose';
+import { isObject } from '../../http/json-body.js';
 import { Problem } from '../../problem.js';
 import { discoveryUrl, isSafeToTrust } from './issuer-url.js';
 import { refusalOf } from './token-refusal.js';
 
-/** Signatures made with a private key. Never HS*: its key would be the issuer's public one; never `none`. */
+/** Algorithms that sign with a private key. Never `none` and never HS*, whose key would be the issuer's public key. */
 const ALGORITHMS = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
 ];
 
-/** By how much the issuer's clock and ours may differ. */
+/** Maximum difference between the issuer's clock and ours. */
 const CLOCK_TOLERANCE_SECONDS = 30;
 const FETCH_TIMEOUT_MS = 3_000;
-/** After a failed fetch nothing is fetched for this long: a stranger's tokens must not make us besiege an issuer in trouble. */
+/** Pause after a failed fetch: an attacker's tokens must not make us flood an issuer in trouble with requests. */
 const PAUSE_AFTER_FAILURE_MS = 1_000;
-/** An unknown key id makes us fetch the keys again, which is how rotation is noticed; not more often than this. */
+/**
+ * Minimum interval between two fetches of the keys. An unknown key id causes a fetch: that is how we notice a rotation.
+ */
 export const KEYS_COOLDOWN_MS = 30_000;
-/** Keys that the issuer withdrew are trusted for at most this long. */
+/** Maximum time that we trust a key which the issuer has withdrawn. */
 export const KEYS_MAX_AGE_MS = 600_000;
 
-class IssuerUnreachable extends Error {}
+/** The issuer does not answer, or its answer cannot be used. */
+class IssuerUnavailableError extends Error {}
 
 /**
- * The OpenID Connect issuer whose tokens are taken. It is asked for nothing before the first token arrives, so that the
- * service starts without it, and trusted fully: whoever controls it or its name can sign in as any user.
+ * The OpenID Connect issuer whose tokens the service accepts. The first token causes the first request to it, so that
+ * the service starts without it. It is fully trusted: an attacker who controls it or its name can sign in as any user.
  */
 export class OidcIssuer {
   private readonly logger = new Logger('OpenIdConnect');
@@ -33,7 +37,9 @@ export class OidcIssuer {
 
   constructor(private readonly settings: { readonly issuer: string; readonly audience: string }) {}
 
-  /** The claims of a token that holds. Throws Problem: 401 when it does not, 503 when the issuer cannot be asked for its keys. */
+  /**
+   * The claims of a valid token. Throws Problem: 401 for an invalid token, 503 if the issuer does not give us its keys.
+   */
   async claimsOf(token: string): Promise<JWTPayload> {
     try {
       const { payload } = await jwtVerify(token, this.keyOf, {
@@ -44,7 +50,7 @@ export class OidcIssuer {
       });
       return payload;
     } catch (error) {
-      throw error instanceof IssuerUnreachable ? unreachable() : refusalOf(error);
+      throw error instanceof IssuerUnavailableError ? issuerUnavailable() : refusalOf(error);
     }
   }
 
@@ -54,7 +60,7 @@ export class OidcIssuer {
     return keys(header, token);
   };
 
-  /** Asks the issuer where its keys are, once; a failure is forgotten, so that the next token asks again. */
+  /** Fetches the URL of the issuer's keys once. After a failure the next token causes another attempt. */
   private async discover(): Promise<JWTVerifyGetKey> {
     try {
       const keysUrl = await this.fetchKeysUrl();
@@ -78,25 +84,25 @@ export class OidcIssuer {
     return url;
   }
 
-  /** Every word with the issuer: bounded in time, one log line for each failure, and a pause after it. */
+  /** Every request to the issuer goes through here: it has a timeout, and a failure is logged and causes a pause. */
   private async fetchJson<T>(url: string, isExpected: (value: unknown) => value is T): Promise<T> {
-    if (performance.now() < this.failedAtMs + PAUSE_AFTER_FAILURE_MS) throw new IssuerUnreachable();
+    if (performance.now() < this.failedAtMs + PAUSE_AFTER_FAILURE_MS) throw new IssuerUnavailableError();
     try {
-      // A redirect could lead from https to anywhere.
+      // A redirect could lead from https to any URL.
       const response = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) });
       if (response.status !== 200) throw new Error(`it answers ${response.status}`);
       const value: unknown = await response.json();
-      if (!isExpected(value)) throw new Error('it answers something else than what was asked for');
+      if (!isExpected(value)) throw new Error('its answer does not have the expected form');
       return value;
     } catch (error) {
       throw this.failed(`${url}: ${explain(error)}`);
     }
   }
 
-  private failed(reason: string): IssuerUnreachable {
+  private failed(reason: string): IssuerUnavailableError {
     this.failedAtMs = performance.now();
     this.logger.warn(`the issuer of OIDC_ISSUER cannot be used; its tokens answer 503: ${reason}`);
-    return new IssuerUnreachable(reason);
+    return new IssuerUnavailableError(reason);
   }
 }
 
@@ -104,8 +110,6 @@ interface Discovery {
   readonly issuer: string;
   readonly jwks_uri: string;
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
 
 const isDiscovery = (value: unknown): value is Discovery =>
   isObject(value) &&
@@ -116,14 +120,14 @@ const isDiscovery = (value: unknown): value is Discovery =>
 const isKeySet = (value: unknown): value is { keys: object[] } =>
   isObject(value) && Array.isArray(value.keys) && value.keys.every(isObject);
 
-/** What `fetch` says is "fetch failed"; why stands in its cause. */
+/** The message of `fetch` is "fetch failed"; its cause holds the reason. */
 function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;
 }
 
-const unreachable = (): Problem =>
+const issuerUnavailable = (): Problem =>
   new Problem(
     'overloaded',
-    'The issuer of this token cannot be reached, so the token cannot be checked. Try again shortly; API keys work meanwhile.',
+    'The issuer of this token cannot be reached, so the token cannot be checked. Try again shortly; API keys still work.',
   );

@@ -14,7 +14,7 @@ export interface FoundUser {
   readonly isActive: boolean;
 }
 
-/** The account that tokens lead into, and the user in it, if there is one. */
+/** The account that a token signs in to, and its user; undefined: the account has no user with the token's email. */
 export interface OidcLogin {
   readonly accountId: string;
   readonly user: FoundUser | undefined;
@@ -28,9 +28,9 @@ interface LoginRow {
   readonly active: boolean;
 }
 
-/** One `lower` for both sides: what it makes of a letter depends on the database's locale. */
+/** PostgreSQL lowers both sides: its result depends on the database's locale. */
 const LOGINS_BY_EMAILS = {
-  name: 'entrances_by_emails',
+  name: 'logins_by_emails',
   text: `select wanted.email as wanted, a.account_id, p.id, p.role, p.active
     from (
       select account_id from accounts where $2::text is null or account_id = $2 order by created_at, account_id limit 1
@@ -40,7 +40,7 @@ const LOGINS_BY_EMAILS = {
       on p.account_id = a.account_id and p.kind = 'user' and not p.deleted and lower(p.email) = lower(wanted.email)`,
 };
 
-/** The users that tokens stand for. Nothing is cached: a deactivated user is refused on the next request. */
+/** Finds and creates the users of tokens. It has no cache: a deactivated user is refused on the next request. */
 export class OidcUsers {
   constructor(
     private readonly pool: Pool,
@@ -58,17 +58,16 @@ export class OidcUsers {
     },
   );
 
-  /** Whatever the case of the letters: people write their own address in more than one way. */
+  /** Ignores the case of letters: people spell their own address in more than one way. */
   async find(email: string): Promise<OidcLogin> {
-    const entrance = await this.byEmail(email);
-    if (entrance === undefined)
-      throw new Error(`OIDC_ACCOUNT '${this.accountId}' is not an account of this deployment`);
-    return entrance;
+    const login = await this.byEmail(email);
+    if (login === undefined) throw new Error(`OIDC_ACCOUNT '${this.accountId}' is not an account of this deployment`);
+    return login;
   }
 
   /**
-   * Creates the user, once however many first requests come at the same moment. As a member: were it an admin, it would
-   * stay one here, with its API keys, after the issuer took that from it.
+   * Creates the user, once even if several first requests arrive together. The user is a member: a stored admin would
+   * keep that role, and its API keys, after the issuer has withdrawn it.
    */
   async create(accountId: string, email: string, metadata: EventMetadata): Promise<OidcLogin> {
     const occurredAt = this.streams.ids.now();
@@ -86,7 +85,7 @@ export class OidcUsers {
   }
 }
 
-/** Another first request was faster, and its user is the one. */
+/** A concurrent first request has created the user. */
 function ignoreTakenEmail(error: unknown): void {
   if (!(error instanceof ConstraintViolated && error.constraint === USER_EMAIL_CONSTRAINT)) throw error;
 }

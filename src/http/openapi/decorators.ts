@@ -1,18 +1,17 @@
-import type { ApiResponseOptions } from '@nestjs/swagger';
 import type { IdPrefix } from '../../ids.js';
-import type { ProblemName } from '../../problem.js';
+import {
+  deferDeclaration,
+  documentField,
+  documentOperation,
+  type Field,
+  type Operation,
+  setIdPrefix,
+} from './declarations.js';
 import {
   AFTER,
   AS_OF,
   BEFORE_ID,
-  BODY,
-  CHANGED_HEADERS,
-  CLOSED,
-  DELETED_HEADERS,
   EVENT_LIMIT,
-  FIELDS,
-  FOR_GATEWAYS,
-  HEADERS,
   ID,
   IDEMPOTENCY_KEY,
   IF_MATCH,
@@ -21,116 +20,53 @@ import {
   LIMIT,
   LIST,
   NEXT_PAGE_URI,
-  NOT_MODIFIED,
-  OPEN,
   type ParameterOf,
-  problemResponses,
   uriOfList,
-  VERSION_HEADERS,
 } from './parts.js';
+import { BODY, CLOSED, FIELDS, FOR_GATEWAYS, OPEN } from './problem-responses.js';
+import { CHANGED_HEADERS, DELETED_HEADERS, HEADERS, VERSION_HEADERS } from './response-headers.js';
 
-type Swagger = typeof import('@nestjs/swagger');
-
-/**
- * What the decorators below say about the API, kept until the document is asked for: @nestjs/swagger takes a third of a
- * second to load, which no start should wait for.
- */
-const declarations: ((swagger: Swagger) => void)[] = [];
-
-/** Hands everything declared so far to @nestjs/swagger; the document can then be made. */
-export function declareAll(swagger: Swagger): void {
-  for (const declaration of declarations.splice(0)) declaration(swagger);
-}
-
-/** What a document says of one field. `type` is told by the field's own type where that is one word. */
-export interface Field {
-  readonly description: string;
-  readonly example?: unknown;
-  /** Of a body: whether it must be given. Every field of an answer is always there. */
-  readonly required?: boolean;
-  readonly type?: 'string' | 'integer' | 'boolean' | 'array' | 'object' | (new () => object);
-  /** A list of these. */
-  readonly listOf?: new () => object;
-  readonly nullable?: boolean;
-  /** In place of `type`, for what may be of several. */
-  readonly oneOf?: readonly object[];
-  /** Of an object: whether it may have any fields. */
-  readonly additionalProperties?: boolean;
-  readonly enum?: readonly string[];
-  readonly pattern?: string;
-  readonly format?: 'uri' | 'date-time' | 'email';
-  readonly minLength?: number;
-  /** In characters. Never more than there are bytes, so a limit in bytes may stand here as well. */
-  readonly maxLength?: number;
-  readonly maxItems?: number;
-  readonly items?: object;
-  readonly 'x-max-bytes'?: number;
-}
-
-/** For a field that holds whatever a thing's fields may hold. */
+/** Schemas of a field that may hold any JSON value. */
 export const ANYTHING = [
   { type: ['string', 'number', 'boolean', 'null'] },
   { type: 'array', items: {} },
   { type: 'object', additionalProperties: true },
 ] as const;
 
-/** A field of an answer. The fields of bodies are documented by their checks: see validated-body.ts. */
-export const ApiField = (field: Field): PropertyDecorator => documented({ required: true, ...field });
+/** Documents a field of an answer. The decorators of validated-body.ts document the fields of bodies. */
+export const ApiField = (field: Field): PropertyDecorator => documentField({ required: true, ...field });
 
-export function documented({ example, enum: values, listOf, ...field }: Field): PropertyDecorator {
-  const options = {
-    ...field,
-    ...(listOf !== undefined && { type: [listOf] }),
-    ...(example !== undefined && { examples: [example] }),
-    ...(values !== undefined && { enum: [...values] }),
-  };
-  return (target, key) => {
-    declarations.push(({ ApiProperty }) => ApiProperty(options as object)(target, key));
-  };
-}
+const SCHEMA_NAME = 'openapi:schema-name';
 
-/** The name of a class in the document, where its own is taken by what it shows. */
+/** Names the schema of a class where the class has another name. */
 export const ApiSchemaName =
   (name: string): ClassDecorator =>
   (target) => {
     Reflect.defineMetadata(SCHEMA_NAME, name, target);
-    declarations.push(({ ApiSchema }) => ApiSchema({ name })(target));
+    deferDeclaration(({ ApiSchema }) => ApiSchema({ name })(target));
   };
 
-const SCHEMA_NAME = 'openapi:schema-name';
-const PREFIX = 'openapi:prefix';
-
-/** The routes of a controller stand together under this name; `prefix` is that of the ids in their paths. */
+/** Groups the routes of a controller under this name; `prefix` is that of the ids in their paths. */
 export const ApiTag =
   (name: string, prefix?: IdPrefix): ClassDecorator =>
   (target) => {
-    Reflect.defineMetadata(PREFIX, prefix, target);
-    declarations.push(({ ApiTags }) => ApiTags(name)(target));
+    setIdPrefix(target, prefix);
+    deferDeclaration(({ ApiTags }) => ApiTags(name)(target));
   };
 
-/** What a route says of itself. */
-export interface Operation {
-  /** Its name in generated clients, unique in the API. */
-  readonly id: string;
-  readonly summary: string;
-  readonly description?: string;
-  /** What it refuses beyond what every route of its kind does. */
-  readonly problems?: readonly ProblemName[];
-}
+type ResourceClass = new () => object;
 
-type Resource = new () => object;
-
-/** POST of a new thing. */
-export const ApiCreate = (resource: Resource, operation: Operation): MethodDecorator =>
-  described(operation, {
+/** POST that creates a resource. */
+export const ApiCreate = (resource: ResourceClass, operation: Operation): MethodDecorator =>
+  documentOperation(operation, {
     success: { status: 201, description: 'Created.', type: resource, headers: CHANGED_HEADERS },
     problems: [...CLOSED, ...BODY, ...FIELDS, 'idempotency_key_reused'],
     parameters: [IDEMPOTENCY_KEY],
   });
 
-/** GET of the newest things, page by page. */
+/** GET of a page of resources, newest first. */
 export const ApiList = (
-  resource: Resource,
+  resource: ResourceClass,
   path: string,
   {
     plural = path,
@@ -138,18 +74,18 @@ export const ApiList = (
     ...operation
   }: Operation & { readonly plural?: string; readonly parameters?: readonly ParameterOf[] },
 ): MethodDecorator =>
-  described(operation, {
-    success: { status: 200, description: 'A page of them, newest first.', type: pageOf(resource, plural, path) },
+  documentOperation(operation, {
+    success: { status: 200, description: 'A page of the list, newest first.', type: pageOf(resource, plural, path) },
     problems: [...CLOSED, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number'],
     parameters: [LIMIT, BEFORE_ID, ...parameters],
   });
 
-/** GET of one thing. */
-export const ApiGet = (resource: Resource, operation: Operation): MethodDecorator =>
-  described(operation, {
+/** GET of one resource. */
+export const ApiGet = (resource: ResourceClass, operation: Operation): MethodDecorator =>
+  documentOperation(operation, {
     success: {
       status: 200,
-      description: 'As it is, or was at the moment of `as_of`.',
+      description: 'The resource, now or as of `as_of`.',
       type: resource,
       headers: VERSION_HEADERS,
     },
@@ -158,65 +94,65 @@ export const ApiGet = (resource: Resource, operation: Operation): MethodDecorato
     notModified: true,
   });
 
-/** GET of what belongs to a thing but has no version of its own. */
-export const ApiGetPart = (shown: Resource, operation: Operation): MethodDecorator =>
-  described(operation, {
-    success: { status: 200, description: 'As it is now.', type: shown },
+/** GET of a part of a resource that has no version of its own. */
+export const ApiGetPart = (part: ResourceClass, operation: Operation): MethodDecorator =>
+  documentOperation(operation, {
+    success: { status: 200, description: 'The current state.', type: part },
     problems: CLOSED,
     parameters: [ID],
   });
 
-/** GET of a thing's history. */
-export const ApiHistory = (history: Resource, operation: Operation): MethodDecorator =>
-  described(operation, {
-    success: { status: 200, description: 'A page of it, oldest first.', type: history },
+/** GET of a resource's history. */
+export const ApiHistory = (history: ResourceClass, operation: Operation): MethodDecorator =>
+  documentOperation(operation, {
+    success: { status: 200, description: 'A page of the history, oldest first.', type: history },
     problems: [...CLOSED, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number'],
     parameters: [ID, AFTER, EVENT_LIMIT, AS_OF],
   });
 
-/** GET of events, which have forms beside a page of JSON. */
+/** GET of events, as a page of JSON or as one of `otherTypes`. */
 export const ApiFeed = (
-  page: Resource,
+  page: ResourceClass,
   otherTypes: readonly string[],
   { parameters, ...operation }: Operation & { readonly parameters: readonly ParameterOf[] },
 ): MethodDecorator =>
-  described(operation, {
-    success: { status: 200, description: 'What there is.', type: page, headers: HEADERS },
+  documentOperation(operation, {
+    success: { status: 200, description: 'The events, oldest first.', type: page, headers: HEADERS },
     otherTypes,
     problems: [...CLOSED, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number'],
     parameters: [...parameters, LAST_EVENT_ID],
   });
 
-/** PATCH or PUT of one thing. */
-export const ApiUpdate = (resource: Resource, operation: Operation): MethodDecorator =>
-  described(operation, {
-    success: { status: 200, description: 'As it is now.', type: resource, headers: CHANGED_HEADERS },
+/** PATCH or PUT of one resource. */
+export const ApiUpdate = (resource: ResourceClass, operation: Operation): MethodDecorator =>
+  documentOperation(operation, {
+    success: { status: 200, description: 'The updated resource.', type: resource, headers: CHANGED_HEADERS },
     problems: [...CLOSED, ...BODY, ...FIELDS, 'idempotency_key_reused', 'precondition_failed'],
     parameters: [ID, IDEMPOTENCY_KEY, IF_MATCH],
   });
 
-/** DELETE of one thing. */
+/** DELETE of one resource. */
 export const ApiDelete = (operation: Operation): MethodDecorator =>
-  described(operation, {
-    success: { status: 204, description: 'It is gone.', headers: DELETED_HEADERS },
+  documentOperation(operation, {
+    success: { status: 204, description: 'Deleted.', headers: DELETED_HEADERS },
     problems: [...CLOSED, ...BODY, 'idempotency_key_reused', 'precondition_failed'],
     parameters: [ID, IDEMPOTENCY_KEY, IF_MATCH],
   });
 
-/** GET of what is no resource and open to everyone. */
+/** GET of a public file. */
 export const ApiPublicFile = (
   contentType: string,
   operation: Operation,
   ...parameters: ParameterOf[]
 ): MethodDecorator =>
-  described(operation, {
-    success: { status: 200, description: 'As it is.', content: { [contentType]: {} }, headers: HEADERS },
+  documentOperation(operation, {
+    success: { status: 200, description: 'The file.', content: { [contentType]: {} }, headers: HEADERS },
     problems: OPEN,
     parameters,
-    security: 'nobody',
+    security: 'public',
   });
 
-/** A question of a gateway. `parameters` are those of a GET; `body` is the schema of a body that is no object of fields. */
+/** A request of a gateway. `parameters` are those of a GET; `body` is the schema of a body that is not an object. */
 export const ApiGatewayAnswer = (
   answer: GatewayAnswer,
   {
@@ -225,7 +161,7 @@ export const ApiGatewayAnswer = (
     ...operation
   }: Operation & { readonly parameters?: readonly ParameterOf[]; readonly body?: object },
 ): MethodDecorator =>
-  described(operation, {
+  documentOperation(operation, {
     success: { status: 200, description: 'The answer.', ...contentOf(answer) },
     problems: [...FOR_GATEWAYS, ...(parameters === undefined ? [...BODY, ...FIELDS] : [])],
     parameters: parameters ?? [],
@@ -234,60 +170,26 @@ export const ApiGatewayAnswer = (
     ...('anyOf' in answer && { models: answer.anyOf }),
   });
 
-/** An object of one class, or of one of several, or what is no JSON. */
-type GatewayAnswer = Resource | { readonly contentType: string } | { readonly anyOf: readonly Resource[] };
+/** An object of one class, an object of one of several classes, or another media type than JSON. */
+type GatewayAnswer = ResourceClass | { readonly contentType: string } | { readonly anyOf: readonly ResourceClass[] };
 
 function contentOf(answer: GatewayAnswer): object {
   if ('contentType' in answer) return { content: { [answer.contentType]: {} } };
-  if ('anyOf' in answer) return { schema: { anyOf: answer.anyOf.map((one) => ({ $ref: schemaRef(one) })) } };
+  if ('anyOf' in answer)
+    return { schema: { anyOf: answer.anyOf.map((one) => ({ $ref: `${SCHEMAS}${nameOf(one)}` })) } };
   return { type: answer };
 }
 
-/** Where the document has what this class shows. */
-export const schemaRef = (shown: Resource): string =>
-  `#/components/schemas/${Reflect.getMetadata(SCHEMA_NAME, shown) ?? shown.name}`;
+const SCHEMAS = '#/components/schemas/';
 
-interface Kind {
-  readonly success: ApiResponseOptions;
-  readonly problems: readonly ProblemName[];
-  readonly parameters: readonly ParameterOf[];
-  /** Of the answer, beside JSON. */
-  readonly otherTypes?: readonly string[];
-  readonly notModified?: boolean;
-  /** Who may call, when it is not whoever has an API key. */
-  readonly security?: 'nobody' | 'gateway';
-  readonly body?: object;
-  /** Classes that are only referred to. */
-  readonly models?: readonly Resource[];
-}
+/** The name of a class's schema in the document. */
+const nameOf = (schemaClass: ResourceClass): string =>
+  Reflect.getMetadata(SCHEMA_NAME, schemaClass) ?? schemaClass.name;
 
-/** Security requirements: an empty one is met by everyone. */
-const SECURITY = { nobody: {}, gateway: { gateway: [] } };
-
-function described({ id, summary, description, problems = [] }: Operation, kind: Kind): MethodDecorator {
-  return (target, key, descriptor) => {
-    declarations.push((swagger) => {
-      const prefix: IdPrefix | undefined = Reflect.getMetadata(PREFIX, target.constructor);
-      const decorators = [
-        swagger.ApiOperation({ operationId: id, summary, ...(description !== undefined && { description }) }),
-        swagger.ApiResponse({ headers: HEADERS, ...kind.success }),
-        ...(kind.otherTypes === undefined ? [] : [swagger.ApiProduces('application/json', ...kind.otherTypes)]),
-        ...(kind.notModified === true ? [swagger.ApiResponse(NOT_MODIFIED)] : []),
-        ...problemResponses([...kind.problems, ...problems]).map((options) => swagger.ApiResponse(options)),
-        ...kind.parameters.map((parameterOf) => parameterOf(swagger, prefix)),
-        ...(kind.security === undefined ? [] : [swagger.ApiSecurity(SECURITY[kind.security])]),
-        ...(kind.body === undefined ? [] : [swagger.ApiBody({ schema: kind.body })]),
-        ...(kind.models === undefined ? [] : [swagger.ApiExtraModels(...kind.models)]),
-      ];
-      for (const decorate of decorators) decorate(target, key, descriptor);
-    });
-  };
-}
-
-/** The class of a list's envelope: see page.ts. */
-function pageOf(resource: Resource, plural: string, path: string): Resource {
+/** The class of a list's envelope: see pages.ts. */
+function pageOf(resource: ResourceClass, plural: string, path: string): ResourceClass {
   class Page {}
-  ApiSchemaName(`${schemaRef(resource).split('/').at(-1)}List`)(Page);
+  ApiSchemaName(`${nameOf(resource)}List`)(Page);
   ApiField({ ...LIST, listOf: resource })(Page.prototype, plural);
   ApiField(uriOfList(path))(Page.prototype, 'uri');
   ApiField(NEXT_PAGE_URI)(Page.prototype, 'next_page_uri');

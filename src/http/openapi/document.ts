@@ -1,22 +1,23 @@
 import { STATUS_CODES } from 'node:http';
 import type { INestApplication } from '@nestjs/common';
 import type { OpenAPIObject } from '@nestjs/swagger';
-import { declareAll } from './decorators.js';
+import { applyDeclarations } from './declarations.js';
 import { exampleOf, type Schema, type Schemas } from './examples.js';
-import { ERROR_SCHEMA, HEADER_DEFINITIONS, PROBLEM_BODIES } from './parts.js';
+import { ERROR_SCHEMA, PROBLEM_BODIES } from './problem-responses.js';
+import { HEADER_DEFINITIONS } from './response-headers.js';
 
-/** The version of package.json, which a test compares. */
+/** The version of package.json; a test compares them. */
 const VERSION = '0.1.0';
 
-const DESCRIPTION = `Who may open tunnels: SSH credentials and TCP edges, compatible with the public ngrok API.
+const DESCRIPTION = `Controls who may open tunnels: SSH credentials and TCP edges, compatible with the public ngrok API.
 
-In a body, null counts as absent, and a field that is not documented is refused. A resource in an answer has all of its fields.
-Every failure has the shape of \`Error\`. Where a limit is in bytes, \`x-max-bytes\` has it: a schema can only count characters.`;
+In a body, null counts as absent, and an undocumented field is refused. A resource in an answer has all of its fields.
+The body of every error is an \`Error\`. \`x-max-bytes\` is a limit in bytes, since a schema can only count characters.`;
 
-/** The API's document, from what the controllers declare: see openapi.ts. It takes about half a second, most of it once. */
+/** Makes the OpenAPI document from the declarations of the controllers. The first call takes about half a second. */
 export async function documentOf(nest: INestApplication, server: string): Promise<object> {
   const swagger = await import('@nestjs/swagger');
-  declareAll(swagger);
+  applyDeclarations(swagger, nest);
   const { DocumentBuilder, SwaggerModule } = swagger;
   const base = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
@@ -26,7 +27,10 @@ export async function documentOf(nest: INestApplication, server: string): Promis
     .setLicense('MIT', 'https://spdx.org/licenses/MIT.html')
     .addServer(server)
     .addBearerAuth({ type: 'http', bearerFormat: 'API key', description: 'An API key, or a token of the OIDC issuer.' })
-    .addBearerAuth({ type: 'http', bearerFormat: 'gateway token', description: 'One of GATEWAY_TOKENS.' }, 'gateway')
+    .addBearerAuth(
+      { type: 'http', bearerFormat: 'gateway token', description: 'One of the tokens in GATEWAY_TOKENS.' },
+      'gateway',
+    )
     .addSecurityRequirements('bearer')
     .build();
   return finish(SwaggerModule.createDocument(nest, base));
@@ -49,7 +53,7 @@ interface Operation {
   responses: Record<string, Body | { $ref: string }>;
 }
 
-/** What @nestjs/swagger leaves out: closed objects, shared responses, whole examples. */
+/** Completes the document of @nestjs/swagger: closes objects, shares responses, adds whole examples. */
 function finish(document: OpenAPIObject): object {
   const schemas = { ...document.components?.schemas, Error: ERROR_SCHEMA } as unknown as Schemas;
   for (const schema of Object.values(schemas)) schema.additionalProperties = false;
@@ -73,7 +77,7 @@ function addExamples({ requestBody, responses }: Operation, schemas: Schemas): v
   }
 }
 
-/** The schema of an answer is that of its JSON; in another form it is a text. */
+/** @nestjs/swagger gives every media type the schema of the JSON; an answer in any other media type is a text. */
 function describeTexts(content: Record<string, Media>): void {
   for (const [type, media] of Object.entries(content)) {
     if (type !== 'application/json' && media.schema !== undefined) media.schema = { type: 'string' };
@@ -85,7 +89,7 @@ const withoutNulls = (example: unknown): unknown =>
     ? Object.fromEntries(Object.entries(example).filter(([, value]) => value !== null))
     : example;
 
-/** An error that is the same wherever its status is answered is written once and referred to. */
+/** Moves a response that is the same in every operation with its status to the components, and refers to it. */
 function shareResponses(operations: readonly Operation[]): Record<string, object> {
   const shared: Record<string, object> = {};
   const statuses = new Set(operations.flatMap(({ responses }) => Object.keys(responses)));

@@ -1,4 +1,4 @@
-/** As much of a JSON Schema as our own documents use. */
+/** The part of JSON Schema that the API's document uses. */
 export interface Schema {
   $ref?: string;
   type?: string | readonly string[];
@@ -12,11 +12,11 @@ export interface Schema {
 
 export type Schemas = Readonly<Record<string, Schema>>;
 
-/** A whole example made of those of the fields; a field without one is left out. Undefined: there is none at all. */
+/** Composes an example from the examples of the fields; leaves out fields without one. Undefined if there is none. */
 export function exampleOf(schema: Schema, schemas: Schemas): unknown {
   if (schema.examples !== undefined) return schema.examples[0];
-  const referred = schema.$ref === undefined ? undefined : schemas[schema.$ref.replace('#/components/schemas/', '')];
-  const [inner] = [referred, ...(schema.allOf ?? []), ...(schema.anyOf ?? [])].filter((one) => one !== undefined);
+  const target = schema.$ref === undefined ? undefined : schemas[schema.$ref.replace('#/components/schemas/', '')];
+  const [inner] = [target, ...(schema.allOf ?? []), ...(schema.anyOf ?? [])].filter((one) => one !== undefined);
   if (inner !== undefined) return exampleOf(inner, schemas);
   if (schema.items !== undefined) return [exampleOf(schema.items, schemas)];
   if (schema.properties === undefined) return undefined;

@@ -10,30 +10,30 @@ import { ApiPublicFile, ApiTag } from './decorators.js';
 import { documentOf } from './document.js';
 import type { ParameterOf } from './parts.js';
 
-/** The API's document as JSON, made when it is first asked for: most processes are never asked. */
+/** The OpenAPI document as JSON, made on the first request for it, which most processes never receive. */
 export class ApiDocument {
   private nest: INestApplication | undefined;
   private server = '/';
-  private made: Promise<string> | undefined;
+  private json: Promise<string> | undefined;
 
-  /** Must be called before the first request; `server` is the URL under which callers reach the paths. */
+  /** Call it before the first request. `server` is the base URL of the paths. */
   describe(nest: INestApplication, server: string): void {
     this.nest = nest;
     this.server = server;
   }
 
   text(): Promise<string> {
-    this.made ??= this.make();
-    return this.made;
+    this.json ??= this.make();
+    return this.json;
   }
 
   private async make(): Promise<string> {
-    if (this.nest === undefined) throw new Error('the document was asked for before the application was made');
+    if (this.nest === undefined) throw new Error('the OpenAPI document was requested before describe() was called');
     return `${JSON.stringify(await documentOf(this.nest, this.server), null, 2)}\n`;
   }
 }
 
-/** The very version of the page that @nestjs/swagger brings, wherever npm has put it. */
+/** The directory of the version of Swagger UI that @nestjs/swagger depends on, wherever npm has put it. */
 const nestSwagger = createRequire(import.meta.url).resolve('@nestjs/swagger');
 const UI = dirname(createRequire(nestSwagger).resolve('swagger-ui-dist/package.json'));
 const CSS = 'text/css; charset=utf-8';
@@ -48,7 +48,7 @@ const START = `SwaggerUIBundle({
 });
 `;
 
-/** What the page consists of; all of it is served from here, so that it works without the internet. */
+/** The files of the page. The service serves all of them itself, so that the page works without the internet. */
 const FILES = new Map<string, { readonly type: string; readonly read: () => Promise<string> }>([
   ['swagger-ui.css', { type: CSS, read: () => readFile(join(UI, 'swagger-ui.css'), 'utf8') }],
   ['swagger-ui-bundle.js', { type: JAVASCRIPT, read: () => readFile(join(UI, 'swagger-ui-bundle.js'), 'utf8') }],
@@ -58,11 +58,11 @@ const FILES = new Map<string, { readonly type: string; readonly read: () => Prom
 const FILE: ParameterOf = ({ ApiParam }) =>
   ApiParam({
     name: 'file',
-    description: 'One that the page names.',
+    description: 'Name of a file that the documentation page loads.',
     schema: { type: 'string', enum: [...FILES.keys()] },
   });
 
-/** `base` is the path in front of ours where PUBLIC_URL has one, else empty. */
+/** `base` is the path of PUBLIC_URL, or empty. */
 const page = (base: string): string => `<!doctype html>
 <html lang="en">
   <head>
@@ -80,13 +80,13 @@ const page = (base: string): string => `<!doctype html>
 </html>
 `;
 
-/** Swagger UI writes style attributes and draws its icons from data: URLs; scripts and calls are our own only. */
+/** Swagger UI needs inline styles and icons from data: URLs. Scripts and requests stay on this origin. */
 const PAGE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
   "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** The API describes itself, to everyone: what is possible is no secret, only what is stored. */
-@ApiTag('This description')
+/** Public: only the stored data are secret, not the API itself. */
+@ApiTag('API description')
 @Controller()
 export class OpenApiController {
   constructor(private readonly document: ApiDocument) {}
@@ -94,7 +94,7 @@ export class OpenApiController {
   @Get('openapi.json')
   @RouteConfig({ isPublic: true })
   @Header('content-type', JSON_TYPE)
-  @ApiPublicFile('application/json', { id: 'getOpenApi', summary: 'Get this document' })
+  @ApiPublicFile('application/json', { id: 'getOpenApi', summary: 'Get the OpenAPI document' })
   openApi(): Promise<string> {
     return this.document.text();
   }
@@ -103,14 +103,18 @@ export class OpenApiController {
   @RouteConfig({ isPublic: true })
   @Header('content-type', 'text/html; charset=utf-8')
   @Header('content-security-policy', PAGE_POLICY)
-  @ApiPublicFile('text/html', { id: 'getDocs', summary: 'Get this document as a page' })
+  @ApiPublicFile('text/html', { id: 'getDocs', summary: 'Get the API documentation as a web page' })
   docs(@Req() { baseUrl }: FastifyRequest): string {
     return page(new URL(baseUrl).pathname.replace(/\/$/, ''));
   }
 
   @Get('docs/:file')
   @RouteConfig({ isPublic: true })
-  @ApiPublicFile('*/*', { id: 'getDocsFile', summary: 'Get a file of that page', problems: ['not_found'] }, FILE)
+  @ApiPublicFile(
+    '*/*',
+    { id: 'getDocsFile', summary: 'Get a file of the documentation page', problems: ['not_found'] },
+    FILE,
+  )
   async file(@Param('file') name: string, @Res({ passthrough: true }) reply: FastifyReply): Promise<string> {
     const file = FILES.get(name);
     if (file === undefined) throw new Problem('not_found', 'Resource not found');

@@ -1,27 +1,27 @@
 import type { ProblemName } from '../../problem.js';
 
-/** One sentence of each problem, as it is really said: what the API's document shows for its code. */
+/** A real message of each problem: the example of its code in the OpenAPI document. */
 export const PROBLEM_EXAMPLES: Readonly<Record<ProblemName, string>> = {
   authorization_missing: 'Send an API key in the header "Authorization: Bearer <api key>".',
   authorization_not_bearer: 'The Authorization header must have the form "Bearer <api key>".',
   api_key_malformed: 'The API key does not have the form of an API key.',
   api_key_unknown: 'The API key is unknown or was revoked.',
   unsupported_content_type: 'The body must be sent as application/json.',
-  body_too_large: 'The body is too large; the most is 2 MiB.',
+  body_too_large: 'The body is too large; the maximum is 2 MiB.',
   body_malformed: 'The body is not valid JSON (at character 15).',
   field_unknown: "'descripton' is not a field of this body; the fields are active, name.",
   field_wrong_type: 'description must be a string, not a number.',
   cursor_malformed: "before_id 'sshcr_1' is not the id of an item of this list.",
   too_many_requests:
-    'There were more than 100 failed authentications in a minute from your address. Valid API keys still work; other ones are worth trying again in 42 s.',
+    'There were more than 100 failed authentications in a minute from your address. A valid key still works; try any other key again in 42 s.',
   ip_policy_id_invalid:
     "ip_restriction.ip_policy_ids[0] 'ipp 1' must be a string of 1 to 128 characters of A-Z, a-z, 0-9, _ and -.",
-  limit_out_of_range: 'limit is 0; the least is 1.',
+  limit_out_of_range: 'limit is 0; the minimum is 1.',
   backend_id_invalid: 'backend.backend_id is missing; name the backend.',
   limit_not_a_number: "limit 'ten' is not a number.",
   acl_rule_invalid: "acl[0] must be a string such as 'bind:app.example.com'.",
-  ssh_credential_description_too_long: 'description is 312 bytes long; the most is 255.',
-  ssh_credential_metadata_too_long: 'metadata is 5000 bytes long; the most is 4096.',
+  ssh_credential_description_too_long: 'description is 312 bytes long; the maximum is 255.',
+  ssh_credential_metadata_too_long: 'metadata is 5000 bytes long; the maximum is 4096.',
   public_key_already_used: 'This public key already has an SSH credential on this account.',
   public_key_used_elsewhere: 'This public key is already in use on another account.',
   public_key_missing: 'public_key is missing; send the text of an SSH public key, such as a .pub file.',
@@ -31,10 +31,11 @@ export const PROBLEM_EXAMPLES: Readonly<Record<ProblemName, string>> = {
   owner_inactive: "The owner 'usr_3MSH1YH1pfqRL0tXy3dC8OFwmhq' is not active.",
   caller_inactive: 'The owner of this API key is not active.',
   edge_not_found: 'Resource not found',
-  edge_description_too_long: 'description is 312 bytes long; the most is 255.',
-  edge_metadata_too_long: 'metadata is 5000 bytes long; the most is 4096.',
+  edge_description_too_long: 'description is 312 bytes long; the maximum is 255.',
+  edge_metadata_too_long: 'metadata is 5000 bytes long; the maximum is 4096.',
   hostport_malformed: "hostports[0] must be a string such as 'tcp.example.com:443'.",
-  hostport_port_out_of_range: "hostports[0] 'tcp.example.com:70000' is not a hostport: a port is from 1 to 65535.",
+  hostport_port_out_of_range:
+    "hostports[0] 'tcp.example.com:70000' is not a hostport: the port must be a whole number from 1 to 65535.",
   hostport_already_used: "hostports[0] 'tcp.example.com:443' is already used by another edge.",
   request_malformed: 'The request is not valid HTTP for this API.',
   not_found: 'Resource not found',

@@ -1,0 +1,47 @@
+import type { ApiResponseOptions } from '@nestjs/swagger';
+import { EXAMPLE_KSUID, idPattern } from './parts.js';
+
+/** The headers of answers. The document defines each of them once; responses refer to it by name. */
+export const HEADER_DEFINITIONS = {
+  'Ngrok-Operation-Id': {
+    description: 'Id of this request; the details of an error and the event that the request wrote have it, too.',
+    required: true,
+    schema: { type: 'string', pattern: idPattern('op'), examples: [`op_${EXAMPLE_KSUID}`] },
+  },
+  ETag: {
+    description: 'Version of the resource; send it as If-Match or If-None-Match.',
+    required: true,
+    schema: { type: 'string', pattern: '^"\\d+"$', examples: ['"1"'] },
+  },
+  'Log-Position': {
+    description: "Position of the change in the account's log; without a change, the newest position.",
+    required: true,
+    schema: { type: 'string', pattern: '^\\d+$', examples: ['42'] },
+  },
+  'Retry-After': {
+    description: 'Seconds to wait before the next attempt.',
+    required: true,
+    schema: { type: 'string', pattern: '^\\d+$', examples: ['1'] },
+  },
+  'WWW-Authenticate': {
+    description: 'The authentication scheme.',
+    required: true,
+    schema: { type: 'string', const: 'Bearer' },
+  },
+};
+
+export type HeaderName = keyof typeof HEADER_DEFINITIONS;
+
+export const headerRefs = (...names: readonly HeaderName[]) =>
+  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+
+export const HEADERS = headerRefs('Ngrok-Operation-Id');
+export const VERSION_HEADERS = headerRefs('Ngrok-Operation-Id', 'ETag');
+export const CHANGED_HEADERS = headerRefs('Ngrok-Operation-Id', 'ETag', 'Log-Position');
+export const DELETED_HEADERS = headerRefs('Ngrok-Operation-Id', 'Log-Position');
+
+export const NOT_MODIFIED: ApiResponseOptions = {
+  status: 304,
+  description: 'If-None-Match names the current version of the resource.',
+  headers: VERSION_HEADERS,
+};
