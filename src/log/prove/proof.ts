@@ -1,6 +1,10 @@
 import type { Client } from 'pg';
 import { type CopiedRows, copyOut } from '../../database/copy-out.js';
-import { DedicatedConnections, type MaintenanceDatabase, snapshotOf } from '../../database/dedicated-connections.js';
+import {
+  DedicatedConnections,
+  exportSnapshot,
+  type MaintenanceDatabase,
+} from '../../database/dedicated-connections.js';
 import { type AnyReadModel, hiddenFieldsOf, type Table } from '../read-model.js';
 import {
   estimatedEvents,
@@ -45,7 +49,7 @@ export async function prove(
     // Before the moment is fixed, and until the end: a rebuild that swapped a table in between would show us an empty one.
     const tables = proven.flatMap((model) => model.tables.map(({ name }) => name));
     await client.query(`lock table ${tables.join(', ')} in access share mode`);
-    const snapshot = await snapshotOf(client);
+    const snapshot = await exportSnapshot(client);
     // The logs beside the read models, since PostgreSQL reads a whole index for them.
     const [odd, parts] = await Promise.all([
       compareLogs(await connections.openSnapshot(snapshot), all, watcher),

@@ -1,5 +1,9 @@
 import type { Client } from 'pg';
-import { DedicatedConnections, type MaintenanceDatabase, snapshotOf } from '../../database/dedicated-connections.js';
+import {
+  DedicatedConnections,
+  exportSnapshot,
+  type MaintenanceDatabase,
+} from '../../database/dedicated-connections.js';
 
 /** Something in a log that cannot be there if nobody but the service wrote to it. */
 export interface Fault {
@@ -48,7 +52,7 @@ type Clients = readonly [Client, ...Client[]];
 
 async function sameMoment(connections: DedicatedConnections): Promise<Clients> {
   const first = await connections.openSnapshot();
-  const snapshot = await snapshotOf(first);
+  const snapshot = await exportSnapshot(first);
   const clients: [Client, ...Client[]] = [first];
   while (clients.length < CONNECTIONS) clients.push(await connections.openSnapshot(snapshot));
   // The order of positions makes PostgreSQL read each page once.
