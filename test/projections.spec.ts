@@ -270,7 +270,7 @@ describe('projections prove', () => {
     await service.pool.query('alter table principals alter name type text, alter version type numeric');
     const refused = {
       code: 1,
-      stderr: 'principals.version is of type numeric, which no migration made it; change it back first\n',
+      stderr: 'principals.version is of type numeric, but no migration made it so; change it back first\n',
     };
     expect(await cli('projections', 'prove')).toMatchObject(refused);
     await service.pool.query('alter table principals alter version type integer');

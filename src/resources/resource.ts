@@ -132,7 +132,7 @@ export class ResourceReads<State, Event extends DomainEvent, Resource> {
 
   private listAt(caller: Caller, { beforeId, limit }: PageRequest, position: number): Promise<Entity<State>[]> {
     const { model, idPrefix } = this.kind;
-    const page = { accountId: caller.accountId, idPrefix, beforeId, most: limit + 1, position };
+    const page = { accountId: caller.accountId, idPrefix, beforeId, max: limit + 1, position };
     return this.logs.past.list(model, page, (entity) => this.isShown(caller, entity));
   }
 

@@ -57,7 +57,8 @@ export async function findRunningPostgres(
 ): Promise<{ host: string; port: number; user: string } | undefined> {
   try {
     const dir = await findCluster(path.resolve(dataDir));
-    if (dir === undefined || (await findPostmaster(dir)).kind !== 'owned') return undefined; // the next start stops an orphan
+    // An orphan does not count: the next start stops it.
+    if (dir === undefined || (await findPostmaster(dir)).kind !== 'owned') return undefined;
     const file = await readPidFile(dir);
     return file && (await isListening(file)) ? { host: file.socketFolder, port: file.port, user: USER } : undefined;
   } catch (error) {

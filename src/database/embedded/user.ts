@@ -29,7 +29,8 @@ async function userNamed(name: string): Promise<ServingUser | undefined> {
 export async function servingUser(): Promise<ServingUser> {
   const known = await userNamed('postgres');
   if (known) return known;
-  await run('useradd', ['--system', '--shell', '/usr/sbin/nologin', 'postgres']).catch(() => {}); // the next line checks the result
+  // The next line checks the result.
+  await run('useradd', ['--system', '--shell', '/usr/sbin/nologin', 'postgres']).catch(() => {});
   const user = (await userNamed('postgres')) ?? (await userNamed('nobody'));
   if (user) return user;
   throw new EmbeddedPostgresError(
