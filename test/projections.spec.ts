@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { type Difference, type Proof, prove } from '../src/log/prove/proof.js';
+import { type Proof, prove } from '../src/log/prove/proof.js';
+import type { Difference } from '../src/log/prove/table-diff.js';
 import { rebuild } from '../src/log/rebuild/rebuild.js';
 import { READ_MODELS } from '../src/read-models.js';
 import { history, play } from './support/histories.js';

@@ -4,8 +4,8 @@ import { isOfModel, REPLAYED_COLUMNS } from '../replay/replay.js';
 import { SHADOWS } from './table-shape.js';
 
 /**
- * Records the heads of all logs and the oldest running transaction, as rows that this statement cannot see come from it
- * or later.
+ * Records the heads of all logs, and the oldest running transaction: a change that this statement cannot see belongs to
+ * that transaction or a later one.
  */
 export const RECORD_HEADS = `with seen as (insert into ${SHADOWS}.heads select account_id, size from log_heads)
   insert into ${SHADOWS}.moment select pg_snapshot_xmin(pg_current_snapshot())`;
@@ -47,24 +47,24 @@ export async function beginCatchUp(client: Client, model: AnyReadModel): Promise
     moved as (
       insert into ${SHADOWS}.heads as h select account_id, up_to from now
       on conflict (account_id) do update set size = excluded.size),
-    looked as (update ${SHADOWS}.moment set since = pg_snapshot_xmin(pg_current_snapshot())),
-    noted as (insert into ${SHADOWS}.touched select account_id, stream_id, after from unseen)
+    horizon as (update ${SHADOWS}.moment set since = pg_snapshot_xmin(pg_current_snapshot())),
+    recorded as (insert into ${SHADOWS}.touched select account_id, stream_id, after from unseen)
     select coalesce(sum(events), 0)::int as events, coalesce(sum(version - after), 0)::int as to_fold from unseen`);
   const lag = { events: rows[0]?.events ?? 0, toFold: rows[0]?.to_fold ?? 0 };
   if (lag.events === 0) return lag;
   for (const { name, primaryKey } of model.tables) {
     await client.query(`delete from ${SHADOWS}.${name} where ctid = any (array (
-      select t.ctid from ${SHADOWS}.touched g cross join lateral (select t.ctid from ${SHADOWS}.${name} t
-        where t.account_id = g.account_id and t.${primaryKey[1]} = g.stream_id offset 0) t))`);
+      select t.ctid from ${SHADOWS}.touched cross join lateral (select t.ctid from ${SHADOWS}.${name} t
+        where t.account_id = touched.account_id and t.${primaryKey[1]} = touched.stream_id offset 0) t))`);
   }
   return lag;
 }
 
 /** Selects the events, up to `heads`, of the streams that `beginCatchUp` recorded, after the version recorded there. */
 export const CATCH_UP_EVENTS = `select ${REPLAYED_COLUMNS.map((column) => `e.${column}`).join(', ')}
-  from ${SHADOWS}.touched g join ${SHADOWS}.heads h on h.account_id = g.account_id
-  cross join lateral (select * from events e where e.account_id = g.account_id and e.stream_id = g.stream_id
-    and e.stream_version > g.after and e.position <= h.size offset 0) e
+  from ${SHADOWS}.touched join ${SHADOWS}.heads h on h.account_id = touched.account_id
+  cross join lateral (select * from events e where e.account_id = touched.account_id and e.stream_id = touched.stream_id
+    and e.stream_version > touched.after and e.position <= h.size offset 0) e
   order by e.account_id, e.stream_id, e.stream_version`;
 
 /**
