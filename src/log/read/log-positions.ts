@@ -47,7 +47,7 @@ export class LogPositions {
     this.horizon = new CommitHorizon(pool);
   }
 
-  /** The account's newest position; 0 for an account without a log. */
+  /** The account's newest position; 0 for an account without a log. Concurrent look-ups share one query. */
   async head(accountId: string): Promise<number> {
     return (await this.heads(accountId)) ?? 0;
   }

@@ -69,5 +69,5 @@ function parseObject(line: string): Record<string, unknown> {
   } catch {
     // The error below covers it.
   }
-  throw new LogFileError('it is not a JSON object; is the file truncated?');
+  throw new LogFileError('it is not a JSON object; was the file cut?');
 }
