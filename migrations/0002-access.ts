@@ -27,8 +27,7 @@ export class Access1763683200002 implements MigrationInterface {
         deleted boolean not null,
         constraint principals_pk primary key (account_id, id)
       )`);
-    // The row of a deleted principal stays, without name and email, so that a later resource cannot name it as its
-    // owner.
+    // A deleted principal keeps its row, without name and email, so that no resource can name it as its owner again.
     await runner.query(`
       create unique index principals_user_email on principals (account_id, lower(email))
       where kind = 'user' and not deleted`);

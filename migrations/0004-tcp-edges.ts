@@ -28,8 +28,7 @@ export class TcpEdges1763683200004 implements MigrationInterface {
         constraint tcp_edge_hostports_pk primary key (account_id, edge_id, hostport)
       )`);
     await runner.query('create index tcp_edge_hostports_by_hostport on tcp_edge_hostports (hostport, edge_id)');
-    // Strict mode only, across all accounts: a hostport is an address of the deployment, and only one edge can serve
-    // it.
+    // Strict mode only, across all accounts: a hostport is an address of the deployment that one edge can serve.
     await runner.query(`
       create unique index tcp_edge_hostports_exclusive on tcp_edge_hostports (hostport) where exclusive`);
   }

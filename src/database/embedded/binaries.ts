@@ -61,10 +61,7 @@ async function makeReadable(dir: string): Promise<void> {
   }
 }
 
-/**
- * Copies the programs to where the serving user can run them. The copy is complete or ignoreMissing: it is built aside,
- * then renamed.
- */
+/** Copies the programs to where the serving user can run them. A rename makes the copy complete or absent. */
 async function copyPrograms(pkg: string, version: string, log: (line: string) => void): Promise<string> {
   const copy = path.join(STATE_DIR, `bin-${version}`);
   if (await lstat(copy).catch(ignoreMissing)) return copy;

@@ -13,10 +13,7 @@ export interface ClusterLocation {
 /** Names a folder that belongs to `dir` but cannot be inside it. */
 export const shortHash = (dir: string): string => createHash('sha256').update(dir).digest('hex').slice(0, 12);
 
-/**
- * As root, opens every folder that it creates for passing through, so that the serving user can reach a cluster in
- * DATA_DIR.
- */
+/** As root, opens each folder that it creates for passing through: the serving user must reach DATA_DIR. */
 async function createDataDir(dataDir: string): Promise<string> {
   if (/\p{Cc}/u.test(dataDir)) {
     throw new EmbeddedPostgresError(
@@ -74,10 +71,7 @@ async function createStateFolder(dataDir: string): Promise<string> {
   return home;
 }
 
-/**
- * Returns whether the cluster is outside DATA_DIR. If we put it there, leaves a note for people and a link for later
- * starts.
- */
+/** Returns whether the cluster is outside DATA_DIR. If we put it there, leaves a note and a link in DATA_DIR. */
 export async function writeLocationNote(dataDir: string, dir: string): Promise<boolean> {
   const link = path.join(await realpath(dataDir), 'postgres');
   if (dir === link) return false;

@@ -33,10 +33,7 @@ export async function ensureCluster(
   );
 }
 
-/**
- * initdb works in a draft folder that is then renamed: an interrupted start leaves no partial cluster, and one of two
- * starts wins.
- */
+/** initdb works in a draft folder, renamed at the end: an interrupted start leaves no partial cluster. */
 async function createCluster(dir: string, user: ServingUser | undefined, initdb: string): Promise<boolean> {
   await removeAbandonedDrafts(dir);
   const draft = `${dir}.new-${await identityOf(process.pid)}-${randomUUID().slice(0, 8)}`;

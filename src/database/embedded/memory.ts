@@ -14,10 +14,7 @@ export function sharedBuffersMb(memoryBytes = availableMemoryBytes()): number {
   return Math.min(Math.max(share, MIN_MB), MAX_MB);
 }
 
-/**
- * Memory of the machine, or the container's limit. Without a limit Node reports 0, undefined, or an absurdly large
- * number.
- */
+/** Memory of the machine or limit of the container; without a limit Node reports 0, undefined or a huge number. */
 function availableMemoryBytes(): number {
   return Math.min(process.constrainedMemory() || Number.POSITIVE_INFINITY, totalmem());
 }

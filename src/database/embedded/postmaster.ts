@@ -9,14 +9,10 @@ import { ignoreMissing } from './embedded-postgres-error.js';
 /**
  * The server process of a cluster. Its command line names the service that started it, by pid and start time: if that
  * process still runs, the server is owned, else it is an orphan of a crash. Neither the parent process nor a lock file
- * can decide this: an orphan's new parent may be any process, even node as process 1 of a container, and a lock file
- * goes stale.
+ * can decide this: an orphan's new parent may be any process, and a lock file goes stale.
  */
 type Postmaster =
-  /**
-   * `stalePid`: postmaster.pid names this process, but it is not a server of this cluster; the pid may have been
-   * reused.
-   */
+  /** `stalePid`: named by postmaster.pid, but not a server of this cluster; the pid may have been reused. */
   | { readonly kind: 'none'; readonly stalePid: number | undefined }
   | { readonly kind: 'orphan'; readonly pid: number }
   /** `owner` describes who runs it, for a message. */
@@ -26,10 +22,7 @@ const OWNER_SETTING = 'tunnel_access.service';
 const HAS_PROC = existsSync('/proc/self/stat');
 const run = promisify(execFile);
 
-/**
- * Output of `ps` about a process, for systems without /proc; slim Linux images lack `ps`, which exits with 1 for no
- * process.
- */
+/** Output of `ps`, for systems without /proc; undefined if there is no such process (`ps` exits with 1). */
 async function ps(pid: number, ...columns: string[]): Promise<string | undefined> {
   const options = columns.flatMap((column) => ['-o', `${column}=`]);
   const env = { ...process.env, LC_ALL: 'C', TZ: 'UTC' };

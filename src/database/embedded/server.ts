@@ -67,8 +67,7 @@ export class PostgresServer {
     const { postgres, location, socketFolder, stalePid } = options;
     const settings = Object.entries(SETTINGS).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
     const identifying = await identifyingArguments(location.dir);
-    // PostgreSQL takes any running process in postmaster.pid for a server, except this one; pg_ctl handles reused pids
-    // like this.
+    // PostgreSQL takes the process in postmaster.pid for a server unless this variable names it, as pg_ctl does, too.
     const env = { ...POSTGRES_ENV, ...(stalePid && { PG_GRANDPARENT_PID: String(stalePid) }) };
     const child = spawn(postgres, [...identifying, '-k', socketFolder, ...settings], {
       ...location.user,
@@ -118,10 +117,7 @@ export class PostgresServer {
     this.options.log(line);
   }
 
-  /**
-   * Stops the server if this process ends without `stop`, for example by an uncaught error. Only SIGKILL leaves an
-   * orphan.
-   */
+  /** Stops the server if this process ends without `stop`, for example by an uncaught error, but not by SIGKILL. */
   private stopOnExit(): void {
     const stop = () => this.child.kill('SIGINT');
     process.once('exit', stop);

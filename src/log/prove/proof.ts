@@ -123,10 +123,7 @@ async function* liveRows(
   yield* copyOut(client, `select ${values} from ${name} t${ofAccount} order by ${primaryKey.join(', ')}`);
 }
 
-/**
- * Selects accounts whose head is not the end of their log, or with a stream that no read model knows. $1: account or
- * null.
- */
+/** Selects accounts whose head is not the end of their log, or with an unknown stream. $1: account or null. */
 const inconsistentLogs = (models: readonly AnyReadModel[]): string => `
   select logs.account_id, logs.size::text, logs.events::text, last.newest::text, logs.unknown
   from (

@@ -4,10 +4,7 @@ import { PostgresFailure } from '../../database/failure.js';
 import { type NamedStatement, queryNamed } from '../../database/query.js';
 import { Problem } from '../../problem.js';
 
-/**
- * Locks the head, so that every append is committed or gets a later time. `nowait`, since waiting would occupy a
- * connection.
- */
+/** Locks the head: all appends are committed or get a later time. Waiting would occupy a connection. */
 const LOCK_HEAD = {
   name: 'lock_head',
   text: `select extract(epoch from clock_timestamp())::float8 as time from log_heads where account_id = $1
@@ -31,8 +28,7 @@ export class CommitHorizon {
 
   /**
    * Resolves when no append can add an event of this time. An append sets the time of its events before its commit, so
-   * an append in progress must end first. Each account has at most one query at a time, and none for a time that is
-   * final.
+   * an append in progress must end first. An account has at most one query at a time.
    */
   async wait(accountId: string, time: number): Promise<void> {
     const deadline = Date.now() + MAX_WAIT_MS;
@@ -51,8 +47,7 @@ export class CommitHorizon {
     } catch (error) {
       if (!PostgresFailure.of(error).isLockHeld) throw error;
       await sleep(RETRY_MS);
-      // An append in progress has a later time than the committed head, so the horizon advances even under constant
-      // appends.
+      // A running append has a later time than the committed head, so constant appends advance the horizon.
       this.advance(accountId, await this.timeOf(HEAD_TIME, accountId));
     } finally {
       this.queries.delete(accountId);

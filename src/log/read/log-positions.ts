@@ -74,10 +74,7 @@ export class LogPositions {
     return position;
   }
 
-  /**
-   * The newest position recorded until an RFC 3339 time. Throws Problem for a malformed time, and for the future unless
-   * allowed.
-   */
+  /** The newest position recorded until an RFC 3339 time. Throws Problem for any other text, or if not `allowed`. */
   async positionAt(accountId: string, name: string, text: string, allowed: 'past' | 'future'): Promise<number> {
     if (!TIME.test(text)) throw malformedMoment(name, text, 'an RFC 3339 time');
     const time = text.replace(' ', '+');

@@ -28,10 +28,7 @@ interface EventPage {
 /** Positions that one query scans. An event takes about a kilobyte; a filter by type or actor skips most events. */
 const POSITIONS_PER_PAGE = 1_000;
 const POSITIONS_PER_FILTERED_PAGE = 10_000;
-/**
- * Longer data takes a query of its own, so that a page of a thousand events takes at most 8 MiB; one event may have 256
- * KiB.
- */
+/** Longer data takes a query of its own: an event may have 256 KiB, and a page of 1,000 must stay within 8 MiB. */
 const MAX_BYTES_IN_ROW = 8 * 1024;
 /** A page ends with the event at which its data reaches this size. */
 const CHARACTERS_PER_PAGE = 1024 * 1024;
@@ -65,8 +62,7 @@ export class LogReader {
 
   /** Reads the first page of a span: as far as one query scans, and at most `max` events. */
   async page(accountId: string, span: Span, filter: EventFilter = {}, max = POSITIONS_PER_PAGE): Promise<EventPage> {
-    // A range of positions rather than LIMIT alone: stale statistics made LIMIT 17 times slower. Streams have their own
-    // index.
+    // A range of positions, since stale statistics made LIMIT 17 times slower. Streams have their own index.
     const maxPositions =
       filter.type === undefined && filter.actor === undefined ? POSITIONS_PER_PAGE : POSITIONS_PER_FILTERED_PAGE;
     const upTo = filter.streamId === undefined ? Math.min(span.upTo, span.after + maxPositions) : span.upTo;
@@ -135,10 +131,7 @@ export class LogReader {
   }
 }
 
-/**
- * $1 account, $2 and $3 the span, $4 the maximum, then the filter's values. Each combination of filters is one
- * statement.
- */
+/** $1 account, $2 and $3 the span, $4 the maximum, then the filters; each combination is one statement. */
 function pageStatement({ streamId, type, actor }: EventFilter) {
   const filters = [
     { name: 'stream', sql: 'e.stream_id', value: streamId },

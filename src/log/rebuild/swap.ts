@@ -96,10 +96,7 @@ export class Swap {
     return true;
   }
 
-  /**
-   * Brings the shadows to the end of the logs, on the connection that holds the locks; false if that would take too
-   * long.
-   */
+  /** Brings the shadows to the end of the logs, on the connection that holds the locks; false if too far behind. */
   private async catchUpLocked(client: Client): Promise<boolean> {
     const { model, encoders, known } = this.shadowed;
     const lag = await beginCatchUp(client, model);

@@ -1,9 +1,8 @@
 import type { ClientBase } from 'pg';
 
 /**
- * The definition of a live table, as statements that create its shadow. It is read from the catalogs, so that the
- * shadow has everything that migrations made, under the same names: the service distinguishes errors by the names of
- * constraints.
+ * The definition of a live table, as statements that create its shadow, read from the catalogs. Names stay the same,
+ * since the service distinguishes errors by the names of constraints.
  */
 export interface TableShape {
   /** The schema of the live table. */

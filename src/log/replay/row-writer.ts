@@ -31,10 +31,7 @@ export class RowWriter {
     this.buffers = encoders.map((encoder) => new TableBuffer(encoder));
   }
 
-  /**
-   * Returns a promise only if the caller must wait before it writes more: a promise for every row would cost as much as
-   * the row.
-   */
+  /** Returns a promise only if the caller must wait: a promise for every row would cost as much as the row. */
   write(entity: Entity<unknown>): Promise<void> | undefined {
     let isFull = false;
     for (const { encoder, rows } of this.buffers) {
