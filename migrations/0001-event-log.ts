@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** The log: one gapless sequence of events per account, its head, and the guard that keeps history as it was. */
+/** The log: one gapless sequence of events for each account, its head, and the guard that keeps history unchanged. */
 export class EventLog1763683200001 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
@@ -10,7 +10,7 @@ export class EventLog1763683200001 implements MigrationInterface {
         recorded_at timestamptz not null
       ) with (fillfactor = 10)`);
 
-    // events_event_id stands before events_stream_version so that a repeated command is named as such, not as a conflict.
+    // events_event_id precedes events_stream_version, so that PostgreSQL reports a repeated command before a conflict.
     await runner.query(`
       create table events (
         account_id text collate "C" not null,
@@ -38,9 +38,9 @@ export class EventLog1763683200001 implements MigrationInterface {
       create trigger events_guard before update or delete or truncate on events
       for each statement execute function refuse_change_of_history()`);
 
-    // Texts as netstrings (length in bytes, colon, text, comma), numbers and the uuid closed by a comma, which they cannot
-    // hold: no two events share one encoding. The leading zero byte is RFC 6962's mark of a leaf; times are microseconds
-    // since 1970. One expression without a FROM, so that PostgreSQL inlines it.
+    // Texts are netstrings (length in bytes, colon, text, comma), and a comma ends numbers and the uuid, so two
+    // different events never share an encoding. The leading zero byte is RFC 6962's mark of a leaf; times are
+    // microseconds since 1970. A single expression without a FROM lets PostgreSQL inline it.
     await runner.query(`
       create function event_leaf_hash(
         account_id text, event_position bigint, stream_id text, stream_version int, event_id uuid, type text,

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Read models of who may call: accounts, principals (users and bots) and their API keys. */
+/** Read models for authentication: accounts, principals (users and bots) and their API keys. */
 export class Access1763683200002 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
@@ -27,7 +27,7 @@ export class Access1763683200002 implements MigrationInterface {
         deleted boolean not null,
         constraint principals_pk primary key (account_id, id)
       )`);
-    // A deleted principal's row stays, without name and email: whatever still names it as its owner is refused for ever.
+    // A deleted principal keeps its row, without name and email, so that no resource can name it as its owner again.
     await runner.query(`
       create unique index principals_user_email on principals (account_id, lower(email))
       where kind = 'user' and not deleted`);

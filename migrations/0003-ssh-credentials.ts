@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Read model of SSH credentials; the columns after owner_id are for gateways and never leave through the resource. */
+/** Read model of SSH credentials. The columns after owner_id are for gateways, and the API never returns them. */
 export class SshCredentials1763683200003 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
@@ -23,7 +23,7 @@ export class SshCredentials1763683200003 implements MigrationInterface {
       ) with (fillfactor = 80)`);
     await runner.query('create index ssh_credentials_fingerprint on ssh_credentials (fingerprint)');
     await runner.query('create index ssh_credentials_owner on ssh_credentials (account_id, owner_id)');
-    // Strict mode only: without it an account may grant one key several times.
+    // Strict mode only: otherwise an account may grant a key several times.
     await runner.query(`
       create unique index ssh_credentials_exclusive_key on ssh_credentials (account_id, fingerprint) where exclusive`);
   }

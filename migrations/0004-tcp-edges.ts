@@ -1,10 +1,10 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Read model of TCP edges, and where each canonical hostport is listed. */
+/** Read model of TCP edges, and an index of their canonical hostports. */
 export class TcpEdges1763683200004 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    // jsonb, not json: it keeps every character of a string as it is, and unlike json it can be compared, so live rows and
-    // replayed rows are equal whatever order their keys were written in. Null: the edge has no such module.
+    // jsonb rather than json: it also keeps every character of a string, and it can be compared, so live rows and
+    // replayed rows are equal in any order of keys. Null: the edge does not have the module.
     await runner.query(`
       create table tcp_edges (
         account_id text collate "C" not null,
@@ -28,7 +28,7 @@ export class TcpEdges1763683200004 implements MigrationInterface {
         constraint tcp_edge_hostports_pk primary key (account_id, edge_id, hostport)
       )`);
     await runner.query('create index tcp_edge_hostports_by_hostport on tcp_edge_hostports (hostport, edge_id)');
-    // Strict mode only, over all accounts: a hostport is an address of the deployment, which one edge can serve.
+    // Strict mode only, across all accounts: a hostport is an address of the deployment that one edge can serve.
     await runner.query(`
       create unique index tcp_edge_hostports_exclusive on tcp_edge_hostports (hostport) where exclusive`);
   }

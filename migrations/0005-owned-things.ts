@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Nothing new for a deleted owner. A create looks its owner up before it is queued, so only the tables can refuse what was
- * overtaken by the deletion: appends of one account go one after another, and this looks after the append's turn has come.
+ * Refuses new resources of a deleted owner. A create checks its owner before it is queued, and the owner may be deleted
+ * before its append runs. Appends of one account run one after another, and this trigger checks within the append.
  */
 export class OwnedThings1763683200005 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

@@ -1,9 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** What gateways were answered, and when each credential was last used: no read models, nothing of the log makes these rows. */
+/** Bind decisions sent to gateways, and the last use of each credential. Not read models: no event makes these rows. */
 export class BindDecisions1763683200006 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    // account_id, credential_id and owner_id are empty where the key is unknown.
+    // account_id, credential_id and owner_id are empty if the key is unknown.
     await runner.query(`
       create table bind_decisions (
         account_id text collate "C" not null,
@@ -21,7 +21,7 @@ export class BindDecisions1763683200006 implements MigrationInterface {
         source text,
         constraint bind_decisions_pk primary key (account_id, id)
       )`);
-    // Ids grow with time, so the oldest of all accounts are found by them.
+    // Ids increase with time, so this index finds the oldest decisions of all accounts.
     await runner.query('create index bind_decisions_age on bind_decisions (id)');
     await runner.query(`
       create index bind_decisions_credential on bind_decisions (account_id, credential_id, id) where account_id <> ''`);
@@ -30,7 +30,7 @@ export class BindDecisions1763683200006 implements MigrationInterface {
       begin
         raise exception 'bind_decisions are append-only: % refused', tg_op using errcode = 'restrict_violation';
       end $$`);
-    // Not DELETE: what is older than DECISIONS_RETENTION_DAYS goes.
+    // DELETE is allowed: decisions older than DECISIONS_RETENTION_DAYS are removed.
     await runner.query(`
       create trigger bind_decisions_guard before update or truncate on bind_decisions
       for each statement execute function refuse_change_of_decisions()`);
@@ -42,7 +42,7 @@ export class BindDecisions1763683200006 implements MigrationInterface {
         constraint credential_usage_pk primary key (account_id, credential_id)
       ) with (fillfactor = 50)`);
     // A key belongs to the account of its oldest credential; gateways know credentials by their ids alone.
-    // Dropping one locks readers out until the end, so it comes when the new ones are built.
+    // Dropping an index locks readers out until the commit, so the drop comes after the new indexes are built.
     await runner.query('create index ssh_credentials_fingerprint_id on ssh_credentials (fingerprint, id)');
     await runner.query('create index ssh_credentials_id on ssh_credentials (id)');
     await runner.query('drop index ssh_credentials_fingerprint');

@@ -5,7 +5,7 @@ import { TcpEdges1763683200004 } from './0004-tcp-edges.js';
 import { OwnedThings1763683200005 } from './0005-owned-things.js';
 import { BindDecisions1763683200006 } from './0006-bind-decisions.js';
 
-/** Every migration, oldest first. A list, not a glob: what runs is what was compiled and reviewed. */
+/** Every migration, oldest first. A list rather than a glob, so that only compiled and reviewed migrations run. */
 export const MIGRATIONS = [
   EventLog1763683200001,
   Access1763683200002,

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { type App, createApp } from './app.js';
 import { type Config, ConfigError, readConfig } from './config.js';
 import { DatabaseUnusable } from './database/database.js';
-import { EmbeddedPostgresError } from './database/embedded/embedded-postgres.js';
+import { EmbeddedPostgresError } from './database/embedded/embedded-postgres-error.js';
 import { welcome } from './startup-banner.js';
 
 const EXIT_FAILED = 1;

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { IdSource } from '../src/ids.js';
@@ -78,18 +79,18 @@ describe('as_of at every position of a random history over all resources', () =>
       }),
     );
 
-  it('is what was answered then, by position and by time, as a list and one by one', async () => {
-    const moments: { position: number; lists: unknown[]; time: string }[] = [];
-    while (moments.length < 50) {
+  it('is the earlier answer, by position and by time, as a list and one by one', async () => {
+    const snapshots: { position: number; lists: unknown[]; time: string }[] = [];
+    while (snapshots.length < 50) {
       const answer = await act();
       if (answer.status >= 400) continue;
-      moments.push({ position: positionOf(answer), lists: await allLists(), time: await timeOf(answer) });
+      snapshots.push({ position: positionOf(answer), lists: await allLists(), time: await timeOf(answer) });
     }
-    for (const { position, lists, time } of moments) {
+    for (const { position, lists, time } of snapshots) {
       expect(await allLists(position)).toEqual(lists);
       expect(await allLists(time)).toEqual(lists);
     }
-    const { position, lists } = moments[Math.floor(moments.length / 2)] ?? { position: 0, lists: [] };
+    const { position, lists } = snapshots[Math.floor(snapshots.length / 2)] ?? { position: 0, lists: [] };
     for (const [n, path] of LISTS.entries()) {
       const items = Object.values(lists[n] as object).find(Array.isArray) as { id: string }[];
       for (const item of items) expect((await get(`/${path}/${item.id}`, position)).body).toEqual(item);
@@ -100,7 +101,7 @@ describe('as_of at every position of a random history over all resources', () =>
 });
 
 describe('as_of', () => {
-  it('before the creation of a thing and after its deletion answers 404, and by time to the microsecond', async () => {
+  it('answers 404 before an entity’s creation and after its deletion, and resolves times to the microsecond', async () => {
     const created = await newCredential();
     const path = `/ssh_credentials/${created.body.id}`;
     const changed = await admin.patch(path, { description: 'changed' });
@@ -121,7 +122,7 @@ describe('as_of', () => {
     return `${new Date(Number(micros / 1000n)).toISOString().slice(0, -1)}${String(micros % 1000n).padStart(3, '0')}Z`;
   };
 
-  it('understands offsets, also one whose plus the URL made a blank', async () => {
+  it('accepts offsets, also one whose plus the URL turned into a blank', async () => {
     const { body } = await newCredential();
     const local = `${new Date(Date.now() + 7_200_000).toISOString().slice(0, -1)}+02:00`;
     const answer = await admin.get(`/ssh_credentials/${body.id}?as_of=${local}`);
@@ -132,13 +133,13 @@ describe('as_of', () => {
 
   it.each([
     ['a position beyond the log', '99999999', /^as_of '99999999' is in the future: the log ends at position \d+\.$/],
-    ['a time to come', '2999-01-01T00:00:00Z', /^as_of '2999-01-01T00:00:00Z' is in the future\.$/],
-    ['a day that is none', '2026-02-30T00:00:00Z', /is not an RFC 3339 time/],
-    ['a time without a zone', '2026-02-20T00:00:00', /is not a log position, nor an RFC 3339 time/],
+    ['a future time', '2999-01-01T00:00:00Z', /^as_of '2999-01-01T00:00:00Z' is in the future\.$/],
+    ['a day that does not exist', '2026-02-30T00:00:00Z', /is not an RFC 3339 time/],
+    ['a time without a zone', '2026-02-20T00:00:00', /is not a log position or an RFC 3339 time such as/],
     ['a negative position', '-1', /is not a log position/],
     ['words', 'yesterday', /is not a log position/],
     ['too many digits', '9'.repeat(30), /is not a log position/],
-  ])('refuses %s with 400, on a thing, a list, a history and the feed', async (_, asOf, message) => {
+  ])('refuses %s with 400, on an entity, a list, a history and the feed', async (_, asOf, message) => {
     const { body } = await newCredential();
     for (const path of [
       `/ssh_credentials/${body.id}`,
@@ -152,7 +153,7 @@ describe('as_of', () => {
     }
   });
 
-  it('keeps its moment on every page of a list', async () => {
+  it('keeps its position on every page of a list', async () => {
     const account = await addAccount(service);
     const created = [];
     for (let n = 0; n < 7; n += 1) created.push(await newCredential(account.client));
@@ -168,7 +169,7 @@ describe('as_of', () => {
     expect(body.next_page_uri).toMatch(/&as_of=\d+$/);
   });
 
-  it('finds a page behind many things that were deleted by then', async () => {
+  it('finds a page behind many entities that were deleted by then', async () => {
     const account = await addAccount(service);
     const first = await newCredential(account.client);
     const deleted = await Promise.all(Array.from({ length: 230 }, () => newCredential(account.client)));
@@ -177,7 +178,7 @@ describe('as_of', () => {
     expect(body.ssh_credentials).toEqual([first.body]);
   });
 
-  it('tells a module of an edge as it was', async () => {
+  it('returns the earlier state of an edge module', async () => {
     const { body: edge } = await admin.post('/edges/tcp', {});
     const set = await admin.put(`/edges/tcp/${edge.id}/backend`, { backend_id: 'bkdhr_1' });
     const removed = await admin.delete(`/edges/tcp/${edge.id}/backend`);
@@ -185,7 +186,7 @@ describe('as_of', () => {
     expect((await get(`/edges/tcp/${edge.id}/backend`, positionOf(removed))).status).toBe(404);
   });
 
-  it('has the ETag of that version, which If-None-Match knows', async () => {
+  it('has the ETag of that version, which If-None-Match accepts', async () => {
     const created = await newCredential();
     await admin.patch(`/ssh_credentials/${created.body.id}`, { description: 'changed' });
     const path = `/ssh_credentials/${created.body.id}?as_of=${positionOf(created)}`;
@@ -193,7 +194,7 @@ describe('as_of', () => {
     expect((await admin.get(path, { 'if-none-match': '"1"' })).status).toBe(304);
   });
 
-  it('shows a member no more than the present does', async () => {
+  it('shows a member no more than the current state does', async () => {
     const member = await addUser(service, 'member');
     const { body: others } = await admin.post('/api_keys', {});
     const asOf = new Date().toISOString();
@@ -203,7 +204,7 @@ describe('as_of', () => {
     expect((await get(`/api_keys/${others.id}`, asOf)).status).toBe(200);
   });
 
-  it('shows another account nothing, whatever the moment', async () => {
+  it('shows another account no entities, by position or by time', async () => {
     const created = await newCredential();
     const { client } = await addAccount(service);
     for (const asOf of [1, new Date().toISOString()]) {
@@ -212,18 +213,18 @@ describe('as_of', () => {
     }
   });
 
-  it('of a time holds no connection while it waits, and takes the head once for all who ask', async () => {
+  it('of a time occupies no connection while it waits, and locks the head once for all requests', async () => {
     const account = await addAccount(service);
-    const holder = new pg.Client(service.databaseUrl);
-    await holder.connect();
-    await holder.query('begin');
-    await holder.query('select 1 from log_heads where account_id = $1 for update', [account.accountId]);
+    const locker = new pg.Client(service.databaseUrl);
+    await locker.connect();
+    await locker.query('begin');
+    await locker.query('select 1 from log_heads where account_id = $1 for update', [account.accountId]);
     const asOf = new Date().toISOString();
     const asking = Array.from({ length: 30 }, () => account.client.get(`/ssh_credentials?as_of=${asOf}`));
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await sleep(100);
     expect((await admin.get('/users')).status).toBe(200);
-    await holder.query('rollback');
-    await holder.end();
+    await locker.query('rollback');
+    await locker.end();
     expect((await Promise.all(asking)).map(({ status }) => status)).toEqual(Array(30).fill(200));
     const lockOf = async () =>
       (await service.pool.query('select xmax::text from log_heads where account_id = $1', [account.accountId])).rows[0]
@@ -233,7 +234,7 @@ describe('as_of', () => {
     expect(await lockOf()).toBe(lock);
   });
 
-  it('of just now answers beside appends that never cease', async () => {
+  it('of the current time answers under constant appends', async () => {
     const account = await addAccount(service);
     let isDone = false;
     const writers = Array.from({ length: 8 }, async () => {
@@ -247,7 +248,7 @@ describe('as_of', () => {
     await Promise.all(writers);
   });
 
-  it('of just now waits for an append that is under way, whose time is older than its commit', async () => {
+  it('of the current time waits for an append in progress, whose time is older than its commit', async () => {
     const account = await addAccount(service);
     const { body: model } = await newCredential(account.client);
     const { rows } = await service.pool.query('select data from events where stream_id = $1', [model.id]);
@@ -259,7 +260,7 @@ describe('as_of', () => {
     await writer.query('begin');
     await writer.query(text, [...values]);
     const asking = account.client.get(`/ssh_credentials?as_of=${new Date().toISOString()}`);
-    const early = await Promise.race([asking.then(() => 'answered'), new Promise((r) => setTimeout(r, 200, 'waits'))]);
+    const early = await Promise.race([asking.then(() => 'answered'), sleep(200, 'waits')]);
     expect(early).toBe('waits');
     await writer.query('commit');
     await writer.end();

@@ -68,7 +68,7 @@ describe('a command that only looks', () => {
     const { code, stdout, stderr } = await runCli({ DATA_DIR: folder }, 'audit', 'verify');
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toBe(
-      `there is no database in DATA_DIR ${folder}: set DATA_DIR, or DATABASE_URL, to what the service has\n`,
+      `there is no database in DATA_DIR ${folder}: set DATA_DIR or DATABASE_URL to the value that the service uses\n`,
     );
     expect(existsSync(folder)).toBe(false);
   });

@@ -1,4 +1,5 @@
 import { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import pg from 'pg';
@@ -21,7 +22,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** What some code treats apart: every blank of Unicode, every control character but U+0000, quotes, and a mark. */
+/** Characters that some code treats specially: every blank of Unicode, every control character but U+0000, quotes, a mark. */
 const SPECIAL = [
   ...Array.from({ length: 0xffff }, (_, code) => String.fromCharCode(code + 1)).filter((c) =>
     /[\s\p{Zs}\p{Cc}]/u.test(c),
@@ -36,7 +37,7 @@ const any = fc.oneof(
   fc.constantFrom('null', 'NULL', '\\N', '\\.'),
 );
 
-/** Each value as a row of one field, by our own codec. */
+/** Encodes each value as a row of one field, with our own codec. */
 function encoded(type: string, values: readonly unknown[]): Buffer[] {
   return values.map((value) => {
     const row = new RowBytes(100);
@@ -61,7 +62,7 @@ function decoded(type: string, row: Buffer): unknown {
   return fields.value((bytes, start, end) => codecOf(type)?.read(bytes, start, end)) ?? null;
 }
 
-/** Values go to PostgreSQL as parameters and come back by COPY, and go there by COPY: all in the bytes that are ours. */
+/** Sends the values as parameters and by COPY, and expects COPY to return the bytes that our codec makes. */
 async function expectSameBytes(type: string, values: readonly unknown[]): Promise<void> {
   await client.query(`create temporary table held (n int generated always as identity, value ${type})`);
   const parameters = values.map((value) => (type === 'jsonb' && value !== null ? JSON.stringify(value) : value));
@@ -92,7 +93,7 @@ const COMMON: [string, fc.Arbitrary<unknown>][] = [
   ['jsonb', fc.dictionary(any, fc.oneof(any, fc.integer(), fc.boolean(), fc.constant(null), fc.array(any)))],
 ];
 
-describe('rows of ours and of PostgreSQL are the same bytes', () => {
+describe('our rows and PostgreSQL’s rows are the same bytes', () => {
   it.each(['text', 'text[]', 'jsonb'])('as %s, each special character by itself', async (type) => {
     const of = (text: string): unknown =>
       ({ text, 'text[]': ['a', text, `a${text}b`], jsonb: { [text]: [text], bb: null, a: { x: text } } })[type];
@@ -106,18 +107,18 @@ describe('rows of ours and of PostgreSQL are the same bytes', () => {
     );
   });
 
-  it('as numbers at the ends of what JavaScript tells apart, and beyond', async () => {
-    const most = Number.MAX_SAFE_INTEGER;
+  it('as numbers at the limits of exact doubles, and beyond', async () => {
+    const max = Number.MAX_SAFE_INTEGER;
     await expectSameBytes(
       'bigint',
-      [1, 2 ** 32, most, most + 1, most + 3].flatMap((n) => [n, -n]),
+      [1, 2 ** 32, max, max + 1, max + 3].flatMap((n) => [n, -n]),
     );
-    // The last times whose microseconds since 2000 a number tells apart, and the next.
+    // The last times whose microseconds since 2000 are exact doubles, and the next ones.
     const times = ['2285-06-04T23:47:34.740Z', '2285-06-04T23:47:34.741Z', '1714-07-29T00:12:25.260Z'];
     await expectSameBytes('timestamp with time zone', [...times, '1714-07-29T00:12:25.259Z']);
   });
 
-  it('as jsonb of no names, of an empty one, and of names in another order', async () => {
+  it('as jsonb without keys, with an empty key, and with keys in another order', async () => {
     await expectSameBytes('jsonb', [
       {},
       { '': 1 },
@@ -129,20 +130,20 @@ describe('rows of ours and of PostgreSQL are the same bytes', () => {
   });
 });
 
-describe('a text that has mostly come before', () => {
+describe('a cached text', () => {
   const texts = fc.array(
     fc.constantFrom('', 'a', 'b', 'abcd', 'abcde', 'bbcde', 'abce', 'bbcd', 'abcdefg', 'abcdefh', 'é', 'a.v1', 'b.v1'),
   );
 
-  it('is the text that is there', () => {
+  it('is the text in the bytes', () => {
     fc.assert(
       fc.property(fc.array(texts, { maxLength: 5 }), (batches) => {
-        const recurring = new StringCache();
+        const cache = new StringCache();
         for (const batch of batches) {
           const read = encoded('text', batch).map((row) => {
             const fields = new FieldReader(row);
             fields.beginRow(0);
-            return fields.recurring(recurring);
+            return fields.cachedText(cache);
           });
           expect(read).toEqual(batch);
         }
@@ -151,7 +152,7 @@ describe('a text that has mostly come before', () => {
   });
 });
 
-describe('what others put into a column', () => {
+describe('a value that others put into a column', () => {
   it.each([
     ['timestamp with time zone', `'2026-01-02 03:04:05.123456Z'`, '2026-01-02T03:04:05.123456Z'],
     ['timestamp with time zone', `'1999-12-31 23:59:59.999999Z'`, '1999-12-31T23:59:59.999999Z'],
@@ -175,19 +176,19 @@ describe('what others put into a column', () => {
     ['integer', 1.5],
     ['integer', '1'],
     ['timestamp with time zone', 'yesterday'],
-  ])('is not made by us: %s %j', (type, value) => {
+  ])('that is not of the column’s type is refused: %s %j', (type, value) => {
     expect(() => encoded(type, [value])).toThrow(RangeError);
   });
 });
 
 describe('a COPY out', () => {
-  it('of no rows ends, and of many gives each once and in order, however large', async () => {
+  it('ends without rows, and yields many rows of any size once and in order', async () => {
     expect(await rowsOf('select 1 where false')).toEqual([]);
     const rows = await rowsOf(`select repeat('x', n % 7 * n) from generate_series(1, 3000) n`);
     expect(rows.map((row) => row.length)).toEqual(Array.from({ length: 3000 }, (_, n) => ((n + 1) % 7) * (n + 1) + 6));
   });
 
-  it('makes PostgreSQL wait for a slow reader, and leaves the connection as it was', async () => {
+  it('makes PostgreSQL wait for a slow reader, and leaves the connection usable', async () => {
     const { rows: backends } = await client.query('select pg_backend_pid() as pid');
     const other = new pg.Client(database.url);
     await other.connect();
@@ -195,7 +196,7 @@ describe('a COPY out', () => {
     for await (const { ends } of copyOut(client, `select repeat('x', 1000) from generate_series(1, 20000)`)) {
       if (rows === 0) {
         const waits = 'select wait_event from pg_stat_activity where pid = $1';
-        await new Promise((resolve) => setTimeout(resolve, 300));
+        await sleep(300);
         expect((await other.query(waits, [backends[0].pid])).rows).toEqual([{ wait_event: 'ClientWrite' }]);
       }
       rows += ends.length;
@@ -205,8 +206,8 @@ describe('a COPY out', () => {
     expect((await client.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
   });
 
-  it('leaves the event loop to others between batches, however fast they come', async () => {
-    let [bytesRead, sinceTurn, most, isOver] = [0, 0, 0, false];
+  it('yields to the event loop between batches, however fast they arrive', async () => {
+    let [bytesRead, sinceTurn, maxPerTurn, isOver] = [0, 0, 0, false];
     const turn = (): void => {
       sinceTurn = 0;
       if (!isOver) setImmediate(turn);
@@ -215,26 +216,26 @@ describe('a COPY out', () => {
     for await (const { bytes } of copyOut(client, `select repeat('x', 1000) from generate_series(1, 20000)`)) {
       bytesRead += bytes.length;
       sinceTurn += bytes.length;
-      most = Math.max(most, sinceTurn);
-      // What a reader does with the rows: meanwhile the next arrive.
+      maxPerTurn = Math.max(maxPerTurn, sinceTurn);
+      // Work of the reader, during which the next rows arrive.
       for (const until = performance.now() + 1; performance.now() < until; );
     }
     isOver = true;
     expect(bytesRead).toBeGreaterThan(20_000_000);
-    expect(most).toBeLessThan(100_000);
+    expect(maxPerTurn).toBeLessThan(100_000);
   });
 
-  it('that fails on its way throws what PostgreSQL says, and leaves the connection as it was', async () => {
+  it('that fails midway throws PostgreSQL’s error, and leaves the connection usable', async () => {
     await expect(rowsOf('select 1 / (5000 - n) from generate_series(1, 10000) n')).rejects.toThrow('division by zero');
     await expect(rowsOf('select nonsense')).rejects.toThrow('column "nonsense" does not exist');
     expect((await client.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
   });
 
-  it('that fails after more than is read ahead leaves the connection as it was, too', async () => {
+  it('that fails beyond the read-ahead limit leaves the connection usable, too', async () => {
     for (let rows = 950; rows < 1250; rows += 50) {
       const reading = async (): Promise<void> => {
         const query = `select repeat('x', 1000), 1 / (${rows} - n) from generate_series(1, 10000) n`;
-        for await (const _ of copyOut(client, query)) await new Promise((resolve) => setTimeout(resolve, 10));
+        for await (const _ of copyOut(client, query)) await sleep(10);
       };
       await expect(reading()).rejects.toThrow('division by zero');
       expect((await client.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
@@ -281,7 +282,7 @@ describe('a COPY in', () => {
   const row = (n: number, size = 0): Buffer => {
     const bytes = new RowBytes(100);
     bytes.beginRow(2);
-    bytes.measured(() => bytes.int32(n));
+    bytes.lengthPrefixed(() => bytes.int32(n));
     bytes.text('x'.repeat(size));
     return bytes.take();
   };
@@ -290,7 +291,7 @@ describe('a COPY in', () => {
   beforeEach(() => client.query('create temporary table filled (n int primary key, text text not null)'));
   afterEach(() => client.query('drop table filled'));
 
-  it('of no rows and of many megabytes ends with all of them in the table', async () => {
+  it('writes no rows, and many megabytes of them', async () => {
     await new CopyIn(client, 'filled', ['n', 'text']).end();
     expect(await count()).toEqual({ count: 0, size: 0 });
     const copy = new CopyIn(client, 'filled', ['n', 'text']);
@@ -310,7 +311,7 @@ describe('a COPY in', () => {
       for (; written < 20; written += 1) await copy.write(row(written, 1_000_000));
       await copy.end();
     })();
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await sleep(300);
     expect(written).toBeLessThan(2);
     await other.query('commit');
     await writing;
@@ -320,23 +321,23 @@ describe('a COPY in', () => {
 
   it.each([
     ['at its end', 'duplicate key', [1, 2, 1], 0],
-    ['on its way', 'duplicate key', Array.from({ length: 60 }, (_, n) => n % 7), 500_000],
+    ['midway', 'duplicate key', Array.from({ length: 60 }, (_, n) => n % 7), 500_000],
   ])(
-    'that PostgreSQL refuses %s throws what it says, and leaves the connection as it was',
-    async (_, says, rows, size) => {
+    'that PostgreSQL refuses %s throws PostgreSQL’s error, and leaves the connection usable',
+    async (_, message, rows, size) => {
       const copy = new CopyIn(client, 'filled', ['n', 'text']);
       const copying = async (): Promise<void> => {
         for (const n of rows) await copy.write(row(n, size));
         await copy.end();
       };
-      await expect(copying()).rejects.toThrow(says);
-      await expect(copy.write(row(9))).rejects.toThrow(says);
-      await expect(copy.end()).rejects.toThrow(says);
+      await expect(copying()).rejects.toThrow(message);
+      await expect(copy.write(row(9))).rejects.toThrow(message);
+      await expect(copy.end()).rejects.toThrow(message);
       expect(await count()).toEqual({ count: 0, size: 0 });
     },
   );
 
-  it('into a table that is not there throws at its end, or when more is written', async () => {
+  it('into a missing table throws at its end, or at the next write', async () => {
     const copy = new CopyIn(client, 'missing', ['n']);
     await expect(copy.end()).rejects.toThrow('relation "missing" does not exist');
     await expect(copy.write(row(1))).rejects.toThrow('relation "missing" does not exist');

@@ -179,13 +179,17 @@ describe('audit import', () => {
     [
       'a field too few',
       () => changed(1, ({ metadata, ...rest }) => rest),
-      /^line 2: metadata is not what an exported event has there$/,
+      /^line 2: the field metadata is missing, unknown or of the wrong type$/,
     ],
-    ['a field too many', () => changed(1, (event) => ({ ...event, more: 1 })), /^line 2: more is not what/],
+    [
+      'a field too many',
+      () => changed(1, (event) => ({ ...event, more: 1 })),
+      /^line 2: the field more is missing, unknown/,
+    ],
     [
       'a beginning after position 1',
       () => `${lines().slice(2).join('\n')}\n`,
-      /^line 1: its position is 3; a log is imported whole/,
+      /^line 1: its position is 3; an imported log must start at position 1/,
     ],
     ['a gap', () => `${lines().toSpliced(3, 1).join('\n')}\n`, /^line 4: its position is 5;/],
     [
@@ -201,12 +205,12 @@ describe('audit import', () => {
     [
       'another account in the middle',
       () => changed(4, (event) => ({ ...event, account_id: 'ac_x' })),
-      /^line 5: it is of account ac_x/,
+      /^line 5: its account is ac_x/,
     ],
     [
       'an unknown type',
       () => changed(2, (event) => ({ ...event, type: 'api_key_lost.v9' })),
-      /^line 3: this version .* knows no event of type api_key_lost\.v9/,
+      /^line 3: this version .* does not know events of type api_key_lost\.v9/,
     ],
     [
       'an unknown kind of stream',

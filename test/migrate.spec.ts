@@ -4,7 +4,7 @@ import { MIGRATIONS } from '../migrations/all.js';
 import { migrate } from '../src/database/migrate.js';
 import { emptyDatabase } from './support/service.js';
 
-/** Takes longer than a statement of the service may. */
+/** Exceeds the time limit of the service's statements. */
 class Slow9999999999999 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query('create table slowly as select pg_sleep(0.6)::text');
@@ -16,7 +16,7 @@ class Slow9999999999999 implements MigrationInterface {
 }
 
 describe('migrations', () => {
-  it('may take longer than any statement of the service, and leave the indexes that it relies on', async () => {
+  it('may exceed the service’s time limit on statements, and leave the indexes that the service relies on', async () => {
     const { url, drop } = await emptyDatabase();
     const dataSource = new DataSource({
       type: 'postgres',

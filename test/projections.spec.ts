@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { type Difference, type Proof, prove } from '../src/log/prove/proof.js';
+import { type Proof, prove } from '../src/log/prove/proof.js';
+import type { Difference } from '../src/log/prove/table-diff.js';
 import { rebuild } from '../src/log/rebuild/rebuild.js';
 import { READ_MODELS } from '../src/read-models.js';
 import { history, play } from './support/histories.js';
@@ -270,7 +271,7 @@ describe('projections prove', () => {
     await service.pool.query('alter table principals alter name type text, alter version type numeric');
     const refused = {
       code: 1,
-      stderr: 'principals.version is of type numeric, which no migration made it; change it back first\n',
+      stderr: 'principals.version is of type numeric, but no migration made it so; change it back first\n',
     };
     expect(await cli('projections', 'prove')).toMatchObject(refused);
     await service.pool.query('alter table principals alter version type integer');

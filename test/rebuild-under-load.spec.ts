@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { constants, getPriority } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type pg from 'pg';
 import { prove } from '../src/log/prove/proof.js';
@@ -19,7 +20,10 @@ afterAll(() => service.stop());
 
 const CLIENTS = 4;
 
-/** Clients that write and read what they wrote, as fast as they can; answers with how often, or throws at the first failure. */
+/**
+ * Starts clients that write and read back as fast as they can. `stop` resolves with their rounds, or throws the first
+ * failure.
+ */
 function startLoad(): { stop: () => Promise<number> } {
   let isOver = false;
   const clients = Array.from({ length: CLIENTS }, async () => {
@@ -39,16 +43,16 @@ async function writeAndRead(): Promise<void> {
   const { admin } = service;
   const made = await admin.post('/ssh_credentials', { public_key: newPublicKey() });
   expect(made.status).toBe(201);
-  const place = `/ssh_credentials/${made.body.id}`;
-  expect((await admin.get(place)).body).toEqual(made.body);
-  expect((await admin.patch(place, { description: 'changed' })).status).toBe(200);
+  const path = `/ssh_credentials/${made.body.id}`;
+  expect((await admin.get(path)).body).toEqual(made.body);
+  expect((await admin.patch(path, { description: 'changed' })).status).toBe(200);
   const edge = await admin.post('/edges/tcp', { hostports: ['shared.example:1'] });
   expect(edge.status).toBe(201);
   expect((await admin.get('/edges/tcp?limit=5')).status).toBe(200);
-  if (Math.random() < 0.5) expect((await admin.delete(place)).status).toBe(204);
+  if (Math.random() < 0.5) expect((await admin.delete(path)).status).toBe(204);
 }
 
-/** Adds events to an edge's stream as that many changes would, all in one statement. */
+/** Adds events to an edge's stream in one statement, as that many changes would. */
 async function grow(id: string, events: number, client: pg.Pool | pg.PoolClient = service.pool): Promise<void> {
   await client.query(
     `with head as (update log_heads h set size = size + $2, recorded_at = h.recorded_at + $2 * interval '1 microsecond'
@@ -90,7 +94,7 @@ const QUIET: RebuildWatcher = {
   swapped: () => undefined,
 };
 
-describe('a rebuild while the service is written to and read from', () => {
+describe('a rebuild while clients write and read', () => {
   it('fails no request and loses no change; the proof agrees during it and after it', async () => {
     const load = startLoad();
     for (let run = 0; run < 2; run += 1) {
@@ -104,7 +108,7 @@ describe('a rebuild while the service is written to and read from', () => {
   it('can be interrupted at any step, with nothing lost, and run again', async () => {
     const load = startLoad();
     const steps = READ_MODELS.length * 4;
-    // A model takes four steps: by threes, each kind of step has its turn.
+    // A model takes four steps, so a stride of three covers each kind of step.
     for (let at = 1; at <= steps; at += 3) {
       const stop = new AbortController();
       let step = 0;
@@ -115,8 +119,8 @@ describe('a rebuild while the service is written to and read from', () => {
           if (step === at) setTimeout(() => stop.abort(), Math.random() * 5);
         },
       };
-      const place = { dataSource: service.app.database.dataSource, interrupt: stop.signal };
-      await rebuild(place, MODELS, watcher).catch(() => expect(stop.signal.aborted).toBe(true));
+      const database = { dataSource: service.app.database.dataSource, interrupt: stop.signal };
+      await rebuild(database, MODELS, watcher).catch(() => expect(stop.signal.aborted).toBe(true));
       expect(step).toBeGreaterThanOrEqual(at);
     }
     await expectProven();
@@ -125,7 +129,7 @@ describe('a rebuild while the service is written to and read from', () => {
     await expectProven();
   });
 
-  it('ends although a long stream changes all the time', async () => {
+  it('ends although a long stream changes constantly', async () => {
     const { body } = await service.admin.post('/edges/tcp', { hostports: ['hot.example:1'] });
     await grow(body.id, 2 * MAX_EVENTS_IN_SWAP);
     let isOver = false;
@@ -138,9 +142,9 @@ describe('a rebuild while the service is written to and read from', () => {
     const attempts: number[] = [];
     const stop = new AbortController();
     const waiting = (_: string, attempt: number) => attempts.push(attempt) === 20 && stop.abort();
-    const place = { dataSource: service.app.database.dataSource, interrupt: stop.signal };
+    const database = { dataSource: service.app.database.dataSource, interrupt: stop.signal };
     try {
-      await rebuild(place, EDGES, { ...QUIET, waiting });
+      await rebuild(database, EDGES, { ...QUIET, waiting });
     } finally {
       isOver = true;
       await changing;
@@ -161,7 +165,7 @@ describe('a rebuild while the service is written to and read from', () => {
     await expectProven();
   });
 
-  it('leaves the live tables alone when its turn was lost and another run has begun', async () => {
+  it('leaves the live tables alone when it lost its lock and another run has begun', async () => {
     const reader = await service.pool.connect();
     await reader.query('begin; select id from ssh_credentials limit 1');
     let second: Promise<void> = Promise.resolve();
@@ -169,10 +173,10 @@ describe('a rebuild while the service is written to and read from', () => {
     const secondAtSwap = new Promise((resolve) => {
       isSecondAtSwap = resolve;
     });
-    const loseTurn = async (): Promise<void> => {
+    const loseLock = async (): Promise<void> => {
       await service.pool.query(`select pg_terminate_backend(pid) from pg_locks join pg_stat_activity using (pid)
         where relation = 'tunnel_access_rebuild.running'::regclass order by xact_start limit 1`);
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await sleep(20);
       second = rebuild(service.app.database, CREDENTIALS, { ...QUIET, waiting: isSecondAtSwap });
       second.catch(isSecondAtSwap);
     };
@@ -180,7 +184,7 @@ describe('a rebuild while the service is written to and read from', () => {
     const first = rebuild(service.app.database, CREDENTIALS, {
       ...QUIET,
       waiting: () => {
-        if (!isLost) void loseTurn();
+        if (!isLost) void loseLock();
         isLost = true;
       },
     });
@@ -189,7 +193,7 @@ describe('a rebuild while the service is written to and read from', () => {
       (error: unknown) => String(error),
     );
     await secondAtSwap;
-    const firstEnded = await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 3000, 'it goes on'))]);
+    const firstEnded = await Promise.race([ended, sleep(3000, 'it goes on')]);
     await reader.query('commit');
     reader.release();
     await Promise.allSettled([first, second]);
@@ -198,7 +202,7 @@ describe('a rebuild while the service is written to and read from', () => {
     await expectProven();
   });
 
-  it('gives way to other processes, leaves the service right when it is killed, and the next run clears up', async () => {
+  it('runs at low priority, leaves the service intact when killed, and the next run cleans up', async () => {
     const reader = await service.pool.connect();
     await reader.query('begin; select id from ssh_credentials limit 1');
     const child = startRebuild();
@@ -219,7 +223,7 @@ describe('a rebuild while the service is written to and read from', () => {
     await expectProven();
   });
 
-  it('ends in good order on SIGINT', async () => {
+  it('exits cleanly on SIGINT', async () => {
     const reader = await service.pool.connect();
     await reader.query('begin; select id from ssh_credentials limit 1');
     const child = startRebuild();
@@ -244,14 +248,14 @@ function startRebuild(): ChildProcess {
   return spawn(process.execPath, [cli, 'projections', 'rebuild', '--name', 'ssh_credentials'], { env });
 }
 
-/** Until the shadow has its indexes: from then on the rebuild tries to swap, again and again. */
+/** Resolves once the shadow has its indexes; from then on the rebuild retries its swap. */
 async function untilSwapWaits(rebuilding: ChildProcess): Promise<void> {
   while (rebuilding.exitCode === null) {
     const { rows } = await service.pool.query(
       `select 1 from pg_indexes where schemaname = 'tunnel_access_rebuild' and indexname = 'ssh_credentials_owner'`,
     );
     if (rows.length > 0) return;
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await sleep(20);
   }
   throw new Error('the rebuild ended before it came to its swap');
 }

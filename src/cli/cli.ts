@@ -2,9 +2,9 @@
 import 'reflect-metadata';
 import { Command, CommanderError } from 'commander';
 import { ConfigError, readConfig } from '../config.js';
-import { type Database, DatabaseUnusable, type Opener, openDatabase } from '../database/database.js';
+import { type Database, DatabaseUnusable, type OpenMode, openDatabase } from '../database/database.js';
 import type { MaintenanceDatabase } from '../database/dedicated-connections.js';
-import { EmbeddedPostgresError } from '../database/embedded/embedded-postgres.js';
+import { EmbeddedPostgresError } from '../database/embedded/embedded-postgres-error.js';
 import { PostgresFailure } from '../database/failure.js';
 import { migrate } from '../database/migrate.js';
 import { RebuildError } from '../log/rebuild/table-shape.js';
@@ -38,10 +38,10 @@ function interrupt(): void {
 type Work = (place: Database & Required<MaintenanceDatabase>) => Promise<void>;
 
 /** Runs `work` on the service's database, beside a running copy when there is one. */
-const onDatabase = (work: Work): Promise<void> => run(work, 'a command');
-const onAnyDatabase = (work: Work): Promise<void> => run(work, 'a command that may make data');
+const onDatabase = (work: Work): Promise<void> => run(work, 'attach');
+const onAnyDatabase = (work: Work): Promise<void> => run(work, 'attach-or-create');
 
-async function run(work: Work, as: Opener): Promise<void> {
+async function run(work: Work, as: OpenMode): Promise<void> {
   const database = await openDatabase(readConfig(process.env), () => undefined, as);
   process.on('SIGINT', interrupt).on('SIGTERM', interrupt);
   try {

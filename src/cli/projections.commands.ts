@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { MaintenanceDatabase } from '../database/dedicated-connections.js';
-import { type Difference, type Proof, type ProofWatcher, prove } from '../log/prove/proof.js';
+import { type Proof, type ProofWatcher, prove } from '../log/prove/proof.js';
+import type { Difference } from '../log/prove/table-diff.js';
 import type { AnyReadModel } from '../log/read-model.js';
 import { rebuild } from '../log/rebuild/rebuild.js';
 import { refuseUnknownAccount } from './chosen-account.js';

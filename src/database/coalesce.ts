@@ -5,8 +5,8 @@ import { type NamedStatement, queryNamed } from './query.js';
 const MAX_KEYS_PER_QUERY = 500;
 
 /**
- * Turns look-ups that arrive in one turn of the event loop into one query. Nothing is cached: each look-up is answered by
- * a query that starts after it arrived, so an answer is never older than its question.
+ * Combines look-ups that arrive in one turn of the event loop into one query. It caches no result: the query starts
+ * after the look-up arrived, so a caller never reads data older than its request.
  */
 export function coalesced<Key, Value>(
   keyText: (key: Key) => string,
@@ -22,21 +22,21 @@ export function coalesced<Key, Value>(
   return (key) => loader.load(key);
 }
 
-/** A thing of one account. Account and id are asked for together: a foreign id finds nothing, exactly like an unknown one. */
+/** Key of an entity. Queries match account and id together, so an id of another account looks like an unknown id. */
 export interface Ref {
   readonly accountId: string;
   readonly id: string;
 }
 
-/** What a query of `coalescedByRef` returns in each row, so that rows find their way back to the refs. */
+/** Columns that a query of `coalescedByRef` must select, to match each row with its ref. */
 export interface RefRow {
   readonly account_id: string;
   readonly id: string;
 }
 
 /**
- * Coalesced look-ups by account and id. The statement gets two arrays of equal length, $1 the accounts and $2 the ids;
- * join it with WANTED.
+ * Coalesced look-ups by account and id. The statement takes two arrays of equal length, $1 the accounts and $2 the ids;
+ * join them with WANTED.
  */
 export function coalescedByRef<Row extends RefRow, Value>(
   pool: Pool,
@@ -54,6 +54,6 @@ export function coalescedByRef<Row extends RefRow, Value>(
   );
 }
 
-/** Joins table `t` with the refs a coalesced look-up asks for. */
+/** SQL that joins table `t` with the refs of a coalesced look-up. */
 export const WANTED =
   'join unnest($1::text[], $2::text[]) as wanted(account_id, id) on t.account_id = wanted.account_id and t.id = wanted.id';

@@ -1,16 +1,16 @@
 import { EPOCH_MS, LENGTH_BYTES, NULL_LENGTH, type RowBytes, timeAt, viewOf } from './copy-binary.js';
 
 /**
- * How values of one type, in the form they have in JSON, are written to a row of COPY's binary format and read from it: as
- * the type's own send function writes them.
+ * Writes and reads values of one PostgreSQL type in COPY's binary format, the bytes of the type's own send function.
+ * Values have the form that they have in JSON.
  */
 export interface Codec<T = unknown> {
-  /** With the length before it. */
+  /** Writes the length, then the value. */
   readonly write: (value: T, to: RowBytes) => void;
   readonly read: (bytes: Buffer, start: number, end: number) => T;
 }
 
-/** Undefined for a type (as format_type names it, without its modifier) that no column of a read model has. */
+/** `type`: the name by format_type, without a modifier. Undefined for a type that no read model's column has. */
 export const codecOf = (type: string): Codec | undefined => CODECS.get(type);
 
 const TEXT: Codec<string> = {
@@ -43,8 +43,8 @@ const BIGINT: Codec<number> = {
   read: (bytes, start) => Number(bytes.readBigInt64BE(start)),
 };
 
-/** Written to the millisecond that a Date knows; read to the microsecond, as RFC 3339. */
-const TIME: Codec<Date | string> = {
+/** Writes milliseconds, the precision of a Date; reads microseconds, as RFC 3339. */
+const TIMESTAMP: Codec<Date | string> = {
   write: (value, to) => {
     to.int32(8);
     const ms = (typeof value === 'string' ? new Date(value) : value).getTime() - EPOCH_MS;
@@ -54,7 +54,7 @@ const TIME: Codec<Date | string> = {
   read: (bytes, start) => {
     const { ms, micros } = timeAt(viewOf(bytes), start);
     const date = new Date(ms);
-    // PostgreSQL has infinite times, and goes on for longer than JavaScript.
+    // PostgreSQL has infinite times, and times beyond the range of a Date.
     if (Number.isNaN(date.getTime())) return ms < 0 ? '-infinity' : 'infinity';
     const iso = date.toISOString();
     return micros === 0 ? iso : `${iso.slice(0, -1)}${String(micros).padStart(3, '0')}Z`;
@@ -62,15 +62,18 @@ const TIME: Codec<Date | string> = {
 };
 
 const OID_OF_TEXT = 25;
-/** How many dimensions, flags, the elements' type. */
+/** Number of dimensions, flags, type of the elements. */
 const ARRAY_HEADER_BYTES = 12;
-/** How many elements, the first one's number. */
+/** Number of elements, index of the first one. */
 const DIMENSION_BYTES = 8;
 
-/** What others put there may hold nulls; an array of another shape is read as a list in a list, which ours never is. */
-const TEXTS: Codec<readonly unknown[]> = {
+/**
+ * The service writes one-dimensional arrays without nulls, but others may have edited the column. An array of another
+ * shape is read as a nested list, which differs from every list that the service writes.
+ */
+const TEXT_ARRAY: Codec<readonly unknown[]> = {
   write: (values, to) =>
-    to.measured(() => {
+    to.lengthPrefixed(() => {
       to.int32(values.length === 0 ? 0 : 1);
       to.int32(0);
       to.int32(OID_OF_TEXT);
@@ -103,7 +106,7 @@ const JSONB: Codec = {
   read: (bytes, start, end) => JSON.parse(bytes.toString('utf8', start + 1, end)),
 };
 
-/** As PostgreSQL prints it. */
+/** JSON in the spelling that PostgreSQL prints. */
 function jsonbText(value: unknown): string {
   if (typeof value === 'boolean') return value ? 'true' : 'false';
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
@@ -121,27 +124,27 @@ interface Member {
   readonly text: string;
 }
 
-/** The names of an object, as they come in it, and in PostgreSQL's order. */
-interface Names {
-  readonly asMade: readonly string[];
+/** The keys of an object, in insertion order and in PostgreSQL's order. */
+interface KeyOrder {
+  readonly inserted: readonly string[];
   readonly sorted: readonly Member[];
 }
 
-/** Few sets of names come again and again, and to sort one costs more than all the rest of a value. */
-const KNOWN: Names[] = [];
-const MOST_KNOWN = 16;
+/** Cache: few sets of keys recur, and to sort one costs more than the rest of the value. */
+const KEY_ORDERS: KeyOrder[] = [];
+const MAX_KEY_ORDERS = 16;
 let oldest = 0;
 
 function membersOf(value: object): readonly Member[] {
-  for (const { asMade, sorted } of KNOWN) if (hasNames(value, asMade)) return sorted;
-  const asMade = Object.keys(value);
-  const sorted = [...asMade].sort(inOrder).map((name) => ({ name, text: JSON.stringify(name) }));
-  KNOWN[oldest] = { asMade, sorted };
-  oldest = (oldest + 1) % MOST_KNOWN;
+  for (const { inserted, sorted } of KEY_ORDERS) if (hasKeys(value, inserted)) return sorted;
+  const inserted = Object.keys(value);
+  const sorted = [...inserted].sort(compareJsonbKeys).map((name) => ({ name, text: JSON.stringify(name) }));
+  KEY_ORDERS[oldest] = { inserted, sorted };
+  oldest = (oldest + 1) % MAX_KEY_ORDERS;
   return sorted;
 }
 
-function hasNames(value: object, names: readonly string[]): boolean {
+function hasKeys(value: object, names: readonly string[]): boolean {
   let i = 0;
   for (const name in value) {
     if (name !== names[i]) return false;
@@ -150,18 +153,18 @@ function hasNames(value: object, names: readonly string[]): boolean {
   return i === names.length;
 }
 
-/** PostgreSQL keeps names by length, then by bytes. */
-const inOrder = (a: string, b: string): number =>
+/** jsonb stores keys by length, then by bytes. */
+const compareJsonbKeys = (a: string, b: string): number =>
   Buffer.byteLength(a) - Buffer.byteLength(b) || Buffer.compare(Buffer.from(a), Buffer.from(b));
 
-/** The types that the migrations use, and those that a column is altered to by hand without harm. */
+/** The types that the migrations use, and types that an operator can alter a column to without harm. */
 const CODECS: ReadonlyMap<string, Codec> = new Map<string, unknown>([
   ['text', TEXT],
   ['character varying', TEXT],
   ['boolean', BOOLEAN],
   ['integer', INTEGER],
   ['bigint', BIGINT],
-  ['timestamp with time zone', TIME],
-  ['text[]', TEXTS],
+  ['timestamp with time zone', TIMESTAMP],
+  ['text[]', TEXT_ARRAY],
   ['jsonb', JSONB],
 ]) as ReadonlyMap<string, Codec>;

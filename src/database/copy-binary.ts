@@ -1,34 +1,34 @@
 import type { StringCache } from './string-cache.js';
 
 /**
- * COPY's binary format, as PostgreSQL's documentation of COPY gives it: every row has one form in bytes, whether it is
- * made here or read, and it needs no escapes.
+ * COPY's binary format, as PostgreSQL's documentation of COPY describes it. Equal rows are equal bytes, whether this
+ * process or PostgreSQL wrote them, and the format needs no escapes.
  */
 
 const SIGNATURE = 'PGCOPY\n\xff\r\n\0';
-/** The signature, no flags, no extension. */
+/** The signature, empty flags, empty extension. */
 export const HEADER = Buffer.from(`${SIGNATURE}\0\0\0\0\0\0\0\0`, 'latin1');
-/** In the place of a row's number of fields. */
+/** Stands where a row would have its number of fields. */
 export const TRAILER = Buffer.from([0xff, 0xff]);
 
-/** How long the header at the beginning of what PostgreSQL sends is. */
-export const bytesOfHeader = (bytes: Buffer): number =>
-  HEADER.length + bytes.readUInt32BE(HEADER.length - LENGTH_BYTES);
+/** Length of the header that PostgreSQL sends first. */
+export const headerLength = (bytes: Buffer): number => HEADER.length + bytes.readUInt32BE(HEADER.length - LENGTH_BYTES);
 
 const COUNT_BYTES = 2;
 export const LENGTH_BYTES = 4;
 export const NULL_LENGTH = -1;
-const MOST_BYTES_OF_A_CHARACTER = 3;
+/** UTF-8 bytes of one UTF-16 code unit. */
+const MAX_BYTES_PER_CODE_UNIT = 3;
 const SHORT_CHARACTERS = 16;
 const LAST_ASCII = 0x7f;
 
-/** Rows as they are made, in one piece of memory: as objects they would live long enough to burden the collector. */
+/** Writes rows into one buffer: row objects would live long enough to burden the garbage collector. */
 export class RowBytes {
   bytes = Buffer.allocUnsafe(0);
   size = 0;
   private view = viewOf(this.bytes);
 
-  /** `expected`: how many bytes there will be, more or less. */
+  /** `expected`: estimate of the number of bytes. */
   constructor(private readonly expected: number) {}
 
   beginRow(fields: number): void {
@@ -53,10 +53,10 @@ export class RowBytes {
     this.size += LENGTH_BYTES;
   }
 
-  /** Throws RangeError for what is no integer. */
+  /** Throws RangeError if the value is not an integer. */
   int64(value: number | bigint): void {
     this.reserve(2 * LENGTH_BYTES);
-    // A BigInt for every row would cost as much as all its other numbers.
+    // A BigInt for every row would cost as much as all other numbers of the row.
     if (typeof value === 'number' && Number.isSafeInteger(value)) {
       this.view.setInt32(this.size, Math.floor(value / TWO_TO_32));
       this.view.setInt32(this.size + LENGTH_BYTES, value | 0);
@@ -64,9 +64,9 @@ export class RowBytes {
     this.size += 2 * LENGTH_BYTES;
   }
 
-  /** With its length before it. */
+  /** Writes the length, then the text. */
   text(value: string): void {
-    this.reserve(LENGTH_BYTES + value.length * MOST_BYTES_OF_A_CHARACTER);
+    this.reserve(LENGTH_BYTES + value.length * MAX_BYTES_PER_CODE_UNIT);
     const start = this.size + LENGTH_BYTES;
     const isWritten = value.length <= SHORT_CHARACTERS && this.ascii(value, start);
     const length = isWritten ? value.length : this.bytes.write(value, start);
@@ -74,7 +74,7 @@ export class RowBytes {
     this.size = start + length;
   }
 
-  /** False for what is not ASCII. Faster than Buffer's own method, but only for short texts. */
+  /** False if the text is not ASCII. Faster than Buffer's own method for short texts only. */
   private ascii(value: string, start: number): boolean {
     for (let i = 0; i < value.length; i += 1) {
       const code = value.charCodeAt(i);
@@ -84,48 +84,48 @@ export class RowBytes {
     return true;
   }
 
-  /** What `write` writes, with its length before it. */
-  measured(write: () => void): void {
+  /** Writes the length of what `write` adds, then that. */
+  lengthPrefixed(write: () => void): void {
     this.int32(0);
     const start = this.size;
     write();
     this.view.setInt32(start - LENGTH_BYTES, this.size - start);
   }
 
-  /** Lets the same memory take other rows. */
+  /** Removes the rows and keeps the memory. */
   clear(): void {
     this.size = 0;
   }
 
-  /** Takes the rows out. */
+  /** Returns the rows and gives up their memory. */
   take(): Buffer {
     const taken = this.bytes.subarray(0, this.size);
-    this.hold(Buffer.allocUnsafe(0));
+    this.use(Buffer.allocUnsafe(0));
     this.size = 0;
     return taken;
   }
 
   private reserve(more: number): void {
-    const least = this.size + more;
-    if (least <= this.bytes.length) return;
-    const larger = Buffer.allocUnsafe(Math.max(this.expected, 2 * this.bytes.length, least));
+    const minLength = this.size + more;
+    if (minLength <= this.bytes.length) return;
+    const larger = Buffer.allocUnsafe(Math.max(this.expected, 2 * this.bytes.length, minLength));
     this.bytes.copy(larger, 0, 0, this.size);
-    this.hold(larger);
+    this.use(larger);
   }
 
-  private hold(bytes: Buffer<ArrayBuffer>): void {
+  private use(bytes: Buffer<ArrayBuffer>): void {
     this.bytes = bytes;
     this.view = viewOf(bytes);
   }
 }
 
-/** Reads and writes numbers several times as fast as Buffer's own methods. */
+/** A DataView reads and writes numbers several times as fast as Buffer's own methods. */
 export const viewOf = ({ buffer, byteOffset, byteLength }: Buffer): DataView =>
   new DataView(buffer, byteOffset, byteLength);
 
-/** Reads the fields of a row one after the other. */
+/** Reads the fields of a row in order. */
 export class FieldReader {
-  /** Where the next field begins, with its length. */
+  /** Offset of the next field's length. */
   private at = 0;
   private readonly view: DataView;
 
@@ -142,10 +142,10 @@ export class FieldReader {
     return this.bytes.toString('utf8', start, this.skip());
   }
 
-  /** A text that has mostly come before. */
-  recurring(texts: StringCache): string {
+  /** Reads a text that is probably in the cache. */
+  cachedText(cache: StringCache): string {
     const start = this.at + LENGTH_BYTES;
-    return texts.read(this.bytes, this.view, start, this.skip());
+    return cache.read(this.bytes, this.view, start, this.skip());
   }
 
   int32(): number {
@@ -154,21 +154,21 @@ export class FieldReader {
     return this.view.getInt32(start);
   }
 
-  /** As a double, which is exact up to 2^53. */
+  /** Reads a double, which is exact up to 2^53. */
   int64(): number {
     const start = this.at + LENGTH_BYTES;
     this.skip();
     return this.view.getInt32(start) * TWO_TO_32 + this.view.getUint32(start + LENGTH_BYTES);
   }
 
-  /** To the millisecond; what is below is cut off. Invalid where JavaScript has no such time, as for infinity. */
+  /** Truncates to milliseconds. An invalid Date if JavaScript has no such time, for example infinity. */
   time(): Date {
     const start = this.at + LENGTH_BYTES;
     this.skip();
     return new Date(timeAt(this.view, start).ms);
   }
 
-  /** Undefined for null. */
+  /** Undefined if the field is null. */
   value<T>(read: (bytes: Buffer, start: number, end: number) => T): T | undefined {
     const start = this.at + LENGTH_BYTES;
     if (this.view.getInt32(this.at) !== NULL_LENGTH) return read(this.bytes, start, this.skip());
@@ -176,7 +176,7 @@ export class FieldReader {
     return undefined;
   }
 
-  /** Passes a field over; answers where it ends. */
+  /** Skips a field and returns where it ends. */
   skip(): number {
     this.at += LENGTH_BYTES + this.view.getInt32(this.at);
     return this.at;
@@ -184,10 +184,10 @@ export class FieldReader {
 }
 
 const TWO_TO_32 = 2 ** 32;
-/** PostgreSQL's times count microseconds from here. */
+/** PostgreSQL counts microseconds from this time. */
 export const EPOCH_MS = Date.UTC(2000, 0, 1);
 
-/** Taken apart, since microseconds after 2285 are no exact doubles: 2^32 of them are 4,294,967 ms and 296 µs. */
+/** Computed in two parts, since microseconds after 2285 exceed exact doubles; 2^32 µs are 4,294,967 ms and 296 µs. */
 export function timeAt(view: DataView, at: number): { readonly ms: number; readonly micros: number } {
   const high = view.getInt32(at);
   const rest = high * 296 + view.getUint32(at + LENGTH_BYTES);
@@ -195,7 +195,7 @@ export function timeAt(view: DataView, at: number): { readonly ms: number; reado
   return { ms: EPOCH_MS + high * 4_294_967 + restMs, micros: rest - restMs * 1000 };
 }
 
-/** Orders rows by their first fields, which are texts of collation "C". */
+/** Orders rows by their first `fields` fields, which must be texts of collation "C". */
 export function compareKeys(a: Buffer, startA: number, b: Buffer, startB: number, fields: number): number {
   let [atA, atB] = [startA + COUNT_BYTES, startB + COUNT_BYTES];
   for (let i = 0; i < fields; i += 1) {

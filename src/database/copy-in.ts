@@ -4,8 +4,8 @@ import { type CopyStreamQuery, from } from 'pg-copy-streams';
 import { HEADER, TRAILER } from './copy-binary.js';
 
 /**
- * A COPY into a table, in its binary format. PostgreSQL makes a thousand slots for rows when one begins, so one for all rows
- * costs it a fifth less than one for every megabyte. Until its end the connection can do nothing else.
+ * A COPY into a table in binary format; it occupies the connection until its end. PostgreSQL allocates a thousand row
+ * slots for each COPY, so one COPY for all rows is a fifth cheaper than one for every megabyte.
  */
 export class CopyIn {
   private readonly stream: CopyStreamQuery;
@@ -18,15 +18,15 @@ export class CopyIn {
     this.stream.on('error', (failure) => {
       this.failure = failure;
     });
-    // Thrown by who writes or ends.
+    // `write` and `end` throw the failure.
     this.ended.catch(() => undefined);
     this.stream.write(HEADER);
   }
 
-  /** Resolves when PostgreSQL can take more. */
+  /** Resolves when PostgreSQL can accept more. */
   async write(rows: Buffer): Promise<void> {
     if (this.failure !== undefined) throw this.failure;
-    // Rejects when the stream fails.
+    // `once` rejects if the stream fails.
     if (!this.stream.write(rows)) await once(this.stream, 'drain');
   }
 

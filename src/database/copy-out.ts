@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Client, Connection } from 'pg';
-import { bytesOfHeader, TRAILER } from './copy-binary.js';
+import { headerLength, TRAILER } from './copy-binary.js';
 
-/** Rows in COPY's binary format, with whatever lies between them: where each begins and ends. */
+/** Rows in COPY's binary format: the received bytes, and where in them each row starts and ends. */
 export interface CopiedRows {
   readonly bytes: Buffer;
   readonly starts: readonly number[];
@@ -10,31 +10,31 @@ export interface CopiedRows {
 }
 
 /**
- * The rows of a query in COPY's binary format, in batches as they arrive. PostgreSQL waits for a slow reader. The query
- * may hold no parameters; quote what is put into it. Who stops before the end can do no more with the connection but end it.
+ * Yields the rows of a query in COPY's binary format, in batches as they arrive; PostgreSQL waits for a slow reader.
+ * COPY takes no parameters, so quote every value in `query`. A caller that stops early must end the connection.
  */
 export async function* copyOut(client: Client, query: string): AsyncGenerator<CopiedRows> {
   const reading = client.query(new CopyOut(`copy (${query}) to stdout (format binary)`));
   for (let rows = await reading.next(); rows !== undefined; rows = await reading.next()) yield rows;
 }
 
-/** So that PostgreSQL goes on while what came is worked on. */
+/** PostgreSQL continues while the caller works on received rows. */
 const READ_AHEAD_BYTES = 1 << 20;
-/** What is worked on before others have their turn: less than one piece that comes from a socket, at most 64 KiB. */
-const TURN_BYTES = 1 << 14;
+/** Rows handed out before other callbacks run. Smaller than one chunk of a socket, which is at most 64 KiB. */
+const BYTES_PER_TURN = 1 << 14;
 
 type Listener = (bytes: Buffer) => void;
 type Arrived = { readonly bytes: Buffer; readonly starts: number[]; readonly ends: number[] };
 
 /**
- * A query in the form that pg's client takes. It reads the rows where they arrive, since to make an object of each, as pg
- * does, costs as much as all that is done with it; every other message goes on to pg.
+ * A query object for pg's client. It reads the rows from the socket itself and passes every other message to pg: pg
+ * would make an object of each row, which costs as much as all later work on the row.
  */
 class CopyOut {
   private stream: Connection['stream'] | undefined;
   private toPg: Listener = () => undefined;
   private arrived: CopiedRows[] = [];
-  /** The beginning of a message whose end has not come, and how long it must be before more can be told of it. */
+  /** Parts of an incomplete message, their size, and the size needed to read on. */
   private parts: Buffer[] = [];
   private size = 0;
   private needed = 0;
@@ -49,8 +49,8 @@ class CopyOut {
 
   /** Undefined after the last row. */
   async next(): Promise<CopiedRows | undefined> {
-    // Else a stream that always has more keeps the event loop from all others, writes among them.
-    if (this.sinceTurn >= TURN_BYTES) await this.turn();
+    // A stream that always has rows would block all other callbacks, for example requests that write.
+    if (this.sinceTurn >= BYTES_PER_TURN) await this.yieldToEventLoop();
     while (this.arrived.length === 0 && !this.isEnded) {
       await new Promise<void>((resolve) => {
         this.wake = resolve;
@@ -61,12 +61,12 @@ class CopyOut {
     const size = rows?.bytes.length ?? 0;
     this.ahead -= size;
     this.sinceTurn += size;
-    // Not at once, since to stop and go for every piece costs as much as to read it.
+    // Only at half the limit: to pause and resume for every chunk costs as much as to read it.
     if (this.ahead <= READ_AHEAD_BYTES / 2) this.stream?.resume();
     return rows;
   }
 
-  private async turn(): Promise<void> {
+  private async yieldToEventLoop(): Promise<void> {
     this.sinceTurn = 0;
     await setImmediate();
   }
@@ -79,7 +79,7 @@ class CopyOut {
   }
 
   handleCommandComplete(): void {
-    // The end is when the next query can go.
+    // ReadyForQuery marks the end: only then can the next query run.
   }
 
   handleReadyForQuery(): void {
@@ -89,7 +89,7 @@ class CopyOut {
     this.wake();
   }
 
-  /** ReadyForQuery comes after it unless the connection is lost, but is then no longer for this query. */
+  /** Ends the query at once: pg no longer passes the later ReadyForQuery on, and a lost connection sends none. */
   handleError(failure: unknown): void {
     this.failure ??= failure;
     this.handleReadyForQuery();
@@ -97,7 +97,7 @@ class CopyOut {
 
   private readonly read = (chunk: Buffer): void => {
     let from = 0;
-    // The message that the last chunk ended in is joined alone: to join the chunks would copy all that comes.
+    // Join only the message that spans two chunks: joining the chunks would copy all bytes.
     while (this.size > 0 && from < chunk.length) {
       const to = Math.min(from + this.needed - this.size, chunk.length);
       this.keep(chunk.subarray(from, to));
@@ -127,7 +127,7 @@ class CopyOut {
     if (this.isEnded && this.size > 0) this.toPg(this.joined());
   }
 
-  /** Answers where the last whole message ends. */
+  /** Returns where the last complete message ends. */
   private readMessages({ bytes, starts, ends }: Arrived): number {
     let at = 0;
     while (at + MESSAGE_HEADER_BYTES <= bytes.length) {
@@ -154,14 +154,14 @@ class CopyOut {
   }
 }
 
-/** The first byte of a message that holds a row, or the header, or the trailer. */
+/** First byte of a message that holds a row, the header or the trailer. */
 const COPY_DATA = 'd'.charCodeAt(0);
-/** What it is, and the length of the rest with these four bytes. */
+/** The type byte, and four bytes for the length of the rest including themselves. */
 const MESSAGE_HEADER_BYTES = 5;
 
-/** The header comes before the first row, or before the trailer, which is no row. */
+/** The header precedes the first row, or the trailer of an empty result. */
 function skipHeader({ bytes, starts, ends }: Arrived): void {
-  const start = (starts[0] ?? 0) + bytesOfHeader(bytes.subarray(starts[0]));
+  const start = (starts[0] ?? 0) + headerLength(bytes.subarray(starts[0]));
   if ((ends[0] ?? 0) - start > TRAILER.length) starts[0] = start;
   else [starts, ends].forEach((places) => void places.shift());
 }

@@ -1,8 +1,8 @@
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg, { type Pool } from 'pg';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import { MIGRATIONS } from '../../migrations/all.js';
-import type { Config } from '../config.js';
 import {
   type EmbeddedPostgres,
   findRunningPostgres,
@@ -12,55 +12,64 @@ import {
 import { PostgresFailure } from './failure.js';
 import { surviveLostConnections } from './query.js';
 
-/** Injection token of the pg pool under TypeORM's data source: hot statements go to it as named statements. */
+/** Injection token of the pg pool under TypeORM's data source; frequent queries use it with named statements. */
 export const POOL = Symbol('pg pool');
 
-const LEAST_POSTGRES_VERSION = 140_000;
+const MIN_POSTGRES_VERSION = 140_000;
 const CONNECT_TIMEOUT_MS = 10_000;
-/** A statement of the service that takes this long will not come back: its connection is dropped and the append sent again. */
+/** After this time the service gives a statement up: pg closes the connection, and an append is sent again. */
 const QUERY_TIMEOUT_MS = 30_000;
-/** How long a start waits for a database that is not up yet, as in a compose file. */
+/** How long a start waits for a database that is not up yet, for example in a compose file. */
 const WAIT_FOR_DATABASE_MS = 30_000;
+const BETWEEN_CONNECTS_MS = 500;
+
+/** The settings that `openDatabase` needs. */
+interface DatabaseOptions {
+  /** A PostgreSQL server to use; undefined: the embedded one, with its data under `dataDir`. */
+  readonly databaseUrl: string | undefined;
+  readonly dataDir: string;
+  readonly databasePoolSize: number;
+}
 
 export interface Database {
   readonly dataSource: DataSource;
   readonly pool: Pool;
-  /** For a person: which database this is. Never holds a password. */
+  /** Names the database for people. Never holds a password. */
   readonly description: string;
-  /** Undefined when DATABASE_URL names the server. */
+  /** Undefined if DATABASE_URL names the server. */
   readonly embedded: EmbeddedPostgres | undefined;
   close(): Promise<void>;
 }
 
-/** A database that cannot be used, said for the operator. */
+/** The database cannot be used. The message is for the operator. */
 export class DatabaseUnusable extends Error {
   override readonly name = 'DatabaseUnusable';
 }
 
 type Target = { readonly url: string } | { readonly host: string; readonly port: number; readonly user: string };
 
-/** Who opens it. An operator's command uses the server that a running copy has started, and most of them make no new data. */
-export type Opener = 'the service' | 'a command' | 'a command that may make data';
-
 /**
- * Connects, starting the embedded server when no DATABASE_URL is set; an operator's command uses the one that a running
- * copy of the service has started. Does not migrate.
+ * Applies to the embedded server. `serve`: start it, as only one copy of the service can. `attach`: use the server of a
+ * running copy, else start it on existing data. `attach-or-create`: the same, but create the data if there is none.
  */
+export type OpenMode = 'serve' | 'attach' | 'attach-or-create';
+
+/** Connects, and starts the embedded server if DATABASE_URL is not set and `mode` allows it. Does not migrate. */
 export async function openDatabase(
-  config: Pick<Config, 'databaseUrl' | 'dataDir' | 'databasePoolSize'>,
+  options: DatabaseOptions,
   log: (line: string) => void,
-  as: Opener = 'the service',
+  mode: OpenMode = 'serve',
 ): Promise<Database> {
-  const { target, embedded } = await findServer(config, log, as);
+  const { target, embedded } = await findServer(options, log, mode);
   try {
-    const dataSource = await connect(target, config.databasePoolSize, log);
+    const dataSource = await connect(target, options.databasePoolSize, log);
     return {
       dataSource,
       pool: surviveLostConnections(poolOf(dataSource)),
       description: 'url' in target ? describe(target.url) : 'embedded PostgreSQL',
       embedded,
       close: async () => {
-        // Nest closes the data source when it stops; it may never have started.
+        // Nest closes the data source when it stops, but Nest may not have started.
         if (dataSource.isInitialized) await dataSource.destroy();
         await embedded?.stop();
       },
@@ -72,15 +81,15 @@ export async function openDatabase(
 }
 
 async function findServer(
-  { databaseUrl, dataDir }: Pick<Config, 'databaseUrl' | 'dataDir'>,
+  { databaseUrl, dataDir }: DatabaseOptions,
   log: (line: string) => void,
-  as: Opener,
+  mode: OpenMode,
 ): Promise<{ target: Target; embedded: EmbeddedPostgres | undefined }> {
   if (databaseUrl !== undefined) return { target: { url: databaseUrl }, embedded: undefined };
-  const running = as === 'the service' ? undefined : await findRunningPostgres(dataDir);
+  const running = mode === 'serve' ? undefined : await findRunningPostgres(dataDir);
   if (running !== undefined) return { target: running, embedded: undefined };
-  if (as === 'a command' && !(await hasData(dataDir))) {
-    const text = `there is no database in DATA_DIR ${path.resolve(dataDir)}: set DATA_DIR, or DATABASE_URL, to what the service has`;
+  if (mode === 'attach' && !(await hasData(dataDir))) {
+    const text = `there is no database in DATA_DIR ${path.resolve(dataDir)}: set DATA_DIR or DATABASE_URL to the value that the service uses`;
     throw new DatabaseUnusable(text);
   }
   const embedded = await startEmbeddedPostgres({ dataDir, log });
@@ -89,18 +98,18 @@ async function findServer(
 
 async function connect(target: Target, poolSize: number, log: (line: string) => void): Promise<DataSource> {
   const dataSource = new DataSource(dataSourceOptions(target, poolSize));
-  const until = Date.now() + WAIT_FOR_DATABASE_MS;
+  const deadline = Date.now() + WAIT_FOR_DATABASE_MS;
   for (let attempt = 1; ; attempt += 1) {
     try {
       await dataSource.initialize();
-      await refuseUnsuitable(dataSource);
+      await requireSuitableServer(dataSource);
       return dataSource;
     } catch (error) {
       if (dataSource.isInitialized) await dataSource.destroy();
-      const isAnswer = error instanceof pg.DatabaseError && !PostgresFailure.of(error).isConnectionLoss;
-      if (isAnswer || error instanceof DatabaseUnusable || Date.now() > until) throw unusable(error);
+      const isServerError = error instanceof pg.DatabaseError && !PostgresFailure.of(error).isConnectionLoss;
+      if (isServerError || error instanceof DatabaseUnusable || Date.now() > deadline) throw unusable(error);
       if (attempt === 1) log(`waiting for the database: ${messageOf(error)}`);
-      await new Promise((resolve) => setTimeout(resolve, 500));
+      await sleep(BETWEEN_CONNECTS_MS);
     }
   }
 }
@@ -129,19 +138,19 @@ const dataSourceOptions = (target: Target, poolSize: number): DataSourceOptions 
   },
 });
 
-async function refuseUnsuitable(dataSource: DataSource): Promise<void> {
+async function requireSuitableServer(dataSource: DataSource): Promise<void> {
   const [row] = await dataSource.query<{ version: number; encoding: string }[]>(
     `select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding`,
   );
-  if (row === undefined || row.version < LEAST_POSTGRES_VERSION) {
-    throw new DatabaseUnusable(`PostgreSQL 14 or newer is needed; the server reports version ${row?.version}`);
+  if (row === undefined || row.version < MIN_POSTGRES_VERSION) {
+    throw new DatabaseUnusable(`the service needs PostgreSQL 14 or newer; the server reports version ${row?.version}`);
   }
   if (row.encoding !== 'UTF8') {
     throw new DatabaseUnusable(`the database's encoding is ${row.encoding}; create it with encoding 'UTF8'`);
   }
 }
 
-/** TypeORM types its driver by what all databases share; for type 'postgres' `master` is the pg pool. */
+/** TypeORM's type covers only what all drivers share; for type 'postgres', `master` is the pg pool. */
 function poolOf(dataSource: DataSource): Pool {
   const { master } = dataSource.driver as unknown as { master: Pool };
   return master;
@@ -152,26 +161,26 @@ function describe(url: string): string {
   return `PostgreSQL at ${hostname || 'the local socket'}${port === '' ? '' : `:${port}`}${pathname}`;
 }
 
-/** A connection of its own to the same database, outside the pool. The caller ends it. */
+/** Opens a connection to the same database outside the pool, without a time limit on statements. The caller ends it. */
 export async function connectDedicated(dataSource: DataSource): Promise<pg.Client> {
   const { options } = poolOf(dataSource);
   const client = new pg.Client(options).on('error', () => undefined);
-  // Not by an option: one in DATABASE_URL would come before it.
+  // Set after construction, since a query_timeout in DATABASE_URL would override an option.
   (client as unknown as { connectionParameters: pg.ClientConfig }).connectionParameters.query_timeout = 0;
   await client.connect();
   return client;
 }
 
-/** The same database without the time limit of the service's own statements, on a single connection: for migrations. */
+/** Runs migrations on a data source of a single connection, without the service's time limit on statements. */
 export async function withoutTimeLimit<T>(
   { options }: DataSource,
-  work: (patient: DataSource) => Promise<T>,
+  work: (unlimited: DataSource) => Promise<T>,
 ): Promise<T> {
   const extra = { ...options.extra, max: 1, query_timeout: undefined };
-  const patient = await new DataSource({ ...options, extra }).initialize();
+  const unlimited = await new DataSource({ ...options, extra }).initialize();
   try {
-    return await work(patient);
+    return await work(unlimited);
   } finally {
-    await patient.destroy();
+    await unlimited.destroy();
   }
 }

@@ -1,55 +1,58 @@
 import type pg from 'pg';
 import { connectDedicated, type Database } from './database.js';
 
-/** Settings of a long transaction: no time limits of the server's. */
-const LONG = `set local statement_timeout = 0; set local lock_timeout = 0;
+/** Switches the server's time limits off for one transaction. */
+const NO_TIMEOUTS = `set local statement_timeout = 0; set local lock_timeout = 0;
   set local idle_in_transaction_session_timeout = 0`;
-/** The first version of PostgreSQL that has `transaction_timeout`. */
+/** First version of PostgreSQL that has `transaction_timeout`. */
 const TRANSACTION_TIMEOUT_SINCE = 170_000;
 
-/** A database that a long operation works on, and what tells it to stop. */
+/** The database of a long operation, and the signal that interrupts the operation. */
 export interface MaintenanceDatabase extends Pick<Database, 'dataSource'> {
   readonly interrupt?: AbortSignal;
 }
 
 /**
- * Connections of one long operation, apart from the pool and its time limit. Ending them is how such an operation is
- * interrupted at any point: what they do fails here, and the server rolls it back.
+ * Connections of one long operation, outside the pool and its time limit. To interrupt the operation is to end them:
+ * the pending statements fail, and the server rolls back their transactions.
  */
 export class DedicatedConnections {
   private readonly clients: pg.Client[] = [];
-  private long: string | undefined;
-  /** Of two things that work side by side one may fail while the other still opens connections. */
+  private noTimeouts: string | undefined;
+  /** One of two concurrent tasks may fail while the other still opens connections. */
   private isEnded = false;
 
-  private constructor(private readonly place: MaintenanceDatabase) {}
+  private constructor(private readonly database: MaintenanceDatabase) {}
 
-  static async use<T>(place: MaintenanceDatabase, work: (connections: DedicatedConnections) => Promise<T>): Promise<T> {
-    const connections = new DedicatedConnections(place);
+  static async use<T>(
+    database: MaintenanceDatabase,
+    work: (connections: DedicatedConnections) => Promise<T>,
+  ): Promise<T> {
+    const connections = new DedicatedConnections(database);
     const end = (): void => void connections.end();
-    place.interrupt?.addEventListener('abort', end);
+    database.interrupt?.addEventListener('abort', end);
     try {
       return await work(connections);
     } finally {
-      place.interrupt?.removeEventListener('abort', end);
+      database.interrupt?.removeEventListener('abort', end);
       await connections.end();
     }
   }
 
   async open(): Promise<pg.Client> {
-    const client = await connectDedicated(this.place.dataSource);
+    const client = await connectDedicated(this.database.dataSource);
     this.clients.push(client);
-    if (this.isEnded || this.place.interrupt?.aborted) await client.end();
-    this.long ??= await settingsOf(client);
+    if (this.isEnded || this.database.interrupt?.aborted) await client.end();
+    this.noTimeouts ??= await noTimeoutsFor(client);
     return client;
   }
 
-  /** Begins a long transaction. All that a connection is set to ends with it: behind a pooler others have it next. */
+  /** Begins a transaction without time limits. The settings end with it, since a pooler reuses the connection. */
   async begin(client: pg.Client, mode = ''): Promise<void> {
-    await client.query(`begin ${mode}; ${this.long}`);
+    await client.query(`begin ${mode}; ${this.noTimeouts}`);
   }
 
-  /** A connection inside a transaction that sees one moment, as all others with the same `snapshot` do. */
+  /** Opens a connection in a transaction with one snapshot: the given one, or a new one. */
   async openSnapshot(snapshot?: string): Promise<pg.Client> {
     const client = await this.open();
     await this.begin(client, 'isolation level repeatable read');
@@ -57,7 +60,7 @@ export class DedicatedConnections {
     return client;
   }
 
-  /** A connection inside a transaction that writes. */
+  /** Opens a connection in a transaction that can write. */
   async openTransaction(): Promise<pg.Client> {
     const client = await this.open();
     await this.begin(client);
@@ -70,15 +73,15 @@ export class DedicatedConnections {
   }
 }
 
-/** Asked for before any transaction: in one, a question would fix the moment that it sees. */
-async function settingsOf(client: pg.Client): Promise<string> {
+/** Runs before any transaction, since inside one a query would fix the snapshot. */
+async function noTimeoutsFor(client: pg.Client): Promise<string> {
   const { rows } = await client.query<{ server_version_num: string }>('show server_version_num');
-  const isKnown = Number(rows[0]?.server_version_num) >= TRANSACTION_TIMEOUT_SINCE;
-  return isKnown ? `${LONG}; set local transaction_timeout = 0` : LONG;
+  const hasTransactionTimeout = Number(rows[0]?.server_version_num) >= TRANSACTION_TIMEOUT_SINCE;
+  return hasTransactionTimeout ? `${NO_TIMEOUTS}; set local transaction_timeout = 0` : NO_TIMEOUTS;
 }
 
-/** Names the moment that a connection of `openSnapshot` sees. */
-export async function snapshotOf(client: pg.Client): Promise<string> {
+/** Exports the snapshot of a connection, so that other connections can open with it. */
+export async function exportSnapshot(client: pg.Client): Promise<string> {
   const { rows } = await client.query<{ snapshot: string }>('select pg_export_snapshot() as snapshot');
   return rows[0]?.snapshot ?? '';
 }

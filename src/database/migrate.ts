@@ -2,30 +2,32 @@ import pg from 'pg';
 import { connectDedicated, type Database, withoutTimeLimit } from './database.js';
 
 /**
- * Runs the pending migrations, then `afterwards`, while no other copy of the service does either: TypeORM's own run races
- * when several start on an empty database. The lock is a row held in a transaction, so it goes with the connection that
- * holds it and works behind a pooler, unlike an advisory lock.
+ * Runs the pending migrations, then `afterwards`, under a lock: TypeORM's own run races if several copies of the
+ * service start on an empty database. The lock is a locked row, so it ends with its connection and, unlike an advisory
+ * lock, works behind a pooler.
  */
 export async function migrate<T>(
   { dataSource }: Pick<Database, 'dataSource'>,
   afterwards: () => Promise<T>,
 ): Promise<T> {
-  const holder = await connectDedicated(dataSource);
+  const lockClient = await connectDedicated(dataSource);
   try {
-    await createLockTable(holder);
-    await holder.query('begin');
-    await holder.query('select id from migration_lock for update');
-    // An index of a large table takes as long as it takes; given up halfway, it would be begun anew at every start.
-    await withoutTimeLimit(dataSource, (patient) => patient.runMigrations());
+    await createLockTable(lockClient);
+    await lockClient.query('begin');
+    await lockClient.query('select id from migration_lock for update');
+    // No time limit: an index build that a timeout aborted would start again at every start of the service.
+    await withoutTimeLimit(dataSource, (unlimited) => unlimited.runMigrations());
     const result = await afterwards();
-    await holder.query('commit');
+    await lockClient.query('commit');
     return result;
   } finally {
-    await holder.end();
+    await lockClient.end();
   }
 }
 
-/** `create table if not exists` itself races: the loser sees one of these and finds the table there when it asks again. */
+/**
+ * `create table if not exists` races too: the loser gets one of these errors, and finds the table on its next attempt.
+ */
 const LOST_RACE = new Set(['23505', '42P07', 'XX000']);
 const MAX_ATTEMPTS = 10;
 

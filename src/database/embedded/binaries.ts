@@ -1,8 +1,8 @@
 import { chmod, cp, lstat, mkdir, readdir, readFile, rename, rm, stat, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import path from 'node:path';
-import { absent, EmbeddedPostgresError } from './embedded-postgres-error.js';
-import { isOpenTo, OPEN_HOME, type ServingUser } from './user.js';
+import { EmbeddedPostgresError, ignoreMissing } from './embedded-postgres-error.js';
+import { canReach, type ServingUser, STATE_DIR } from './user.js';
 
 export interface Binaries {
   readonly initdb: string;
@@ -10,7 +10,7 @@ export interface Binaries {
   readonly majorVersion: number;
 }
 
-/** PostgreSQL's programs see nothing of our environment: a stray PGOPTIONS or LANG must not change a cluster. */
+/** Environment of PostgreSQL's programs. It inherits only PATH: a stray PGOPTIONS or LANG must not change a cluster. */
 export const POSTGRES_ENV = { PATH: process.env.PATH ?? '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 
 const PLATFORM = `${process.platform}-${process.arch}`;
@@ -21,7 +21,7 @@ function packageDir(): string {
     return path.resolve(createRequire(import.meta.url).resolve(name), '../..');
   } catch (cause) {
     throw new EmbeddedPostgresError(
-      `The PostgreSQL that comes with the service is not installed for this system (npm package ${name}): ` +
+      `The embedded PostgreSQL is not installed for this system (npm package ${name}): ` +
         'set DATABASE_URL to a PostgreSQL server, or install again without --omit=optional.',
       { cause },
     );
@@ -29,29 +29,29 @@ function packageDir(): string {
 }
 
 /**
- * npm packages cannot hold symbolic links, so the package's install script makes them; without them the server finds no libraries.
- * Under `npm --ignore-scripts` it has not run: we make them, as it would.
+ * Creates the library links without which the server does not start. npm packages cannot hold symbolic links, so the
+ * package's install script creates them, but `npm --ignore-scripts` skips that script.
  */
-async function makeLibraryLinks(pkg: string): Promise<void> {
-  const list = await readFile(path.join(pkg, 'native/pg-symlinks.json'), 'utf8').catch(absent);
+async function createLibraryLinks(pkg: string): Promise<void> {
+  const list = await readFile(path.join(pkg, 'native/pg-symlinks.json'), 'utf8').catch(ignoreMissing);
   const links: { source: string; target: string }[] = JSON.parse(list ?? '[]');
-  for (const { source, target } of links) await makeLink(path.join(pkg, source), path.join(pkg, target));
+  for (const { source, target } of links) await createLink(path.join(pkg, source), path.join(pkg, target));
 }
 
-async function makeLink(file: string, link: string): Promise<void> {
-  if (await lstat(link).catch(absent)) return;
+async function createLink(file: string, link: string): Promise<void> {
+  if (await lstat(link).catch(ignoreMissing)) return;
   await symlink(path.relative(path.dirname(link), file), link).catch((cause) => {
-    if (cause.code === 'EEXIST') return; // another start made it
+    if (cause.code === 'EEXIST') return; // another start created it
     throw new EmbeddedPostgresError(
-      `The PostgreSQL that comes with the service is not fully installed, and this user cannot complete it (${cause.message}): ` +
+      `The embedded PostgreSQL is not fully installed, and this user cannot complete it (${cause.message}): ` +
         'run "npm rebuild" as the user who installed it, or set DATABASE_URL to a PostgreSQL server.',
       { cause },
     );
   });
 }
 
-/** An install under umask 077 is readable by its owner only. */
-async function letAllRead(dir: string): Promise<void> {
+/** Makes a folder readable for all users: after an install under umask 077 only its owner can read it. */
+async function makeReadable(dir: string): Promise<void> {
   await chmod(dir, 0o755);
   for (const entry of await readdir(dir, { recursive: true, withFileTypes: true })) {
     if (entry.isSymbolicLink()) continue;
@@ -61,29 +61,29 @@ async function letAllRead(dir: string): Promise<void> {
   }
 }
 
-/** A copy the serving user can run, shared by every start of this version; made aside and renamed, so that it is whole or absent. */
-async function openCopy(pkg: string, version: string, log: (line: string) => void): Promise<string> {
-  const copy = path.join(OPEN_HOME, `bin-${version}`);
-  if (await lstat(copy).catch(absent)) return copy;
-  await mkdir(OPEN_HOME, { recursive: true, mode: 0o755 });
-  await chmod(OPEN_HOME, 0o755);
+/** Copies the programs to where the serving user can run them. A rename makes the copy complete or absent. */
+async function copyPrograms(pkg: string, version: string, log: (line: string) => void): Promise<string> {
+  const copy = path.join(STATE_DIR, `bin-${version}`);
+  if (await lstat(copy).catch(ignoreMissing)) return copy;
+  await mkdir(STATE_DIR, { recursive: true, mode: 0o755 });
+  await chmod(STATE_DIR, 0o755);
   const draft = `${copy}.new-${process.pid}`;
   await rm(draft, { recursive: true, force: true });
   await cp(path.join(pkg, 'native'), path.join(draft, 'native'), { recursive: true, verbatimSymlinks: true });
-  await makeLibraryLinks(draft);
-  await letAllRead(draft);
-  await rename(draft, copy).catch(() => rm(draft, { recursive: true })); // another start was first
-  log(`copied the PostgreSQL programs to ${copy}, because ${pkg} is closed to the user they run as`);
+  await createLibraryLinks(draft);
+  await makeReadable(draft);
+  await rename(draft, copy).catch(() => rm(draft, { recursive: true })); // another start finished first
+  log(`copied the PostgreSQL programs to ${copy}, because the user that runs them cannot enter ${pkg}`);
   return copy;
 }
 
-/** The server programs of the npm package, in a folder where `user` can run them. */
+/** Finds the server programs of the npm package, and copies them if `user` cannot run them where they are. */
 export async function findBinaries(user: ServingUser | undefined, log: (line: string) => void): Promise<Binaries> {
   const pkg = packageDir();
   const { version } = JSON.parse(await readFile(path.join(pkg, 'package.json'), 'utf8'));
-  const isOpen = await isOpenTo(path.join(pkg, 'native/bin'), user);
-  const home = isOpen ? pkg : await openCopy(pkg, version, log);
-  if (isOpen) await makeLibraryLinks(pkg);
+  const isReachable = await canReach(path.join(pkg, 'native/bin'), user);
+  const home = isReachable ? pkg : await copyPrograms(pkg, version, log);
+  if (isReachable) await createLibraryLinks(pkg);
   const bin = path.join(home, 'native/bin');
   return {
     initdb: path.join(bin, 'initdb'),
@@ -92,8 +92,8 @@ export async function findBinaries(user: ServingUser | undefined, log: (line: st
   };
 }
 
-/** What a program that did not even begin to run means. */
-export function hint(error: NodeJS.ErrnoException): string {
+/** Explains why a program could not be started. */
+export function describeSpawnError(error: NodeJS.ErrnoException): string {
   if (error.code !== 'ENOENT') return error.message;
-  return `${error.message} (the program is there, but not what it needs to run; these programs need the GNU C library, which Alpine Linux lacks)`;
+  return `${error.message} (if the program exists, a library that it needs is missing: it needs the GNU C library, which Alpine Linux lacks)`;
 }

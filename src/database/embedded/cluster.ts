@@ -3,58 +3,61 @@ import { randomUUID } from 'node:crypto';
 import { chown, lstat, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { type Binaries, hint, POSTGRES_ENV } from './binaries.js';
-import type { Place } from './cluster-location.js';
-import { absent, EmbeddedPostgresError, ignoreExisting } from './embedded-postgres-error.js';
+import { type Binaries, describeSpawnError, POSTGRES_ENV } from './binaries.js';
+import type { ClusterLocation } from './cluster-location.js';
+import { EmbeddedPostgresError, ignoreExisting, ignoreMissing } from './embedded-postgres-error.js';
 import { identityOf, isAlive } from './postmaster.js';
 import type { ServingUser } from './user.js';
 
 const run = promisify(execFile);
 
 async function versionOf(dir: string): Promise<number | undefined> {
-  const text = await readFile(path.join(dir, 'PG_VERSION'), 'utf8').catch(absent);
+  const text = await readFile(path.join(dir, 'PG_VERSION'), 'utf8').catch(ignoreMissing);
   return text === undefined ? undefined : Number.parseInt(text, 10);
 }
 
-/** Makes the cluster if there is none; says whether it did. */
-export async function ensureCluster({ dir, user }: Place, { initdb, majorVersion }: Binaries): Promise<boolean> {
-  const isNew = (await versionOf(dir)) === undefined && (await makeCluster(dir, user, initdb));
+/** Creates the cluster if there is none. Returns whether it did. */
+export async function ensureCluster(
+  { dir, user }: ClusterLocation,
+  { initdb, majorVersion }: Binaries,
+): Promise<boolean> {
+  const isNew = (await versionOf(dir)) === undefined && (await createCluster(dir, user, initdb));
   const version = await versionOf(dir);
   if (version === majorVersion) return isNew;
   throw new EmbeddedPostgresError(
     version === undefined
       ? `${dir} is not a PostgreSQL database, and not empty: move it away, or set DATA_DIR to another folder.`
-      : `The database in ${dir} was made by PostgreSQL ${version}, and this release of the service comes with PostgreSQL ${majorVersion}: ` +
-          `start the release that made it, or bring the data over with pg_upgrade or pg_dump, or set DATA_DIR to an empty folder, ` +
+      : `The database in ${dir} was made by PostgreSQL ${version}, but this release of the service comes with PostgreSQL ${majorVersion}: ` +
+          `start the release that made it, or transfer the data with pg_upgrade or pg_dump, or set DATA_DIR to an empty folder, ` +
           `or set DATABASE_URL to a PostgreSQL ${version} server of your own that holds the data.`,
   );
 }
 
-/** initdb works aside and the result is renamed: a start cut short leaves no half-made cluster, and of two starts one wins. */
-async function makeCluster(dir: string, user: ServingUser | undefined, initdb: string): Promise<boolean> {
-  await clearAbandoned(dir);
+/** initdb works in a draft folder, renamed at the end: an interrupted start leaves no partial cluster. */
+async function createCluster(dir: string, user: ServingUser | undefined, initdb: string): Promise<boolean> {
+  await removeAbandonedDrafts(dir);
   const draft = `${dir}.new-${await identityOf(process.pid)}-${randomUUID().slice(0, 8)}`;
   await mkdir(draft, { mode: 0o700 });
   try {
     if (user) await chown(draft, user.uid, user.gid);
     await runInitdb(initdb, draft, user);
     await rename(draft, dir).catch(ignoreExisting);
-    return (await lstat(draft).catch(absent)) === undefined;
+    return (await lstat(draft).catch(ignoreMissing)) === undefined;
   } finally {
     await rm(draft, { recursive: true, force: true });
   }
 }
 
-async function clearAbandoned(dir: string): Promise<void> {
+async function removeAbandonedDrafts(dir: string): Promise<void> {
   const prefix = `${path.basename(dir)}.new-`;
   for (const name of await readdir(path.dirname(dir))) {
-    const [, maker] = name.startsWith(prefix) ? (/^(.+)-/.exec(name.slice(prefix.length)) ?? []) : [];
-    const isAbandoned = maker !== undefined && !(await isAlive(maker));
+    const [, creator] = name.startsWith(prefix) ? (/^(.+)-/.exec(name.slice(prefix.length)) ?? []) : [];
+    const isAbandoned = creator !== undefined && !(await isAlive(creator));
     if (isAbandoned) await rm(path.join(path.dirname(dir), name), { recursive: true, force: true });
   }
 }
 
-/** Trust on the socket is safe because only the serving user and root can open it; every network connection is rejected besides. */
+/** Trust on the socket is safe, since only the serving user and root can open it. Network connections are rejected. */
 async function runInitdb(initdb: string, dir: string, user: ServingUser | undefined): Promise<void> {
   const flags = [
     '--encoding=UTF8',
@@ -67,8 +70,8 @@ async function runInitdb(initdb: string, dir: string, user: ServingUser | undefi
   await run(initdb, ['-D', dir, '-U', 'postgres', ...flags], { ...user, env: POSTGRES_ENV, cwd: '/' }).catch(
     (cause) => {
       throw new EmbeddedPostgresError(
-        `PostgreSQL could not make a database in ${dir}: ${(cause.stderr || hint(cause)).trim()}\n` +
-          'Put that right, or set DATA_DIR to another folder, or set DATABASE_URL to a PostgreSQL server.',
+        `PostgreSQL could not create a database in ${dir}: ${(cause.stderr || describeSpawnError(cause)).trim()}\n` +
+          'Correct that, or set DATA_DIR to another folder, or set DATABASE_URL to a PostgreSQL server.',
         { cause },
       );
     },

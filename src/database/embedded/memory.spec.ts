@@ -3,9 +3,9 @@ import { sharedBuffersMb } from './memory.js';
 
 const GB = 2 ** 30;
 
-describe('the pages that the embedded PostgreSQL keeps in memory', () => {
+describe('shared_buffers of the embedded PostgreSQL', () => {
   it.each([
-    ['too little for an eighth to do', GB / 2, 128],
+    ['an eighth is below the minimum', GB / 2, 128],
     ['1 GB', GB, 128],
     ['a size between the limits', 4 * GB, 512],
     ['8 GB', 8 * GB, 1024],
@@ -18,7 +18,7 @@ describe('the pages that the embedded PostgreSQL keeps in memory', () => {
     expect(sharedBuffersMb(3_333_333_333)).toBe(397);
   });
 
-  it('are worked out of the memory of this machine', () => {
+  it('are computed from the memory of this machine', () => {
     expect(sharedBuffersMb()).toBeGreaterThanOrEqual(128);
     expect(sharedBuffersMb()).toBeLessThanOrEqual(1024);
   });

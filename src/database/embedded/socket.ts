@@ -1,41 +1,47 @@
 import { chown, lstat, mkdir, realpath } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { type Place, shortHash } from './cluster-location.js';
+import { type ClusterLocation, shortHash } from './cluster-location.js';
 import { EmbeddedPostgresError, ignoreExisting } from './embedded-postgres-error.js';
-import { isOpenTo, type ServingUser } from './user.js';
+import { canReach, type ServingUser } from './user.js';
 
-/** Only a part of the socket's name: nothing listens on TCP. */
+/** A part of the socket's name only: the server does not listen on TCP. */
 export const POSTGRES_PORT = 5432;
-/** What the kernel takes for a unix socket: 104 bytes on macOS, 108 on Linux, with the final zero. */
+/** The kernel's limit for a unix socket is 104 bytes on macOS and 108 on Linux, including the final zero. */
 const MAX_SOCKET_PATH_BYTES = 103;
 
-/** The folder of the unix socket: the cluster itself, or a private folder in tmp when that path is too long or PostgreSQL would split it. */
-export async function socketFolder({ dir, user }: Place): Promise<string> {
-  if (takesSocket(dir)) return dir;
+/**
+ * Chooses the folder of the unix socket: the cluster's, or a private one in tmp if that path is too long or PostgreSQL
+ * would split it.
+ */
+export async function socketFolder({ dir, user }: ClusterLocation): Promise<string> {
+  if (canHoldSocket(dir)) return dir;
   for (const tmp of [os.tmpdir(), '/tmp']) {
     const folder = path.join(await realpath(tmp), `tunnel-access-${shortHash(dir)}`);
-    if (takesSocket(folder) && (await isOpenTo(path.dirname(folder), user))) return makePrivate(folder, user);
+    if (canHoldSocket(folder) && (await canReach(path.dirname(folder), user))) return createPrivateFolder(folder, user);
   }
   throw new EmbeddedPostgresError(
-    `${dir} is too long a path for a unix socket, and so is ${os.tmpdir()}: set DATA_DIR to a shorter one.`,
+    `The paths ${dir} and ${os.tmpdir()} are too long for a unix socket: set DATA_DIR to a shorter path.`,
   );
 }
 
-/** PostgreSQL takes a list of folders here: a comma or a quote would end the first. */
-function takesSocket(folder: string): boolean {
+/** PostgreSQL reads a list of folders, in which a comma or a quote would end the first one. */
+function canHoldSocket(folder: string): boolean {
   const socket = path.join(folder, `.s.PGSQL.${POSTGRES_PORT}`);
   return Buffer.byteLength(socket) <= MAX_SOCKET_PATH_BYTES && !/[",\\]/.test(folder) && folder.trim() === folder;
 }
 
-/** The name can be guessed and tmp is open to all, so a folder that somebody else laid there is refused: he could answer in our place. */
-async function makePrivate(folder: string, user: ServingUser | undefined): Promise<string> {
+/**
+ * Refuses a folder that another user created: its name is guessable and tmp is open to all, so that user could
+ * impersonate the server.
+ */
+async function createPrivateFolder(folder: string, user: ServingUser | undefined): Promise<string> {
   await mkdir(folder, { mode: 0o700 }).catch(ignoreExisting);
   const { uid, mode } = await lstat(folder);
   const isOurs = uid === process.getuid?.() || uid === user?.uid;
   if (!isOurs || (mode & 0o170777) !== 0o040700) {
     throw new EmbeddedPostgresError(
-      `${folder} is not a private folder of the service: find out who made it, and remove it.`,
+      `${folder} is not a private folder of the service: find out who created it, and remove it.`,
     );
   }
   if (user) await chown(folder, user.uid, user.gid);

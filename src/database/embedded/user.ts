@@ -4,14 +4,16 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { EmbeddedPostgresError } from './embedded-postgres-error.js';
 
-/** PostgreSQL refuses to run as root, so under root it runs as this user. */
+/** The user that PostgreSQL runs as if this process is root, since it does not run as root. */
 export interface ServingUser {
   readonly uid: number;
   readonly gid: number;
 }
 
-/** Where root keeps what the serving user must reach when our own folders are closed to it. */
-export const OPEN_HOME = '/var/lib/tunnel-access';
+/**
+ * Folder for files that the serving user must reach, used by root if that user cannot enter the service's own folders.
+ */
+export const STATE_DIR = '/var/lib/tunnel-access';
 
 const run = promisify(execFile);
 
@@ -23,29 +25,30 @@ async function userNamed(name: string): Promise<ServingUser | undefined> {
   return Number(uid) > 0 ? { uid: Number(uid), gid: Number(gid) } : undefined;
 }
 
-/** Only for root: the system user `postgres`, made if it is missing; `nobody` where no user can be made. */
+/** Only for root. Finds or creates the system user `postgres`; `nobody` if root cannot create users here. */
 export async function servingUser(): Promise<ServingUser> {
   const known = await userNamed('postgres');
   if (known) return known;
-  await run('useradd', ['--system', '--shell', '/usr/sbin/nologin', 'postgres']).catch(() => {}); // judged by what it left
+  // The next line checks the result.
+  await run('useradd', ['--system', '--shell', '/usr/sbin/nologin', 'postgres']).catch(() => {});
   const user = (await userNamed('postgres')) ?? (await userNamed('nobody'));
   if (user) return user;
   throw new EmbeddedPostgresError(
-    'PostgreSQL refuses to run as root, and this system has neither a user postgres nor a user nobody: ' +
+    'PostgreSQL does not run as root, and this system has neither a user postgres nor a user nobody: ' +
       'start the service as an ordinary user, or set DATABASE_URL to a PostgreSQL server.',
   );
 }
 
-async function mayEnter(dir: string, user: ServingUser): Promise<boolean> {
+async function canEnter(dir: string, user: ServingUser): Promise<boolean> {
   const { uid, gid, mode } = await stat(dir);
   if (uid === user.uid) return (mode & 0o100) !== 0;
   return (mode & (gid === user.gid ? 0o010 : 0o001)) !== 0;
 }
 
-/** Whether `user` can pass through every folder down to the real path `dir`; /root, for one, is closed to all but root. */
-export async function isOpenTo(dir: string, user: ServingUser | undefined): Promise<boolean> {
+/** Whether `user` can pass through every folder down to the real path `dir`. Only root can enter /root, for example. */
+export async function canReach(dir: string, user: ServingUser | undefined): Promise<boolean> {
   if (!user) return true;
-  if (!(await mayEnter(dir, user))) return false;
+  if (!(await canEnter(dir, user))) return false;
   const parent = path.dirname(dir);
-  return parent === dir || isOpenTo(parent, user);
+  return parent === dir || canReach(parent, user);
 }

@@ -1,6 +1,10 @@
 import type { Client } from 'pg';
 import { type CopiedRows, copyOut } from '../../database/copy-out.js';
-import { DedicatedConnections, type MaintenanceDatabase, snapshotOf } from '../../database/dedicated-connections.js';
+import {
+  DedicatedConnections,
+  exportSnapshot,
+  type MaintenanceDatabase,
+} from '../../database/dedicated-connections.js';
 import { type AnyReadModel, hiddenFieldsOf, type Table } from '../read-model.js';
 import {
   estimatedEvents,
@@ -14,8 +18,6 @@ import {
 import { encodersOf } from '../replay/row-encoder.js';
 import { type Difference, TableDiff } from './table-diff.js';
 
-export type { Difference };
-
 export interface Proof {
   readonly events: number;
   readonly rows: number;
@@ -25,46 +27,50 @@ export interface Proof {
 export interface ProofWatcher {
   /** Undefined: all accounts. */
   readonly account: string | undefined;
-  /** The tables of a read model are compared next; `events` is about how many of them make their rows. */
+  /** The tables of a read model are compared next; `events` estimates how many events make their rows. */
   readonly begin: (tables: string, events: number) => void;
   readonly events: (count: number) => void;
   readonly difference: (difference: Difference) => void;
 }
 
 /**
- * Holds the live rows against the fold of the log, all as of one moment: events, heads and rows change together, so
- * they agree at any moment, also under load. Throws ReplayError when the log itself cannot be folded.
+ * Compares the live rows with the fold of the log in one snapshot. Events, heads and rows change in one transaction, so
+ * they agree in every snapshot, also under load. Throws ReplayError if the log cannot be folded.
  */
 export async function prove(
-  place: MaintenanceDatabase,
+  database: MaintenanceDatabase,
   { all, proven }: { readonly all: readonly AnyReadModel[]; readonly proven: readonly AnyReadModel[] },
   watcher: ProofWatcher,
 ): Promise<Proof> {
-  return DedicatedConnections.use(place, async (connections) => {
+  return DedicatedConnections.use(database, async (connections) => {
     const client = await connections.openSnapshot();
-    // Before the moment is fixed, and until the end: a rebuild that swapped a table in between would show us an empty one.
+    // Lock before the snapshot, until the end: a table that a rebuild swapped in later would look empty.
     const tables = proven.flatMap((model) => model.tables.map(({ name }) => name));
     await client.query(`lock table ${tables.join(', ')} in access share mode`);
-    const snapshot = await snapshotOf(client);
-    // The logs beside the read models, since PostgreSQL reads a whole index for them.
-    const [odd, parts] = await Promise.all([
+    const snapshot = await exportSnapshot(client);
+    // In parallel, since the comparison of the logs makes PostgreSQL read a whole index.
+    const [logDifferences, models] = await Promise.all([
       compareLogs(await connections.openSnapshot(snapshot), all, watcher),
       proveModels({ connections, client, snapshot }, proven, watcher),
     ]);
-    return { ...parts, differences: odd + parts.differences };
+    return { ...models, differences: logDifferences + models.differences };
   });
 }
 
-interface Moment {
+interface SharedSnapshot {
   readonly connections: DedicatedConnections;
   readonly client: Client;
   readonly snapshot: string;
 }
 
-async function proveModels(moment: Moment, models: readonly AnyReadModel[], watcher: ProofWatcher): Promise<Proof> {
+async function proveModels(
+  shared: SharedSnapshot,
+  models: readonly AnyReadModel[],
+  watcher: ProofWatcher,
+): Promise<Proof> {
   const total = { events: 0, rows: 0, differences: 0 };
   for (const model of models) {
-    const part = await proveModel(moment, model, watcher);
+    const part = await proveModel(shared, model, watcher);
     total.events += part.events;
     total.rows += part.rows;
     total.differences += part.differences;
@@ -72,21 +78,21 @@ async function proveModels(moment: Moment, models: readonly AnyReadModel[], watc
   return total;
 }
 
-/** One replay for all tables of a read model, each read on a connection of its own. */
+/** Replays a read model once for all of its tables, and reads each table on a separate connection. */
 async function proveModel(
-  { connections, client, snapshot }: Moment,
+  { connections, client, snapshot }: SharedSnapshot,
   model: AnyReadModel,
   watcher: ProofWatcher,
 ): Promise<Proof> {
   const names = model.tables.map(({ name }) => name).join(', ');
   watcher.begin(names, await estimatedEvents(client, model, watcher.account));
-  const others: Client[] = [];
+  const readers: Client[] = [];
   const tables: TableDiff[] = [];
   for (const encoder of await encodersOf(client, model)) {
-    const other = await connections.openSnapshot(snapshot);
-    const live = liveRows(other, encoder.table, watcher.account);
+    const reader = await connections.openSnapshot(snapshot);
+    const live = liveRows(reader, encoder.table, watcher.account);
     tables.push(new TableDiff(encoder, live, hiddenFieldsOf(model), watcher.difference));
-    others.push(other);
+    readers.push(reader);
   }
   let events = 0;
   const onEvents = (count: number): void => {
@@ -95,15 +101,15 @@ async function proveModel(
   };
   await client.query(IN_INDEX_ORDER);
   for await (const streams of replay(client, model, eventsOf(model, watcher.account), onEvents)) {
-    for (const table of tables) await table.take(streams);
+    for (const table of tables) await table.compare(streams);
   }
   for (const table of tables) await table.end();
-  for (const other of others) await other.end();
+  for (const reader of readers) await reader.end();
   return { events, rows: sum(tables, 'rows'), differences: sum(tables, 'differences') };
 }
 
-const sum = (tables: readonly TableDiff[], what: 'rows' | 'differences'): number =>
-  tables.reduce((total, table) => total + table[what], 0);
+const sum = (tables: readonly TableDiff[], count: 'rows' | 'differences'): number =>
+  tables.reduce((total, table) => total + table[count], 0);
 
 /** In the order of the primary key. */
 async function* liveRows(
@@ -117,11 +123,8 @@ async function* liveRows(
   yield* copyOut(client, `select ${values} from ${name} t${ofAccount} order by ${primaryKey.join(', ')}`);
 }
 
-/**
- * The accounts whose head is not where their log ends, or that have a stream which no read model knows.
- * $1: the account, or null for all.
- */
-const oddLogs = (models: readonly AnyReadModel[]): string => `
+/** Selects accounts whose head is not the end of their log, or with an unknown stream. $1: account or null. */
+const inconsistentLogs = (models: readonly AnyReadModel[]): string => `
   select logs.account_id, logs.size::text, logs.events::text, last.newest::text, logs.unknown
   from (
     select account_id, coalesce(h.size, 0) as size, coalesce(e.events, 0) as events, e.unknown
@@ -131,13 +134,13 @@ const oddLogs = (models: readonly AnyReadModel[]): string => `
   cross join lateral (select coalesce(max(e.position), 0) as newest from events e where e.account_id = logs.account_id) last
   where logs.size <> logs.events or logs.size <> last.newest or logs.unknown is not null`;
 
-type OddLog = Readonly<Record<'account_id' | 'size' | 'events' | 'newest', string>> & {
+type InconsistentLog = Readonly<Record<'account_id' | 'size' | 'events' | 'newest', string>> & {
   readonly unknown: string | null;
 };
 
-/** Events of streams that no read model knows are no difference that a rebuild could mend. */
+/** Throws for a stream that no read model knows: a rebuild could not correct that, so it is not a difference. */
 async function compareLogs(client: Client, models: readonly AnyReadModel[], watcher: ProofWatcher): Promise<number> {
-  const { rows } = await client.query<OddLog>(oddLogs(models), [watcher.account ?? null]);
+  const { rows } = await client.query<InconsistentLog>(inconsistentLogs(models), [watcher.account ?? null]);
   await client.end();
   for (const { account_id, unknown } of rows) {
     if (unknown === null) continue;

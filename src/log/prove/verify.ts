@@ -1,14 +1,18 @@
 import type { Client } from 'pg';
-import { DedicatedConnections, type MaintenanceDatabase, snapshotOf } from '../../database/dedicated-connections.js';
+import {
+  DedicatedConnections,
+  exportSnapshot,
+  type MaintenanceDatabase,
+} from '../../database/dedicated-connections.js';
 
-/** Something in a log that cannot be there if nobody but the service wrote to it. */
-export interface Fault {
+/** An inconsistency of a log, which arises only if another program than the service wrote to it. */
+interface Fault {
   readonly account: string;
-  /** What is wrong, with its place: a position or a stream. */
+  /** The fault in words, with its position or stream. */
   readonly what: string;
 }
 
-export interface VerifyWatcher {
+interface VerifyWatcher {
   /** Undefined: all accounts. */
   readonly account: string | undefined;
   readonly begin: (account: string, events: number) => void;
@@ -16,23 +20,25 @@ export interface VerifyWatcher {
   readonly fault: (fault: Fault) => void;
 }
 
-const POSITIONS_AT_ONCE = 10_000;
-/** Of one kind in one stretch of the log; a lost table would name every position. */
-const MOST_NAMED = 10;
+const CHUNK_POSITIONS = 10_000;
+/** Limit for one kind of fault in one chunk; a lost table would report every position. */
+const MAX_REPORTED = 10;
 
-/** PostgreSQL computes the hashes, on a core for each connection; more would leave too little to a running service. */
+/**
+ * PostgreSQL computes the hashes and uses one core a connection; more connections would slow down a running service.
+ */
 const CONNECTIONS = 2;
 
 /**
- * Checks each log by itself, as of one moment: positions 1, 2, 3 ... up to the head and none beyond, every stream's
- * versions without a gap, every leaf hash the hash of its event. Answers with the number of events.
+ * Checks each log in one snapshot: its positions are 1, 2, 3 ... up to the head, the versions of every stream have no
+ * gap, and every leaf hash is the hash of its event. Resolves with the numbers of accounts and events.
  */
 export async function verify(
-  place: MaintenanceDatabase,
+  database: MaintenanceDatabase,
   watcher: VerifyWatcher,
 ): Promise<{ accounts: number; events: number }> {
-  return DedicatedConnections.use(place, async (connections) => {
-    const clients = await sameMoment(connections);
+  return DedicatedConnections.use(database, async (connections) => {
+    const clients = await openSharedSnapshot(connections);
     const [client] = clients;
     const { rows } = await client.query<{ account_id: string; size: string }>(ACCOUNTS, [watcher.account ?? null]);
     let events = 0;
@@ -46,78 +52,77 @@ export async function verify(
 
 type Clients = readonly [Client, ...Client[]];
 
-async function sameMoment(connections: DedicatedConnections): Promise<Clients> {
+async function openSharedSnapshot(connections: DedicatedConnections): Promise<Clients> {
   const first = await connections.openSnapshot();
-  const snapshot = await snapshotOf(first);
+  const snapshot = await exportSnapshot(first);
   const clients: [Client, ...Client[]] = [first];
   while (clients.length < CONNECTIONS) clients.push(await connections.openSnapshot(snapshot));
-  // The order of positions makes PostgreSQL read each page once.
+  // An aggregate in the order of positions makes PostgreSQL read each page once.
   for (const client of clients) await client.query('set local enable_hashagg = off');
   return clients;
 }
 
-/** $1: the account, or null for all; a log whose head is lost has size 0. */
+/** $1: the account, or null for all. A log without a head has size 0. */
 const ACCOUNTS = `select coalesce(h.account_id, e.account_id) as account_id, coalesce(h.size, 0) as size
   from log_heads h full join (select distinct account_id from events) e using (account_id)
   where $1::text is null or coalesce(h.account_id, e.account_id) = $1 order by 1`;
 
 async function verifyAccount(clients: Clients, account: string, size: number, watcher: VerifyWatcher): Promise<number> {
   const [client] = clients;
-  const fault = (what: string): void => watcher.fault({ account, what });
+  const report = (places: readonly string[], describe: (place: string) => string): void => {
+    for (const what of summarize(places, describe)) watcher.fault({ account, what });
+  };
   let events = 0;
-  for await (const { found, wrong, missing } of stretches(clients, account, size)) {
+  for await (const { found, wrong, missing } of chunks(clients, account, size)) {
     events += found;
-    name(fault, (position) => `position ${position}: the leaf hash is not that of the event`, wrong);
-    name(fault, (position) => `position ${position}: missing`, missing);
+    report(wrong, (position) => `position ${position}: the leaf hash is not that of the event`);
+    report(missing, (position) => `position ${position}: missing`);
     watcher.events(found);
   }
   const beyond = await texts(client, BEYOND, [account, size]);
-  name(fault, (position) => `position ${position}: outside the log, whose head is at ${size}`, beyond);
-  name(
-    fault,
-    (stream) => `stream ${stream}: its versions are not 1, 2, 3 ... without a gap`,
-    await texts(client, GAPS, [account]),
-  );
+  report(beyond, (position) => `position ${position}: outside the log, whose head is at ${size}`);
+  const gaps = await texts(client, GAPS, [account]);
+  report(gaps, (stream) => `stream ${stream}: its versions are not 1, 2, 3 ... without a gap`);
   return events + beyond.length;
 }
 
-interface Stretch {
+interface Chunk {
+  /** Number of events. */
   readonly found: number;
-  /** Positions. */
+  /** Positions with a wrong leaf hash. */
   readonly wrong: readonly string[];
+  /** Positions without an event. */
   readonly missing: readonly string[];
 }
 
-/** In their order, while each connection is at one of them. */
-async function* stretches(clients: Clients, account: string, size: number): AsyncGenerator<Stretch> {
-  const underWay: Promise<Stretch>[] = [];
-  for (let after = 0, n = 0; after < size; after += POSITIONS_AT_ONCE, n += 1) {
-    const first = underWay.length === clients.length ? underWay.shift() : undefined;
-    if (first !== undefined) yield await first;
-    // The client whose stretch was the oldest.
-    const checking = check(
-      clients[n % clients.length] ?? clients[0],
-      account,
-      after,
-      Math.min(after + POSITIONS_AT_ONCE, size),
-    );
-    // Its failure is thrown where it is awaited.
-    checking.catch(() => undefined);
-    underWay.push(checking);
+/** Yields the chunks in order, while every connection checks one. */
+async function* chunks(clients: Clients, account: string, size: number): AsyncGenerator<Chunk> {
+  const pending: Promise<Chunk>[] = [];
+  for (let after = 0, n = 0; after < size; after += CHUNK_POSITIONS, n += 1) {
+    const oldest = pending.length === clients.length ? pending.shift() : undefined;
+    if (oldest !== undefined) yield await oldest;
+    // This client has just finished the oldest chunk.
+    const client = clients[n % clients.length] ?? clients[0];
+    const chunk = checkChunk(client, account, after, Math.min(after + CHUNK_POSITIONS, size));
+    // The await above or below throws its failure.
+    chunk.catch(() => undefined);
+    pending.push(chunk);
   }
-  yield* underWay;
+  yield* pending;
 }
 
-async function check(client: Client, account: string, after: number, upTo: number): Promise<Stretch> {
-  const { rows } = await client.query<{ events: number; wrong: string[] | null }>(STRETCH, [account, after, upTo]);
+async function checkChunk(client: Client, account: string, after: number, upTo: number): Promise<Chunk> {
+  const { rows } = await client.query<{ events: number; wrong: string[] | null }>(CHUNK, [account, after, upTo]);
   const found = rows[0]?.events ?? 0;
   const missing = found < upTo - after ? await texts(client, MISSING, [account, after, upTo]) : [];
   return { found, wrong: rows[0]?.wrong ?? [], missing };
 }
 
-function name(fault: (what: string) => void, sentence: (place: string) => string, places: readonly string[]): void {
-  for (const place of places.slice(0, MOST_NAMED)) fault(sentence(place));
-  if (places.length > MOST_NAMED) fault(`and ${places.length - MOST_NAMED} more like ${sentence(places.at(-1) ?? '')}`);
+/** One sentence for each place up to the limit, and one for the rest. */
+function summarize(places: readonly string[], describe: (place: string) => string): string[] {
+  const sentences = places.slice(0, MAX_REPORTED).map(describe);
+  if (places.length <= MAX_REPORTED) return sentences;
+  return [...sentences, `and ${places.length - MAX_REPORTED} more like ${describe(places.at(-1) ?? '')}`];
 }
 
 async function texts(client: Client, query: string, values: readonly unknown[]): Promise<string[]> {
@@ -125,7 +130,7 @@ async function texts(client: Client, query: string, values: readonly unknown[]):
   return rows.map(({ text }) => text);
 }
 
-const STRETCH = `select count(*)::int as events, array_agg(position::text order by position) filter (where leaf_hash is distinct from
+const CHUNK = `select count(*)::int as events, array_agg(position::text order by position) filter (where leaf_hash is distinct from
     event_leaf_hash(account_id, position, stream_id, stream_version, event_id, type, data, metadata, occurred_at, recorded_at)) as wrong
   from events where account_id = $1 and position > $2 and position <= $3`;
 const MISSING = `select p::text as text from generate_series($2::bigint + 1, $3::bigint) p

@@ -5,16 +5,16 @@ import type { Entity, EventFacts, ReadModel } from '../read-model.js';
 import type { LogReader } from './log-reader.js';
 import { foldRecorded, type ReplayableEvent } from './recorded-event.js';
 
-/** A page of what there was: newest first, `most` things older than `beforeId`, as the log tells them up to a position. */
-export interface AsOfPage {
+/** A page of the entities at a log position, newest first: at most `max` entities older than `beforeId`. */
+interface AsOfPage {
   readonly accountId: string;
   readonly idPrefix: string;
   readonly beforeId: string | null;
-  readonly most: number;
+  readonly max: number;
   readonly position: number;
 }
 
-/** Things that are looked at together; most of them are still there. */
+/** Streams that one query selects; most of their entities still exist. */
 const STREAMS_PER_QUERY = 100;
 
 const STREAMS_BEFORE = {
@@ -26,24 +26,24 @@ const STREAMS_BEFORE = {
     order by stream_id desc limit ${STREAMS_PER_QUERY}`,
 };
 
-/** Lists what there was at a moment, by folding the streams that had begun by then. */
+/** Lists the entities that existed at a log position, by folding the streams that began before it. */
 export class AsOfQueries {
   constructor(
     private readonly pool: Pool,
     private readonly log: LogReader,
   ) {}
 
-  /** Only what `isShown`, and was not deleted by then. */
+  /** Returns the entities that `isShown` accepts and that were not deleted at the position. */
   async list<State, Event extends DomainEvent>(
     model: ReadModel<State, Event>,
-    { accountId, idPrefix, beforeId, most, position }: AsOfPage,
+    { accountId, idPrefix, beforeId, max, position }: AsOfPage,
     isShown: (entity: Entity<State>) => boolean,
   ): Promise<Entity<State>[]> {
     const found: Entity<State>[] = [];
-    // Greater than any id of this kind.
+    // Sorts after every id with this prefix.
     let before = beforeId ?? `${idPrefix}_~`;
-    while (found.length < most) {
-      const values = [accountId, before, `${idPrefix}_`, position, endsOf(model)];
+    while (found.length < max) {
+      const values = [accountId, before, `${idPrefix}_`, position, endTypesOf(model)];
       const { rows } = await queryNamed<{ id: string }>(this.pool, STREAMS_BEFORE, values);
       const ids = rows.map(({ id }) => id);
       const entities = await this.entitiesAt(model, accountId, ids, position);
@@ -52,10 +52,10 @@ export class AsOfQueries {
       if (last === undefined || ids.length < STREAMS_PER_QUERY) break;
       before = last;
     }
-    return found.slice(0, most);
+    return found.slice(0, max);
   }
 
-  /** Those of the things that are not deleted, newest first. */
+  /** Returns the entities that are not deleted, newest first. */
   private async entitiesAt<State, Event extends DomainEvent>(
     model: ReadModel<State, Event>,
     accountId: string,
@@ -71,5 +71,5 @@ export class AsOfQueries {
   }
 }
 
-const endsOf = ({ events }: Pick<ReadModel<never, never>, 'events'>): string[] =>
+const endTypesOf = ({ events }: Pick<ReadModel<never, never>, 'events'>): string[] =>
   Object.entries<EventFacts>(events).flatMap(([type, { isEnd }]) => (isEnd === true ? [type] : []));

@@ -1,12 +1,12 @@
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { PostgresFailure } from '../../database/failure.js';
 import { type NamedStatement, queryNamed } from '../../database/query.js';
 import { Problem } from '../../problem.js';
 
-/** Nobody appends while this has the head, and whoever appends later gets a later time. Does not wait: that would hold a connection. */
-const TAKE_HEAD = {
-  name: 'take_head',
+/** Locks the head: all appends are committed or get a later time. Waiting would occupy a connection. */
+const LOCK_HEAD = {
+  name: 'lock_head',
   text: `select extract(epoch from clock_timestamp())::float8 as time from log_heads where account_id = $1
     for share nowait`,
 };
@@ -14,43 +14,43 @@ const HEAD_TIME = {
   name: 'head_time',
   text: 'select extract(epoch from recorded_at)::float8 as time from log_heads where account_id = $1',
 };
-const TRY_AGAIN_MS = 10;
+const RETRY_MS = 10;
 const MAX_WAIT_MS = 5_000;
-/** Accounts whose settled times are remembered. */
-const MAX_REMEMBERED = 10_000;
+const MAX_ACCOUNTS = 10_000;
 
-/** Knows up to which time a log can have no more events. */
+/** Knows the time up to which the events of a log are final: no append can add an event with an earlier time. */
 export class CommitHorizon {
-  /** For an account, a time up to which no event can come any more: seconds since 1970, to the microsecond. */
-  private readonly settled = new Map<string, number>();
-  private readonly looking = new Map<string, Promise<void>>();
+  /** Account to that time, in seconds since 1970, to the microsecond. */
+  private readonly horizons = new Map<string, number>();
+  private readonly queries = new Map<string, Promise<void>>();
 
   constructor(private readonly pool: Pool) {}
 
   /**
-   * Resolves when no event of this time can come any more. An append gives its events their time before its commit, so the
-   * one that is under way, if any, must have ended. One look at a time for an account, and none for what was settled before.
+   * Resolves when no append can add an event of this time. An append sets the time of its events before its commit, so
+   * an append in progress must end first. An account has at most one query at a time.
    */
   async wait(accountId: string, time: number): Promise<void> {
-    const until = Date.now() + MAX_WAIT_MS;
-    while ((this.settled.get(accountId) ?? 0) < time) {
-      if (Date.now() > until) throw new Problem('overloaded', 'A change is under way for long. Try again shortly.');
-      const looking = this.looking.get(accountId) ?? this.look(accountId);
-      this.looking.set(accountId, looking);
-      await looking;
+    const deadline = Date.now() + MAX_WAIT_MS;
+    while ((this.horizons.get(accountId) ?? 0) < time) {
+      if (Date.now() > deadline)
+        throw new Problem('overloaded', 'A change is taking too long to commit. Try again shortly.');
+      const query = this.queries.get(accountId) ?? this.update(accountId);
+      this.queries.set(accountId, query);
+      await query;
     }
   }
 
-  private async look(accountId: string): Promise<void> {
+  private async update(accountId: string): Promise<void> {
     try {
-      this.remember(accountId, await this.timeOf(TAKE_HEAD, accountId));
+      this.advance(accountId, await this.timeOf(LOCK_HEAD, accountId));
     } catch (error) {
       if (!PostgresFailure.of(error).isLockHeld) throw error;
-      await pause(TRY_AGAIN_MS);
-      // What is under way is later than what was committed, so where appends never cease, each settles what was before it.
-      this.remember(accountId, await this.timeOf(HEAD_TIME, accountId));
+      await sleep(RETRY_MS);
+      // A running append has a later time than the committed head, so constant appends advance the horizon.
+      this.advance(accountId, await this.timeOf(HEAD_TIME, accountId));
     } finally {
-      this.looking.delete(accountId);
+      this.queries.delete(accountId);
     }
   }
 
@@ -59,8 +59,8 @@ export class CommitHorizon {
     return rows[0]?.time ?? Number.POSITIVE_INFINITY;
   }
 
-  private remember(accountId: string, time: number): void {
-    if (this.settled.size >= MAX_REMEMBERED) this.settled.clear();
-    this.settled.set(accountId, Math.max(time, this.settled.get(accountId) ?? 0));
+  private advance(accountId: string, time: number): void {
+    if (this.horizons.size >= MAX_ACCOUNTS) this.horizons.clear();
+    this.horizons.set(accountId, Math.max(time, this.horizons.get(accountId) ?? 0));
   }
 }

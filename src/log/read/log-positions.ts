@@ -8,7 +8,8 @@ import { CommitHorizon } from './commit-horizon.js';
 interface TimeRow {
   /** Seconds since 1970, to the microsecond. */
   readonly time: number;
-  readonly is_settled: boolean;
+  /** A later event is recorded, so no append can add an event of this time. */
+  readonly is_final: boolean;
   readonly is_future: boolean;
 }
 
@@ -18,11 +19,11 @@ const HEADS = {
 };
 const TIME_AT_HEAD = {
   name: 'time_at_head',
-  text: `select extract(epoch from $2::timestamptz)::float8 as time, recorded_at > $2::timestamptz as is_settled,
+  text: `select extract(epoch from $2::timestamptz)::float8 as time, recorded_at > $2::timestamptz as is_final,
       $2::timestamptz > clock_timestamp() as is_future
     from log_heads where account_id = $1`,
 };
-/** recorded_at increases with the position, so halving the log finds a time in twenty look-ups by primary key. */
+/** recorded_at increases with the position, so a binary search finds a time in about twenty look-ups by primary key. */
 const POSITION_AT = {
   name: 'position_at',
   text: `with recursive search(low, high) as (
@@ -35,18 +36,18 @@ const POSITION_AT = {
 };
 
 const POSITION = /^\d{1,15}$/;
-/** RFC 3339 with up to microseconds. A space stands for the plus sign that a URL turned into one. */
+/** RFC 3339. A space stands for a plus sign, since a URL decodes `+` as a space. */
 const TIME = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+ -]\d\d:\d\d)$/;
 
-/** Finds the log position that a caller means, by its number or by a time. */
+/** Looks up positions of an account's log: its head, and the position that a caller names by number or by time. */
 export class LogPositions {
-  private readonly settled: CommitHorizon;
+  private readonly horizon: CommitHorizon;
 
   constructor(private readonly pool: Pool) {
-    this.settled = new CommitHorizon(pool);
+    this.horizon = new CommitHorizon(pool);
   }
 
-  /** The account's newest position; 0 for an account without a log. */
+  /** The account's newest position; 0 for an account without a log. Concurrent look-ups share one query. */
   async head(accountId: string): Promise<number> {
     return (await this.heads(accountId)) ?? 0;
   }
@@ -60,12 +61,12 @@ export class LogPositions {
   );
 
   /**
-   * The position that `text` names in the parameter `name`: a position, or an RFC 3339 time, which stands for the newest
-   * event recorded until then. Throws Problem for anything else, and for the future: what was there then is not known yet.
+   * Parses the parameter `name`: `text` is a position, or an RFC 3339 time, which stands for the newest event recorded
+   * until then. Throws Problem for any other text and for the future.
    */
   async positionOf(accountId: string, name: string, text: string): Promise<number> {
     if (TIME.test(text)) return this.positionAt(accountId, name, text, 'past');
-    if (!POSITION.test(text)) throw malformed(name, text, 'a log position, nor an RFC 3339 time');
+    if (!POSITION.test(text)) throw malformedMoment(name, text, 'a log position or an RFC 3339 time');
     const [position, head] = [Number(text), await this.head(accountId)];
     if (position > head) {
       throw new Problem('request_malformed', `${name} '${text}' is in the future: the log ends at position ${head}.`);
@@ -73,26 +74,26 @@ export class LogPositions {
     return position;
   }
 
-  /** The newest position recorded until an RFC 3339 time. Throws Problem for a malformed one, and for the future unless that is allowed. */
+  /** The newest position recorded until an RFC 3339 time. Throws Problem for any other text, or if not `allowed`. */
   async positionAt(accountId: string, name: string, text: string, allowed: 'past' | 'future'): Promise<number> {
-    if (!TIME.test(text)) throw malformed(name, text, 'an RFC 3339 time');
+    if (!TIME.test(text)) throw malformedMoment(name, text, 'an RFC 3339 time');
     const time = text.replace(' ', '+');
     const at = await this.timeAtHead(accountId, time).catch((error) => {
-      throw PostgresFailure.of(error).isAboutData ? malformed(name, text, 'an RFC 3339 time') : error;
+      throw PostgresFailure.of(error).isAboutData ? malformedMoment(name, text, 'an RFC 3339 time') : error;
     });
     if (at.is_future && allowed === 'past') {
       throw new Problem('request_malformed', `${name} '${text}' is in the future.`);
     }
-    if (!at.is_settled && !at.is_future) await this.settled.wait(accountId, at.time);
+    if (!at.is_final && !at.is_future) await this.horizon.wait(accountId, at.time);
     const { rows } = await queryNamed<{ position: number }>(this.pool, POSITION_AT, [accountId, time]);
     return rows[0]?.position ?? 0;
   }
 
   private async timeAtHead(accountId: string, time: string): Promise<TimeRow> {
     const { rows } = await queryNamed<TimeRow>(this.pool, TIME_AT_HEAD, [accountId, time]);
-    return rows[0] ?? { time: 0, is_settled: true, is_future: false };
+    return rows[0] ?? { time: 0, is_final: true, is_future: false };
   }
 }
 
-const malformed = (name: string, text: string, what: string): Problem =>
-  new Problem('request_malformed', `${name} '${text.slice(0, 64)}' is not ${what} such as 2026-11-21T11:45:07Z.`);
+const malformedMoment = (name: string, text: string, expected: string): Problem =>
+  new Problem('request_malformed', `${name} '${text.slice(0, 64)}' is not ${expected} such as 2026-11-21T11:45:07Z.`);

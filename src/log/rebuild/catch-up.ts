@@ -3,14 +3,17 @@ import type { AnyReadModel } from '../read-model.js';
 import { isOfModel, REPLAYED_COLUMNS } from '../replay/replay.js';
 import { SHADOWS } from './table-shape.js';
 
-/** Where the logs are now, and since when what is not seen here can have come: the oldest transaction that still runs. */
-export const NOTE_HEADS = `with seen as (insert into ${SHADOWS}.heads select account_id, size from log_heads)
+/**
+ * Records the heads of all logs, and the oldest running transaction: a change that this statement cannot see belongs to
+ * that transaction or a later one.
+ */
+export const RECORD_HEADS = `with seen as (insert into ${SHADOWS}.heads select account_id, size from log_heads)
   insert into ${SHADOWS}.moment select pg_snapshot_xmin(pg_current_snapshot())`;
 
 /**
- * The heads that have moved. To join those of all accounts with the noted ones would take 70 ms and more of 100,000
- * accounts while everyone waits; to see which rows young transactions wrote is one look at each. (`age` is that of
- * the row's transaction. Of rows older than two billion transactions it is wrong, but then it makes them too young.)
+ * Selects the heads that moved since RECORD_HEADS, by the age of the transaction that wrote the row. A join of all
+ * heads would block the service for 70 ms and more with 100,000 accounts. For rows older than two billion transactions
+ * `age` is wrong, but then too low, so that the row is checked.
  */
 const MOVED_HEADS = `select h.account_id, coalesce(seen.size, 0) as after, h.size as up_to
   from (select account_id, size from log_heads
@@ -18,18 +21,18 @@ const MOVED_HEADS = `select h.account_id, coalesce(seen.size, 0) as after, h.siz
   left join lateral (select size from ${SHADOWS}.heads seen where seen.account_id = h.account_id offset 0) seen on true
   where h.size is distinct from seen.size`;
 
-/** How far behind the log the shadows are: the events that came since, and those that must be folded to show them. */
+/** How far the shadows lag behind the log: the new events, and the number of events to fold to show them. */
 export interface Lag {
   readonly events: number;
   readonly toFold: number;
 }
 
 /**
- * Notes which streams have events that the shadows do not show, and after which version they are to be read; moves `heads`
- * to where the log is now, and takes the rows of those streams away. One statement sees one moment.
+ * Begins a catch-up: records the streams with new events and the version to read each from, moves `heads` to the end of
+ * the logs, and deletes the shadow rows of those streams. One statement does the first two, so it sees one snapshot.
  */
-export async function openGap(client: Client, model: AnyReadModel): Promise<Lag> {
-  // Not by truncate, which makes a new file: this is done while everyone waits.
+export async function beginCatchUp(client: Client, model: AnyReadModel): Promise<Lag> {
+  // Not truncate, which creates a new file: during a swap all requests wait for this statement.
   await client.query(`delete from ${SHADOWS}.touched`);
   const { rows } = await client.query<{ events: number; to_fold: number }>(`
     with now as materialized (${MOVED_HEADS}),
@@ -44,25 +47,25 @@ export async function openGap(client: Client, model: AnyReadModel): Promise<Lag>
     moved as (
       insert into ${SHADOWS}.heads as h select account_id, up_to from now
       on conflict (account_id) do update set size = excluded.size),
-    looked as (update ${SHADOWS}.moment set since = pg_snapshot_xmin(pg_current_snapshot())),
-    noted as (insert into ${SHADOWS}.touched select account_id, stream_id, after from unseen)
+    horizon as (update ${SHADOWS}.moment set since = pg_snapshot_xmin(pg_current_snapshot())),
+    recorded as (insert into ${SHADOWS}.touched select account_id, stream_id, after from unseen)
     select coalesce(sum(events), 0)::int as events, coalesce(sum(version - after), 0)::int as to_fold from unseen`);
   const lag = { events: rows[0]?.events ?? 0, toFold: rows[0]?.to_fold ?? 0 };
   if (lag.events === 0) return lag;
   for (const { name, primaryKey } of model.tables) {
     await client.query(`delete from ${SHADOWS}.${name} where ctid = any (array (
-      select t.ctid from ${SHADOWS}.touched g cross join lateral (select t.ctid from ${SHADOWS}.${name} t
-        where t.account_id = g.account_id and t.${primaryKey[1]} = g.stream_id offset 0) t))`);
+      select t.ctid from ${SHADOWS}.touched cross join lateral (select t.ctid from ${SHADOWS}.${name} t
+        where t.account_id = touched.account_id and t.${primaryKey[1]} = touched.stream_id offset 0) t))`);
   }
   return lag;
 }
 
-/** The events, up to `heads`, of the streams that `openGap` noted: all of a stream, or those that are not known. */
-export const EVENTS_OF_GAP = `select ${REPLAYED_COLUMNS.map((column) => `e.${column}`).join(', ')}
-  from ${SHADOWS}.touched g join ${SHADOWS}.heads h on h.account_id = g.account_id
-  cross join lateral (select * from events e where e.account_id = g.account_id and e.stream_id = g.stream_id
-    and e.stream_version > g.after and e.position <= h.size offset 0) e
+/** Selects the events, up to `heads`, of the streams that `beginCatchUp` recorded, after the version recorded there. */
+export const CATCH_UP_EVENTS = `select ${REPLAYED_COLUMNS.map((column) => `e.${column}`).join(', ')}
+  from ${SHADOWS}.touched join ${SHADOWS}.heads h on h.account_id = touched.account_id
+  cross join lateral (select * from events e where e.account_id = touched.account_id and e.stream_id = touched.stream_id
+    and e.stream_version > touched.after and e.position <= h.size offset 0) e
   order by e.account_id, e.stream_id, e.stream_version`;
 
-/** A gap is few rows against the whole log, so it is looked up row by row (lateral ... offset 0), by index, whatever the statistics say. */
+/** A catch-up reads few rows, each by index (lateral ... offset 0), whatever the statistics suggest. */
 export const BY_INDEX = 'set local enable_seqscan = off';

@@ -3,31 +3,32 @@ import type { EntityRow } from '../read-model.js';
 import type { ReplayedStream } from '../replay/replay.js';
 import { SHADOWS } from './table-shape.js';
 
-/** Shorter streams are read again as quickly as they are looked up. */
-const LEAST_VERSION = 16;
-/** An entity can be some ten kilobytes. */
-const MOST_KNOWN = 1000;
+/** A shorter stream is as quick to read again as to look up. */
+const MIN_VERSION = 16;
+/** An entity can take some ten kilobytes. */
+const MAX_STREAMS = 1000;
 
 /**
- * What the shadows show of the streams that changed last, so that of these only the new events are to be folded: else a
- * swap would never have the time for a stream that is long and changes all the time.
+ * Caches the entities that changed last, as the shadows show them, so that a catch-up folds only their new events.
+ * Without it a swap would never have enough time for a long stream that changes constantly.
  */
 export class KnownStreams {
-  /** The one that changed last stands last. */
+  /** In the order of their last change. */
   private readonly entities = new Map<string, EntityRow>();
 
-  readonly entityOf = (accountId: string, id: string): EntityRow | undefined => this.entities.get(keyOf(accountId, id));
+  readonly entityOf = (accountId: string, id: string): EntityRow | undefined =>
+    this.entities.get(keyOf(accountId, id));
 
-  note({ accountId, id, entity }: ReplayedStream): void {
+  record({ accountId, id, entity }: ReplayedStream): void {
     const key = keyOf(accountId, id);
     this.entities.delete(key);
-    if (entity === undefined || entity.version < LEAST_VERSION) return;
+    if (entity === undefined || entity.version < MIN_VERSION) return;
     this.entities.set(key, entity);
     const [first = ''] = this.entities.keys();
-    if (this.entities.size > MOST_KNOWN) this.entities.delete(first);
+    if (this.entities.size > MAX_STREAMS) this.entities.delete(first);
   }
 
-  /** Tells the database which they are, in the transaction that makes the shadows show them. */
+  /** Stores their versions in the database, in the transaction that writes their rows into the shadows. */
   async save(client: Client): Promise<void> {
     const known = [...this.entities.values()];
     await client.query(`delete from ${SHADOWS}.known`);

@@ -7,10 +7,9 @@ import { RebuildError, SHADOWS } from './table-shape.js';
 const RUNNING = `${SHADOWS}.running`;
 
 /**
- * The right to rebuild. A connection's transaction keeps it from others, but a connection can be lost unnoticed, so each
- * transaction of the run asks, and keeps it for its own time: else one run would put the half-filled tables of another in
- * the place of the live ones. Locks of a table go with their transaction, whatever pooler stands between, and take no
- * transaction id, which would make all rows since then look new (see `MOVED_HEADS`).
+ * Lets one rebuild run at a time. A connection can be lost unnoticed, so every transaction of a run holds the lock
+ * itself: else a run could swap in the half-filled tables of another run. A table lock works behind a pooler and takes
+ * no transaction id, which would make all later rows look new (see `MOVED_HEADS`).
  */
 export class RebuildLock {
   private constructor(private readonly run: string) {}
@@ -20,12 +19,12 @@ export class RebuildLock {
     await connections.begin(client);
     await client.query(`create schema if not exists ${SHADOWS}`);
     await client.query(`create table if not exists ${RUNNING} (run uuid not null); commit`);
-    const turn = new RebuildLock(randomUUID());
+    const lock = new RebuildLock(randomUUID());
     await connections.begin(client);
-    await turn.register(client);
+    await lock.register(client);
     await connections.begin(client);
-    await turn.hold(client);
-    return turn;
+    await lock.hold(client);
+    return lock;
   }
 
   private async register(client: Client): Promise<void> {
@@ -33,15 +32,16 @@ export class RebuildLock {
       await client.query(`lock table ${RUNNING} in exclusive mode nowait`);
     } catch (error) {
       if (!PostgresFailure.of(error).isLockHeld) throw error;
-      throw new RebuildError('another rebuild is running; wait for its end');
+      throw new RebuildError('another rebuild is running; run this one after it ends');
     }
     await client.query(`delete from ${RUNNING}; insert into ${RUNNING} values ('${this.run}'); commit`);
   }
 
-  /** Keeps others from beginning until the transaction of this connection ends. Throws RebuildError when one has begun. */
+  /** Keeps other runs out until the connection's transaction ends. Throws RebuildError if another run has begun. */
   async hold(client: Client): Promise<void> {
     await client.query(`lock table ${RUNNING} in row share mode`);
     const { rowCount } = await client.query(`select from ${RUNNING} where run = $1`, [this.run]);
-    if (rowCount === 0) throw new RebuildError('this rebuild lost its connection, and another one has begun; it stops');
+    if (rowCount === 0)
+      throw new RebuildError('this rebuild lost its connection, and another one has begun; this one stops');
   }
 }

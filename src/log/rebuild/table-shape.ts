@@ -1,21 +1,23 @@
 import type { ClientBase } from 'pg';
 
 /**
- * How a live table is made, as statements that make its like in the schema of the shadows. Read from the catalogs, so that
- * whatever migrations did is there under the same names: errors are told apart by the names of constraints.
+ * The definition of a live table, as statements that create its shadow, read from the catalogs. Names stay the same,
+ * since the service distinguishes errors by the names of constraints.
  */
 export interface TableShape {
   /** The schema of the live table. */
   readonly schema: string;
-  /** Columns, options, grants and comments; before the table is filled. */
+  /** Columns, options, grants and comments; run before the table is filled. */
   readonly create: readonly string[];
-  /** Constraints and indexes; once it is filled. */
+  /** Constraints and indexes; run after the table is filled. */
   readonly constrain: readonly string[];
-  /** Triggers; in the place of the live table, since until then they would judge rows by tables of another moment. */
+  /**
+   * Triggers; run when the table is live, since until then they would check rows against tables of another snapshot.
+   */
   readonly guard: readonly string[];
 }
 
-/** Where shadow tables are filled, and where the tables they replaced wait to be dropped. */
+/** Schema of the shadow tables, and schema of the replaced tables until they are dropped. */
 export const SHADOWS = 'tunnel_access_rebuild';
 export const REPLACED = 'tunnel_access_replaced';
 
@@ -23,14 +25,14 @@ export class RebuildError extends Error {
   override readonly name = 'RebuildError';
 }
 
-/** Throws RebuildError when something hangs on the table that would be lost with it. */
+/** Throws RebuildError if an object depends on the table and would be lost with it. */
 export async function shapeOf(client: ClientBase, table: string): Promise<TableShape> {
-  const { rows } = await client.query<{ oid: string; schema: string; lost: string | null }>(FOUND, [table]);
+  const { rows } = await client.query<{ oid: string; schema: string; lost: string | null }>(TABLE, [table]);
   const [found] = rows;
-  if (found === undefined) throw new RebuildError(`there is no table ${table}; start the service once, it makes them`);
+  if (found === undefined) throw new RebuildError(`there is no table ${table}; start the service once to create it`);
   if (found.lost !== null) {
     throw new RebuildError(
-      `${table} cannot be rebuilt: it would lose ${found.lost}. Take that away first, and add it again afterwards.`,
+      `${table} cannot be rebuilt: it would lose ${found.lost}. Remove that first, and add it again afterwards.`,
     );
   }
   const statements = async (query: string): Promise<string[]> =>
@@ -46,8 +48,8 @@ export async function shapeOf(client: ClientBase, table: string): Promise<TableS
 export const isSameShape = (a: TableShape, b: TableShape | undefined): boolean =>
   JSON.stringify(a) === JSON.stringify(b);
 
-/** $1 is the name of the table. What hangs on the table itself rather than on its name is not carried over. */
-const FOUND = `
+/** $1: name of the table. `lost` lists objects that refer to the table by its oid, which a shadow cannot take over. */
+const TABLE = `
   select c.oid, n.nspname as schema, (
     select string_agg(distinct what, ', ') from (
       select 'a view or rule' as what from pg_depend d
@@ -58,7 +60,7 @@ const FOUND = `
       union all select 'publication ' || p.pubname from pg_publication_rel r join pg_publication p on p.oid = r.prpubid where prrelid = c.oid
       union all select 'its inheritance' from pg_inherits where c.oid in (inhrelid, inhparent)
       union all select 'its partitions' where c.relkind <> 'r'
-    ) hanging) as lost
+    ) dependent) as lost
   from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = to_regclass($1)`;
 
 const CREATE = `
@@ -79,7 +81,7 @@ const CREATE = `
       from pg_class where oid = $1 and obj_description(oid, 'pg_class') is not null
   ) made order by n, statement`;
 
-// Printed for people (the last argument), definitions leave out the schema of what the search path finds.
+// The last argument, pretty-printing, omits the schema of objects that the search path finds.
 const CONSTRAIN = `
   select statement from (
     select 1 as n, format('alter table ${SHADOWS}.%I add constraint %I %s', relname, conname, pg_get_constraintdef(k.oid, true)) as statement

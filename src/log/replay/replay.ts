@@ -111,7 +111,7 @@ export class Folding {
     const fields = new FieldReader(bytes);
     for (const start of starts) {
       fields.beginRow(start);
-      const accountId = fields.recurring(this.accounts);
+      const accountId = fields.cachedText(this.accounts);
       const id = fields.text();
       if (id !== this.id || accountId !== this.accountId) {
         this.endStream(ended);
@@ -150,7 +150,7 @@ export class Folding {
   private fold(fields: FieldReader): void {
     const version = fields.int32();
     this.position = fields.int64();
-    const type = fields.recurring(this.types);
+    const type = fields.cachedText(this.types);
     const occurredAt = fields.time();
     this.version += 1;
     if (version !== this.version) {

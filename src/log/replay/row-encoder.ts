@@ -3,29 +3,30 @@ import { type Codec, codecOf } from '../../database/column-codecs.js';
 import { FieldReader, type RowBytes } from '../../database/copy-binary.js';
 import type { AnyReadModel, Row, Table } from '../read-model.js';
 
-/** A live table is not as the migrations made it. */
+/** The definition of a live table differs from what the migrations made. */
 export class TableError extends Error {
   override readonly name = 'TableError';
 }
 
-/** Rows of a table in COPY's binary format, in the order of the table's columns. */
+/** Encodes and decodes rows of a table in COPY's binary format, in the order of `table.columns`. */
 export class RowEncoder {
   private constructor(
     readonly table: Table<unknown>,
     private readonly codecs: readonly Codec[],
   ) {}
 
-  /** Asks the database for the types of the columns; the live table and its shadow have the same. */
+  /** Reads the types of the live table's columns; its shadow has the same types. */
   static async of(client: ClientBase, table: Table<unknown>): Promise<RowEncoder> {
     const { rows } = await client.query<{ name: string; type: string }>(COLUMN_TYPES, [table.name]);
     const types = new Map(rows.map(({ name, type }) => [name, type]));
     const codecs = table.columns.map((column) => {
       const type = types.get(column);
-      if (type === undefined) throw new TableError(`table ${table.name} has no column ${column}; migrate first`);
+      if (type === undefined)
+        throw new TableError(`table ${table.name} has no column ${column}; run the migrations first`);
       const codec = codecOf(type);
       if (codec === undefined) {
         throw new TableError(
-          `${table.name}.${column} is of type ${type}, which no migration made it; change it back first`,
+          `${table.name}.${column} is of type ${type}, but no migration made it so; change it back first`,
         );
       }
       return codec;
@@ -38,7 +39,7 @@ export class RowEncoder {
     const { columns } = this.table;
     to.beginRow(columns.length);
     let i = 0;
-    // Most rows are made in the order of the columns, and to walk along one costs less than to look up each.
+    // Most rows list their values in column order, and iterating costs less than looking up each column.
     for (const column in row) {
       if (column !== columns[i]) break;
       this.write(i, row[column], to);
@@ -52,7 +53,9 @@ export class RowEncoder {
     else this.codecs[column]?.write(value, to);
   }
 
-  /** The values of a row that begins there, in the order of the columns; undefined for null, which JSON has too. */
+  /**
+   * Returns the values of the row at `start` in column order. SQL null becomes undefined, as null can be a JSON value.
+   */
   decode(bytes: Buffer, start: number): unknown[] {
     const fields = new FieldReader(bytes);
     fields.beginRow(start);
@@ -60,7 +63,7 @@ export class RowEncoder {
   }
 }
 
-/** One for each table of a read model. */
+/** One encoder for each table of a read model. */
 export async function encodersOf(client: ClientBase, { tables }: AnyReadModel): Promise<RowEncoder[]> {
   const encoders: RowEncoder[] = [];
   for (const table of tables) encoders.push(await RowEncoder.of(client, table));

@@ -4,11 +4,11 @@ import { CopyIn } from '../../database/copy-in.js';
 import type { EntityRow } from '../read-model.js';
 import type { RowEncoder } from './row-encoder.js';
 
-/** Bytes that are sent at once: enough that other tables' COPYs seldom come between, little to hold. */
+/** Bytes sent at once: large enough that a COPY seldom switches tables, small enough to hold in memory. */
 const CHUNK_BYTES = 1 << 20;
 
-/** Rows on their way into one table. */
-class Target {
+/** Encoded rows that wait to be sent to one table. */
+class TableBuffer {
   readonly rows = new RowBytes(CHUNK_BYTES + CHUNK_BYTES / 8);
 
   constructor(readonly encoder: RowEncoder) {}
@@ -16,25 +16,25 @@ class Target {
 
 /** Writes the rows of entities into the tables of a read model by COPY, all on one connection. */
 export class RowWriter {
-  private readonly targets: readonly Target[];
-  /** What was sent last. The next rows are folded and encoded meanwhile. */
+  private readonly buffers: readonly TableBuffer[];
+  /** The last send. The caller folds and encodes the next rows meanwhile. */
   private sending: Promise<void> = Promise.resolve();
-  /** A connection has one COPY at a time: that of the table that was written last. */
-  private open: { readonly target: Target; readonly copy: CopyIn } | undefined;
+  /** The COPY of the table that was written last; a connection can have only one. */
+  private open: { readonly buffer: TableBuffer; readonly copy: CopyIn } | undefined;
 
-  /** `encoders`: one for each table of the read model; `schema`: where the tables are that are written. */
+  /** `encoders`: one for each table of the read model; `schema`: the schema of the tables to write. */
   constructor(
     private readonly client: Client,
     encoders: readonly RowEncoder[],
     private readonly schema: string,
   ) {
-    this.targets = encoders.map((encoder) => new Target(encoder));
+    this.buffers = encoders.map((encoder) => new TableBuffer(encoder));
   }
 
-  /** A promise only where the caller must wait before it writes more: a promise for every row would cost as much as the row. */
+  /** Returns a promise only if the caller must wait: a promise for every row would cost as much as the row. */
   write(entity: EntityRow): Promise<void> | undefined {
     let isFull = false;
-    for (const { encoder, rows } of this.targets) {
+    for (const { encoder, rows } of this.buffers) {
       for (const row of encoder.table.rowsOf(entity)) encoder.encode(row, rows);
       isFull ||= rows.size >= CHUNK_BYTES;
     }
@@ -49,25 +49,25 @@ export class RowWriter {
     this.open = undefined;
   }
 
-  /** What has come to so many bytes. */
-  private async send(least: number): Promise<void> {
-    for (const target of this.targets) if (target.rows.size >= least) await this.sendOne(target);
+  /** Sends the buffers that hold at least `minBytes`. */
+  private async send(minBytes: number): Promise<void> {
+    for (const buffer of this.buffers) if (buffer.rows.size >= minBytes) await this.sendOne(buffer);
   }
 
-  private async sendOne(target: Target): Promise<void> {
-    const bytes = target.rows.take();
+  private async sendOne(buffer: TableBuffer): Promise<void> {
+    const bytes = buffer.rows.take();
     await this.sending;
-    const copy = await this.copyInto(target);
+    const copy = await this.copyInto(buffer);
     this.sending = copy.write(bytes);
-    // Its failure is thrown where it is awaited next.
+    // The next await of `sending` throws its failure.
     this.sending.catch(() => undefined);
   }
 
-  private async copyInto(target: Target): Promise<CopyIn> {
-    if (this.open?.target === target) return this.open.copy;
+  private async copyInto(buffer: TableBuffer): Promise<CopyIn> {
+    if (this.open?.buffer === buffer) return this.open.copy;
     await this.open?.copy.end();
-    const { name, columns } = target.encoder.table;
-    this.open = { target, copy: new CopyIn(this.client, `"${this.schema}".${name}`, columns) };
+    const { name, columns } = buffer.encoder.table;
+    this.open = { buffer, copy: new CopyIn(this.client, `"${this.schema}".${name}`, columns) };
     return this.open.copy;
   }
 }

@@ -1,8 +1,8 @@
 import { sqlLiteral } from '../replay/replay.js';
 
 /**
- * One event as a line of an exported log. `data` and `metadata` are texts, not objects: they are the exact bytes that the
- * leaf hash was made of. Times are UTC to the microsecond, the hash is hex.
+ * One event as a line of an exported log. `data` and `metadata` are texts rather than objects, to keep the exact bytes
+ * of the leaf hash. Times are UTC to the microsecond; the hash is hex.
  */
 export interface LoggedEvent {
   readonly account_id: string;
@@ -18,7 +18,7 @@ export interface LoggedEvent {
   readonly leaf_hash: string;
 }
 
-/** A file, or a line of it, is not part of a log in this format. */
+/** A file, or a line of it, is not a log in this format. */
 export class LogFileError extends Error {
   override readonly name = 'LogFileError';
 }
@@ -26,8 +26,8 @@ export class LogFileError extends Error {
 const TIME = `'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'`;
 
 /**
- * Lines made by PostgreSQL: as text without a second pass here, which is three times as fast as making them of rows.
- * Neither control character can be in JSON, so COPY's CSV passes every line on as it is.
+ * Query with which PostgreSQL itself writes the lines, three times as fast as making them from rows here. JSON can
+ * contain neither of the two control characters, so COPY's CSV leaves every line unchanged.
  */
 export const exportQuery = (account: string, { after, upTo }: { after: number; upTo: number }): string => `copy (
   select concat('{"account_id":', to_json(account_id), ',"position":', position, ',"stream_id":', to_json(stream_id),
@@ -53,12 +53,12 @@ const TYPES: Readonly<Record<keyof LoggedEvent, 'string' | 'number'>> = {
 };
 const NAMES = Object.keys(TYPES) as (keyof LoggedEvent)[];
 
-/** Reads a line; throws LogFileError when it has not exactly the fields of an event. */
+/** Parses a line. Throws LogFileError unless it has exactly the fields of an event. */
 export function parseLine(line: string): LoggedEvent {
   const event = parseObject(line);
   const names = Object.keys(event);
   const wrong = NAMES.find((name) => typeof event[name] !== TYPES[name]) ?? names.find((name) => !(name in TYPES));
-  if (wrong !== undefined) throw new LogFileError(`${wrong} is not what an exported event has there`);
+  if (wrong !== undefined) throw new LogFileError(`the field ${wrong} is missing, unknown or of the wrong type`);
   return event as unknown as LoggedEvent;
 }
 
@@ -67,7 +67,7 @@ function parseObject(line: string): Record<string, unknown> {
     const value: unknown = JSON.parse(line);
     if (typeof value === 'object' && value !== null) return value as Record<string, unknown>;
   } catch {
-    // said below
+    // The error below covers it.
   }
   throw new LogFileError('it is not a JSON object; was the file cut?');
 }

@@ -4,31 +4,31 @@ import { PostgresFailure } from '../../database/failure.js';
 import type { AnyReadModel } from '../read-model.js';
 import { foldAccount } from './account-fold.js';
 import { LogFileError, type LoggedEvent, parseLine } from './log-file.js';
-import { malformed } from './logged-event-form.js';
+import { formatFault } from './logged-event-format.js';
 
-export interface Imported {
+interface Imported {
   readonly account: string;
   readonly events: number;
 }
 
-/** Lines of one insert: as many characters as it takes for the round trip not to count. */
-const CHARACTERS_AT_ONCE = 1 << 20;
+/** Size of one insert, large enough that the round trip is negligible. */
+const INSERT_CHARACTERS = 1 << 20;
 
 /**
- * Writes an exported log and the rows it makes into a database where its account has no log: all of it or, when anything
- * is not as it should be, nothing. Throws LogFileError with the number of the line, or ReplayError.
+ * Writes an exported log and the rows it makes into a database in which its account has no log, in one transaction.
+ * Throws LogFileError with the number of the faulty line, or ReplayError.
  */
 export async function importLog(
-  place: MaintenanceDatabase,
+  database: MaintenanceDatabase,
   models: readonly AnyReadModel[],
   lines: AsyncIterable<string>,
   onEvents: (count: number) => void,
 ): Promise<Imported> {
-  return DedicatedConnections.use(place, async (connections) => {
+  return DedicatedConnections.use(database, async (connections) => {
     const client = await connections.openTransaction();
     const log = new Import(client, models);
     for await (const line of lines) {
-      const inserted = await log.take(line);
+      const inserted = await log.add(line);
       if (inserted !== undefined) onEvents(inserted);
     }
     const imported = await log.end();
@@ -44,7 +44,7 @@ class Import {
   private account = '';
   private lineNumber = 0;
   private recordedAt = '';
-  private waiting: string[] = [];
+  private pending: string[] = [];
   private characters = 0;
 
   constructor(
@@ -58,21 +58,21 @@ class Import {
     );
   }
 
-  /** Resolves with how many lines went into the database, when some did. */
-  async take(line: string): Promise<number | undefined> {
+  /** Resolves with the number of inserted lines, or undefined if it only buffered the line. */
+  async add(line: string): Promise<number | undefined> {
     this.lineNumber += 1;
-    const event = this.checked(line);
-    if (this.lineNumber === 1) await this.openAccount(event.account_id);
+    const event = this.parseAndCheck(line);
+    if (this.lineNumber === 1) await this.claimAccount(event.account_id);
     this.recordedAt = event.recorded_at;
-    this.waiting.push(line);
+    this.pending.push(line);
     this.characters += line.length;
-    return this.characters >= CHARACTERS_AT_ONCE ? this.insert() : undefined;
+    return this.characters >= INSERT_CHARACTERS ? this.insert() : undefined;
   }
 
   async end(): Promise<Imported> {
     if (this.lineNumber === 0) throw new LogFileError('the file is empty');
     await this.insert();
-    await this.refuseDisorder();
+    await this.checkStreamVersions();
     await this.client.query(
       `update log_heads set size = $2, recorded_at = (select recorded_at from events where account_id = $1 and position = $2)
        where account_id = $1`,
@@ -81,58 +81,62 @@ class Import {
     return { account: this.account, events: this.lineNumber };
   }
 
-  /** Asked of the database: to remember every stream's version here would take memory with the log. */
-  private async refuseDisorder(): Promise<void> {
+  /** A query, since a map of all streams' versions would grow with the log. */
+  private async checkStreamVersions(): Promise<void> {
     const { rows } = await this.client.query<{ position: string }>(WRONG_VERSION, [this.account]);
     if (rows[0] === undefined) return;
-    throw new LogFileError(`line ${rows[0].position}: its stream_version does not follow the one before in its stream`);
+    throw new LogFileError(
+      `line ${rows[0].position}: its stream_version does not follow the previous one of its stream`,
+    );
   }
 
-  /** Positions begin at 1 and have no gap, so a line's number is its event's position. */
-  private checked(line: string): LoggedEvent {
-    const event = this.parsed(line);
+  /** Positions start at 1 without gaps, so the number of a line is the position of its event. */
+  private parseAndCheck(line: string): LoggedEvent {
+    const event = this.parse(line);
     const prefix = event.stream_id.slice(0, event.stream_id.lastIndexOf('_'));
     if (this.lineNumber > 1 && event.account_id !== this.account) {
-      throw this.wrong(`it is of account ${event.account_id}, the lines before are of ${this.account}`);
+      throw this.faulty(`its account is ${event.account_id}, but that of the previous lines is ${this.account}`);
     }
     if (event.position !== this.lineNumber) {
-      throw this.wrong(`its position is ${event.position}; a log is imported whole, from position 1 and without gaps`);
+      throw this.faulty(`its position is ${event.position}; an imported log must start at position 1 and have no gaps`);
     }
-    if (event.recorded_at <= this.recordedAt) throw this.wrong('recorded_at is not later than on the line before');
+    if (event.recorded_at <= this.recordedAt) throw this.faulty('recorded_at is not later than on the previous line');
     if (this.knownTypes.get(prefix)?.has(event.type) !== true) {
-      throw this.wrong(`this version of the service knows no event of type ${event.type} in stream ${event.stream_id}`);
+      throw this.faulty(
+        `this version of the service does not know events of type ${event.type} in stream ${event.stream_id}`,
+      );
     }
-    const fault = malformed(event);
-    if (fault !== undefined) throw this.wrong(fault);
+    const fault = formatFault(event);
+    if (fault !== undefined) throw this.faulty(fault);
     return event;
   }
 
-  private parsed(line: string): LoggedEvent {
+  private parse(line: string): LoggedEvent {
     try {
       return parseLine(line);
     } catch (error) {
-      throw error instanceof LogFileError ? this.wrong(error.message) : error;
+      throw error instanceof LogFileError ? this.faulty(error.message) : error;
     }
   }
 
-  private wrong(reason: string): LogFileError {
+  private faulty(reason: string): LogFileError {
     return new LogFileError(`line ${this.lineNumber}: ${reason}`);
   }
 
-  /** The head's row goes first: of two imports of one account the second waits for the first, and is refused. */
-  private async openAccount(account: string): Promise<void> {
+  /** Inserts the head first, so that a second import of the account waits for this one and is then refused. */
+  private async claimAccount(account: string): Promise<void> {
     this.account = account;
     const { rowCount } = await this.client.query(
       `insert into log_heads (account_id, size, recorded_at) select $1, 0, '-infinity'
        where not exists (select from events where account_id = $1) on conflict do nothing`,
       [account],
     );
-    if (rowCount === 0) throw this.wrong(`account ${account} has a log in this database already`);
+    if (rowCount === 0) throw this.faulty(`account ${account} has a log in this database already`);
   }
 
   private async insert(): Promise<number> {
-    const lines = this.waiting;
-    this.waiting = [];
+    const lines = this.pending;
+    this.pending = [];
     this.characters = 0;
     const before = this.lineNumber - lines.length;
     try {
@@ -161,7 +165,7 @@ const INSERT = `insert into events (${FIELDS}, leaf_hash)
       metadata text, occurred_at timestamptz, recorded_at timestamptz, leaf_hash text)`;
 const WRONG_HASH = `select position from events where account_id = $1 and position > $2 and position <= $3
   and leaf_hash is distinct from event_leaf_hash(${FIELDS}) order by position limit 1`;
-/** In the order of the index events_stream_version. */
+/** Uses the order of the index events_stream_version. */
 const WRONG_VERSION = `select position from (
     select position, stream_version, lag(position) over stream as position_before, lag(stream_version) over stream as version_before
     from events where account_id = $1 window stream as (partition by stream_id order by stream_version)) e

@@ -1,6 +1,6 @@
 import type { LoggedEvent } from './log-file.js';
 
-/** Prefix and KSUID, as ids.ts makes them. */
+/** Prefix and KSUID, the form of ids.ts. */
 const ID = /^[a-z]+_[0-9A-Za-z]{27}$/;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/;
@@ -8,10 +8,10 @@ const HASH = /^[0-9a-f]{64}$/;
 const MILLISECONDS = '2026-01-02T03:04:05.678'.length;
 
 /**
- * The first field that holds what the service would not have written, and what that is. A hash only says that nothing was
- * changed since: what cannot be shown, or not be exported again as the same bytes, must not come in.
+ * Names the first field with a value that the service would not write. A valid hash does not suffice, as it covers any
+ * value: an import must refuse values that the API cannot show, or that a later export would not reproduce.
  */
-export function malformed(event: LoggedEvent): string | undefined {
+export function formatFault(event: LoggedEvent): string | undefined {
   if (!ID.test(event.account_id) || !event.account_id.startsWith('ac_'))
     return 'account_id is not the id of an account';
   if (!ID.test(event.stream_id)) return 'stream_id is not an id';
@@ -19,19 +19,20 @@ export function malformed(event: LoggedEvent): string | undefined {
   if (!isTime(event.occurred_at)) return 'occurred_at is not a time as export writes it';
   if (!isTime(event.recorded_at)) return 'recorded_at is not a time as export writes it';
   if (!HASH.test(event.leaf_hash)) return 'leaf_hash is not a SHA-256 in hex';
-  if (objectOf(event.data) === undefined) return 'data is not a JSON object as the service writes it';
-  if (typeof objectOf(event.metadata)?.actor !== 'string') return 'metadata is not a JSON object that names an actor';
+  if (parseCompactObject(event.data) === undefined) return 'data is not a JSON object as the service writes it';
+  if (typeof parseCompactObject(event.metadata)?.actor !== 'string')
+    return 'metadata is not a JSON object that names an actor';
   return undefined;
 }
 
-/** Not the 30th of February, which PostgreSQL refuses, and not 24:00, which it would write in another way. */
+/** Refuses the 30th of February, as PostgreSQL does, and 24:00, which PostgreSQL would write in another way. */
 function isTime(text: string): boolean {
   const time = TIME.test(text) ? new Date(text) : new Date(Number.NaN);
   return !Number.isNaN(time.getTime()) && time.toISOString().slice(0, MILLISECONDS) === text.slice(0, MILLISECONDS);
 }
 
-/** Undefined unless it is the very text that JSON.stringify makes: one line, without blanks, each name once. */
-function objectOf(text: string): Record<string, unknown> | undefined {
+/** Undefined unless `text` is exactly what JSON.stringify makes: one line, without blanks, each name once. */
+function parseCompactObject(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text);
     const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
