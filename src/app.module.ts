@@ -1,8 +1,9 @@
 import { type DynamicModule, Logger, Module } from '@nestjs/common';
-import { CommandBus, CqrsModule } from '@nestjs/cqrs';
+import { CqrsModule } from '@nestjs/cqrs';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { AccessModule } from './access/access.module.js';
-import { ApiKeys } from './access/access.queries.js';
+import { AccountsModule } from './access/accounts/accounts.module.js';
+import { ApiKeysModule } from './access/api-keys/api-keys.module.js';
+import { API_KEYS } from './access/api-keys/api-keys.resource.js';
 import { Authentication } from './access/authentication/authentication.js';
 import { FailureLimit } from './access/authentication/failure-limit.js';
 import { GatewayTokens } from './access/authentication/gateway-tokens.js';
@@ -12,20 +13,20 @@ import type { Config } from './config.js';
 import { type Database, POOL } from './database/database.js';
 import { Authenticator } from './http/authenticator.js';
 import { ApiDocument, OpenApiModule } from './http/openapi/openapi.controller.js';
-import type { IdSource } from './ids.js';
+import { IdSource } from './ids.js';
 import { DEFAULT_BATCHER_LIMITS } from './log/append/batcher.js';
 import { EventLog } from './log/append/event-log.js';
-import { AsOfQueries } from './log/read/as-of-queries.js';
 import { LogPositions } from './log/read/log-positions.js';
 import { LogReader } from './log/read/log-reader.js';
-import { Streams } from './resources/changes.js';
-import { Mutations } from './resources/mutation.js';
-import { OWNED_THINGS } from './resources/owned-things.js';
+import { Changes } from './resources/changes.js';
+import { EntityQueries } from './resources/entity-queries.js';
+import { OwnedEntities } from './resources/owned-entities.js';
 import { Owners } from './resources/owners.js';
-import { Logs } from './resources/resource.js';
+import { Reads } from './resources/reads.js';
+import { makeRunners } from './runners.js';
 import { SshCredentialPolicy } from './ssh-credentials/ssh-credentials.commands.js';
 import { SshCredentialsModule } from './ssh-credentials/ssh-credentials.module.js';
-import { SshCredentials } from './ssh-credentials/ssh-credentials.read-model.js';
+import { SSH_CREDENTIALS } from './ssh-credentials/ssh-credentials.resource.js';
 import { BindDecisionsModule } from './ssh-gateway/bind-decisions/bind-decisions.module.js';
 import { GatewayPolicy } from './ssh-gateway/bind-decisions/gateway-policy.js';
 import { SshGatewayModule } from './ssh-gateway/ssh-gateway.module.js';
@@ -45,42 +46,36 @@ export const makeEventLog = ({ config, database }: Pick<Foundation, 'config' | '
   return new EventLog(database.pool, (message) => logger.fatal(message), limits);
 };
 
-const authenticationOf = (config: Config, { pool }: Database, streams: Streams): Authentication =>
+const makeAuthentication = (config: Config, { pool }: Database, changes: Changes): Authentication =>
   new Authentication(
     pool,
     new FailureLimit(config.authFailuresPerMinute),
-    oidcOf(config, pool, streams),
+    oidcOf(config, pool, changes),
     new GatewayTokens(config.gatewayTokens),
   );
-
-const logsOf = ({ pool }: Database): Logs => {
-  const reader = new LogReader(pool);
-  return new Logs(new LogPositions(pool), reader, new AsOfQueries(pool, reader));
-};
 
 @Module({})
 class AppModule {}
 
 /** The one place where things are wired. */
 export function appModule({ config, database, ids }: Foundation, eventLog: EventLog): DynamicModule {
-  const streams = new Streams(eventLog, ids);
-  const logs = logsOf(database);
-  const authentication = authenticationOf(config, database, streams);
+  const { pool } = database;
+  const { entities, reader, positions, changes, reads } = makeRunners(pool, eventLog, ids);
+  const authentication = makeAuthentication(config, database, changes);
   const providers = [
-    { provide: POOL, useValue: database.pool },
+    { provide: POOL, useValue: pool },
+    { provide: IdSource, useValue: ids },
     { provide: EventLog, useValue: eventLog },
-    { provide: Streams, useValue: streams },
+    { provide: LogReader, useValue: reader },
+    { provide: LogPositions, useValue: positions },
+    { provide: EntityQueries, useValue: entities },
+    { provide: Changes, useValue: changes },
+    { provide: Reads, useValue: reads },
     { provide: Authentication, useValue: authentication },
     { provide: Authenticator, useValue: authentication },
+    { provide: Owners, useValue: new Owners(pool) },
+    { provide: OwnedEntities, useValue: new OwnedEntities(entities, [API_KEYS, SSH_CREDENTIALS]) },
     { provide: SshCredentialPolicy, useValue: { strict: config.strict, keys: config } },
-    { provide: Logs, useValue: logs },
-    {
-      provide: Mutations,
-      useFactory: (commands: CommandBus) => new Mutations(commands, logs.reader),
-      inject: [CommandBus],
-    },
-    { provide: Owners, useValue: new Owners(database.pool) },
-    { provide: OWNED_THINGS, useValue: [new ApiKeys(database.pool), new SshCredentials(database.pool)] },
     { provide: TcpEdgePolicy, useValue: { strict: config.strict } },
     { provide: GatewayPolicy, useValue: config },
     { provide: ApiDocument, useValue: new ApiDocument() },
@@ -98,9 +93,10 @@ export function appModule({ config, database, ids }: Foundation, eventLog: Event
       // In the order of the API's document.
       SshCredentialsModule,
       TcpEdgesModule,
-      AccessModule,
+      AccountsModule,
+      ApiKeysModule,
       BindDecisionsModule,
-      // Without tokens there is nobody to answer, and no door to try.
+      // Without tokens no gateway can authenticate, so its routes do not exist.
       ...(config.gatewayTokens.length > 0 ? [SshGatewayModule] : []),
       AuditModule,
       OpenApiModule,

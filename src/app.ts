@@ -1,6 +1,6 @@
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
-import { hasAccounts, type NewAccount, openAccount } from './access/accounts/first-admin.js';
+import { createAccount, hasAccounts, type NewAccount } from './access/accounts/first-admin.js';
 import { Authentication } from './access/authentication/authentication.js';
 import { appModule, makeEventLog } from './app.module.js';
 import type { Config } from './config.js';
@@ -33,7 +33,7 @@ export async function createApp(config: Config): Promise<App> {
     const newAccount = await migrate(database, async () =>
       (await hasAccounts(database.pool))
         ? undefined
-        : openAccount(eventLog, ids, {
+        : createAccount(eventLog, ids, {
             name: 'Default',
             adminEmail: 'admin@localhost',
             adminKey: config.bootstrapApiKey,

@@ -5,7 +5,7 @@ import { IdSource } from '../src/ids.js';
 import { appendStatement, prepareAppend } from '../src/log/append/append-statement.js';
 import type { Answer, ApiClient } from './support/api-client.js';
 import { newPublicKey } from './support/keys.js';
-import { newEvent } from './support/log.js';
+import { appendOf, newEvent } from './support/log.js';
 import { addAccount, addUser } from './support/principals.js';
 import { type Service, startService } from './support/service.js';
 
@@ -254,7 +254,9 @@ describe('as_of', () => {
     const { rows } = await service.pool.query('select data from events where stream_id = $1', [model.id]);
     const id = new IdSource().next('sshcr');
     const event = { type: 'ssh_credential_created.v1', data: JSON.parse(rows[0].data) };
-    const { text, values } = appendStatement(account.accountId, [prepareAppend([newEvent(id, 1, { event })], [])]);
+    const { text, values } = appendStatement(account.accountId, [
+      prepareAppend(appendOf(account.accountId, newEvent(id, 1, { event }))),
+    ]);
     const writer = new pg.Client(service.databaseUrl);
     await writer.connect();
     await writer.query('begin');

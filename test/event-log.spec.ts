@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import pg from 'pg';
 import type { EventLog } from '../src/log/append/event-log.js';
 import { startSwallowingProxy } from './support/answer-swallowing-proxy.js';
-import { apiKeyChange, apiKeyRow, appendOf, count, newEvent, openLog, outcomesOf } from './support/log.js';
+import { apiKeyAppend, apiKeyRow, appendOf, count, newEvent, openLog, outcomesOf } from './support/log.js';
 import { cloneDatabase } from './support/service.js';
 
 const run = promisify(execFile);
@@ -182,10 +182,7 @@ describe('racing for one stream version', () => {
 describe('a batch', () => {
   it('with a conflict, a repeated event and a taken value among good commands gives each its own answer', async () => {
     const repeated = newEvent('s_repeated', 1);
-    const first = {
-      ...appendOf(account, newEvent('ak_1', 1)),
-      changes: [apiKeyChange([], [apiKeyRow(account, 'ak_1', account)])],
-    };
+    const first = apiKeyAppend(account, newEvent('ak_1', 1), [], [apiKeyRow(account, 'ak_1', account)]);
     await log.append(appendOf(account, newEvent('s_old', 1)));
     await log.append(appendOf(account, repeated));
     await log.append(first);
@@ -194,10 +191,7 @@ describe('a batch', () => {
       log.append(appendOf(account, newEvent('s_good', 1))),
       log.append(appendOf(account, newEvent('s_old', 1))),
       log.append(appendOf(account, repeated)),
-      log.append({
-        ...appendOf(account, newEvent('ak_2', 1)),
-        changes: [apiKeyChange([], [apiKeyRow(account, 'ak_2', account)])],
-      }),
+      log.append(apiKeyAppend(account, newEvent('ak_2', 1), [], [apiKeyRow(account, 'ak_2', account)])),
       log.append(appendOf(account, newEvent('s_bad', 1, { eventId: 'not a uuid' }))),
       log.append(appendOf(account, newEvent('s_good2', 1))),
     ]);
@@ -205,7 +199,7 @@ describe('a batch', () => {
       { value: { position: 4, isDuplicate: false } },
       { reason: { name: 'StreamConflict' } },
       { value: { position: 2, isDuplicate: true } },
-      { reason: { name: 'ValueTaken', constraint: 'api_keys_token_hash' } },
+      { reason: { name: 'ConstraintViolated', constraint: 'api_keys_token_hash' } },
       { reason: { code: '22P02' } },
       { value: { position: 5, isDuplicate: false } },
     ]);
@@ -214,17 +208,11 @@ describe('a batch', () => {
 
   it('never holds two commands that share a value: one frees it, the next takes it, in the order they came', async () => {
     const put = apiKeyRow(account, 'ak_1', `${account}-token`);
-    await log.append({
-      ...appendOf(account, newEvent('ak_1', 1)),
-      changes: [apiKeyChange([], [put])],
-    });
+    await log.append(apiKeyAppend(account, newEvent('ak_1', 1), [], [put]));
     const taken = { ...put, id: 'ak_2' };
     await Promise.all([
-      log.append({ ...appendOf(account, newEvent('ak_1', 2)), changes: [apiKeyChange([put], [])] }),
-      log.append({
-        ...appendOf(account, newEvent('ak_2', 1)),
-        changes: [apiKeyChange([], [taken])],
-      }),
+      log.append(apiKeyAppend(account, newEvent('ak_1', 2), [put], [])),
+      log.append(apiKeyAppend(account, newEvent('ak_2', 1), [], [taken])),
     ]);
     const { rows } = await sql.query('select id from api_keys where account_id = $1', [account]);
     expect(rows).toEqual([{ id: 'ak_2' }]);
@@ -236,11 +224,10 @@ describe('a batch', () => {
     const take = (owner: string, ordered: string[]) =>
       ordered.map((token) => {
         const id = `ak_${token}`;
-        const change = apiKeyChange([], [apiKeyRow(owner, id, token)]);
-        return log.append({ ...appendOf(owner, newEvent(id, 1)), changes: [change] });
+        return log.append(apiKeyAppend(owner, newEvent(id, 1), [], [apiKeyRow(owner, id, token)]));
       });
     const outcomes = await outcomesOf([...take(account, tokens), ...take(other, [...tokens].reverse())]);
-    expect([count(outcomes, 'ok'), count(outcomes, 'ValueTaken')]).toEqual([40, 40]);
+    expect([count(outcomes, 'ok'), count(outcomes, 'ConstraintViolated')]).toEqual([40, 40]);
   });
 });
 

@@ -312,10 +312,10 @@ describe('the user of a token', () => {
   });
 
   it('is found and created in OIDC_ACCOUNT only', async () => {
-    const { openAccount } = await import('../src/access/accounts/first-admin.js');
+    const { createAccount } = await import('../src/access/accounts/first-admin.js');
     const { EventLog } = await import('../src/log/append/event-log.js');
     const { IdSource } = await import('../src/ids.js');
-    const second = await openAccount(new EventLog(service.pool, () => undefined), new IdSource(), {
+    const second = await createAccount(new EventLog(service.pool, () => undefined), new IdSource(), {
       name: 'Second',
       adminEmail: 'second@example.test',
       adminKey: undefined,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { ApiClient } from './support/api-client.js';
 import { newPublicKey } from './support/keys.js';
-import { apiKeyChange, apiKeyRow, appendOf, newEvent, openLog } from './support/log.js';
+import { apiKeyAppend, apiKeyRow, newEvent, openLog } from './support/log.js';
 import { addAccount, addBot, addUser, type TestPrincipal } from './support/principals.js';
 import { refusalsOf } from './support/refusals.js';
 import { type Service, startService } from './support/service.js';
@@ -279,11 +279,8 @@ describe('deleting a principal', () => {
     await admin.delete(`/bot_users/${owner.id}`);
     const late = openLog(service.databaseUrl);
     const row = { ...apiKeyRow(owner.accountId, 'ak_late', 'hash of a late token'), owner_id: owner.id };
-    const append = late.log.append({
-      ...appendOf(owner.accountId, newEvent('ak_late', 1)),
-      changes: [apiKeyChange([], [row])],
-    });
-    await expect(append).rejects.toMatchObject({ name: 'ValueTaken', constraint: 'owner_deleted' });
+    const append = late.log.append(apiKeyAppend(owner.accountId, newEvent('ak_late', 1), [], [row]));
+    await expect(append).rejects.toMatchObject({ name: 'ConstraintViolated', constraint: 'owner_deleted' });
     await late.close();
     expect(await ownedBy(owner.id)).toBe(0);
   });

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { accountsReadModel, apiKeysReadModel, principalsReadModel } from '../src/access/access.read-models.js';
+import { accountsReadModel } from '../src/access/accounts/accounts.read-model.js';
+import { principalsReadModel } from '../src/access/accounts/principals.read-model.js';
+import { apiKeysReadModel } from '../src/access/api-keys/api-keys.read-model.js';
 import { sshCredentialsReadModel } from '../src/ssh-credentials/ssh-credentials.read-model.js';
 import type { ApiClient } from './support/api-client.js';
 import { newPublicKey } from './support/keys.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createApp } from '../src/app.js';
-import { TcpEdges, tcpEdgesReadModel } from '../src/tcp-edges/tcp-edges.read-model.js';
+import { EdgesByHostport, tcpEdgesReadModel } from '../src/tcp-edges/tcp-edges.read-model.js';
 import { ApiClient } from './support/api-client.js';
 import { addAccount, type TestPrincipal } from './support/principals.js';
 import { refusalsOf } from './support/refusals.js';
@@ -116,7 +116,7 @@ describe('in strict mode races are decided by the index', () => {
       for (let round = 0; round < 5; round += 1) {
         const hostport = fresh();
         await raceFor(hostport, clients);
-        expect(await new TcpEdges(service.pool).listByHostport(hostport)).toHaveLength(1);
+        expect(await new EdgesByHostport(service.pool).list(hostport)).toHaveLength(1);
       }
     }));
 
@@ -164,7 +164,7 @@ describe('in strict mode races are decided by the index', () => {
       await Promise.all([admin.patch(first, { hostports: [b] }), client.patch(second, { hostports: [a] })]);
       await Promise.all([admin.patch(first, { hostports: [a, b] }), client.delete(second)]);
       const { body } = await admin.get(first);
-      const listed = await new TcpEdges(service.pool).listByHostport(a);
+      const listed = await new EdgesByHostport(service.pool).list(a);
       expect(listed.map(({ id }) => id)).toEqual(body.hostports.includes(a) ? [body.id] : []);
     }
   });
@@ -178,7 +178,7 @@ describe('in strict mode races are decided by the index', () => {
         expect([201, 409]).toContain(status);
         if (status !== 201) continue;
         held += 1;
-        expect((await new TcpEdges(service.pool).listByHostport(hostport)).map(({ id }) => id)).toEqual([body.id]);
+        expect((await new EdgesByHostport(service.pool).list(hostport)).map(({ id }) => id)).toEqual([body.id]);
         await client.delete(`/edges/tcp/${body.id}`);
       }
       return held;

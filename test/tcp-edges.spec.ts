@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { TcpEdges } from '../src/tcp-edges/tcp-edges.read-model.js';
+import { EdgesByHostport } from '../src/tcp-edges/tcp-edges.read-model.js';
 import type { ApiClient } from './support/api-client.js';
 import { addAccount, addUser, type TestPrincipal } from './support/principals.js';
 import { refusalsOf } from './support/refusals.js';
@@ -384,18 +384,18 @@ describe('GET /edges/tcp', () => {
 
 describe('looking up a hostport', () => {
   it('finds the edges of all accounts that list it in whatever spelling, oldest first, until they let it go', async () => {
-    const edges = new TcpEdges(service.pool);
+    const edges = new EdgesByHostport(service.pool);
     const first = await create({ hostports: ['LookUp.example.com.:7', 'lookup.example.com:7'] });
     const second = await create({ hostports: ['x:1', 'lookup.example.com:7'] }, other.client);
     const third = await create({ hostports: ['lookup.example.COM:7'] });
-    const { accountId: otherAccount } = (await edges.listByHostport('x:1'))[0] ?? {};
-    const found = await edges.listByHostport('lookup.example.com:7');
+    const { accountId: otherAccount } = (await edges.list('x:1'))[0] ?? {};
+    const found = await edges.list('lookup.example.com:7');
     expect(found.map(({ id }) => id)).toEqual([first.id, second.id, third.id]);
     expect(found.map(({ accountId }) => accountId === otherAccount)).toEqual([false, true, false]);
     await admin.patch(`/edges/tcp/${first.id}`, { hostports: ['lookup.example.com:8'] });
     await admin.delete(`/edges/tcp/${third.id}`);
     const [left, moved, nobody] = await Promise.all(
-      ['lookup.example.com:7', 'lookup.example.com:8', 'lookup.example.com:9'].map((h) => edges.listByHostport(h)),
+      ['lookup.example.com:7', 'lookup.example.com:8', 'lookup.example.com:9'].map((h) => edges.list(h)),
     );
     expect([left, moved, nobody].map((refs) => refs?.map(({ id }) => id))).toEqual([[second.id], [first.id], []]);
   });

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
 import { coalescedByRef, type Ref, WANTED } from '../database/coalesce.js';
 import { type NamedStatement, queryNamed } from '../database/query.js';
-import { type IdPrefix, isId } from '../ids.js';
 import type { PageRequest } from '../http/pages.js';
+import { type IdPrefix, isId } from '../ids.js';
 import type { Entity, ReadModel } from '../log/read-model.js';
 
 /** What a query must know of a resource. */
@@ -66,7 +66,7 @@ export class EntityQueries {
 
 function prepare<State extends object>(
   pool: Pool,
-  { model, idPrefix, condition = 'true' }: Resource<State>,
+  { model, idPrefix, condition = 'true' }: Queried<State>,
 ): Prepared<State> {
   const [table] = model.tables;
   const select = `select ${table?.columns.map((column) => `t.${column}`).join(', ')} from ${table?.name} t`;

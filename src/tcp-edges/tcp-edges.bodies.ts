@@ -38,7 +38,11 @@ const HOSTPORTS = {
 const ENABLED = { description: 'Whether the module is enabled. Absent: true.', example: true };
 const ID = '1 to 128 characters of `A-Z a-z 0-9 _ -`.';
 const ID_PATTERN = { pattern: '^[A-Za-z0-9_-]{1,128}$', maxLength: 128 };
-const BACKEND_ID = { description: `Id of the backend: ${ID}`, ...ID_PATTERN, example: 'bkdhr_3MSH1YH1pfqRL0tXy3dC8OFwmhq' };
+const BACKEND_ID = {
+  description: `Id of the backend: ${ID}`,
+  ...ID_PATTERN,
+  example: 'bkdhr_3MSH1YH1pfqRL0tXy3dC8OFwmhq',
+};
 const VALUE = {
   ...atMostBytes(MAX_TRAFFIC_POLICY_BYTES, 'The policy in its own language. Kept character for character.'),
   example: '{"on_tcp_connect":[]}',

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { surviveLostConnections } from '../../src/database/query.js';
-import { type Append, type Appended, EventLog } from '../../src/log/append/event-log.js';
-import { type TableChange, tableChange } from '../../src/log/append/table-change.js';
-import type { NewEvent } from '../../src/log/event.js';
-import type { Row, Table } from '../../src/log/read-model.js';
+import type { Append, StreamAppend } from '../../src/log/append/append-statement.js';
+import { type Appended, EventLog } from '../../src/log/append/event-log.js';
+import type { DomainEvent, EventMetadata } from '../../src/log/event.js';
+import type { EntityRow, Row, Table } from '../../src/log/read-model.js';
 
 /** A log on connections of its own, as another copy of the service would have. */
 export function openLog(
@@ -14,6 +14,15 @@ export function openLog(
   const pool = surviveLostConnections(new pg.Pool({ connectionString: databaseUrl, max: connections }));
   const alarms: string[] = [];
   return { log: new EventLog(pool, (message) => alarms.push(message)), alarms, close: () => pool.end() };
+}
+
+interface NewEvent {
+  readonly eventId: string;
+  readonly streamId: string;
+  readonly streamVersion: number;
+  readonly event: DomainEvent;
+  readonly metadata: EventMetadata;
+  readonly occurredAt: Date;
 }
 
 export const newEvent = (streamId: string, streamVersion: number, changes: Partial<NewEvent> = {}): NewEvent => ({
@@ -26,14 +35,51 @@ export const newEvent = (streamId: string, streamVersion: number, changes: Parti
   ...changes,
 });
 
-export const appendOf = (accountId: string, ...events: NewEvent[]): Append => ({ accountId, events, changes: [] });
+export const appendOf = (accountId: string, first: NewEvent, ...others: NewEvent[]): Append => ({
+  accountId,
+  metadata: first.metadata,
+  occurredAt: first.occurredAt,
+  streams: [first, ...others].map((event) => streamOf(event)),
+});
+
+/** One event that turns these rows of the table api_keys into those. */
+export const apiKeyAppend = (
+  accountId: string,
+  event: NewEvent,
+  old: readonly Row[],
+  current: readonly Row[],
+): Append => ({
+  ...appendOf(accountId, event),
+  streams: [streamOf(event, [API_KEYS], old, current)],
+});
+
+interface Rows extends EntityRow {
+  readonly rows: readonly Row[];
+}
+
+const streamOf = (
+  { streamId: id, streamVersion, event, eventId }: NewEvent,
+  tables: readonly Table<Rows>[] = [],
+  old: readonly Row[] = [],
+  current: readonly Row[] = [],
+): StreamAppend => {
+  const entity = (version: number, rows: readonly Row[]): Rows => ({
+    account_id: '',
+    id,
+    version,
+    created_at: new Date(0),
+    rows,
+  });
+  const [before, after] = [entity(streamVersion - 1, old), entity(streamVersion, current)];
+  return { model: { tables }, id, before, events: [event], after, eventId };
+};
 
 /** A read model row with a value that only one row may hold. */
-export const apiKeys: Table<never> = {
+const API_KEYS: Table<Rows> = {
   name: 'api_keys',
   columns: ['account_id', 'id', 'version', 'created_at', 'owner_id', 'description', 'metadata', 'token_hash'],
   primaryKey: ['account_id', 'id'],
-  rowsOf: () => [],
+  rowsOf: ({ rows }) => rows,
   exclusiveValuesOf: (row) => [`token:${row.token_hash}`],
 };
 
@@ -55,7 +101,3 @@ export async function outcomesOf(appends: readonly Promise<Appended>[]): Promise
 }
 
 export const count = (values: readonly string[], wanted: string): number => values.filter((v) => v === wanted).length;
-
-/** What turns these rows of the table into those. */
-export const apiKeyChange = (old: readonly Row[], current: readonly Row[]): TableChange =>
-  tableChange(apiKeys, old, current);

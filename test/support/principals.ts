@@ -1,4 +1,4 @@
-import { openAccount } from '../../src/access/accounts/first-admin.js';
+import { createAccount } from '../../src/access/accounts/first-admin.js';
 import type { Role } from '../../src/caller.js';
 import { IdSource } from '../../src/ids.js';
 import { EventLog } from '../../src/log/append/event-log.js';
@@ -19,7 +19,7 @@ let principals = 0;
 export async function addAccount(service: Service): Promise<TestPrincipal> {
   accounts += 1;
   const log = new EventLog(service.pool, () => undefined);
-  const { accountId, adminId, adminKey } = await openAccount(log, new IdSource(), {
+  const { accountId, adminId, adminKey } = await createAccount(log, new IdSource(), {
     name: `Other ${accounts}`,
     adminEmail: 'admin@example.test',
     adminKey: undefined,

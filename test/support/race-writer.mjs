@@ -14,17 +14,18 @@ const append = (streamId, streamVersion) =>
   log
     .append({
       accountId,
-      events: [
+      metadata: { actor: 'system' },
+      occurredAt: new Date(),
+      streams: [
         {
+          model: { tables: [] },
+          id: streamId,
+          before: streamVersion > 1 ? { version: streamVersion - 1 } : undefined,
+          events: [{ type: 'tested.v1', data: {} }],
+          after: undefined,
           eventId: randomUUID(),
-          streamId,
-          streamVersion,
-          event: { type: 'tested.v1', data: {} },
-          metadata: { actor: 'system' },
-          occurredAt: new Date(),
         },
       ],
-      changes: [],
     })
     .then(
       () => 'ok',

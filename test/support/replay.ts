@@ -3,6 +3,8 @@ import type { Pool } from 'pg';
 import type { DomainEvent } from '../../src/log/event.js';
 import { type Entity, fold, type ReadModel, type Table } from '../../src/log/read-model.js';
 
+type TableColumns = Pick<Table<never>, 'name' | 'columns'>;
+
 /**
  * Asserts that the live rows of a read model are what its events make, bit for bit, in every table and account.
  * PostgreSQL itself reads the replayed rows into the table's types, so only a difference in value counts.
@@ -40,7 +42,7 @@ async function replay<State, Event extends DomainEvent>(
 }
 
 /** A column the read model does not name would escape the comparison. */
-async function expectAllColumns(pool: Pool, { name, columns }: Table<never>): Promise<void> {
+async function expectAllColumns(pool: Pool, { name, columns }: TableColumns): Promise<void> {
   const { rows } = await pool.query(
     'select column_name from information_schema.columns where table_name = $1 and table_schema = current_schema()',
     [name],
@@ -48,14 +50,14 @@ async function expectAllColumns(pool: Pool, { name, columns }: Table<never>): Pr
   expect(rows.map((row) => row.column_name).sort()).toEqual([...columns].sort());
 }
 
-const liveRows = (pool: Pool, table: Table<never>): Promise<string[]> => rowsAsText(pool, table, table.name, []);
+const liveRows = (pool: Pool, table: TableColumns): Promise<string[]> => rowsAsText(pool, table, table.name, []);
 
 const replayedRows = <State>(pool: Pool, table: Table<State>, entities: readonly Entity<State>[]): Promise<string[]> =>
   rowsAsText(pool, table, `json_populate_recordset(null::${table.name}, $1::json)`, [
     JSON.stringify(entities.flatMap((entity) => table.rowsOf(entity))),
   ]);
 
-async function rowsAsText(pool: Pool, { columns }: Table<never>, from: string, values: string[]): Promise<string[]> {
+async function rowsAsText(pool: Pool, { columns }: TableColumns, from: string, values: string[]): Promise<string[]> {
   const list = columns.map((column) => `t.${column}`).join(', ');
   const { rows } = await pool.query(`select row(${list})::text as row from ${from} t`, values);
   return rows.map(({ row }) => row).sort();

@@ -10,7 +10,7 @@ const caller = (principalId: string, role: Caller['role'] = 'member'): Caller =>
   role,
   apiKeyId: 'ak_1',
 });
-const key: ApiKey = { ownerId: 'usr_1', description: 'd', metadata: 'm', tokenHash: 'h' };
+const key: ApiKey = { owner_id: 'usr_1', description: 'd', metadata: 'm', token_hash: 'h' };
 const created = create(key)(undefined).reduce(evolve, undefined as ApiKey | undefined);
 
 describe('an API key', () => {

@@ -2,11 +2,12 @@ import type { Pool } from 'pg';
 import type { Role } from '../../caller.js';
 import { coalesced } from '../../database/coalesce.js';
 import { queryNamed } from '../../database/query.js';
-import { ConstraintViolated } from '../../log/append/event-log.js';
+import { ConstraintViolated } from '../../log/append/append-failures.js';
 import type { EventMetadata } from '../../log/event.js';
-import type { Streams } from '../../resources/changes.js';
-import { principalsReadModel, USER_EMAIL_CONSTRAINT } from '../access.read-models.js';
+import type { Changes } from '../../resources/changes.js';
 import { createUser } from '../accounts/principal.js';
+import { USER_EMAIL_CONSTRAINT } from '../accounts/principals.read-model.js';
+import { USERS } from '../accounts/users.resource.js';
 
 export interface FoundUser {
   readonly id: string;
@@ -44,7 +45,7 @@ const LOGINS_BY_EMAILS = {
 export class OidcUsers {
   constructor(
     private readonly pool: Pool,
-    private readonly streams: Streams,
+    private readonly changes: Changes,
     /** Undefined: the oldest account. */
     private readonly accountId: string | undefined,
   ) {}
@@ -70,17 +71,8 @@ export class OidcUsers {
    * keep that role, and its API keys, after the issuer has withdrawn it.
    */
   async create(accountId: string, email: string, metadata: EventMetadata): Promise<OidcLogin> {
-    const occurredAt = this.streams.ids.now();
-    const change = {
-      model: principalsReadModel,
-      accountId,
-      streamId: this.streams.ids.next('usr', occurredAt),
-      load: () => Promise.resolve(undefined),
-      decide: () => createUser({ email, role: 'member' })(undefined),
-      metadata,
-      occurredAt,
-    };
-    await this.streams.change(change).catch(ignoreTakenEmail);
+    const decide = () => createUser({ email, role: 'member' })(undefined);
+    await this.changes.create(USERS, { accountId, metadata }, decide).catch(ignoreTakenEmail);
     return this.find(email);
   }
 }

@@ -6,7 +6,7 @@ import type { Caller, Role } from '../../caller.js';
 import { originOf } from '../../http/request-context.js';
 import type { EventMetadata } from '../../log/event.js';
 import { Problem } from '../../problem.js';
-import type { Streams } from '../../resources/changes.js';
+import type { Changes } from '../../resources/changes.js';
 import { OidcIssuer } from './oidc-issuer.js';
 import { type OidcLogin, OidcUsers } from './oidc-users.js';
 
@@ -27,10 +27,10 @@ export interface OidcSettings {
 }
 
 /** Undefined if no issuer is configured. */
-export function oidcOf(settings: OidcSettings, pool: Pool, streams: Streams): Oidc | undefined {
+export function oidcOf(settings: OidcSettings, pool: Pool, changes: Changes): Oidc | undefined {
   const { oidcIssuer: issuer, oidcAudience: audience, oidcAccount } = settings;
   if (issuer === undefined || audience === undefined) return undefined;
-  return new Oidc(settings, new OidcIssuer({ issuer, audience }), new OidcUsers(pool, streams, oidcAccount));
+  return new Oidc(settings, new OidcIssuer({ issuer, audience }), new OidcUsers(pool, changes, oidcAccount));
 }
 
 /**

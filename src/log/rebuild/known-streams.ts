@@ -16,8 +16,7 @@ export class KnownStreams {
   /** In the order of their last change. */
   private readonly entities = new Map<string, EntityRow>();
 
-  readonly entityOf = (accountId: string, id: string): EntityRow | undefined =>
-    this.entities.get(keyOf(accountId, id));
+  readonly entityOf = (accountId: string, id: string): EntityRow | undefined => this.entities.get(keyOf(accountId, id));
 
   record({ accountId, id, entity }: ReplayedStream): void {
     const key = keyOf(accountId, id);

@@ -1,0 +1,36 @@
+import { describe, expect, it } from '@jest/globals';
+import { refuseReadOnlyChanges } from './read-only-fields.js';
+
+const current = {
+  id: 'sshcr_1',
+  uri: '/ssh_credentials/sshcr_1',
+  created_at: '2026-11-22T10:00:00.000Z',
+  public_key: 'ssh-ed25519 AAAA me',
+  owner_id: 'usr_owner',
+  description: 'laptop',
+};
+const sending = (sent: object) => () => refuseReadOnlyChanges(sent, current, ['public_key', 'owner_id']);
+
+describe('a PATCH body', () => {
+  it.each([
+    ['nothing', {}],
+    ['every read-only field as GET shows it', current],
+    ['another value of a field that may change', { description: 'desk' }],
+    ['the URI under another name of the service', { uri: 'https://other.example/base/ssh_credentials/sshcr_1' }],
+    ['the same moment in another spelling', { created_at: '2026-11-22T11:00:00+01:00' }],
+  ])('may hold %s', (_, sent) => {
+    expect(sending(sent)).not.toThrow();
+  });
+
+  it.each([
+    ['id', { id: 'sshcr_2' }],
+    ['uri', { uri: 'https://service.example/ssh_credentials/sshcr_2' }],
+    ['created_at', { created_at: '2026-11-22T10:00:00.001Z' }],
+    ['created_at', { created_at: 'yesterday' }],
+    ['public_key', { public_key: 'ssh-ed25519 AAAA you' }],
+    ['owner_id', { owner_id: 'other' }],
+    ['owner_id', { owner_id: '' }],
+  ])('that gives %s another value is refused', (field, sent) => {
+    expect(sending(sent)).toThrow(`${field} cannot be changed; leave it out, or send it as it is.`);
+  });
+});
