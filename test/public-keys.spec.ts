@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { readConfig } from '../src/config.js';
-import { parsePublicKey, toAuthorizedKey } from '../src/public-keys/public-key.js';
+import { parsePublicKey } from '../src/public-keys/public-key.js';
 import { ApiClient } from './support/api-client.js';
 import { newPublicKey } from './support/keys.js';
 import { startMain, stopMain } from './support/process.js';
@@ -18,8 +18,9 @@ const rsaPem = (bits: number): string => {
 
 /** One RSA key as users have it: SPKI PEM, PKCS#1 PEM, OpenSSH line, RFC 4716. */
 function formsOf(pem: string): string[] {
-  const line = toAuthorizedKey(parsePublicKey(pem));
-  const base64 = line.split(' ')[1] ?? '';
+  const { type, blob } = parsePublicKey(pem);
+  const base64 = blob.toString('base64');
+  const line = `${type} ${base64}`;
   const wrapped = base64.match(/.{1,70}/g)?.join('\n');
   return [
     pem,

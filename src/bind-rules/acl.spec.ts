@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { Problem } from '../problem.js';
-import { type BindTarget, compile, parseAcl, parseBindTarget, permits } from './acl.js';
+import { compile, parseAcl, permits } from './acl.js';
+import { type BindTarget, parseBindTarget } from './bind-target.js';
 
 const address = (text: string): BindTarget => parseBindTarget({ address: text });
 const domain = (text: string): BindTarget => parseBindTarget({ domain: text });
