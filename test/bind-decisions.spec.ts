@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { IdSource } from '../src/ids.js';
+import { BindDecisionMetrics } from '../src/ssh-gateway/bind-decisions/bind-decision-metrics.js';
 import { BindDecisionQueue } from '../src/ssh-gateway/bind-decisions/bind-decision-queue.js';
-import { DecisionsRetention } from '../src/ssh-gateway/bind-decisions/decisions-retention.js';
-import { GatewayMetrics } from '../src/ssh-gateway/gateway-metrics.js';
+import { BindDecisionRetention } from '../src/ssh-gateway/bind-decisions/bind-decision-retention.js';
 import { startSwallowingProxy } from './support/answer-swallowing-proxy.js';
 import { ApiClient } from './support/api-client.js';
 import { holdWrites, metric, type TestCredential, untilWritten, upload } from './support/decisions.js';
@@ -266,7 +266,7 @@ describe('the queue of decisions', () => {
   it('is not held up by one decision that no table can hold', async () => {
     const fatal = jest.spyOn(Logger.prototype, 'fatal').mockImplementation(() => undefined);
     const error = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
-    const queue = new BindDecisionQueue(service.pool, 100, new GatewayMetrics());
+    const queue = new BindDecisionQueue(service.pool, 100, new BindDecisionMetrics());
     const ids = new IdSource();
     const fingerprint = `SHA256:${'C'.repeat(42)}A`;
     const decided = Array.from({ length: 9 }, (_, n) => ({
@@ -312,7 +312,7 @@ describe('what was recorded', () => {
     await aged(kept.fingerprint, [89, 91, 400], 1500);
     const usedAt = await lastUsedAt(kept);
     await tenant.client.delete(`/ssh_credentials/${deleted.id}`);
-    const retention = new DecisionsRetention(service.pool, 90);
+    const retention = new BindDecisionRetention(service.pool, 90);
     await retention.purge();
     expect(await rowsOf(kept.fingerprint)).toHaveLength(2);
     // All of it is too old in a hundred days.
@@ -328,7 +328,7 @@ describe('what was recorded', () => {
     for (const { fingerprint } of [kept, deleted]) await ask(fingerprint);
     await untilWritten(gateway);
     await tenant.client.delete(`/ssh_credentials/${deleted.id}`);
-    await new DecisionsRetention(service.pool, 0).purge(new Date(Date.now() + 40_000 * DAY_MS));
+    await new BindDecisionRetention(service.pool, 0).purge(new Date(Date.now() + 40_000 * DAY_MS));
     for (const { fingerprint } of [kept, deleted]) expect(await rowsOf(fingerprint)).toHaveLength(1);
     const { rows } = await service.pool.query(
       'select credential_id from credential_usage where credential_id = any($1)',
@@ -342,7 +342,7 @@ describe('what was recorded', () => {
     await ask(fingerprint);
     await untilWritten(gateway);
     const holder = await service.pool.connect();
-    const retention = new DecisionsRetention(service.pool, 1, 0);
+    const retention = new BindDecisionRetention(service.pool, 1, 0);
     try {
       await holder.query('begin');
       await holder.query('lock table bind_decisions in access exclusive mode');

@@ -1,11 +1,12 @@
 import fc from 'fast-check';
-import { compile, parseBindTarget, permits } from '../bind-rules/acl.js';
+import { compile, permits } from '../bind-rules/acl.js';
+import { parseBindTarget } from '../bind-rules/bind-target.js';
 import { Problem } from '../problem.js';
-import { authorizedKeysLine, type GrantedKey, MAX_PERMIT_LISTENS } from './authorized-keys.js';
+import { type AuthorizedCredential, authorizedKeysLine, MAX_PERMIT_LISTENS } from './authorized-keys.js';
 
 const BLOB = 'AAAAC3NzaC1lZDI1NTE5AAAAIIG9v9jGhBGWcOAsbCKnvFXEWkuT+fnkFbvsG6t8qkp4';
 
-const credential = (acl: readonly string[], n = 1): GrantedKey => ({
+const credential = (acl: readonly string[], n = 1): AuthorizedCredential => ({
   id: `sshcr_${n}`,
   version: n + 2,
   keyType: 'ssh-ed25519',
@@ -91,7 +92,7 @@ describe('what could change the meaning of the line is never printed', () => {
     ['an empty id', { id: '' }],
     ['a version that is none', { version: Number.NaN }],
   ])('%s', (_, part) => {
-    expect(() => authorizedKeysLine([{ ...credential([]), ...part }])).toThrow('cannot stand in a line');
+    expect(() => authorizedKeysLine([{ ...credential([]), ...part }])).toThrow('cannot be part of a line');
   });
 
   it.each(['bind:a",restrict', 'bind:a.example\n', 'a.example', 'bind:a.example:0', 'bind:a?.example'])(

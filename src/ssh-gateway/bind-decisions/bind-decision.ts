@@ -1,37 +1,43 @@
-import { type BindTarget, type CompiledAcl, permits } from '../../bind-rules/acl.js';
+import { type CompiledAcl, permits } from '../../bind-rules/acl.js';
+import type { BindTarget } from '../../bind-rules/bind-target.js';
 
-/** A live credential of the key that a question is about, on the account that the key belongs to. */
-export interface Grant {
+/** A live credential of a key, on the account that the key belongs to. */
+export interface CredentialGrant {
   readonly accountId: string;
   readonly credentialId: string;
   readonly ownerId: string;
   readonly version: number;
-  /** False for an owner who is deactivated or deleted. An owner that the account does not know is active. */
+  /** False if the owner is deactivated or deleted. An owner that the account does not know is active. */
   readonly isOwnerActive: boolean;
 }
 
-/** A grant that counts, with what it permits. */
-export interface CompiledGrant extends Grant {
+/** A grant of an active owner, with its rules. */
+export interface CompiledCredentialGrant extends CredentialGrant {
   readonly acl: CompiledAcl;
 }
 
 export const REASONS = ['permitted', 'unknown_key', 'owner_inactive', 'not_permitted'] as const;
-export type Reason = (typeof REASONS)[number];
+type Reason = (typeof REASONS)[number];
 
-export interface Decision {
+/** What was decided about one bind. */
+export interface BindDecision {
   readonly allowed: boolean;
   readonly reason: Reason;
-  /** The rule that permits, as written; null when none does, and when the credential has no rules and permits everything. */
+  /** The rule that permits, as written; null if no rule does, or if the credential has no rules and permits everything. */
   readonly matchedRule: string | null;
-  /** The credential that permits; else the oldest one that was asked. Undefined: the key is unknown. */
-  readonly grant: Grant | undefined;
+  /** The grant that permits; otherwise the oldest one that was considered. Undefined if the key is unknown. */
+  readonly grant: CredentialGrant | undefined;
 }
 
 /**
- * Whether a key may bind `target`. Each of its credentials is a grant of its own, so the key may do what any of them
- * permits. `active` are the compiled ones among `grants`, those whose owners are active; both oldest first.
+ * Whether a key may bind `target`. The key may do what any of its grants permits. `active` are those of `grants` that
+ * have an active owner, compiled; both lists are oldest first.
  */
-export function decide(grants: readonly Grant[], active: readonly CompiledGrant[], target: BindTarget): Decision {
+export function decideBind(
+  grants: readonly CredentialGrant[],
+  active: readonly CompiledCredentialGrant[],
+  target: BindTarget,
+): BindDecision {
   const [oldest] = grants;
   if (oldest === undefined) return refusal('unknown_key', undefined);
   if (active.length === 0) return refusal('owner_inactive', oldest);
@@ -42,7 +48,7 @@ export function decide(grants: readonly Grant[], active: readonly CompiledGrant[
   return refusal('not_permitted', active[0]);
 }
 
-const refusal = (reason: Reason, grant: Grant | undefined): Decision => ({
+const refusal = (reason: Reason, grant: CredentialGrant | undefined): BindDecision => ({
   allowed: false,
   reason,
   matchedRule: null,

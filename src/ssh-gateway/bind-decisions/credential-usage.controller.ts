@@ -6,7 +6,7 @@ import { SshCredentials } from '../../ssh-credentials/ssh-credentials.read-model
 import { CredentialUsageResource } from './bind-decisions.resource.js';
 import { CredentialUsage } from './credential-usage.js';
 
-/** A route of its own: the fields of a credential are those of the public API. */
+/** A separate route, since an SSH credential has exactly the fields of the public API. */
 @ApiTag('SSH credentials', 'sshcr')
 @Controller('ssh_credentials')
 export class CredentialUsageController {
