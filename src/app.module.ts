@@ -8,6 +8,7 @@ import { FailureLimit } from './access/authentication/failure-limit.js';
 import { GatewayTokens } from './access/authentication/gateway-tokens.js';
 import { oidcOf } from './access/authentication/oidc.js';
 import { AuditModule } from './audit/audit.module.js';
+import { CloudEvents } from './audit/cloud-events.js';
 import type { Config } from './config.js';
 import { type Database, POOL } from './database/database.js';
 import { Authenticator } from './http/authenticator.js';
@@ -18,6 +19,7 @@ import { EventLog } from './log/append/event-log.js';
 import { AsOfQueries } from './log/read/as-of-queries.js';
 import { LogPositions } from './log/read/log-positions.js';
 import { LogReader } from './log/read/log-reader.js';
+import { READ_MODELS } from './read-models.js';
 import { Streams } from './resources/changes.js';
 import { Mutations } from './resources/mutation.js';
 import { OWNED_THINGS } from './resources/owned-things.js';
@@ -83,6 +85,7 @@ export function appModule({ config, database, ids }: Foundation, eventLog: Event
     { provide: OWNED_THINGS, useValue: [new ApiKeys(database.pool), new SshCredentials(database.pool)] },
     { provide: TcpEdgePolicy, useValue: { strict: config.strict } },
     { provide: GatewayPolicy, useValue: config },
+    { provide: CloudEvents, useValue: new CloudEvents(READ_MODELS) },
     { provide: ApiDocument, useValue: new ApiDocument() },
   ];
   return {

@@ -98,7 +98,7 @@ describe('GET /events', () => {
     expect(await lines(account)).toEqual(await walk(account, '/events'));
   });
 
-  it('finds by thing, type, actor and time, alone and together', async () => {
+  it('filters by entity, type, actor and time, alone and together', async () => {
     const by = await addAccount(service);
     const helper = await addUser(service, 'admin', by.client);
     const first = await newCredential(by);
@@ -158,8 +158,8 @@ describe('GET /events', () => {
     ['after=999999', 'ERR_NGROK_223', /^after is 999999, but the log ends at position \d+\.$/],
     ['limit=0', 'ERR_NGROK_233', /least is 1/],
     ['limit=ten', 'ERR_NGROK_244', /not a number/],
-    ['type=created', 'ERR_TAS_400', /^type 'created' is not a type of event; there are account_created\.v1, /],
-    ['stream=abc', 'ERR_TAS_400', /^stream 'abc' is not the id of a thing\.$/],
+    ['type=created', 'ERR_TAS_400', /^type 'created' is not an event type; the types are account_created\.v1, /],
+    ['stream=abc', 'ERR_TAS_400', /^stream 'abc' is not the id of an entity\.$/],
     ['actor=a%20b', 'ERR_TAS_400', /^actor 'a b' is not the id of an actor\.$/],
     ['since=today', 'ERR_TAS_400', /^since 'today' is not an RFC 3339 time/],
     ['until=12', 'ERR_TAS_400', /^until '12' is not an RFC 3339 time/],

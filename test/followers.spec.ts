@@ -1,11 +1,13 @@
 import { PassThrough } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
+import { CloudEvents } from '../src/audit/cloud-events.js';
 import { EventFeed } from '../src/audit/event-feed.js';
 import { LiveFeed } from '../src/audit/live-feed.js';
 import { LogHeads } from '../src/log/read/log-heads.js';
 import { LogPositions } from '../src/log/read/log-positions.js';
 import { LogReader } from '../src/log/read/log-reader.js';
+import { READ_MODELS } from '../src/read-models.js';
 import { ApiClient } from './support/api-client.js';
 import { EventStream } from './support/event-stream.js';
 import { newPublicKey } from './support/keys.js';
@@ -29,11 +31,12 @@ const upTo = (last: number): number[] => Array.from({ length: last }, (_, n) => 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const tokenOf = ({ client }: TestPrincipal): string => client.token ?? '';
 
-/** A feed of its own, whose heart beats fast. */
+/** A live feed with a fast heartbeat. */
 const liveFeed = (): LiveFeed => {
-  const moments = new LogPositions(service.pool);
-  const feed = new EventFeed(moments, new LogReader(service.pool));
-  return new LiveFeed(feed, new LogHeads(moments, () => undefined), { heartbeatMs: 60, checkEveryMs: 20 });
+  const positions = new LogPositions(service.pool);
+  const feed = new EventFeed(positions, new LogReader(service.pool), new CloudEvents(READ_MODELS));
+  const timings = { heartbeatMs: 60, authorizationCheckMs: 20 };
+  return new LiveFeed(feed, new LogHeads(positions, () => undefined), timings);
 };
 
 /** So many events of 200 KB each; the log's position then. */
@@ -166,8 +169,8 @@ describe('a live feed', () => {
     const by = await addAccount(service);
     const head = await appendLarge(by, 50);
     const live = liveFeed();
-    const part = { accountId: by.accountId, baseUrl: 'http://x', filter: {}, span: { after: 0, upTo: head } };
-    const stream = live.follow(part, () => Promise.resolve(true), new AbortController().signal);
+    const selection = { accountId: by.accountId, baseUrl: 'http://x', filter: {}, span: { after: 0, upTo: head } };
+    const stream = live.follow(selection, () => Promise.resolve(true), new AbortController().signal);
     const reader = stream.pipe(new PassThrough());
     const held = (): number => stream.readableLength + reader.readableLength + reader.writableLength;
     // The beginning of the stream is shorter than the first event.
@@ -236,9 +239,9 @@ describe('a live feed', () => {
     const by = await addAccount(service);
     const live = liveFeed();
     const head = await appendLarge(by, 1);
-    const part = { accountId: by.accountId, baseUrl: 'http://x', filter: {}, span: { after: head, upTo: head } };
+    const selection = { accountId: by.accountId, baseUrl: 'http://x', filter: {}, span: { after: head, upTo: head } };
     const chunks: string[] = [];
-    const stream = live.follow(part, () => Promise.resolve(true), new AbortController().signal);
+    const stream = live.follow(selection, () => Promise.resolve(true), new AbortController().signal);
     stream.setEncoding('utf8').on('data', (chunk: string) => chunks.push(chunk));
     while (chunks.length < 3) await pause(10);
     expect(chunks.slice(0, 3)).toEqual(['retry: 1000\n\n', ...Array(2).fill(`: nothing new\nid: ${head}\n\n`)]);

@@ -1,6 +1,7 @@
 import { Logger, Module } from '@nestjs/common';
 import { LogHeads } from '../log/read/log-heads.js';
 import { Logs } from '../resources/resource.js';
+import { CloudEvents } from './cloud-events.js';
 import { EventFeed } from './event-feed.js';
 import { EventsController } from './events.controller.js';
 import { LiveFeed } from './live-feed.js';
@@ -12,8 +13,8 @@ const logger = new Logger('Audit');
   providers: [
     {
       provide: EventFeed,
-      useFactory: ({ moments, reader }: Logs) => new EventFeed(moments, reader),
-      inject: [Logs],
+      useFactory: ({ moments, reader }: Logs, cloudEvents: CloudEvents) => new EventFeed(moments, reader, cloudEvents),
+      inject: [Logs, CloudEvents],
     },
     {
       provide: LogHeads,

@@ -24,6 +24,7 @@ import {
   NOT_MODIFIED,
   OPEN,
   type ParameterOf,
+  type Providers,
   problemResponses,
   uriOfList,
   VERSION_HEADERS,
@@ -35,11 +36,11 @@ type Swagger = typeof import('@nestjs/swagger');
  * What the decorators below say about the API, kept until the document is asked for: @nestjs/swagger takes a third of a
  * second to load, which no start should wait for.
  */
-const declarations: ((swagger: Swagger) => void)[] = [];
+const declarations: ((swagger: Swagger, providers: Providers) => void)[] = [];
 
 /** Hands everything declared so far to @nestjs/swagger; the document can then be made. */
-export function declareAll(swagger: Swagger): void {
-  for (const declaration of declarations.splice(0)) declaration(swagger);
+export function declareAll(swagger: Swagger, providers: Providers): void {
+  for (const declaration of declarations.splice(0)) declaration(swagger, providers);
 }
 
 /** What a document says of one field. `type` is told by the field's own type where that is one word. */
@@ -56,7 +57,7 @@ export interface Field {
   readonly oneOf?: readonly object[];
   /** Of an object: whether it may have any fields. */
   readonly additionalProperties?: boolean;
-  readonly enum?: readonly string[];
+  readonly enum?: readonly string[] | ((providers: Providers) => readonly string[]);
   readonly pattern?: string;
   readonly format?: 'uri' | 'date-time' | 'email';
   readonly minLength?: number;
@@ -82,10 +83,12 @@ export function documented({ example, enum: values, listOf, ...field }: Field): 
     ...field,
     ...(listOf !== undefined && { type: [listOf] }),
     ...(example !== undefined && { examples: [example] }),
-    ...(values !== undefined && { enum: [...values] }),
   };
   return (target, key) => {
-    declarations.push(({ ApiProperty }) => ApiProperty(options as object)(target, key));
+    declarations.push(({ ApiProperty }, providers) => {
+      const allowed = typeof values === 'function' ? values(providers) : values;
+      ApiProperty({ ...options, ...(allowed !== undefined && { enum: [...allowed] }) } as object)(target, key);
+    });
   };
 }
 
@@ -266,7 +269,7 @@ const SECURITY = { nobody: {}, gateway: { gateway: [] } };
 
 function described({ id, summary, description, problems = [] }: Operation, kind: Kind): MethodDecorator {
   return (target, key, descriptor) => {
-    declarations.push((swagger) => {
+    declarations.push((swagger, providers) => {
       const prefix: IdPrefix | undefined = Reflect.getMetadata(PREFIX, target.constructor);
       const decorators = [
         swagger.ApiOperation({ operationId: id, summary, ...(description !== undefined && { description }) }),
@@ -274,7 +277,7 @@ function described({ id, summary, description, problems = [] }: Operation, kind:
         ...(kind.otherTypes === undefined ? [] : [swagger.ApiProduces('application/json', ...kind.otherTypes)]),
         ...(kind.notModified === true ? [swagger.ApiResponse(NOT_MODIFIED)] : []),
         ...problemResponses([...kind.problems, ...problems]).map((options) => swagger.ApiResponse(options)),
-        ...kind.parameters.map((parameterOf) => parameterOf(swagger, prefix)),
+        ...kind.parameters.map((parameterOf) => parameterOf(swagger, prefix, providers)),
         ...(kind.security === undefined ? [] : [swagger.ApiSecurity(SECURITY[kind.security])]),
         ...(kind.body === undefined ? [] : [swagger.ApiBody({ schema: kind.body })]),
         ...(kind.models === undefined ? [] : [swagger.ApiExtraModels(...kind.models)]),

@@ -16,7 +16,7 @@ Every failure has the shape of \`Error\`. Where a limit is in bytes, \`x-max-byt
 /** The API's document, from what the controllers declare: see openapi.ts. It takes about half a second, most of it once. */
 export async function documentOf(nest: INestApplication, server: string): Promise<object> {
   const swagger = await import('@nestjs/swagger');
-  declareAll(swagger);
+  declareAll(swagger, nest);
   const { DocumentBuilder, SwaggerModule } = swagger;
   const base = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')

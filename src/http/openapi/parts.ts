@@ -1,4 +1,5 @@
 import { STATUS_CODES } from 'node:http';
+import type { INestApplicationContext } from '@nestjs/common';
 import type { ApiResponseOptions } from '@nestjs/swagger';
 import type { IdPrefix } from '../../ids.js';
 import { PROBLEMS, type ProblemName } from '../../problem.js';
@@ -8,7 +9,9 @@ import { PROBLEM_EXAMPLES } from './problem-examples.js';
 /** What every kind of route has in the document: headers, parameters and refusals. `openapi.ts` puts them together. */
 
 type Swagger = typeof import('@nestjs/swagger');
-export type ParameterOf = (swagger: Swagger, prefix: IdPrefix | undefined) => MethodDecorator;
+/** The providers of the running application, for values that only the wiring knows. */
+export type Providers = Pick<INestApplicationContext, 'get'>;
+export type ParameterOf = (swagger: Swagger, prefix: IdPrefix | undefined, providers: Providers) => MethodDecorator;
 
 /** The KSUID of an id in examples; a real one. */
 export const EXAMPLE_KSUID = '3MSH1YH1pfqRL0tXy3dC8OFwmhq';
