@@ -3,11 +3,11 @@ import { domainToASCII } from 'node:url';
 
 /**
  * One spelling for each host, so that two texts for the same host are equal strings: bind rules and hostports compare
- * them. A text that could be read as two hosts is refused, never resolved or repaired. Callers limit texts to 512 bytes,
- * since the work grows with the length.
+ * them. A text that could be read as two hosts is refused, never resolved or repaired. Callers limit texts to 512
+ * bytes, since the work grows with the length.
  */
 
-/** Why a text cannot be read: a clause such as "the host has an empty label". Callers catch it and add field and value. */
+/** Why a text cannot be read, such as "the host has an empty label". Callers catch it and add field and value. */
 export class ParseError extends Error {}
 
 /** A port that is a whole number outside the range of ports. */
@@ -20,7 +20,7 @@ const QUOTED_CHARACTERS = 200;
 
 const IDEOGRAPHIC_DOTS = /[\u3002\uff0e\uff61]/g;
 const FORBIDDEN_ASCII = /[^\w.\-\u{80}-\u{10ffff}]/u;
-// IDNA drops these characters, so two texts that differ would be one host. It keeps or refuses the joiners, never drops them.
+// IDNA drops these characters, so two different texts would be one host. It never drops the joiners.
 const INVISIBLE = /(?!\u200c|\u200d)\p{Default_Ignorable_Code_Point}/u;
 const NON_ASCII = /[^\0-\x7f]/;
 const LABEL = /^[a-z0-9_-]+$/;

@@ -1,6 +1,6 @@
 import { randomFillSync } from 'node:crypto';
 
-/** The prefixes of ids. An id is `<prefix>_` and a KSUID: 4 bytes of seconds since its epoch and 16 random bytes, in base62. */
+/** An id is `<prefix>_` and a KSUID: 4 bytes of seconds since its epoch and 16 random bytes, in base62. */
 export type IdPrefix = 'ac' | 'ak' | 'bd' | 'bot' | 'edgtcp' | 'op' | 'sshcr' | 'usr';
 
 const KSUID_EPOCH_SECONDS = 1_400_000_000;
@@ -28,7 +28,7 @@ function encode(words: readonly number[]): string {
 
 /**
  * Makes ids and times. Within a process ids strictly increase, even if the clock steps back: the time never goes back,
- * and within a second the random part grows by a random step. A step of 1 would let one account count what others create.
+ * and within a second the random part grows by a random step. A step of 1 would let an account count the ids of others.
  */
 export class IdSource {
   private lastMs = 0;
@@ -79,7 +79,7 @@ export class IdSource {
   }
 }
 
-/** A bound between older and newer ids: greater than every id of an earlier second, less than every id from this second on. */
+/** An id between older and newer ones: greater than those of earlier seconds, less than those from this second on. */
 export function firstIdOf(prefix: IdPrefix, at: Date): string {
   const second = Math.floor(at.getTime() / 1000) - KSUID_EPOCH_SECONDS;
   return `${prefix}_${encode([Math.max(0, second), 0, 0, 0, 0])}`;
@@ -87,5 +87,5 @@ export function firstIdOf(prefix: IdPrefix, at: Date): string {
 
 const ID = /^(?<prefix>[a-z]+)_[0-9A-Za-z]{27}$/;
 
-/** Whether `text` has the shape of an id with this prefix. A cursor or path of another shape cannot match any entity. */
+/** Whether `text` has the shape of an id with this prefix. A cursor or path of another shape matches no entity. */
 export const isId = (text: string, prefix: IdPrefix): boolean => ID.exec(text)?.groups?.prefix === prefix;

@@ -39,7 +39,7 @@ const liveFeed = (): LiveFeed => {
   return new LiveFeed(feed, new LogHeads(positions, () => undefined), timings);
 };
 
-/** So many events of 200 KB each; the log's position then. */
+/** Appends `count` events of 200 KB each. Returns the position of the last one. */
 async function appendLarge(by: TestPrincipal, count: number): Promise<number> {
   const value = 'x'.repeat(200_000);
   let last = 0;
@@ -50,7 +50,7 @@ async function appendLarge(by: TestPrincipal, count: number): Promise<number> {
   return last;
 }
 
-/** Follows over connections that are cut again and again, resumed by the id of the last message. */
+/** Follows over connections that are cut again and again. Each resumes after the id of the last message. */
 async function followDespiteCuts(url: string, token: string, isDone: (last: number) => boolean): Promise<number[]> {
   const heard: number[] = [];
   let lastEventId = '';
@@ -65,14 +65,14 @@ async function followDespiteCuts(url: string, token: string, isDone: (last: numb
     while (Date.now() < cutAt && !isDone(stream.messages.at(-1)?.id ?? 0)) await pause(5);
     stream.close();
     heard.push(...stream.messages.map(({ id }) => id));
-    // A connection that was cut before it heard anything changes nothing.
+    // A connection that was cut before its first message has no id to resume from.
     if (stream.lastEventId !== '') lastEventId = stream.lastEventId;
     expect(stream.messages.map(({ data }) => data.logposition)).toEqual(stream.messages.map(({ id }) => id));
   }
   return heard;
 }
 
-/** Asks for lines behind the last one, again and again. */
+/** Polls for the lines after the last one. */
 async function poll(url: string, token: string, isDone: (last: number) => boolean): Promise<number[]> {
   const heard: number[] = [];
   while (!isDone(heard.at(-1) ?? 0)) {
@@ -118,7 +118,7 @@ describe('32 writers on two processes, and three followers', () => {
 });
 
 describe('a live feed', () => {
-  it('tells what was appended by this process and by another, filtered as asked', async () => {
+  it('has the events of this process and of another one, filtered as requested', async () => {
     const by = await addAccount(service);
     const elsewhere = new ApiClient(other.url, tokenOf(by));
     const stream = await EventStream.open(`${service.app.url}/events?type=bot_user_created.v1`, tokenOf(by));
@@ -131,7 +131,7 @@ describe('a live feed', () => {
     expect(stream.messages.map(({ data }) => data.type)).toEqual(Array(3).fill('bot_user_created.v1'));
   });
 
-  it('begins where `after` says, and goes on where Last-Event-ID says', async () => {
+  it('begins after `after`, and resumes after Last-Event-ID', async () => {
     const by = await addAccount(service);
     for (let n = 0; n < 5; n += 1) await by.client.post('/bot_users', { name: `bot ${n}` });
     const head = Number((await by.client.post('/bot_users', { name: 'last' })).headers.get('log-position'));
@@ -144,7 +144,7 @@ describe('a live feed', () => {
     expect(resumed.messages.map(({ id }) => id)).toEqual([head]);
   });
 
-  it('has nothing of another account', async () => {
+  it('has no events of another account', async () => {
     const [by, foreigner] = [await addAccount(service), await addAccount(service)];
     const stream = await EventStream.open(`${service.app.url}/events`, tokenOf(by));
     await foreigner.client.post('/bot_users', { name: 'theirs' });
@@ -155,7 +155,7 @@ describe('a live feed', () => {
     expect(stream.messages.at(-1)?.data.data).toMatchObject({ name: 'ours' });
   });
 
-  it('waits for a reader that takes nothing, and then misses nothing', async () => {
+  it('waits for a stalled reader, which then misses no event', async () => {
     const by = await addAccount(service);
     const stream = await EventStream.open(`${service.app.url}/events`, tokenOf(by));
     stream.response.pause();
@@ -165,7 +165,7 @@ describe('a live feed', () => {
     expect(stream.messages.map(({ id }) => id)).toEqual(upTo(head));
   });
 
-  it('holds one page for such a reader, however much there is for it', async () => {
+  it('buffers one page for a stalled reader, for any number of events', async () => {
     const by = await addAccount(service);
     const head = await appendLarge(by, 50);
     const live = liveFeed();
@@ -173,7 +173,7 @@ describe('a live feed', () => {
     const stream = live.follow(selection, () => Promise.resolve(true), new AbortController().signal);
     const reader = stream.pipe(new PassThrough());
     const held = (): number => stream.readableLength + reader.readableLength + reader.writableLength;
-    // The beginning of the stream is shorter than the first event.
+    // Wait for the first event: the beginning of the stream is shorter.
     while (held() < 200_000) await pause(10);
     await pause(300);
     expect(held()).toBeLessThan(5 * 1024 * 1024);
@@ -189,11 +189,11 @@ describe('a live feed', () => {
   it.each([
     ['its key is revoked', (by: TestPrincipal) => service.admin.delete(`/api_keys/${by.keyId}`)],
     [
-      'its owner is no admin any more',
+      'its owner is no longer an admin',
       (by: TestPrincipal) => service.admin.patch(`/users/${by.id}`, { role: 'member' }),
     ],
     ['its owner is deactivated', (by: TestPrincipal) => service.admin.patch(`/users/${by.id}`, { active: false })],
-  ])('ends when %s, also for a reader that takes nothing', async (_, act) => {
+  ])('ends when %s, also for a stalled reader', async (_, act) => {
     const by = await addUser(service, 'admin');
     const stream = await EventStream.open(`${service.app.url}/events`, tokenOf(by));
     const stalled = await EventStream.open(`${service.app.url}/events`, tokenOf(by));
@@ -205,9 +205,9 @@ describe('a live feed', () => {
     expect(['ended', 'cut']).toContain(await stalled.ended);
   });
 
-  it('ends when the service stops, and does not hold it up', async () => {
+  it('ends when the service stops, without delaying the shutdown', async () => {
     const by = await addAccount(service);
-    // More than the buffers of two sockets take: one reader is stalled in the middle of it.
+    // More than the buffers of two sockets, so that a reader stalls in the middle.
     await appendLarge(by, 60);
     const main = startMain({ DATABASE_URL: service.databaseUrl, SHUTDOWN_GRACE_MS: '20000' });
     const url = await main.url;
@@ -221,7 +221,7 @@ describe('a live feed', () => {
     for (const stream of streams) expect(await stream.ended).toBe('ended');
   });
 
-  it('refuses more of them than an account may have open, and takes another when one has gone', async () => {
+  it('is refused above the maximum of the account, until another one ends', async () => {
     const by = await addAccount(service);
     const url = `${service.app.url}/events`;
     const streams = await Promise.all(Array.from({ length: 100 }, () => EventStream.open(url, tokenOf(by))));
@@ -235,7 +235,7 @@ describe('a live feed', () => {
     for (const stream of streams) stream.close();
   });
 
-  it('says that it is still there when nothing happens, and where it stands', async () => {
+  it('sends a heartbeat with its position while there are no events', async () => {
     const by = await addAccount(service);
     const live = liveFeed();
     const head = await appendLarge(by, 1);

@@ -11,7 +11,7 @@ async function withService(settings: Parameters<typeof startService>[0], work: (
 const statusOf = async (client: ApiClient): Promise<number> => (await client.get('/ssh_gateway/metrics')).status;
 
 describe('the routes for gateways', () => {
-  it('do not exist without GATEWAY_TOKENS, for anyone: they answer as any unknown route', async () => {
+  it('do not exist without GATEWAY_TOKENS: they answer like any unknown route', async () => {
     await withService({}, async ({ app, admin }) => {
       expect(app.routes.filter(({ path }) => path.startsWith('/ssh_gateway'))).toEqual([]);
       const answerOf = async (path: string, token: string | undefined, method: string) => {
@@ -39,7 +39,7 @@ describe('the routes for gateways', () => {
     });
   });
 
-  it('take every token of the list, so that gateways can change theirs one after another', async () => {
+  it('accept every token of the list, so that gateways can change tokens one after another', async () => {
     const tokens = ['the-old-token-of-gateways', 'the-new-token-of-gateways'];
     await withService({ gatewayTokens: tokens }, async ({ gateway }) => {
       for (const token of tokens) expect(await statusOf(gateway.as(token))).toBe(200);
@@ -55,7 +55,7 @@ describe('the routes for gateways', () => {
     });
   });
 
-  it('refuse API keys, admins’ too, and no other route takes a gateway token', async () => {
+  it('refuse API keys, even of admins, and no other route accepts a gateway token', async () => {
     await withService(GATEWAY, async ({ admin, gateway }) => {
       expect(await statusOf(admin)).toBe(401);
       for (const path of ['/ssh_credentials', '/bind_decisions', '/edges/tcp', '/users', '/api_keys']) {
@@ -64,7 +64,7 @@ describe('the routes for gateways', () => {
     });
   });
 
-  it('say what is missing in words about gateway tokens', async () => {
+  it('name the gateway token in their 401 messages', async () => {
     await withService(GATEWAY, async ({ app, admin }) => {
       const answerTo = async (authorization: string | undefined) => {
         const headers = authorization === undefined ? {} : { authorization };
@@ -90,14 +90,14 @@ describe('the routes for gateways', () => {
     });
   });
 
-  it('read no body of who shows no token', async () => {
+  it('do not read the body of a request without a token', async () => {
     await withService(GATEWAY, async ({ app }) => {
       const response = await fetch(`${app.url}/ssh_gateway/recheck`, { method: 'POST', body: 'not even JSON' });
       expect(response.status).toBe(401);
     });
   });
 
-  it('count failures with those of API keys; gateways behind the same address go on', async () => {
+  it('count failures together with those of API keys; gateways at the same address still work', async () => {
     await withService({ ...GATEWAY, authFailuresPerMinute: 3 }, async ({ admin, gateway }) => {
       const guess = gateway.as('not-a-token-of-this-deployment');
       expect([await statusOf(guess), await statusOf(guess)]).toEqual([401, 401]);

@@ -15,8 +15,8 @@ export class CloudEvents {
   }
 
   /**
-   * The event on one line. Attributes that CloudEvents does not define are extension attributes. `data` is the text of the
-   * log, without hidden fields.
+   * The event on one line. Attributes that CloudEvents does not define are extension attributes. `data` is the text of
+   * the log, without hidden fields.
    */
   lineOf(event: RecordedEvent, baseUrl: string): string {
     const metadata = JSON.parse(event.metadata) as EventMetadata;

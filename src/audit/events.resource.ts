@@ -20,7 +20,7 @@ const eventTypes = (providers: Providers): readonly string[] => providers.get(Cl
 const optional = (description: string, example: string) => ({ description, example, required: false });
 
 @ApiSchemaName('CloudEvent')
-export class CloudEventResource {
+class CloudEventResource {
   @ApiField({ description: 'Version of CloudEvents.', enum: ['1.0'], example: '1.0' }) specversion!: string;
   @ApiField({ description: 'Id of the event: a UUID.', example: '019aa5c1-7f2e-7c3a-9b1d-0a4f6c2e8d11' }) id!: string;
   @ApiField({

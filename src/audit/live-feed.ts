@@ -19,7 +19,7 @@ const FEED_TIMINGS: FeedTimings = { heartbeatMs: 15_000, authorizationCheckMs: 1
 const RETRY_MS = 1_000;
 /** How long a reader may take to read the end of its stream before the connection is cut. */
 const MAX_ENDING_MS = 1_000;
-/** Each follower checks its authorization in the database once a second, so one account may not have too many of them. */
+/** Each follower checks its authorization in the database once a second, so an account may have only some of them. */
 const MAX_FOLLOWERS_PER_ACCOUNT = 100;
 
 /** A page of the feed as Server-Sent Events. */
@@ -29,11 +29,11 @@ interface Messages {
 }
 
 /** Whether a follower may still read the log, checked in the database. */
-export type StillAuthorized = () => Promise<boolean>;
+type StillAuthorized = () => Promise<boolean>;
 
 /**
- * Server-Sent Events: the log after a position, and then every new event. A follower holds at most one page and reads the
- * next one when its reader has taken it, so a slow reader costs little memory and misses no event.
+ * Server-Sent Events: the log after a position, and then every new event. A follower holds at most one page and reads
+ * the next one when its reader has taken it, so a slow reader costs little memory and misses no event.
  */
 export class LiveFeed implements OnModuleDestroy {
   private readonly stopping = new AbortController();
@@ -53,8 +53,8 @@ export class LiveFeed implements OnModuleDestroy {
 
   /**
    * The stream of one follower. It ends when the service stops, when the follower is no longer authorized, and when
-   * `disconnected` aborts; without that signal it would notice a closed connection only at its next message. Throws Problem
-   * 429 if the account has too many followers.
+   * `disconnected` aborts; without that signal it would notice a closed connection only at its next message. Throws
+   * Problem 429 if the account has too many followers.
    */
   follow(selection: FeedSelection, stillAuthorized: StillAuthorized, disconnected: AbortSignal): Readable {
     const removeFollower = this.addFollower(selection.accountId);

@@ -36,7 +36,7 @@ interface LabelRules {
   readonly byKeyAndValue: Map<string, Map<string, RuleIndex>>;
 }
 
-/** An ACL indexed for `permits`. Compiling parses every rule once, so keep the result as long as the ACL stands. */
+/** An ACL indexed for `permits`. Compiling parses every rule, so keep the result as long as the ACL stands. */
 export interface CompiledAcl {
   readonly rules: readonly string[];
   everything: RuleIndex;
@@ -51,7 +51,7 @@ interface Verdict {
   readonly matchedRule: string | null;
 }
 
-/** Takes an ACL that `parseAcl` accepted. Throws on any other, since dropping a rule would change what the ACL permits. */
+/** Takes an ACL that `parseAcl` accepted. Throws on any other: dropping a rule would change what the ACL permits. */
 export function compile(acl: readonly string[]): CompiledAcl {
   const labels = { any: NONE, byKey: new Map(), byValue: new Map(), byKeyAndValue: new Map() };
   const compiled = { rules: [...acl], everything: NONE, exact: new Map(), suffix: new Map(), labels };
@@ -108,7 +108,7 @@ function firstForLabel(labels: LabelRules, key: string, value: string): RuleInde
   );
 }
 
-/** Looks up what follows each dot as a suffix. So `*.a.b` and wider rules cover a request for `*.a.b`; exact rules never do. */
+/** Looks up what follows each dot as a suffix. So only `*.a.b` and wider suffix rules cover a request for `*.a.b`. */
 function firstForHost({ exact, suffix }: CompiledAcl, host: string, port: number): RuleIndex {
   let first = firstForPort(exact.get(host), port);
   for (let dot = host.indexOf('.'); dot >= 0; dot = host.indexOf('.', dot + 1)) {

@@ -59,7 +59,7 @@ function readRule(rule: string): BindRule {
   if (rule === '*') return { kind: 'everything' };
   if (!rule.startsWith(PREFIX)) throw new ParseError("a rule is '*' or begins with 'bind:'");
   const target = rule.slice(PREFIX.length);
-  if (target === '') throw new ParseError("nothing follows 'bind:'");
+  if (target === '') throw new ParseError("the rule ends after 'bind:'");
   refuseUnprintable(target);
   if (target === '*') return { kind: 'everything' };
   // A host name cannot contain '=', so the sign marks a label.
@@ -99,7 +99,7 @@ export function parseHostPattern(text: string): HostPattern {
   return { pattern: 'suffix', host };
 }
 
-/** Labels are compared as written, so a person must be able to see each character and UTF-8 must be able to store it. */
+/** Labels are compared as written, so each character must be visible to a person and storable as UTF-8. */
 export function refuseUnprintable(text: string): void {
   if (!text.isWellFormed()) throw new ParseError('it is not well-formed Unicode');
   if (/\p{Cc}/u.test(text)) throw new ParseError('it holds a control character');

@@ -38,7 +38,7 @@ function isOnCurve(point: Buffer, curve: string): boolean {
 const ED25519_BYTES = 32;
 const SIGN_BIT = 0x80;
 
-/** The y of the eight points of an order that divides 8 (little-endian, without the sign of x). Anyone can sign for them. */
+/** The y of the eight points whose order divides 8 (little-endian, without the sign of x). Anyone can sign for them. */
 const LOW_ORDER_Y: ReadonlySet<string> = new Set([
   `00${'00'.repeat(31)}`,
   `01${'00'.repeat(31)}`,
@@ -48,8 +48,8 @@ const LOW_ORDER_Y: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The size in bits of an Ed25519 key. It does not check that y belongs to a point of the curve: that costs more than all
- * other checks together, and a key off the curve cannot verify any signature, so nobody can log in with it.
+ * The size in bits of an Ed25519 key. It does not check that y belongs to a point of the curve: that costs more than
+ * all other checks together, and a key off the curve verifies no signature, so nobody can log in with it.
  */
 export function ed25519Bits(point: Buffer): number {
   if (point.length !== ED25519_BYTES) {

@@ -18,7 +18,7 @@ describe('laws of public keys', () => {
   );
   const keyLike = fc.array(fc.oneof(word, fc.base64String(), fc.string())).map((words) => words.join(''));
 
-  it('throws nothing but a Problem, whatever it is given', () => {
+  it('throws only Problems, for any input', () => {
     fc.assert(
       fc.property(fc.oneof(fc.anything(), fc.string({ unit: 'binary' }), keyLike), (text) => {
         onlyProblems(() => parsePublicKey(text));
@@ -27,7 +27,7 @@ describe('laws of public keys', () => {
     );
   });
 
-  it('throws nothing but a Problem for any wire form', () => {
+  it('throws only Problems, for any wire form', () => {
     const type = fc.constantFrom('ssh-rsa', 'ssh-ed25519', 'ecdsa-sha2-nistp521', 'sk-ssh-ed25519@openssh.com');
     const fields = fc.array(fc.uint8Array({ maxLength: 140 }), { maxLength: 4 });
     fc.assert(
@@ -79,7 +79,7 @@ function answerTo(text: unknown): PublicKey | undefined {
   }
 }
 
-/** Anything else that is thrown fails the test as it is. */
+/** Any other error fails the test. */
 function onlyProblems(work: () => unknown): void {
   try {
     work();

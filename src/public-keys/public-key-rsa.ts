@@ -21,7 +21,7 @@ interface FactorGroup {
  */
 const FACTOR_GROUPS: readonly FactorGroup[] = grouped(oddPrimesBelow(FACTORS_BELOW));
 
-/** The size in bits of an RSA key. Throws if its public numbers show a weakness; the minimum size is the caller's policy. */
+/** The size in bits of an RSA key. Throws if its numbers show a weakness; the minimum size is the caller's policy. */
 export function rsaBits({ exponent, modulus }: { exponent: Buffer; modulus: Buffer }): number {
   refuseWeakExponent(exponent);
   const bits = bitsOfMpint(modulus);
@@ -34,7 +34,7 @@ export function rsaBits({ exponent, modulus }: { exponent: Buffer; modulus: Buff
 
 const isEven = (field: Buffer): boolean => ((field.at(-1) ?? 0) & 1) === 0;
 
-/** An exponent above 32 bits slows every login down. With an even exponent or 1, either anyone can sign or nobody can. */
+/** An exponent above 32 bits slows every login down. With an even exponent or 1, either anyone or nobody can sign. */
 function refuseWeakExponent(exponent: Buffer): void {
   const bits = bitsOfMpint(exponent);
   if (bits > MAX_EXPONENT_BITS) {

@@ -9,7 +9,7 @@ import {
 } from './public-key-type.js';
 
 /** What a text form of a public key holds. Every form becomes the RFC 4253 wire form, which is validated and stored. */
-export interface WireForm {
+interface WireForm {
   /** The type in front of a one-line key. The other forms name the type only inside the blob. */
   readonly declaredType?: KeyType;
   readonly blob: Buffer;
@@ -109,7 +109,7 @@ function bodyBefore(end: string, lines: readonly string[]): string[] {
   const body = lines.map((line) => line.trimEnd());
   const at = body.indexOf(end);
   if (at < 0) throw refusal('public_key has no END line that matches its BEGIN line; upload the whole file.');
-  if (at < body.length - 1) throw refusal('public_key has text after its END line; upload one key and nothing else.');
+  if (at < body.length - 1) throw refusal('public_key has text after its END line; upload exactly one key.');
   return body.slice(0, at);
 }
 

@@ -43,7 +43,7 @@ export function mpint(magnitude: Buffer): Buffer {
   return (magnitude[0] ?? 0) < 0x80 ? magnitude : Buffer.concat([Buffer.of(0), magnitude]);
 }
 
-/** The size in bits of a positive integer. Throws if its form is not the shortest: one key would have several fingerprints. */
+/** The size in bits of a positive integer in its shortest form. A longer form would give a key two fingerprints. */
 export function bitsOfMpint(field: Buffer): number {
   const [first = 0, second = 0] = field;
   // Also true of an empty field, which is how SSH writes zero.

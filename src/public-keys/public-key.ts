@@ -73,8 +73,8 @@ function enforce(policy: KeyPolicy, { type, bits, fingerprint }: PublicKey): voi
 }
 
 /**
- * A second opinion from a foreign parser. sshpk gets only the canonical wire form: on uploaded text its format detection
- * can take minutes, and it accepts private keys, trailing bytes and points off the curve.
+ * A second opinion from a foreign parser. sshpk gets only the canonical wire form: on uploaded text its format
+ * detection can take minutes, and it accepts private keys, trailing bytes and points off the curve.
  */
 function confirmWithSshpk({ type, bits, blob, fingerprint }: PublicKey): void {
   // sshpk does not support FIDO keys.
@@ -89,13 +89,13 @@ function confirmWithSshpk({ type, bits, blob, fingerprint }: PublicKey): void {
   if (!isSame) throw refusal('public_key could not be read the same way by two parsers; make a new key.');
 }
 
-/** 32 bytes in base64 without padding. The last character has only 4 bits of the hash, so few characters can be last. */
+/** 32 bytes in base64 without padding. The last character carries only 4 bits, so it is one of 16. */
 const FINGERPRINT = /^SHA256:[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]$/;
 
 /** Whether `text` is a fingerprint exactly as `ssh-keygen -l` prints it. */
 export const isFingerprint = (text: string): boolean => FINGERPRINT.test(text);
 
-/** Reads one SHA256 fingerprint per line; skips blank lines and comments from `#` on. Throws an Error that names the line. */
+/** Reads one SHA256 fingerprint per line; blank lines and comments after `#` are skipped. The Error names the line. */
 export function parseDeniedFingerprints(text: string): ReadonlySet<string> {
   const fingerprints = new Set<string>();
   for (const [i, line] of text.split(/\r\n|\r|\n/).entries()) {

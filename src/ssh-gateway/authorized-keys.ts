@@ -17,7 +17,7 @@ export interface AuthorizedCredential {
 
 /**
  * sshd refuses a key with more permitlistens. The first rules of a key count, from the oldest credential on, so that an
- * added rule cannot take a working one away. key-access.ts and credential-grants.ts limit the rules and credentials of a key.
+ * added rule cannot displace a working one. key-access.ts and credential-grants.ts limit a key's rules and credentials.
  */
 export const MAX_PERMIT_LISTENS = 4096;
 
@@ -27,13 +27,13 @@ const KEY_TYPE = /^[a-z0-9@.-]+$/;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 const ID = /^[A-Za-z0-9_-]+$/;
 const VERSION = /^\d+$/;
-/** A canonical host, with or without `*.`, and a port or `*`. No character of it can end the quoted option or begin another. */
+/** A canonical host, with or without `*.`, and a port or `*`. Its characters cannot end the quoted option. */
 const PERMIT_LISTEN = /^(?:(?:\*\.)?[a-z0-9_.-]+|\[[0-9a-f:.]+\]):(?:\d{1,5}|\*)$/;
 
 /**
  * One line of authorized_keys, without its newline. sshd uses only the first line of a key, so the credentials of a key
- * share a line with the union of their permissions, oldest first. The comment has the id and version of each credential, so
- * that a log of it can be rechecked later.
+ * share a line with the union of their permissions, oldest first. The comment has the id and version of each
+ * credential, which a gateway can recheck later.
  */
 export function authorizedKeysLine(credentials: readonly [AuthorizedCredential, ...AuthorizedCredential[]]): string {
   const [{ keyType, keyBlob }] = credentials;

@@ -4,12 +4,12 @@ import { type CompiledAcl, compile } from '../bind-rules/acl.js';
 const MAX_CACHED_RULES = 150_000;
 /** The fixed cost of an ACL's maps, in rules. */
 const OVERHEAD_RULES = 5;
-/** Compiled in one turn of the event loop, which blocks all other requests: at worst ten milliseconds. No ACL has more. */
+/** Compiled in one turn of the event loop, which blocks other requests for up to 10 ms. No ACL has more. */
 const MAX_RULES_PER_TURN = 1000;
 
 /**
- * The row that holds an ACL. The version does not identify the rules: a row that was edited by hand, rebuilt or restored
- * has other rules under the same version. `rowVersion` is the transaction that wrote the row (xmin).
+ * The row that holds an ACL. The version does not identify the rules: a row that was edited by hand, rebuilt or
+ * restored has other rules under the same version. `rowVersion` is the transaction that wrote the row (xmin).
  */
 export interface StoredAcl {
   readonly accountId: string;

@@ -4,14 +4,14 @@ import { queryNamed } from '../database/query.js';
 import type { CredentialGrant } from './bind-decisions/bind-decision.js';
 import type { StoredAcl } from './compiled-acls.js';
 
-/** A key with more grants of active owners has only the oldest ones, so that one account cannot slow answers to others. */
+/** Only the oldest grants of a key count, so that one account cannot slow answers to others. */
 const MAX_GRANTS_PER_KEY = 100;
 /** The grants are sought among this many of the key's oldest credentials, of active and inactive owners. */
 const MAX_CREDENTIALS_READ = 1000;
 
 /**
- * A small ACL is read with its row; a larger one is fetched if it is not cached. The size in bytes is that of the compressed
- * column, known without unpacking it. A thousand equal rules compress to few bytes, so the number of rules is limited too.
+ * A small ACL is read with its row; a larger one is fetched if it is not cached. The size in bytes is that of the
+ * compressed column, known without unpacking it. A thousand equal rules compress well, so rules are counted too.
  */
 const MAX_SMALL_ACL_BYTES = 1024;
 const MAX_SMALL_ACL_RULES = 32;
@@ -30,8 +30,8 @@ interface GrantRow {
 }
 
 /**
- * The oldest credential of each key, whose account owns the key, and the credentials of active owners on that account. The
- * owner is looked up row by row, so that no plan reads all principals.
+ * The oldest credential of each key, whose account owns the key, and the credentials of active owners on that account.
+ * The owner is looked up row by row, so that no plan reads all principals.
  */
 const grantsStatement = (name: string, smallAcl: string) => ({
   name,
@@ -87,8 +87,8 @@ interface StoredKey {
 }
 
 /**
- * The grants of a key, read for each request. If two accounts raced for a key, the account of the oldest credential owns
- * the key and the credentials of the other grant nothing. Keys on the operator's deny list have no grants.
+ * The grants of a key, read for each request. If accounts raced for a key, the account of the oldest credential owns
+ * the key and only its credentials count. Keys on the operator's deny list have no grants.
  */
 export class CredentialGrants {
   constructor(

@@ -15,14 +15,14 @@ import { changedSince } from './recheck.js';
 import type { ChangedCredential, IdentifiedKey, ListedEdge } from './ssh-gateway.resource.js';
 
 /** Where a request comes from, for the record. */
-export interface RequestOrigin {
+interface RequestOrigin {
   /** Address of the gateway. */
   readonly gateway: string;
   /** Where the tunnel comes from, if the gateway sent it. */
   readonly source: string | undefined;
 }
 
-/** Answers gateways, over all accounts. Everything is read after the request arrived, except compiled rules, which are cached. */
+/** Answers gateways, over all accounts. Only compiled rules are cached; all else is read after the request arrived. */
 export class GatewayAnswers {
   private readonly grants: CredentialGrants;
   private readonly keyAccess: KeyAccess;
@@ -56,7 +56,7 @@ export class GatewayAnswers {
     return { account_id: first.accountId, fingerprint, credentials: await Promise.all(credentials) };
   }
 
-  /** One decision for each target. Throws Problem 503 if they cannot be recorded: an unrecorded tunnel is not allowed. */
+  /** One decision for each target. Throws Problem 503 if they cannot be recorded, since no tunnel may go unrecorded. */
   async authorize(
     fingerprint: string,
     targets: readonly BindTarget[],

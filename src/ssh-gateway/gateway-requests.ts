@@ -2,14 +2,14 @@ import { type BindTarget, parseBindTarget } from '../bind-rules/bind-target.js';
 import { Problem } from '../problem.js';
 import { isFingerprint, type KeyPolicy, parsePublicKey } from '../public-keys/public-key.js';
 
-/** Reads the requests of gateways. A malformed request must be an error, since the gateway could take it for a decision. */
+/** Reads the requests of gateways. A malformed request is an error, which a gateway cannot mistake for a decision. */
 
 /** The maximum of one request. For a tunnel with more targets the gateway sends several requests. */
 export const MAX_TARGETS = 1000;
 
 /**
- * The key is only looked up, so the policy on uploads does not apply: a key that was never uploaded is unknown. Keys on the
- * deny list are left out when the grants are read.
+ * The key is only looked up, so the policy on uploads does not apply: a key that was never uploaded is unknown. Keys on
+ * the deny list are left out when the grants are read.
  */
 const ANY_KEY: KeyPolicy = { minRsaBits: 0, deniedFingerprints: new Set() };
 
@@ -71,7 +71,7 @@ export interface KnownCredential {
 export const MAX_RECHECKED = 10_000;
 const MAX_VERSION = 2 ** 31 - 1;
 
-/** Reads the body of a recheck without class-validator, which would take longer for 10,000 items than the rest of the request. */
+/** Reads the items without class-validator, which would take longer for 10,000 items than the rest of the request. */
 export function readKnownCredentials(body: unknown): readonly KnownCredential[] {
   if (!Array.isArray(body)) throw new Problem('body_malformed', 'The body must be a JSON array.');
   if (body.length > MAX_RECHECKED) {

@@ -9,7 +9,7 @@ import {
   type StoredCredentialGrant,
 } from './credential-grants.js';
 
-/** A key with more rules has only those of its oldest credentials, so that one account cannot stall answers to others. */
+/** Only the rules of a key's oldest credentials count, up to this many: one account must not stall the others. */
 export const MAX_RULES_PER_KEY = 10_000;
 
 /** At most some hundred kilobytes of rules at once. */

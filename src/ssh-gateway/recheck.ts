@@ -15,8 +15,8 @@ interface CurrentState {
 }
 
 /**
- * $1 and $2: ids and their known versions; $3: whether to return unchanged credentials too, so that the caller can check
- * the deny list. The deny list itself is not a parameter: with a kept plan PostgreSQL would scan it for each credential.
+ * $1 and $2: ids and their known versions; $3: whether to return unchanged credentials too, so that the caller can
+ * check the deny list. The list itself is not a parameter: with a cached plan PostgreSQL would scan it for each row.
  */
 const CURRENT_STATES = {
   name: 'credential_states',

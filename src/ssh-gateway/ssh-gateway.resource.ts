@@ -76,7 +76,7 @@ export const RECHECK_SCHEMA = {
   },
 };
 
-export class IdentifiedCredential {
+class IdentifiedCredential {
   @ApiField(CREDENTIAL_ID) credential_id!: string;
   @ApiField(OWNER_ID) owner_id!: string;
   @ApiField(VERSION) version!: number;

@@ -8,7 +8,7 @@ import type { BindDecision } from './bind-decision.js';
 import type { BindDecisionMetrics } from './bind-decision-metrics.js';
 
 /** A decision that waits to be recorded, with its request. */
-export interface QueuedBindDecision {
+interface QueuedBindDecision {
   readonly id: string;
   readonly decidedAt: Date;
   readonly fingerprint: string;
@@ -49,8 +49,8 @@ const WRITE = {
 };
 
 /**
- * Records decisions after they are answered, so that an answer never waits for a disk; a crash loses the last 50 ms of the
- * record. The queue is bounded: when it is full, the service refuses to decide.
+ * Records decisions after they are answered, so that an answer never waits for a disk; a crash loses the last 50 ms of
+ * the record. The queue is bounded: when it is full, the service refuses to decide.
  */
 export class BindDecisionQueue implements OnApplicationShutdown {
   private readonly logger = new Logger('BindDecisions');

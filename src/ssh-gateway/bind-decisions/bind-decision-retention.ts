@@ -33,8 +33,8 @@ const PURGE_USAGE = {
 };
 
 /**
- * Every hour, deletes the decisions that are older than the operator's limit and the last use of deleted credentials, in
- * small batches.
+ * Every hour, deletes the decisions that are older than the operator's limit and the last use of deleted credentials,
+ * in small batches.
  */
 export class BindDecisionRetention implements OnModuleInit, OnModuleDestroy, OnApplicationShutdown {
   private readonly logger = new Logger('BindDecisions');

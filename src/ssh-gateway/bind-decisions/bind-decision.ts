@@ -23,7 +23,7 @@ type Reason = (typeof REASONS)[number];
 export interface BindDecision {
   readonly allowed: boolean;
   readonly reason: Reason;
-  /** The rule that permits, as written; null if no rule does, or if the credential has no rules and permits everything. */
+  /** The rule that permits, as written; null if no rule does, or if the credential permits everything without rules. */
   readonly matchedRule: string | null;
   /** The grant that permits; otherwise the oldest one that was considered. Undefined if the key is unknown. */
   readonly grant: CredentialGrant | undefined;

@@ -31,7 +31,7 @@ const PAGE_OF_CREDENTIAL = pageWhere('bind_decisions_page_of_credential', 'd.cre
 /** Greater than any id of a decision. */
 const NEWEST = 'bd_~';
 
-/** The recorded decisions about an account's keys. Only the operator sees decisions about unknown keys, which have no account. */
+/** The recorded decisions about an account's keys. An unknown key has no account; only the operator sees those. */
 export class BindDecisions {
   constructor(private readonly pool: Pool) {}
 
