@@ -9,6 +9,7 @@ import { FailureLimit } from './access/authentication/failure-limit.js';
 import { GatewayTokens } from './access/authentication/gateway-tokens.js';
 import { oidcOf } from './access/authentication/oidc.js';
 import { AuditModule } from './audit/audit.module.js';
+import { CloudEvents } from './audit/cloud-events.js';
 import type { Config } from './config.js';
 import { type Database, POOL } from './database/database.js';
 import { Authenticator } from './http/authenticator.js';
@@ -18,6 +19,7 @@ import { DEFAULT_BATCHER_LIMITS } from './log/append/batcher.js';
 import { EventLog } from './log/append/event-log.js';
 import { LogPositions } from './log/read/log-positions.js';
 import { LogReader } from './log/read/log-reader.js';
+import { READ_MODELS } from './read-models.js';
 import { Changes } from './resources/changes.js';
 import { EntityQueries } from './resources/entity-queries.js';
 import { OwnedEntities } from './resources/owned-entities.js';
@@ -78,6 +80,7 @@ export function appModule({ config, database, ids }: Foundation, eventLog: Event
     { provide: SshCredentialPolicy, useValue: { strict: config.strict, keys: config } },
     { provide: TcpEdgePolicy, useValue: { strict: config.strict } },
     { provide: GatewayPolicy, useValue: config },
+    { provide: CloudEvents, useValue: new CloudEvents(READ_MODELS) },
     { provide: ApiDocument, useValue: new ApiDocument() },
   ];
   return {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { canonicalHost, canonicalName, Malformed, PortOutOfRange, parsePort, quoted, splitPort } from './host-name.js';
+import { canonicalHost, canonicalName, ParseError, PortOutOfRange, parsePort, quoted, splitPort } from './host-name.js';
 
 const label = (octets: number) => 'a'.repeat(octets);
 /** Four labels and three dots: 63 + 63 + 63 + the rest. */
@@ -123,14 +123,14 @@ describe('canonicalHost refuses', () => {
     ['[fe80::1%eth0]', 'zone'],
     ['[fe80::1%25eth0]', 'zone'],
   ])('%j: %s', (text, reason) => {
-    expect(() => canonicalHost(text)).toThrow(Malformed);
+    expect(() => canonicalHost(text)).toThrow(ParseError);
     expect(() => canonicalHost(text)).toThrow(reason);
   });
 });
 
 it('canonicalName refuses addresses', () => {
-  expect(() => canonicalName('1.2.3.4')).toThrow(Malformed);
-  expect(() => canonicalName('[::1]')).toThrow(Malformed);
+  expect(() => canonicalName('1.2.3.4')).toThrow(ParseError);
+  expect(() => canonicalName('[::1]')).toThrow(ParseError);
 });
 
 const hostish = fc.oneof(
@@ -148,7 +148,7 @@ const canonicalOrNull = (text: string): string | null => {
   try {
     return canonicalHost(text);
   } catch (error) {
-    if (error instanceof Malformed) return null;
+    if (error instanceof ParseError) return null;
     throw error;
   }
 };
@@ -210,7 +210,7 @@ describe('parsePort', () => {
   });
 
   it.each(['', ' 80', '80 ', '+80', '8e1', '0x50', '80.0', '８０', 'http', '080', '*'])('%j is no port', (text) => {
-    expect(() => parsePort(text, 1)).toThrow(Malformed);
+    expect(() => parsePort(text, 1)).toThrow(ParseError);
     expect(() => parsePort(text, 1)).not.toThrow(PortOutOfRange);
   });
 });

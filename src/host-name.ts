@@ -2,16 +2,16 @@ import { isIPv4, isIPv6 } from 'node:net';
 import { domainToASCII } from 'node:url';
 
 /**
- * One spelling for each host, so that two texts naming the same host are equal strings. Bind rules and hostports compare by it.
- * Nothing is resolved and nothing is repaired: a text that could be read as two hosts is refused.
- * Callers bound the length of what they pass in (512 bytes); the work here grows with it.
+ * One spelling for each host, so that two texts for the same host are equal strings: bind rules and hostports compare
+ * them. A text that could be read as two hosts is refused, never resolved or repaired. Callers limit texts to 512
+ * bytes, since the work grows with the length.
  */
 
-/** Why a text names no host: a clause such as "the host has an empty label". Caught by callers, who name the field and value. */
-export class Malformed extends Error {}
+/** Why a text cannot be read, such as "the host has an empty label". Callers catch it and add field and value. */
+export class ParseError extends Error {}
 
-/** A port that is a whole number, but not one that can be used. */
-export class PortOutOfRange extends Malformed {}
+/** A port that is a whole number outside the range of ports. */
+export class PortOutOfRange extends ParseError {}
 
 const MAX_LABEL_OCTETS = 63;
 export const MAX_NAME_OCTETS = 253;
@@ -20,14 +20,14 @@ const QUOTED_CHARACTERS = 200;
 
 const IDEOGRAPHIC_DOTS = /[\u3002\uff0e\uff61]/g;
 const FORBIDDEN_ASCII = /[^\w.\-\u{80}-\u{10ffff}]/u;
-// IDNA drops these without a trace, so two texts that differ to a machine would be one host. The joiners it keeps or refuses.
+// IDNA drops these characters, so two different texts would be one host. It never drops the joiners.
 const INVISIBLE = /(?!\u200c|\u200d)\p{Default_Ignorable_Code_Point}/u;
 const NON_ASCII = /[^\0-\x7f]/;
 const LABEL = /^[a-z0-9_-]+$/;
-// What inet_aton, and so most programs, would read as an IPv4 address in disguise: 1, 0x7f.1, 010.0.0.1.
+// inet_aton, and so most programs, reads such a name as an IPv4 address: 1, 0x7f.1, 010.0.0.1.
 const ENDS_IN_NUMBER = /(?:^|\.)(?:\d+|0x[0-9a-f]*)$/;
 
-/** `text` in single quotes for a message: at most 200 characters of it, with what a terminal or log would act on escaped. */
+/** `text` in single quotes for a message: at most 200 characters, with control and invisible characters escaped. */
 export function quoted(text: string): string {
   const characters = [...text.slice(0, 2 * QUOTED_CHARACTERS)];
   const shown = characters.slice(0, QUOTED_CHARACTERS).join('');
@@ -37,15 +37,15 @@ export function quoted(text: string): string {
   return `'${escaped}${shown.length < text.length ? '...' : ''}'`;
 }
 
-/** A DNS name or IPv4 address or `[IPv6]`, in its one spelling. */
+/** The canonical spelling of a DNS name, an IPv4 address or an `[IPv6]` address. Throws ParseError. */
 export function canonicalHost(text: string): string {
   if (text.startsWith('[')) return canonicalIpv6(text);
   return isIPv4(text) ? text : canonicalName(text);
 }
 
 /**
- * A DNS name, never an address: lower case, without the one trailing dot, as A-labels. Single labels and underscores pass.
- * Names in ASCII never meet the Unicode tables, so what they mean cannot change with the version of node.
+ * The canonical spelling of a DNS name, never an address: lower case, A-labels, without one trailing dot. Single labels
+ * and underscores are allowed. ASCII names bypass the Unicode tables, so a new version of node cannot change them.
  */
 export function canonicalName(text: string): string {
   const dotted = text.replace(IDEOGRAPHIC_DOTS, '.');
@@ -53,73 +53,73 @@ export function canonicalName(text: string): string {
   refuseSpelling(name);
   const canonical = NON_ASCII.test(name) ? encodeUnicode(name) : name.toLowerCase();
   if (canonical.length > MAX_NAME_OCTETS) {
-    throw new Malformed(`the host is ${canonical.length} octets long; the most is ${MAX_NAME_OCTETS}`);
+    throw new ParseError(`the host is ${canonical.length} octets long; the most is ${MAX_NAME_OCTETS}`);
   }
   for (const label of canonical.split('.')) refuseLabel(label);
   if (ENDS_IN_NUMBER.test(canonical)) {
-    throw new Malformed('the host ends in a number but is not four numbers from 0 to 255 without leading zeros');
+    throw new ParseError('the host ends in a number but is not four numbers from 0 to 255 without leading zeros');
   }
   return canonical;
 }
 
-/** What must not reach IDNA, because it would be decoded or cut off there instead of refused. */
+/** Refuses characters that IDNA would decode or cut off instead of refusing. */
 function refuseSpelling(name: string): void {
-  if (name === '') throw new Malformed('the host is empty');
-  const stranger = FORBIDDEN_ASCII.exec(name)?.[0];
-  if (stranger === undefined) return;
-  const shown = stranger === "'" ? 'a quote' : quoted(stranger);
-  throw new Malformed(`the host holds ${shown}; give a bare host name of letters, digits, '-', '_' and '.'`);
+  if (name === '') throw new ParseError('the host is empty');
+  const forbidden = FORBIDDEN_ASCII.exec(name)?.[0];
+  if (forbidden === undefined) return;
+  const shown = forbidden === "'" ? 'a quote' : quoted(forbidden);
+  throw new ParseError(`the host holds ${shown}; give a bare host name of letters, digits, '-', '_' and '.'`);
 }
 
 function encodeUnicode(name: string): string {
-  if (INVISIBLE.test(name)) throw new Malformed('the host holds an invisible character');
-  // Once encoded, the hyphen of '-ü' is hidden inside the A-label; NFKC also shows the fullwidth ones.
+  if (INVISIBLE.test(name)) throw new ParseError('the host holds an invisible character');
+  // Encoding hides the hyphen of '-ü' inside the A-label, so check before. NFKC turns fullwidth hyphens into '-'.
   name.normalize('NFKC').split('.').forEach(refuseEdgeHyphen);
-  // The `.x` keeps node from reading the name as an IPv4 address (fullwidth digits would become one).
+  // Without `.x`, node would read a name of fullwidth digits as an IPv4 address.
   const encoded = domainToASCII(`${name}.x`).slice(0, -2);
-  if (encoded === '') throw new Malformed('the host holds characters that no DNS name can carry');
+  if (encoded === '') throw new ParseError('the host holds characters that no DNS name can carry');
   return encoded;
 }
 
 function refuseLabel(label: string): void {
-  if (label === '') throw new Malformed('the host has an empty label');
+  if (label === '') throw new ParseError('the host has an empty label');
   if (label.length > MAX_LABEL_OCTETS) {
-    throw new Malformed(`a label of the host is ${label.length} octets long; the most is ${MAX_LABEL_OCTETS}`);
+    throw new ParseError(`a label of the host is ${label.length} octets long; the most is ${MAX_LABEL_OCTETS}`);
   }
-  if (!LABEL.test(label)) throw new Malformed('the host holds characters that no DNS name can carry');
+  if (!LABEL.test(label)) throw new ParseError('the host holds characters that no DNS name can carry');
   refuseEdgeHyphen(label);
 }
 
 function refuseEdgeHyphen(label: string): void {
   if (label.startsWith('-') || label.endsWith('-')) {
-    throw new Malformed("a label of the host begins or ends with '-'");
+    throw new ParseError("a label of the host begins or ends with '-'");
   }
 }
 
-/** RFC 5952 spelling, in brackets. An IPv4-mapped address stays an IPv6 address: a host of its own, however it is spelled. */
+/** RFC 5952 spelling, in brackets. An IPv4-mapped address stays an IPv6 address, distinct from the IPv4 address. */
 function canonicalIpv6(text: string): string {
   const inner = text.endsWith(']') ? text.slice(1, -1) : '';
-  // A zone names an interface of one machine, which means nothing on another.
-  if (inner.includes('%')) throw new Malformed('an IPv6 address must not have a zone');
-  if (!isIPv6(inner)) throw new Malformed('the brackets do not hold an IPv6 address');
+  // A zone names an interface of one machine; other machines cannot interpret it.
+  if (inner.includes('%')) throw new ParseError('an IPv6 address must not have a zone');
+  if (!isIPv6(inner)) throw new ParseError('the brackets do not hold an IPv6 address');
   return new URL(`http://[${inner}]`).hostname;
 }
 
-/** Splits `host`, `host:port`, `[v6]` or `[v6]:port`; neither part is checked yet. */
+/** Splits `host`, `host:port`, `[v6]` or `[v6]:port`. It checks neither part. */
 export function splitPort(text: string): { readonly host: string; readonly port: string | undefined } {
   const match = /^(\[[^[\]]*\]|[^:]*)(?::([^:]*))?$/.exec(text);
   if (match === null) {
-    throw new Malformed('only an IPv6 address holds more than one colon, and it needs brackets, as in [::1]:443');
+    throw new ParseError('only an IPv6 address holds more than one colon, and it needs brackets, as in [::1]:443');
   }
   return { host: match[1] ?? '', port: match[2] };
 }
 
-/** A port in its one spelling: decimal, no sign, no leading zeros. */
-export function parsePort(text: string, least: 0 | 1): number {
-  const range = `a whole number from ${least} to ${MAX_PORT}`;
-  if (!/^-?\d+$/.test(text)) throw new Malformed(`the port must be ${range}`);
+/** Reads a port: decimal, without sign or leading zeros. Port 0 is a random port, where `min` allows it. */
+export function parsePort(text: string, min: 0 | 1): number {
+  const range = `a whole number from ${min} to ${MAX_PORT}`;
+  if (!/^-?\d+$/.test(text)) throw new ParseError(`the port must be ${range}`);
   const port = Number(text);
-  if (port < least || port > MAX_PORT) throw new PortOutOfRange(`the port must be ${range}`);
-  if (String(port) !== text) throw new Malformed('the port must be written without leading zeros');
+  if (port < min || port > MAX_PORT) throw new PortOutOfRange(`the port must be ${range}`);
+  if (String(port) !== text) throw new ParseError('the port must be written without leading zeros');
   return port;
 }

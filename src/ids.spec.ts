@@ -10,8 +10,8 @@ const secondOf = (id: string): number => {
   return Number(value >> 128n) + KSUID_EPOCH_SECONDS;
 };
 
-describe('the first id of a moment', () => {
-  it('divides what was made in earlier seconds from what is made in its own', () => {
+describe('the first id of a second', () => {
+  it('divides the ids of earlier seconds from the ids of its own', () => {
     const at = new Date('2026-11-21T10:00:00.500Z');
     const first = firstIdOf('bd', at);
     expect(isId(first, 'bd')).toBe(true);
@@ -24,7 +24,7 @@ describe('the first id of a moment', () => {
 });
 
 describe('an id', () => {
-  it('is its prefix and 27 base62 characters that tell the second it was made', () => {
+  it('is its prefix and 27 base62 characters that encode the second it was made', () => {
     const at = new Date('2026-11-21T10:00:00.999Z');
     const id = new IdSource().next('sshcr', at);
     expect(id).toMatch(/^sshcr_[0-9A-Za-z]{27}$/);
@@ -47,7 +47,7 @@ describe('an id', () => {
     }
   });
 
-  it('does not tell how many were made before it', () => {
+  it('does not show how many ids were made before it', () => {
     const ids = new IdSource(() => Date.parse('2026-01-01T00:00:00Z'));
     const numbers = Array.from({ length: 3 }, () =>
       [...ids.next('op').slice(3)].reduce((sum, c) => sum * 62n + BigInt(BASE62.indexOf(c)), 0n),
@@ -58,7 +58,7 @@ describe('an id', () => {
   });
 });
 
-describe('the moment an id source gives', () => {
+describe('the time of an id source', () => {
   it('never goes back', () => {
     let now = 5000;
     const ids = new IdSource(() => now);

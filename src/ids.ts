@@ -1,13 +1,13 @@
 import { randomFillSync } from 'node:crypto';
 
-/** Prefixed KSUIDs: `<prefix>_` and 27 base62 characters, 4 bytes of seconds since KSUID_EPOCH and 16 random ones. */
+/** An id is `<prefix>_` and a KSUID: 4 bytes of seconds since its epoch and 16 random bytes, in base62. */
 export type IdPrefix = 'ac' | 'ak' | 'bd' | 'bot' | 'edgtcp' | 'op' | 'sshcr' | 'usr';
 
 const KSUID_EPOCH_SECONDS = 1_400_000_000;
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const KSUID_CHARACTERS = 27;
 const WORDS = 5;
-/** The second of KSUID's five 32-bit words starts below 2^31, so that a second of increments never overflows it. */
+/** The second word of a KSUID starts below 2^31, so that the increments of one second cannot overflow it. */
 const FIRST_PAYLOAD_WORD_MASK = 0x7fff_ffff;
 
 /** Base62 of a 160-bit number given as five big-endian 32-bit words, padded to 27 characters. */
@@ -27,9 +27,8 @@ function encode(words: readonly number[]): string {
 }
 
 /**
- * Makes ids and the moments they belong to. Within one process ids strictly increase, whatever the clock does:
- * the moment never goes back, and inside a second the random part grows by a random step (a step of 1 would let
- * one account count what the others create).
+ * Makes ids and times. Within a process ids strictly increase, even if the clock steps back: the time never goes back,
+ * and within a second the random part grows by a random step. A step of 1 would let an account count the ids of others.
  */
 export class IdSource {
   private lastMs = 0;
@@ -40,13 +39,13 @@ export class IdSource {
 
   constructor(private readonly clock: () => number = Date.now) {}
 
-  /** The current time, never earlier than one this source gave before. */
+  /** The current time, never earlier than a time that this source returned before. */
   now(): Date {
     this.lastMs = Math.max(this.lastMs, this.clock());
     return new Date(this.lastMs);
   }
 
-  /** A new id whose embedded second is that of `at`, or of the newest id so far if that is later. */
+  /** A new id with the second of `at`, or the second of the newest id so far if that is later. */
   next(prefix: IdPrefix, at: Date = this.now()): string {
     const second = Math.floor(at.getTime() / 1000) - KSUID_EPOCH_SECONDS;
     if (second > this.lastSecond) this.start(second);
@@ -80,7 +79,7 @@ export class IdSource {
   }
 }
 
-/** Less than every id made from this second on, greater than every one of an earlier second: what is older is found by its id. */
+/** An id between older and newer ones: greater than those of earlier seconds, less than those from this second on. */
 export function firstIdOf(prefix: IdPrefix, at: Date): string {
   const second = Math.floor(at.getTime() / 1000) - KSUID_EPOCH_SECONDS;
   return `${prefix}_${encode([Math.max(0, second), 0, 0, 0, 0])}`;
@@ -88,5 +87,5 @@ export function firstIdOf(prefix: IdPrefix, at: Date): string {
 
 const ID = /^(?<prefix>[a-z]+)_[0-9A-Za-z]{27}$/;
 
-/** Whether `text` has the shape of an id with this prefix; a cursor or path that has not can never match. */
+/** Whether `text` has the shape of an id with this prefix. A cursor or path of another shape matches no entity. */
 export const isId = (text: string, prefix: IdPrefix): boolean => ID.exec(text)?.groups?.prefix === prefix;

@@ -1,6 +1,6 @@
 /**
- * The fields that were given. An absent field and one that is undefined mean the same to us, but an own `undefined` key
- * would be validated, compared and written to the log as something.
+ * The fields that are not undefined. A key with the value `undefined` would be validated, compared and written to the
+ * log like a value.
  */
 export function omitUndefined<Fields extends object>(
   fields: Fields,

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { IdSource } from '../src/ids.js';
+import { BindDecisionMetrics } from '../src/ssh-gateway/bind-decisions/bind-decision-metrics.js';
 import { BindDecisionQueue } from '../src/ssh-gateway/bind-decisions/bind-decision-queue.js';
-import { DecisionsRetention } from '../src/ssh-gateway/bind-decisions/decisions-retention.js';
-import { GatewayMetrics } from '../src/ssh-gateway/gateway-metrics.js';
+import { BindDecisionRetention } from '../src/ssh-gateway/bind-decisions/bind-decision-retention.js';
 import { startSwallowingProxy } from './support/answer-swallowing-proxy.js';
 import { ApiClient } from './support/api-client.js';
 import { holdWrites, metric, type TestCredential, untilWritten, upload } from './support/decisions.js';
@@ -15,7 +15,7 @@ import { ADMIN_KEY, GATEWAY, GATEWAY_TOKEN, type Service, startCopy, startServic
 
 let service: Service;
 let gateway: ApiClient;
-/** Another for each test, so that its decisions are all there are. */
+/** A new account for each test, so that it has only the decisions of the test. */
 let tenant: TestPrincipal;
 
 beforeAll(async () => {
@@ -55,7 +55,7 @@ const lastUsedAt = async ({ id }: TestCredential) =>
   (await tenant.client.get(`/ssh_credentials/${id}/usage`)).body.last_used_at;
 
 describe('GET /bind_decisions', () => {
-  it('has every decision once, newest first, with all that it was made of', async () => {
+  it('has every decision once, newest first, with its request, credential and rule', async () => {
     const credential = await credentialOf({ acl: ['bind:app.example.com', 'bind:k=v'] });
     const before = Date.now();
     await ask(credential.fingerprint, { domain: 'APP.example.com.' });
@@ -89,7 +89,7 @@ describe('GET /bind_decisions', () => {
     }
   });
 
-  it('records what the gateway does not tell as null, and the owner who was inactive', async () => {
+  it('records null for a source that the gateway did not send, and the id of an inactive owner', async () => {
     const user = await addUser(service, 'member', tenant.client);
     const { id, fingerprint } = await credentialOf({}, user);
     await tenant.client.patch(`/users/${user.id}`, { active: false });
@@ -98,7 +98,7 @@ describe('GET /bind_decisions', () => {
     expect(decision).toMatchObject({ reason: 'owner_inactive', credential_id: id, owner_id: user.id, source: null });
   });
 
-  it('is for admins of the account, and shows nobody else’s', async () => {
+  it('is for admins of the account, and shows only its decisions', async () => {
     const [member, bot] = [await addUser(service, 'member', tenant.client), await addBot(service, tenant.client)];
     const { fingerprint } = await credentialOf();
     await ask(fingerprint);
@@ -139,14 +139,14 @@ describe('GET /bind_decisions', () => {
     await expectRefusal(() => tenant.client.get(`/bind_decisions${query}`), 400, code);
   });
 
-  it('keeps decisions about unknown keys for the operator: they are no account’s', async () => {
+  it('records decisions about unknown keys without an account, for the operator only', async () => {
     const fingerprint = `SHA256:${'B'.repeat(42)}A`;
     await ask(fingerprint);
     expect(await recorded()).toEqual([]);
     expect(await rowsOf(fingerprint)).toMatchObject([{ account_id: '', allowed: false, reason: 'unknown_key' }]);
   });
 
-  it('is there without GATEWAY_TOKENS as well', async () => {
+  it('exists without GATEWAY_TOKENS too', async () => {
     const { fingerprint } = await credentialOf();
     await ask(fingerprint);
     await untilWritten(gateway);
@@ -174,7 +174,7 @@ describe('when a credential was last used', () => {
     expect(Object.keys(resource)).not.toContain('last_used_at');
   });
 
-  it('is shown to whoever may see the credential, and is 404 for anyone else', async () => {
+  it('is shown to callers who may see the credential, and is 404 for others', async () => {
     const credential = await credentialOf();
     const member = await addUser(service, 'member', tenant.client);
     const path = `/ssh_credentials/${credential.id}/usage`;
@@ -187,7 +187,7 @@ describe('when a credential was last used', () => {
 });
 
 describe('the queue of decisions', () => {
-  it('delays no answer, and when it is full nothing is allowed until there is room', async () => {
+  it('delays no answer; while it is full every request is refused', async () => {
     const { gateway: client, stop } = await startCopy(service, { ...GATEWAY, decisionsQueueLimit: 5 });
     const { fingerprint } = await credentialOf();
     const holder = await holdWrites(service.pool);
@@ -199,18 +199,18 @@ describe('the queue of decisions', () => {
       expect(await metric(client, 'tunnel_access_bind_decisions_queued')).toBe(5);
       expect(await metric(client, 'tunnel_access_bind_decisions_queue_full_total')).toBe(1);
     } finally {
-      // Else a failure here would hang every test after it.
+      // Otherwise a failure here would hang every later test.
       await holder.release();
     }
     await untilWritten(client);
     expect((await ask(fingerprint, DOMAIN, client)).body.allowed).toBe(true);
     await untilWritten(client);
-    // What was refused is not recorded: nobody was told anything.
+    // A request that was answered 503 has no decision to record.
     expect(await rowsOf(fingerprint)).toHaveLength(6);
     await stop();
   });
 
-  it('takes the decisions of one question all together or not at all', async () => {
+  it('takes all decisions of one request, or none of them', async () => {
     const { gateway: client, stop } = await startCopy(service, { ...GATEWAY, decisionsQueueLimit: 5 });
     const { fingerprint } = await credentialOf();
     expect((await ask(fingerprint, Array(6).fill(DOMAIN), client)).status).toBe(503);
@@ -219,7 +219,7 @@ describe('the queue of decisions', () => {
     expect(await rowsOf(fingerprint)).toHaveLength(5);
   });
 
-  it('writes each decision once, though the answer of the database is lost', async () => {
+  it('writes each decision once, even if the answer of the database is lost', async () => {
     const proxy = await startSwallowingProxy(service.databaseUrl);
     const { gateway: client, stop } = await startCopy(service, GATEWAY, proxy.url);
     const { fingerprint } = await credentialOf();
@@ -233,7 +233,7 @@ describe('the queue of decisions', () => {
     await proxy.close();
   });
 
-  it('refuses when the database is away, and records what was decided before once it is back', async () => {
+  it('refuses while the database is away, and records earlier decisions once it is back', async () => {
     const proxy = await startSwallowingProxy(service.databaseUrl);
     const { gateway: client, stop } = await startCopy(service, GATEWAY, proxy.url);
     const { fingerprint } = await credentialOf();
@@ -249,7 +249,7 @@ describe('the queue of decisions', () => {
     await proxy.close();
   });
 
-  it('is written before a stop ends, with what is decided while it stops', async () => {
+  it('is written before a shutdown ends, with the decisions made during the shutdown', async () => {
     const settings = { DATABASE_URL: service.databaseUrl, BOOTSTRAP_API_KEY: ADMIN_KEY, LOG_LEVEL: 'error' };
     const main = startMain({ ...settings, GATEWAY_TOKENS: GATEWAY_TOKEN });
     const client = new ApiClient(await main.url, GATEWAY_TOKEN);
@@ -263,10 +263,10 @@ describe('the queue of decisions', () => {
     expect(await rowsOf(fingerprint)).toHaveLength(answered.length);
   });
 
-  it('is not held up by one decision that no table can hold', async () => {
+  it('is not blocked by a decision that cannot be written', async () => {
     const fatal = jest.spyOn(Logger.prototype, 'fatal').mockImplementation(() => undefined);
     const error = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
-    const queue = new BindDecisionQueue(service.pool, 100, new GatewayMetrics());
+    const queue = new BindDecisionQueue(service.pool, 100, new BindDecisionMetrics());
     const ids = new IdSource();
     const fingerprint = `SHA256:${'C'.repeat(42)}A`;
     const decided = Array.from({ length: 9 }, (_, n) => ({
@@ -286,7 +286,7 @@ describe('the queue of decisions', () => {
     jest.restoreAllMocks();
   });
 
-  it('of many gateways at once loses none and writes none twice', async () => {
+  it('writes each decision of many concurrent gateways exactly once', async () => {
     const credentials = await Promise.all(Array.from({ length: 8 }, () => credentialOf()));
     await Promise.all(Array.from({ length: 400 }, (_, n) => ask(credentials[n % 8]?.fingerprint ?? '')));
     await untilWritten(gateway);
@@ -294,7 +294,7 @@ describe('the queue of decisions', () => {
   });
 });
 
-describe('what was recorded', () => {
+describe('a recorded decision', () => {
   it.each([
     ['update bind_decisions set allowed = true'],
     ['update bind_decisions set allowed = true where false'],
@@ -305,17 +305,17 @@ describe('what was recorded', () => {
     await expect(service.pool.query(statement)).rejects.toThrow('bind_decisions are append-only');
   });
 
-  it('goes when it is too old, and nothing else; when a credential was last used stays', async () => {
+  it('is deleted only when it is too old; the last use of a credential stays', async () => {
     const [kept, deleted] = [await credentialOf(), await credentialOf()];
     for (const { fingerprint } of [kept, deleted]) await ask(fingerprint);
     await untilWritten(gateway);
     await aged(kept.fingerprint, [89, 91, 400], 1500);
     const usedAt = await lastUsedAt(kept);
     await tenant.client.delete(`/ssh_credentials/${deleted.id}`);
-    const retention = new DecisionsRetention(service.pool, 90);
+    const retention = new BindDecisionRetention(service.pool, 90);
     await retention.purge();
     expect(await rowsOf(kept.fingerprint)).toHaveLength(2);
-    // All of it is too old in a hundred days.
+    // In a hundred days every decision is too old.
     await retention.purge(new Date(Date.now() + 100 * DAY_MS));
     expect(await rowsOf(kept.fingerprint)).toEqual([]);
     expect(await lastUsedAt(kept)).toBe(usedAt);
@@ -323,12 +323,12 @@ describe('what was recorded', () => {
     expect(rows).toEqual([]);
   });
 
-  it('is kept for ever with DECISIONS_RETENTION_DAYS=0, but for the last use of a credential that is gone', async () => {
+  it('is kept for ever with DECISIONS_RETENTION_DAYS=0, except the last use of a deleted credential', async () => {
     const [kept, deleted] = [await credentialOf(), await credentialOf()];
     for (const { fingerprint } of [kept, deleted]) await ask(fingerprint);
     await untilWritten(gateway);
     await tenant.client.delete(`/ssh_credentials/${deleted.id}`);
-    await new DecisionsRetention(service.pool, 0).purge(new Date(Date.now() + 40_000 * DAY_MS));
+    await new BindDecisionRetention(service.pool, 0).purge(new Date(Date.now() + 40_000 * DAY_MS));
     for (const { fingerprint } of [kept, deleted]) expect(await rowsOf(fingerprint)).toHaveLength(1);
     const { rows } = await service.pool.query(
       'select credential_id from credential_usage where credential_id = any($1)',
@@ -337,12 +337,12 @@ describe('what was recorded', () => {
     expect(rows).toEqual([{ credential_id: kept.id }]);
   });
 
-  it('is being deleted while a stop begins: HTTP does not wait for it, the database does', async () => {
+  it('may be under deletion at shutdown: HTTP does not wait for the purge, the database does', async () => {
     const { fingerprint } = await credentialOf();
     await ask(fingerprint);
     await untilWritten(gateway);
     const holder = await service.pool.connect();
-    const retention = new DecisionsRetention(service.pool, 1, 0);
+    const retention = new BindDecisionRetention(service.pool, 1, 0);
     try {
       await holder.query('begin');
       await holder.query('lock table bind_decisions in access exclusive mode');

@@ -49,7 +49,7 @@ async function lines(by: TestPrincipal, query = ''): Promise<Event[]> {
 }
 
 describe('GET /events', () => {
-  it('shows an event as a CloudEvent, with who did it and from where', async () => {
+  it('shows an event as a CloudEvent, with its actor and client address', async () => {
     const created = await newCredential();
     const position = Number(created.headers.get('log-position'));
     const { body } = await account.client.get(`/events?after=${position - 1}`);
@@ -98,7 +98,7 @@ describe('GET /events', () => {
     expect(await lines(account)).toEqual(await walk(account, '/events'));
   });
 
-  it('finds by thing, type, actor and time, alone and together', async () => {
+  it('filters by entity, type, actor and time, alone and together', async () => {
     const by = await addAccount(service);
     const helper = await addUser(service, 'admin', by.client);
     const first = await newCredential(by);
@@ -133,7 +133,7 @@ describe('GET /events', () => {
     }
   });
 
-  it('ends a page early where events are large, and misses none', async () => {
+  it('ends a page early if events are large, and misses none', async () => {
     const by = await addAccount(service);
     const value = 'x'.repeat(256 * 1024);
     for (let n = 0; n < 9; n += 1) await by.client.post('/edges/tcp', { traffic_policy: { value } });
@@ -158,8 +158,8 @@ describe('GET /events', () => {
     ['after=999999', 'ERR_NGROK_223', /^after is 999999, but the log ends at position \d+\.$/],
     ['limit=0', 'ERR_NGROK_233', /minimum is 1/],
     ['limit=ten', 'ERR_NGROK_244', /not a number/],
-    ['type=created', 'ERR_TAS_400', /^type 'created' is not a type of event; there are account_created\.v1, /],
-    ['stream=abc', 'ERR_TAS_400', /^stream 'abc' is not the id of a thing\.$/],
+    ['type=created', 'ERR_TAS_400', /^type 'created' is not an event type; the types are account_created\.v1, /],
+    ['stream=abc', 'ERR_TAS_400', /^stream 'abc' is not the id of an entity\.$/],
     ['actor=a%20b', 'ERR_TAS_400', /^actor 'a b' is not the id of an actor\.$/],
     ['since=today', 'ERR_TAS_400', /^since 'today' is not an RFC 3339 time/],
     ['until=12', 'ERR_TAS_400', /^until '12' is not an RFC 3339 time/],
@@ -169,7 +169,7 @@ describe('GET /events', () => {
     expect(body.msg).toMatch(message);
   });
 
-  it('refuses what would end a live feed', async () => {
+  it('refuses parameters that would end a live feed', async () => {
     const headers = { accept: 'text/event-stream', authorization: `Bearer ${account.client.token}` };
     for (const query of ['as_of=1', 'until=2999-01-01T00:00:00Z', 'limit=5', 'since=2999-01-01T00:00:00Z']) {
       expect((await fetch(`${service.app.url}/events?${query}`, { headers })).status).toBe(400);
@@ -184,7 +184,7 @@ describe('GET /events', () => {
     }
   });
 
-  it('stops, rather than guess, at an event that only a newer version knows: as of, but not in the feed', async () => {
+  it('shows an event of an unknown type in the feed, while as_of refuses to guess its effect', async () => {
     const by = await addAccount(service);
     const { body } = await newCredential(by);
     await service.pool.query(

@@ -1,11 +1,13 @@
 import { PassThrough } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
+import { CloudEvents } from '../src/audit/cloud-events.js';
 import { EventFeed } from '../src/audit/event-feed.js';
 import { LiveFeed } from '../src/audit/live-feed.js';
 import { LogHeads } from '../src/log/read/log-heads.js';
 import { LogPositions } from '../src/log/read/log-positions.js';
 import { LogReader } from '../src/log/read/log-reader.js';
+import { READ_MODELS } from '../src/read-models.js';
 import { ApiClient } from './support/api-client.js';
 import { EventStream } from './support/event-stream.js';
 import { newPublicKey } from './support/keys.js';
@@ -29,14 +31,15 @@ const upTo = (last: number): number[] => Array.from({ length: last }, (_, n) => 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const tokenOf = ({ client }: TestPrincipal): string => client.token ?? '';
 
-/** A feed of its own, whose heart beats fast. */
+/** A live feed with a fast heartbeat. */
 const liveFeed = (): LiveFeed => {
-  const moments = new LogPositions(service.pool);
-  const feed = new EventFeed(moments, new LogReader(service.pool));
-  return new LiveFeed(feed, new LogHeads(moments, () => undefined), { heartbeatMs: 60, checkEveryMs: 20 });
+  const positions = new LogPositions(service.pool);
+  const feed = new EventFeed(positions, new LogReader(service.pool), new CloudEvents(READ_MODELS));
+  const timings = { heartbeatMs: 60, authorizationCheckMs: 20 };
+  return new LiveFeed(feed, new LogHeads(positions, () => undefined), timings);
 };
 
-/** So many events of 200 KB each; the log's position then. */
+/** Appends `count` events of 200 KB each. Returns the position of the last one. */
 async function appendLarge(by: TestPrincipal, count: number): Promise<number> {
   const value = 'x'.repeat(200_000);
   let last = 0;
@@ -47,7 +50,7 @@ async function appendLarge(by: TestPrincipal, count: number): Promise<number> {
   return last;
 }
 
-/** Follows over connections that are cut again and again, resumed by the id of the last message. */
+/** Follows over connections that are cut again and again. Each resumes after the id of the last message. */
 async function followDespiteCuts(url: string, token: string, isDone: (last: number) => boolean): Promise<number[]> {
   const heard: number[] = [];
   let lastEventId = '';
@@ -62,14 +65,14 @@ async function followDespiteCuts(url: string, token: string, isDone: (last: numb
     while (Date.now() < cutAt && !isDone(stream.messages.at(-1)?.id ?? 0)) await pause(5);
     stream.close();
     heard.push(...stream.messages.map(({ id }) => id));
-    // A connection that was cut before it heard anything changes nothing.
+    // A connection that was cut before its first message has no id to resume from.
     if (stream.lastEventId !== '') lastEventId = stream.lastEventId;
     expect(stream.messages.map(({ data }) => data.logposition)).toEqual(stream.messages.map(({ id }) => id));
   }
   return heard;
 }
 
-/** Asks for lines behind the last one, again and again. */
+/** Polls for the lines after the last one. */
 async function poll(url: string, token: string, isDone: (last: number) => boolean): Promise<number[]> {
   const heard: number[] = [];
   while (!isDone(heard.at(-1) ?? 0)) {
@@ -115,7 +118,7 @@ describe('32 writers on two processes, and three followers', () => {
 });
 
 describe('a live feed', () => {
-  it('tells what was appended by this process and by another, filtered as asked', async () => {
+  it('has the events of this process and of another one, filtered as requested', async () => {
     const by = await addAccount(service);
     const elsewhere = new ApiClient(other.url, tokenOf(by));
     const stream = await EventStream.open(`${service.app.url}/events?type=bot_user_created.v1`, tokenOf(by));
@@ -128,7 +131,7 @@ describe('a live feed', () => {
     expect(stream.messages.map(({ data }) => data.type)).toEqual(Array(3).fill('bot_user_created.v1'));
   });
 
-  it('begins where `after` says, and goes on where Last-Event-ID says', async () => {
+  it('begins after `after`, and resumes after Last-Event-ID', async () => {
     const by = await addAccount(service);
     for (let n = 0; n < 5; n += 1) await by.client.post('/bot_users', { name: `bot ${n}` });
     const head = Number((await by.client.post('/bot_users', { name: 'last' })).headers.get('log-position'));
@@ -141,7 +144,7 @@ describe('a live feed', () => {
     expect(resumed.messages.map(({ id }) => id)).toEqual([head]);
   });
 
-  it('has nothing of another account', async () => {
+  it('has no events of another account', async () => {
     const [by, foreigner] = [await addAccount(service), await addAccount(service)];
     const stream = await EventStream.open(`${service.app.url}/events`, tokenOf(by));
     await foreigner.client.post('/bot_users', { name: 'theirs' });
@@ -152,7 +155,7 @@ describe('a live feed', () => {
     expect(stream.messages.at(-1)?.data.data).toMatchObject({ name: 'ours' });
   });
 
-  it('waits for a reader that takes nothing, and then misses nothing', async () => {
+  it('waits for a stalled reader, which then misses no event', async () => {
     const by = await addAccount(service);
     const stream = await EventStream.open(`${service.app.url}/events`, tokenOf(by));
     stream.response.pause();
@@ -162,15 +165,15 @@ describe('a live feed', () => {
     expect(stream.messages.map(({ id }) => id)).toEqual(upTo(head));
   });
 
-  it('holds one page for such a reader, however much there is for it', async () => {
+  it('buffers one page for a stalled reader, for any number of events', async () => {
     const by = await addAccount(service);
     const head = await appendLarge(by, 50);
     const live = liveFeed();
-    const part = { accountId: by.accountId, baseUrl: 'http://x', filter: {}, span: { after: 0, upTo: head } };
-    const stream = live.follow(part, () => Promise.resolve(true), new AbortController().signal);
+    const selection = { accountId: by.accountId, baseUrl: 'http://x', filter: {}, span: { after: 0, upTo: head } };
+    const stream = live.follow(selection, () => Promise.resolve(true), new AbortController().signal);
     const reader = stream.pipe(new PassThrough());
     const held = (): number => stream.readableLength + reader.readableLength + reader.writableLength;
-    // The beginning of the stream is shorter than the first event.
+    // Wait for the first event: the beginning of the stream is shorter.
     while (held() < 200_000) await pause(10);
     await pause(300);
     expect(held()).toBeLessThan(5 * 1024 * 1024);
@@ -186,11 +189,11 @@ describe('a live feed', () => {
   it.each([
     ['its key is revoked', (by: TestPrincipal) => service.admin.delete(`/api_keys/${by.keyId}`)],
     [
-      'its owner is no admin any more',
+      'its owner is no longer an admin',
       (by: TestPrincipal) => service.admin.patch(`/users/${by.id}`, { role: 'member' }),
     ],
     ['its owner is deactivated', (by: TestPrincipal) => service.admin.patch(`/users/${by.id}`, { active: false })],
-  ])('ends when %s, also for a reader that takes nothing', async (_, act) => {
+  ])('ends when %s, also for a stalled reader', async (_, act) => {
     const by = await addUser(service, 'admin');
     const stream = await EventStream.open(`${service.app.url}/events`, tokenOf(by));
     const stalled = await EventStream.open(`${service.app.url}/events`, tokenOf(by));
@@ -202,9 +205,9 @@ describe('a live feed', () => {
     expect(['ended', 'cut']).toContain(await stalled.ended);
   });
 
-  it('ends when the service stops, and does not hold it up', async () => {
+  it('ends when the service stops, without delaying the shutdown', async () => {
     const by = await addAccount(service);
-    // More than the buffers of two sockets take: one reader is stalled in the middle of it.
+    // More than the buffers of two sockets, so that a reader stalls in the middle.
     await appendLarge(by, 60);
     const main = startMain({ DATABASE_URL: service.databaseUrl, SHUTDOWN_GRACE_MS: '20000' });
     const url = await main.url;
@@ -218,7 +221,7 @@ describe('a live feed', () => {
     for (const stream of streams) expect(await stream.ended).toBe('ended');
   });
 
-  it('refuses more of them than an account may have open, and takes another when one has gone', async () => {
+  it('is refused above the maximum of the account, until another one ends', async () => {
     const by = await addAccount(service);
     const url = `${service.app.url}/events`;
     const streams = await Promise.all(Array.from({ length: 100 }, () => EventStream.open(url, tokenOf(by))));
@@ -232,13 +235,13 @@ describe('a live feed', () => {
     for (const stream of streams) stream.close();
   });
 
-  it('says that it is still there when nothing happens, and where it stands', async () => {
+  it('sends a heartbeat with its position while there are no events', async () => {
     const by = await addAccount(service);
     const live = liveFeed();
     const head = await appendLarge(by, 1);
-    const part = { accountId: by.accountId, baseUrl: 'http://x', filter: {}, span: { after: head, upTo: head } };
+    const selection = { accountId: by.accountId, baseUrl: 'http://x', filter: {}, span: { after: head, upTo: head } };
     const chunks: string[] = [];
-    const stream = live.follow(part, () => Promise.resolve(true), new AbortController().signal);
+    const stream = live.follow(selection, () => Promise.resolve(true), new AbortController().signal);
     stream.setEncoding('utf8').on('data', (chunk: string) => chunks.push(chunk));
     while (chunks.length < 3) await pause(10);
     expect(chunks.slice(0, 3)).toEqual(['retry: 1000\n\n', ...Array(2).fill(`: nothing new\nid: ${head}\n\n`)]);

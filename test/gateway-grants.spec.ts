@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Pool } from 'pg';
-import { Grants, type StoredGrant } from '../src/ssh-gateway/grants.js';
-import { KeysRights, MAX_RULES_OF_A_KEY } from '../src/ssh-gateway/key-access.js';
+import { CredentialGrants, type StoredCredentialGrant } from '../src/ssh-gateway/credential-grants.js';
+import { KeyAccess, MAX_RULES_PER_KEY } from '../src/ssh-gateway/key-access.js';
 import { type TestCredential, upload } from './support/decisions.js';
 import { newPublicKey } from './support/keys.js';
 import { addUser, type TestPrincipal } from './support/principals.js';
 import { GATEWAY, type Service, startCopy, startService } from './support/service.js';
 
-/** What a key's grants are made of: the rows as they are now, and no more of them than one account may make others wait for. */
+/** A key's grants are read from the current rows, and only so many that one account cannot make others wait. */
 let service: Service;
 let owner: TestPrincipal;
 
@@ -36,7 +36,7 @@ const lineOf = async ({ fingerprint }: TestCredential): Promise<string> =>
 const setAcl = ({ id }: TestCredential, acl: readonly string[]) =>
   service.pool.query('update ssh_credentials set acl = $2 where id = $1', [id, acl]);
 
-/** So many younger credentials with the same key, owner and rules; the n-th permits `more-n.example.com` too. */
+/** Adds `count` younger credentials with the same key, owner and rules; the n-th also permits `more-n.example.com`. */
 async function addCredentials({ id }: TestCredential, count: number): Promise<void> {
   await service.pool.query(
     `insert into ssh_credentials (account_id, id, version, created_at, description, metadata, public_key, acl, owner_id,
@@ -52,7 +52,7 @@ describe('the rules that count', () => {
   it.each([
     ['few', ['bind:app.example.com']],
     ['a thousand', BIG_ACL],
-  ])('are those of the row, also when it was changed by hand under the same version: %s rules', async (_, acl) => {
+  ])('are those of the row, even if it was changed by hand under the same version: %s rules', async (_, acl) => {
     const credential = await newCredential(['bind:web.example.com']);
     expect(await ask(credential)).toMatchObject({ allowed: false, version: 1 });
     await setAcl(credential, acl);
@@ -63,17 +63,17 @@ describe('the rules that count', () => {
     expect(await lineOf(credential)).not.toContain('"app.example.com:*"');
   });
 
-  it('are those of as many of the oldest credentials as have ten thousand together', async () => {
+  it('are the rules of the oldest credentials, up to ten thousand in all', async () => {
     const oldest = await newCredential(BIG_ACL);
     await addCredentials(oldest, 10);
-    const counting = MAX_RULES_OF_A_KEY / BIG_ACL.length;
+    const counting = MAX_RULES_PER_KEY / BIG_ACL.length;
     const targets = [counting - 1, counting].map((n) => ({ domain: `more-${n}.example.com` }));
     const { decisions } = await ask(oldest, targets);
     expect(decisions).toMatchObject([{ allowed: true }, { allowed: false, reason: 'not_permitted' }]);
     expect((await lineOf(oldest)).match(/permitlisten/g)?.length).toBeGreaterThan(1000);
   });
 
-  it('are those of the oldest hundred credentials whose owners are active', async () => {
+  it('are the rules of the oldest hundred credentials with active owners', async () => {
     const user = await addUser(service, 'member');
     const oldest = await newCredential(['bind:web.example.com'], user.client);
     await addCredentials(oldest, 150);
@@ -90,8 +90,8 @@ describe('the rules that count', () => {
   });
 });
 
-/** Lets something happen between the fetch of rules and the decision. */
-class InterruptedGrants extends Grants {
+/** Calls `meanwhile` between the fetch of the rules and the decision. */
+class InterruptedGrants extends CredentialGrants {
   constructor(
     pool: Pool,
     private readonly meanwhile: () => Promise<unknown>,
@@ -99,7 +99,7 @@ class InterruptedGrants extends Grants {
     super(pool, new Set());
   }
 
-  override async aclsOf(wanted: readonly StoredGrant[]) {
+  override async aclsOf(wanted: readonly StoredCredentialGrant[]) {
     const acls = await super.aclsOf(wanted);
     await this.meanwhile();
     return acls;
@@ -110,26 +110,26 @@ describe('while the rules are fetched and compiled', () => {
   it('a deletion is seen, though the grant was read before it', async () => {
     const credential = await newCredential(BIG_ACL);
     const grants = new InterruptedGrants(service.pool, () => owner.client.delete(`/ssh_credentials/${credential.id}`));
-    expect(await new KeysRights(grants).ofKey(credential.fingerprint)).toEqual({ grants: [], active: [] });
+    expect(await new KeyAccess(grants).ofKey(credential.fingerprint)).toEqual({ grants: [], active: [] });
   });
 
   it('a narrower ACL is seen', async () => {
     const credential = await newCredential(BIG_ACL);
     const narrow = () => owner.client.patch(`/ssh_credentials/${credential.id}`, { acl: ['bind:web.example.com'] });
-    const rights = new KeysRights(new InterruptedGrants(service.pool, narrow));
-    const { active } = await rights.ofKey(credential.fingerprint);
+    const access = new KeyAccess(new InterruptedGrants(service.pool, narrow));
+    const { active } = await access.ofKey(credential.fingerprint);
     expect(active.map(({ acl }) => acl.rules)).toEqual([['bind:web.example.com']]);
   });
 
-  it('rules that never stand still are refused, and not waited for', async () => {
+  it('rules that change all the time are refused, and not waited for', async () => {
     const credential = await newCredential(BIG_ACL);
     const change = () => setAcl(credential, BIG_ACL);
-    const rights = new KeysRights(new InterruptedGrants(service.pool, change));
-    await expect(rights.ofKey(credential.fingerprint)).rejects.toMatchObject({ problem: 'overloaded' });
+    const access = new KeyAccess(new InterruptedGrants(service.pool, change));
+    await expect(access.ofKey(credential.fingerprint)).rejects.toMatchObject({ problem: 'overloaded' });
   });
 });
 
-it('a copy that knows no rules yet answers others while it reads a key with a heap of them', async () => {
+it('an instance with an empty cache answers others while it reads a key with very many rules', async () => {
   const heap = await newCredential(Array<string>(760).fill(`bind:*.${'ü'.repeat(30)}.example.com`));
   await addCredentials(heap, 99);
   const { gateway, stop } = await startCopy(service, GATEWAY);

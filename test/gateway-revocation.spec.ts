@@ -6,16 +6,16 @@ import { addUser } from './support/principals.js';
 import { type RunningMain, startMain, stopMain } from './support/process.js';
 import { ADMIN_KEY, GATEWAY, GATEWAY_TOKEN, type Service, startService } from './support/service.js';
 
-/** Two copies of the service on one database: what one has answered, the other must know. */
+/** Two instances of the service on one database. A revocation at one must reach the answers of the other. */
 let service: Service;
 let second: RunningMain;
-let copies: readonly string[];
+let instances: readonly string[];
 
 beforeAll(async () => {
   service = await startService(GATEWAY);
   const settings = { DATABASE_URL: service.databaseUrl, BOOTSTRAP_API_KEY: ADMIN_KEY, LOG_LEVEL: 'error' };
   second = startMain({ ...settings, GATEWAY_TOKENS: GATEWAY_TOKEN });
-  copies = [service.app.url, await second.url];
+  instances = [service.app.url, await second.url];
 });
 afterAll(async () => {
   await stopMain(second);
@@ -32,13 +32,13 @@ interface Seen {
   readonly answeredAt: number;
 }
 
-/** How long a yes that was read before a revocation may take to arrive: its way through HTTP, with eight readers at work. */
+/** How long an answer from before a revocation may take to arrive through HTTP, with eight readers at work. */
 const ON_ITS_WAY_MS = 1000;
 
-/** Asks both copies without a pause until `stop`, and notes when each question was sent, and when what came back. */
+/** Asks both instances without a pause until `stop`. Notes when each request was sent and when its answer arrived. */
 function watch({ fingerprint }: TestCredential): {
   readonly seen: readonly Seen[];
-  /** Waits until each copy has answered this many questions that were asked from now on. */
+  /** Waits until each instance has answered this many further requests. */
   more: (count: number) => Promise<void>;
   stop: () => Promise<void>;
 } {
@@ -52,13 +52,13 @@ function watch({ fingerprint }: TestCredential): {
       seen.push({ url, allowed: body.allowed, askedAt, answeredAt: performance.now() });
     }
   };
-  const readers = copies.flatMap((url) => Array.from({ length: READERS_OF_EACH }, () => reader(url)));
+  const readers = instances.flatMap((url) => Array.from({ length: READERS_OF_EACH }, () => reader(url)));
   return {
     seen,
     more: async (count) => {
       const from = performance.now();
       const answered = (url: string) => seen.filter((one) => one.url === url && one.askedAt >= from).length;
-      while (!copies.every((url) => answered(url) >= count)) await new Promise((resolve) => setTimeout(resolve, 5));
+      while (!instances.every((url) => answered(url) >= count)) await new Promise((resolve) => setTimeout(resolve, 5));
     },
     stop: async () => {
       stopped = true;
@@ -67,7 +67,7 @@ function watch({ fingerprint }: TestCredential): {
   };
 }
 
-/** Big enough that its rules are kept compiled and not read with every question. */
+/** So large that its rules are cached and not read for every request. */
 const BIG_ACL = [
   ...Array.from({ length: 900 }, (_, n) => `bind:host-${n}.a.long.name.example.com`),
   'bind:app.example.com',
@@ -93,7 +93,7 @@ describe.each([
       ({ owner_id }: TestCredential) => service.admin.patch(`/users/${owner_id}`, { active: false }),
     ],
     ['the deletion of its owner', ({ owner_id }: TestCredential) => service.admin.delete(`/users/${owner_id}`)],
-  ])('%s no copy says yes again', async (_name, revoke) => {
+  ])('%s no instance permits again', async (_name, revoke) => {
     const credential = await newCredential();
     const watched = watch(credential);
     await watched.more(10);
@@ -105,7 +105,7 @@ describe.each([
     const permitted = watched.seen.filter(({ allowed }) => allowed);
     expect(permitted.filter(({ askedAt }) => askedAt >= revokedAt)).toEqual([]);
     expect(permitted.filter(({ answeredAt }) => answeredAt >= revokedAt + ON_ITS_WAY_MS)).toEqual([]);
-    for (const url of copies) {
+    for (const url of instances) {
       const known = [{ credential_id: credential.id, version: 1 }];
       const { body } = await new ApiClient(url, GATEWAY_TOKEN).post('/ssh_gateway/recheck', known);
       expect(body.changed).toHaveLength(1);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { readConfig } from '../src/config.js';
-import { parsePublicKey, toAuthorizedKey } from '../src/public-keys/public-key.js';
+import { parsePublicKey } from '../src/public-keys/public-key.js';
 import { ApiClient } from './support/api-client.js';
 import { newPublicKey } from './support/keys.js';
 import { startMain, stopMain } from './support/process.js';
@@ -18,8 +18,9 @@ const rsaPem = (bits: number): string => {
 
 /** One RSA key as users have it: SPKI PEM, PKCS#1 PEM, OpenSSH line, RFC 4716. */
 function formsOf(pem: string): string[] {
-  const line = toAuthorizedKey(parsePublicKey(pem));
-  const base64 = line.split(' ')[1] ?? '';
+  const { type, blob } = parsePublicKey(pem);
+  const base64 = blob.toString('base64');
+  const line = `${type} ${base64}`;
   const wrapped = base64.match(/.{1,70}/g)?.join('\n');
   return [
     pem,
@@ -36,7 +37,7 @@ describe('an uploaded public key', () => {
   });
   afterAll(() => service.stop());
 
-  it('comes back byte for byte, whatever its form; the decoded key decides sameness', async () => {
+  it('is returned byte for byte in every form; equal keys have one fingerprint', async () => {
     for (const text of formsOf(rsaPem(2048))) {
       const { status, body } = await service.admin.post('/ssh_credentials', { public_key: text });
       expect([status, body.public_key]).toEqual([201, text]);
@@ -47,7 +48,7 @@ describe('an uploaded public key', () => {
     expect(rows).toEqual([{ keys: 1, all: 4 }]);
   });
 
-  it('is one key in every form to strict mode', async () => {
+  it('is the same key in every form in strict mode', async () => {
     const strict = await startService({ strict: true });
     const [first, ...others] = formsOf(rsaPem(2048));
     expect((await strict.admin.post('/ssh_credentials', { public_key: first })).status).toBe(201);
@@ -60,7 +61,7 @@ describe('an uploaded public key', () => {
     await strict.stop();
   });
 
-  it('of RSA is as long as MIN_RSA_BITS says', async () => {
+  it('of type RSA has at least MIN_RSA_BITS', async () => {
     const post = async (bits: number, minRsaBits: number) => {
       const other = await startService({ minRsaBits });
       const answer = await other.admin.post('/ssh_credentials', { public_key: rsaPem(bits) });
@@ -76,7 +77,7 @@ describe('an uploaded public key', () => {
     expect(() => readConfig({ MIN_RSA_BITS: '1023' })).toThrow('must be a whole number from 1024 to 16384');
   });
 
-  it('on the deny list is refused with its own message', async () => {
+  it('on the deny list is refused with a message of its own', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'tas-denied-'));
     const [denied, allowed] = [newPublicKey(), newPublicKey()];
     const file = join(folder, 'denied');
@@ -103,7 +104,7 @@ describe('a private key pasted by mistake', () => {
   const openssh = (): string =>
     `-----BEGIN OPENSSH PRIVATE KEY-----\n${Buffer.concat([Buffer.from('openssh-key-v1\0'), randomBytes(300)]).toString('base64')}\n-----END OPENSSH PRIVATE KEY-----\n`;
 
-  /** Pieces of the secret long enough to be no accident, short enough to be found in a quotation. */
+  /** Pieces of the secret, long enough not to occur by chance and short enough to be found in a quotation. */
   const piecesOf = (text: string): string[] =>
     text
       .split('\n')
@@ -127,7 +128,7 @@ describe('a private key pasted by mistake', () => {
         expect(answer).toMatchObject({ status: 400, body: { error_code: 'ERR_NGROK_612' } });
         answers += JSON.stringify(answer.body);
       }
-      // The same text in a body that cannot be read, or in the wrong place.
+      // The same text in a body that is not JSON, or outside a field.
       for (const body of [`{"public_key": "${secret}`, `"${secret.replaceAll('\n', '\\n')}"`, secret]) {
         const answer = await client.send('POST', '/ssh_credentials', body, { 'content-type': 'application/json' });
         expect(answer.status).toBe(400);

@@ -37,7 +37,7 @@ async function upload(body: object = {}, client: ApiClient = owner.client): Prom
   return { ...made, fingerprint: rows[0].fingerprint };
 }
 
-/** The credential's row once more on another account, as a race of two creates leaves it: the service refuses it else. */
+/** Copies the credential's row to another account, as a race of two creates can; the service refuses it otherwise. */
 async function racedBy({ id }: Uploaded, newId: string, { accountId, id: ownerId }: TestPrincipal): Promise<void> {
   await service.pool.query(
     `insert into ssh_credentials (account_id, id, version, created_at, description, metadata, public_key, acl, owner_id,
@@ -80,7 +80,7 @@ const UNKNOWN_KEY = {
   version: null,
 };
 
-/** Bodies that are refused, with titles that show as much of them as a line holds. */
+/** Adds a title to each case: the beginning of its body. */
 const titled = (cases: readonly (readonly [body: unknown, code: string, msg: RegExp])[]) =>
   cases.map(([body, code, msg]) => [JSON.stringify(body).slice(0, 90), body, code, msg] as const);
 
@@ -116,7 +116,7 @@ describe('POST /ssh_gateway/authorize', () => {
     expect(await ask({ fingerprint: credential.fingerprint, target })).toEqual(refused('not_permitted', credential));
   });
 
-  it('answers for a key that nobody uploaded, and for one whose credential was deleted', async () => {
+  it('answers for a key that was never uploaded and for one whose credential was deleted', async () => {
     expect(await ask({ fingerprint: UNKNOWN_FINGERPRINT, target: DOMAIN })).toEqual(UNKNOWN_KEY);
     expect(await ask({ public_key: newPublicKey(), target: DOMAIN })).toEqual(UNKNOWN_KEY);
     const credential = await upload();
@@ -170,16 +170,16 @@ describe('POST /ssh_gateway/authorize', () => {
 });
 
 describe('the owner of a credential', () => {
-  it('counts while active; deactivated it is refused at once, activated again it is back', async () => {
+  it('must be active: its tunnels are refused once it is deactivated and permitted once it is activated again', async () => {
     const user = await addUser(service, 'member');
     const credential = await upload({}, user.client);
-    const question = { fingerprint: credential.fingerprint, target: DOMAIN };
+    const request = { fingerprint: credential.fingerprint, target: DOMAIN };
     await service.admin.patch(`/users/${user.id}`, { active: false });
-    expect(await ask(question)).toEqual(refused('owner_inactive', credential));
+    expect(await ask(request)).toEqual(refused('owner_inactive', credential));
     await service.admin.patch(`/users/${user.id}`, { active: true });
-    expect(await ask(question)).toEqual(permitted(credential, null));
+    expect(await ask(request)).toEqual(permitted(credential, null));
     await service.admin.delete(`/users/${user.id}`);
-    expect(await ask(question)).toEqual(UNKNOWN_KEY);
+    expect(await ask(request)).toEqual(UNKNOWN_KEY);
   });
 
   it('that the account does not know is accepted', async () => {
@@ -203,13 +203,13 @@ describe('a key that accounts have raced for', () => {
   it('belongs to the account of its oldest credential, whose grants alone count', async () => {
     const first = await upload({ acl: ['bind:web.example.com'] });
     await racedBy(first, YOUNGER_THAN_ALL, other);
-    const question = { fingerprint: first.fingerprint, target: DOMAIN };
-    expect(await ask(question)).toEqual(refused('not_permitted', first));
+    const request = { fingerprint: first.fingerprint, target: DOMAIN };
+    expect(await ask(request)).toEqual(refused('not_permitted', first));
     const { body } = await gateway.post('/ssh_gateway/identify', { fingerprint: first.fingerprint });
     expect([body.account_id, body.credentials.length]).toEqual([owner.accountId, 1]);
-    // Once the first account gives it up, it is the other's.
+    // Once the first account deletes its credential, the key belongs to the other account.
     await owner.client.delete(`/ssh_credentials/${first.id}`);
-    expect(await ask(question)).toMatchObject({ allowed: true, account_id: other.accountId });
+    expect(await ask(request)).toMatchObject({ allowed: true, account_id: other.accountId });
     await service.pool.query('delete from ssh_credentials where id = $1', [YOUNGER_THAN_ALL]);
   });
 
@@ -223,7 +223,7 @@ describe('a key that accounts have raced for', () => {
     await service.pool.query('delete from ssh_credentials where id = $1', [YOUNGER_THAN_ALL]);
   });
 
-  it('is gone for the account that holds the younger one, as recheck tells', async () => {
+  it('is gone for the account that holds the younger one, as recheck shows', async () => {
     const first = await upload();
     const known = [{ credential_id: first.id, version: 1 }];
     expect((await gateway.post('/ssh_gateway/recheck', known)).body).toEqual({ changed: [] });
@@ -236,7 +236,7 @@ describe('a key that accounts have raced for', () => {
 });
 
 describe('POST /ssh_gateway/identify', () => {
-  it('tells the account and the live credentials of a key, oldest first, in whatever form it comes', async () => {
+  it('gives the account and the live credentials of a key, oldest first, for every form of the key', async () => {
     const key = newPublicKey();
     const first = await upload({ public_key: key });
     const second = await upload({ public_key: key, acl: ['bind:app.example.com'] }, service.admin);
@@ -269,7 +269,7 @@ describe('POST /ssh_gateway/identify', () => {
 describe('POST /ssh_gateway/recheck', () => {
   const recheck = async (known: readonly object[]) => (await gateway.post('/ssh_gateway/recheck', known)).body.changed;
 
-  it('names what changed, what is gone and whose owner is inactive, in the order asked, and nothing else', async () => {
+  it('names only credentials that changed, are gone or have an inactive owner, in the order sent', async () => {
     const user = await addUser(service, 'member');
     const [same, changed, deleted] = [await upload(), await upload({ acl: ['*'] }), await upload()];
     const [inactive, both] = [await upload({}, user.client), await upload({}, user.client)];
@@ -310,7 +310,7 @@ describe('POST /ssh_gateway/recheck', () => {
       [[{ credential_id: 'sshcr_1', version: 1.5 }], 'ERR_TAS_400', /whole number/],
       [[{ credential_id: 'sshcr_1', version: 2 ** 31 }], 'ERR_TAS_400', /whole number/],
       [[{ credential_id: 7, version: 1 }], 'ERR_TAS_400', /credential_id must be a string/],
-      [[{ credential_id: 'x', version: 1, more: 1 }], 'ERR_TAS_400', /and nothing else/],
+      [[{ credential_id: 'x', version: 1, more: 1 }], 'ERR_TAS_400', /takes only credential_id, version/],
       [Array(10_001).fill({ credential_id: 'x', version: 1 }), 'ERR_TAS_400', /has 10001 items; the most is 10000/],
     ]),
   )('refuses the body %s', async (_, body, code, msg) => {
@@ -322,7 +322,7 @@ describe('GET /ssh_gateway/authorized_keys', () => {
   const keysOf = (type: string, fingerprint: string) =>
     gateway.get(`/ssh_gateway/authorized_keys?${new URLSearchParams({ type, fingerprint })}`);
 
-  it('gives sshd one line, of the canonical key and never of the uploaded text', async () => {
+  it('gives sshd one line with the canonical key, never the uploaded text', async () => {
     const credential = await upload({ acl: ['bind:app.example.com:443'] });
     const { status, headers, body } = await keysOf('ssh-ed25519', credential.fingerprint);
     expect([status, headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8']);
@@ -332,7 +332,7 @@ describe('GET /ssh_gateway/authorized_keys', () => {
     expect(body).toMatch(/^restrict,[^\n]+\n$/);
   });
 
-  it('takes a fingerprint whose plus sign the URL made a blank', async () => {
+  it('accepts a fingerprint whose plus sign became a blank in the URL', async () => {
     let credential = await upload({});
     while (!credential.fingerprint.includes('+')) credential = await upload({});
     const query = `type=ssh-ed25519&fingerprint=${credential.fingerprint.replaceAll('/', '%2F')}`;
@@ -414,13 +414,13 @@ describe('GET /ssh_gateway/edges', () => {
   });
 });
 
-describe('a malformed question', () => {
+describe('a malformed request', () => {
   const key = { fingerprint: UNKNOWN_FINGERPRINT };
 
   it.each(
     titled([
-      [{ target: DOMAIN }, 'ERR_TAS_400', /by public_key or by fingerprint, and not by both/],
-      [{ ...key, public_key: newPublicKey(), target: DOMAIN }, 'ERR_TAS_400', /not by both/],
+      [{ target: DOMAIN }, 'ERR_TAS_400', /exactly one of public_key and fingerprint/],
+      [{ ...key, public_key: newPublicKey(), target: DOMAIN }, 'ERR_TAS_400', /exactly one of/],
       [{ fingerprint: 'SHA256:short', target: DOMAIN }, 'ERR_TAS_400', /must be as ssh-keygen -l prints it/],
       [{ fingerprint: `${UNKNOWN_FINGERPRINT}=`, target: DOMAIN }, 'ERR_TAS_400', /ssh-keygen -l/],
       [{ fingerprint: `SHA256:${'A'.repeat(42)}B`, target: DOMAIN }, 'ERR_TAS_400', /ssh-keygen -l/],
@@ -433,8 +433,12 @@ describe('a malformed question', () => {
       [{ ...key, target: {} }, 'ERR_TAS_400', /target: a bind request names one of/],
       [{ ...key, target: { domain: 'a..b' } }, 'ERR_TAS_400', /target: domain 'a..b' cannot be bound/],
       [{ ...key, target: { ...DOMAIN, address: 'a:1' } }, 'ERR_TAS_400', /names one of/],
-      [{ ...key, target: { ...DOMAIN, port: 1 } }, 'ERR_TAS_400', /takes domain, address, label and nothing else/],
-      [{ ...key, target: { label: { key: 'k', value: 'v', x: 1 } } }, 'ERR_TAS_400', /target.label takes key, value/],
+      [{ ...key, target: { ...DOMAIN, port: 1 } }, 'ERR_TAS_400', /takes only domain, address, label/],
+      [
+        { ...key, target: { label: { key: 'k', value: 'v', x: 1 } } },
+        'ERR_TAS_400',
+        /target.label takes only key, value/,
+      ],
       [{ ...key, target: { address: 'app.example.com' } }, 'ERR_TAS_400', /it has no port/],
       [{ ...key, target: [] }, 'ERR_TAS_400', /has 0 items; it takes 1 to 1000/],
       [{ ...key, target: Array(1001).fill(DOMAIN) }, 'ERR_TAS_400', /has 1001 items/],
@@ -478,7 +482,7 @@ describe('a malformed question', () => {
 });
 
 describe('keys that the operator refuses', () => {
-  it('open nothing any more, although they were uploaded before', async () => {
+  it('no longer grant access, even if they were uploaded before', async () => {
     const credential = await upload();
     const { fingerprint, id } = credential;
     const deniedFingerprints = new Set([fingerprint]);
@@ -498,7 +502,7 @@ describe('keys that the operator refuses', () => {
     await stop();
   });
 
-  it('however many they are do not slow recheck, the tenth time either', async () => {
+  it('do not slow recheck down, even if there are many, and even the tenth time', async () => {
     const known = Array.from({ length: 4000 }, (_, n) => `sshcr_${String(n).padStart(27, '0')}`);
     const fingerprintOf = (n: number) => `SHA256:${String(n).padStart(43, '0')}`;
     await service.pool.query(
@@ -523,7 +527,7 @@ describe('keys that the operator refuses', () => {
   });
 });
 
-it('questions record nothing in the log', async () => {
+it('requests of gateways do not append to the log', async () => {
   const { fingerprint, id } = await upload();
   const before = await eventCount();
   await ask({ fingerprint, target: DOMAIN });

@@ -1,6 +1,8 @@
 import { Logger, Module } from '@nestjs/common';
 import { LogHeads } from '../log/read/log-heads.js';
-import { Logs } from '../resources/resource.js';
+import { LogPositions } from '../log/read/log-positions.js';
+import { LogReader } from '../log/read/log-reader.js';
+import { CloudEvents } from './cloud-events.js';
 import { EventFeed } from './event-feed.js';
 import { EventsController } from './events.controller.js';
 import { LiveFeed } from './live-feed.js';
@@ -12,13 +14,14 @@ const logger = new Logger('Audit');
   providers: [
     {
       provide: EventFeed,
-      useFactory: ({ moments, reader }: Logs) => new EventFeed(moments, reader),
-      inject: [Logs],
+      useFactory: (positions: LogPositions, log: LogReader, cloudEvents: CloudEvents) =>
+        new EventFeed(positions, log, cloudEvents),
+      inject: [LogPositions, LogReader, CloudEvents],
     },
     {
       provide: LogHeads,
-      useFactory: ({ moments }: Logs) => new LogHeads(moments, (message) => logger.warn(message)),
-      inject: [Logs],
+      useFactory: (positions: LogPositions) => new LogHeads(positions, (message) => logger.warn(message)),
+      inject: [LogPositions],
     },
     {
       provide: LiveFeed,

@@ -8,50 +8,59 @@ import {
   EXAMPLE_TIME,
   filterParameter,
   NEXT_PAGE_URI,
+  type ParameterOf,
+  type Providers,
   uriOfList,
 } from '../http/openapi/parts.js';
-import { EVENT_TYPES } from './cloud-event.js';
+import { CloudEvents } from './cloud-events.js';
+
+/** Only the wiring knows every event type, so the list is read when the document is made. */
+const eventTypes = (providers: Providers): readonly string[] => providers.get(CloudEvents).types;
 
 const optional = (description: string, example: string) => ({ description, example, required: false });
 
 @ApiSchemaName('CloudEvent')
-export class CloudEventResource {
-  @ApiField({ description: 'The version of CloudEvents.', enum: ['1.0'], example: '1.0' }) specversion!: string;
-  @ApiField({ description: 'A UUID.', example: '019aa5c1-7f2e-7c3a-9b1d-0a4f6c2e8d11' }) id!: string;
+class CloudEventResource {
+  @ApiField({ description: 'Version of CloudEvents.', enum: ['1.0'], example: '1.0' }) specversion!: string;
+  @ApiField({ description: 'Id of the event: a UUID.', example: '019aa5c1-7f2e-7c3a-9b1d-0a4f6c2e8d11' }) id!: string;
   @ApiField({
-    description: 'Whose log: the account.',
+    description: 'The account whose log has the event.',
     format: 'uri',
     example: `${EXAMPLE_BASE_URL}/accounts/ac_${EXAMPLE_KSUID}`,
   })
   source!: string;
-  @ApiField({ description: 'What happened.', enum: EVENT_TYPES, example: 'ssh_credential_deleted.v1' }) type!: string;
-  @ApiField({ description: 'To what: its id.', example: `sshcr_${EXAMPLE_KSUID}` }) subject!: string;
+  @ApiField({ description: 'Type of the event.', enum: eventTypes, example: 'ssh_credential_deleted.v1' })
+  type!: string;
+  @ApiField({ description: 'Id of the entity that changed.', example: `sshcr_${EXAMPLE_KSUID}` }) subject!: string;
   @ApiField({
-    description: 'When it was recorded: RFC 3339, UTC, microseconds.',
+    description: 'When the event was recorded: RFC 3339, UTC, microseconds.',
     format: 'date-time',
     example: EXAMPLE_TIME,
   })
   time!: string;
-  @ApiField({ description: 'Of `data`.', enum: ['application/json'], example: 'application/json' })
+  @ApiField({ description: 'Media type of `data`.', enum: ['application/json'], example: 'application/json' })
   datacontenttype!: string;
   @ApiField({
-    description: "Its place in the account's log: 1, 2, 3 and so on, without gaps.",
+    description: "Position of the event in the account's log: 1, 2, 3 and so on, without gaps.",
     type: 'integer',
     example: 42,
   })
   logposition!: number;
-  @ApiField({ description: 'The version of the thing that it made.', type: 'integer', example: 2 })
+  @ApiField({ description: 'Version of the entity after the event.', type: 'integer', example: 2 })
   streamversion!: number;
-  @ApiField({ description: 'Who: a user or bot, or `operator`, `system`, `oidc`.', example: `usr_${EXAMPLE_KSUID}` })
+  @ApiField({
+    description: 'User or bot that made the change, or `operator`, `system`, `oidc`.',
+    example: `usr_${EXAMPLE_KSUID}`,
+  })
   actor!: string;
-  @ApiField(optional('With which API key.', `ak_${EXAMPLE_KSUID}`)) apikeyid?: string;
-  @ApiField(optional('With which token of the OpenID Connect issuer.', '8b0c0b52')) tokenid?: string;
-  @ApiField(optional('From which address.', '203.0.113.7')) clientip?: string;
-  @ApiField(optional('With which program.', 'curl/8.5.0')) useragent?: string;
-  @ApiField(optional('In which request.', `op_${EXAMPLE_KSUID}`)) operationid?: string;
+  @ApiField(optional('API key of the request.', `ak_${EXAMPLE_KSUID}`)) apikeyid?: string;
+  @ApiField(optional('Id of the OpenID Connect token of the request.', '8b0c0b52')) tokenid?: string;
+  @ApiField(optional('Address of the client.', '203.0.113.7')) clientip?: string;
+  @ApiField(optional('Program of the client, as its User-Agent header says.', 'curl/8.5.0')) useragent?: string;
+  @ApiField(optional('Operation id of the request.', `op_${EXAMPLE_KSUID}`)) operationid?: string;
   @ApiField({
     description:
-      'A created event holds the whole, an updated one what changed, a deleted one nothing. Hashes of API keys stay in the log.',
+      'All fields for a created event, the changed fields for an updated event, empty for a deleted event. Hashes of API keys are left out.',
     type: 'object',
     additionalProperties: true,
     example: {},
@@ -61,19 +70,26 @@ export class CloudEventResource {
 
 @ApiSchemaName('EventPage')
 export class EventPageResource {
-  @ApiField({ description: 'At most `limit` of them, oldest first.', listOf: CloudEventResource })
+  @ApiField({ description: 'At most `limit` events, oldest first.', listOf: CloudEventResource })
   events!: readonly CloudEventResource[];
   @ApiField(uriOfList('events')) uri!: string;
   @ApiField(NEXT_PAGE_URI) next_page_uri!: string | null;
 }
 
+const TYPE: ParameterOf = (swagger, prefix, providers) =>
+  filterParameter('type', 'Only events of this type.', { enum: [...eventTypes(providers)] })(
+    swagger,
+    prefix,
+    providers,
+  );
+
 export const FEED_PARAMETERS = [
   AFTER,
   EVENT_LIMIT,
   AS_OF,
-  filterParameter('stream', 'Only events of the thing with this id.', { examples: [`sshcr_${EXAMPLE_KSUID}`] }),
-  filterParameter('type', 'Only events of this type.', { enum: [...EVENT_TYPES] }),
-  filterParameter('actor', 'Only what this user or bot did.', { examples: [`usr_${EXAMPLE_KSUID}`] }),
+  filterParameter('stream', 'Only events of the entity with this id.', { examples: [`sshcr_${EXAMPLE_KSUID}`] }),
+  TYPE,
+  filterParameter('actor', 'Only events of this user or bot.', { examples: [`usr_${EXAMPLE_KSUID}`] }),
   filterParameter('since', 'Only events recorded after this RFC 3339 time.', { examples: [EXAMPLE_TIME] }),
   filterParameter('until', 'Only events recorded until this RFC 3339 time.', { examples: [EXAMPLE_TIME] }),
 ];

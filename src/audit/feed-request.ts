@@ -2,15 +2,14 @@ import { lastOf, readAfter, readEventLimit } from '../http/pages.js';
 import type { EventFilter } from '../log/read/log-reader.js';
 import { omitUndefined } from '../omit-undefined.js';
 import { Problem } from '../problem.js';
-import { EVENT_TYPES } from './cloud-event.js';
 
 type Query = Readonly<Record<string, unknown>>;
 
-/** What is asked of the feed. Times are still text: only the log can say which positions they mean. */
+/** A request for events. Times are still text, since only the log can turn them into positions. */
 export interface FeedRequest {
   /** Absent: from the first event on. */
   readonly after?: number;
-  /** Absent: a page of 100, or all that match where they are streamed. */
+  /** Absent: 100 for a page, unlimited for lines. */
   readonly limit?: number;
   readonly filter: EventFilter;
   readonly since?: string;
@@ -18,9 +17,10 @@ export interface FeedRequest {
   readonly asOf?: string;
 }
 
-export function readFeedRequest(query: Query): FeedRequest {
+/** Throws Problem for a value that cannot occur: an empty result would look as if no event had happened. */
+export function readFeedRequest(query: Query, eventTypes: readonly string[]): FeedRequest {
   return {
-    filter: omitUndefined({ streamId: streamOf(query), type: typeOf(query), actor: actorOf(query) }),
+    filter: omitUndefined({ streamId: streamOf(query), type: typeOf(query, eventTypes), actor: actorOf(query) }),
     ...omitUndefined({
       after: readAfter(query),
       limit: lastOf(query.limit) === undefined ? undefined : readEventLimit(query),
@@ -31,20 +31,19 @@ export function readFeedRequest(query: Query): FeedRequest {
   };
 }
 
-/** A misspelt filter would find nothing, which looks like "nothing happened": so what cannot be is refused. */
-const refuse = (name: string, value: string, what: string): never => {
-  throw new Problem('request_malformed', `${name} '${value.slice(0, 64)}' is not ${what}.`);
+const refuse = (name: string, value: string, expected: string): never => {
+  throw new Problem('request_malformed', `${name} '${value.slice(0, 64)}' is not ${expected}.`);
 };
 
 function streamOf(query: Query): string | undefined {
   const id = lastOf(query.stream);
-  return id === undefined || /^[a-z]{2,8}_[0-9A-Za-z]{27}$/.test(id) ? id : refuse('stream', id, 'the id of a thing');
+  return id === undefined || /^[a-z]{2,8}_[0-9A-Za-z]{27}$/.test(id) ? id : refuse('stream', id, 'the id of an entity');
 }
 
-function typeOf(query: Query): string | undefined {
+function typeOf(query: Query, eventTypes: readonly string[]): string | undefined {
   const type = lastOf(query.type);
-  if (type === undefined || EVENT_TYPES.includes(type)) return type;
-  return refuse('type', type, `a type of event; there are ${EVENT_TYPES.join(', ')}`);
+  if (type === undefined || eventTypes.includes(type)) return type;
+  return refuse('type', type, `an event type; the types are ${eventTypes.join(', ')}`);
 }
 
 function actorOf(query: Query): string | undefined {

@@ -4,37 +4,36 @@ import type { OnModuleDestroy } from '@nestjs/common';
 import { MAX_PAGE_EVENTS } from '../http/pages.js';
 import type { LogHeads } from '../log/read/log-heads.js';
 import { Problem } from '../problem.js';
-import type { EventFeed, FeedPart, ShownEvent } from './event-feed.js';
+import type { EventFeed, FeedSelection } from './event-feed.js';
 
-export interface FeedTimes {
-  /** How long a follower may hear nothing, so that both sides notice when the other has gone. */
+interface FeedTimings {
+  /** The longest silence of a stream, so that each side notices that the other one is away. */
   readonly heartbeatMs: number;
-  /** How long a revoked key, or one whose owner lost the role, goes on hearing. */
-  readonly checkEveryMs: number;
+  /** How long a follower may still read after its key was revoked or its owner lost the role. */
+  readonly authorizationCheckMs: number;
 }
 
-export const FEED_TIMES: FeedTimes = { heartbeatMs: 15_000, checkEveryMs: 1_000 };
+const FEED_TIMINGS: FeedTimings = { heartbeatMs: 15_000, authorizationCheckMs: 1_000 };
 
-/** When a client should come back after it lost us. */
+/** When a client should reconnect. */
 const RETRY_MS = 1_000;
-/** A reader that does not take the end of its stream is cut off. */
-const MAX_GOODBYE_MS = 1_000;
+/** How long a reader may take to read the end of its stream before the connection is cut. */
+const MAX_ENDING_MS = 1_000;
+/** Each follower checks its authorization in the database once a second, so an account may have only some of them. */
+const MAX_FOLLOWERS_PER_ACCOUNT = 100;
 
-/** A page of the feed as it goes over the wire. */
+/** A page of the feed as Server-Sent Events. */
 interface Messages {
   readonly text: string;
   readonly scannedTo: number;
 }
 
-/** Each asks the database once a second whether it may go on; one account must not take that from the others. */
-const MAX_FOLLOWERS_OF_ACCOUNT = 100;
-
-/** Whether a follower may still follow, asked of the database each time. */
-export type StillAuthorized = () => Promise<boolean>;
+/** Whether a follower may still read the log, checked in the database. */
+type StillAuthorized = () => Promise<boolean>;
 
 /**
- * Server-Sent Events: the log from a position on, and then whatever is appended. A follower holds one page at most and reads the
- * next one from the log when its reader has taken it, so a slow reader costs nothing and misses nothing.
+ * Server-Sent Events: the log after a position, and then every new event. A follower holds at most one page and reads
+ * the next one when its reader has taken it, so a slow reader costs little memory and misses no event.
  */
 export class LiveFeed implements OnModuleDestroy {
   private readonly stopping = new AbortController();
@@ -44,35 +43,38 @@ export class LiveFeed implements OnModuleDestroy {
   constructor(
     private readonly feed: EventFeed,
     private readonly heads: LogHeads,
-    private readonly times: FeedTimes = FEED_TIMES,
+    private readonly timings: FeedTimings = FEED_TIMINGS,
   ) {}
 
-  /** Connections that stay open would hold up the stop of the service. */
+  /** Ends every stream, since an open connection would delay the shutdown. */
   onModuleDestroy(): void {
     this.stopping.abort();
   }
 
   /**
-   * The stream for one follower. It ends when the service stops, when the follower is not welcome any more, and when `gone`
-   * tells that the connection is closed: by itself it would notice that only when it has something to say. Throws Problem
-   * 429 when the account has too many followers.
+   * The stream of one follower. It ends when the service stops, when the follower is no longer authorized, and when
+   * `disconnected` aborts; without that signal it would notice a closed connection only at its next message. Throws
+   * Problem 429 if the account has too many followers.
    */
-  follow(part: FeedPart, isWelcome: StillAuthorized, gone: AbortSignal): Readable {
-    const leave = this.enter(part.accountId);
+  follow(selection: FeedSelection, stillAuthorized: StillAuthorized, disconnected: AbortSignal): Readable {
+    const removeFollower = this.addFollower(selection.accountId);
     const ending = new AbortController();
-    const signal = AbortSignal.any([this.stopping.signal, ending.signal, gone]);
-    const stream = Readable.from(this.messages(part, signal), { objectMode: false });
-    signal.addEventListener('abort', leave, { once: true });
+    const signal = AbortSignal.any([this.stopping.signal, ending.signal, disconnected]);
+    const stream = Readable.from(this.messages(selection, signal), { objectMode: false });
+    signal.addEventListener('abort', removeFollower, { once: true });
     signal.addEventListener('abort', () => void cutOff(stream), { once: true });
-    void endWhenUnwelcome(isWelcome, this.times.checkEveryMs, ending, signal);
+    void endWhenUnauthorized(stillAuthorized, this.timings.authorizationCheckMs, ending, signal);
     return stream;
   }
 
-  /** @returns what to call when the follower has gone. */
-  private enter(accountId: string): () => void {
+  /** @returns a function that removes the follower again. */
+  private addFollower(accountId: string): () => void {
     const count = this.followers.get(accountId) ?? 0;
-    if (count >= MAX_FOLLOWERS_OF_ACCOUNT) {
-      throw new Problem('too_many_requests', `The account has ${count} live feeds on this copy already; close one.`);
+    if (count >= MAX_FOLLOWERS_PER_ACCOUNT) {
+      throw new Problem(
+        'too_many_requests',
+        `The account already has ${count} live feeds on this instance; close one.`,
+      );
     }
     this.followers.set(accountId, count + 1);
     return () => {
@@ -82,55 +84,55 @@ export class LiveFeed implements OnModuleDestroy {
     };
   }
 
-  private async *messages(part: FeedPart, signal: AbortSignal): AsyncGenerator<string> {
-    let [position, head, heardAt] = [part.span.after, part.span.upTo, Date.now()];
+  private async *messages(selection: FeedSelection, signal: AbortSignal): AsyncGenerator<string> {
+    let [position, head, sentAt] = [selection.span.after, selection.span.upTo, Date.now()];
     yield `retry: ${RETRY_MS}\n\n`;
     while (!signal.aborted) {
       let text = '';
       if (position < head) {
-        const page = await this.shared({ ...part, span: { after: position, upTo: head } });
+        const page = await this.shared({ ...selection, span: { after: position, upTo: head } });
         [position, text] = [page.scannedTo, page.text];
-      } else head = await this.heads.beyond(part.accountId, position, this.times.checkEveryMs, signal);
-      // With its position: who comes back need not go again through what was passed over.
-      if (text === '' && Date.now() - heardAt >= this.times.heartbeatMs) text = `: nothing new\nid: ${position}\n\n`;
+      } else head = await this.heads.beyond(selection.accountId, position, this.timings.authorizationCheckMs, signal);
+      // The heartbeat has an id, so that a client that reconnects need not search the skipped positions again.
+      if (text === '' && Date.now() - sentAt >= this.timings.heartbeatMs) text = `: nothing new\nid: ${position}\n\n`;
       if (text === '') continue;
       yield text;
-      heardAt = Date.now();
+      sentAt = Date.now();
     }
   }
 
-  /** Followers that stand at the same place, as all do who keep up, read together. */
-  private shared(part: FeedPart): Promise<Messages> {
-    const key = JSON.stringify(part);
-    const known = this.reading.get(key);
-    if (known !== undefined) return known;
-    const page = this.read(part).finally(() => this.reading.delete(key));
+  /** Followers at the same position, which is where all up-to-date followers are, share one read. */
+  private shared(selection: FeedSelection): Promise<Messages> {
+    const key = JSON.stringify(selection);
+    const running = this.reading.get(key);
+    if (running !== undefined) return running;
+    const page = this.read(selection).finally(() => this.reading.delete(key));
     this.reading.set(key, page);
     return page;
   }
 
-  private async read(part: FeedPart): Promise<Messages> {
-    const { events, scannedTo } = await this.feed.page(part, MAX_PAGE_EVENTS);
-    return { text: events.map(toMessage).join(''), scannedTo };
+  private async read(selection: FeedSelection): Promise<Messages> {
+    const { events, scannedTo } = await this.feed.page(selection, MAX_PAGE_EVENTS);
+    return { text: events.map(({ position, line }) => messageOf(position, line)).join(''), scannedTo };
   }
 }
 
-/** The position is the message's id, which a client sends as Last-Event-ID when it comes back. */
-const toMessage = ({ position, text }: ShownEvent): string => `id: ${position}\ndata: ${text}\n\n`;
+/** The position is the id of the message, which a client that reconnects sends as Last-Event-ID. */
+const messageOf = (position: number, line: string): string => `id: ${position}\ndata: ${line}\n\n`;
 
-async function endWhenUnwelcome(
-  isWelcome: StillAuthorized,
+async function endWhenUnauthorized(
+  stillAuthorized: StillAuthorized,
   checkEveryMs: number,
   ending: AbortController,
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
     await pause(checkEveryMs, undefined, { ref: false });
-    if (!(await isWelcome())) ending.abort();
+    if (!(await stillAuthorized())) ending.abort();
   }
 }
 
 async function cutOff(stream: Readable): Promise<void> {
-  await pause(MAX_GOODBYE_MS, undefined, { ref: false });
+  await pause(MAX_ENDING_MS, undefined, { ref: false });
   stream.destroy();
 }

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { Problem } from '../problem.js';
-import { type BindTarget, compile, parseAcl, parseBindTarget, permits } from './acl.js';
+import { compile, parseAcl, permits } from './acl.js';
+import { type BindTarget, parseBindTarget } from './bind-target.js';
 
 const address = (text: string): BindTarget => parseBindTarget({ address: text });
 const domain = (text: string): BindTarget => parseBindTarget({ domain: text });
@@ -19,7 +20,7 @@ const problemOf = (run: () => unknown): Problem => {
     if (error instanceof Problem) return error;
     throw error;
   }
-  throw new Error('nothing was thrown; a Problem was expected');
+  throw new Error('expected a Problem, but the call did not throw');
 };
 
 const PERMITTED = true;
@@ -105,7 +106,7 @@ describe('one rule and one request', () => {
     ['bind:app.example.com:*', 'app.example.com', REFUSED],
     ['bind:*.example.com:*', 'app.example.com', REFUSED],
 
-    // Nor does a request for a random port.
+    // A request for a random port names no port either.
     ['bind:app.example.com', 'app.example.com:0', PERMITTED],
     ['bind:*.example.com', 'app.example.com:0', PERMITTED],
     ['bind:127.0.0.1', '127.0.0.1:0', PERMITTED],
@@ -145,13 +146,13 @@ describe('one rule and one request', () => {
     ['bind:*=', 'k=v', REFUSED],
     ['bind:*=*', 'k=v', PERMITTED],
     ['bind:*=*', 'k=', PERMITTED],
-    // A '*' in a request is a character, not a claim on all.
+    // A '*' in a request is literal, not a wildcard.
     ['bind:k=v', '*=v', REFUSED],
     ['bind:k=v', 'k=*', REFUSED],
     ['bind:k=*', '*=v', REFUSED],
     ['bind:k=*', 'k=*', PERMITTED],
     ['bind:*=*', '*=*', PERMITTED],
-    // Names that objects have of themselves are names like any other.
+    // Names of built-in properties are ordinary names.
     ['bind:k=v', '__proto__=v', REFUSED],
     ['bind:k=v', 'constructor=name', REFUSED],
     ['bind:__proto__=v', '__proto__=v', PERMITTED],
@@ -191,13 +192,13 @@ describe('several rules: their union, and the first that covers the request is n
 });
 
 describe('parseAcl', () => {
-  it('refuses one bad rule among good ones, naming its place', () => {
+  it('refuses one bad rule among good ones and names its index', () => {
     const problem = problemOf(() => parseAcl(['*', 'bind:a.example', 'bind:*.*']));
     expect(problem).toMatchObject({ problem: 'acl_rule_invalid', code: 'ERR_NGROK_600', status: 400 });
     expect(problem.message).toMatch(/^acl\[2\] 'bind:\*\.\*' is not a bind rule: /);
   });
 
-  it('checks rules that come after everything is already permitted', () => {
+  it('checks the rules after a rule that permits everything', () => {
     expect(problemOf(() => parseAcl(['*', 'nonsense'])).message).toMatch(/^acl\[1\] /);
   });
 
@@ -206,12 +207,12 @@ describe('parseAcl', () => {
     expect(parseAcl(acl)).toEqual(acl);
   });
 
-  it('takes 1000 rules and no more', () => {
+  it('takes at most 1000 rules', () => {
     expect(parseAcl(Array(1000).fill('*'))).toHaveLength(1000);
     expect(problemOf(() => parseAcl(Array(1001).fill('*'))).message).toBe('acl has 1001 rules; the most is 1000.');
   });
 
-  it('takes a rule of 512 bytes of UTF-8 and no more', () => {
+  it('takes a rule of at most 512 bytes of UTF-8', () => {
     const rule = `bind:k=${'ü'.repeat(252)}x`;
     expect(parseAcl([rule])).toEqual([rule]);
     expect(problemOf(() => parseAcl([`${rule}y`])).message).toMatch(
@@ -219,7 +220,7 @@ describe('parseAcl', () => {
     );
   });
 
-  it('takes 65536 bytes of rules and no more', () => {
+  it('takes at most 65536 bytes of rules', () => {
     const acl = Array(128).fill(`bind:k=${'x'.repeat(505)}`);
     expect(parseAcl(acl)).toHaveLength(128);
     const sentence = 'acl is 65537 bytes long in all; the most is 65536.';
@@ -227,7 +228,7 @@ describe('parseAcl', () => {
   });
 });
 
-/** Section 2's table read line by line over texts in a small alphabet: no compiling, no shared helper, rule after rule. */
+/** The table of rules, checked rule by rule over texts in a small alphabet, without compiling and without shared code. */
 function naiveVerdict(acl: readonly string[], request: string): { permitted: boolean; matchedRule: string | null } {
   if (acl.length === 0) return { permitted: true, matchedRule: null };
   const matchedRule = acl.find((rule) => naivelyCovers(rule, request)) ?? null;
@@ -289,7 +290,7 @@ describe('laws', () => {
     );
   });
 
-  it('another rule never takes a permission away', () => {
+  it('an added rule never takes a permission away', () => {
     fc.assert(
       fc.property(fc.array(rules, { minLength: 1, maxLength: 5 }), rules, requests, (acl, rule, request) => {
         if (!verdict(acl, request).permitted) return;
@@ -299,7 +300,7 @@ describe('laws', () => {
     );
   });
 
-  it('whatever JSON or text an ACL holds, parseAcl returns it as it was or throws a Problem', () => {
+  it('parseAcl returns any ACL of JSON or text unchanged, or throws a Problem', () => {
     const texts = fc.string({ unit: 'binary', maxLength: 20 });
     const rule = fc.oneof(fc.jsonValue(), texts, joined(parts('bind:', 'bind:*.', 'bind:[', 'bind:k='), texts), rules);
     fc.assert(

@@ -8,7 +8,7 @@ const problemOf = (run: () => unknown): Problem => {
     if (error instanceof Problem) return error;
     throw error;
   }
-  throw new Error('nothing was thrown; a Problem was expected');
+  throw new Error('expected a Problem, but the call did not throw');
 };
 
 describe('parseBindRule reads', () => {
@@ -26,7 +26,7 @@ describe('parseBindRule reads', () => {
   });
 });
 
-/** `*.` and the name: 255 octets in all where 253 is the most. */
+/** `*.` and the name: 255 octets in all; the maximum is 253. */
 const TOO_LONG_WITH_WILDCARD = `bind:*.${['a', 'b', 'c'].map((c) => c.repeat(63)).join('.')}.${'d'.repeat(61)}`;
 
 describe('parseBindRule refuses', () => {

@@ -2,29 +2,29 @@ import {
   canonicalHost,
   canonicalName,
   MAX_NAME_OCTETS,
-  Malformed,
+  ParseError,
   parsePort,
   quoted,
   splitPort,
 } from '../host-name.js';
 import { Problem } from '../problem.js';
 
-/** The grammar of one line of an ACL. What a rule permits is in acl.ts. */
+/** The grammar of one rule of an ACL. acl.ts says what a rule permits. */
 
-/** A host as rules and requests may name it: itself, or (`suffix`) every name under it. `host` never carries the `*.`. */
-export interface HostPattern {
+/** A host in a rule or request: the host itself, or (`suffix`) every name under it. `host` never includes the `*.`. */
+interface HostPattern {
   readonly pattern: 'exact' | 'suffix';
   /** Canonical; an IPv6 address is in brackets. */
   readonly host: string;
 }
 
-/** A rule without `port` covers the host whole; `'*'` covers every port a request names. */
+/** A rule without `port` covers the whole host; `'*'` covers every port that a request names. */
 export interface DomainRule extends HostPattern {
   readonly kind: 'domain';
   readonly port?: number | '*';
 }
 
-/** `'*'` stands for any key or value; it cannot be meant literally. */
+/** `'*'` is any key or value; a rule cannot mean a literal `*`. */
 export interface LabelRule {
   readonly kind: 'label';
   readonly key: string;
@@ -37,7 +37,7 @@ export const MAX_RULE_BYTES = 512;
 const PREFIX = 'bind:';
 const WILDCARD = '*.';
 
-/** Throws acl_rule_invalid, naming the rule's place in the ACL and quoting it. */
+/** Throws acl_rule_invalid; the message quotes the rule and names its index in the ACL. */
 export function parseBindRule(rule: unknown, index: number): BindRule {
   if (typeof rule !== 'string') {
     throw new Problem('acl_rule_invalid', `acl[${index}] must be a string such as 'bind:app.example.com'.`);
@@ -50,19 +50,19 @@ export function parseBindRule(rule: unknown, index: number): BindRule {
   try {
     return readRule(rule);
   } catch (error) {
-    if (!(error instanceof Malformed)) throw error;
+    if (!(error instanceof ParseError)) throw error;
     throw new Problem('acl_rule_invalid', `acl[${index}] ${quoted(rule)} is not a bind rule: ${error.message}.`);
   }
 }
 
 function readRule(rule: string): BindRule {
   if (rule === '*') return { kind: 'everything' };
-  if (!rule.startsWith(PREFIX)) throw new Malformed("a rule is '*' or begins with 'bind:'");
+  if (!rule.startsWith(PREFIX)) throw new ParseError("a rule is '*' or begins with 'bind:'");
   const target = rule.slice(PREFIX.length);
-  if (target === '') throw new Malformed("nothing follows 'bind:'");
+  if (target === '') throw new ParseError("the rule ends after 'bind:'");
   refuseUnprintable(target);
   if (target === '*') return { kind: 'everything' };
-  // No host name holds '=', so the sign alone tells a label.
+  // A host name cannot contain '=', so the sign marks a label.
   return target.includes('=') ? readLabelRule(target) : readDomainRule(target);
 }
 
@@ -70,9 +70,9 @@ function readLabelRule(target: string): LabelRule {
   const at = target.indexOf('=');
   const key = target.slice(0, at);
   const value = target.slice(at + 1);
-  if (key === '') throw new Malformed('the label key is empty');
+  if (key === '') throw new ParseError('the label key is empty');
   for (const part of [key, value]) {
-    if (part !== '*' && part.includes('*')) throw new Malformed("'*' must be the whole label key or the whole value");
+    if (part !== '*' && part.includes('*')) throw new ParseError("'*' must be the whole label key or the whole value");
   }
   return { kind: 'label', key, value };
 }
@@ -84,23 +84,23 @@ function readDomainRule(target: string): DomainRule {
   return { ...rule, port: port === '*' ? port : parsePort(port, 1) };
 }
 
-/** A host, or `*.` before a name; requests are read by the same function, so both sides are compared in one spelling. */
+/** Reads a host, or `*.` before a name. Rules and requests share it, so both are compared in one spelling. */
 export function parseHostPattern(text: string): HostPattern {
   if (!text.startsWith(WILDCARD)) {
-    if (text.includes('*')) throw new Malformed("'*' may stand alone or as a leading '*.' only");
+    if (text.includes('*')) throw new ParseError("'*' may stand alone or as a leading '*.' only");
     return { pattern: 'exact', host: canonicalHost(text) };
   }
   const suffix = text.slice(WILDCARD.length);
-  if (suffix.includes('*')) throw new Malformed("'*' may stand alone or as a leading '*.' only");
+  if (suffix.includes('*')) throw new ParseError("'*' may stand alone or as a leading '*.' only");
   const host = canonicalName(suffix);
   if (WILDCARD.length + host.length > MAX_NAME_OCTETS) {
-    throw new Malformed(`the host is ${WILDCARD.length + host.length} octets long; the most is ${MAX_NAME_OCTETS}`);
+    throw new ParseError(`the host is ${WILDCARD.length + host.length} octets long; the most is ${MAX_NAME_OCTETS}`);
   }
   return { pattern: 'suffix', host };
 }
 
-/** Labels are compared as they are; what cannot be shown, or stored as UTF-8, cannot be compared by a person either. */
+/** Labels are compared as written, so each character must be visible to a person and storable as UTF-8. */
 export function refuseUnprintable(text: string): void {
-  if (!text.isWellFormed()) throw new Malformed('it is not well-formed Unicode');
-  if (/\p{Cc}/u.test(text)) throw new Malformed('it holds a control character');
+  if (!text.isWellFormed()) throw new ParseError('it is not well-formed Unicode');
+  if (/\p{Cc}/u.test(text)) throw new ParseError('it holds a control character');
 }

@@ -9,7 +9,7 @@ const problemOf = (run: () => unknown): Problem => {
     if (error instanceof Problem) return error;
     throw error;
   }
-  throw new Error('nothing was thrown; a Problem was expected');
+  throw new Error('expected a Problem, but the call did not throw');
 };
 
 describe('parseBindTarget reads', () => {
@@ -70,7 +70,7 @@ describe('parseBindTarget refuses', () => {
   });
 });
 
-it('whatever is asked for, parseBindTarget returns a canonical target or throws a Problem', () => {
+it('parseBindTarget returns a canonical target for any request, or throws a Problem', () => {
   const hosts = fc.string({ unit: fc.constantFrom('a', 'B', 'ü', '.', '-', '1', '*', '[', ']', ':'), maxLength: 8 });
   const texts = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 20 }),

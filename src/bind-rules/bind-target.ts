@@ -1,37 +1,37 @@
-import { Malformed, parsePort, quoted, splitPort } from '../host-name.js';
+import { ParseError, parsePort, quoted, splitPort } from '../host-name.js';
 import { Problem } from '../problem.js';
 import { parseHostPattern, refuseUnprintable } from './bind-rule.js';
 
 /**
- * What a tunnel asks to bind, hosts in canonical form (IPv6 in brackets). A `name` or `host` may be a wildcard, `*.example.com`.
- * Port 0 asks for a port of the gateway's choice.
+ * What a tunnel asks to bind. Hosts are canonical, with IPv6 in brackets; `name` and `host` may be a wildcard such as
+ * `*.example.com`. Port 0 asks for a port of the gateway's choice.
  */
 export type BindTarget =
   | { readonly kind: 'domain'; readonly name: string }
   | { readonly kind: 'address'; readonly host: string; readonly port: number }
   | { readonly kind: 'label'; readonly key: string; readonly value: string };
 
-/** No rule is longer, so no rule could name a longer target. */
+/** A rule is at most as long, so a longer target could not match any rule. */
 const MAX_TARGET_BYTES = 512;
 const KINDS = ['domain', 'address', 'label'] as const;
 
 /**
  * Reads `{domain}`, `{address: 'host:port'}` or `{label: {key, value}}`; null and undefined members count as absent.
- * Throws acl_rule_invalid: an unreadable request is refused, never guessed at.
+ * Throws acl_rule_invalid for a request that it cannot read: a guess could permit too much.
  */
 export function parseBindTarget(request: unknown): BindTarget {
-  const given = membersOf(request);
-  const [kind, ...others] = KINDS.filter((name) => given[name] !== undefined && given[name] !== null);
+  const members = membersOf(request);
+  const [kind, ...others] = KINDS.filter((name) => members[name] !== undefined && members[name] !== null);
   if (kind === undefined || others.length > 0) throw invalid(`a bind request names one of ${KINDS.join(', ')}.`);
-  if (kind === 'label') return readLabel(membersOf(given.label));
-  return kind === 'domain' ? readDomain(text(given, kind)) : readAddress(text(given, kind));
+  if (kind === 'label') return readLabel(membersOf(members.label));
+  return kind === 'domain' ? readDomain(text(members, kind)) : readAddress(text(members, kind));
 }
 
 function readDomain(domain: string): BindTarget {
   return inContext('domain', domain, () => {
     const name = hostText(domain);
-    // An address has ports to name; as a domain it would slip past every rule that names one.
-    if (/^\[|\.\d+$/.test(name)) throw new Malformed('it is an address; ask for it as address, with a port');
+    // An address must name a port; as a domain it would slip past every rule with a port.
+    if (/^\[|\.\d+$/.test(name)) throw new ParseError('it is an address; ask for it as address, with a port');
     return { kind: 'domain', name };
   });
 }
@@ -39,16 +39,16 @@ function readDomain(domain: string): BindTarget {
 function readAddress(address: string): BindTarget {
   return inContext('address', address, () => {
     const { host, port } = splitPort(address);
-    if (port === undefined) throw new Malformed("it has no port, as in 'app.example.com:443'");
+    if (port === undefined) throw new ParseError("it has no port, as in 'app.example.com:443'");
     return { kind: 'address', host: hostText(host), port: parsePort(port, 0) };
   });
 }
 
-/** A `*` in a requested label is itself: it has no power here, and only a rule with `*` in that place covers it. */
+/** A `*` in a requested label is literal: only a rule with `*` at that position covers it. */
 function readLabel(label: Readonly<Record<string, unknown>>): BindTarget {
   const [key, value] = [text(label, 'key'), text(label, 'value')];
   return inContext('label', `${key}=${value}`, () => {
-    if (key === '') throw new Malformed('the label key is empty');
+    if (key === '') throw new ParseError('the label key is empty');
     refuseUnprintable(key);
     refuseUnprintable(value);
     return { kind: 'label', key, value };
@@ -76,7 +76,7 @@ function inContext(field: string, value: string, read: () => BindTarget): BindTa
   try {
     return read();
   } catch (error) {
-    if (!(error instanceof Malformed)) throw error;
+    if (!(error instanceof ParseError)) throw error;
     throw invalid(`${field} ${quoted(value)} cannot be bound: ${error.message}.`);
   }
 }

@@ -2,14 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { isEmail } from 'class-validator';
 import type { Command } from 'commander';
 import type { Pool } from 'pg';
-import { apiKeysReadModel } from '../access/access.read-models.js';
-import { openAccount } from '../access/accounts/first-admin.js';
+import { createAccount } from '../access/accounts/first-admin.js';
 import { create, hashToken, TOKEN_SECRET_BYTES, tokenOf } from '../access/api-keys/api-key.js';
+import { API_KEYS } from '../access/api-keys/api-keys.resource.js';
 import type { Database } from '../database/database.js';
 import { IdSource } from '../ids.js';
 import { EventLog } from '../log/append/event-log.js';
 import { Problem } from '../problem.js';
-import { Streams } from '../resources/changes.js';
+import { makeRunners } from '../runners.js';
 
 type OnDatabase = (work: (database: Database) => Promise<void>) => Promise<void>;
 
@@ -31,7 +31,7 @@ export function addAccountCommands(program: Command, onDatabase: OnDatabase): vo
         if (name.trim() === '' || /\p{Cc}/u.test(name)) {
           throw new Problem('request_malformed', 'an account needs a name, without control characters');
         }
-        const account = await openAccount(logOf(pool), new IdSource(), { name, adminEmail, adminKey: undefined });
+        const account = await createAccount(logOf(pool), new IdSource(), { name, adminEmail, adminKey: undefined });
         console.error(`account ${account.accountId} '${name}', admin ${account.adminId}; the admin's API key:`);
         console.error(SHOWN_ONCE);
         console.log(account.adminKey);
@@ -91,19 +91,13 @@ async function createApiKey(
   { owner, description }: { owner?: string; description: string },
 ): Promise<{ token: string; ownerId: string }> {
   const { account_id: accountId, id: ownerId } = await findOwner(pool, owner);
-  const streams = new Streams(logOf(pool), new IdSource());
-  const at = streams.ids.now();
-  const keyId = streams.ids.next('ak', at);
-  const token = tokenOf(keyId, randomBytes(TOKEN_SECRET_BYTES));
-  await streams.change({
-    model: apiKeysReadModel,
-    accountId,
-    streamId: keyId,
-    load: () => Promise.resolve(undefined),
-    decide: (entity) => create({ ownerId, description, metadata: '', tokenHash: hashToken(token) })(entity?.state),
-    metadata: { actor: 'operator' },
-    occurredAt: at,
-  });
+  const secret = randomBytes(TOKEN_SECRET_BYTES);
+  const { changes } = makeRunners(pool, logOf(pool), new IdSource());
+  const context = { accountId, metadata: { actor: 'operator' } };
+  const decide = (id: string) =>
+    create({ owner_id: ownerId, description, metadata: '', token_hash: hashToken(tokenOf(id, secret)) })(undefined);
+  const { entity } = await changes.create(API_KEYS, context, decide);
+  const token = tokenOf(entity?.id ?? '', secret);
   return { token, ownerId };
 }
 

@@ -3,7 +3,7 @@ import { rsaBits } from './public-key-rsa.js';
 import { type KeyType, keyTypeNamed, refusal } from './public-key-type.js';
 import { WireFields } from './public-key-wire.js';
 
-/** Reads and checks the fields of one type, all of them and in order, and gives the key's size in bits. */
+/** Reads and checks all fields of one key type, in order. Returns the size of the key in bits. */
 type FieldReader = (fields: WireFields) => number;
 
 const ecdsa =
@@ -27,12 +27,12 @@ const READERS: Readonly<Record<KeyType, FieldReader>> = {
   'sk-ecdsa-sha2-nistp256@openssh.com': securityKey(ecdsa('nistp256')),
 };
 
-/** Room for a domain name; tokens know no longer ones, and the gateways get to read whatever is let in. */
+/** Enough for a domain name: tokens have no longer ones, and gateways have to read what is accepted here. */
 const MAX_APPLICATION_BYTES = 255;
 
 const isControl = (byte: number): boolean => byte < 0x20 || byte === 0x7f;
 
-/** FIDO keys end in the application they are bound to, usually `ssh:`; without one no token would sign. */
+/** A FIDO key ends with the application that it is bound to, usually `ssh:`. Without one a token would not sign. */
 function securityKey(key: FieldReader): FieldReader {
   return (fields) => {
     const bits = key(fields);
@@ -44,7 +44,7 @@ function securityKey(key: FieldReader): FieldReader {
   };
 }
 
-/** What a wire form holds, read to its last byte and found fit for use. */
+/** Type and size of the key in a wire form, after every check. */
 export function keyInBlob(blob: Buffer): { readonly type: KeyType; readonly bits: number } {
   const fields = new WireFields(blob);
   const type = keyTypeNamed(fields.next().toString('latin1'));

@@ -1,7 +1,7 @@
 import { ECDH } from 'node:crypto';
 import { refusal } from './public-key-type.js';
 
-/** The first byte of an uncompressed point: both coordinates follow. */
+/** The first byte of an uncompressed point, in front of both coordinates. */
 const UNCOMPRESSED = 4;
 
 const CURVES = {
@@ -10,7 +10,7 @@ const CURVES = {
   nistp521: { name: 'secp521r1', bits: 521, coordinateBytes: 66 },
 } as const;
 
-/** The size of a NIST key whose point is in the one form OpenSSH reads, in range and on the curve. */
+/** The size in bits of a NIST key. Throws unless its point is uncompressed, as OpenSSH demands, and on the curve. */
 export function nistBits(curve: keyof typeof CURVES, point: Buffer): number {
   const { name, bits, coordinateBytes } = CURVES[curve];
   if (point.length !== 1 + 2 * coordinateBytes || point[0] !== UNCOMPRESSED) {
@@ -23,8 +23,8 @@ export function nistBits(curve: keyof typeof CURVES, point: Buffer): number {
 }
 
 /**
- * OpenSSL checks range and curve equation whenever it decodes a point; these curves have no small subgroups, so that
- * is all there is to check. Importing the point as a key would also multiply it by the curve's order: 1 ms on P-521.
+ * OpenSSL checks range and curve equation when it decodes a point. That is enough, since these curves have no small
+ * subgroups; importing the point as a key would also multiply it by the curve's order, which takes 1 ms on P-521.
  */
 function isOnCurve(point: Buffer, curve: string): boolean {
   try {
@@ -38,7 +38,7 @@ function isOnCurve(point: Buffer, curve: string): boolean {
 const ED25519_BYTES = 32;
 const SIGN_BIT = 0x80;
 
-/** y of the eight points whose order divides 8 (little-endian, without the sign of x): anyone can sign for them. */
+/** The y of the eight points whose order divides 8 (little-endian, without the sign of x). Anyone can sign for them. */
 const LOW_ORDER_Y: ReadonlySet<string> = new Set([
   `00${'00'.repeat(31)}`,
   `01${'00'.repeat(31)}`,
@@ -48,8 +48,8 @@ const LOW_ORDER_Y: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Whether the y is that of a curve point is not checked: finding out costs more than all other checks together, and
- * a key that is no point verifies no signature, so it lets nobody in.
+ * The size in bits of an Ed25519 key. It does not check that y belongs to a point of the curve: that costs more than
+ * all other checks together, and a key off the curve verifies no signature, so nobody can log in with it.
  */
 export function ed25519Bits(point: Buffer): number {
   if (point.length !== ED25519_BYTES) {
@@ -63,7 +63,7 @@ export function ed25519Bits(point: Buffer): number {
   return 256;
 }
 
-/** y < 2^255 - 19: the same point written with a y above the prime would have a second fingerprint. */
+/** y < 2^255 - 19. The same point with a y above the prime would have a second fingerprint. */
 function isBelowFieldPrime(y: Buffer): boolean {
   return (y[0] ?? 0) < 0xed || y[31] !== 0x7f || y.subarray(1, 31).some((byte) => byte !== 0xff);
 }

@@ -3,7 +3,7 @@ import { PRIVATE_KEY_SENTENCE, refusal } from './public-key-type.js';
 import { mpint, wireOf } from './public-key-wire.js';
 
 /** SubjectPublicKeyInfo (BEGIN PUBLIC KEY) or PKCS#1 RSAPublicKey (BEGIN RSA PUBLIC KEY). */
-export type DerForm = 'spki' | 'pkcs1';
+type DerForm = 'spki' | 'pkcs1';
 
 const UNCOMPRESSED = Buffer.of(4);
 const SSH_CURVES: ReadonlyMap<string, string> = new Map([
@@ -20,22 +20,22 @@ const HINTS: ReadonlyMap<string, string> = new Map([
   ['ec', 'public_key is on a curve that SSH has no name for; the curves are P-256, P-384 and P-521.'],
 ]);
 
-/** The RFC 4253 form of a PEM body; only RSA, the three NIST curves and Ed25519 have one. */
+/** The RFC 4253 form of the key in a PEM body. Only RSA, the three NIST curves and Ed25519 have such a form. */
 export function wireFormOfPem(der: Buffer, form: DerForm): Buffer {
-  // With type 'pkcs1' Node takes a private key too, and quietly derives its public half.
+  // With type 'pkcs1' Node accepts a private key too and silently derives its public half.
   if (isPrivateKey(der)) throw refusal(PRIVATE_KEY_SENTENCE);
   const key = publicKeyIn(der, form);
   const jwk = jwkOf(key);
   const blob = blobOf(jwk);
   if (blob === undefined) throw notForSsh(key);
-  // OpenSSL overlooks trailing bytes, odd lengths and signs, and takes compressed points and spelled-out curves.
+  // OpenSSL ignores trailing bytes, odd lengths and signs, and accepts compressed points and explicit curves.
   if (!canonicalDer(jwk, form)?.equals(der)) {
     throw refusal('public_key is PEM in an unusual encoding; write it out again with `ssh-keygen -e -m PKCS8`.');
   }
   return blob;
 }
 
-/** Every private key form (PKCS#1, PKCS#8, SEC 1) begins with a version number of 0 or 1, no public one does. */
+/** Private key forms (PKCS#1, PKCS#8, SEC 1) begin with a version number of 0 or 1; public key forms do not. */
 function isPrivateKey(der: Buffer): boolean {
   const lengthByte = der[1] ?? 0;
   const content = lengthByte < 0x80 ? 2 : 2 + (lengthByte & 0x7f);
@@ -50,7 +50,7 @@ function publicKeyIn(der: Buffer, form: DerForm): KeyObject {
   }
 }
 
-/** A key that has no JWK form (DSA, P-224) has no place in the table of `blobOf` either. */
+/** Some keys have no JWK form (DSA, P-224); `blobOf` does not support them either. */
 function jwkOf(key: KeyObject): JsonWebKey {
   try {
     return key.export({ format: 'jwk' });
@@ -74,7 +74,7 @@ function notForSsh(key: KeyObject): Error {
   return refusal(hint ?? 'public_key is PEM of a kind SSH cannot use; make one with `ssh-keygen -t ed25519`.');
 }
 
-/** How this service would write the key; undefined when the numbers are no key at all (a point off its curve). */
+/** The key as this service would write it; undefined if the numbers are not a key, such as a point off its curve. */
 function canonicalDer(jwk: JsonWebKey, form: DerForm): Buffer | undefined {
   try {
     return createPublicKey({ key: jwk, format: 'jwk' }).export({ format: 'der', type: form });

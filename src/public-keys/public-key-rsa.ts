@@ -1,13 +1,13 @@
 import { refusal } from './public-key-type.js';
 import { bitsOfMpint } from './public-key-wire.js';
 
-/** OpenSSH reads no longer ones. */
-export const MAX_RSA_BITS = 16_384;
+/** OpenSSH refuses longer keys. */
+const MAX_RSA_BITS = 16_384;
 const MAX_EXPONENT_BITS = 32;
 const SMALLEST_EXPONENT = 3;
-/** As far as OpenSSL's own check of a public key looks for factors. */
+/** OpenSSL's own check of a public key looks for factors up to here. */
 const FACTORS_BELOW = 752;
-/** A product under this bound leaves a remainder that a number holds exactly. */
+/** A remainder of a smaller product is an exact number. */
 const GROUP_BELOW = 2 ** 53;
 
 interface FactorGroup {
@@ -16,12 +16,12 @@ interface FactorGroup {
 }
 
 /**
- * The odd primes under FACTORS_BELOW in groups of about six: one bigint division per group, the rest in plain
- * numbers. A single gcd with the product of all of them takes 80 microseconds, this takes 4.
+ * The odd primes below FACTORS_BELOW in groups of about six: one bigint division for each group, then plain numbers.
+ * This takes 4 microseconds; one gcd with the product of all primes takes 80.
  */
 const FACTOR_GROUPS: readonly FactorGroup[] = grouped(oddPrimesBelow(FACTORS_BELOW));
 
-/** The size of an RSA key that is sound as far as its public numbers tell; the least size is the caller's policy. */
+/** The size in bits of an RSA key. Throws if its numbers show a weakness; the minimum size is the caller's policy. */
 export function rsaBits({ exponent, modulus }: { exponent: Buffer; modulus: Buffer }): number {
   refuseWeakExponent(exponent);
   const bits = bitsOfMpint(modulus);
@@ -34,7 +34,7 @@ export function rsaBits({ exponent, modulus }: { exponent: Buffer; modulus: Buff
 
 const isEven = (field: Buffer): boolean => ((field.at(-1) ?? 0) & 1) === 0;
 
-/** Above 32 bits a signature check grows slow at every login; at 1, or when even, anyone can sign or nobody can. */
+/** An exponent above 32 bits slows every login down. With an even exponent or 1, either anyone or nobody can sign. */
 function refuseWeakExponent(exponent: Buffer): void {
   const bits = bitsOfMpint(exponent);
   if (bits > MAX_EXPONENT_BITS) {

@@ -8,17 +8,17 @@ import {
   refusal,
 } from './public-key-type.js';
 
-/** The four text forms of a public key, each brought to the one RFC 4253 wire form that is validated and stored. */
-export interface WireForm {
-  /** The type written in front of a one-line key; the other forms state none outside the blob. */
+/** What a text form of a public key holds. Every form becomes the RFC 4253 wire form, which is validated and stored. */
+interface WireForm {
+  /** The type in front of a one-line key. The other forms name the type only inside the blob. */
   readonly declaredType?: KeyType;
   readonly blob: Buffer;
 }
 
 /**
- * What no public key contains and every private key file does, anywhere in the text: a secret in a comment or after
- * the key would be stored and shown just the same. The first covers PEM, OpenSSH, ssh.com and SSH 1; the last is the
- * base64 of `openssh-key-v1`, for a file whose BEGIN line was cut off.
+ * Every private key file has one of these marks. They are refused anywhere in the text, since a secret in a comment or
+ * after the key would be stored and shown too. The first one covers PEM, OpenSSH, ssh.com and SSH 1; the last one is
+ * `openssh-key-v1` in base64, for a file without its BEGIN line.
  */
 const PRIVATE_KEY_MARKS = [
   'PRIVATE KEY',
@@ -29,7 +29,7 @@ const PRIVATE_KEY_MARKS = [
   'b3BlbnNzaC1rZXktdjE',
 ] as const;
 
-/** Control characters other than tab, CR and LF: no key file has them, terminals obey them, PostgreSQL refuses NUL. */
+/** Control characters except tab, CR and LF: key files never have them, terminals obey them, PostgreSQL refuses NUL. */
 const CONTROL_CHARACTER = /[^\P{Cc}\t\r\n]/u;
 const BYTE_ORDER_MARK = '\uFEFF';
 const LINE_BREAK = /\r\n|\r|\n/;
@@ -38,7 +38,7 @@ const BEGIN_LINE = /^-{4,5} ?BEGIN /;
 const SSH2_BEGIN = '---- BEGIN SSH2 PUBLIC KEY ----';
 const SSH2_END = '---- END SSH2 PUBLIC KEY ----';
 
-/** Reads a text that is not blank and not too long; every loop here is linear in it. */
+/** Reads a text that is not blank and not too long. Every loop is linear in the text. */
 export function wireFormOf(text: string): WireForm {
   if (PRIVATE_KEY_MARKS.some((mark) => text.includes(mark))) throw refusal(PRIVATE_KEY_SENTENCE);
   refuseOddCharacters(text);
@@ -52,7 +52,7 @@ function refuseOddCharacters(text: string): void {
   if (CONTROL_CHARACTER.test(text)) throw refusal('public_key contains a control character; upload it as plain text.');
   if (!text.isWellFormed()) throw refusal('public_key is not well-formed Unicode; upload it as plain UTF-8 text.');
   if (text.startsWith(BYTE_ORDER_MARK)) {
-    // sshd cannot read such a file either, and the text is given back to callers byte for byte.
+    // sshd cannot read such a file either, and the API returns the text byte for byte.
     throw refusal('public_key begins with a byte order mark; save the file as UTF-8 without one.');
   }
 }
@@ -66,7 +66,7 @@ function wireFormOfLine(text: string): WireForm {
   }
   const declaredType = keyTypeNamed(type);
   if (base64 === undefined) throw refusal(`public_key ends after its type, ${declaredType}; the base64 is missing.`);
-  // Two keys whose line break was lost: OpenSSH takes the second as a comment, and its owner would be locked out.
+  // Two keys without their line break: OpenSSH would read the second as a comment and lock its owner out.
   if (comment.some((word, i) => isKeyType(word) && comment[i + 1]?.startsWith('AAAA'))) throw severalKeys();
   return { declaredType, blob: strictBase64(base64) };
 }
@@ -104,16 +104,16 @@ function wireFormOfSsh2(text: string): WireForm {
   return { blob: bytesIn(withoutHeaders(bodyBefore(SSH2_END, lines))) };
 }
 
-/** The lines of an armoured block up to its END line, of any length, blanks at their ends dropped. */
+/** The lines of an armoured block up to its END line, without blanks at their ends. */
 function bodyBefore(end: string, lines: readonly string[]): string[] {
   const body = lines.map((line) => line.trimEnd());
   const at = body.indexOf(end);
   if (at < 0) throw refusal('public_key has no END line that matches its BEGIN line; upload the whole file.');
-  if (at < body.length - 1) throw refusal('public_key has text after its END line; upload one key and nothing else.');
+  if (at < body.length - 1) throw refusal('public_key has text after its END line; upload exactly one key.');
   return body.slice(0, at);
 }
 
-/** RFC 4716 headers come first, hold a colon, and go on in the next line when they end in a backslash. */
+/** RFC 4716 headers come first and contain a colon; a backslash at the end continues one on the next line. */
 function withoutHeaders(lines: readonly string[]): readonly string[] {
   let first = 0;
   while (lines[first]?.includes(':')) {
@@ -128,7 +128,7 @@ function bytesIn(lines: readonly string[]): Buffer {
   return strictBase64(lines.join(''));
 }
 
-/** Node's decoder skips whatever is not base64; encoding again is the only way to see that nothing was skipped. */
+/** Node's decoder skips characters that are not base64. Encoding the bytes again shows whether it skipped any. */
 function strictBase64(base64: string): Buffer {
   const bytes = Buffer.from(base64, 'base64');
   if (bytes.length > 0 && bytes.toString('base64') === base64) return bytes;

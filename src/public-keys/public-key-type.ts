@@ -20,7 +20,7 @@ const ACCEPTED: readonly KeyType[] = [
   'ssh-rsa',
 ];
 
-/** A Map and not an object: `constructor` and `__proto__` are names a caller may well send. */
+/** A Map, not an object: a caller may send names such as `constructor` and `__proto__`. */
 const BY_NAME: ReadonlyMap<string, KeyType> = new Map(ACCEPTED.map((type) => [type, type]));
 
 const REFUSED: ReadonlyMap<string, string> = new Map([
@@ -33,7 +33,7 @@ const REFUSED: ReadonlyMap<string, string> = new Map([
 
 const CERTIFICATE_TYPE = /-cert-v\d\d@openssh\.com$/;
 
-/** What is wrong with the uploaded key, in a sentence. None may quote the upload: what was pasted may be a secret. */
+/** Says in a sentence what is wrong with the key. The sentence must not quote the upload: it may be a secret. */
 export const refusal = (sentence: string): Problem => new Problem('public_key_invalid', sentence);
 
 export const certificateRefusal = (): Problem =>
@@ -44,7 +44,7 @@ export const PRIVATE_KEY_SENTENCE =
 
 export const isKeyType = (name: string): boolean => BY_NAME.has(name);
 
-/** The accepted type of that name; throws the refusal that helps most for any other name. */
+/** The accepted type with this name. Throws for any other name, with the most helpful refusal. */
 export function keyTypeNamed(name: string): KeyType {
   const type = BY_NAME.get(name);
   if (type !== undefined) return type;

@@ -1,10 +1,10 @@
 import { refusal } from './public-key-type.js';
 
-/** RFC 4251 strings and integers: how the fields of a key lie in its wire form. */
+/** RFC 4251 strings and integers: the encoding of the fields of a key. */
 
 const LENGTH_BYTES = 4;
 
-/** Hands out the length-prefixed fields of a wire form one by one; whoever reads says when there must be no more. */
+/** Reads the length-prefixed fields of a wire form one by one. The reader calls `end` after the last one. */
 export class WireFields {
   private at = 0;
 
@@ -27,7 +27,7 @@ export class WireFields {
 
 const cutOff = () => refusal('public_key ends in the middle of its key; copy the whole of it.');
 
-/** The wire form of these fields, the type's name first. */
+/** The wire form of the type's name and these fields. */
 export function wireOf(type: string, ...fields: readonly Buffer[]): Buffer {
   return Buffer.concat([Buffer.from(type), ...fields].flatMap((field) => [lengthOf(field), field]));
 }
@@ -38,15 +38,15 @@ function lengthOf(field: Buffer): Buffer {
   return length;
 }
 
-/** A positive integer as SSH writes it: a zero byte in front when the first bit is set, for that bit is the sign. */
+/** A positive integer as SSH writes it. The first bit is the sign, so a zero byte goes in front if that bit is set. */
 export function mpint(magnitude: Buffer): Buffer {
   return (magnitude[0] ?? 0) < 0x80 ? magnitude : Buffer.concat([Buffer.of(0), magnitude]);
 }
 
-/** The bits of a positive integer in its shortest form; any other form would give one key several fingerprints. */
+/** The size in bits of a positive integer in its shortest form. A longer form would give a key two fingerprints. */
 export function bitsOfMpint(field: Buffer): number {
   const [first = 0, second = 0] = field;
-  // True of an empty field as well, which is how SSH writes zero.
+  // Also true of an empty field, which is how SSH writes zero.
   const isPadded = first === 0 && second < 0x80;
   if (first >= 0x80 || isPadded) {
     throw refusal('public_key holds a number that is not positive or not in its shortest form; make a new key.');

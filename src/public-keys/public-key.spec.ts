@@ -51,7 +51,7 @@ describe('parsePublicKey', () => {
     expect(refusalOf(`${ED25519} ${'é'.repeat(8192)}`).message).toContain('the most is 16384');
   });
 
-  it('tells who pasted a private key to make a new pair, before anything else is looked at', () => {
+  it('tells a caller who pasted a private key to make a new pair, before any other check', () => {
     const { message, details } = refusalOf(`\0${ED25519} -----BEGIN OPENSSH PRIVATE KEY-----`);
     expect(message).toMatch(/private key.*make a new pair.*only the public half/);
     expect(details).toEqual({});
@@ -79,7 +79,7 @@ describe('parsePublicKey', () => {
     expect(refusalOf(`ssh-ed25519 ${blob.toString('base64')}`).message).toContain('bytes after the end');
   });
 
-  it('knows no types but those in its list', () => {
+  it('accepts only the types of its list', () => {
     for (const type of ['constructor', '__proto__', 'hasOwnProperty', 'ssh-rsa ', 'SSH-RSA', '']) {
       const blob = wireOf(type, randomBytes(32)).toString('base64');
       expect(refusalOf(`${type || '""'} ${blob}`).problem).toBe('public_key_invalid');
@@ -92,13 +92,13 @@ describe('the policy on keys', () => {
   const rsa = (modulusLength: number) =>
     generateKeyPairSync('rsa', { modulusLength }).publicKey.export({ format: 'pem', type: 'spki' }).toString();
 
-  it('names the size of a short RSA key and the least size', () => {
+  it('names the size of a short RSA key and the minimum', () => {
     const text = rsa(1024);
     expect(refusalOf(text).message).toMatch(/of 1024 bits; the least is 2048\./);
     expect(parsePublicKey(text, { ...DEFAULT_KEY_POLICY, minRsaBits: 1024 }).bits).toBe(1024);
   });
 
-  it('applies the least size to RSA only', () => {
+  it('applies the minimum size to RSA only', () => {
     expect(parsePublicKey(ED25519, { ...DEFAULT_KEY_POLICY, minRsaBits: 4096 }).bits).toBe(256);
   });
 

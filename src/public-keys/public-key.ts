@@ -5,9 +5,7 @@ import { keyInBlob } from './public-key-blob.js';
 import { wireFormOf } from './public-key-text.js';
 import { type KeyType, refusal } from './public-key-type.js';
 
-export type { KeyType } from './public-key-type.js';
-
-/** A public key that was read to its last byte and found fit for use; the uploaded text stays with the caller. */
+/** A valid public key, read to its last byte. The caller keeps the uploaded text. */
 export interface PublicKey {
   readonly type: KeyType;
   readonly bits: number;
@@ -17,10 +15,10 @@ export interface PublicKey {
   readonly fingerprint: string;
 }
 
-/** What an operator may tighten. */
+/** Limits that an operator can tighten. */
 export interface KeyPolicy {
   readonly minRsaBits: number;
-  /** Fingerprints refused outright, such as keys that were published or made by a broken generator. */
+  /** Fingerprints of keys to refuse, for example keys that were published or made by a broken generator. */
   readonly deniedFingerprints: ReadonlySet<string>;
 }
 
@@ -30,9 +28,9 @@ export const DEFAULT_KEY_POLICY: KeyPolicy = { minRsaBits: 2048, deniedFingerpri
 export const MAX_PUBLIC_KEY_BYTES = 16_384;
 
 /**
- * Reads a public key in any of its text forms: one OpenSSH line, RFC 4716, PEM SPKI, PEM PKCS#1.
- * Throws a Problem and nothing else, whatever it is given, in time linear in the text; no message quotes the text,
- * which may be a secret pasted by mistake.
+ * Reads a public key in any text form: one OpenSSH line, RFC 4716, PEM SPKI or PEM PKCS#1. Any input takes time linear
+ * in its length and either gives a key or throws a Problem. No message quotes the text: it may be a secret pasted by
+ * mistake.
  */
 export function parsePublicKey(text: unknown, policy: KeyPolicy = DEFAULT_KEY_POLICY): PublicKey {
   const { declaredType, blob } = wireFormOf(presentText(text));
@@ -75,34 +73,29 @@ function enforce(policy: KeyPolicy, { type, bits, fingerprint }: PublicKey): voi
 }
 
 /**
- * A second opinion from code that is not ours. sshpk only ever sees the canonical wire form: on request text its
- * format detection takes seconds to minutes, and it accepts private keys, trailing bytes and points off the curve.
+ * A second opinion from a foreign parser. sshpk gets only the canonical wire form: on uploaded text its format
+ * detection can take minutes, and it accepts private keys, trailing bytes and points off the curve.
  */
 function confirmWithSshpk({ type, bits, blob, fingerprint }: PublicKey): void {
-  // sshpk knows no FIDO keys.
+  // sshpk does not support FIDO keys.
   if (type.startsWith('sk-')) return;
   let isSame = false;
   try {
     const other = sshpk.parseKey(blob, 'rfc4253');
     isSame = other.size === bits && other.fingerprint('sha256').toString() === fingerprint;
   } catch {
-    // Refused below: why sshpk could not read it is of no use to the caller.
+    // Refused below: the reason of sshpk does not help the caller.
   }
   if (!isSame) throw refusal('public_key could not be read the same way by two parsers; make a new key.');
 }
 
-/** `type base64(blob)`: the only form a gateway is ever given, so that nothing uploaded can reach its configuration. */
-export function toAuthorizedKey(key: Pick<PublicKey, 'type' | 'blob'>): string {
-  return `${key.type} ${key.blob.toString('base64')}`;
-}
-
-/** 32 bytes in base64 without padding; any other last character would stand for bits that no hash has. */
+/** 32 bytes in base64 without padding. The last character carries only 4 bits, so it is one of 16. */
 const FINGERPRINT = /^SHA256:[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]$/;
 
-/** Whether `text` is a fingerprint as `ssh-keygen -l` prints it, and no other spelling of one. */
+/** Whether `text` is a fingerprint exactly as `ssh-keygen -l` prints it. */
 export const isFingerprint = (text: string): boolean => FINGERPRINT.test(text);
 
-/** One SHA256 fingerprint a line; blank lines and whatever follows a `#` are skipped. Throws an Error naming the line. */
+/** Reads one SHA256 fingerprint per line; blank lines and comments after `#` are skipped. The Error names the line. */
 export function parseDeniedFingerprints(text: string): ReadonlySet<string> {
   const fingerprints = new Set<string>();
   for (const [i, line] of text.split(/\r\n|\r|\n/).entries()) {

@@ -6,8 +6,8 @@ import { Problem } from '../problem.js';
 /** What only admins may do, and how anyone else is refused. */
 const ADMINS_ONLY = {
   'manage principals': 'Only admins may manage users and bots.',
-  'read the log': 'Only an admin may read the log: it tells who did what, and from where.',
-  'read bind decisions': 'Only admins may read what gateways were told.',
+  'read the log': 'Only admins may read the log: it shows who did what, and from where.',
+  'read bind decisions': 'Only admins may read bind decisions.',
 } as const;
 
 export function refuseUnlessAdmin(caller: Caller, action: keyof typeof ADMINS_ONLY): void {

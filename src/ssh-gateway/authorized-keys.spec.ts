@@ -1,11 +1,12 @@
 import fc from 'fast-check';
-import { compile, parseBindTarget, permits } from '../bind-rules/acl.js';
+import { compile, permits } from '../bind-rules/acl.js';
+import { parseBindTarget } from '../bind-rules/bind-target.js';
 import { Problem } from '../problem.js';
-import { authorizedKeysLine, type GrantedKey, MAX_PERMIT_LISTENS } from './authorized-keys.js';
+import { type AuthorizedCredential, authorizedKeysLine, MAX_PERMIT_LISTENS } from './authorized-keys.js';
 
 const BLOB = 'AAAAC3NzaC1lZDI1NTE5AAAAIIG9v9jGhBGWcOAsbCKnvFXEWkuT+fnkFbvsG6t8qkp4';
 
-const credential = (acl: readonly string[], n = 1): GrantedKey => ({
+const credential = (acl: readonly string[], n = 1): AuthorizedCredential => ({
   id: `sshcr_${n}`,
   version: n + 2,
   keyType: 'ssh-ed25519',
@@ -57,11 +58,11 @@ describe('a line of authorized_keys', () => {
     expect(optionsOf(lineOf(['bind:k=v'], ['bind:*']))).toBe('restrict,port-forwarding');
   });
 
-  it('allows no forwarding when none of the credentials has a rule that sshd can hold', () => {
+  it('allows no forwarding if no credential has a rule that sshd supports', () => {
     expect(optionsOf(lineOf(['bind:k=v'], ['bind:a.example:*']))).toBe('restrict');
   });
 
-  it('stops at what sshd accepts of one key, counting the rules of the oldest credentials', () => {
+  it('stops at the maximum that sshd accepts, counting the rules of the oldest credentials', () => {
     const rules = (n: number) => Array.from({ length: 1000 }, (_, i) => `bind:h${n}-${i}.example`);
     const options = optionsOf(lineOf(rules(0), rules(1), rules(2), rules(3), rules(4)));
     expect(options.match(/permitlisten/g)).toHaveLength(MAX_PERMIT_LISTENS);
@@ -80,7 +81,7 @@ describe('a line of authorized_keys', () => {
   );
 });
 
-describe('what could change the meaning of the line is never printed', () => {
+describe('a value that could change the meaning of the line is refused', () => {
   it.each([
     ['a type with a blank', { keyType: 'ssh-ed25519 x' }],
     ['a type with a line end', { keyType: 'ssh-ed25519\n' }],
@@ -89,9 +90,9 @@ describe('what could change the meaning of the line is never printed', () => {
     ['an empty blob', { keyBlob: '' }],
     ['an id with a line end', { id: 'sshcr_1\nx' }],
     ['an empty id', { id: '' }],
-    ['a version that is none', { version: Number.NaN }],
+    ['a version that is not a number', { version: Number.NaN }],
   ])('%s', (_, part) => {
-    expect(() => authorizedKeysLine([{ ...credential([]), ...part }])).toThrow('cannot stand in a line');
+    expect(() => authorizedKeysLine([{ ...credential([]), ...part }])).toThrow('cannot be part of a line');
   });
 
   it.each(['bind:a",restrict', 'bind:a.example\n', 'a.example', 'bind:a.example:0', 'bind:a?.example'])(
@@ -116,7 +117,7 @@ function matchesPattern(text: string, pattern: string): boolean {
   return fits && matchesPattern(text.slice(1), pattern.slice(1));
 }
 
-/** What sshd 9.2 was seen to do with a request to listen; host as the client sends it, an IPv6 address without brackets. */
+/** How sshd 9.2 behaves on a request to listen. The host is as the client sends it: IPv6 without brackets. */
 function sshdPermits(line: string, host: string, port: number): boolean {
   const options = optionsOf(line).split(',');
   if (!options.includes('port-forwarding')) return false;
@@ -129,7 +130,7 @@ function listenCovers(listen: string, host: string, port: number): boolean {
   return (ports === '*' || ports === String(port)) && matchesPattern(host.toLowerCase(), pattern);
 }
 
-/** What the service answers; undefined when it cannot read the request as an address, and so refuses it. */
+/** The service's decision; undefined if it cannot read the request as an address, and so refuses it. */
 function servicePermits(acls: readonly (readonly string[])[], host: string, port: number): boolean | undefined {
   try {
     const target = parseBindTarget({ address: `${host.includes(':') ? `[${host}]` : host}:${port}` });
@@ -167,7 +168,7 @@ describe('laws', () => {
         const line = lineOf(first, second);
         if (!sshdPermits(line, host, asked)) return;
         const answer = servicePermits([first, second], host, asked);
-        // A text that names no host (a..b) can at most lie under a granted suffix, or be asked of an unrestricted key.
+        // A text that is not a host (a..b) can only match a granted suffix or an unrestricted key.
         const isUnreadable = answer === undefined && (/"\*\.[^"]*"/.test(line) || !line.includes('permitlisten'));
         expect(answer === true || isUnreadable).toBe(true);
       }),
@@ -186,13 +187,13 @@ describe('laws', () => {
     );
   });
 
-  it('outside the quotes of permitlisten stand only known words, the key and the ids', () => {
+  it('only known words, the key and the ids are outside the quotes of permitlisten', () => {
     const form =
       /^restrict(,port-forwarding(,permitlisten="[^"\s,]+:(\d+|\*)")*)? ssh-ed25519 [\w+/=]+ sshcr_1@3,sshcr_2@4$/;
     fc.assert(fc.property(acls, ([first, second]) => expect(lineOf(first, second)).toMatch(form)));
   });
 
-  it('whatever text stands where an ACL should, the line keeps its form or is not printed', () => {
+  it('with any text in place of a rule, the line keeps its form or is refused', () => {
     const form = /^restrict(,port-forwarding(,permitlisten="[^"\s,]+:(\d+|\*)")*)? ssh-ed25519 [\w+/=]+ sshcr_1@3$/;
     const wild = fc.string({ unit: 'binary', maxLength: 12 });
     const text = fc.oneof(wild, joined(fc.constantFrom('bind:', 'bind:*.', 'bind:[', 'bind:a.b'), wild), rule);

@@ -1,12 +1,12 @@
 import { type BindRule, parseBindRule } from '../bind-rules/bind-rule.js';
 
 /**
- * What stock sshd is told about a key. Its `permitlisten` knows less than our rules do, so the line is never wider than
- * the rules and sometimes narrower: whatever this line lets a client bind, `permits` in acl.ts permits too.
+ * The line that stock sshd gets for a key. `permitlisten` can express less than our rules, so the line is sometimes
+ * narrower than the rules but never wider: `permits` in acl.ts permits every bind that this line allows.
  */
 
-/** A live credential of the key that logs in; all of one line are of the same key. */
-export interface GrantedKey {
+/** A live credential of the key that logs in. All credentials of a line have the same key. */
+export interface AuthorizedCredential {
   readonly id: string;
   readonly version: number;
   readonly keyType: string;
@@ -16,48 +16,47 @@ export interface GrantedKey {
 }
 
 /**
- * sshd refuses a key with more permitlistens, and then its owner can bind nothing. Of all rules of a key the first so many
- * count, from the oldest credential on: what worked goes on working, and whoever adds a rule too many sees that rule
- * refused. Those of later credentials are not even parsed. How many credentials and rules come here at all is bounded where
- * they are read (key-rights.ts); what a parsed ACL makes is kept as long as the ACL itself is.
+ * sshd refuses a key with more permitlistens. The first rules of a key count, from the oldest credential on, so that an
+ * added rule cannot displace a working one. key-access.ts and credential-grants.ts limit a key's rules and credentials.
  */
 export const MAX_PERMIT_LISTENS = 4096;
 
-/** The two spellings of the rule that permits all. */
+/** The two spellings of the rule that permits everything. */
 const EVERYTHING: ReadonlySet<string> = new Set(['*', 'bind:*']);
 const KEY_TYPE = /^[a-z0-9@.-]+$/;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 const ID = /^[A-Za-z0-9_-]+$/;
 const VERSION = /^\d+$/;
-/** A canonical host, perhaps after `*.`, and a port or `*`. Nothing here can end the quoted option or begin another. */
+/** A canonical host, with or without `*.`, and a port or `*`. Its characters cannot end the quoted option. */
 const PERMIT_LISTEN = /^(?:(?:\*\.)?[a-z0-9_.-]+|\[[0-9a-f:.]+\]):(?:\d{1,5}|\*)$/;
 
 /**
- * One line of authorized_keys, without its newline. sshd takes the first line that has the key, so all its credentials
- * share one, with the union of what they allow, oldest first. The comment is their ids, each with the version that the
- * line was made of, so that whoever logs it can ask later whether they are as they were.
+ * One line of authorized_keys, without its newline. sshd uses only the first line of a key, so the credentials of a key
+ * share a line with the union of their permissions, oldest first. The comment has the id and version of each
+ * credential, which a gateway can recheck later.
  */
-export function authorizedKeysLine(credentials: readonly [GrantedKey, ...GrantedKey[]]): string {
+export function authorizedKeysLine(credentials: readonly [AuthorizedCredential, ...AuthorizedCredential[]]): string {
   const [{ keyType, keyBlob }] = credentials;
   if (credentials.some((other) => other.keyType !== keyType || other.keyBlob !== keyBlob)) {
-    throw new Error('one line of authorized_keys is for one key');
+    throw new Error('a line of authorized_keys is for one key');
   }
   const ids = credentials.map(({ id, version }) => `${checked(id, ID)}@${checked(String(version), VERSION)}`).join(',');
   return `${optionsFor(credentials)} ${checked(keyType, KEY_TYPE)} ${checked(keyBlob, BASE64)} ${ids}`;
 }
 
-/** `restrict` first: whatever a later OpenSSH learns to allow a key stays forbidden here until it is named. */
-function optionsFor(credentials: readonly GrantedKey[]): string {
-  const isUnrestricted = ({ acl }: GrantedKey): boolean => acl.length === 0 || acl.some((rule) => EVERYTHING.has(rule));
+/** `restrict` also forbids what future versions of OpenSSH allow by default. */
+function optionsFor(credentials: readonly AuthorizedCredential[]): string {
+  const isUnrestricted = ({ acl }: AuthorizedCredential): boolean =>
+    acl.length === 0 || acl.some((rule) => EVERYTHING.has(rule));
   if (credentials.some(isUnrestricted)) return 'restrict,port-forwarding';
   const listens = [...new Set(firstRulesOf(credentials).flat())];
-  // Port forwarding without a single permitlisten would be all of it.
+  // Without any permitlisten, sshd would permit every port forwarding.
   if (listens.length === 0) return 'restrict';
   return `restrict,port-forwarding,${listens.map((listen) => `permitlisten="${listen}"`).join(',')}`;
 }
 
-/** What each of the rules that count is to sshd. */
-function firstRulesOf(credentials: readonly GrantedKey[]): readonly (readonly string[])[] {
+/** The permitlistens of each rule that counts. */
+function firstRulesOf(credentials: readonly AuthorizedCredential[]): readonly (readonly string[])[] {
   const rules: (readonly string[])[] = [];
   for (const { acl } of credentials) {
     if (rules.length >= MAX_PERMIT_LISTENS) break;
@@ -66,28 +65,28 @@ function firstRulesOf(credentials: readonly GrantedKey[]): readonly (readonly st
   return rules.slice(0, MAX_PERMIT_LISTENS);
 }
 
-/** By the very list that is kept in CompiledAcls: sshd asks twice in a login, and parsing thousands of rules takes its time. */
-const knownListens = new WeakMap<readonly string[], readonly (readonly string[])[]>();
+/** Keyed by the list in CompiledAcls. sshd asks twice during a login, and parsing thousands of rules is slow. */
+const cachedListens = new WeakMap<readonly string[], readonly (readonly string[])[]>();
 
 function listensOf(acl: readonly string[]): readonly (readonly string[])[] {
-  const known = knownListens.get(acl);
-  if (known !== undefined) return known;
+  const cached = cachedListens.get(acl);
+  if (cached !== undefined) return cached;
   const listens = acl.map(parseBindRule).map(permitListens);
-  knownListens.set(acl, listens);
+  cachedListens.set(acl, listens);
   return listens;
 }
 
-/** None for a label, which sshd knows nothing of. */
+/** Empty for a label, which sshd does not support. */
 function permitListens(rule: BindRule): readonly string[] {
   if (rule.kind !== 'domain') return [];
-  // `host:*` is any port that the request names. To sshd it is a random port (0) too, which this rule does not permit.
+  // `host:*` permits any port that a request names. sshd would also permit a random port (0), which this rule does not.
   if (rule.port === '*') return [];
   const host = rule.pattern === 'suffix' ? `*.${rule.host}` : rule.host;
   return [checked(`${host}:${rule.port ?? '*'}`, PERMIT_LISTEN)];
 }
 
-/** The last look before sshd reads it as root: a quote, blank or line end in a value could grant anything. */
+/** The last check before sshd reads the line as root: a quote, blank or line end in a value could grant anything. */
 function checked(text: string, form: RegExp): string {
   if (form.test(text)) return text;
-  throw new Error(`${JSON.stringify(text)} cannot stand in a line of authorized_keys`);
+  throw new Error(`${JSON.stringify(text)} cannot be part of a line of authorized_keys`);
 }

@@ -15,7 +15,7 @@ const permitsHost = (acls: CompiledAcls, of: StoredAcl, name: string) => {
 };
 
 describe('CompiledAcls', () => {
-  it('keeps the rules of one version of one credential of one account, and of no other', async () => {
+  it('keeps rules apart by version, credential, account and row version', async () => {
     const acls = new CompiledAcls();
     await acls.addInTurn(grant('a', 1), ['bind:one.example.com']);
     await acls.addInTurn(grant('a', 2), ['bind:two.example.com']);
@@ -28,7 +28,7 @@ describe('CompiledAcls', () => {
     expect(acls.get(grant('a', 1, 'ac_1', '701'))).toBeUndefined();
   });
 
-  it('is bounded by rules, and by entries where they have few rules', async () => {
+  it('is bounded by rules, and by entries if they have few rules', async () => {
     const acls = new CompiledAcls(1000);
     for (let n = 0; n < 50; n += 1) {
       await acls.addInTurn(grant(`large ${n}`), rules(100));
@@ -40,7 +40,7 @@ describe('CompiledAcls', () => {
     expect(acls.get(grant('empty 0'))).toBeUndefined();
   });
 
-  it('counts once what is added twice', async () => {
+  it('counts an ACL once that is added twice', async () => {
     const acls = new CompiledAcls(1000);
     await acls.addInTurn(grant('a'), rules(10));
     const { size } = acls;
@@ -48,7 +48,7 @@ describe('CompiledAcls', () => {
     expect(acls.size).toBe(size);
   });
 
-  it('forgets what was not used for the longest time', async () => {
+  it('evicts the least recently used ACL', async () => {
     const acls = new CompiledAcls(350);
     for (const id of ['a', 'b', 'c']) await acls.addInTurn(grant(id), rules(100));
     acls.get(grant('a'));
@@ -56,14 +56,14 @@ describe('CompiledAcls', () => {
     expect(['a', 'b', 'c', 'd'].map((id) => acls.get(grant(id)) !== undefined)).toEqual([true, false, true, true]);
   });
 
-  it('compiles an ACL that is larger than all it may keep, and keeps nothing of it', async () => {
+  it('compiles an ACL that is larger than the cache, and does not cache it', async () => {
     const acls = new CompiledAcls(10);
     const acl = await acls.addInTurn(grant('a'), rules(100));
     expect(permits(acl, { kind: 'domain', name: 'host-99.example.com' }).permitted).toBe(true);
     expect(acls.size).toBe(0);
   });
 
-  it('compiles no more than a thousand rules before it lets others take their turn', async () => {
+  it('compiles at most a thousand rules in one turn of the event loop', async () => {
     const acls = new CompiledAcls();
     let turns = 0;
     const count = (): void => {

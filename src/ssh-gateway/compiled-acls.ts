@@ -1,15 +1,15 @@
 import { type CompiledAcl, compile } from '../bind-rules/acl.js';
 
-/** Rules kept at once, counting what an ACL of few rules costs besides: some 55 MB. */
-export const MAX_KEPT_RULES = 150_000;
-/** What the maps of an ACL take however few its rules are, in rules. */
+/** The size of the cache in rules, including the overhead of each ACL: some 55 MB. */
+const MAX_CACHED_RULES = 150_000;
+/** The fixed cost of an ACL's maps, in rules. */
 const OVERHEAD_RULES = 5;
-/** Compiled in one turn of the event loop: ten milliseconds at worst, in which everyone else waits. No ACL has more. */
-const RULES_OF_A_TURN = 1000;
+/** Compiled in one turn of the event loop, which blocks other requests for up to 10 ms. No ACL has more. */
+const MAX_RULES_PER_TURN = 1000;
 
 /**
- * The row that rules stand in. Its version alone does not stand for them: a row that was edited by hand, rebuilt or restored
- * has other rules under the same version. `rowVersion` is the transaction that wrote the row (xmin).
+ * The row that holds an ACL. The version does not identify the rules: a row that was edited by hand, rebuilt or
+ * restored has other rules under the same version. `rowVersion` is the transaction that wrote the row (xmin).
  */
 export interface StoredAcl {
   readonly accountId: string;
@@ -18,79 +18,79 @@ export interface StoredAcl {
   readonly rowVersion: string;
 }
 
-/** Names the row as it was written, for maps. */
+/** A key for maps: the row, as one transaction wrote it. */
 export const keyOf = ({ accountId, credentialId, version, rowVersion }: StoredAcl): string =>
   `${accountId} ${credentialId} ${version} ${rowVersion}`;
 
 /**
- * ACLs ready for `permits`, by the row they were made of, as it was written then. Which rows there are is read anew for every
- * question. Forgets what was not used for the longest time.
+ * A cache of compiled ACLs, by the row that they were compiled from. Every request reads the rows themselves. The least
+ * recently used ACLs are evicted.
  */
 export class CompiledAcls {
-  private readonly kept = new Map<string, CompiledAcl>();
-  private keptRules = 0;
-  private rulesOfTurn = 0;
+  private readonly cached = new Map<string, CompiledAcl>();
+  private cachedRules = 0;
+  private rulesInTurn = 0;
 
-  constructor(private readonly maxRules = MAX_KEPT_RULES) {}
+  constructor(private readonly maxRules = MAX_CACHED_RULES) {}
 
-  /** How much is kept, in rules. */
+  /** The size of what is cached, in rules. */
   get size(): number {
-    return this.keptRules;
+    return this.cachedRules;
   }
 
   get(stored: StoredAcl): CompiledAcl | undefined {
     const key = keyOf(stored);
-    const acl = this.kept.get(key);
+    const acl = this.cached.get(key);
     if (acl === undefined) return undefined;
-    // Last in the map is last to be forgotten.
-    this.kept.delete(key);
-    this.kept.set(key, acl);
+    // Move it to the end: eviction starts at the front of the map.
+    this.cached.delete(key);
+    this.cached.set(key, acl);
     return acl;
   }
 
-  /** Compiles now, unless enough was compiled in this turn of the event loop. */
+  /** Compiles now; undefined if this turn of the event loop has compiled enough. */
   addAtOnce(stored: StoredAcl, rules: readonly string[]): CompiledAcl | undefined {
     return this.hasTimeFor(rules) ? this.add(stored, rules) : undefined;
   }
 
-  /** Compiles when it is its turn: a heap of rules must not keep other questions waiting. */
+  /** Compiles in a turn of the event loop that has time for it, so that other requests do not wait for many rules. */
   async addInTurn(stored: StoredAcl, rules: readonly string[]): Promise<CompiledAcl> {
     while (!this.hasTimeFor(rules)) await new Promise((resolve) => setImmediate(resolve));
-    // Meanwhile another question about the same key may have done it.
+    // Another request for the same key may have compiled it meanwhile.
     return this.get(stored) ?? this.add(stored, rules);
   }
 
   private hasTimeFor(rules: readonly string[]): boolean {
-    return this.rulesOfTurn === 0 || this.rulesOfTurn + rules.length <= RULES_OF_A_TURN;
+    return this.rulesInTurn === 0 || this.rulesInTurn + rules.length <= MAX_RULES_PER_TURN;
   }
 
   private add(stored: StoredAcl, rules: readonly string[]): CompiledAcl {
     const acl = compile(rules);
     this.countInTurn(acl);
-    this.forget(keyOf(stored));
-    this.kept.set(keyOf(stored), acl);
-    this.keptRules += sizeOf(acl);
-    for (const oldest of this.kept.keys()) {
-      if (this.keptRules <= this.maxRules) break;
-      this.forget(oldest);
+    this.evict(keyOf(stored));
+    this.cached.set(keyOf(stored), acl);
+    this.cachedRules += sizeOf(acl);
+    for (const oldest of this.cached.keys()) {
+      if (this.cachedRules <= this.maxRules) break;
+      this.evict(oldest);
     }
     return acl;
   }
 
   private countInTurn(acl: CompiledAcl): void {
-    if (this.rulesOfTurn === 0) {
+    if (this.rulesInTurn === 0) {
       setImmediate(() => {
-        this.rulesOfTurn = 0;
+        this.rulesInTurn = 0;
       });
     }
-    this.rulesOfTurn += sizeOf(acl);
+    this.rulesInTurn += sizeOf(acl);
   }
 
-  private forget(key: string): void {
-    const acl = this.kept.get(key);
+  private evict(key: string): void {
+    const acl = this.cached.get(key);
     if (acl === undefined) return;
-    this.kept.delete(key);
-    this.keptRules -= sizeOf(acl);
+    this.cached.delete(key);
+    this.cachedRules -= sizeOf(acl);
   }
 }
 

@@ -1,48 +1,52 @@
 import type { Pool } from 'pg';
-import type { BindTarget } from '../bind-rules/acl.js';
+import type { BindTarget } from '../bind-rules/bind-target.js';
 import type { IdSource } from '../ids.js';
-import { TcpEdges } from '../tcp-edges/tcp-edges.read-model.js';
-import { toResource } from '../tcp-edges/tcp-edges.resource.js';
+import type { EntityQueries } from '../resources/entity-queries.js';
+import { EdgesByHostport } from '../tcp-edges/tcp-edges.read-model.js';
+import { TCP_EDGES, toResource } from '../tcp-edges/tcp-edges.resource.js';
 import { authorizedKeysLine } from './authorized-keys.js';
+import { type BindDecision, decideBind } from './bind-decisions/bind-decision.js';
+import type { BindDecisionMetrics } from './bind-decisions/bind-decision-metrics.js';
 import type { BindDecisionQueue } from './bind-decisions/bind-decision-queue.js';
 import { CredentialUsage } from './bind-decisions/credential-usage.js';
-import { type Decision, decide } from './bind-decisions/decision.js';
-import type { GatewayMetrics } from './gateway-metrics.js';
-import { Grants } from './grants.js';
-import { KeysRights } from './key-access.js';
-import type { KnownCredential } from './question.js';
+import { CredentialGrants } from './credential-grants.js';
+import type { KnownCredential } from './gateway-requests.js';
+import { KeyAccess } from './key-access.js';
 import { changedSince } from './recheck.js';
 import type { ChangedCredential, IdentifiedKey, ListedEdge } from './ssh-gateway.resource.js';
 
-/** Who asks, to be recorded: the gateway's address, and the address of its client where it tells. */
-export interface Asker {
+/** Where a request comes from, for the record. */
+interface RequestOrigin {
+  /** Address of the gateway. */
   readonly gateway: string;
+  /** Where the tunnel comes from, if the gateway sent it. */
   readonly source: string | undefined;
 }
 
-/** What gateways are answered, over all accounts. Everything is read after the question came; only compiled rules are kept. */
+/** Answers gateways, over all accounts. Only compiled rules are cached; all else is read after the request arrived. */
 export class GatewayAnswers {
-  private readonly grants: Grants;
-  private readonly rights: KeysRights;
-  private readonly edges: TcpEdges;
+  private readonly grants: CredentialGrants;
+  private readonly keyAccess: KeyAccess;
+  private readonly edges: EdgesByHostport;
   private readonly usage: CredentialUsage;
 
   constructor(
     private readonly pool: Pool,
+    private readonly entities: EntityQueries,
     private readonly deniedFingerprints: ReadonlySet<string>,
     private readonly ids: IdSource,
-    private readonly decisions: BindDecisionQueue,
-    private readonly metrics: GatewayMetrics,
+    private readonly queue: BindDecisionQueue,
+    private readonly metrics: BindDecisionMetrics,
   ) {
-    this.grants = new Grants(pool, deniedFingerprints);
-    this.rights = new KeysRights(this.grants);
-    this.edges = new TcpEdges(pool);
+    this.grants = new CredentialGrants(pool, deniedFingerprints);
+    this.keyAccess = new KeyAccess(this.grants);
+    this.edges = new EdgesByHostport(pool);
     this.usage = new CredentialUsage(pool);
   }
 
-  /** Undefined: no credential lets this key in. */
+  /** Undefined if the key has no credential with an active owner. */
   async identify(fingerprint: string): Promise<IdentifiedKey | undefined> {
-    const grants = await this.grants.withActiveOwner(fingerprint);
+    const grants = await this.grants.ofActiveOwners(fingerprint);
     const [first] = grants;
     if (first === undefined) return undefined;
     const credentials = grants.map(async ({ accountId, credentialId, ownerId, version }) => ({
@@ -54,23 +58,27 @@ export class GatewayAnswers {
     return { account_id: first.accountId, fingerprint, credentials: await Promise.all(credentials) };
   }
 
-  /** One decision for each target. Throws Problem 503 when they cannot be recorded: then nothing is allowed. */
-  async authorize(fingerprint: string, targets: readonly BindTarget[], asker: Asker): Promise<readonly Decision[]> {
-    const stop = this.metrics.startDecision();
-    // Nothing waits from here on: see KeysRights.
-    const { grants, active } = await this.rights.ofKey(fingerprint);
+  /** One decision for each target. Throws Problem 503 if they cannot be recorded, since no tunnel may go unrecorded. */
+  async authorize(
+    fingerprint: string,
+    targets: readonly BindTarget[],
+    origin: RequestOrigin,
+  ): Promise<readonly BindDecision[]> {
+    const stopTimer = this.metrics.startTimer();
+    const { grants, active } = await this.keyAccess.ofKey(fingerprint);
+    // No await from here on: meanwhile a credential could be deleted (see KeyAccess).
     const decidedAt = this.ids.now();
-    const decided = targets.map((target) => ({
+    const queued = targets.map((target) => ({
       id: this.ids.next('bd', decidedAt),
       decidedAt,
       fingerprint,
       target,
-      decision: decide(grants, active, target),
-      ...asker,
+      decision: decideBind(grants, active, target),
+      ...origin,
     }));
-    this.decisions.add(decided);
-    const decisions = decided.map(({ decision }) => decision);
-    stop(decisions);
+    this.queue.add(queued);
+    const decisions = queued.map(({ decision }) => decision);
+    stopTimer(decisions);
     return decisions;
   }
 
@@ -78,11 +86,11 @@ export class GatewayAnswers {
     return changedSince(this.pool, known, this.deniedFingerprints);
   }
 
-  /** The line for sshd; undefined when the key is unknown, is of another type, or has no active owner. */
+  /** The line for sshd; undefined if the key is unknown, has another type or has no active owner. */
   async authorizedKeysLine(keyType: string, fingerprint: string): Promise<string | undefined> {
     const key = await this.grants.keyOf(fingerprint);
     if (key?.keyType !== keyType) return undefined;
-    const { active } = await this.rights.ofKey(fingerprint);
+    const { active } = await this.keyAccess.ofKey(fingerprint);
     const [first, ...others] = active.map(({ credentialId: id, version, acl }) => ({
       id,
       version,
@@ -93,10 +101,10 @@ export class GatewayAnswers {
   }
 
   async edgesAt(hostport: string, baseUrl: string): Promise<ListedEdge[]> {
-    const refs = await this.edges.listByHostport(hostport);
-    const found = await Promise.all(refs.map((ref) => this.edges.find(ref)));
+    const refs = await this.edges.list(hostport);
+    const found = await Promise.all(refs.map((ref) => this.entities.find(TCP_EDGES, ref)));
     return found.flatMap((edge) =>
-      edge === undefined ? [] : [{ account_id: edge.accountId, edge: toResource(edge, baseUrl) }],
+      edge === undefined ? [] : [{ account_id: edge.account_id, edge: toResource(edge, baseUrl) }],
     );
   }
 }

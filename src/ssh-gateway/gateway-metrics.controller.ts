@@ -2,14 +2,14 @@ import { Controller, Get, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply } from 'fastify';
 import { ApiGatewayAnswer, ApiTag } from '../http/openapi/decorators.js';
+import { BindDecisionMetrics } from './bind-decisions/bind-decision-metrics.js';
 import { BindDecisionQueue } from './bind-decisions/bind-decision-queue.js';
-import { GatewayMetrics } from './gateway-metrics.js';
 
 @ApiTag('SSH gateways')
 @Controller('ssh_gateway/metrics')
 export class GatewayMetricsController {
   constructor(
-    private readonly metrics: GatewayMetrics,
+    private readonly metrics: BindDecisionMetrics,
     queue: BindDecisionQueue,
   ) {
     metrics.watchQueue(() => queue.length);
@@ -21,8 +21,9 @@ export class GatewayMetricsController {
     { contentType: 'text/plain' },
     {
       id: 'getGatewayMetrics',
-      summary: 'Get the metrics of decisions, for Prometheus',
-      description: 'Of the copy of the service that answers.',
+      summary: 'Get the metrics of bind decisions, for Prometheus',
+      description:
+        'Each instance of the service has its own metrics. These are the metrics of the instance that answers.',
       parameters: [],
     },
   )

@@ -1,85 +1,90 @@
 import type { CompiledAcl } from '../bind-rules/acl.js';
 import { Problem } from '../problem.js';
-import type { CompiledGrant } from './bind-decisions/decision.js';
+import type { CompiledCredentialGrant } from './bind-decisions/bind-decision.js';
 import { CompiledAcls, keyOf, type StoredAcl } from './compiled-acls.js';
-import { type FetchedAcl, type Grants, type StoredGrant, withActiveOwners } from './grants.js';
+import {
+  type CredentialGrants,
+  type FetchedAcl,
+  ofActiveOwners,
+  type StoredCredentialGrant,
+} from './credential-grants.js';
 
-/** Of a key with more, the rules of its oldest credentials count that are no more together: else one account could stall everyone's answers. */
-export const MAX_RULES_OF_A_KEY = 10_000;
+/** Only the rules of a key's oldest credentials count, up to this many: one account must not stall the others. */
+export const MAX_RULES_PER_KEY = 10_000;
 
-/** Some hundred kilobytes of rules at a time. */
-const ACLS_FETCHED_AT_ONCE = 10;
-/** Of the grants, for one question: each time but the first something had to be fetched or compiled after the last one. */
+/** At most some hundred kilobytes of rules at once. */
+const MAX_FETCHED_ACLS = 10;
+/** How often one request reads the grants: after each fetch or compilation it must read them again. */
 const MAX_READS = 5;
 
-/** What a decision about a key is made of. */
-export interface KeyRights {
+/** The grants of a key, from which a decision is made. */
+interface KeyGrants {
   /** Oldest first; empty for an unknown key. */
-  readonly grants: readonly StoredGrant[];
-  /** Those that count, ready to be asked. */
-  readonly active: readonly CompiledGrant[];
+  readonly grants: readonly StoredCredentialGrant[];
+  /** The compiled grants of active owners, oldest first. */
+  readonly active: readonly CompiledCredentialGrant[];
 }
 
 /**
- * What a key may do, as the database says after the last wait: when an ACL had to be fetched or compiled, which takes time in
- * which the credential may be deleted, the grants are read once more, and only what they say then is answered.
+ * What a key may do, as the database says after the last wait. A credential may be deleted while its ACL is fetched or
+ * compiled, so the grants are read again afterwards and only the last read counts.
  */
-export class KeysRights {
+export class KeyAccess {
   constructor(
-    private readonly grants: Grants,
+    private readonly grants: CredentialGrants,
     private readonly acls = new CompiledAcls(),
   ) {}
 
-  /** Throws Problem 503 when the rules change faster than they are read. */
-  async ofKey(fingerprint: string): Promise<KeyRights> {
-    // Of this question, so that what others compile meanwhile does not push it out.
-    const known = new Map<string, CompiledAcl>();
+  /** Throws Problem 503 if the rules change faster than they can be read. */
+  async ofKey(fingerprint: string): Promise<KeyGrants> {
+    // For this request only, so that ACLs compiled for other requests cannot evict these.
+    const compiled = new Map<string, CompiledAcl>();
     for (let read = 0; read < MAX_READS; read += 1) {
       const grants = await this.grants.ofKey(fingerprint);
-      const { active, missing } = this.lookUp(grants, known);
+      const { active, missing } = this.lookUp(grants, compiled);
       if (missing.length === 0) return { grants, active };
-      await this.prepare(grants, known);
+      await this.prepare(grants, compiled);
     }
     throw new Problem('overloaded', 'The rules of this key change faster than they can be read. Try again shortly.');
   }
 
-  /** Does not wait, so that what is found is as the grants were read. */
+  /** Does not wait, so the result is as current as the grants. */
   private lookUp(
-    grants: readonly StoredGrant[],
-    known: Map<string, CompiledAcl>,
-  ): { readonly active: readonly CompiledGrant[]; readonly missing: readonly StoredGrant[] } {
-    const [active, missing]: [CompiledGrant[], StoredGrant[]] = [[], []];
+    grants: readonly StoredCredentialGrant[],
+    compiled: Map<string, CompiledAcl>,
+  ): { readonly active: readonly CompiledCredentialGrant[]; readonly missing: readonly StoredCredentialGrant[] } {
+    const [active, missing]: [CompiledCredentialGrant[], StoredCredentialGrant[]] = [[], []];
     let rules = 0;
-    for (const grant of withActiveOwners(grants)) {
-      const acl = known.get(keyOf(grant)) ?? this.kept(grant);
+    for (const grant of ofActiveOwners(grants)) {
+      const acl = compiled.get(keyOf(grant)) ?? this.cachedOrSmall(grant);
       if (acl === undefined) {
         missing.push(grant);
         continue;
       }
-      known.set(keyOf(grant), acl);
+      compiled.set(keyOf(grant), acl);
       rules += acl.rules.length;
-      if (rules > MAX_RULES_OF_A_KEY) break;
+      if (rules > MAX_RULES_PER_KEY) break;
       active.push({ ...grant, acl });
     }
     return { active, missing };
   }
 
-  private kept(grant: StoredGrant): CompiledAcl | undefined {
-    const kept = this.acls.get(grant);
-    if (kept !== undefined || grant.smallAcl === null) return kept;
+  private cachedOrSmall(grant: StoredCredentialGrant): CompiledAcl | undefined {
+    const cached = this.acls.get(grant);
+    if (cached !== undefined || grant.smallAcl === null) return cached;
     return this.acls.addAtOnce(grant, grant.smallAcl);
   }
 
-  /** Compiles what these grants lack, from the oldest on, until nothing is missing or one of them is not there any more. */
-  private async prepare(grants: readonly StoredGrant[], known: Map<string, CompiledAcl>): Promise<void> {
+  /** Compiles the missing ACLs from the oldest on, until all are compiled or one of their rows has changed. */
+  private async prepare(grants: readonly StoredCredentialGrant[], compiled: Map<string, CompiledAcl>): Promise<void> {
     for (;;) {
-      const missing = this.lookUp(grants, known).missing.slice(0, ACLS_FETCHED_AT_ONCE);
-      for (const acl of await this.rulesOf(missing)) known.set(keyOf(acl), await this.acls.addInTurn(acl, acl.rules));
-      if (missing.length === 0 || missing.some((grant) => !known.has(keyOf(grant)))) return;
+      const missing = this.lookUp(grants, compiled).missing.slice(0, MAX_FETCHED_ACLS);
+      for (const acl of await this.fetch(missing)) compiled.set(keyOf(acl), await this.acls.addInTurn(acl, acl.rules));
+      if (missing.length === 0 || missing.some((grant) => !compiled.has(keyOf(grant)))) return;
     }
   }
 
-  private async rulesOf(missing: readonly StoredGrant[]): Promise<readonly FetchedAcl[]> {
+  private async fetch(missing: readonly StoredCredentialGrant[]): Promise<readonly FetchedAcl[]> {
     const small = missing.flatMap((grant) => (grant.smallAcl === null ? [] : [{ ...grant, rules: grant.smallAcl }]));
     const large: readonly StoredAcl[] = missing.filter(({ smallAcl }) => smallAcl === null);
     return large.length === 0 ? small : [...small, ...(await this.grants.aclsOf(large))];

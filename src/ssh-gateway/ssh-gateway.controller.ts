@@ -6,13 +6,13 @@ import type { ParameterOf } from '../http/openapi/parts.js';
 import { ipOf } from '../http/request-context.js';
 import { Problem } from '../problem.js';
 import { parseHostport } from '../tcp-edges/hostport.js';
+import { FINGERPRINT } from './bind-decisions/bind-decision-fields.js';
 import { GatewayAnswers } from './gateway-answers.js';
-import { keyAskedFor, parameter, readFingerprint, targetsAskedFor } from './question.js';
+import { readFingerprint, readKey, readRequiredParameter, readTargets } from './gateway-requests.js';
 import {
   AuthorizeBody,
-  DecisionAnswer,
-  DecisionAnswers,
-  FINGERPRINT,
+  BindDecisionAnswer,
+  BindDecisionAnswers,
   IdentifiedKey,
   IdentifyBody,
   ListedEdges,
@@ -22,7 +22,7 @@ import {
   toAnswer,
 } from './ssh-gateway.resource.js';
 
-/** These routes know no account: a gateway serves all of them, and asks with a token of the deployment. */
+/** A gateway serves all accounts and authenticates with a token of the deployment, so these routes have no account. */
 const FOR_GATEWAYS = { isForGateways: true };
 
 const KEY_PROBLEMS = ['request_malformed', 'public_key_missing', 'public_key_invalid'] as const;
@@ -42,32 +42,32 @@ export class SshGatewayController {
   @RouteConfig(FOR_GATEWAYS)
   @ApiGatewayAnswer(IdentifiedKey, {
     id: 'identifyKey',
-    summary: 'Ask whose key this is',
+    summary: 'Identify the account and credentials of a key',
     problems: [...KEY_PROBLEMS, 'not_found'],
   })
   async identify(@Body() { public_key, fingerprint }: IdentifyBody): Promise<IdentifiedKey> {
-    return (await this.answers.identify(keyAskedFor(public_key, fingerprint))) ?? unknownKey();
+    return (await this.answers.identify(readKey(public_key, fingerprint))) ?? unknownKey();
   }
 
   @Post('authorize')
   @HttpCode(200)
   @RouteConfig(FOR_GATEWAYS)
   @ApiGatewayAnswer(
-    { anyOf: [DecisionAnswer, DecisionAnswers] },
+    { anyOf: [BindDecisionAnswer, BindDecisionAnswers] },
     {
       id: 'authorizeBind',
-      summary: 'Ask whether a key may bind a target',
+      summary: 'Decide whether a key may bind a target',
       description:
-        'A refusal is an answer like any other. For a list of targets the answer is `decisions`, one for each.',
+        'A refusal is answered with status 200 too. A list of targets is answered with `decisions`, one for each target.',
       problems: KEY_PROBLEMS,
     },
   )
   async authorize(
     @Body() { public_key, fingerprint, target, source }: AuthorizeBody,
     @Req() request: FastifyRequest,
-  ): Promise<DecisionAnswer | DecisionAnswers> {
-    const { targets, isList } = targetsAskedFor(target);
-    const key = keyAskedFor(public_key, fingerprint);
+  ): Promise<BindDecisionAnswer | BindDecisionAnswers> {
+    const { targets, isList } = readTargets(target);
+    const key = readKey(public_key, fingerprint);
     const decisions = await this.answers.authorize(key, targets, { gateway: ipOf(request), source });
     const [first] = decisions;
     return isList || first === undefined ? { decisions: decisions.map(toAnswer) } : toAnswer(first);
@@ -78,8 +78,9 @@ export class SshGatewayController {
   @RouteConfig(FOR_GATEWAYS)
   @ApiGatewayAnswer(RecheckAnswer, {
     id: 'recheckCredentials',
-    summary: 'Ask which credentials are not as they were',
-    description: 'Asked every second for the tunnels that are open, it tells within a second which to close.',
+    summary: 'Find out which credentials have changed',
+    description:
+      'A gateway that rechecks the credentials of its open tunnels every second learns within a second which tunnels to close.',
     problems: ['request_malformed'],
     body: RECHECK_SCHEMA,
   })
@@ -94,17 +95,20 @@ export class SshGatewayController {
     { contentType: 'text/plain' },
     {
       id: 'getAuthorizedKeys',
-      summary: "Answer sshd's AuthorizedKeysCommand",
+      summary: "Get a key's line for sshd's AuthorizedKeysCommand",
       parameters: [
-        queryParameter('type', 'Of the key: what sshd puts in the place of %t.', 'ssh-ed25519'),
-        queryParameter('fingerprint', 'Of the key: what sshd puts in the place of %f.', FINGERPRINT.example),
+        queryParameter('type', 'Type of the key. sshd substitutes it for %t.', 'ssh-ed25519'),
+        queryParameter('fingerprint', 'Fingerprint of the key. sshd substitutes it for %f.', FINGERPRINT.example),
       ],
       problems: ['request_malformed', 'not_found'],
     },
   )
   async authorizedKeys(@Query() query: Record<string, unknown>): Promise<string> {
-    const type = parameter(query, 'type');
-    const line = await this.answers.authorizedKeysLine(type, readFingerprint(parameter(query, 'fingerprint')));
+    const type = readRequiredParameter(query, 'type');
+    const line = await this.answers.authorizedKeysLine(
+      type,
+      readFingerprint(readRequiredParameter(query, 'fingerprint')),
+    );
     return line === undefined ? unknownKey() : `${line}\n`;
   }
 
@@ -112,17 +116,17 @@ export class SshGatewayController {
   @RouteConfig(FOR_GATEWAYS)
   @ApiGatewayAnswer(ListedEdges, {
     id: 'findEdges',
-    summary: 'Ask which TCP edges list a hostport',
-    parameters: [queryParameter('hostport', 'As `host:port`, in any spelling.', '1.tcp.example.com:20000')],
+    summary: 'Find the TCP edges that list a hostport',
+    parameters: [queryParameter('hostport', 'Hostport as `host:port`, in any spelling.', '1.tcp.example.com:20000')],
     problems: ['request_malformed', 'hostport_malformed', 'hostport_port_out_of_range'],
   })
   async edges(@Query() query: Record<string, unknown>, @Req() { baseUrl }: FastifyRequest): Promise<ListedEdges> {
-    const { canonical } = parseHostport(parameter(query, 'hostport'), 'hostport');
+    const { canonical } = parseHostport(readRequiredParameter(query, 'hostport'), 'hostport');
     return { edges: await this.answers.edgesAt(canonical, baseUrl) };
   }
 }
 
-/** Nothing tells an unknown key from one whose owners are all inactive: it opens nothing. */
+/** The answer is the same for an unknown key and for a key whose owners are all inactive: neither grants access. */
 function unknownKey(): never {
   throw new Problem('not_found', 'Resource not found');
 }

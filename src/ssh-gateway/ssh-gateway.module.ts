@@ -1,35 +1,37 @@
 import { Module } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { POOL } from '../database/database.js';
-import { Streams } from '../resources/changes.js';
+import { IdSource } from '../ids.js';
+import { EntityQueries } from '../resources/entity-queries.js';
+import { BindDecisionMetrics } from './bind-decisions/bind-decision-metrics.js';
 import { BindDecisionQueue } from './bind-decisions/bind-decision-queue.js';
 import { GatewayPolicy } from './bind-decisions/gateway-policy.js';
 import { GatewayAnswers } from './gateway-answers.js';
 import { GatewayMetricsController } from './gateway-metrics.controller.js';
-import { GatewayMetrics } from './gateway-metrics.js';
 import { SshGatewayController } from './ssh-gateway.controller.js';
 
-/** Imported by the app itself, so that Nest stops it before the database: see BindDecisionQueue. */
+/** The app itself must import it, so that Nest stops it before the database: see BindDecisionQueue. */
 @Module({
   controllers: [SshGatewayController, GatewayMetricsController],
   providers: [
-    GatewayMetrics,
+    BindDecisionMetrics,
     {
       provide: BindDecisionQueue,
-      useFactory: (pool: Pool, { decisionsQueueLimit }: GatewayPolicy, metrics: GatewayMetrics) =>
+      useFactory: (pool: Pool, { decisionsQueueLimit }: GatewayPolicy, metrics: BindDecisionMetrics) =>
         new BindDecisionQueue(pool, decisionsQueueLimit, metrics),
-      inject: [POOL, GatewayPolicy, GatewayMetrics],
+      inject: [POOL, GatewayPolicy, BindDecisionMetrics],
     },
     {
       provide: GatewayAnswers,
       useFactory: (
         pool: Pool,
         { deniedFingerprints }: GatewayPolicy,
-        { ids }: Streams,
-        decisions: BindDecisionQueue,
-        metrics: GatewayMetrics,
-      ) => new GatewayAnswers(pool, deniedFingerprints, ids, decisions, metrics),
-      inject: [POOL, GatewayPolicy, Streams, BindDecisionQueue, GatewayMetrics],
+        entities: EntityQueries,
+        ids: IdSource,
+        queue: BindDecisionQueue,
+        metrics: BindDecisionMetrics,
+      ) => new GatewayAnswers(pool, entities, deniedFingerprints, ids, queue, metrics),
+      inject: [POOL, GatewayPolicy, EntityQueries, IdSource, BindDecisionQueue, BindDecisionMetrics],
     },
   ],
 })

@@ -1,4 +1,4 @@
-import { canonicalHost, Malformed, PortOutOfRange, parsePort, quoted, splitPort } from '../host-name.js';
+import { canonicalHost, ParseError, PortOutOfRange, parsePort, quoted, splitPort } from '../host-name.js';
 import { Problem } from '../problem.js';
 
 export const MAX_HOSTPORT_BYTES = 512;
@@ -22,7 +22,7 @@ export function parseHostport(text: unknown, field: string): Hostport {
   try {
     return { text, canonical: canonicalHostport(text) };
   } catch (error) {
-    if (!(error instanceof Malformed)) throw error;
+    if (!(error instanceof ParseError)) throw error;
     const problem = error instanceof PortOutOfRange ? 'hostport_port_out_of_range' : 'hostport_malformed';
     throw new Problem(problem, `${field} ${quoted(text)} is not a hostport: ${error.message}.`);
   }
@@ -31,6 +31,6 @@ export function parseHostport(text: unknown, field: string): Hostport {
 /** The host is read first: when host and port are both wrong, the shape is what the caller hears about. */
 function canonicalHostport(text: string): string {
   const { host, port } = splitPort(text);
-  if (port === undefined) throw new Malformed("it has no port, as in 'tcp.example.com:443'");
+  if (port === undefined) throw new ParseError("it has no port, as in 'tcp.example.com:443'");
   return `${canonicalHost(host)}:${parsePort(port, 1)}`;
 }

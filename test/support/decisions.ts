@@ -24,14 +24,14 @@ export async function metric(gateway: ApiClient, line: string): Promise<number> 
   return Number(found.split(' ').at(-1));
 }
 
-/** Waits until what was decided is written. */
+/** Waits until every decision is written. */
 export async function untilWritten(gateway: ApiClient): Promise<void> {
   while ((await metric(gateway, 'tunnel_access_bind_decisions_queued')) > 0) {
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
 
-/** Lets no decision be written until `release`. */
+/** Blocks writes of decisions until `release`. */
 export async function holdWrites(pool: Pool): Promise<{ release: () => Promise<void> }> {
   const holder = await pool.connect();
   await holder.query('begin');

@@ -11,7 +11,7 @@ import { type SshdGateway, startSshdGateway } from './sshd-gateway.js';
 
 export const GATEWAY_TOKEN = 'a-token-for-the-test-gateway';
 
-/** Each name has a loopback address of its own, so that what is bound shows. The last one no DNS would hold. */
+/** Each name has its own loopback address, which shows what is bound. No DNS could have the last name. */
 const ADDRESSES: Readonly<Record<string, string>> = {
   'app.example.test': '127.0.1.2',
   'a.wild.example.test': '127.0.1.3',
@@ -23,14 +23,14 @@ const ADDRESSES: Readonly<Record<string, string>> = {
 };
 const addressOf = (host: string): string => ADDRESSES[host.toLowerCase()] ?? host;
 
-/** A port that is free where this host's tunnels are listened to. */
+/** A free port at the address of this host's tunnels. */
 export const freePortOf = (host: string): Promise<number> => freePort(addressOf(host));
 
-/** sshd's words, which `ssh -v` shows. A bind that fails for another reason, such as a taken port, has neither. */
+/** Messages of sshd in `ssh -v`. A bind that fails for another reason, such as a used port, has neither message. */
 export const NOT_ON_THE_LIST = 'Remote: port forwarding refused';
 export const NO_FORWARDING = 'Remote: Server has disabled port forwarding.';
 
-/** The built service, stock sshd as docs/sshd-gateway.md sets it up, and the system's ssh, as their users run them. */
+/** The built service, stock sshd as docs/sshd-gateway.md sets it up, and the system's ssh. */
 export class GatewayTrial {
   private constructor(
     private service: RunningMain,
@@ -73,7 +73,7 @@ export class GatewayTrial {
     return body.id;
   }
 
-  /** A key pair of its own, with one credential. */
+  /** A new key pair with one credential. */
   async newCredential(...acl: string[]): Promise<KeyPair & { readonly id: string }> {
     const key = await newKeyPair();
     return { ...key, id: await this.createCredential(key, acl) };
@@ -94,7 +94,7 @@ export class GatewayTrial {
     await login.close();
   }
 
-  /** The key is let in, and what it asks for is denied. */
+  /** The key may log in, but the bind is denied. */
   async expectDenied(key: KeyPair, bind: string, reason = NOT_ON_THE_LIST): Promise<void> {
     const login = await this.bind(key, bind);
     expect(login.isOpen).toBe(false);

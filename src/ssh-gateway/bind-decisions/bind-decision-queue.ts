@@ -1,33 +1,33 @@
 import { Logger, type OnApplicationShutdown } from '@nestjs/common';
 import type { Pool } from 'pg';
-import type { BindTarget } from '../../bind-rules/acl.js';
+import type { BindTarget } from '../../bind-rules/bind-target.js';
 import { PostgresFailure } from '../../database/failure.js';
 import { queryNamed } from '../../database/query.js';
 import { Problem } from '../../problem.js';
-import type { GatewayMetrics } from '../gateway-metrics.js';
-import type { Decision } from './decision.js';
+import type { BindDecision } from './bind-decision.js';
+import type { BindDecisionMetrics } from './bind-decision-metrics.js';
 
-/** One decision as it is recorded. */
-export interface DecidedBind {
+/** A decision that waits to be recorded, with its request. */
+interface QueuedBindDecision {
   readonly id: string;
   readonly decidedAt: Date;
   readonly fingerprint: string;
   readonly target: BindTarget;
-  readonly decision: Decision;
-  /** The gateway's address. */
+  readonly decision: BindDecision;
+  /** Address of the gateway. */
   readonly gateway: string;
-  /** The address of the gateway's client, if it told. */
+  /** Where the tunnel comes from, if the gateway sent it. */
   readonly source: string | undefined;
 }
 
-const BATCH_DECISIONS = 1000;
-/** How long a decision waits for others to be written with it: a statement for each would cost more than the decisions. */
+const MAX_BATCH_DECISIONS = 1000;
+/** How long a decision waits for others, so that one statement writes them all. */
 const LINGER_MS = 50;
 const RETRY_MS = 500;
-/** A stop does not wait for a database that is gone. */
+/** A shutdown must not wait for a database that is away. */
 const ATTEMPTS_WHILE_CLOSING = 3;
 
-/** Repeated after a lost answer it writes nothing twice: ids are made before the first attempt. Rows in order, against deadlocks. */
+/** Safe to repeat after a lost answer, since ids are made before the first attempt. Ordered rows prevent deadlocks. */
 const WRITE = {
   name: 'write_bind_decisions',
   text: `with batch as materialized (
@@ -49,31 +49,31 @@ const WRITE = {
 };
 
 /**
- * Writes decisions behind the answers: a decision waits for no disk, and what a crash takes away is the last few hundredths of
- * a second of the record. Bounded: what cannot be recorded is not decided.
+ * Records decisions after they are answered, so that an answer never waits for a disk; a crash loses the last 50 ms of
+ * the record. The queue is bounded: when it is full, the service refuses to decide.
  */
 export class BindDecisionQueue implements OnApplicationShutdown {
   private readonly logger = new Logger('BindDecisions');
-  private waiting: DecidedBind[] = [];
+  private waiting: QueuedBindDecision[] = [];
   private writing: Promise<void> | undefined;
   private closing = false;
-  /** Ends the wait for others to be written together with. */
+  /** Ends the wait for further decisions. */
   private writeNow: () => void = () => undefined;
 
   constructor(
     private readonly pool: Pool,
-    private readonly most: number,
-    private readonly metrics: Pick<GatewayMetrics, 'writeFailed' | 'queueFull'>,
+    private readonly maxWaiting: number,
+    private readonly metrics: Pick<BindDecisionMetrics, 'writeFailed' | 'queueFull'>,
   ) {}
 
-  /** Decisions that are not written yet. */
+  /** The number of decisions that are not recorded yet. */
   get length(): number {
     return this.waiting.length;
   }
 
-  /** All of them, or none and Problem 503: the gateway must then refuse the tunnel. */
-  add(decisions: readonly DecidedBind[]): void {
-    if (this.waiting.length + decisions.length > this.most) {
+  /** Takes all of these decisions, or throws Problem 503 and takes none; the gateway must then refuse the tunnel. */
+  add(decisions: readonly QueuedBindDecision[]): void {
+    if (this.waiting.length + decisions.length > this.maxWaiting) {
       this.metrics.queueFull();
       throw new Problem('overloaded', 'Too many decisions are waiting to be recorded. Try again shortly.');
     }
@@ -81,7 +81,7 @@ export class BindDecisionQueue implements OnApplicationShutdown {
     this.writing ??= this.writeAll();
   }
 
-  /** Writes what waits. Nest calls it when the last request has been answered, and before it closes the database. */
+  /** Writes all waiting decisions. Nest calls it after the last request was answered and before the database closes. */
   async onApplicationShutdown(): Promise<void> {
     this.closing = true;
     this.writeNow();
@@ -90,41 +90,41 @@ export class BindDecisionQueue implements OnApplicationShutdown {
 
   private async writeAll(): Promise<void> {
     await this.linger();
-    let batchSize = BATCH_DECISIONS;
+    let batchSize = MAX_BATCH_DECISIONS;
     for (let failures = 0; this.waiting.length > 0; ) {
       const batch = this.waiting.slice(0, batchSize);
       try {
         await queryNamed(this.pool, WRITE, [JSON.stringify(batch.map(rowOf))]);
         this.waiting = this.waiting.slice(batch.length);
-        [failures, batchSize] = [0, BATCH_DECISIONS];
+        [failures, batchSize] = [0, MAX_BATCH_DECISIONS];
       } catch (error) {
         failures += 1;
         batchSize = await this.afterFailure(error, batch, failures);
       }
     }
-    // In the same turn in which nothing was left: what is added next starts anew.
+    // No await since the last look at `waiting`, so the next `add` starts a new run.
     this.writing = undefined;
   }
 
-  /** @returns how many to try next. */
-  private async afterFailure(error: unknown, batch: readonly DecidedBind[], failures: number): Promise<number> {
+  /** @returns the size of the next batch. */
+  private async afterFailure(error: unknown, batch: readonly QueuedBindDecision[], failures: number): Promise<number> {
     this.metrics.writeFailed();
     const message = error instanceof Error ? error.message : String(error);
-    if (failures === 1) this.logger.error(`decisions could not be written, and are tried again: ${message}`);
+    if (failures === 1) this.logger.error(`bind decisions could not be written and will be retried: ${message}`);
     if (!PostgresFailure.of(error).isAboutData) {
       if (this.closing && failures >= ATTEMPTS_WHILE_CLOSING) this.giveUp();
       else await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
       return batch.length;
     }
-    // One row must not hold up all others for ever: halved until it stands alone, and left out.
+    // One bad row must not block all others for ever: halve the batch until the row is alone, then drop it.
     if (batch.length > 1) return Math.floor(batch.length / 2);
     this.waiting = this.waiting.slice(1);
-    this.logger.fatal(`the decision ${batch[0]?.id} cannot be written and is lost: ${message}`);
-    return BATCH_DECISIONS;
+    this.logger.fatal(`bind decision ${batch[0]?.id} cannot be written and is lost: ${message}`);
+    return MAX_BATCH_DECISIONS;
   }
 
   private giveUp(): void {
-    this.logger.fatal(`${this.waiting.length} decisions could not be written before the stop, and are lost`);
+    this.logger.fatal(`${this.waiting.length} bind decisions could not be written before shutdown and are lost`);
     this.waiting = [];
   }
 
@@ -140,7 +140,7 @@ export class BindDecisionQueue implements OnApplicationShutdown {
   }
 }
 
-const rowOf = ({ id, decidedAt, fingerprint, target, decision, gateway, source }: DecidedBind) => ({
+const rowOf = ({ id, decidedAt, fingerprint, target, decision, gateway, source }: QueuedBindDecision) => ({
   account_id: decision.grant?.accountId ?? '',
   id,
   decided_at: decidedAt,
@@ -148,7 +148,7 @@ const rowOf = ({ id, decidedAt, fingerprint, target, decision, gateway, source }
   credential_version: decision.grant?.version ?? null,
   owner_id: decision.grant?.ownerId ?? '',
   fingerprint,
-  target: targetAsAsked(target),
+  target: toRequestForm(target),
   allowed: decision.allowed,
   reason: decision.reason,
   rule: decision.matchedRule,
@@ -156,8 +156,8 @@ const rowOf = ({ id, decidedAt, fingerprint, target, decision, gateway, source }
   source: source ?? null,
 });
 
-/** In the form in which gateways ask, hosts in their canonical spelling. */
-function targetAsAsked(target: BindTarget): object {
+/** The target as a gateway would send it, with canonical hosts. */
+function toRequestForm(target: BindTarget): object {
   if (target.kind === 'domain') return { domain: target.name };
   if (target.kind === 'address') return { address: `${target.host}:${target.port}` };
   return { label: { key: target.key, value: target.value } };

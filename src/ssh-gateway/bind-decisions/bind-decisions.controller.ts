@@ -1,39 +1,39 @@
-import { Controller, Get, Query } from '@nestjs/common';
-import { isAdmin } from '../../caller.js';
+import { Controller, Get } from '@nestjs/common';
 import { ApiList, ApiTag } from '../../http/openapi/decorators.js';
 import type { ParameterOf } from '../../http/openapi/parts.js';
 import { lastOf, pageOf, readPageRequest } from '../../http/pages.js';
-import { Context, type RequestContext } from '../../http/request-context.js';
 import { isId } from '../../ids.js';
 import { Problem } from '../../problem.js';
+import { refuseUnlessAdmin } from '../../resources/access-rules.js';
+import { Read, type ReadRequest } from '../../resources/read-request.js';
 import { BindDecisions } from './bind-decisions.js';
-import { BindDecision, PATH, toResource } from './bind-decisions.resource.js';
+import { BindDecisionResource, PATH, toResource } from './bind-decisions.resource.js';
 
 const CREDENTIAL_ID: ParameterOf = ({ ApiQuery }) =>
   ApiQuery({
     name: 'credential_id',
     required: false,
-    description: 'Only those that name this SSH credential, which may be deleted by now.',
+    description: 'Only decisions that name this SSH credential. It may be deleted.',
     schema: { type: 'string' },
   });
 
-/** What gateways were told about the account's keys: for admins, since it shows who tunnels from where. */
+/** The decisions about the account's keys. They show who tunnels from where, so only admins may read them. */
 @ApiTag('Bind decisions', 'bd')
 @Controller(PATH)
 export class BindDecisionsController {
   constructor(private readonly decisions: BindDecisions) {}
 
   @Get()
-  @ApiList(BindDecision, PATH, {
+  @ApiList(BindDecisionResource, PATH, {
     id: 'listBindDecisions',
-    summary: 'List what gateways were told',
+    summary: 'List bind decisions',
     description:
-      'For admins. A decision is there a moment after it was made, and is kept as long as the operator wants.',
+      "Decisions about the account's keys, for admins. A decision is listed shortly after it was made, and is kept as long as the operator configured.",
     problems: ['role_missing', 'request_malformed'],
     parameters: [CREDENTIAL_ID],
   })
-  async list(@Context() { caller, baseUrl }: RequestContext, @Query() query: Record<string, unknown>) {
-    if (!isAdmin(caller)) throw new Problem('role_missing', 'Only admins may read what gateways were told.');
+  async list(@Read() { caller, baseUrl, query }: ReadRequest) {
+    refuseUnlessAdmin(caller, 'read bind decisions');
     const page = readPageRequest(query, 'bd');
     const credentialId = readCredentialId(query.credential_id);
     const found = await this.decisions.list(caller.accountId, page, credentialId);

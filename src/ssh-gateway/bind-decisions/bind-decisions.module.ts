@@ -1,26 +1,25 @@
 import { Module } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { POOL } from '../../database/database.js';
-import { SshCredentials } from '../../ssh-credentials/ssh-credentials.read-model.js';
+import { BindDecisionRetention } from './bind-decision-retention.js';
 import { BindDecisionsController } from './bind-decisions.controller.js';
 import { BindDecisions } from './bind-decisions.js';
 import { CredentialUsageController } from './credential-usage.controller.js';
 import { CredentialUsage } from './credential-usage.js';
-import { DecisionsRetention } from './decisions-retention.js';
 import { GatewayPolicy } from './gateway-policy.js';
 
-/** What was decided, for the account's admins: there also when no gateway may ask any more. */
+/** The record of bind decisions. It stays readable when the operator takes the gateway tokens away. */
 @Module({
   controllers: [BindDecisionsController, CredentialUsageController],
   providers: [
-    ...[BindDecisions, CredentialUsage, SshCredentials].map((queries) => ({
+    ...[BindDecisions, CredentialUsage].map((queries) => ({
       provide: queries,
       useFactory: (pool: Pool) => new queries(pool),
       inject: [POOL],
     })),
     {
-      provide: DecisionsRetention,
-      useFactory: (pool: Pool, policy: GatewayPolicy) => new DecisionsRetention(pool, policy.decisionsRetentionDays),
+      provide: BindDecisionRetention,
+      useFactory: (pool: Pool, policy: GatewayPolicy) => new BindDecisionRetention(pool, policy.decisionsRetentionDays),
       inject: [POOL, GatewayPolicy],
     },
   ],

@@ -1,19 +1,29 @@
-import { ApiField } from '../../http/openapi/decorators.js';
-import { EXAMPLE_KSUID, EXAMPLE_TIME, idField, idPattern } from '../../http/openapi/parts.js';
-import { FINGERPRINT, LAST_USED_AT, nullable, OWNER_ID, TARGET_SCHEMA, VERSION } from '../ssh-gateway.resource.js';
-import type { RecordedDecision } from './bind-decisions.js';
-import { REASONS } from './decision.js';
+import { ApiField, ApiSchemaName } from '../../http/openapi/decorators.js';
+import { EXAMPLE_TIME, idField } from '../../http/openapi/parts.js';
+import { REASONS } from './bind-decision.js';
+import {
+  CREDENTIAL_ID,
+  FINGERPRINT,
+  LAST_USED_AT,
+  nullable,
+  OWNER_ID,
+  TARGET_SCHEMA,
+  VERSION,
+} from './bind-decision-fields.js';
+import type { RecordedBindDecision } from './bind-decisions.js';
 
 export const PATH = 'bind_decisions';
 
-export class BindDecision {
+@ApiSchemaName('BindDecision')
+export class BindDecisionResource {
   @ApiField(idField('bd')) id!: string;
-  @ApiField({ description: 'When it was made.', format: 'date-time', example: EXAMPLE_TIME }) decided_at!: string;
+  @ApiField({ description: 'When the decision was made.', format: 'date-time', example: EXAMPLE_TIME })
+  decided_at!: string;
   @ApiField({ description: 'Whether the tunnel was permitted.', example: true }) allowed!: boolean;
-  @ApiField({ description: 'Why, or why not.', enum: REASONS, example: 'permitted' }) reason!: string;
+  @ApiField({ description: 'Reason for the decision.', enum: REASONS, example: 'permitted' }) reason!: string;
   @ApiField({
     description:
-      'The rule that permitted it, as it was written; null when none did, or when there were no rules at all.',
+      'The rule that permitted the tunnel, as it was written; null if no rule did, or if the credential had no rules.',
     type: 'string',
     nullable: true,
     example: 'bind:*.example.com',
@@ -21,20 +31,22 @@ export class BindDecision {
   matched_rule!: string | null;
   @ApiField({ ...TARGET_SCHEMA, type: 'object', example: { domain: 'app.example.com' } }) target!: object;
   @ApiField({
-    description: 'The credential that permitted it; else the oldest of the key. It may be deleted by now.',
-    pattern: idPattern('sshcr'),
-    example: `sshcr_${EXAMPLE_KSUID}`,
+    ...CREDENTIAL_ID,
+    description:
+      'The credential that permitted the tunnel; otherwise the oldest one of the key. It may have been deleted since.',
   })
   credential_id!: string;
   @ApiField(VERSION) version!: number;
   @ApiField(OWNER_ID) owner_id!: string;
   @ApiField(FINGERPRINT) fingerprint!: string;
-  @ApiField({ description: 'The address of the gateway that asked.', example: '192.0.2.10' }) gateway!: string;
-  @ApiField(nullable({ description: 'Where the tunnel came from, as the gateway told.', example: '203.0.113.9' }))
+  @ApiField({ description: 'Address of the gateway that sent the request.', example: '192.0.2.10' }) gateway!: string;
+  @ApiField(
+    nullable({ description: 'Where the tunnel comes from; null if the gateway did not say.', example: '203.0.113.9' }),
+  )
   source!: string | null;
 }
 
-export const toResource = (decision: RecordedDecision): BindDecision => ({
+export const toResource = (decision: RecordedBindDecision): BindDecisionResource => ({
   id: decision.id,
   decided_at: decision.decided_at.toISOString(),
   allowed: decision.allowed,

@@ -1,9 +1,9 @@
 import type { Pool } from 'pg';
 import { type NamedStatement, queryNamed } from '../../database/query.js';
-import type { PageRequest } from '../../resources/entity-queries.js';
+import type { PageRequest } from '../../http/pages.js';
 
-/** A decision as it was recorded. */
-export interface RecordedDecision {
+/** A row of `bind_decisions`. */
+export interface RecordedBindDecision {
   readonly id: string;
   readonly decided_at: Date;
   readonly credential_id: string;
@@ -31,20 +31,20 @@ const PAGE_OF_CREDENTIAL = pageWhere('bind_decisions_page_of_credential', 'd.cre
 /** Greater than any id of a decision. */
 const NEWEST = 'bd_~';
 
-/** The decisions about keys of one account; those about unknown keys belong to none, and only the operator sees them. */
+/** The recorded decisions about an account's keys. An unknown key has no account; only the operator sees those. */
 export class BindDecisions {
   constructor(private readonly pool: Pool) {}
 
-  /** Newest first, one more than a page holds when there are more. */
+  /** Newest first. One more than the page's limit if there is a next page. */
   async list(
     accountId: string,
     { beforeId, limit }: PageRequest,
     credentialId: string | undefined,
-  ): Promise<readonly RecordedDecision[]> {
+  ): Promise<readonly RecordedBindDecision[]> {
     const values = [accountId, beforeId ?? NEWEST, limit + 1];
     const { rows } = await (credentialId === undefined
-      ? queryNamed<RecordedDecision>(this.pool, PAGE, values)
-      : queryNamed<RecordedDecision>(this.pool, PAGE_OF_CREDENTIAL, [...values, credentialId]));
+      ? queryNamed<RecordedBindDecision>(this.pool, PAGE, values)
+      : queryNamed<RecordedBindDecision>(this.pool, PAGE_OF_CREDENTIAL, [...values, credentialId]));
     return rows;
   }
 }

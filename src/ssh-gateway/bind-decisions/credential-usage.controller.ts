@@ -1,17 +1,17 @@
 import { Controller, Get, Param } from '@nestjs/common';
 import { ApiGetPart, ApiTag } from '../../http/openapi/decorators.js';
-import { Context, type RequestContext } from '../../http/request-context.js';
-import { notFound } from '../../ssh-credentials/ssh-credential.js';
-import { SshCredentials } from '../../ssh-credentials/ssh-credentials.read-model.js';
+import { EntityQueries } from '../../resources/entity-queries.js';
+import { Read, type ReadRequest } from '../../resources/read-request.js';
+import { SSH_CREDENTIALS } from '../../ssh-credentials/ssh-credentials.resource.js';
 import { CredentialUsageResource } from './bind-decisions.resource.js';
 import { CredentialUsage } from './credential-usage.js';
 
-/** A route of its own: the fields of a credential are those of the public API. */
+/** A separate route, since an SSH credential has exactly the fields of the public API. */
 @ApiTag('SSH credentials', 'sshcr')
-@Controller('ssh_credentials')
+@Controller(SSH_CREDENTIALS.path)
 export class CredentialUsageController {
   constructor(
-    private readonly credentials: SshCredentials,
+    private readonly entities: EntityQueries,
     private readonly usage: CredentialUsage,
   ) {}
 
@@ -21,9 +21,9 @@ export class CredentialUsageController {
     summary: 'Get when an SSH credential was last used',
     problems: ['not_found'],
   })
-  async get(@Context() { caller }: RequestContext, @Param('id') id: string): Promise<CredentialUsageResource> {
+  async get(@Read() { caller }: ReadRequest, @Param('id') id: string): Promise<CredentialUsageResource> {
     const ref = { accountId: caller.accountId, id };
-    if ((await this.credentials.find(ref)) === undefined) throw notFound();
+    if ((await this.entities.find(SSH_CREDENTIALS, ref)) === undefined) throw SSH_CREDENTIALS.notFound();
     return { id, last_used_at: await this.usage.lastUsedAt(ref) };
   }
 }

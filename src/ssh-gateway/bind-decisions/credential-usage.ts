@@ -8,7 +8,7 @@ const USAGE = {
       on t.account_id = wanted.account_id and t.credential_id = wanted.id`,
 };
 
-/** When credentials last permitted a tunnel. It outlives the decisions themselves, which are kept for some time only. */
+/** When credentials last permitted a tunnel. This is kept longer than the decisions themselves. */
 export class CredentialUsage {
   private readonly find: (ref: Ref) => Promise<Date | undefined>;
 
@@ -16,7 +16,7 @@ export class CredentialUsage {
     this.find = coalescedByRef(pool, USAGE, (row: RefRow & { readonly last_used_at: Date }) => row.last_used_at);
   }
 
-  /** RFC 3339; null when it was not used yet. */
+  /** RFC 3339; null if no use is recorded. */
   async lastUsedAt(ref: Ref): Promise<string | null> {
     return (await this.find(ref))?.toISOString() ?? null;
   }

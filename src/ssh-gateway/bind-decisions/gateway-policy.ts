@@ -1,7 +1,9 @@
-/** What the operator decided about gateways: see config.ts. */
+/** The operator's settings for gateways. */
 export abstract class GatewayPolicy {
+  /** Fingerprints of keys that grant no access, even if they were uploaded before. */
   abstract readonly deniedFingerprints: ReadonlySet<string>;
+  /** Decisions that may wait to be recorded. */
   abstract readonly decisionsQueueLimit: number;
-  /** 0: for ever. */
+  /** How long decisions are kept. 0: for ever. */
   abstract readonly decisionsRetentionDays: number;
 }

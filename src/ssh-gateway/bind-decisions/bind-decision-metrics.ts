@@ -1,42 +1,42 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { type Decision, REASONS } from './bind-decisions/decision.js';
+import { type BindDecision, REASONS } from './bind-decision.js';
 
-/** Seconds: from a look-up in an idle database to one that is about to be given up. */
+/** In seconds: from a look-up in an idle database to one that is about to time out. */
 const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** What an operator watches of the gateways' questions, of this copy of the service. */
-export class GatewayMetrics {
+/** The metrics of this instance of the service, for its operator. */
+export class BindDecisionMetrics {
   private readonly registry = new Registry();
   private readonly registers = [this.registry];
   private readonly decisions = new Counter({
     name: 'tunnel_access_bind_decisions_total',
-    help: 'Decisions about binds, by their reason.',
+    help: 'Bind decisions, by reason.',
     labelNames: ['reason'],
     registers: this.registers,
   });
   private readonly seconds = new Histogram({
     name: 'tunnel_access_bind_decision_seconds',
-    help: 'From a question to its decisions, without reading the request.',
+    help: 'Seconds from reading an authorize request to its decisions.',
     buckets: BUCKETS_SECONDS,
     registers: this.registers,
   });
   private readonly refused = new Counter({
     name: 'tunnel_access_bind_decisions_queue_full_total',
-    help: 'Questions answered 503 because too many decisions were waiting to be recorded.',
+    help: 'Authorize requests answered 503 because too many decisions were waiting to be recorded.',
     registers: this.registers,
   });
   private readonly failures = new Counter({
     name: 'tunnel_access_bind_decisions_write_failures_total',
-    help: 'Failed attempts to record decisions; each is tried again.',
+    help: 'Failed attempts to record decisions; each is retried.',
     registers: this.registers,
   });
 
   constructor() {
-    // From the start, so that a rate is right from the first decision of its kind.
+    // A rate is wrong if a counter appears only with its first decision, so every reason starts at 0.
     for (const reason of REASONS) this.decisions.inc({ reason }, 0);
   }
 
-  /** Reads the length of the queue whenever the metrics are read. */
+  /** Reads the length of the queue each time the metrics are read. */
   watchQueue(length: () => number): void {
     new Gauge({
       name: 'tunnel_access_bind_decisions_queued',
@@ -48,8 +48,8 @@ export class GatewayMetrics {
     });
   }
 
-  /** @returns what to call with the decisions once they are made. */
-  startDecision(): (decisions: readonly Decision[]) => void {
+  /** @returns a function to call with the decisions, which stops the timer and counts them. */
+  startTimer(): (decisions: readonly BindDecision[]) => void {
     const observe = this.seconds.startTimer();
     return (decisions) => {
       observe();
@@ -65,7 +65,7 @@ export class GatewayMetrics {
     this.failures.inc();
   }
 
-  /** In the text format of Prometheus. */
+  /** The metrics in the text format of Prometheus. */
   text(): Promise<string> {
     return this.registry.metrics();
   }

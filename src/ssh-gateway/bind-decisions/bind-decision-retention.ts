@@ -4,14 +4,14 @@ import { queryNamed } from '../../database/query.js';
 import { firstIdOf } from '../../ids.js';
 
 const HOUR_MS = 3_600_000;
-/** Of a start: not all copies at once, and not while they start. */
-const FIRST_WITHIN_MS = HOUR_MS / 6;
+/** The first purge comes at a random time within this, so that instances do not purge at once, nor while they start. */
+const MAX_FIRST_DELAY_MS = HOUR_MS / 6;
 const DAY_MS = 24 * HOUR_MS;
 const BATCH_ROWS = 1000;
-/** Between batches, so that a purge never takes more than a small part of the database's time. */
+/** A pause between batches, so that a purge takes only a small part of the database's time. */
 const PAUSE_MS = 100;
 
-/** Rows that another copy is taking are left to it. */
+/** Skips rows that another instance is deleting. */
 const PURGE_DECISIONS = {
   name: 'purge_bind_decisions',
   text: `delete from bind_decisions d using (
@@ -19,10 +19,10 @@ const PURGE_DECISIONS = {
     ) old where d.account_id = old.account_id and d.id = old.id`,
 };
 
-/** Of the last use of a deleted credential, however long decisions are kept: a decision under way may still be written. */
+/** How long the last use of a deleted credential is kept, since a decision about it may still be in a queue. */
 const USAGE_OF_DELETED_DAYS = 1;
 
-/** When a credential was last used is kept for as long as there is a credential. */
+/** The last use of a credential is kept as long as the credential exists. */
 const PURGE_USAGE = {
   name: 'purge_credential_usage',
   text: `delete from credential_usage u using (
@@ -33,10 +33,10 @@ const PURGE_USAGE = {
 };
 
 /**
- * Takes away decisions that are older than the operator wants to keep, and the last use of credentials that are gone: every
- * hour, a little at a time.
+ * Every hour, deletes the decisions that are older than the operator's limit and the last use of deleted credentials,
+ * in small batches.
  */
-export class DecisionsRetention implements OnModuleInit, OnModuleDestroy, OnApplicationShutdown {
+export class BindDecisionRetention implements OnModuleInit, OnModuleDestroy, OnApplicationShutdown {
   private readonly logger = new Logger('BindDecisions');
   private timer: NodeJS.Timeout | undefined;
   private purging: Promise<void> | undefined;
@@ -44,44 +44,44 @@ export class DecisionsRetention implements OnModuleInit, OnModuleDestroy, OnAppl
 
   constructor(
     private readonly pool: Pool,
-    /** 0: for ever. */
+    /** How long decisions are kept. 0: for ever. */
     private readonly days: number,
-    private readonly firstWithinMs = FIRST_WITHIN_MS,
+    private readonly maxFirstDelayMs = MAX_FIRST_DELAY_MS,
   ) {}
 
   onModuleInit(): void {
-    this.schedule(Math.random() * this.firstWithinMs);
+    this.schedule(Math.random() * this.maxFirstDelayMs);
   }
 
-  /** Only says that it is to end: Nest calls this before HTTP stops, and requests must not wait for a purge to be refused. */
+  /** Only tells the purge to end. Nest calls it before HTTP stops, and requests in flight must not wait for a purge. */
   onModuleDestroy(): void {
     this.stopped = true;
     clearTimeout(this.timer);
   }
 
-  /** Before the database is closed. */
+  /** Nest calls it before the database closes. */
   async onApplicationShutdown(): Promise<void> {
     await this.purging;
   }
 
-  /** Takes away what is too old at `now`. */
+  /** Deletes the rows that are too old at `now`. */
   async purge(now = new Date()): Promise<void> {
     const ago = (days: number): Date => new Date(now.getTime() - days * DAY_MS);
-    if (this.days > 0) await this.repeat(PURGE_DECISIONS, firstIdOf('bd', ago(this.days)));
-    await this.repeat(PURGE_USAGE, ago(USAGE_OF_DELETED_DAYS));
+    if (this.days > 0) await this.deleteAll(PURGE_DECISIONS, firstIdOf('bd', ago(this.days)));
+    await this.deleteAll(PURGE_USAGE, ago(USAGE_OF_DELETED_DAYS));
   }
 
   private schedule(delayMs: number): void {
     this.timer = setTimeout(() => {
       this.purging = this.purge()
-        .catch((error: unknown) => this.logger.warn(`old decisions could not be deleted: ${error}`))
+        .catch((error: unknown) => this.logger.warn(`old bind decisions could not be deleted: ${error}`))
         .finally(() => {
           if (!this.stopped) this.schedule(HOUR_MS);
         });
     }, delayMs).unref();
   }
 
-  private async repeat(statement: typeof PURGE_DECISIONS, limit: string | Date): Promise<void> {
+  private async deleteAll(statement: typeof PURGE_DECISIONS, limit: string | Date): Promise<void> {
     while (!this.stopped) {
       const { rowCount } = await queryNamed(this.pool, statement, [limit, BATCH_ROWS]);
       if ((rowCount ?? 0) < BATCH_ROWS) return;

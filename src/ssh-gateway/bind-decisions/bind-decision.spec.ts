@@ -1,9 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { type BindTarget, compile, permits } from '../../bind-rules/acl.js';
-import { type CompiledGrant, decide } from './decision.js';
+import { compile, permits } from '../../bind-rules/acl.js';
+import type { BindTarget } from '../../bind-rules/bind-target.js';
+import { type CompiledCredentialGrant, decideBind } from './bind-decision.js';
 
-const grantOf = (credentialId: string, acl: readonly string[], isOwnerActive = true): CompiledGrant => ({
+const grantOf = (credentialId: string, acl: readonly string[], isOwnerActive = true): CompiledCredentialGrant => ({
   accountId: 'ac_1',
   credentialId,
   ownerId: 'usr_1',
@@ -11,8 +12,8 @@ const grantOf = (credentialId: string, acl: readonly string[], isOwnerActive = t
   isOwnerActive,
   acl: compile(acl),
 });
-const decideOf = (grants: readonly CompiledGrant[], target: BindTarget) =>
-  decide(
+const decideOf = (grants: readonly CompiledCredentialGrant[], target: BindTarget) =>
+  decideBind(
     grants,
     grants.filter(({ isOwnerActive }) => isOwnerActive),
     target,
@@ -29,7 +30,7 @@ const targets = fc.constantFrom<BindTarget>(
   { kind: 'label', key: 'k', value: 'v' },
 );
 
-describe('decide', () => {
+describe('decideBind', () => {
   it('allows exactly what a credential with an active owner permits, and names it with its rule', () => {
     fc.assert(
       fc.property(grants, targets, (given, target) => {
@@ -52,7 +53,7 @@ describe('decide', () => {
     ['owner_inactive', [grantOf('sshcr_1', [], false), grantOf('sshcr_2', [], false)], 'sshcr_1'],
     ['not_permitted', [grantOf('sshcr_1', [], false), grantOf('sshcr_2', ['bind:k=v'])], 'sshcr_2'],
     ['not_permitted', [grantOf('sshcr_1', ['bind:k=v']), grantOf('sshcr_2', ['bind:k=v'])], 'sshcr_1'],
-  ])('refuses as %s, and names the oldest credential that was asked', (reason, given, credentialId) => {
+  ])('refuses as %s, and names the oldest credential that was considered', (reason, given, credentialId) => {
     const decision = decideOf(given, { kind: 'domain', name: 'a.example' });
     expect(decision).toMatchObject({ allowed: false, reason, matchedRule: null });
     expect(decision.grant?.credentialId).toBe(credentialId);

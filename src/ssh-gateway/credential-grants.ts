@@ -1,21 +1,21 @@
 import type { Pool } from 'pg';
 import { coalesced, WANTED } from '../database/coalesce.js';
 import { queryNamed } from '../database/query.js';
-import type { Grant } from './bind-decisions/decision.js';
+import type { CredentialGrant } from './bind-decisions/bind-decision.js';
 import type { StoredAcl } from './compiled-acls.js';
 
-/** Of a key with more credentials of active owners on its account, the oldest count: else one account could slow everyone's answers. */
-export const MAX_GRANTS_OF_A_KEY = 100;
-/** So many of a key's credentials are looked at for that, from the oldest on, whoever owns them. */
+/** Only the oldest grants of a key count, so that one account cannot slow answers to others. */
+const MAX_GRANTS_PER_KEY = 100;
+/** The grants are sought among this many of the key's oldest credentials, of active and inactive owners. */
 const MAX_CREDENTIALS_READ = 1000;
 
 /**
- * An ACL of no more than this comes with its row; a larger one is fetched when it is not kept. Both are asked: bytes are those
- * in the table, compressed, in which a thousand equal rules are few; they are known without unpacking.
+ * A small ACL is read with its row; a larger one is fetched if it is not cached. The size in bytes is that of the
+ * compressed column, known without unpacking it. A thousand equal rules compress well, so rules are counted too.
  */
-const SMALL_ACL_BYTES = 1024;
-const SMALL_ACL_RULES = 32;
-const SMALL_ACL = `case when pg_column_size(t.acl) <= ${SMALL_ACL_BYTES} and cardinality(t.acl) <= ${SMALL_ACL_RULES}
+const MAX_SMALL_ACL_BYTES = 1024;
+const MAX_SMALL_ACL_RULES = 32;
+const SMALL_ACL = `case when pg_column_size(t.acl) <= ${MAX_SMALL_ACL_BYTES} and cardinality(t.acl) <= ${MAX_SMALL_ACL_RULES}
   then t.acl end`;
 
 interface GrantRow {
@@ -30,8 +30,8 @@ interface GrantRow {
 }
 
 /**
- * The oldest credential of each key, which says whose the key is, and those of active owners on the same account. The owner
- * is looked up row by row, so that no plan reads all principals.
+ * The oldest credential of each key, whose account owns the key, and the credentials of active owners on that account.
+ * The owner is looked up row by row, so that no plan reads all principals.
  */
 const grantsStatement = (name: string, smallAcl: string) => ({
   name,
@@ -49,7 +49,7 @@ const grantsStatement = (name: string, smallAcl: string) => ({
         from ssh_credentials k where k.fingerprint = wanted.fingerprint and k.account_id = oldest.account_id
         order by k.id limit ${MAX_CREDENTIALS_READ}
       ) t
-      where t.owner_active or t.id = oldest.id order by t.id limit ${MAX_GRANTS_OF_A_KEY + 1}
+      where t.owner_active or t.id = oldest.id order by t.id limit ${MAX_GRANTS_PER_KEY + 1}
     ) c
     order by c.id`,
 });
@@ -57,7 +57,7 @@ const grantsStatement = (name: string, smallAcl: string) => ({
 const GRANTS_BY_FINGERPRINTS = grantsStatement('grants_by_fingerprints', SMALL_ACL);
 const OWNERS_BY_FINGERPRINTS = grantsStatement('grant_owners_by_fingerprints', 'null::text[]');
 
-/** As JSON, which is read in a tenth of the time that an array takes. */
+/** ACLs as JSON, which the driver parses ten times faster than an array. */
 const ACLS_BY_IDS = {
   name: 'acls_by_ids',
   text: `select t.account_id, t.id, t.version, t.xmin::text as row_version, to_json(t.acl) as acl from ssh_credentials t ${WANTED}`,
@@ -68,56 +68,61 @@ const KEY_BY_FINGERPRINT = {
   text: 'select key_type as "keyType", key_blob as "keyBlob" from ssh_credentials where fingerprint = $1 order by id limit 1',
 };
 
-export interface StoredGrant extends Grant, StoredAcl {
+/** A grant as it is stored. */
+export interface StoredCredentialGrant extends CredentialGrant, StoredAcl {
+  /** The rules if there are few; null if they must be fetched. */
   readonly smallAcl: readonly string[] | null;
 }
 
-/** An ACL with the row that it was read from. */
+/** An ACL, with the row that it was read from. */
 export interface FetchedAcl extends StoredAcl {
   readonly rules: readonly string[];
 }
 
-/** What a line of authorized_keys says of the key itself. */
-export interface StoredKey {
+/** The key itself, for a line of authorized_keys. */
+interface StoredKey {
   readonly keyType: string;
   /** Base64 of the wire form. */
   readonly keyBlob: string;
 }
 
 /**
- * The grants of a key, read anew for each question. Where accounts have raced for a key, it belongs to the one whose
- * credential is the oldest, and what others grant does not count. Keys on the operator's deny list have no grants.
+ * The grants of a key, read for each request. If accounts raced for a key, the account of the oldest credential owns
+ * the key and only its credentials count. Keys on the operator's deny list have no grants.
  */
-export class Grants {
+export class CredentialGrants {
   constructor(
     private readonly pool: Pool,
     private readonly deniedFingerprints: ReadonlySet<string>,
   ) {}
 
-  /** Oldest first; empty for an unknown key. Those of inactive owners are left out, but for the oldest of all. */
-  ofKey(fingerprint: string): Promise<readonly StoredGrant[]> {
+  /** Oldest first; empty for an unknown key. Grants of inactive owners are left out, except the oldest grant of all. */
+  ofKey(fingerprint: string): Promise<readonly StoredCredentialGrant[]> {
     return this.unlessDenied(fingerprint, this.byFingerprint);
   }
 
-  /** The grants whose owners are active, without a look at any rules. */
-  async withActiveOwner(fingerprint: string): Promise<readonly Grant[]> {
-    return withActiveOwners(await this.unlessDenied(fingerprint, this.ownersByFingerprint));
+  /** The grants whose owners are active, without their rules. */
+  async ofActiveOwners(fingerprint: string): Promise<readonly CredentialGrant[]> {
+    return ofActiveOwners(await this.unlessDenied(fingerprint, this.ownersByFingerprint));
   }
 
-  /** Of the rows as they are now, which may be others than those asked for; of deleted ones none. */
+  /** The ACLs of these rows. A row may have changed meanwhile, and a deleted one is left out. */
   async aclsOf(wanted: readonly StoredAcl[]): Promise<readonly FetchedAcl[]> {
     const refs = [wanted.map(({ accountId }) => accountId), wanted.map(({ credentialId }) => credentialId)];
     const { rows } = await queryNamed<GrantRow & { readonly acl: string[] }>(this.pool, ACLS_BY_IDS, refs);
     return rows.map((row) => ({ ...storedAclOf(row), rules: row.acl }));
   }
 
-  /** Undefined for a key that nobody has. A key never changes under its fingerprint. */
+  /** Undefined for an unknown key. A fingerprint always stands for the same key. */
   async keyOf(fingerprint: string): Promise<StoredKey | undefined> {
     const { rows } = await queryNamed<StoredKey & object>(this.pool, KEY_BY_FINGERPRINT, [fingerprint]);
     return rows[0];
   }
 
-  private async unlessDenied(fingerprint: string, find: typeof this.byFingerprint): Promise<readonly StoredGrant[]> {
+  private async unlessDenied(
+    fingerprint: string,
+    find: typeof this.byFingerprint,
+  ): Promise<readonly StoredCredentialGrant[]> {
     return this.deniedFingerprints.has(fingerprint) ? [] : ((await find(fingerprint)) ?? []);
   }
 
@@ -125,11 +130,11 @@ export class Grants {
   private readonly ownersByFingerprint = this.coalescedBy(OWNERS_BY_FINGERPRINTS);
 
   private coalescedBy(statement: typeof GRANTS_BY_FINGERPRINTS) {
-    return coalesced<string, readonly StoredGrant[]>(
+    return coalesced<string, readonly StoredCredentialGrant[]>(
       (fingerprint) => fingerprint,
       async (fingerprints) => {
         const { rows } = await queryNamed<GrantRow>(this.pool, statement, [[...new Set(fingerprints)]]);
-        const grants = new Map<string, StoredGrant[]>();
+        const grants = new Map<string, StoredCredentialGrant[]>();
         for (const row of rows) {
           const found = grants.get(row.fingerprint);
           if (found === undefined) grants.set(row.fingerprint, [grantOf(row)]);
@@ -141,9 +146,9 @@ export class Grants {
   }
 }
 
-/** As many as count. */
-export const withActiveOwners = <One extends Grant>(grants: readonly One[]): readonly One[] =>
-  grants.filter(({ isOwnerActive }) => isOwnerActive).slice(0, MAX_GRANTS_OF_A_KEY);
+/** The grants that count: those of active owners, up to the maximum. */
+export const ofActiveOwners = <Grant extends CredentialGrant>(grants: readonly Grant[]): readonly Grant[] =>
+  grants.filter(({ isOwnerActive }) => isOwnerActive).slice(0, MAX_GRANTS_PER_KEY);
 
 const storedAclOf = (row: Pick<GrantRow, 'account_id' | 'id' | 'version' | 'row_version'>): StoredAcl => ({
   accountId: row.account_id,
@@ -152,7 +157,7 @@ const storedAclOf = (row: Pick<GrantRow, 'account_id' | 'id' | 'version' | 'row_
   rowVersion: row.row_version,
 });
 
-const grantOf = (row: GrantRow): StoredGrant => ({
+const grantOf = (row: GrantRow): StoredCredentialGrant => ({
   ...storedAclOf(row),
   ownerId: row.owner_id,
   isOwnerActive: row.owner_active,

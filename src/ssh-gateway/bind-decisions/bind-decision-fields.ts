@@ -1,0 +1,58 @@
+import { EXAMPLE_KSUID, EXAMPLE_TIME, idPattern } from '../../http/openapi/parts.js';
+
+/** Fields of answers to gateways that the record of bind decisions has too. */
+
+export const FINGERPRINT = {
+  description: 'Fingerprint of the key: `SHA256:` and unpadded base64, as `ssh-keygen -l` prints it.',
+  example: 'SHA256:UNhY4JhezH9gQYqvDMWrWH9CwlcKiECVqejMrND2VFw',
+};
+
+export const CREDENTIAL_ID = {
+  description: 'Id of the SSH credential.',
+  pattern: idPattern('sshcr'),
+  example: `sshcr_${EXAMPLE_KSUID}`,
+};
+
+export const OWNER_ID = {
+  description: 'Id of the owner of the credential. The service may not know this owner.',
+  example: `usr_${EXAMPLE_KSUID}`,
+};
+
+export const VERSION = {
+  description: 'Version of the credential. Every change adds one.',
+  type: 'integer' as const,
+  example: 1,
+};
+
+export const LAST_USED_AT = {
+  description: 'When the credential last permitted a tunnel; null if no use is recorded.',
+  type: 'string' as const,
+  format: 'date-time' as const,
+  nullable: true,
+  example: EXAMPLE_TIME,
+};
+
+/** A string or integer that may be null. */
+export const nullable = <Field extends { readonly description: string; readonly type?: 'integer' }>(field: Field) => ({
+  type: 'string' as const,
+  ...field,
+  nullable: true,
+});
+
+/** A bind target, in requests and in recorded decisions. */
+export const TARGET_SCHEMA = {
+  type: 'object',
+  description: 'The target to bind: exactly one of `domain`, `address` and `label`.',
+  properties: {
+    domain: { type: 'string', description: 'A host name.', examples: ['app.example.com'] },
+    address: { type: 'string', description: '`host:port`. Port 0 asks for any free port.' },
+    label: {
+      type: 'object',
+      description: 'A label.',
+      properties: { key: { type: 'string' }, value: { type: 'string' } },
+      required: ['key', 'value'],
+      additionalProperties: false,
+    },
+  },
+  additionalProperties: false,
+};
