@@ -95,7 +95,7 @@ async function createApiKey(
   const { changes } = makeRunners(pool, logOf(pool), new IdSource());
   const context = { accountId, metadata: { actor: 'operator' } };
   const decide = (id: string) =>
-    create({ owner_id: ownerId, description, metadata: '', token_hash: hashToken(tokenOf(id, secret)) })(undefined);
+    create({ description, metadata: '', owner_id: ownerId, token_hash: hashToken(tokenOf(id, secret)) })(undefined);
   const { entity } = await changes.create(API_KEYS, context, decide);
   const token = tokenOf(entity?.id ?? '', secret);
   return { token, ownerId };

@@ -37,7 +37,7 @@ export async function createAccount(
     ids.next('ak', occurredAt),
   ];
   const adminKey = args.adminKey ?? tokenOf(keyId, randomBytes(TOKEN_SECRET_BYTES));
-  const key = { owner_id: adminId, description: 'First admin key', metadata: '', token_hash: hashToken(adminKey) };
+  const key = { description: 'First admin key', metadata: '', owner_id: adminId, token_hash: hashToken(adminKey) };
   const newStream = <State extends object, Event extends DomainEvent>(
     model: ReadModel<State, Event>,
     id: string,

@@ -11,9 +11,9 @@ export type ApiKeyEvent =
 
 /** The created event holds this state, and the table has a column for each field. */
 export interface ApiKey {
-  readonly owner_id: string;
   readonly description: string;
   readonly metadata: string;
+  readonly owner_id: string;
   /** SHA-256 of the token, hex. Only the answer that created the key has the token itself. */
   readonly token_hash: string;
 }

@@ -40,7 +40,7 @@ export class CreateApiKeyHandler implements ICommandHandler<CreateApiKey> {
     const { description = '', metadata = '' } = body;
     const decide = async (id: string) => {
       const owner_id = await this.ownerOf(context.caller, body.owner_id);
-      return create({ owner_id, description, metadata, token_hash: hashToken(tokenOf(id, secret)) })(undefined);
+      return create({ description, metadata, owner_id, token_hash: hashToken(tokenOf(id, secret)) })(undefined);
     };
     const changed = await this.changes.create(API_KEYS, context, decide).catch((error) => {
       throw explainDeletedOwner(error, body.owner_id || context.caller.principalId);

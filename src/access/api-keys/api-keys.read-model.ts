@@ -3,7 +3,7 @@ import { type ApiKey, type ApiKeyEvent, evolve } from './api-key.js';
 
 const TABLE: Table<ApiKey> = {
   name: 'api_keys',
-  columns: [...ENTITY_COLUMNS, 'owner_id', 'description', 'metadata', 'token_hash'],
+  columns: [...ENTITY_COLUMNS, 'description', 'metadata', 'owner_id', 'token_hash'],
   primaryKey: ['account_id', 'id'],
   rowsOf: (entity) => [entity],
   exclusiveValuesOf: (row) => [`token:${row.token_hash}`],

@@ -1,5 +1,8 @@
-import type { PostgresFailure } from '../../database/failure.js';
+import type { Pool } from 'pg';
+import { PostgresFailure } from '../../database/failure.js';
+import { queryNamed } from '../../database/query.js';
 import { Problem } from '../../problem.js';
+import type { PreparedAppend } from './append-statement.js';
 
 /** Another writer appended to the stream first: load it and decide again. */
 export class StreamConflict extends Error {
@@ -14,8 +17,43 @@ export class ConstraintViolated extends Error {
   }
 }
 
-/** The error for a command whose own data made the statement fail. */
-export function refusalOf(failure: PostgresFailure, alarm: (message: string) => void): unknown {
+/** A statement that did not succeed. */
+export interface Failed {
+  readonly base: undefined;
+  readonly failure: PostgresFailure;
+  /** An attempt may have been committed. */
+  readonly wasSent: boolean;
+}
+
+const NEWEST_OF_EVENTS = {
+  name: 'newest_of_events',
+  text: `select position, metadata from events where account_id = $1 and event_id = any($2::uuid[])
+    order by position desc limit 1`,
+};
+
+/** What became of a command whose own data made its statement fail: its events may be in the log already. Throws otherwise. */
+export async function recordedBefore(
+  pool: Pool,
+  accountId: string,
+  { eventIds, metadataText }: PreparedAppend,
+  { failure, wasSent }: Failed,
+  alarm: (message: string) => void,
+): Promise<{ readonly position: number; readonly isDuplicate: boolean }> {
+  if (!failure.isUniqueViolation) throw refusalOf(failure, alarm);
+  const values = [accountId, eventIds];
+  const { rows } = await queryNamed<{ position: string; metadata: string }>(pool, NEWEST_OF_EVENTS, values).catch(
+    (error) => {
+      throw unavailable(PostgresFailure.of(error), wasSent);
+    },
+  );
+  const [found] = rows;
+  if (found === undefined) throw refusalOf(failure, alarm);
+  // After a lost connection the event may be our own first attempt. Under an Idempotency-Key it may also be the event of
+  // another request, which was acknowledged elsewhere.
+  return { position: Number(found.position), isDuplicate: !(wasSent && found.metadata === metadataText) };
+}
+
+function refusalOf(failure: PostgresFailure, alarm: (message: string) => void): unknown {
   if (failure.constraint === 'events_stream_version') return new StreamConflict('the stream has a newer version');
   // Positions come from the locked head. A taken one means that the head was lost, or that another program writes.
   if (failure.constraint === 'events_pk') {

@@ -24,20 +24,13 @@ export interface Append {
   readonly streams: readonly StreamAppend[];
 }
 
-type AnyTable = Table<object>;
-
-/** A row as JSON. Rows are sent in the order of `order`, which is the same in every process. */
-interface RowText {
-  readonly order: string;
+/** A row to write whole, or the key of a row to remove, as JSON. */
+interface RowWrite {
+  readonly table: Table<object>;
+  readonly isRemoval: boolean;
   readonly text: string;
-}
-
-interface TableWrite {
-  readonly table: AnyTable;
-  readonly put: readonly RowText[];
-  /** Key columns only: a deletion needs no more, and a row may hold a public key of 16 KiB. */
-  readonly remove: readonly RowText[];
-  readonly exclusiveValues: readonly string[];
+  /** Rows of one table are sent in this order, which is the same in every process. */
+  readonly order: string;
 }
 
 /** One command, ready to be sent. Its texts are made once, however often its batch is split or sent again. */
@@ -46,7 +39,7 @@ export interface PreparedAppend {
   /** JSON as stored. Its operation id tells this command from another one with the same event id. */
   readonly metadataText: string;
   readonly eventTexts: readonly string[];
-  readonly writes: readonly TableWrite[];
+  readonly rows: readonly RowWrite[];
   /** Streams written, and values taken or freed: no two commands of a batch may share one. */
   readonly keys: readonly string[];
   readonly sizeBytes: number;
@@ -66,38 +59,31 @@ export function prepareAppend({ metadata, occurredAt, streams }: Append): Prepar
     })),
   );
   const eventTexts = events.map((event) => JSON.stringify(event));
-  const writes = streams.flatMap(tableWrites);
-  const texts = [...eventTexts, ...writes.flatMap(({ put, remove }) => [...put, ...remove].map(({ text }) => text))];
-  return {
-    eventIds: events.map(({ event_id }) => event_id),
-    metadataText,
-    eventTexts,
-    writes,
-    keys: [...new Set([...streams.map(({ id }) => id), ...writes.flatMap((write) => write.exclusiveValues)])],
-    sizeBytes: texts.reduce((sum, text) => sum + text.length, 0),
-  };
+  const keys = new Set(streams.map(({ id }) => id));
+  const rows = streams.flatMap((stream) => stream.model.tables.flatMap((table) => rowWrites(table, stream, keys)));
+  const sizeBytes = [...eventTexts, ...rows.map(({ text }) => text)].reduce((sum, text) => sum + text.length, 0);
+  return { eventIds: events.map((e) => e.event_id), metadataText, eventTexts, rows, keys: [...keys], sizeBytes };
 }
-
-const tableWrites = ({ model, before, after }: StreamAppend): TableWrite[] =>
-  model.tables.map((table) => tableWrite(table, before ? table.rowsOf(before) : [], after ? table.rowsOf(after) : []));
 
 /** Rows that stay the same are not written again: an edge may list a thousand hostports and change its description. */
-function tableWrite(table: AnyTable, before: readonly object[], after: readonly object[]): TableWrite {
-  const exclusiveValues = [...before, ...after].flatMap((row) => table.exclusiveValuesOf(row as Row));
-  const put = after.map((row) => ({ order: orderOf(table, row), text: JSON.stringify(row) }));
-  if (before.length === 0) return { table, put, remove: [], exclusiveValues };
-  const unchanged = new Set(before.map((row) => JSON.stringify(row)));
-  const kept = new Set(after.map((row) => keyOf(table, row)));
-  const gone = before.map((row) => keyOf(table, row)).filter((key) => !kept.has(key));
-  const remove = gone.map((key) => ({ order: key, text: key }));
-  return { table, put: put.filter(({ text }) => !unchanged.has(text)), remove, exclusiveValues };
+function rowWrites(table: Table<object>, { before, after }: StreamAppend, keys: Set<string>): RowWrite[] {
+  const old = before === undefined ? [] : table.rowsOf(before);
+  const rows = after === undefined ? [] : table.rowsOf(after);
+  for (const row of [...old, ...rows]) for (const value of table.exclusiveValuesOf(row as Row)) keys.add(value);
+  const put = rows.map((row) => {
+    const order = table.exclusiveValuesOf(row as Row)[0] ?? keyOf(table, row);
+    return { table, isRemoval: false, text: JSON.stringify(row), order };
+  });
+  if (old.length === 0) return put;
+  const unchanged = new Set(old.map((row) => JSON.stringify(row)));
+  const kept = new Set(rows.map((row) => keyOf(table, row)));
+  const gone = old.map((row) => keyOf(table, row)).filter((key) => !kept.has(key));
+  const removals = gone.map((key) => ({ table, isRemoval: true, text: key, order: key }));
+  return [...removals, ...put.filter(({ text }) => !unchanged.has(text))];
 }
 
-/** The key columns as a JSON object. */
-const keyOf = (table: AnyTable, row: object): string => JSON.stringify(row, table.primaryKey as string[]);
-
-/** By exclusive value where the row has one, else by key. */
-const orderOf = (table: AnyTable, row: object): string => table.exclusiveValuesOf(row as Row)[0] ?? keyOf(table, row);
+/** The key columns as a JSON object, which is all that a removal needs. */
+const keyOf = ({ primaryKey }: Table<object>, row: object): string => JSON.stringify(row, [...primaryKey]);
 
 export interface AppendStatement {
   readonly name: string;
@@ -113,31 +99,20 @@ export interface AppendStatement {
 export function appendStatement(accountId: string, batch: readonly PreparedAppend[]): AppendStatement {
   const values = [accountId, `[${batch.flatMap(({ eventTexts }) => eventTexts).join(',')}]`];
   const parts = [APPEND_EVENTS];
-  for (const { table, put, remove } of merged(batch)) {
-    if (remove.length > 0) parts.push(removePart(table, values.push(jsonList(remove))));
-    if (put.length > 0) parts.push(putPart(table, values.push(jsonList(put)), remove.length > 0));
+  const rows = batch.flatMap((append) => append.rows);
+  for (const table of [...new Set(rows.map((row) => row.table))].sort(byName)) {
+    const ofTable = rows.filter((row) => row.table === table).sort(byOrder);
+    const [removed, put] = [true, false].map((isRemoval) => ofTable.filter((row) => row.isRemoval === isRemoval));
+    if (removed?.length) parts.push(removePart(table, values.push(jsonList(removed))));
+    if (put?.length) parts.push(putPart(table, values.push(jsonList(put)), removed?.length !== 0));
   }
   const text = `${parts.join(',\n')}\nselect base::text as base from head`;
   return { name: statementName(text), text, values };
 }
 
-/** What the commands of a batch do to each table. Tables stand in the order of their names, in every process. */
-function merged(batch: readonly PreparedAppend[]) {
-  const tables = new Map<string, { table: AnyTable; put: RowText[]; remove: RowText[] }>();
-  for (const { table, put, remove } of batch.flatMap(({ writes }) => writes)) {
-    const known = tables.get(table.name) ?? { table, put: [], remove: [] };
-    tables.set(table.name, known);
-    known.put.push(...put);
-    known.remove.push(...remove);
-  }
-  return [...tables.keys()].sort().flatMap((name) => tables.get(name) ?? []);
-}
-
-const jsonList = (rows: readonly RowText[]): string =>
-  `[${[...rows]
-    .sort((a, b) => (a.order < b.order ? -1 : 1))
-    .map(({ text }) => text)
-    .join(',')}]`;
+const byName = (a: Table<object>, b: Table<object>): number => (a.name < b.name ? -1 : 1);
+const byOrder = (a: RowWrite, b: RowWrite): number => (a.order < b.order ? -1 : a.order > b.order ? 1 : 0);
+const jsonList = (rows: readonly RowWrite[]): string => `[${rows.map(({ text }) => text).join(',')}]`;
 
 const names = new Map<string, string>();
 
@@ -170,14 +145,14 @@ recorded as (
     event_leaf_hash(account_id, position, stream_id, stream_version, event_id, type, data, metadata, occurred_at, recorded_at)
   from placed)`;
 
-function removePart({ name, primaryKey }: AnyTable, parameter: number): string {
+function removePart({ name, primaryKey }: Table<object>, parameter: number): string {
   const matches = primaryKey.map((column) => `t.${column} = r.${column}`).join(' and ');
   return `${name}_removed as (
   delete from ${name} t using head, json_populate_recordset(null::${name}, $${parameter}::json) r where ${matches} returning 1)`;
 }
 
 // Every part selects from head, and insertions depend on the deletions: PostgreSQL would choose another order.
-function putPart({ name, columns, primaryKey }: AnyTable, parameter: number, afterRemoval: boolean): string {
+function putPart({ name, columns, primaryKey }: Table<object>, parameter: number, afterRemoval: boolean): string {
   const rest = columns.filter((column) => !primaryKey.includes(column));
   const set = rest.map((column) => `${column} = excluded.${column}`).join(', ');
   return `${name}_stored as (

@@ -1,6 +1,6 @@
 import { Problem } from '../../problem.js';
 
-/** Something that waits to be sent: `keys` it must not share with another of its batch, and its size in bytes. */
+/** An item to be sent: `keys` that it must not share with another item of its batch, and its size in bytes. */
 export interface Batchable {
   readonly keys: readonly string[];
   readonly sizeBytes: number;
@@ -18,7 +18,7 @@ export interface BatcherLimits {
   readonly queuedBytes: number;
   readonly batchItems: number;
   readonly batchBytes: number;
-  /** Batches under way at once, each of another account: the head row lets an account have only one anyway. */
+  /** Batches under way at once, each of another account: the head row lets an account have only one. */
   readonly batchesInFlight: number;
 }
 
@@ -31,8 +31,8 @@ export const DEFAULT_BATCHER_LIMITS: BatcherLimits = {
 };
 
 /**
- * Collects what arrives while a batch is under way and sends it as the next one. There is no timer: an idle service sends
- * at once. `send` settles every item of its batch.
+ * Collects the items that arrive while a batch is under way, and sends them as the next batch. It has no timer: an idle
+ * service sends at once. `send` settles every item of its batch.
  */
 export class Batcher<Item extends Batchable, Result> {
   private readonly queues = new Map<string, Waiting<Item, Result>[]>();
@@ -46,22 +46,19 @@ export class Batcher<Item extends Batchable, Result> {
     private readonly limits: BatcherLimits = DEFAULT_BATCHER_LIMITS,
   ) {}
 
-  /** Items waiting for their batch, for metrics. */
   get queued(): number {
     return this.queuedItems;
   }
 
-  push(accountId: string, item: Item): Promise<Result> {
+  /** Rejects with Problem `overloaded` when the queue is full. */
+  async push(accountId: string, item: Item): Promise<Result> {
     if (this.queuedItems >= this.limits.queuedItems || this.queuedBytes > this.limits.queuedBytes) {
-      return Promise.reject(
-        new Problem('overloaded', 'Too many changes are waiting to be written. Try again shortly.'),
-      );
+      throw new Problem('overloaded', 'Too many changes are waiting to be written. Try again shortly.');
     }
     return new Promise<Result>((resolve, reject) => {
-      const queue = this.queues.get(accountId);
-      const waiting = { item, resolve, reject };
-      if (queue === undefined) this.queues.set(accountId, [waiting]);
-      else queue.push(waiting);
+      const queue = this.queues.get(accountId) ?? [];
+      this.queues.set(accountId, queue);
+      queue.push({ item, resolve, reject });
       this.queuedItems += 1;
       this.queuedBytes += item.sizeBytes;
       this.schedule();
@@ -74,11 +71,11 @@ export class Batcher<Item extends Batchable, Result> {
     this.scheduled = true;
     setImmediate(() => {
       this.scheduled = false;
-      this.sendWhatCanGo();
+      this.sendReady();
     });
   }
 
-  private sendWhatCanGo(): void {
+  private sendReady(): void {
     for (const [accountId, queue] of this.queues) {
       if (this.busy.size >= this.limits.batchesInFlight) return;
       if (this.busy.has(accountId)) continue;
@@ -95,32 +92,27 @@ export class Batcher<Item extends Batchable, Result> {
     this.queuedItems -= batch.length;
     for (const { item } of batch) this.queuedBytes -= item.sizeBytes;
     void this.send(accountId, batch)
-      // `send` settles every item; should it fail itself, nobody is left waiting and the process goes on.
-      .catch((error: unknown) => {
-        for (const waiting of batch) waiting.reject(error);
-      })
+      // `send` settles every item. If it fails itself, no caller waits for ever.
+      .catch((error: unknown) => batch.forEach(({ reject }) => void reject(error)))
       .finally(() => {
         this.busy.delete(accountId);
-        this.sendWhatCanGo();
+        this.sendReady();
       });
   }
 }
 
-/** The next batch in queue order. An item that shares a key with one before it waits, and so do those that share one with it. */
+/** The next batch in queue order. An item that shares a key with an earlier one waits, and so do those that share one with it. */
 function takeBatch<Item extends Batchable, Result>(queue: readonly Waiting<Item, Result>[], limits: BatcherLimits) {
   const seen = new Set<string>();
-  const batch: Waiting<Item, Result>[] = [];
-  const rest: Waiting<Item, Result>[] = [];
+  const [batch, rest]: [Waiting<Item, Result>[], Waiting<Item, Result>[]] = [[], []];
   let bytes = 0;
   for (const waiting of queue) {
-    const isFull =
-      batch.length >= limits.batchItems || (batch.length > 0 && bytes + waiting.item.sizeBytes > limits.batchBytes);
-    if (isFull || waiting.item.keys.some((key) => seen.has(key))) rest.push(waiting);
-    else {
-      batch.push(waiting);
-      bytes += waiting.item.sizeBytes;
-    }
-    for (const key of waiting.item.keys) seen.add(key);
+    const { keys, sizeBytes } = waiting.item;
+    const isFull = batch.length >= limits.batchItems || (batch.length > 0 && bytes + sizeBytes > limits.batchBytes);
+    const mustWait = isFull || keys.some((key) => seen.has(key));
+    (mustWait ? rest : batch).push(waiting);
+    if (!mustWait) bytes += sizeBytes;
+    for (const key of keys) seen.add(key);
   }
   return { batch, rest };
 }

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { PostgresFailure } from '../../database/failure.js';
 import { queryNamed } from '../../database/query.js';
-import { refusalOf, unavailable } from './append-failures.js';
+import { type Failed, recordedBefore, unavailable } from './append-failures.js';
 import {
   type Append,
   type AppendStatement,
@@ -20,23 +20,11 @@ export interface Appended {
 }
 
 type Command = Waiting<PreparedAppend, Appended>;
-interface Failed {
-  readonly base: undefined;
-  readonly failure: PostgresFailure;
-  /** An attempt may have been committed. */
-  readonly wasSent: boolean;
-}
 type Outcome = Failed | { readonly base: number };
 
 const MAX_DEADLOCKS = 5;
 /** Pauses before a batch is sent again after the connection was lost: six seconds in all, the usual length of a failover. */
 const PAUSES_ON_LOST_CONNECTION_MS = [0, 50, 100, 200, 400, 800, 1600, 3000];
-
-const NEWEST_OF_EVENTS = {
-  name: 'newest_of_events',
-  text: `select position, metadata from events where account_id = $1 and event_id = any($2::uuid[])
-    order by position desc limit 1`,
-};
 
 /**
  * Appends to the log. An append is durable when its promise resolves. A rejected append wrote nothing, unless the
@@ -65,7 +53,9 @@ export class EventLog {
     if (outcome.base !== undefined) return acknowledge(batch, outcome.base);
     const [only, ...others] = batch;
     if (!outcome.failure.isAboutData) return refuse(batch, unavailable(outcome.failure, outcome.wasSent));
-    if (only !== undefined && others.length === 0) return this.settle(accountId, only, outcome);
+    if (only !== undefined && others.length === 0) {
+      return recordedBefore(this.pool, accountId, only.item, outcome, this.alarm).then(only.resolve, only.reject);
+    }
     // The statement was rolled back whole. Halving finds the command that failed; the others are written without it.
     const middle = Math.ceil(batch.length / 2);
     await this.send(accountId, batch.slice(0, middle), outcome.wasSent);
@@ -89,25 +79,6 @@ export class EventLog {
         } else return { base: undefined, failure, wasSent };
       }
     }
-  }
-
-  private async settle(accountId: string, { item, resolve, reject }: Command, failed: Failed): Promise<void> {
-    try {
-      const found = failed.failure.isUniqueViolation ? await this.find(accountId, item) : undefined;
-      if (found === undefined) return reject(refusalOf(failed.failure, this.alarm));
-      // After a lost connection the event may be our own first attempt. Under an Idempotency-Key it may also be the event
-      // of another request, which was acknowledged elsewhere.
-      const isOwn = failed.wasSent && found.metadata === item.metadataText;
-      resolve({ position: Number(found.position), isDuplicate: !isOwn });
-    } catch (error) {
-      reject(unavailable(PostgresFailure.of(error), failed.wasSent));
-    }
-  }
-
-  /** The newest event in the log that has one of the command's event ids. */
-  private async find(accountId: string, { eventIds }: PreparedAppend) {
-    const values = [accountId, eventIds];
-    return (await queryNamed<{ position: string; metadata: string }>(this.pool, NEWEST_OF_EVENTS, values)).rows[0];
   }
 }
 
