@@ -5,6 +5,7 @@ import { parseIssuer } from './access/authentication/issuer-url.js';
 import { parseOrigins } from './http/headers.js';
 import { parseTrustedProxies } from './http/trusted-proxies.js';
 import { isId } from './ids.js';
+import { UsageError } from './operator-error.js';
 import { parseDeniedFingerprints } from './public-keys/public-key.js';
 
 /** What the operator decided, validated once at start and frozen. Nothing else in the service reads the environment. */
@@ -57,8 +58,8 @@ export interface Config {
 export const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** Thrown when the environment does not describe a runnable service; main prints it and exits with 2. */
-export class ConfigError extends Error {
+/** The environment does not describe a runnable service. The message has a line for each problem. */
+export class ConfigError extends UsageError {
   constructor(readonly problems: readonly string[]) {
     super(problems.join('\n'));
     this.name = 'ConfigError';

@@ -3,6 +3,7 @@ import pg, { type Pool } from 'pg';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import { MIGRATIONS } from '../../migrations/all.js';
 import type { Config } from '../config.js';
+import { OperatorError } from '../operator-error.js';
 import {
   type EmbeddedPostgres,
   findRunningPostgres,
@@ -33,7 +34,7 @@ export interface Database {
 }
 
 /** A database that cannot be used, said for the operator. */
-export class DatabaseUnusable extends Error {
+export class DatabaseUnusable extends OperatorError {
   override readonly name = 'DatabaseUnusable';
 }
 

@@ -1,7 +1,8 @@
 import { types } from 'node:util';
+import { OperatorError } from '../../operator-error.js';
 
 /** Why the embedded PostgreSQL cannot serve. `message` is written for the person at the terminal: what is wrong, and the ways out. */
-export class EmbeddedPostgresError extends Error {
+export class EmbeddedPostgresError extends OperatorError {
   override readonly name = 'EmbeddedPostgresError';
 }
 

@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg';
+import { OperatorError } from '../../operator-error.js';
 
 /**
  * How a live table is made, as statements that make its like in the schema of the shadows. Read from the catalogs, so that
@@ -19,7 +20,7 @@ export interface TableShape {
 export const SHADOWS = 'tunnel_access_rebuild';
 export const REPLACED = 'tunnel_access_replaced';
 
-export class RebuildError extends Error {
+export class RebuildError extends OperatorError {
   override readonly name = 'RebuildError';
 }
 
