@@ -176,7 +176,7 @@ describe('a start with DATABASE_URL', () => {
     const main = start({ DATABASE_URL: database.url });
     const { code, output } = await main.ended;
     expect({ code, output }).toEqual({
-      code: 1,
+      code: 3,
       output: "the database's encoding is SQL_ASCII; create it with encoding 'UTF8'\n",
     });
     await database.drop();
@@ -194,12 +194,12 @@ describe('a start that cannot succeed says why in plain words', () => {
     ]);
   });
 
-  it('names a port that is taken, and stops the database it had started', async () => {
+  it('names a port that is in use, exits with 3, and stops the database it had started', async () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as { port: number };
     const { code, output } = await start({ PORT: String(port) }).ended;
-    expect(code).toBe(1);
+    expect(code).toBe(3);
     expect(output).toContain('another program listens there; stop it or set PORT');
     expect(output).not.toContain('    at ');
     server.close();

@@ -1,0 +1,60 @@
+import { readConfig } from '../config.js';
+import { type Database, type Opener, openDatabase } from '../database/database.js';
+import type { MaintenanceDatabase } from '../database/dedicated-connections.js';
+import { migrate } from '../database/migrate.js';
+import { Interrupted } from '../operator-error.js';
+import { reportFailure } from './exit-codes.js';
+
+/** The service's database as a command gets it. The first SIGINT or SIGTERM aborts `interrupt`. */
+export type CommandDatabase = Database & Required<MaintenanceDatabase>;
+
+type Work = (database: CommandDatabase) => Promise<void>;
+type OnDatabase = (work: Work) => Promise<void>;
+
+/** Runs a command on the service's database, beside a running copy if there is one. Refuses a DATA_DIR without a database. */
+export const onExistingDatabase: OnDatabase = (work) => run(work, 'a command');
+/** The same, but makes the database of a DATA_DIR that has none. */
+export const onExistingOrNewDatabase: OnDatabase = (work) => run(work, 'a command that may make data');
+
+const interruption = new AbortController();
+let mayEndAtOnce = false;
+
+async function run(work: Work, opener: Opener): Promise<void> {
+  process.on('SIGINT', interrupt).on('SIGTERM', interrupt);
+  try {
+    await openAndRun(work, opener);
+  } catch (error) {
+    throw interruption.signal.aborted ? interrupted() : error;
+  }
+}
+
+async function openAndRun(work: Work, opener: Opener): Promise<void> {
+  const database = await open(opener);
+  try {
+    interruption.signal.throwIfAborted();
+    await migrate(database, () => Promise.resolve());
+    await work({ ...database, interrupt: interruption.signal });
+  } finally {
+    await database.close();
+  }
+}
+
+async function open(opener: Opener): Promise<Database> {
+  const config = readConfig(process.env);
+  // To wait for somebody else's server can take long and leaves nothing behind. An embedded server must be stopped again.
+  mayEndAtOnce = config.databaseUrl !== undefined;
+  try {
+    return await openDatabase(config, () => undefined, opener);
+  } finally {
+    mayEndAtOnce = false;
+  }
+}
+
+/** The first Ctrl-C ends the work in good order; the second ends the process. */
+function interrupt(): void {
+  if (mayEndAtOnce || interruption.signal.aborted) process.exit(reportFailure(interrupted()));
+  interruption.abort();
+}
+
+const interrupted = (): Interrupted =>
+  new Interrupted('interrupted; every change is either complete or undone, and the command can be run again');
