@@ -22,7 +22,7 @@ async function start(): Promise<void> {
 
 /**
  * Stops on the first SIGINT or SIGTERM; npm repeats the SIGINT that the terminal has already sent. A signal during the
- * start waits for its end: else an embedded database server would be left behind. Returns whether the service is stopping.
+ * start takes effect when it is complete: else an embedded server would be left behind. The result says whether it stops.
  */
 function stopOnSignals(starting: Promise<App>, config: Config): () => boolean {
   let isStopping = false;
@@ -37,7 +37,7 @@ function stopOnSignals(starting: Promise<App>, config: Config): () => boolean {
     if (isStopping) return;
     isStopping = true;
     console.log(`${signal}: finishing the requests in flight`);
-    // A start on somebody else's database leaves nothing behind, and may wait for it for a long time.
+    // The wait for an external database can be long, and may end at any point.
     if (!hasStarted && config.databaseUrl !== undefined) process.exit(EXIT.success);
     void starting.then((app) => close(app, config.shutdownGraceMs)).catch(fail);
   };

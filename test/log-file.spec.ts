@@ -71,7 +71,7 @@ describe('audit export', () => {
     for (const line of lines) expect(line.recorded_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
   });
 
-  it('begins after a position, and ends well when its reader leaves', async () => {
+  it('begins after a position, and succeeds when its reader leaves', async () => {
     const after = await exportOf(service.databaseUrl, '--account', account, '--after', '3');
     expect(after).toBe(exported.split('\n').slice(3).join('\n'));
     const env = { PATH: process.env.PATH, HOME: process.env.HOME, DATABASE_URL: service.databaseUrl };
@@ -168,7 +168,11 @@ describe('audit import', () => {
       () => exported.trimEnd(),
       /^line \d+: the file ends in the middle of this line$/,
     ],
-    ['what is not JSON', () => `${lines()[0]}\nnot json\n`, /^line 2: it is not a JSON object; was the file cut\?$/],
+    [
+      'a line that is not JSON',
+      () => `${lines()[0]}\nnot json\n`,
+      /^line 2: it is not a JSON object; was the file cut\?$/,
+    ],
     [
       'a field too few',
       () => changed(1, ({ metadata, ...rest }) => rest),
@@ -213,10 +217,14 @@ describe('audit import', () => {
     ],
     ...(
       [
-        ['an event id that is none', { event_id: 'x' }, /^line 3: event_id is not a UUID$/],
+        ['a malformed event id', { event_id: 'x' }, /^line 3: event_id is not a UUID$/],
         ['a short id', { stream_id: 'ak_1' }, /^line 3: stream_id is not an id$/],
         ['a time of another form', { occurred_at: '2026-01-02T03:04:05Z' }, /^line 3: occurred_at is not a time as/],
-        ['a day that is none', { occurred_at: '2026-02-30T03:04:05.000000Z' }, /^line 3: occurred_at is not a time as/],
+        [
+          'a day that does not exist',
+          { occurred_at: '2026-02-30T03:04:05.000000Z' },
+          /^line 3: occurred_at is not a time as/,
+        ],
         ['an infinite time', { recorded_at: 'infinity' }, /^line 3: recorded_at is not a time as export writes it$/],
         ['a hash in capitals', { leaf_hash: 'AB'.repeat(32) }, /^line 3: leaf_hash is not a SHA-256 in hex$/],
         ['data that is a list', { data: '[]' }, /^line 3: data is not a JSON object as the service writes it$/],
@@ -258,7 +266,7 @@ describe('audit import', () => {
     });
   });
 
-  it('refuses what another account holds exclusively, without showing it; warns of shared public keys', async () => {
+  it('refuses a value that another account holds exclusively, without showing it; warns of shared public keys', async () => {
     await sql.query(
       `insert into api_keys select 'ac_other', id, 1, now(), '', '', '', $1 from (values ('ak_1')) k(id)`,
       [JSON.parse(JSON.parse(lines().find((line) => line.includes('api_key_created')) ?? '').data).token_hash],
@@ -280,15 +288,15 @@ describe('audit import', () => {
     const { code, stderr } = await importing(exported);
     expect([code, stderr]).toEqual([
       0,
-      expect.stringContaining('warning: another account has the same public key as the imported one, for 1 keys;'),
+      expect.stringContaining(`warning: 1 public keys of account ${account} are also live on another account;`),
     ]);
     // The other account's credential was made after the imported one.
     expect(stderr).toContain(
-      `warning: 1 of these keys now belong to account ${account}: a shared public key belongs to`,
+      `warning: 1 of these keys now belong to account ${account}: a shared public key belongs to the account`,
     );
   });
 
-  it('warns when the account is the oldest now, to which OIDC users sign in', async () => {
+  it('warns when the account is now the oldest, to which OIDC users sign in', async () => {
     await sql.query(`insert into accounts values ('ac_other', 'ac_other', 1, now(), 'Other', '{}')`);
     const { code, stderr } = await importing(exported);
     // The row has no log, which the proof of the imported account does not look at.

@@ -23,7 +23,7 @@ export async function chosenAccount(
 }
 
 function listOf(accounts: readonly string[]): string {
-  if (accounts.length === 0) return 'the database has none yet';
+  if (accounts.length === 0) return 'the database has no account yet';
   const more = accounts.length > MAX_LISTED ? ' and more (`accounts list`)' : '';
   return `the accounts are ${accounts.slice(0, MAX_LISTED).join(', ')}${more}`;
 }

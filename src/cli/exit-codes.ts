@@ -17,8 +17,8 @@ export const EXIT = {
 export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
   success: 'success',
   checkFailed: 'a check found something wrong',
-  usage: 'usage: a bad argument or setting, or the name of something that does not exist',
-  operator: 'something must be put right first: the database, a file, another process in the way',
+  usage: 'a bad argument or setting, or the name of an account, resource, table or file that does not exist',
+  operator: 'the operator must put something right first: the database, a file, a port in use',
   internal: 'an internal error; its stack is on stderr',
   interrupted: 'interrupted by SIGINT or SIGTERM',
 };
@@ -47,12 +47,12 @@ export function exitOnUncaughtError(): void {
   });
 }
 
-/** Lower rooms and the system throw errors that do not know the operator: here they become errors that do. */
+/** Turns the errors of lower rooms and of the system into errors for the operator. A bug stays what it is. */
 function forOperator(error: unknown): unknown {
   if (error instanceof Problem) return ofProblem(error);
   const outage = outageOf(error);
   if (outage !== undefined) return new OperatorError(`the database cannot be used: ${outage}`);
-  // A port, a file or a pipe of the operator's: the message names it, and the stack would only name us.
+  // The message names the port, file or pipe of the operator. A stack would only name our code.
   if (isSystemError(error)) return new OperatorError(`${error.message}${adviceOn(error)}`);
   return error;
 }

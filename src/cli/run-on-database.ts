@@ -13,7 +13,7 @@ type OnDatabase = (work: Work) => Promise<void>;
 
 /** Runs a command on the service's database, beside a running copy if there is one. Refuses a DATA_DIR without a database. */
 export const onExistingDatabase: OnDatabase = (work) => run(work, 'a command');
-/** The same, but makes the database of a DATA_DIR that has none. */
+/** The same, but a DATA_DIR without a database gets one. */
 export const onExistingOrNewDatabase: OnDatabase = (work) => run(work, 'a command that may make data');
 
 const interruption = new AbortController();
@@ -41,7 +41,7 @@ async function openAndRun(work: Work, opener: Opener): Promise<void> {
 
 async function open(opener: Opener): Promise<Database> {
   const config = readConfig(process.env);
-  // To wait for somebody else's server can take long and leaves nothing behind. An embedded server must be stopped again.
+  // The wait for an external server can be long, and may end at any point. An embedded server must be stopped again.
   mayEndAtOnce = config.databaseUrl !== undefined;
   try {
     return await openDatabase(config, () => undefined, opener);

@@ -1,14 +1,14 @@
 import type { MaintenanceDatabase } from '../../database/dedicated-connections.js';
 
 interface Effects {
-  /** Public keys of the imported account that another account has too. */
+  /** Public keys of the imported account that are also live on another account. */
   readonly shared: number;
   /** Shared public keys of which the imported account has the oldest credential. */
   readonly moved: number;
   readonly is_oldest: boolean;
 }
 
-/** An import keeps the age of an account, and the service decides by age: so it can change something for other accounts. */
+/** Warns of what the import changes for other accounts: the account keeps its age, and the service prefers the older one. */
 export async function warnOfImported(
   { dataSource }: Pick<MaintenanceDatabase, 'dataSource'>,
   account: string,
@@ -20,13 +20,11 @@ export async function warnOfImported(
     warn(`account ${account} is now the oldest account: OIDC users sign in to it when OIDC_ACCOUNT is unset`);
   }
   if (row.shared > 0) {
-    warn(
-      `another account has the same public key as the imported one, for ${row.shared} keys; the API refuses such a key`,
-    );
+    warn(`${row.shared} public keys of account ${account} are also live on another account; the API refuses such keys`);
   }
   if (row.moved > 0) {
     warn(
-      `${row.moved} of these keys now belong to account ${account}: a shared public key belongs to the older credential`,
+      `${row.moved} of these keys now belong to account ${account}: a shared public key belongs to the account with the older credential`,
     );
   }
 }
