@@ -5,6 +5,7 @@ import { parseIssuer } from './access/authentication/issuer-url.js';
 import { parseOrigins } from './http/cors.js';
 import { parseTrustedProxies } from './http/trusted-proxies.js';
 import { isId } from './ids.js';
+import { UsageError } from './operator-error.js';
 import { parseDeniedFingerprints } from './public-keys/public-key.js';
 
 /** The operator's settings, validated once at start and frozen. Only this file reads settings from the environment. */
@@ -61,7 +62,7 @@ export const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** The settings are invalid; main prints the problems and exits with 2. */
-export class ConfigError extends Error {
+export class ConfigError extends UsageError {
   constructor(readonly problems: readonly string[]) {
     super(problems.join('\n'));
     this.name = 'ConfigError';

@@ -1,76 +1,58 @@
 import 'reflect-metadata';
 import { type App, createApp } from './app.js';
-import { type Config, ConfigError, readConfig } from './config.js';
-import { DatabaseUnusable } from './database/database.js';
-import { EmbeddedPostgresError } from './database/embedded/embedded-postgres-error.js';
-import { welcome } from './startup-banner.js';
+import { EXIT, exitOnUncaughtError, reportFailure } from './cli/exit-codes.js';
+import { type Config, readConfig } from './config.js';
+import { OperatorError } from './operator-error.js';
+import { startupBanner } from './startup-banner.js';
 
-const EXIT_FAILED = 1;
-const EXIT_MISUSE = 2;
+const fail = (error: unknown): never => process.exit(reportFailure(error));
 
-function configOrExit(): Config {
-  try {
-    return readConfig(process.env);
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    for (const problem of error.problems) console.error(problem);
-    process.exit(EXIT_MISUSE);
-  }
-}
-
-/** What went wrong, for a person where we know it, with the stack where we do not. */
-function explain(error: unknown): string {
-  if (error instanceof DatabaseUnusable || error instanceof EmbeddedPostgresError) return error.message;
-  if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') {
-    return `${error.message}: another program listens there; stop it or set PORT`;
-  }
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
-}
-
-function fail(error: unknown): never {
-  console.error(explain(error));
-  process.exit(EXIT_FAILED);
+/** `npm start`. */
+async function start(): Promise<void> {
+  const config = readConfig(process.env);
+  const starting = createApp(config);
+  const isStopping = stopOnSignals(starting, config);
+  const app = await starting;
+  console.log(startupBanner(app, config));
+  void app.database.embedded?.exited.then((code) => {
+    if (isStopping()) return;
+    fail(new OperatorError(`the embedded PostgreSQL ended by itself (exit code ${code}); start again to recover`));
+  });
 }
 
 /**
- * Stops once, however often it is asked: npm passes on a Ctrl-C that the terminal has already sent us. A stop during the
- * start waits for it to end, so that no database server is left behind.
+ * Stops on the first SIGINT or SIGTERM; npm repeats the SIGINT that the terminal has already sent. A signal during the
+ * start takes effect when it is complete: else an embedded server would be left behind. The result says whether it stops.
  */
 function stopOnSignals(starting: Promise<App>, config: Config): () => boolean {
-  const { shutdownGraceMs: graceMs } = config;
-  let stopping = false;
-  let started = false;
+  let isStopping = false;
+  let hasStarted = false;
   starting.then(
     () => {
-      started = true;
+      hasStarted = true;
     },
     () => undefined,
   );
   const stop = (signal: string): void => {
-    if (stopping) return;
-    stopping = true;
-    console.log(`${signal}: finishing what is in flight`);
-    // A start on somebody else's database leaves nothing behind, and may wait long for it.
-    if (!started && config.databaseUrl !== undefined) process.exit(0);
-    void starting.then(async (app) => {
-      setTimeout(() => {
-        console.error(`requests were still running after ${graceMs} ms; stopping without them`);
-        process.exit(EXIT_FAILED);
-      }, graceMs).unref();
-      await app.close().catch(fail);
-      process.exit(0);
-    }, fail);
+    if (isStopping) return;
+    isStopping = true;
+    console.log(`${signal}: finishing the requests in flight`);
+    // The wait for an external database can be long, and may end at any point.
+    if (!hasStarted && config.databaseUrl !== undefined) process.exit(EXIT.success);
+    void starting.then((app) => close(app, config.shutdownGraceMs)).catch(fail);
   };
-  process.on('SIGINT', () => stop('SIGINT'));
-  process.on('SIGTERM', () => stop('SIGTERM'));
-  return () => stopping;
+  process.on('SIGINT', () => stop('SIGINT')).on('SIGTERM', () => stop('SIGTERM'));
+  return () => isStopping;
 }
 
-const config = configOrExit();
-const starting = createApp(config);
-const isStopping = stopOnSignals(starting, config);
-const app = await starting.catch(fail);
-console.log(welcome(app, config));
-void app.database.embedded?.exited.then((code) => {
-  if (!isStopping()) fail(`the embedded PostgreSQL ended by itself (exit code ${code}); start again to recover`);
-});
+async function close(app: App, graceMs: number): Promise<void> {
+  setTimeout(() => {
+    console.error(`requests were still running after ${graceMs} ms; stopping without them`);
+    process.exit(EXIT.interrupted);
+  }, graceMs).unref();
+  await app.close();
+  process.exit(EXIT.success);
+}
+
+exitOnUncaughtError();
+start().catch(fail);

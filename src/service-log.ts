@@ -1,8 +1,14 @@
 import { ConsoleLogger } from '@nestjs/common';
 import type { LogLevel } from './config.js';
 
-/** Nest's account of its own wiring: of use to us, noise to an operator. */
-const WIRING = new Set(['InstanceLoader', 'NestFactory', 'RouterExplorer', 'RoutesResolver', 'NestApplication']);
+/** Contexts in which Nest logs its own wiring: useful to developers, noise to an operator. */
+const WIRING_CONTEXTS = new Set([
+  'InstanceLoader',
+  'NestFactory',
+  'RouterExplorer',
+  'RoutesResolver',
+  'NestApplication',
+]);
 
 const LEVELS: Record<LogLevel, ('error' | 'fatal' | 'warn' | 'log' | 'debug' | 'verbose')[]> = {
   error: ['fatal', 'error'],
@@ -20,7 +26,7 @@ export class ServiceLog extends ConsoleLogger {
 
   override log(message: unknown, ...rest: unknown[]): void {
     const context = rest.at(-1);
-    if (this.level !== 'debug' && typeof context === 'string' && WIRING.has(context)) return;
+    if (this.level !== 'debug' && typeof context === 'string' && WIRING_CONTEXTS.has(context)) return;
     super.log(message, ...rest);
   }
 }

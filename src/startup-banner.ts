@@ -8,8 +8,8 @@ interface Started {
   readonly newAccount: NewAccount | undefined;
 }
 
-/** What a start prints for a person: where the service is, what it stands on, and the first call to make. */
-export function welcome(app: Started, config: Config): string {
+/** What a start prints for a person: the URL of the service, its database, and a first call to try. */
+export function startupBanner(app: Started, config: Config): string {
   const lines = [
     '',
     `Tunnel access service is ready at ${app.url}`,
@@ -24,10 +24,10 @@ export function welcome(app: Started, config: Config): string {
 function keyLines({ url, newAccount }: Started, config: Config): string[] {
   if (newAccount === undefined) {
     return [
-      '  API key   the one from the first start; to make another: npm run cli -- api-keys create',
+      '  API key   printed by the first start; to create another: npm run cli -- api-keys create',
       ...(config.bootstrapApiKey === undefined
         ? []
-        : ['            (BOOTSTRAP_API_KEY is only looked at when there is no account yet)']),
+        : ['            (BOOTSTRAP_API_KEY takes effect only before the first account exists)']),
       '',
       'Try it:',
       `  curl -s -H "Authorization: Bearer $API_KEY" ${url}/ssh_credentials`,
@@ -44,7 +44,7 @@ function keyLines({ url, newAccount }: Started, config: Config): string[] {
   return [
     `  account   ${newAccount.accountId}, created now`,
     `  API key   ${newAccount.adminKey}`,
-    '            (the admin key, shown this once: only its hash is kept)',
+    '            (key of the admin, shown only once: the service keeps only its hash)',
     '',
     'Try it:',
     `  curl -s -H "Authorization: Bearer ${newAccount.adminKey}" ${url}/ssh_credentials`,

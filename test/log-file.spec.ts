@@ -7,14 +7,13 @@ import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import pg from 'pg';
-import { linesOf } from '../src/cli/ndjson.js';
+import { linesOf } from '../src/cli/audit/ndjson.js';
 import { openDatabase } from '../src/database/database.js';
 import { importLog } from '../src/log/transfer/log-import.js';
 import { READ_MODELS } from '../src/read-models.js';
 import { history, play } from './support/histories.js';
 import { newPublicKey } from './support/keys.js';
 import { addAccount, addBot } from './support/principals.js';
-import { startCli } from './support/process.js';
 import { cloneDatabase, type Service, startService } from './support/service.js';
 
 const CLI = new URL('../dist/src/cli/cli.js', import.meta.url).pathname;
@@ -72,7 +71,7 @@ describe('audit export', () => {
     for (const line of lines) expect(line.recorded_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
   });
 
-  it('begins after a position, and ends well when its reader leaves', async () => {
+  it('begins after a position, and succeeds when its reader leaves', async () => {
     const after = await exportOf(service.databaseUrl, '--account', account, '--after', '3');
     expect(after).toBe(exported.split('\n').slice(3).join('\n'));
     const env = { PATH: process.env.PATH, HOME: process.env.HOME, DATABASE_URL: service.databaseUrl };
@@ -82,17 +81,11 @@ describe('audit export', () => {
     expect([await text(child.stderr), await ended]).toEqual(['', 0]);
   });
 
-  it('names the accounts there are when none is named and there are several, or an unknown one is', async () => {
+  it('lists the accounts when there are several and none is named', async () => {
     const other = await startService();
     const { accountId } = await addAccount(other);
     const several = await cli(other.databaseUrl, ['audit', 'export']);
     expect(several).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining(accountId) });
-    const unknown = await cli(other.databaseUrl, ['audit', 'export', '--account', 'ac_none']);
-    expect(unknown).toMatchObject({
-      code: 2,
-      stdout: '',
-      stderr: expect.stringContaining('there is no account ac_none'),
-    });
     expect(await cli(other.databaseUrl, ['audit', 'export', '--after', '-1'])).toMatchObject({ code: 2, stdout: '' });
     expect(await exportOf(other.databaseUrl, '--account', accountId)).toMatch(/^\{"account_id":"ac_/);
     await other.stop();
@@ -169,13 +162,17 @@ describe('audit import', () => {
 
   it.each<[string, () => string, RegExp]>([
     ['an empty file', () => '', /^the file is empty$/],
-    ['a cut last line', () => exported.slice(0, -20), /^line \d+: the file ends in the middle of it$/],
+    ['a cut last line', () => exported.slice(0, -20), /^line \d+: the file ends in the middle of this line$/],
     [
       'a file whose last line feed is missing',
       () => exported.trimEnd(),
-      /^line \d+: the file ends in the middle of it$/,
+      /^line \d+: the file ends in the middle of this line$/,
     ],
-    ['what is not JSON', () => `${lines()[0]}\nnot json\n`, /^line 2: it is not a JSON object; was the file cut\?$/],
+    [
+      'a line that is not JSON',
+      () => `${lines()[0]}\nnot json\n`,
+      /^line 2: it is not a JSON object; was the file cut\?$/,
+    ],
     [
       'a field too few',
       () => changed(1, ({ metadata, ...rest }) => rest),
@@ -224,10 +221,14 @@ describe('audit import', () => {
     ],
     ...(
       [
-        ['an event id that is none', { event_id: 'x' }, /^line 3: event_id is not a UUID$/],
+        ['a malformed event id', { event_id: 'x' }, /^line 3: event_id is not a UUID$/],
         ['a short id', { stream_id: 'ak_1' }, /^line 3: stream_id is not an id$/],
         ['a time of another form', { occurred_at: '2026-01-02T03:04:05Z' }, /^line 3: occurred_at is not a time as/],
-        ['a day that is none', { occurred_at: '2026-02-30T03:04:05.000000Z' }, /^line 3: occurred_at is not a time as/],
+        [
+          'a day that does not exist',
+          { occurred_at: '2026-02-30T03:04:05.000000Z' },
+          /^line 3: occurred_at is not a time as/,
+        ],
         ['an infinite time', { recorded_at: 'infinity' }, /^line 3: recorded_at is not a time as export writes it$/],
         ['a hash in capitals', { leaf_hash: 'AB'.repeat(32) }, /^line 3: leaf_hash is not a SHA-256 in hex$/],
         ['data that is a list', { data: '[]' }, /^line 3: data is not a JSON object as the service writes it$/],
@@ -263,20 +264,20 @@ describe('audit import', () => {
   it('refuses an account that has a log here', async () => {
     await sql.query(`insert into log_heads values ($1, 0, now())`, [account]);
     expect(await importing(exported)).toEqual({
-      code: 1,
+      code: 3,
       stdout: '',
       stderr: `line 1: account ${account} has a log in this database already\n`,
     });
   });
 
-  it('refuses what another account holds exclusively, without showing it; warns of shared public keys', async () => {
+  it('refuses a value that another account holds exclusively, without showing it; warns of shared public keys', async () => {
     await sql.query(
       `insert into api_keys select 'ac_other', id, 1, now(), '', '', '', $1 from (values ('ak_1')) k(id)`,
       [JSON.parse(JSON.parse(lines().find((line) => line.includes('api_key_created')) ?? '').data).token_hash],
     );
     const refused = await importing(exported);
     expect(refused).toEqual({
-      code: 1,
+      code: 3,
       stdout: '',
       stderr: 'api_keys_token_hash is violated: another account of this database holds what may be held once\n',
     });
@@ -291,65 +292,35 @@ describe('audit import', () => {
     const { code, stderr } = await importing(exported);
     expect([code, stderr]).toEqual([
       0,
-      expect.stringContaining('warning: 1 of its public keys are live on another account'),
+      expect.stringContaining(`warning: 1 public keys of account ${account} are also live on another account;`),
     ]);
     // The other account's credential was made after the imported one.
-    expect(stderr).toContain(`warning: 1 of them move to account ${account}: a shared public key goes to the account`);
+    expect(stderr).toContain(
+      `warning: 1 of these keys now belong to account ${account}: a shared public key belongs to the account`,
+    );
   });
 
-  it('warns when the account is the oldest now, to which OIDC users sign in', async () => {
+  it('warns when the account is now the oldest, to which OIDC users sign in', async () => {
     await sql.query(`insert into accounts values ('ac_other', 'ac_other', 1, now(), 'Other', '{}')`);
     const { code, stderr } = await importing(exported);
     // The row has no log, which the proof of the imported account does not look at.
     expect([code, stderr]).toEqual([
       0,
-      expect.stringContaining('it becomes the one OIDC users sign in to when OIDC_ACCOUNT is unset\n'),
+      expect.stringContaining('is now the oldest account: OIDC users sign in to it when OIDC_ACCOUNT is unset\n'),
     ]);
     expect(stderr).not.toContain('public key');
   });
 
-  it('of a file that cannot be read is misuse, and says why', async () => {
-    const missing = await cli(target.url, ['audit', 'import', join(folder, 'nosuch.ndjson')]);
-    expect(missing).toEqual({
+  it('refuses a directory with 2', async () => {
+    expect(await cli(target.url, ['audit', 'import', folder])).toEqual({
       code: 2,
       stdout: '',
-      stderr: expect.stringMatching(/^the file cannot be read: ENOENT.*\n$/),
-    });
-    const directory = await cli(target.url, ['audit', 'import', folder]);
-    expect(directory).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: `${folder} is a directory, not a file that export wrote\n`,
-    });
-  });
-
-  it('ends on the first Ctrl-C while it waits for stdin', async () => {
-    const waiting = startCli({ DATABASE_URL: target.url }, 'audit', 'import', '-');
-    const begun = `select 1 from pg_stat_activity where datname = current_database() and state = 'idle in transaction'`;
-    while ((await sql.query(begun)).rows.length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
-    waiting.child.kill('SIGINT');
-    expect(await waiting.ended).toMatchObject({
-      code: 130,
-      stdout: '',
-      stderr: expect.stringMatching(/^interrupted; /),
+      stderr: `${folder} is a directory, not a file that audit export wrote\n`,
     });
   });
 });
 
 describe('audit verify', () => {
-  it('of an account that is not there is misuse, as projections prove is', async () => {
-    for (const command of [
-      ['audit', 'verify'],
-      ['projections', 'prove'],
-    ]) {
-      expect(await cli(service.databaseUrl, [...command, '--account', 'ac_typo'])).toEqual({
-        code: 2,
-        stdout: '',
-        stderr: 'there is no account ac_typo: it has no log and no rows here\n',
-      });
-    }
-  });
-
   it('names a changed event, a missing one, one beyond the head and a gap in a stream, and exits with 1', async () => {
     const copy = await cloneDatabase();
     expect(await cli(copy.url, ['audit', 'import', '-'], exported)).toMatchObject({ code: 0 });

@@ -83,22 +83,17 @@ describe('projections rebuild', () => {
     expect(await describeSchema(service.pool)).toEqual(before);
   });
 
-  it('takes a table by its name, says what it did, and refuses a name that there is not', async () => {
+  it('takes a table by its name, and says what it did', async () => {
     expect(await cli('projections', 'rebuild', '--name', 'tcp_edge_hostports')).toEqual({
       code: 0,
       stdout: '',
       stderr: expect.stringMatching(
-        /^rebuilt tcp_edges, tcp_edge_hostports from \d+ events in \d+\.\d s, \d+\.\d s of it .*; nobody waited for a table for longer than [1-9]\d* ms\n$/,
+        /^rebuilt tcp_edges, tcp_edge_hostports from \d+ events in \d+\.\d s, \d+\.\d s of it .*; no query waited for a table for longer than [1-9]\d* ms\n$/,
       ),
-    });
-    expect(await cli('projections', 'rebuild', '--name', 'events')).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: expect.stringMatching(/^there is no read model 'events'; there are accounts, .*principals\n$/),
     });
   });
 
-  it('drops nothing that it did not make', async () => {
+  it('drops only tables that it made', async () => {
     await rebuildAll();
     const theirs = ['tunnel_access_rebuild.theirs', 'tunnel_access_replaced.theirs'];
     for (const name of theirs) await service.pool.query(`create table ${name} ()`);
@@ -120,14 +115,14 @@ describe('projections rebuild', () => {
     await service.pool.query(`alter database ${rows[0].name} reset all`);
   });
 
-  it('refuses a table on which something hangs that it would lose', async () => {
+  it('refuses a table with a dependent view that it would lose', async () => {
     await service.pool.query('create view watched as select id from api_keys');
     await expect(rebuildAll()).rejects.toThrow('api_keys cannot be rebuilt: it would lose a view or rule');
     await service.pool.query('drop view watched');
     await rebuildAll();
   });
 
-  it('runs once at a time: the second says so', async () => {
+  it('runs once at a time: a second run is refused', async () => {
     const holder = await service.pool.connect();
     await holder.query('begin; select run from tunnel_access_rebuild.running for update');
     try {
@@ -216,7 +211,7 @@ describe('projections prove', () => {
     expect(await allRows()).toEqual(before);
   });
 
-  it('sees a microsecond, and tells null from an empty text', async () => {
+  it('sees a difference of a microsecond, and tells NULL from the text null', async () => {
     await service.pool.query(`update accounts set created_at = created_at + interval '1 microsecond'`);
     await service.pool.query(`update tcp_edges set traffic_policy = 'null' where traffic_policy is null`);
     const { differences } = await proven();
@@ -245,7 +240,7 @@ describe('projections prove', () => {
     expect((await proven()).differences).toEqual([]);
   });
 
-  it('names the event whose time is none', async () => {
+  it('names the event whose time JavaScript cannot hold', async () => {
     const { accountId } = await addAccount(service);
     const { rows } = await service.pool.query(
       `with head as (update log_heads set size = size + 1 where account_id = $1 returning size)
@@ -270,7 +265,7 @@ describe('projections prove', () => {
     expect((await proven()).differences).toEqual([]);
     await service.pool.query('alter table principals alter name type text, alter version type numeric');
     const refused = {
-      code: 1,
+      code: 3,
       stderr: 'principals.version is of type numeric, but no migration made it so; change it back first\n',
     };
     expect(await cli('projections', 'prove')).toMatchObject(refused);

@@ -29,7 +29,7 @@ const serverPid = async (): Promise<number> =>
   Number((await readFile(join(dataDir(), 'postgres', 'postmaster.pid'), 'utf8')).split('\n')[0]);
 
 describe('a start on an embedded database', () => {
-  it('tells a person all they need, the key included once; the next start keeps the data and shows no key', async () => {
+  it('prints the database, a first call and the key; the next start keeps the data and prints no key', async () => {
     const first = start();
     const url = await first.url;
     const key = keyOf(first);
@@ -96,7 +96,7 @@ describe('a start on an embedded database', () => {
     expect(pid === '' || !isAlive(Number(pid.split('\n')[0]))).toBe(true);
   });
 
-  it('finishes what is in flight when it is told to stop', async () => {
+  it('finishes the requests in flight when it is told to stop', async () => {
     const main = start({ BOOTSTRAP_API_KEY: 'a-key-of-my-own-choice' });
     const url = await main.url;
     const client = new ApiClient(url, 'a-key-of-my-own-choice');
@@ -107,7 +107,7 @@ describe('a start on an embedded database', () => {
     main.child.kill('SIGTERM');
     const settled = await Promise.allSettled(answers);
     expect(await main.ended).toMatchObject({ code: 0 });
-    // Each call was either answered, or never accepted: none was cut off half way.
+    // Each call was either answered or refused a connection. A call that was accepted must not be cut off.
     for (const s of settled) {
       if (s.status === 'fulfilled') expect(s.value.status).toBe(201);
       else expect(String(s.reason.cause)).toMatch(/ECONNREFUSED|other side closed|ECONNRESET/);
@@ -151,7 +151,7 @@ describe('a start with DATABASE_URL', () => {
     await database.drop();
   });
 
-  it('starts nothing embedded and names the database without its password', async () => {
+  it('starts no embedded server, and names the database without its password', async () => {
     const database = await emptyDatabase();
     const main = start({ DATABASE_URL: database.url.replace('postgres@', 'postgres:pass-word@') });
     await main.url;
@@ -162,7 +162,7 @@ describe('a start with DATABASE_URL', () => {
     await database.drop();
   });
 
-  it('stops at once when it is told to while it waits for the database', async () => {
+  it('stops at once on a signal while it waits for the database', async () => {
     const main = start({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' });
     while (!main.output().includes('waiting for the database')) await new Promise((resolve) => setTimeout(resolve, 20));
     const asked = Date.now();
@@ -176,7 +176,7 @@ describe('a start with DATABASE_URL', () => {
     const main = start({ DATABASE_URL: database.url });
     const { code, output } = await main.ended;
     expect({ code, output }).toEqual({
-      code: 1,
+      code: 3,
       output: "the database's encoding is SQL_ASCII; create it with encoding 'UTF8'\n",
     });
     await database.drop();
@@ -194,12 +194,12 @@ describe('a start that cannot succeed says why in plain words', () => {
     ]);
   });
 
-  it('names a port that is taken, and stops the database it had started', async () => {
+  it('names a port that is in use, exits with 3, and stops the database it had started', async () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as { port: number };
     const { code, output } = await start({ PORT: String(port) }).ended;
-    expect(code).toBe(1);
+    expect(code).toBe(3);
     expect(output).toContain('another program listens there; stop it or set PORT');
     expect(output).not.toContain('    at ');
     server.close();

@@ -1,30 +1,34 @@
 import type { Client } from 'pg';
 import type { MaintenanceDatabase } from '../database/dedicated-connections.js';
 import type { AnyReadModel } from '../log/read-model.js';
-import { UsageError } from './exit-codes.js';
+import { UsageError } from '../operator-error.js';
 
-const MOST_NAMED = 20;
+const MAX_LISTED = 20;
 
-/** The account that was asked for, or the only one there is, and the size of its log. UsageError names those there are. */
+/** The named account, or the only one, and the size of its log. The UsageError lists the accounts that exist. */
 export async function chosenAccount(
   client: Client,
   wanted: string | undefined,
 ): Promise<{ account: string; size: number }> {
   const { rows } = await client.query<{ account_id: string; size: string }>(
     'select account_id, size from log_heads order by account_id = $1 desc, account_id limit $2',
-    [wanted ?? '', MOST_NAMED + 1],
+    [wanted ?? '', MAX_LISTED + 1],
   );
   const [first] = rows;
   if (first !== undefined && (wanted === undefined ? rows.length === 1 : first.account_id === wanted)) {
     return { account: first.account_id, size: Number(first.size) };
   }
   const reason = wanted === undefined ? 'name an account with --account' : `there is no account ${wanted}`;
-  const names = rows.slice(0, MOST_NAMED).map(({ account_id }) => account_id);
-  const more = rows.length > MOST_NAMED ? ' and more (`accounts list`)' : '';
-  throw new UsageError(`${reason}; there are ${names.join(', ') || 'none'}${more}`);
+  throw new UsageError(`${reason}; ${listOf(rows.map(({ account_id }) => account_id))}`);
 }
 
-/** UsageError when an account was named that has left no trace here: of nothing, all would be well. */
+function listOf(accounts: readonly string[]): string {
+  if (accounts.length === 0) return 'the database has no account yet';
+  const more = accounts.length > MAX_LISTED ? ' and more (`accounts list`)' : '';
+  return `the accounts are ${accounts.slice(0, MAX_LISTED).join(', ')}${more}`;
+}
+
+/** Throws UsageError for an account that has neither a log nor rows: a check of it would always succeed. */
 export async function refuseUnknownAccount(
   { dataSource }: Pick<MaintenanceDatabase, 'dataSource'>,
   models: readonly AnyReadModel[],

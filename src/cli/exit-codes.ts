@@ -1,9 +1,71 @@
-/** A command found something wrong and has said what: the exit code is 1 and nothing more is printed. */
-export class CheckFailed extends Error {
-  override readonly name = 'Finding';
+import { CheckFailed, Interrupted, OperatorError, UsageError } from '../operator-error.js';
+import { Problem } from '../problem.js';
+import { outageOf } from './database-outage.js';
+
+/** How a process of this service ends: the same for every command and for `npm start`. */
+export const EXIT = {
+  success: 0,
+  checkFailed: 1,
+  usage: 2,
+  operator: 3,
+  /** EX_SOFTWARE of sysexits.h. */
+  internal: 70,
+  /** What a shell reports after SIGINT: 128 + 2. */
+  interrupted: 130,
+} as const;
+
+export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
+  success: 'success',
+  checkFailed: 'a check found something wrong',
+  usage: 'a bad argument or setting, or the name of an account, resource, table or file that does not exist',
+  operator: 'the operator must put something right first: the database, a file, a port in use',
+  internal: 'an internal error; its stack is on stderr',
+  interrupted: 'interrupted by SIGINT or SIGTERM',
+};
+
+const EXIT_OF_CLASS: readonly (readonly [errors: abstract new (...values: never[]) => Error, exitCode: number])[] = [
+  [CheckFailed, EXIT.checkFailed],
+  [UsageError, EXIT.usage],
+  [OperatorError, EXIT.operator],
+  [Interrupted, EXIT.interrupted],
+];
+
+/** Tells the operator on stderr why the process ends; returns the exit code. Only an internal error shows its stack. */
+export function reportFailure(error: unknown): number {
+  const failure = forOperator(error);
+  const exitCode = EXIT_OF_CLASS.find(([errors]) => failure instanceof errors)?.[1] ?? EXIT.internal;
+  const text = exitCode === EXIT.internal ? stackOf(failure) : messageOf(failure);
+  if (text !== '') console.error(text);
+  return exitCode;
 }
 
-/** A command was asked for something that is not there to be asked for: its message is printed, the exit code is 2. */
-export class UsageError extends Error {
-  override readonly name = 'Misuse';
+/** By itself Node ends with 1 after an uncaught error, which would say that a check found something wrong. */
+export function exitOnUncaughtError(): void {
+  process.on('uncaughtException', (error) => {
+    console.error(stackOf(error));
+    process.exit(EXIT.internal);
+  });
 }
+
+/** Turns the errors of lower rooms and of the system into errors for the operator. A bug stays what it is. */
+function forOperator(error: unknown): unknown {
+  if (error instanceof Problem) return ofProblem(error);
+  const outage = outageOf(error);
+  if (outage !== undefined) return new OperatorError(`the database cannot be used: ${outage}`);
+  // The message names the port, file or pipe of the operator. A stack would only name our code.
+  if (isSystemError(error)) return new OperatorError(`${error.message}${adviceOn(error)}`);
+  return error;
+}
+
+function ofProblem(problem: Problem): Error {
+  if (problem.problem === 'overloaded') return new OperatorError(problem.message);
+  return problem.status < 500 ? new UsageError(problem.message) : problem;
+}
+
+const isSystemError = (error: unknown): error is NodeJS.ErrnoException => error instanceof Error && 'syscall' in error;
+
+const adviceOn = (error: NodeJS.ErrnoException): string =>
+  error.code === 'EADDRINUSE' ? ': another program listens there; stop it or set PORT' : '';
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const stackOf = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error));

@@ -1,4 +1,4 @@
 import { constants, setPriority } from 'node:os';
 
-/** Lets other processes go first where there are too few cores for all: for long work beside a running service. */
+/** For long work beside a running service: on a busy machine other processes go first. */
 export const lowerPriority = (): void => setPriority(constants.priority.PRIORITY_BELOW_NORMAL);

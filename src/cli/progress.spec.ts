@@ -2,19 +2,19 @@ import { describe, expect, it } from '@jest/globals';
 import { progressLine, progressOn } from './progress.js';
 
 describe('a progress line', () => {
-  it('says count, percent, rate and time left where the total is known', () => {
+  it('says count, percent, rate and time left when the total is known', () => {
     const state = { what: 'rebuild', unit: 'events', total: 1_000_000, count: 420_000, elapsedMs: 4000 };
     expect(progressLine(state)).toBe('rebuild  420,000 of 1,000,000 events  42 %  105,000/s  6 s left');
   });
 
-  it('says what it can where it is not, and no more than 100 % where it was only about known', () => {
+  it('leaves out the rest without a total, and stops at 100 % when the total was an estimate', () => {
     const state = { what: 'import', unit: 'events', total: undefined, count: 5, elapsedMs: 1000 };
     expect(progressLine(state)).toBe('import  5 events  5/s');
     expect(progressLine({ ...state, total: 4 })).toBe('import  5 of 4 events  100 %  5/s');
     expect(progressLine({ ...state, total: 1005, count: 0, elapsedMs: 0 })).toBe('import  0 of 1,005 events  0 %');
   });
 
-  it('is written over itself on a terminal, a few times a second, and nowhere else', () => {
+  it('is redrawn on a terminal a few times a second, and silent elsewhere', () => {
     const written: string[] = [];
     const write = (text: string) => written.push(text);
     let now = 0;

@@ -1,11 +1,11 @@
-const EVERY_MS = 200;
+const REDRAW_MS = 200;
 
-/** Says how far a long operation is, in one line that is written again and again; nothing where nobody looks on. */
+/** Shows how far a long operation is, in one line that is redrawn. */
 export interface Progress {
-  /** Begins a part of the operation; `total` is how many `unit`s it is made of, where that is known. */
+  /** Begins a part of the operation. `total` is its number of `unit`s, if that is known. */
   begin(what: string, unit: string, total?: number): void;
   add(count: number): void;
-  /** Ends the line, and says how it went. */
+  /** Draws the last state and ends the line. */
   done(): void;
 }
 
@@ -14,7 +14,7 @@ interface Terminal {
   write(text: string): unknown;
 }
 
-/** A progress line on a terminal. Elsewhere (a log, a pipe) it stays silent. */
+/** A progress line on a terminal; silent elsewhere, in a log or a pipe. */
 export function progressOn(terminal: Terminal, now: () => number = Date.now): Progress {
   return terminal.isTTY === true
     ? new ProgressLine(terminal, now)
@@ -41,7 +41,7 @@ class ProgressLine implements Progress {
 
   add(count: number): void {
     this.count += count;
-    if (this.now() - this.drawnMs >= EVERY_MS) this.draw();
+    if (this.now() - this.drawnMs >= REDRAW_MS) this.draw();
   }
 
   done(): void {

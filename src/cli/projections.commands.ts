@@ -1,95 +1,112 @@
 import type { Command } from 'commander';
 import type { MaintenanceDatabase } from '../database/dedicated-connections.js';
-import { type Proof, type ProofWatcher, prove } from '../log/prove/proof.js';
-import type { Difference } from '../log/prove/table-diff.js';
+import type { Proof } from '../log/prove/proof.js';
 import type { AnyReadModel } from '../log/read-model.js';
-import { rebuild } from '../log/rebuild/rebuild.js';
+import { type RebuildWatcher, rebuild } from '../log/rebuild/rebuild.js';
+import { CheckFailed } from '../operator-error.js';
+import { READ_MODELS } from '../read-models.js';
 import { refuseUnknownAccount } from './chosen-account.js';
 import { chosenModels } from './chosen-models.js';
-import { CheckFailed } from './exit-codes.js';
+import { withExamples } from './help.js';
 import { lowerPriority } from './lower-priority.js';
+import { printProof } from './printed-proof.js';
 import { progressOn } from './progress.js';
+import { onExistingDatabase } from './run-on-database.js';
 import { Stopwatch } from './stopwatch.js';
 
-type OnDatabase = (work: (place: MaintenanceDatabase) => Promise<void>) => Promise<void>;
-
-export function addProjectionCommands(program: Command, onDatabase: OnDatabase, models: readonly AnyReadModel[]): void {
+export function addProjectionCommands(program: Command): void {
   const projections = program
     .command('projections')
-    .description('The tables that GET and LIST answer from: made anew from the log, or held against it');
-  projections
-    .command('rebuild')
-    .description(
-      'Make the tables anew from the log, of all accounts, while the service runs. Interrupt and repeat it at will',
-    )
-    .option('--name <table>', 'only the read model that this table belongs to')
-    .action(({ name }: { name?: string }) => {
-      const chosen = chosenModels(models, name);
-      return onDatabase((place) => runRebuild(place, { all: models, rebuilt: chosen }));
-    });
-  projections
-    .command('prove')
-    .description(
-      'Compare the tables with what the log says, at one moment. Each difference is a line on stdout: table, account, key, field, value in the table, value by the log; divided by tabs',
-    )
-    .option('--account <id>', 'only this account')
-    .option('--name <table>', 'only the read model that this table belongs to')
-    .action(({ account, name }: { account?: string; name?: string }) => {
-      const chosen = chosenModels(models, name);
-      return onDatabase((place) => runProof(place, { all: models, proven: chosen }, account));
-    });
+    .description('Rebuild the tables that GET and LIST answer from, or compare them with the log');
+  withExamples(projections, 'projections prove', 'projections rebuild');
+  addRebuildCommand(projections);
+  addProveCommand(projections);
 }
 
-async function runRebuild(place: MaintenanceDatabase, models: Parameters<typeof rebuild>[1]): Promise<void> {
+const NAME = ['--name <table>', 'only the read model that this table belongs to (default: all)'] as const;
+
+function addRebuildCommand(projections: Command): void {
+  const command = projections
+    .command('rebuild')
+    .description(
+      'Rebuild the tables of all accounts from the log while the service runs. It may be interrupted and repeated at any time',
+    )
+    .option(...NAME)
+    .action(({ name }: { name?: string }) => {
+      const rebuilt = chosenModels(READ_MODELS, name);
+      return onExistingDatabase((database) => runRebuild(database, rebuilt));
+    });
+  withExamples(command, 'projections rebuild', 'projections rebuild --name ssh_credentials');
+}
+
+function addProveCommand(projections: Command): void {
+  const command = projections
+    .command('prove')
+    .description(
+      'Compare the tables with the log, as of one moment. Each difference is a line on stdout, which holds the table, account, key, field, value in the table and value by the log, separated by tabs',
+    )
+    .option('--account <id>', 'only this account (default: all)')
+    .option(...NAME)
+    .action(({ account, name }: { account?: string; name?: string }) => {
+      const proven = chosenModels(READ_MODELS, name);
+      return onExistingDatabase((database) => runProof(database, proven, account));
+    });
+  withExamples(command, 'projections prove', 'projections prove --name tcp_edges');
+}
+
+async function runRebuild(database: MaintenanceDatabase, rebuilt: readonly AnyReadModel[]): Promise<void> {
   lowerPriority();
-  const progress = progressOn(process.stderr);
-  const took = new Stopwatch();
-  let [events, longestPauseMs] = [0, 0];
-  await rebuild(place, models, {
-    step: (tables, what, about) => {
-      took.begin(what);
-      progress.begin(`${tables}: ${what}`, 'events', about);
-    },
-    events: (count) => {
-      events += count;
-      progress.add(count);
-    },
-    swapped: (_, pauseMs) => {
-      longestPauseMs = Math.max(longestPauseMs, pauseMs);
-    },
-    waiting: (tables, attempt) =>
-      progress.begin(`${tables}: others use it for longer than they may wait, trying again (${attempt})`, 'events'),
-  });
-  progress.done();
-  const tables = models.rebuilt.flatMap((model) => model.tables.map((table) => table.name)).join(', ');
-  console.error(
-    `rebuilt ${tables} from ${events} events in ${took.total} s, ${took.of('fill')} s of it reading and folding them; nobody waited for a table for longer than ${Math.ceil(longestPauseMs)} ms`,
-  );
+  const report = new RebuildReport();
+  await rebuild(database, { all: READ_MODELS, rebuilt }, report);
+  const tables = rebuilt.flatMap((model) => model.tables.map((table) => table.name)).join(', ');
+  console.error(`rebuilt ${tables} from ${report.end()}`);
+}
+
+/** Shows how far a rebuild is, and sums up what it did. */
+class RebuildReport implements RebuildWatcher {
+  private readonly progress = progressOn(process.stderr);
+  private readonly took = new Stopwatch();
+  private count = 0;
+  private longestPauseMs = 0;
+
+  step(tables: string, what: string, about?: number): void {
+    this.took.begin(what);
+    this.progress.begin(`${tables}: ${what}`, 'events', about);
+  }
+
+  events(count: number): void {
+    this.count += count;
+    this.progress.add(count);
+  }
+
+  swapped(_tables: string, pauseMs: number): void {
+    this.longestPauseMs = Math.max(this.longestPauseMs, pauseMs);
+  }
+
+  waiting(tables: string, attempt: number): void {
+    this.progress.begin(`${tables}: a long transaction holds the table, next try (${attempt})`, 'events');
+  }
+
+  end(): string {
+    this.progress.done();
+    const { total } = this.took;
+    const pause = `no query waited for a table for longer than ${Math.ceil(this.longestPauseMs)} ms`;
+    return `${this.count} events in ${total} s, ${this.took.of('fill')} s of it to read and fold them; ${pause}`;
+  }
 }
 
 async function runProof(
-  place: MaintenanceDatabase,
-  models: Parameters<typeof prove>[1],
+  database: MaintenanceDatabase,
+  proven: readonly AnyReadModel[],
   account: string | undefined,
 ): Promise<void> {
-  await refuseUnknownAccount(place, models.all, account);
+  await refuseUnknownAccount(database, READ_MODELS, account);
   lowerPriority();
   const took = new Stopwatch();
-  const progress = progressOn(process.stderr);
-  const watcher: ProofWatcher = {
-    account,
-    begin: (tables, events) => progress.begin(`prove ${tables}`, 'events', events),
-    events: (count) => progress.add(count),
-    difference: (difference) => console.log(lineOf(difference)),
-  };
-  const proof = await prove(place, models, watcher);
-  progress.done();
+  const proof = await printProof(database, proven, account, progressOn(process.stderr));
   console.error(summaryOf(proof, took.total));
   if (proof.differences > 0) throw new CheckFailed();
 }
-
-export const lineOf = ({ table, account, key, field, live, log }: Difference): string =>
-  [table, account, key, field, live, log].join('\t');
 
 const summaryOf = ({ rows, events, differences }: Proof, took: string): string => {
   const compared = `${rows} rows compared with ${events} events in ${took} s`;

@@ -1,4 +1,4 @@
-/** How long each kind of step took, in seconds with one decimal. */
+/** The duration of an operation and of its steps, in seconds with one decimal. */
 export class Stopwatch {
   private readonly startedMs = Date.now();
   private readonly steps: { readonly name: string; readonly atMs: number }[] = [];
@@ -11,7 +11,7 @@ export class Stopwatch {
     return seconds(Date.now() - this.startedMs);
   }
 
-  /** All steps of this name; each lasts until the next begins. */
+  /** All steps with this name together. A step lasts until the next one begins. */
   of(name: string): string {
     const lasted = this.steps.map((step, i) => ({ ...step, ms: (this.steps[i + 1]?.atMs ?? Date.now()) - step.atMs }));
     return seconds(lasted.filter((step) => step.name === name).reduce((sum, { ms }) => sum + ms, 0));

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg, { type Pool } from 'pg';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import { MIGRATIONS } from '../../migrations/all.js';
+import { OperatorError } from '../operator-error.js';
 import {
   type EmbeddedPostgres,
   findRunningPostgres,
@@ -42,7 +43,7 @@ export interface Database {
 }
 
 /** The database cannot be used. The message is for the operator. */
-export class DatabaseUnusable extends Error {
+export class DatabaseUnusable extends OperatorError {
   override readonly name = 'DatabaseUnusable';
 }
 

@@ -1,7 +1,8 @@
 import { types } from 'node:util';
+import { OperatorError } from '../../operator-error.js';
 
 /** The embedded PostgreSQL cannot serve. The message is for the operator: what is wrong, and what to do about it. */
-export class EmbeddedPostgresError extends Error {
+export class EmbeddedPostgresError extends OperatorError {
   override readonly name = 'EmbeddedPostgresError';
 }
 

@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg';
+import { OperatorError } from '../../operator-error.js';
 
 /**
  * The definition of a live table, as statements that create its shadow, read from the catalogs. Names stay the same,
@@ -21,7 +22,7 @@ export interface TableShape {
 export const SHADOWS = 'tunnel_access_rebuild';
 export const REPLACED = 'tunnel_access_replaced';
 
-export class RebuildError extends Error {
+export class RebuildError extends OperatorError {
   override readonly name = 'RebuildError';
 }
 

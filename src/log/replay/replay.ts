@@ -2,6 +2,7 @@ import type { Client } from 'pg';
 import { FieldReader } from '../../database/copy-binary.js';
 import { type CopiedRows, copyOut } from '../../database/copy-out.js';
 import { StringCache } from '../../database/string-cache.js';
+import { OperatorError } from '../../operator-error.js';
 import type { DomainEvent } from '../event.js';
 import { type AnyReadModel, type EntityRow, entityOf } from '../read-model.js';
 
@@ -13,7 +14,7 @@ export interface ReplayedStream {
 }
 
 /** Events that cannot be folded: the log is damaged, or a newer version of the service wrote them. */
-export class ReplayError extends Error {
+export class ReplayError extends OperatorError {
   override readonly name = 'ReplayError';
 }
 

@@ -1,10 +1,11 @@
 import type { ClientBase } from 'pg';
 import { type Codec, codecOf } from '../../database/column-codecs.js';
 import { FieldReader, type RowBytes } from '../../database/copy-binary.js';
+import { OperatorError } from '../../operator-error.js';
 import type { AnyReadModel, Row, Table } from '../read-model.js';
 
 /** The definition of a live table differs from what the migrations made. */
-export class TableError extends Error {
+export class TableError extends OperatorError {
   override readonly name = 'TableError';
 }
 

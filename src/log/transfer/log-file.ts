@@ -1,3 +1,4 @@
+import { OperatorError } from '../../operator-error.js';
 import { sqlLiteral } from '../replay/replay.js';
 
 /**
@@ -19,7 +20,7 @@ export interface LoggedEvent {
 }
 
 /** A file, or a line of it, is not a log in this format. */
-export class LogFileError extends Error {
+export class LogFileError extends OperatorError {
   override readonly name = 'LogFileError';
 }
 

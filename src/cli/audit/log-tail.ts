@@ -1,14 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { LogReader } from '../log/read/log-reader.js';
-import type { RecordedEvent } from '../log/read/recorded-event.js';
+import { LogReader } from '../../log/read/log-reader.js';
+import type { RecordedEvent } from '../../log/read/recorded-event.js';
 
-/** Account to the newest position of its log. */
+/** The newest position of each account's log. */
 type Heads = ReadonlyMap<string, number>;
 
-const LOOK_EVERY_MS = 250;
+const POLL_INTERVAL_MS = 250;
 
-/** The newest events of all accounts, or of one, in the order of their times; and where the logs ended then. */
+/** The newest events of all accounts, or of one, in the order of their times; and the heads of the logs at that moment. */
 export async function newestEvents(
   pool: Pool,
   count: number,
@@ -16,7 +16,7 @@ export async function newestEvents(
 ): Promise<{ events: RecordedEvent[]; heads: Heads }> {
   const heads = await headsOf(pool, account);
   const events: RecordedEvent[] = [];
-  // The account with the newest event first: those behind the first `count` accounts can have none of the newest.
+  // The account with the newest event comes first, so only the first `count` accounts can have one of the newest events.
   for (const [accountId, upTo] of [...heads].slice(0, count)) {
     const span = { after: Math.max(0, upTo - count), upTo };
     for await (const page of new LogReader(pool).pages(accountId, span)) events.push(...page.events);
@@ -24,7 +24,7 @@ export async function newestEvents(
   return { events: events.sort(byTime).slice(Math.max(0, events.length - count)), heads };
 }
 
-/** What is appended behind `heads`, also to logs that begin later. Ends when the signal says so. */
+/** The events that are appended after `heads`, also those of new accounts. Ends when the signal is aborted. */
 export async function* followLogs(
   pool: Pool,
   heads: Heads,
@@ -39,7 +39,7 @@ export async function* followLogs(
       for await (const page of reader.pages(accountId, { after, upTo })) yield* page.events;
       seen.set(accountId, upTo);
     }
-    await pause(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
+    await pause(POLL_INTERVAL_MS, undefined, { signal }).catch(() => undefined);
   }
 }
 

@@ -1,38 +1,36 @@
-import type { MaintenanceDatabase } from '../database/dedicated-connections.js';
+import type { MaintenanceDatabase } from '../../database/dedicated-connections.js';
 
-interface Moved {
-  /** Public keys of the account that are live on another one too. */
+interface Effects {
+  /** Public keys of the imported account that are also live on another account. */
   readonly shared: number;
-  /** Those of them of which the account has the oldest credential. */
+  /** Shared public keys of which the imported account has the oldest credential. */
   readonly moved: number;
   readonly is_oldest: boolean;
 }
 
-/** What an account that came by import changes for the others: it brings its age along, and the service goes by age. */
+/** Warns of what the import changes for other accounts: the account keeps its age, and the service prefers the older one. */
 export async function warnOfImported(
   { dataSource }: Pick<MaintenanceDatabase, 'dataSource'>,
   account: string,
 ): Promise<void> {
-  const [row] = await dataSource.query<Moved[]>(MOVED, [account]);
+  const [row] = await dataSource.query<Effects[]>(EFFECTS, [account]);
   if (row === undefined) return;
   const warn = (text: string): void => console.error(`warning: ${text}`);
   if (row.is_oldest) {
-    warn(
-      `account ${account} is older than the oldest before: it becomes the one OIDC users sign in to when OIDC_ACCOUNT is unset`,
-    );
+    warn(`account ${account} is now the oldest account: OIDC users sign in to it when OIDC_ACCOUNT is unset`);
   }
   if (row.shared > 0) {
-    warn(`${row.shared} of its public keys are live on another account here too; the service itself would refuse that`);
+    warn(`${row.shared} public keys of account ${account} are also live on another account; the API refuses such keys`);
   }
   if (row.moved > 0) {
     warn(
-      `${row.moved} of them move to account ${account}: a shared public key goes to the account with the older credential`,
+      `${row.moved} of these keys now belong to account ${account}: a shared public key belongs to the account with the older credential`,
     );
   }
 }
 
-/** The service refuses a key that is live on another account, so it can have come here only by import. Ids grow with time. */
-const MOVED = `
+/** The API refuses a key that another account has, so only an import can share one. Ids grow with time. */
+const EFFECTS = `
   with shared as (
     select fingerprint, bool_or(not exists (
       select from ssh_credentials other where other.fingerprint = mine.fingerprint and other.account_id <> mine.account_id

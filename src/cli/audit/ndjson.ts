@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
-import { LogFileError } from '../log/transfer/log-file.js';
+import { LogFileError } from '../../log/transfer/log-file.js';
 
-/** The lines of a stream of UTF-8. The last one must be ended too: a file that was cut must not pass for a whole one. */
+/** The lines of a UTF-8 stream. The last line must have its line feed too: else a cut file could pass for a whole one. */
 export async function* linesOf(input: Readable): AsyncGenerator<string> {
   let rest = '';
   let count = 0;
@@ -12,5 +12,5 @@ export async function* linesOf(input: Readable): AsyncGenerator<string> {
     count += lines.length;
     yield* lines;
   }
-  if (rest !== '') throw new LogFileError(`line ${count + 1}: the file ends in the middle of it`);
+  if (rest !== '') throw new LogFileError(`line ${count + 1}: the file ends in the middle of this line`);
 }

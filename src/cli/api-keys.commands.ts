@@ -1,0 +1,65 @@
+import { randomBytes } from 'node:crypto';
+import type { Command } from 'commander';
+import type { Pool } from 'pg';
+import { create, hashToken, TOKEN_SECRET_BYTES, tokenOf } from '../access/api-keys/api-key.js';
+import { API_KEYS } from '../access/api-keys/api-keys.resource.js';
+import { IdSource } from '../ids.js';
+import { EventLog } from '../log/append/event-log.js';
+import { OperatorError, UsageError } from '../operator-error.js';
+import { makeRunners } from '../runners.js';
+import { withExamples } from './help.js';
+import { print } from './print.js';
+import { onExistingDatabase } from './run-on-database.js';
+
+export const logOf = (pool: Pool): EventLog => new EventLog(pool, console.error);
+const SAMPLE_USER = 'usr_2Sd3gVzXW1vzFJpCFLqzmEJ9SgA';
+export const SHOWN_ONCE = 'it is shown only once: the service keeps only its hash';
+
+export function addApiKeyCommands(program: Command): void {
+  const apiKeys = program.command('api-keys').description('Create an API key, for an operator who has lost theirs');
+  withExamples(apiKeys, 'api-keys create');
+  const createKey = apiKeys
+    .command('create')
+    .description('Create an API key and print it on stdout. It is shown only once')
+    .option('--owner <id>', 'user or bot that owns the key (default: the oldest active admin of the oldest account)')
+    .option('--description <text>', 'what the key is for', 'Made by the operator')
+    .action((options: { owner?: string; description: string }) =>
+      onExistingDatabase(async ({ pool }) => {
+        const { token, ownerId } = await createApiKey(pool, options);
+        console.error(`API key for ${ownerId}; ${SHOWN_ONCE}`);
+        print(token);
+      }),
+    );
+  withExamples(createKey, 'api-keys create', `api-keys create --owner ${SAMPLE_USER} --description 'for the pipeline'`);
+}
+
+interface OwnerRow {
+  readonly account_id: string;
+  readonly id: string;
+}
+
+async function createApiKey(
+  pool: Pool,
+  { owner, description }: { owner?: string; description: string },
+): Promise<{ token: string; ownerId: string }> {
+  const { account_id: accountId, id: ownerId } = await findOwner(pool, owner);
+  const secret = randomBytes(TOKEN_SECRET_BYTES);
+  const { changes } = makeRunners(pool, logOf(pool), new IdSource());
+  const decide = (id: string) =>
+    create({ description, metadata: '', owner_id: ownerId, token_hash: hashToken(tokenOf(id, secret)) })(undefined);
+  const { entity } = await changes.create(API_KEYS, { accountId, metadata: { actor: 'operator' } }, decide);
+  const token = tokenOf(entity?.id ?? '', secret);
+  return { token, ownerId };
+}
+
+async function findOwner(pool: Pool, id: string | undefined): Promise<OwnerRow> {
+  const { rows } = await pool.query<OwnerRow>(
+    `select account_id, id from principals
+     where active and (id = $1 or ($1::text is null and role = 'admin')) order by created_at, id limit 1`,
+    [id ?? null],
+  );
+  const [owner] = rows;
+  if (owner !== undefined) return owner;
+  if (id !== undefined) throw new UsageError(`there is no active user or bot '${id}'`);
+  throw new OperatorError('there is no active admin; start the service once, it creates the first account');
+}

@@ -1,0 +1,20 @@
+import type { Command } from 'commander';
+import { withExamples } from '../help.js';
+import { addExportCommand } from './export.command.js';
+import { addDiffCommand, addShowCommand } from './history.commands.js';
+import { addImportCommand } from './import.command.js';
+import { addTailCommand } from './tail.command.js';
+import { addVerifyCommand } from './verify.command.js';
+
+export function addAuditCommands(program: Command): void {
+  const audit = program
+    .command('audit')
+    .description('Read, check and move the logs, which hold every change since the first: what, when and by whom');
+  withExamples(audit, 'audit tail -n 20', 'audit verify');
+  addShowCommand(audit);
+  addDiffCommand(audit);
+  addTailCommand(audit);
+  addExportCommand(audit);
+  addImportCommand(audit);
+  addVerifyCommand(audit);
+}

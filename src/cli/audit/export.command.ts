@@ -1,0 +1,65 @@
+import { pipeline } from 'node:stream/promises';
+import { type Command, InvalidArgumentError } from 'commander';
+import { to } from 'pg-copy-streams';
+import { DedicatedConnections, type MaintenanceDatabase } from '../../database/dedicated-connections.js';
+import { IN_INDEX_ORDER } from '../../log/replay/replay.js';
+import { exportQuery } from '../../log/transfer/log-file.js';
+import { chosenAccount } from '../chosen-account.js';
+import { withExamples } from '../help.js';
+import { progressOn } from '../progress.js';
+import { onExistingDatabase } from '../run-on-database.js';
+
+export function addExportCommand(audit: Command): void {
+  const command = audit
+    .command('export')
+    .description(
+      'Write the log of an account to stdout: one event on a line, as JSON, with the exact bytes of its hash',
+    )
+    .option('--account <id>', 'the account; may be left out when there is only one')
+    .option('--after <position>', 'only the events after this position', parsePosition, 0)
+    .action(({ account, after }: { account?: string; after: number }) =>
+      onExistingDatabase((database) => exportLog(database, account, after)),
+    );
+  withExamples(
+    command,
+    'audit export > account.ndjson',
+    'audit export --account ac_2Sd3gVzXW1vzFJpCFLqzmEJ9SgA --after 1000',
+  );
+}
+
+function parsePosition(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('A position is a whole number; the minimum is 0.');
+  return Number(text);
+}
+
+async function exportLog(database: MaintenanceDatabase, wanted: string | undefined, after: number): Promise<void> {
+  await DedicatedConnections.use(database, async (connections) => {
+    const client = await connections.openTransaction();
+    const { account, size } = await chosenAccount(client, wanted);
+    const progress = progressOn(process.stderr);
+    progress.begin(`export ${account}`, 'events', Math.max(0, size - after));
+    // A sorted export would begin only once all of it has been read.
+    await client.query(IN_INDEX_ORDER);
+    const lines = client.query(to(exportQuery(account, { after, upTo: size })));
+    const counted = countLines((count) => progress.add(count));
+    await pipeline(lines, counted, process.stdout, { end: false }).catch(ignoreReaderLeft);
+    progress.done();
+  });
+}
+
+const LINE_END = 0x0a;
+
+const countLines = (onLines: (count: number) => void) =>
+  async function* (chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    for await (const chunk of chunks) {
+      let lines = 0;
+      for (let at = chunk.indexOf(LINE_END); at !== -1; at = chunk.indexOf(LINE_END, at + 1)) lines += 1;
+      onLines(lines);
+      yield chunk;
+    }
+  };
+
+/** A reader that takes only the beginning, as `head` does, has what it wanted. */
+function ignoreReaderLeft(error: unknown): void {
+  if (!(error instanceof Error && 'code' in error && error.code === 'EPIPE')) throw error;
+}

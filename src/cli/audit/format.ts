@@ -1,0 +1,58 @@
+import type { EventMetadata } from '../../log/event.js';
+import { changesBetween, type FieldChange } from '../../log/read/field-changes.js';
+import { foldRecorded, type RecordedEvent, type ReplayableEvent } from '../../log/read/recorded-event.js';
+import type { AnyReadModel, Entity } from '../../log/read-model.js';
+
+/** A longer value is cut: a traffic policy may have 256 KiB. */
+const MAX_VALUE_CHARACTERS = 200;
+
+/** One event on a line: time, account and position, type, resource, and who made it. */
+export function eventLine(event: RecordedEvent): string {
+  const { recordedAt, accountId, position, type, streamId, streamVersion, metadata } = event;
+  return `${recordedAt}  ${accountId} ${position}  ${type}  ${streamId} version ${streamVersion}  ${originOf(metadata)}`;
+}
+
+/** Who made an event, with which key, from where. */
+function originOf(text: string): string {
+  const { actor, api_key_id, token_id, ip, user_agent, operation_id } = JSON.parse(text) as EventMetadata;
+  const parts: [string, string | undefined][] = [
+    ['by', actor],
+    ['with', api_key_id ?? token_id],
+    ['from', ip],
+    // The caller chose this text.
+    ['using', user_agent === undefined ? undefined : quoted(user_agent)],
+    ['in', operation_id],
+  ];
+  return parts.flatMap(([word, value]) => (value === undefined ? [] : [`${word} ${value}`])).join(' ');
+}
+
+/** The history of a resource: each event, with the fields that it changed. */
+export async function* historyLines(
+  model: AnyReadModel,
+  events: AsyncIterable<ReplayableEvent>,
+): AsyncGenerator<string> {
+  let entity: Entity<unknown> | undefined;
+  for await (const event of events) {
+    const before = entity;
+    entity = foldRecorded(model, before, event);
+    yield `${event.recordedAt}  version ${event.streamVersion}, position ${event.position}  ${event.type}  ${originOf(event.metadata)}`;
+    yield* changesBetween(model, before, entity).map(before === undefined ? initialValue : changedValue);
+  }
+}
+
+export const initialValue = ({ field, to }: FieldChange): string => `    ${field}: ${shortened(to)}`;
+export const changedValue = ({ field, from, to }: FieldChange): string =>
+  `    ${field}: ${shortened(from)} -> ${shortened(to)}`;
+
+function shortened(value: unknown): string {
+  const text = quoted(value);
+  const rest = text.length - MAX_VALUE_CHARACTERS;
+  return rest > 0 ? `${text.slice(0, MAX_VALUE_CHARACTERS)}... (${rest} more characters)` : text;
+}
+
+/** As JSON without control characters, so that a stored value cannot control the terminal. JSON itself allows U+007F to U+009F. */
+const quoted = (value: unknown): string =>
+  (JSON.stringify(value) ?? 'null').replaceAll(
+    /[\u007f-\u009f]/g,
+    (control) => `\\u00${control.charCodeAt(0).toString(16)}`,
+  );

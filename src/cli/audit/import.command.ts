@@ -1,0 +1,60 @@
+import { open } from 'node:fs/promises';
+import { addAbortSignal, type Readable } from 'node:stream';
+import type { Command } from 'commander';
+import { importLog } from '../../log/transfer/log-import.js';
+import { CheckFailed, UsageError } from '../../operator-error.js';
+import { READ_MODELS } from '../../read-models.js';
+import { withExamples } from '../help.js';
+import { printProof } from '../printed-proof.js';
+import { type Progress, progressOn } from '../progress.js';
+import { type CommandDatabase, onExistingOrNewDatabase } from '../run-on-database.js';
+import { warnOfImported } from './import-warnings.js';
+import { linesOf } from './ndjson.js';
+
+export function addImportCommand(audit: Command): void {
+  const command = audit
+    .command('import')
+    .description(
+      'Write an exported log, and the table rows that follow from it, into a database in which the account has no log',
+    )
+    .argument('<file>', 'a file that audit export wrote; - for stdin')
+    .action(async (file: string) => {
+      // Before the database is opened: the operator hears of a mistyped name at once.
+      const input = file === '-' ? process.stdin : await openFile(file);
+      await onExistingOrNewDatabase((database) => runImport(database, input));
+    });
+  withExamples(command, 'audit import account.ndjson', 'audit import - < account.ndjson');
+}
+
+async function openFile(file: string): Promise<Readable> {
+  try {
+    const handle = await open(file);
+    if (!(await handle.stat()).isDirectory()) return handle.createReadStream();
+    await handle.close();
+  } catch (error) {
+    throw new UsageError(`the file cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  throw new UsageError(`${file} is a directory, not a file that audit export wrote`);
+}
+
+async function runImport(database: CommandDatabase, input: Readable): Promise<void> {
+  const progress = progressOn(process.stderr);
+  const account = await importFrom(input, database, progress);
+  await warnOfImported(database, account);
+  const { rows, differences } = await printProof(database, READ_MODELS, account, progress);
+  if (differences > 0) throw new CheckFailed();
+  console.error(`${rows} rows made of them, and proven`);
+}
+
+/** Returns the account of the log. */
+async function importFrom(input: Readable, database: CommandDatabase, progress: Progress): Promise<string> {
+  progress.begin('import', 'events');
+  // A read that waits for the next line would not notice that the database connection was ended.
+  addAbortSignal(database.interrupt, input);
+  // The reader of the lines gets the error. It may come before that reader listens, and would then end the process.
+  input.on('error', () => undefined);
+  const { account, events } = await importLog(database, READ_MODELS, linesOf(input), (count) => progress.add(count));
+  progress.done();
+  console.error(`imported ${events} events of account ${account}`);
+  return account;
+}

@@ -1,0 +1,22 @@
+import type { Command } from 'commander';
+import { EXIT, EXIT_MEANINGS } from './exit-codes.js';
+
+const ENVIRONMENT = `
+Environment:
+  DATABASE_URL  the PostgreSQL that the service uses, such as
+                postgres://user:password@db.example.com:5432/tunnel_access
+  DATA_DIR      without DATABASE_URL: the folder of the service's embedded
+                PostgreSQL (default: ./data)`;
+
+/** Ends the help of a command with examples, which are arguments of the program, and with the settings that it reads. */
+export function withExamples(command: Command, ...examples: readonly string[]): Command {
+  const lines = examples.map((example) => `  $ tunnel-access ${example}`);
+  return command.addHelpText('after', ['', 'Examples:', ...lines, ENVIRONMENT].join('\n'));
+}
+
+/** Ends the help of the program with what its exit codes mean. */
+export function withExitCodes(program: Command): Command {
+  const names = Object.keys(EXIT) as (keyof typeof EXIT)[];
+  const lines = names.map((name) => `  ${String(EXIT[name]).padEnd(5)}${EXIT_MEANINGS[name]}`);
+  return program.addHelpText('after', ['', 'Exit codes:', ...lines].join('\n'));
+}

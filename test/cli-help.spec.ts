@@ -1,0 +1,59 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { runCli } from './support/process.js';
+
+/** The help of a command and of every command below it, by the words that call it. */
+async function helpOfAll(words: readonly string[] = []): Promise<[command: string, help: string][]> {
+  const { code, stdout, stderr } = await runCli({}, ...words, '--help');
+  expect([code, stderr]).toEqual([0, '']);
+  const below: [string, string][][] = [];
+  for (const name of commandsIn(stdout)) below.push(await helpOfAll([...words, name]));
+  return [[['tunnel-access', ...words].join(' '), stdout], ...below.flat()];
+}
+
+/** All but `help`, which is commander's own. */
+function commandsIn(help: string): string[] {
+  const [, section = ''] = /\nCommands:\n([\s\S]*?)\n\n/.exec(help) ?? [];
+  return [...section.matchAll(/^ {2}(\S+)/gm)].map(([, name]) => name ?? '').filter((name) => name !== 'help');
+}
+
+describe('--help', () => {
+  let helps: [command: string, help: string][];
+  beforeAll(async () => {
+    helps = await helpOfAll();
+  });
+
+  it('of every command ends with an example that calls it, and with the environment variables it reads', () => {
+    expect(helps.map(([command]) => command)).toEqual([
+      'tunnel-access',
+      'tunnel-access accounts',
+      'tunnel-access accounts create',
+      'tunnel-access accounts list',
+      'tunnel-access api-keys',
+      'tunnel-access api-keys create',
+      'tunnel-access audit',
+      'tunnel-access audit show',
+      'tunnel-access audit diff',
+      'tunnel-access audit tail',
+      'tunnel-access audit export',
+      'tunnel-access audit import',
+      'tunnel-access audit verify',
+      'tunnel-access projections',
+      'tunnel-access projections rebuild',
+      'tunnel-access projections prove',
+    ]);
+    for (const [command, help] of helps) {
+      const [, examples = '', environment] = help.split(/\n(?:Examples|Environment):\n/);
+      expect([command, examples]).toEqual([command, expect.stringMatching(new RegExp(`^ {2}\\$ ${command}[ \\n]`))]);
+      expect([command, environment]).toEqual([
+        command,
+        expect.stringMatching(/^ {2}DATABASE_URL {2}[\s\S]+\n {2}DATA_DIR {2}[\s\S]+\(default: \.\/data\)\n/),
+      ]);
+    }
+  });
+
+  it('of the program names every exit code', () => {
+    const [[, help] = ['', '']] = helps;
+    const [, codes = ''] = help.split('\nExit codes:\n');
+    expect([...codes.matchAll(/^ {2}(\d+) +\S/gm)].map(([, code]) => Number(code))).toEqual([0, 1, 2, 3, 70, 130]);
+  });
+});
