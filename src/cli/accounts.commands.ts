@@ -19,7 +19,7 @@ export function addAccountCommands(program: Command): void {
     .description('Create an account with an admin, and print the API key of the admin on stdout. It is shown only once')
     .argument('<name>', 'name of the account')
     .option('--admin-email <email>', 'email address of its first admin', 'admin@example.com')
-    .action(createAccount);
+    .action(runCreate);
   withExamples(create, "accounts create 'Example Ltd' --admin-email admin@example.com");
   const list = accounts
     .command('list')
@@ -30,7 +30,7 @@ export function addAccountCommands(program: Command): void {
   withExamples(list, 'accounts list');
 }
 
-async function createAccount(name: string, { adminEmail }: { adminEmail: string }): Promise<void> {
+async function runCreate(name: string, { adminEmail }: { adminEmail: string }): Promise<void> {
   if (!isEmail(adminEmail, { allow_utf8_local_part: false })) {
     throw new UsageError(`'${adminEmail}' is not an email address of ASCII characters`);
   }
