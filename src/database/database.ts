@@ -11,7 +11,7 @@ import {
   startEmbeddedPostgres,
 } from './embedded/embedded-postgres.js';
 import { PostgresFailure } from './failure.js';
-import { surviveLostConnections } from './query.js';
+import { surviveLostConnections } from './lost-connections.js';
 
 /** Injection token of the pg pool under TypeORM's data source; frequent queries use it with named statements. */
 export const POOL = Symbol('pg pool');

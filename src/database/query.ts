@@ -1,4 +1,4 @@
-import { DatabaseError, type Pool, type PoolClient, type QueryResult, type QueryResultRow } from 'pg';
+import { DatabaseError, type Pool, type QueryResult, type QueryResultRow } from 'pg';
 import { DatabaseUnreachable } from './failure.js';
 
 /** A prepared statement: PostgreSQL parses and plans `text` once per connection under `name`. */
@@ -32,18 +32,4 @@ function unreachable(error: unknown): never {
   // The server's own error says more, and a bug of this process must not look like a network failure.
   if (error instanceof DatabaseError || error instanceof TypeError || error instanceof RangeError) throw error;
   throw new DatabaseUnreachable(error instanceof Error ? error.message : String(error), { cause: error });
-}
-
-/**
- * Keeps a lost connection from ending the process: besides rejecting the query, pg emits `error` on the client, or on
- * the pool if the client was idle. The listeners can ignore it, since the rejected query reports the failure.
- */
-export function surviveLostConnections(pool: Pool): Pool {
-  const ignore = (): void => undefined;
-  const known = new WeakSet<PoolClient>();
-  return pool.on('error', ignore).on('acquire', (client) => {
-    if (known.has(client)) return;
-    known.add(client);
-    client.on('error', ignore);
-  });
 }

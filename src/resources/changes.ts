@@ -2,8 +2,8 @@ import { Answer } from '../http/answer.js';
 import { etagOf } from '../http/preconditions.js';
 import type { ChangeContext } from '../http/request-context.js';
 import type { IdSource } from '../ids.js';
+import type { StreamAppend } from '../log/append/append.js';
 import { StreamConflict } from '../log/append/append-failures.js';
-import type { StreamAppend } from '../log/append/append-statement.js';
 import { eventIdOf } from '../log/append/event-ids.js';
 import type { EventLog } from '../log/append/event-log.js';
 import type { DomainEvent } from '../log/event.js';
@@ -11,9 +11,9 @@ import type { LogPositions } from '../log/read/log-positions.js';
 import { type Entity, fold } from '../log/read-model.js';
 import { Problem } from '../problem.js';
 import type { EntityQueries } from './entity-queries.js';
-import type { Idempotency } from './idempotency.js';
+import { refuseUnexpected } from './expectations.js';
+import type { Idempotency, RecordedChange } from './idempotency.js';
 import { KeyedQueue } from './keyed-queue.js';
-import { refuseReadOnlyChanges } from './read-only-fields.js';
 import type { Resource } from './resource.js';
 
 /** What a command answers: an entity after its change, rendered by its resource. */
@@ -41,12 +41,11 @@ export class Changed<State> extends Answer {
 }
 
 /** Throws Problem, or returns the events; none means "already so". It makes its own look-ups, since it runs again after a lost race. */
-export type Decision<State, Event> = (
-  entity: Entity<State> | undefined,
-) => readonly Event[] | Promise<readonly Event[]>;
+export type Decision<State, Event> = (entity: Entity<State> | undefined) => Decided<Event>;
+type Decided<Event> = readonly Event[] | Promise<readonly Event[]>;
 
 /** The events of a new entity, which will have this id. */
-export type NewDecision<Event> = (id: string) => readonly Event[] | Promise<readonly Event[]>;
+export type NewDecision<Event> = (id: string) => Decided<Event>;
 
 export interface ChangeOptions {
   /** The body of a PATCH: its read-only fields must have their current values. */
@@ -119,60 +118,31 @@ export class Changes {
     const ref = { accountId: context.accountId, id };
     const before = await this.entities.find(resource, ref);
     const events = await decide(before);
-    if (before !== undefined) refuseUnlessAsExpected(resource, before, context, options);
+    if (before !== undefined) refuseUnexpected(resource, before, context, options.sent);
     if (events.length === 0) return new Changed(resource, before, await this.positions.head(ref.accountId));
     const at = this.ids.now();
     const after = fold(model, ref, before, events, at);
     return new Changed(resource, after, await this.record(context, { model, id, before, events, after }, at, options));
   }
 
-  private async record(
-    context: ChangeContext,
-    own: StreamAppend,
-    at: Date,
-    { alongside }: ChangeOptions,
-  ): Promise<number> {
-    const others = alongside === undefined ? [] : await alongside(own, at);
+  private async record(context: ChangeContext, own: StreamAppend, at: Date, options: ChangeOptions): Promise<number> {
     const { accountId, metadata } = context;
+    const others = (await options.alongside?.(own, at)) ?? [];
     const streams = [...others, { ...own, eventId: eventIdOf(metadata) }];
     const { position, isDuplicate } = await this.log.append({ accountId, metadata, occurredAt: at, streams });
     if (isDuplicate) throw new Error('this command is in the log already');
     return position;
   }
 
-  /**
-   * Runs a change once, however often it is sent under one Idempotency-Key. The log is asked again after a failure:
-   * a repetition that runs beside the first may be refused for what the first one did.
-   */
-  private async once<State extends object>(
+  private once<State extends object>(
     resource: Resource<State>,
     context: ChangeContext,
     change: () => Promise<Changed<State>>,
   ): Promise<Changed<State>> {
     if (context.metadata.idempotency_key === undefined) return change();
-    const first = async (): Promise<Changed<State> | undefined> => {
-      const found = await this.idempotency.find(resource.model, context);
-      return found && new Changed(resource, found.entity, found.position, true);
-    };
-    try {
-      return (await first()) ?? (await change());
-    } catch (error) {
-      const meanwhile = await first();
-      if (meanwhile === undefined) throw error;
-      return meanwhile;
-    }
+    const repeat = ({ entity, position }: RecordedChange<State>) => new Changed(resource, entity, position, true);
+    return this.idempotency.once(resource.model, context, change, repeat);
   }
-}
-
-function refuseUnlessAsExpected<State>(
-  resource: Resource<State>,
-  before: Entity<State>,
-  { ifMatch }: ChangeContext,
-  { sent }: ChangeOptions,
-): void {
-  if (sent !== undefined) refuseReadOnlyChanges(sent, resource.toResource(before, ''), resource.readOnlyFields);
-  if (ifMatch?.(before.version) !== false) return;
-  throw new Problem('precondition_failed', `If-Match does not hold: the resource's ETag is "${before.version}" now.`);
 }
 
 function unlessConflict(error: unknown): undefined {

@@ -1,14 +1,22 @@
+import type { Field } from '../http/openapi/declarations.js';
 import { CREATED_AT, idField, uriField } from '../http/openapi/parts.js';
-import { Text } from '../http/validated-body.js';
+import { Text, TextOfBytes } from '../http/validated-body.js';
 import type { IdPrefix } from '../ids.js';
+import type { ProblemName } from '../problem.js';
 
 /** The fields that all resources share: what the API's document says of them, and their limits. */
 
-export const MAX_DESCRIPTION_BYTES = 255;
-export const MAX_METADATA_BYTES = 4096;
+const MAX_DESCRIPTION_BYTES = 255;
+const MAX_METADATA_BYTES = 4096;
 
 export const descriptionField = (example: string) => ({ description: 'Free text for people.', example });
 export const metadataField = (example: string) => ({ description: 'Free text for programs.', example });
+
+/** Fields of a body; `tooLong` names the refusal of a longer text. */
+export const Description = (tooLong: ProblemName, field: Field): PropertyDecorator =>
+  TextOfBytes(MAX_DESCRIPTION_BYTES, tooLong, field);
+export const Metadata = (tooLong: ProblemName, field: Field): PropertyDecorator =>
+  TextOfBytes(MAX_METADATA_BYTES, tooLong, field);
 
 /** id, uri and created_at, as GET shows them. */
 export const envelopeFields = (path: string, prefix: IdPrefix) => ({

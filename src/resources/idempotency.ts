@@ -16,8 +16,29 @@ export interface RecordedChange<State> {
 export class Idempotency {
   constructor(private readonly log: LogReader) {}
 
+  /**
+   * Runs a change once, however often it is sent under one key. The log is asked again after a failure: a repetition
+   * that runs beside the first may be refused for what the first one did.
+   */
+  async once<State extends object, Answer>(
+    model: ReadModel<State, never>,
+    context: ChangeContext,
+    change: () => Promise<Answer>,
+    repeat: (recorded: RecordedChange<State>) => Answer,
+  ): Promise<Answer> {
+    const first = await this.find(model, context);
+    if (first !== undefined) return repeat(first);
+    try {
+      return await change();
+    } catch (error) {
+      const meanwhile = await this.find(model, context);
+      if (meanwhile === undefined) throw error;
+      return repeat(meanwhile);
+    }
+  }
+
   /** Undefined when the key has done nothing yet. Throws Problem when the key came with another request. */
-  async find<State extends object>(
+  private async find<State extends object>(
     model: ReadModel<State, never>,
     { accountId, metadata: { actor, idempotency_key: key = '', request_hash } }: ChangeContext,
   ): Promise<RecordedChange<State> | undefined> {

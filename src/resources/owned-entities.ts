@@ -1,5 +1,5 @@
 import type { Ref } from '../database/coalesce.js';
-import type { StreamAppend } from '../log/append/append-statement.js';
+import type { StreamAppend } from '../log/append/append.js';
 import type { EntityQueries } from './entity-queries.js';
 import type { OwnedResource } from './resource.js';
 

@@ -1,11 +1,12 @@
 import type { Pool } from 'pg';
-import type { Role } from '../caller.js';
+import type { Caller, Role } from '../caller.js';
 import { coalescedByRef, type Ref, type RefRow, WANTED } from '../database/coalesce.js';
 import { ConstraintViolated } from '../log/append/append-failures.js';
 import { Problem } from '../problem.js';
+import { requireOwnOrAdmin } from './access-rules.js';
 import { OWNER_DELETED_CONSTRAINT } from './resource.js';
 
-interface OwnerRow extends RefRow {
+interface Owner {
   readonly active: boolean;
   readonly role: Role;
 }
@@ -15,21 +16,44 @@ const OWNERS = {
   text: `select t.account_id, t.id, t.active, t.role from principals t ${WANTED}`,
 };
 
-/** The users and bots that may own a resource. */
+/** The users and bots of an account as owners. */
 export class Owners {
-  /** Undefined when the account has no such user or bot. A deleted one is known, and inactive. */
-  readonly find: (ref: Ref) => Promise<{ readonly active: boolean; readonly role: Role } | undefined>;
+  private readonly find: (ref: Ref) => Promise<Owner | undefined>;
 
   constructor(pool: Pool) {
-    this.find = coalescedByRef(pool, OWNERS, ({ active, role }: OwnerRow) => ({ active, role }));
+    this.find = coalescedByRef(pool, OWNERS, ({ active, role }: Owner & RefRow) => ({ active, role }));
+  }
+
+  /**
+   * Throws Problem for an inactive owner, and for an unknown one where owners must be known. Otherwise an owner that the
+   * account does not know is stored as given: it may live in the operator's own directory.
+   */
+  async refuseUnusable(caller: Caller, ownerId: string, mustBeKnown: boolean): Promise<void> {
+    if (ownerId === caller.principalId) return;
+    const ref = { accountId: caller.accountId, id: ownerId };
+    if (mustBeKnown) await this.requireActive(ref);
+    else if ((await this.find(ref))?.active === false) throw inactiveOwner(ownerId);
+  }
+
+  /** Throws Problem for an inactive or unknown owner. */
+  async requireActive(ref: Ref): Promise<Owner> {
+    const owner = await this.find(ref);
+    if (owner?.active === true) return owner;
+    // A deleted owner is inactive.
+    if (owner !== undefined) throw inactiveOwner(ref.id);
+    throw new Problem('owner_inactive', `The owner '${ref.id.slice(0, 128)}' is not known on this account.`);
   }
 }
 
-export const inactiveOwner = (ownerId: string): Problem =>
-  new Problem('owner_inactive', `The owner '${ownerId.slice(0, 128)}' is not active.`);
+/** The owner of a new entity: the caller unless an admin names another one, perhaps one that the account does not know. */
+export function requireOwnerId(caller: Caller, named: string | undefined): string {
+  const ownerId = requireOwnOrAdmin(caller, named);
+  if (/^[A-Za-z0-9_-]{1,128}$/.test(ownerId)) return ownerId;
+  throw new Problem('request_malformed', 'owner_id must be 1 to 128 characters of A-Z, a-z, 0-9, _ and -.');
+}
 
-export const unknownOwner = (ownerId: string): Problem =>
-  new Problem('owner_inactive', `The owner '${ownerId.slice(0, 128)}' is not known on this account.`);
+const inactiveOwner = (ownerId: string): Problem =>
+  new Problem('owner_inactive', `The owner '${ownerId.slice(0, 128)}' is not active.`);
 
 /** The owner was deleted between the look-up and the append. The table refused it, which no other copy can outrun. */
 export const explainDeletedOwner = (error: unknown, ownerId: string): unknown =>

@@ -1,6 +1,7 @@
 import type { Caller } from '../caller.js';
 import { Problem } from '../problem.js';
 import { refuseUnlessOwnerOrAdmin } from '../resources/access-rules.js';
+import { changedFields } from '../resources/changed-fields.js';
 
 /** Storage format: these types are what the log holds. Add fields as optional; for any other change add a new version. */
 export type SshCredentialEvent =
@@ -53,13 +54,7 @@ export const create =
 export const update =
   ({ by, ...changes }: SshCredentialUpdate & { readonly by: Caller }): Decision =>
   (state) => {
-    const { description, metadata, acl } = requireChangeable(by, state);
-    const data = {
-      ...(changes.description !== undefined &&
-        changes.description !== description && { description: changes.description }),
-      ...(changes.metadata !== undefined && changes.metadata !== metadata && { metadata: changes.metadata }),
-      ...(changes.acl !== undefined && !sameList(changes.acl, acl) && { acl: changes.acl }),
-    };
+    const data = changedFields(changes, requireChangeable(by, state));
     return Object.keys(data).length === 0 ? [] : [{ type: 'ssh_credential_updated.v1', data }];
   };
 
@@ -80,6 +75,3 @@ function requireChangeable(caller: Caller, state: SshCredential | undefined): Ss
   refuseUnlessOwnerOrAdmin(caller, state, 'SSH credential');
   return state;
 }
-
-const sameList = (a: readonly string[], b: readonly string[]): boolean =>
-  a.length === b.length && a.every((rule, i) => rule === b[i]);

@@ -1,14 +1,13 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { parseAcl } from '../bind-rules/acl.js';
 import type { Caller } from '../caller.js';
-import type { RequestContext } from '../http/request-context.js';
 import { ConstraintViolated } from '../log/append/append-failures.js';
 import { omitUndefined } from '../omit-undefined.js';
 import { Problem } from '../problem.js';
 import { type KeyPolicy, parsePublicKey } from '../public-keys/public-key.js';
-import { requireOwnOrAdmin } from '../resources/access-rules.js';
 import { Changes } from '../resources/changes.js';
-import { explainDeletedOwner, inactiveOwner, Owners, unknownOwner } from '../resources/owners.js';
+import { CreateCommand, DeleteCommand, handlerOf, UpdateCommand } from '../resources/commands.js';
+import { explainDeletedOwner, Owners, requireOwnerId } from '../resources/owners.js';
 import { create, remove, type SshCredential, update } from './ssh-credential.js';
 import { EXCLUSIVE_KEY_CONSTRAINT, KeyHolders } from './ssh-credentials.read-model.js';
 import {
@@ -23,12 +22,7 @@ export abstract class SshCredentialPolicy {
   abstract readonly keys: KeyPolicy;
 }
 
-export class CreateSshCredential {
-  constructor(
-    readonly context: RequestContext,
-    readonly body: CreateSshCredentialBody,
-  ) {}
-}
+export class CreateSshCredential extends CreateCommand<CreateSshCredentialBody> {}
 
 @CommandHandler(CreateSshCredential)
 export class CreateSshCredentialHandler implements ICommandHandler<CreateSshCredential> {
@@ -40,18 +34,22 @@ export class CreateSshCredentialHandler implements ICommandHandler<CreateSshCred
   ) {}
 
   execute({ context, body }: CreateSshCredential) {
+    const { caller } = context;
     const decide = async () => {
-      const credential = this.credentialOf(context, body);
-      await Promise.all([this.refuseInactiveOwner(context, credential), this.refuseTakenKey(context, credential)]);
+      const credential = this.credentialOf(caller, body);
+      await Promise.all([
+        this.owners.refuseUnusable(caller, credential.owner_id, this.policy.strict),
+        this.refuseTakenKey(caller, credential),
+      ]);
       return create(credential)(undefined);
     };
     return this.changes.create(SSH_CREDENTIALS, context, decide).catch((error) => {
-      throw explainDeletedOwner(explainTakenKey(error), body.owner_id || context.caller.principalId);
+      throw explainDeletedOwner(explainTakenKey(error), body.owner_id || caller.principalId);
     });
   }
 
-  private credentialOf({ caller }: RequestContext, body: CreateSshCredentialBody): SshCredential {
-    const owner_id = ownerOf(caller, body.owner_id);
+  private credentialOf(caller: Caller, body: CreateSshCredentialBody): SshCredential {
+    const owner_id = requireOwnerId(caller, body.owner_id);
     const key = parsePublicKey(body.public_key, this.policy.keys);
     return {
       description: body.description ?? '',
@@ -67,19 +65,8 @@ export class CreateSshCredentialHandler implements ICommandHandler<CreateSshCred
     };
   }
 
-  /** An owner that the account does not know is stored as given: it may live in the operator's own directory. */
-  private async refuseInactiveOwner({ caller }: RequestContext, { owner_id: id }: SshCredential): Promise<void> {
-    if (id === caller.principalId) return;
-    const owner = await this.owners.find({ accountId: caller.accountId, id });
-    if (owner?.active === false) throw inactiveOwner(id);
-    if (owner === undefined && this.policy.strict) throw unknownOwner(id);
-  }
-
   /** A key belongs to one account. Strict mode allows it once there; the unique index decides races. */
-  private async refuseTakenKey(
-    { accountId }: RequestContext,
-    { fingerprint, exclusive }: SshCredential,
-  ): Promise<void> {
+  private async refuseTakenKey({ accountId }: Caller, { fingerprint, exclusive }: SshCredential): Promise<void> {
     const accounts = (await this.holders.of(fingerprint)) ?? [];
     if (accounts.some((id) => id !== accountId)) {
       throw new Problem('public_key_used_elsewhere', 'This public key is already in use on another account.');
@@ -94,48 +81,16 @@ const keyAlreadyUsed = (): Problem =>
 const explainTakenKey = (error: unknown): unknown =>
   error instanceof ConstraintViolated && error.constraint === EXCLUSIVE_KEY_CONSTRAINT ? keyAlreadyUsed() : error;
 
-const OWNER_ID = /^[A-Za-z0-9_-]{1,128}$/;
+export class UpdateSshCredential extends UpdateCommand<UpdateSshCredentialBody> {}
 
-function ownerOf(caller: Caller, named: string | undefined): string {
-  const ownerId = requireOwnOrAdmin(caller, named);
-  if (OWNER_ID.test(ownerId)) return ownerId;
-  throw new Problem('request_malformed', 'owner_id must be 1 to 128 characters of A-Z, a-z, 0-9, _ and -.');
-}
+export const UpdateSshCredentialHandler = handlerOf(UpdateSshCredential, (changes, { context, id, body }) => {
+  const { description, metadata, acl } = body;
+  const changed = omitUndefined({ description, metadata, acl: acl && parseAcl(acl) });
+  return changes.apply(SSH_CREDENTIALS, context, id, update({ by: context.caller, ...changed }), { sent: body });
+});
 
-export class UpdateSshCredential {
-  constructor(
-    readonly context: RequestContext,
-    readonly id: string,
-    readonly body: UpdateSshCredentialBody,
-  ) {}
-}
+export class DeleteSshCredential extends DeleteCommand {}
 
-@CommandHandler(UpdateSshCredential)
-export class UpdateSshCredentialHandler implements ICommandHandler<UpdateSshCredential> {
-  constructor(private readonly changes: Changes) {}
-
-  execute({ context, id, body }: UpdateSshCredential) {
-    const { description, metadata, acl } = body;
-    const decide = (credential: SshCredential | undefined) => {
-      const changes = omitUndefined({ description, metadata, acl: acl && parseAcl(acl) });
-      return update({ by: context.caller, ...changes })(credential);
-    };
-    return this.changes.apply(SSH_CREDENTIALS, context, id, decide, { sent: body });
-  }
-}
-
-export class DeleteSshCredential {
-  constructor(
-    readonly context: RequestContext,
-    readonly id: string,
-  ) {}
-}
-
-@CommandHandler(DeleteSshCredential)
-export class DeleteSshCredentialHandler implements ICommandHandler<DeleteSshCredential> {
-  constructor(private readonly changes: Changes) {}
-
-  execute({ context, id }: DeleteSshCredential) {
-    return this.changes.apply(SSH_CREDENTIALS, context, id, remove({ by: context.caller }));
-  }
-}
+export const DeleteSshCredentialHandler = handlerOf(DeleteSshCredential, (changes, { context, id }) =>
+  changes.apply(SSH_CREDENTIALS, context, id, remove({ by: context.caller })),
+);

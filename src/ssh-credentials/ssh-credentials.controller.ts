@@ -16,12 +16,8 @@ import {
 const { path } = SSH_CREDENTIALS;
 const TOO_LONG = ['ssh_credential_description_too_long', 'ssh_credential_metadata_too_long'] as const;
 const OWNER = ['owner_inactive', 'owner_not_yours'] as const;
-const KEY = [
-  'public_key_missing',
-  'public_key_invalid',
-  'public_key_already_used',
-  'public_key_used_elsewhere',
-] as const;
+const KEY = ['public_key_missing', 'public_key_invalid'] as const;
+const KEY_IN_USE = ['public_key_already_used', 'public_key_used_elsewhere'] as const;
 
 @ApiTag('SSH credentials', 'sshcr')
 @Controller(path)
@@ -35,7 +31,7 @@ export class SshCredentialsController {
   @ApiCreate(SshCredentialResource, {
     id: 'createSshCredential',
     summary: 'Create an SSH credential',
-    problems: [...KEY, 'acl_rule_invalid', ...TOO_LONG, ...OWNER],
+    problems: [...KEY, 'acl_rule_invalid', ...TOO_LONG, ...OWNER, ...KEY_IN_USE],
   })
   create(@Context() context: RequestContext, @Body() body: CreateSshCredentialBody) {
     return this.commands.execute(new CreateSshCredential(context, body));

@@ -32,25 +32,24 @@ export const EXCLUSIVE_KEY_CONSTRAINT = 'ssh_credentials_exclusive_key';
 
 const ACCOUNTS_BY_FINGERPRINTS = {
   name: 'accounts_by_fingerprints',
-  text: 'select distinct fingerprint, account_id from ssh_credentials where fingerprint = any($1)',
+  text: `select fingerprint, array_agg(distinct account_id) as accounts from ssh_credentials
+    where fingerprint = any($1) group by fingerprint`,
 };
 
 /** Finds the accounts that have a live credential for a key. */
 export class KeyHolders {
   constructor(private readonly pool: Pool) {}
 
-  /** Ids of accounts; undefined when there are none. */
+  /** Ids of the accounts; undefined when no account has the key. */
   readonly of = coalesced<string, readonly string[]>(
     (fingerprint) => fingerprint,
-    async (fingerprints) => {
-      const { rows } = await queryNamed<{ fingerprint: string; account_id: string }>(
+    async (wanted) => {
+      const { rows } = await queryNamed<{ fingerprint: string; accounts: string[] }>(
         this.pool,
         ACCOUNTS_BY_FINGERPRINTS,
-        [fingerprints],
+        [wanted],
       );
-      const accounts = new Map<string, string[]>();
-      for (const row of rows) accounts.set(row.fingerprint, [...(accounts.get(row.fingerprint) ?? []), row.account_id]);
-      return accounts;
+      return new Map(rows.map(({ fingerprint, accounts }) => [fingerprint, accounts]));
     },
   );
 }

@@ -1,14 +1,14 @@
 import { MAX_ACL_BYTES, MAX_RULES } from '../bind-rules/acl.js';
 import { MAX_RULE_BYTES } from '../bind-rules/bind-rule.js';
 import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
-import { atMostBytes, List, Text, TextOfBytes } from '../http/validated-body.js';
+import { atMostBytes, List, Text } from '../http/validated-body.js';
 import type { Entity } from '../log/read-model.js';
 import { MAX_PUBLIC_KEY_BYTES } from '../public-keys/public-key.js';
 import {
+  Description,
   descriptionField,
   envelopeFields,
-  MAX_DESCRIPTION_BYTES,
-  MAX_METADATA_BYTES,
+  Metadata,
   metadataField,
   ReadOnly,
 } from '../resources/fields.js';
@@ -45,15 +45,15 @@ const OWNER_ID = {
 
 export class CreateSshCredentialBody {
   @Text({ ...PUBLIC_KEY, required: true }) public_key?: string;
-  @TextOfBytes(MAX_DESCRIPTION_BYTES, 'ssh_credential_description_too_long', DESCRIPTION) description?: string;
-  @TextOfBytes(MAX_METADATA_BYTES, 'ssh_credential_metadata_too_long', METADATA) metadata?: string;
+  @Description('ssh_credential_description_too_long', DESCRIPTION) description?: string;
+  @Metadata('ssh_credential_metadata_too_long', METADATA) metadata?: string;
   @List(ACL) acl?: unknown[];
   @Text(OWNER_ID) owner_id?: string;
 }
 
 export class UpdateSshCredentialBody {
-  @TextOfBytes(MAX_DESCRIPTION_BYTES, 'ssh_credential_description_too_long', DESCRIPTION) description?: string;
-  @TextOfBytes(MAX_METADATA_BYTES, 'ssh_credential_metadata_too_long', METADATA) metadata?: string;
+  @Description('ssh_credential_description_too_long', DESCRIPTION) description?: string;
+  @Metadata('ssh_credential_metadata_too_long', METADATA) metadata?: string;
   @List(ACL) acl?: unknown[];
   @ReadOnly() public_key?: string;
   @ReadOnly() owner_id?: string;

@@ -1,4 +1,5 @@
 import { Problem } from '../problem.js';
+import { changedFields } from '../resources/changed-fields.js';
 import type { Backend, IpRestriction, TrafficPolicy } from './edge-modules.js';
 import type { Hostport } from './hostport.js';
 
@@ -74,8 +75,8 @@ export const update =
     const { hostports } = changes;
     const wanted =
       hostports === undefined ? changes : { ...changes, hostports: keepClaims(hostports, state.hostports) };
-    const changed = Object.entries(wanted).filter(([name, value]) => !isSame(value, state[name as keyof TcpEdge]));
-    return changed.length === 0 ? [] : [{ type: 'tcp_edge_updated.v1', data: Object.fromEntries(changed) }];
+    const data = changedFields(wanted, state);
+    return Object.keys(data).length === 0 ? [] : [{ type: 'tcp_edge_updated.v1', data }];
   };
 
 export const remove: Decision = (state) => {
@@ -94,13 +95,3 @@ function keepClaims(wanted: readonly ListedHostport[], listed: readonly ListedHo
   const claims = new Map(listed.map(({ canonical, exclusive }) => [canonical, exclusive]));
   return wanted.map((hostport) => ({ ...hostport, exclusive: claims.get(hostport.canonical) ?? hostport.exclusive }));
 }
-
-/** Equal as JSON. The order of names does not count: rows come back with another one than events. */
-function isSame(a: unknown, b: unknown): boolean {
-  if (!isObject(a) || !isObject(b)) return a === b;
-  const names = Object.keys(a);
-  return names.length === Object.keys(b).length && names.every((name) => name in b && isSame(a[name], b[name]));
-}
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null;

@@ -1,13 +1,7 @@
-import { atMostBytes, Flag, List, ObjectOf, Text, TextOfBytes } from '../http/validated-body.js';
+import { atMostBytes, Flag, List, ObjectOf, Text } from '../http/validated-body.js';
 import { omitUndefined } from '../omit-undefined.js';
 import { Problem } from '../problem.js';
-import {
-  descriptionField,
-  MAX_DESCRIPTION_BYTES,
-  MAX_METADATA_BYTES,
-  metadataField,
-  ReadOnly,
-} from '../resources/fields.js';
+import { Description, descriptionField, Metadata, metadataField, ReadOnly } from '../resources/fields.js';
 import { readOnly } from '../resources/read-only-fields.js';
 import {
   MAX_IP_POLICIES,
@@ -70,8 +64,8 @@ export class TrafficPolicyBody {
 }
 
 export class CreateTcpEdgeBody {
-  @TextOfBytes(MAX_DESCRIPTION_BYTES, 'edge_description_too_long', DESCRIPTION) description?: string;
-  @TextOfBytes(MAX_METADATA_BYTES, 'edge_metadata_too_long', METADATA) metadata?: string;
+  @Description('edge_description_too_long', DESCRIPTION) description?: string;
+  @Metadata('edge_metadata_too_long', METADATA) metadata?: string;
   @List(HOSTPORTS) hostports?: unknown[];
   @ObjectOf(BackendBody, { description: 'Where the traffic goes.' }) backend?: BackendBody;
   @ObjectOf(IpRestrictionBody, { description: 'Who may connect.' }) ip_restriction?: IpRestrictionBody;

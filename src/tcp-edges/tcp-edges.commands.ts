@@ -1,7 +1,7 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import type { RequestContext } from '../http/request-context.js';
 import { Changes } from '../resources/changes.js';
-import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/commands.js';
+import { CreateCommand, DeleteCommand, handlerOf, UpdateCommand } from '../resources/commands.js';
 import { HostportClaims } from './hostport-claims.js';
 import { create, remove, type TcpEdge, update } from './tcp-edge.js';
 import type { TcpEdgeInput } from './tcp-edges.bodies.js';
@@ -63,11 +63,6 @@ export class UpdateTcpEdgeHandler implements ICommandHandler<UpdateTcpEdge> {
 
 export class DeleteTcpEdge extends DeleteCommand {}
 
-@CommandHandler(DeleteTcpEdge)
-export class DeleteTcpEdgeHandler implements ICommandHandler<DeleteTcpEdge> {
-  constructor(private readonly changes: Changes) {}
-
-  execute({ context, id }: DeleteTcpEdge) {
-    return this.changes.apply(TCP_EDGES, context, id, remove);
-  }
-}
+export const DeleteTcpEdgeHandler = handlerOf(DeleteTcpEdge, (changes, { context, id }) =>
+  changes.apply(TCP_EDGES, context, id, remove),
+);

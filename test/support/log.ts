@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { surviveLostConnections } from '../../src/database/query.js';
-import type { Append, StreamAppend } from '../../src/log/append/append-statement.js';
-import { type Appended, EventLog } from '../../src/log/append/event-log.js';
+import { surviveLostConnections } from '../../src/database/lost-connections.js';
+import type { Append, Appended, StreamAppend } from '../../src/log/append/append.js';
+import { EventLog } from '../../src/log/append/event-log.js';
 import type { DomainEvent, EventMetadata } from '../../src/log/event.js';
 import type { EntityRow, Row, Table } from '../../src/log/read-model.js';
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { IdSource } from '../../ids.js';
-import type { StreamAppend } from '../../log/append/append-statement.js';
+import type { StreamAppend } from '../../log/append/append.js';
 import type { EventLog } from '../../log/append/event-log.js';
 import type { DomainEvent } from '../../log/event.js';
 import { fold, type ReadModel } from '../../log/read-model.js';

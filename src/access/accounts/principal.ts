@@ -1,5 +1,6 @@
 import type { Role } from '../../caller.js';
 import { Problem } from '../../problem.js';
+import { changedFields } from '../../resources/changed-fields.js';
 
 /** Storage format: these types are what the log holds. Add fields as optional; for any other change add a new version. */
 export type PrincipalEvent =
@@ -55,14 +56,14 @@ export const createBot =
 export const updateUser =
   (args: { readonly role?: Role; readonly active?: boolean }): Decision =>
   (state) => {
-    const data = changed(args, requireLive(state));
+    const data = changedFields(args, requireLive(state));
     return Object.keys(data).length === 0 ? [] : [{ type: 'user_updated.v1', data }];
   };
 
 export const updateBot =
   (args: { readonly name?: string; readonly active?: boolean }): Decision =>
   (state) => {
-    const data = changed(args, requireLive(state));
+    const data = changedFields(args, requireLive(state));
     return Object.keys(data).length === 0 ? [] : [{ type: 'bot_user_updated.v1', data }];
   };
 
@@ -81,9 +82,3 @@ function requireLive(state: Principal | undefined): Principal {
   if (state === undefined || state.deleted) throw notFound();
   return state;
 }
-
-/** The fields of `args` that differ from the state. */
-const changed = <Fields extends object>(args: Fields, state: Fields): Partial<Fields> =>
-  Object.fromEntries(
-    Object.entries(args).filter(([name, value]) => value !== undefined && state[name as keyof Fields] !== value),
-  ) as Partial<Fields>;

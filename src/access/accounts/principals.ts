@@ -1,7 +1,7 @@
 import type { Ref } from '../../database/coalesce.js';
 import type { RequestContext } from '../../http/request-context.js';
+import type { StreamAppend } from '../../log/append/append.js';
 import { ConstraintViolated, StreamConflict } from '../../log/append/append-failures.js';
-import type { StreamAppend } from '../../log/append/append-statement.js';
 import type { EventLog } from '../../log/append/event-log.js';
 import type { EventMetadata } from '../../log/event.js';
 import { type EntityRow, fold } from '../../log/read-model.js';

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Caller } from '../../caller.js';
 import { Problem } from '../../problem.js';
 import { isOwnerOrAdmin } from '../../resources/access-rules.js';
+import { changedFields } from '../../resources/changed-fields.js';
 
 /** Storage format: these types are what the log holds. Add fields as optional; for any other change add a new version. */
 export type ApiKeyEvent =
@@ -42,12 +43,7 @@ export const create =
 export const update =
   ({ by, ...changes }: ApiKeyUpdate & { readonly by: Caller }): Decision =>
   (state) => {
-    const { description, metadata } = requireVisible(by, state);
-    const data = {
-      ...(changes.description !== undefined &&
-        changes.description !== description && { description: changes.description }),
-      ...(changes.metadata !== undefined && changes.metadata !== metadata && { metadata: changes.metadata }),
-    };
+    const data = changedFields(changes, requireVisible(by, state));
     return Object.keys(data).length === 0 ? [] : [{ type: 'api_key_updated.v1', data }];
   };
 

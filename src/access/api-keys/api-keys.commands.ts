@@ -5,8 +5,8 @@ import { omitUndefined } from '../../omit-undefined.js';
 import { Problem } from '../../problem.js';
 import { requireOwnOrAdmin } from '../../resources/access-rules.js';
 import { Changed, Changes } from '../../resources/changes.js';
-import { CreateCommand, DeleteCommand, UpdateCommand } from '../../resources/commands.js';
-import { explainDeletedOwner, inactiveOwner, Owners, unknownOwner } from '../../resources/owners.js';
+import { CreateCommand, DeleteCommand, handlerOf, UpdateCommand } from '../../resources/commands.js';
+import { explainDeletedOwner, Owners } from '../../resources/owners.js';
 import { type ApiKey, create, hashToken, remove, TOKEN_SECRET_BYTES, tokenOf, update } from './api-key.js';
 import { API_KEYS, type CreateApiKeyBody, type UpdateApiKeyBody } from './api-keys.resource.js';
 
@@ -53,9 +53,7 @@ export class CreateApiKeyHandler implements ICommandHandler<CreateApiKey> {
     const id = requireOwnOrAdmin(caller, named);
     // An API key has found its owner on the way in, and has its role.
     if (id === caller.principalId && caller.apiKeyId !== undefined) return id;
-    const owner = await this.owners.find({ accountId: caller.accountId, id });
-    if (owner === undefined) throw unknownOwner(id);
-    if (!owner.active) throw inactiveOwner(id);
+    const owner = await this.owners.requireActive({ accountId: caller.accountId, id });
     // The issuer has lowered the role of this caller: a key would restore the stored role.
     if (owner.role === 'admin' && !isAdmin(caller)) {
       throw new Problem('role_missing', 'Your role is lower now than the one this key would have; ask an admin.');
@@ -66,24 +64,14 @@ export class CreateApiKeyHandler implements ICommandHandler<CreateApiKey> {
 
 export class UpdateApiKey extends UpdateCommand<UpdateApiKeyBody> {}
 
-@CommandHandler(UpdateApiKey)
-export class UpdateApiKeyHandler implements ICommandHandler<UpdateApiKey> {
-  constructor(private readonly changes: Changes) {}
-
-  execute({ context, id, body }: UpdateApiKey) {
-    const { description, metadata } = body;
-    const decide = update({ by: context.caller, ...omitUndefined({ description, metadata }) });
-    return this.changes.apply(API_KEYS, context, id, decide, { sent: body });
-  }
-}
+export const UpdateApiKeyHandler = handlerOf(UpdateApiKey, (changes, { context, id, body }) => {
+  const { description, metadata } = body;
+  const decide = update({ by: context.caller, ...omitUndefined({ description, metadata }) });
+  return changes.apply(API_KEYS, context, id, decide, { sent: body });
+});
 
 export class DeleteApiKey extends DeleteCommand {}
 
-@CommandHandler(DeleteApiKey)
-export class DeleteApiKeyHandler implements ICommandHandler<DeleteApiKey> {
-  constructor(private readonly changes: Changes) {}
-
-  execute({ context, id }: DeleteApiKey) {
-    return this.changes.apply(API_KEYS, context, id, remove({ by: context.caller }));
-  }
-}
+export const DeleteApiKeyHandler = handlerOf(DeleteApiKey, (changes, { context, id }) =>
+  changes.apply(API_KEYS, context, id, remove({ by: context.caller })),
+);

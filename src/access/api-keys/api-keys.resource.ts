@@ -1,12 +1,12 @@
 import { ApiField, ApiSchemaName } from '../../http/openapi/decorators.js';
 import { EXAMPLE_KSUID } from '../../http/openapi/parts.js';
-import { Text, TextOfBytes } from '../../http/validated-body.js';
+import { Text } from '../../http/validated-body.js';
 import type { Entity } from '../../log/read-model.js';
 import {
+  Description,
   descriptionField,
   envelopeFields,
-  MAX_DESCRIPTION_BYTES,
-  MAX_METADATA_BYTES,
+  Metadata,
   metadataField,
   ReadOnly,
 } from '../../resources/fields.js';
@@ -31,14 +31,14 @@ const TOKEN = {
 };
 
 export class CreateApiKeyBody {
-  @TextOfBytes(MAX_DESCRIPTION_BYTES, 'request_malformed', DESCRIPTION) description?: string;
-  @TextOfBytes(MAX_METADATA_BYTES, 'request_malformed', METADATA) metadata?: string;
+  @Description('request_malformed', DESCRIPTION) description?: string;
+  @Metadata('request_malformed', METADATA) metadata?: string;
   @Text(OWNER_ID) owner_id?: string;
 }
 
 export class UpdateApiKeyBody {
-  @TextOfBytes(MAX_DESCRIPTION_BYTES, 'request_malformed', DESCRIPTION) description?: string;
-  @TextOfBytes(MAX_METADATA_BYTES, 'request_malformed', METADATA) metadata?: string;
+  @Description('request_malformed', DESCRIPTION) description?: string;
+  @Metadata('request_malformed', METADATA) metadata?: string;
   @ReadOnly() owner_id?: string;
   @ReadOnly() id?: string;
   @ReadOnly() uri?: string;

@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { PostgresFailure } from '../../database/failure.js';
 import { queryNamed } from '../../database/query.js';
 import { Problem } from '../../problem.js';
+import type { Appended } from './append.js';
 import type { PreparedAppend } from './append-statement.js';
 
 /** Another writer appended to the stream first: load it and decide again. */
@@ -38,7 +39,7 @@ export async function recordedBefore(
   { eventIds, metadataText }: PreparedAppend,
   { failure, wasSent }: Failed,
   alarm: (message: string) => void,
-): Promise<{ readonly position: number; readonly isDuplicate: boolean }> {
+): Promise<Appended> {
   if (!failure.isUniqueViolation) throw refusalOf(failure, alarm);
   const values = [accountId, eventIds];
   const { rows } = await queryNamed<{ position: string; metadata: string }>(pool, NEWEST_OF_EVENTS, values).catch(

@@ -1,28 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { DomainEvent, EventMetadata } from '../event.js';
-import type { AnyReadModel, EntityRow, Row, Table } from '../read-model.js';
+import type { NamedStatement } from '../../database/query.js';
+import type { Row, Table } from '../read-model.js';
+import type { Append, StreamAppend } from './append.js';
 import { newEventId } from './event-ids.js';
-
-/** One stream's share of an append: its events, and the entity before and after them. */
-export interface StreamAppend {
-  readonly model: Pick<AnyReadModel, 'tables'>;
-  readonly id: string;
-  readonly before: EntityRow | undefined;
-  readonly events: readonly DomainEvent[];
-  readonly after: EntityRow | undefined;
-  /** UUID of the first event, fixed so that a repetition is recognised; absent: a new one. */
-  readonly eventId?: string;
-}
-
-/** One command's effect on the log of one account. */
-export interface Append {
-  readonly accountId: string;
-  readonly metadata: EventMetadata;
-  /** When the handler decided. */
-  readonly occurredAt: Date;
-  /** At least one, with at least one event. */
-  readonly streams: readonly StreamAppend[];
-}
 
 /** A row to write whole, or the key of a row to remove, as JSON. */
 interface RowWrite {
@@ -85,9 +65,7 @@ function rowWrites(table: Table<object>, { before, after }: StreamAppend, keys: 
 /** The key columns as a JSON object, which is all that a removal needs. */
 const keyOf = ({ primaryKey }: Table<object>, row: object): string => JSON.stringify(row, [...primaryKey]);
 
-export interface AppendStatement {
-  readonly name: string;
-  readonly text: string;
+export interface AppendStatement extends NamedStatement {
   readonly values: readonly string[];
 }
 

@@ -12,23 +12,16 @@ export interface Waiting<Item extends Batchable, Result> {
   reject(error: unknown): void;
 }
 
-export interface BatcherLimits {
+export const DEFAULT_BATCHER_LIMITS = {
   /** Items that may wait over all accounts; one more is refused with 503. */
-  readonly queuedItems: number;
-  readonly queuedBytes: number;
-  readonly batchItems: number;
-  readonly batchBytes: number;
-  /** Batches under way at once, each of another account: the head row lets an account have only one. */
-  readonly batchesInFlight: number;
-}
-
-export const DEFAULT_BATCHER_LIMITS: BatcherLimits = {
   queuedItems: 10_000,
   queuedBytes: 128 * 1024 * 1024,
   batchItems: 256,
   batchBytes: 4 * 1024 * 1024,
+  /** Batches under way at once, each of another account: the head row lets an account have only one. */
   batchesInFlight: 4,
 };
+export type BatcherLimits = Readonly<typeof DEFAULT_BATCHER_LIMITS>;
 
 /**
  * Collects the items that arrive while a batch is under way, and sends them as the next batch. It has no timer: an idle

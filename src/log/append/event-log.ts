@@ -2,22 +2,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { PostgresFailure } from '../../database/failure.js';
 import { queryNamed } from '../../database/query.js';
+import type { Append, Appended } from './append.js';
 import { type Failed, recordedBefore, unavailable } from './append-failures.js';
-import {
-  type Append,
-  type AppendStatement,
-  appendStatement,
-  type PreparedAppend,
-  prepareAppend,
-} from './append-statement.js';
+import { type AppendStatement, appendStatement, type PreparedAppend, prepareAppend } from './append-statement.js';
 import { Batcher, type BatcherLimits, DEFAULT_BATCHER_LIMITS, type Waiting } from './batcher.js';
-
-export interface Appended {
-  /** Position of the command's last event in the log of the account. */
-  readonly position: number;
-  /** True when these events were in the log already: the command is a repetition and changed nothing. */
-  readonly isDuplicate: boolean;
-}
 
 type Command = Waiting<PreparedAppend, Appended>;
 type Outcome = Failed | { readonly base: number };
@@ -51,15 +39,16 @@ export class EventLog {
     const items = batch.map(({ item }) => item);
     const outcome = await this.attempt(appendStatement(accountId, items), wasSent);
     if (outcome.base !== undefined) return acknowledge(batch, outcome.base);
+    const { failure, wasSent: mayBeWritten } = outcome;
+    if (!failure.isAboutData) return reject(batch, unavailable(failure, mayBeWritten));
     const [only, ...others] = batch;
-    if (!outcome.failure.isAboutData) return refuse(batch, unavailable(outcome.failure, outcome.wasSent));
     if (only !== undefined && others.length === 0) {
       return recordedBefore(this.pool, accountId, only.item, outcome, this.alarm).then(only.resolve, only.reject);
     }
     // The statement was rolled back whole. Halving finds the command that failed; the others are written without it.
     const middle = Math.ceil(batch.length / 2);
-    await this.send(accountId, batch.slice(0, middle), outcome.wasSent);
-    await this.send(accountId, batch.slice(middle), outcome.wasSent);
+    await this.send(accountId, batch.slice(0, middle), mayBeWritten);
+    await this.send(accountId, batch.slice(middle), mayBeWritten);
   }
 
   /** Runs the statement, again after a deadlock or a lost connection. Event ids are fixed, so nothing is written twice. */
@@ -82,6 +71,10 @@ export class EventLog {
   }
 }
 
+const reject = (batch: readonly Command[], error: unknown): void => {
+  for (const command of batch) command.reject(error);
+};
+
 function acknowledge(batch: readonly Command[], base: number): void {
   let position = base;
   for (const { item, resolve } of batch) {
@@ -89,7 +82,3 @@ function acknowledge(batch: readonly Command[], base: number): void {
     resolve({ position, isDuplicate: false });
   }
 }
-
-const refuse = (batch: readonly Command[], error: unknown): void => {
-  for (const { reject } of batch) reject(error);
-};
