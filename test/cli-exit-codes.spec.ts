@@ -104,7 +104,7 @@ describe('exit code 3', () => {
     expect(await cli('projections', 'rebuild')).toEqual({
       code: 3,
       stdout: '',
-      stderr: 'another rebuild is running; wait for its end\n',
+      stderr: 'another rebuild is running; run this one after it ends\n',
     });
     await other.query('rollback');
     other.release();

@@ -57,13 +57,15 @@ function rowWrites(table: Table<object>, { before, after }: StreamAppend, keys: 
   if (old.length === 0) return put;
   const unchanged = new Set(old.map((row) => JSON.stringify(row)));
   const kept = new Set(rows.map((row) => keyOf(table, row)));
-  const gone = old.map((row) => keyOf(table, row)).filter((key) => !kept.has(key));
-  const removals = gone.map((key) => ({ table, isRemoval: true, text: key, order: key }));
+  const gone = old.filter((row) => !kept.has(keyOf(table, row)));
+  // A removal needs the key columns only, and a row may hold a public key of 16 KiB.
+  const textOf = (row: object): string => JSON.stringify(row, [...table.primaryKey]);
+  const removals = gone.map((row) => ({ table, isRemoval: true, text: textOf(row), order: keyOf(table, row) }));
   return [...removals, ...put.filter(({ text }) => !unchanged.has(text))];
 }
 
-/** The key columns as a JSON object, which is all that a removal needs. */
-const keyOf = ({ primaryKey }: Table<object>, row: object): string => JSON.stringify(row, [...primaryKey]);
+const keyOf = ({ primaryKey }: Table<object>, row: object): string =>
+  primaryKey.map((column) => (row as Row)[column]).join(' ');
 
 export interface AppendStatement extends NamedStatement {
   readonly values: readonly string[];
