@@ -44,18 +44,12 @@ export class Changed<State> extends Answer {
 export type Decision<State, Event> = (entity: Entity<State> | undefined) => Decided<Event>;
 type Decided<Event> = readonly Event[] | Promise<readonly Event[]>;
 
-/** The events of a new entity, which will have this id. */
-export type NewDecision<Event> = (id: string) => Decided<Event>;
-
 export interface ChangeOptions {
   /** The body of a PATCH: its read-only fields must have their current values. */
   readonly sent?: object;
   /** What other streams record in the same append. Throws Problem when they forbid the change. */
   alongside?(own: StreamAppend, at: Date): Promise<readonly StreamAppend[]>;
 }
-
-/** Only other copies of the service are rivals, and each lost race has a winner among them. */
-const MAX_ATTEMPTS = 200;
 
 /** The one way from a decision to the log: load, decide, append; again when another writer was first. */
 export class Changes {
@@ -72,7 +66,7 @@ export class Changes {
   create<State extends object, Event extends DomainEvent>(
     resource: Resource<State, Event>,
     context: ChangeContext,
-    decide: NewDecision<Event>,
+    decide: (newId: string) => Decided<Event>,
     options: ChangeOptions = {},
   ): Promise<Changed<State>> {
     return this.once(resource, context, async () => {
@@ -96,33 +90,23 @@ export class Changes {
     decide: Decision<State, Event>,
     options: ChangeOptions = {},
   ): Promise<Changed<State>> {
-    return this.once(resource, context, () =>
-      this.queue.run(`${context.accountId} ${id}`, async () => {
-        for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
-          const changed = await this.attempt(resource, context, id, decide, options).catch(unlessConflict);
-          if (changed !== undefined) return changed;
-        }
-        throw new Problem('overloaded', 'Too many others change this at the same time. Try again shortly.');
-      }),
-    );
-  }
-
-  private async attempt<State extends object, Event extends DomainEvent>(
-    resource: Resource<State, Event>,
-    context: ChangeContext,
-    id: string,
-    decide: Decision<State, Event>,
-    options: ChangeOptions,
-  ): Promise<Changed<State>> {
     const { model } = resource;
     const ref = { accountId: context.accountId, id };
-    const before = await this.entities.find(resource, ref);
-    const events = await decide(before);
-    if (before !== undefined) refuseUnexpected(resource, before, context, options.sent);
-    if (events.length === 0) return new Changed(resource, before, await this.positions.head(ref.accountId));
-    const at = this.ids.now();
-    const after = fold(model, ref, before, events, at);
-    return new Changed(resource, after, await this.record(context, { model, id, before, events, after }, at, options));
+    const attempt = async () => {
+      const before = await this.entities.find(resource, ref);
+      const events = await decide(before);
+      if (before !== undefined) refuseUnexpected(resource, before, context, options.sent);
+      if (events.length === 0) return new Changed(resource, before, await this.positions.head(ref.accountId));
+      const at = this.ids.now();
+      const after = fold(model, ref, before, events, at);
+      return new Changed(
+        resource,
+        after,
+        await this.record(context, { model, id, before, events, after }, at, options),
+      );
+    };
+    const queueKey = `${ref.accountId} ${id}`;
+    return this.once(resource, context, () => this.queue.run(queueKey, () => untilNoConflict(attempt)));
   }
 
   private async record(context: ChangeContext, own: StreamAppend, at: Date, options: ChangeOptions): Promise<number> {
@@ -139,12 +123,21 @@ export class Changes {
     context: ChangeContext,
     change: () => Promise<Changed<State>>,
   ): Promise<Changed<State>> {
-    if (context.metadata.idempotency_key === undefined) return change();
     const repeat = ({ entity, position }: RecordedChange<State>) => new Changed(resource, entity, position, true);
     return this.idempotency.once(resource.model, context, change, repeat);
   }
 }
 
-function unlessConflict(error: unknown): undefined {
-  if (!(error instanceof StreamConflict)) throw error;
+/** Only other instances of the service are rivals, and each lost race has a winner among them. */
+const MAX_ATTEMPTS = 200;
+
+async function untilNoConflict<Result>(attempt: () => Promise<Result>): Promise<Result> {
+  for (let n = 1; n <= MAX_ATTEMPTS; n += 1) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!(error instanceof StreamConflict)) throw error;
+    }
+  }
+  throw new Problem('overloaded', 'Too many others change this at the same time. Try again shortly.');
 }

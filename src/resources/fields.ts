@@ -9,9 +9,6 @@ import type { ProblemName } from '../problem.js';
 const MAX_DESCRIPTION_BYTES = 255;
 const MAX_METADATA_BYTES = 4096;
 
-export const descriptionField = (example: string) => ({ description: 'Free text for people.', example });
-export const metadataField = (example: string) => ({ description: 'Free text for programs.', example });
-
 /** Fields of a body; `tooLong` names the refusal of a longer text. */
 export const Description = (tooLong: ProblemName, field: Field): PropertyDecorator =>
   TextOfBytes(MAX_DESCRIPTION_BYTES, tooLong, field);
@@ -23,6 +20,12 @@ export const envelopeFields = (path: string, prefix: IdPrefix) => ({
   id: idField(prefix),
   uri: uriField(path, prefix),
   created_at: CREATED_AT,
+});
+
+/** description and metadata, with an example of each. */
+export const textFields = (description: string, metadata: string) => ({
+  description: { description: 'Free text for people.', example: description },
+  metadata: { description: 'Free text for programs.', example: metadata },
 });
 
 /** A field of a PATCH body that never changes; refuseReadOnlyChanges holds it to the current value. */

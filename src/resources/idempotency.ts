@@ -17,7 +17,7 @@ export class Idempotency {
   constructor(private readonly log: LogReader) {}
 
   /**
-   * Runs a change once, however often it is sent under one key. The log is asked again after a failure: a repetition
+   * Runs a change once, however often it is sent under one Idempotency-Key. The log is asked again after a failure: a repetition
    * that runs beside the first may be refused for what the first one did.
    */
   async once<State extends object, Answer>(
@@ -26,6 +26,7 @@ export class Idempotency {
     change: () => Promise<Answer>,
     repeat: (recorded: RecordedChange<State>) => Answer,
   ): Promise<Answer> {
+    if (context.metadata.idempotency_key === undefined) return change();
     const first = await this.find(model, context);
     if (first !== undefined) return repeat(first);
     try {

@@ -18,6 +18,7 @@ const TOO_LONG = ['ssh_credential_description_too_long', 'ssh_credential_metadat
 const OWNER = ['owner_inactive', 'owner_not_yours'] as const;
 const KEY = ['public_key_missing', 'public_key_invalid'] as const;
 const KEY_IN_USE = ['public_key_already_used', 'public_key_used_elsewhere'] as const;
+const REFUSED = ['role_missing', 'not_found'] as const;
 
 @ApiTag('SSH credentials', 'sshcr')
 @Controller(path)
@@ -64,18 +65,14 @@ export class SshCredentialsController {
     id: 'updateSshCredential',
     summary: 'Update an SSH credential',
     description: 'An absent or null field stays as it is; an empty text or list clears.',
-    problems: ['acl_rule_invalid', ...TOO_LONG, 'role_missing', 'not_found'],
+    problems: ['acl_rule_invalid', ...TOO_LONG, ...REFUSED],
   })
   update(@Context() context: RequestContext, @Param('id') id: string, @Body() body: UpdateSshCredentialBody) {
     return this.commands.execute(new UpdateSshCredential(context, id, body));
   }
 
   @Delete(':id')
-  @ApiDelete({
-    id: 'deleteSshCredential',
-    summary: 'Delete an SSH credential',
-    problems: ['role_missing', 'not_found'],
-  })
+  @ApiDelete({ id: 'deleteSshCredential', summary: 'Delete an SSH credential', problems: [...REFUSED] })
   @HttpCode(204)
   delete(@Context() context: RequestContext, @Param('id') id: string) {
     return this.commands.execute(new DeleteSshCredential(context, id));

@@ -36,6 +36,8 @@ const ACCOUNTS_BY_FINGERPRINTS = {
     where fingerprint = any($1) group by fingerprint`,
 };
 
+type Holders = { readonly fingerprint: string; readonly accounts: readonly string[] };
+
 /** Finds the accounts that have a live credential for a key. */
 export class KeyHolders {
   constructor(private readonly pool: Pool) {}
@@ -44,11 +46,7 @@ export class KeyHolders {
   readonly of = coalesced<string, readonly string[]>(
     (fingerprint) => fingerprint,
     async (wanted) => {
-      const { rows } = await queryNamed<{ fingerprint: string; accounts: string[] }>(
-        this.pool,
-        ACCOUNTS_BY_FINGERPRINTS,
-        [wanted],
-      );
+      const { rows } = await queryNamed<Holders>(this.pool, ACCOUNTS_BY_FINGERPRINTS, [wanted]);
       return new Map(rows.map(({ fingerprint, accounts }) => [fingerprint, accounts]));
     },
   );

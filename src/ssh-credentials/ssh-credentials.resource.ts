@@ -4,22 +4,14 @@ import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
 import { atMostBytes, List, Text } from '../http/validated-body.js';
 import type { Entity } from '../log/read-model.js';
 import { MAX_PUBLIC_KEY_BYTES } from '../public-keys/public-key.js';
-import {
-  Description,
-  descriptionField,
-  envelopeFields,
-  Metadata,
-  metadataField,
-  ReadOnly,
-} from '../resources/fields.js';
+import { Description, envelopeFields, Metadata, ReadOnly, textFields } from '../resources/fields.js';
 import type { OwnedResource } from '../resources/resource.js';
 import { notFound, REMOVAL, type SshCredential, type SshCredentialEvent } from './ssh-credential.js';
 import { sshCredentialsReadModel } from './ssh-credentials.read-model.js';
 
 const PATH = 'ssh_credentials';
 const ENVELOPE = envelopeFields(PATH, 'sshcr');
-const DESCRIPTION = descriptionField("Ada's laptop");
-const METADATA = metadataField('{"team":"infrastructure"}');
+const TEXTS = textFields("Ada's laptop", '{"team":"infrastructure"}');
 const PUBLIC_KEY = {
   ...atMostBytes(
     MAX_PUBLIC_KEY_BYTES,
@@ -45,15 +37,15 @@ const OWNER_ID = {
 
 export class CreateSshCredentialBody {
   @Text({ ...PUBLIC_KEY, required: true }) public_key?: string;
-  @Description('ssh_credential_description_too_long', DESCRIPTION) description?: string;
-  @Metadata('ssh_credential_metadata_too_long', METADATA) metadata?: string;
+  @Description('ssh_credential_description_too_long', TEXTS.description) description?: string;
+  @Metadata('ssh_credential_metadata_too_long', TEXTS.metadata) metadata?: string;
   @List(ACL) acl?: unknown[];
   @Text(OWNER_ID) owner_id?: string;
 }
 
 export class UpdateSshCredentialBody {
-  @Description('ssh_credential_description_too_long', DESCRIPTION) description?: string;
-  @Metadata('ssh_credential_metadata_too_long', METADATA) metadata?: string;
+  @Description('ssh_credential_description_too_long', TEXTS.description) description?: string;
+  @Metadata('ssh_credential_metadata_too_long', TEXTS.metadata) metadata?: string;
   @List(ACL) acl?: unknown[];
   @ReadOnly() public_key?: string;
   @ReadOnly() owner_id?: string;
@@ -67,8 +59,8 @@ export class SshCredentialResource {
   @ApiField(ENVELOPE.id) id!: string;
   @ApiField(ENVELOPE.uri) uri!: string;
   @ApiField(ENVELOPE.created_at) created_at!: string;
-  @ApiField(DESCRIPTION) description!: string;
-  @ApiField(METADATA) metadata!: string;
+  @ApiField(TEXTS.description) description!: string;
+  @ApiField(TEXTS.metadata) metadata!: string;
   @ApiField(PUBLIC_KEY) public_key!: string;
   @ApiField({ ...ACL, type: 'array' }) acl!: readonly string[];
   @ApiField({ ...OWNER_ID, description: 'Owner of the credential.', example: 'usr_3MSH1YH1pfqRL0tXy3dC8OFwmhq' })

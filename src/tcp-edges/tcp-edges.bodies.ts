@@ -1,7 +1,7 @@
 import { atMostBytes, Flag, List, ObjectOf, Text } from '../http/validated-body.js';
 import { omitUndefined } from '../omit-undefined.js';
 import { Problem } from '../problem.js';
-import { Description, descriptionField, Metadata, metadataField, ReadOnly } from '../resources/fields.js';
+import { Description, Metadata, ReadOnly, textFields } from '../resources/fields.js';
 import { readOnly } from '../resources/read-only-fields.js';
 import {
   MAX_IP_POLICIES,
@@ -21,8 +21,7 @@ export interface TcpEdgeInput extends Partial<Omit<TcpEdge, 'hostports'>> {
 /** Far above any real edge: each canonical hostport is a row of its own, written in the one statement of the change. */
 export const MAX_HOSTPORTS = 1000;
 
-export const DESCRIPTION = descriptionField('The build farm');
-export const METADATA = metadataField('{"team":"infrastructure"}');
+export const TEXTS = textFields('The build farm', '{"team":"infrastructure"}');
 const HOSTPORTS = {
   description: `Addresses that the edge serves, as \`host:port\`: a DNS name, an IPv4 address or an IPv6 address in brackets, and a port from 1 to 65535. Order and spelling are kept. At most ${MAX_HOSTPORTS} of ${MAX_HOSTPORT_BYTES} bytes each.`,
   maxItems: MAX_HOSTPORTS,
@@ -64,8 +63,8 @@ export class TrafficPolicyBody {
 }
 
 export class CreateTcpEdgeBody {
-  @Description('edge_description_too_long', DESCRIPTION) description?: string;
-  @Metadata('edge_metadata_too_long', METADATA) metadata?: string;
+  @Description('edge_description_too_long', TEXTS.description) description?: string;
+  @Metadata('edge_metadata_too_long', TEXTS.metadata) metadata?: string;
   @List(HOSTPORTS) hostports?: unknown[];
   @ObjectOf(BackendBody, { description: 'Where the traffic goes.' }) backend?: BackendBody;
   @ObjectOf(IpRestrictionBody, { description: 'Who may connect.' }) ip_restriction?: IpRestrictionBody;

@@ -5,7 +5,7 @@ import { envelopeFields } from '../resources/fields.js';
 import type { Resource } from '../resources/resource.js';
 import type { ModuleName } from './edge-modules.js';
 import { notFound, type TcpEdge, type TcpEdgeEvent } from './tcp-edge.js';
-import { DESCRIPTION, METADATA } from './tcp-edges.bodies.js';
+import { TEXTS } from './tcp-edges.bodies.js';
 import { tcpEdgesReadModel } from './tcp-edges.read-model.js';
 
 const PATH = 'edges/tcp';
@@ -60,8 +60,8 @@ export class TcpEdgeResource implements Modules {
   @ApiField(ENVELOPE.id) id!: string;
   @ApiField(ENVELOPE.uri) uri!: string;
   @ApiField(ENVELOPE.created_at) created_at!: string;
-  @ApiField(DESCRIPTION) description!: string;
-  @ApiField(METADATA) metadata!: string;
+  @ApiField(TEXTS.description) description!: string;
+  @ApiField(TEXTS.metadata) metadata!: string;
   @ApiField({
     description: 'Addresses that the edge serves, as `host:port`.',
     type: 'array',

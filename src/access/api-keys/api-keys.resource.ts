@@ -2,22 +2,14 @@ import { ApiField, ApiSchemaName } from '../../http/openapi/decorators.js';
 import { EXAMPLE_KSUID } from '../../http/openapi/parts.js';
 import { Text } from '../../http/validated-body.js';
 import type { Entity } from '../../log/read-model.js';
-import {
-  Description,
-  descriptionField,
-  envelopeFields,
-  Metadata,
-  metadataField,
-  ReadOnly,
-} from '../../resources/fields.js';
+import { Description, envelopeFields, Metadata, ReadOnly, textFields } from '../../resources/fields.js';
 import type { OwnedResource } from '../../resources/resource.js';
 import { type ApiKey, type ApiKeyEvent, notFound, REMOVAL } from './api-key.js';
 import { apiKeysReadModel } from './api-keys.read-model.js';
 
 const PATH = 'api_keys';
 const ENVELOPE = envelopeFields(PATH, 'ak');
-const DESCRIPTION = descriptionField('Key of the deployer');
-const METADATA = metadataField('{"pipeline":"main"}');
+const TEXTS = textFields('Key of the deployer', '{"pipeline":"main"}');
 const OWNER_ID = {
   description:
     'Principal that this key authenticates: an active user or bot of the account. Empty or absent: the caller. ' +
@@ -31,14 +23,14 @@ const TOKEN = {
 };
 
 export class CreateApiKeyBody {
-  @Description('request_malformed', DESCRIPTION) description?: string;
-  @Metadata('request_malformed', METADATA) metadata?: string;
+  @Description('request_malformed', TEXTS.description) description?: string;
+  @Metadata('request_malformed', TEXTS.metadata) metadata?: string;
   @Text(OWNER_ID) owner_id?: string;
 }
 
 export class UpdateApiKeyBody {
-  @Description('request_malformed', DESCRIPTION) description?: string;
-  @Metadata('request_malformed', METADATA) metadata?: string;
+  @Description('request_malformed', TEXTS.description) description?: string;
+  @Metadata('request_malformed', TEXTS.metadata) metadata?: string;
   @ReadOnly() owner_id?: string;
   @ReadOnly() id?: string;
   @ReadOnly() uri?: string;
@@ -49,8 +41,8 @@ export class UpdateApiKeyBody {
 export class ApiKeyResource {
   @ApiField(ENVELOPE.id) id!: string;
   @ApiField(ENVELOPE.uri) uri!: string;
-  @ApiField(DESCRIPTION) description!: string;
-  @ApiField(METADATA) metadata!: string;
+  @ApiField(TEXTS.description) description!: string;
+  @ApiField(TEXTS.metadata) metadata!: string;
   @ApiField(ENVELOPE.created_at) created_at!: string;
   @ApiField({ description: 'Principal that this key authenticates.', example: `bot_${EXAMPLE_KSUID}` })
   owner_id!: string;

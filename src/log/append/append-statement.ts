@@ -9,7 +9,7 @@ interface RowWrite {
   readonly table: Table<object>;
   readonly isRemoval: boolean;
   readonly text: string;
-  /** Rows of one table are sent in this order, which is the same in every process. */
+  /** Rows are sent in this order, which is the same in every process. */
   readonly order: string;
 }
 
@@ -51,7 +51,8 @@ function rowWrites(table: Table<object>, { before, after }: StreamAppend, keys: 
   const rows = after === undefined ? [] : table.rowsOf(after);
   for (const row of [...old, ...rows]) for (const value of table.exclusiveValuesOf(row as Row)) keys.add(value);
   const put = rows.map((row) => {
-    const order = table.exclusiveValuesOf(row as Row)[0] ?? keyOf(table, row);
+    const [value] = table.exclusiveValuesOf(row as Row);
+    const order = value === undefined ? keyOf(table, row) : `${table.name} ${value}`;
     return { table, isRemoval: false, text: JSON.stringify(row), order };
   });
   if (old.length === 0) return put;
@@ -64,12 +65,10 @@ function rowWrites(table: Table<object>, { before, after }: StreamAppend, keys: 
   return [...removals, ...put.filter(({ text }) => !unchanged.has(text))];
 }
 
-const keyOf = ({ primaryKey }: Table<object>, row: object): string =>
-  primaryKey.map((column) => (row as Row)[column]).join(' ');
+const keyOf = ({ name, primaryKey }: Table<object>, row: object): string =>
+  [name, ...primaryKey.map((column) => (row as Row)[column])].join(' ');
 
-export interface AppendStatement extends NamedStatement {
-  readonly values: readonly string[];
-}
+export type AppendStatement = NamedStatement & { readonly values: readonly string[] };
 
 /**
  * The statement that appends a batch of one account's commands: events, head and read-model rows in one implicit
@@ -79,9 +78,9 @@ export interface AppendStatement extends NamedStatement {
 export function appendStatement(accountId: string, batch: readonly PreparedAppend[]): AppendStatement {
   const values = [accountId, `[${batch.flatMap(({ eventTexts }) => eventTexts).join(',')}]`];
   const parts = [APPEND_EVENTS];
-  const rows = batch.flatMap((append) => append.rows);
-  for (const table of [...new Set(rows.map((row) => row.table))].sort(byName)) {
-    const ofTable = rows.filter((row) => row.table === table).sort(byOrder);
+  const rows = batch.flatMap((append) => append.rows).sort(byOrder);
+  for (const table of new Set(rows.map((row) => row.table))) {
+    const ofTable = rows.filter((row) => row.table === table);
     const [removed, put] = [true, false].map((isRemoval) => ofTable.filter((row) => row.isRemoval === isRemoval));
     if (removed?.length) parts.push(removePart(table, values.push(jsonList(removed))));
     if (put?.length) parts.push(putPart(table, values.push(jsonList(put)), removed?.length !== 0));
@@ -90,7 +89,6 @@ export function appendStatement(accountId: string, batch: readonly PreparedAppen
   return { name: statementName(text), text, values };
 }
 
-const byName = (a: Table<object>, b: Table<object>): number => (a.name < b.name ? -1 : 1);
 const byOrder = (a: RowWrite, b: RowWrite): number => (a.order < b.order ? -1 : a.order > b.order ? 1 : 0);
 const jsonList = (rows: readonly RowWrite[]): string => `[${rows.map(({ text }) => text).join(',')}]`;
 
@@ -105,9 +103,8 @@ function statementName(text: string): string {
 // The head comes first: its row lock puts the appends of an account in order, in every process.
 // recorded_at strictly increases in an account, one microsecond per event, even when the clock steps back.
 const APPEND_EVENTS = `with batch as materialized (
-  select * from rows from (json_to_recordset($2::json)
-    as (stream_id text, stream_version int, event_id uuid, type text, data text, metadata text, occurred_at timestamptz))
-    with ordinality as event(stream_id, stream_version, event_id, type, data, metadata, occurred_at, ordinal)),
+  select * from rows from (json_to_recordset($2::json) as (stream_id text, stream_version int, event_id uuid,
+    type text, data text, metadata text, occurred_at timestamptz)) with ordinality),
 head as (
   insert into log_heads as old (account_id, size, recorded_at)
   select $1, count(*), clock_timestamp() + (count(*) - 1) * interval '1 microsecond' from batch
@@ -117,11 +114,11 @@ head as (
   returning size - (select count(*) from batch) as base,
     recorded_at - (select count(*) from batch) * interval '1 microsecond' as at),
 placed as (
-  select $1 as account_id, head.base + ordinal as position, stream_id, stream_version, event_id, type, data, metadata,
-    occurred_at, head.at + ordinal * interval '1 microsecond' as recorded_at from head, batch),
+  select $1 as account_id, head.base + ordinality as position, stream_id, stream_version, event_id, type, data, metadata,
+    occurred_at, head.at + ordinality * interval '1 microsecond' as recorded_at from head, batch),
 recorded as (
   insert into events (account_id, position, stream_id, stream_version, event_id, type, data, metadata, occurred_at, recorded_at, leaf_hash)
-  select account_id, position, stream_id, stream_version, event_id, type, data, metadata, occurred_at, recorded_at,
+  select placed.*,
     event_leaf_hash(account_id, position, stream_id, stream_version, event_id, type, data, metadata, occurred_at, recorded_at)
   from placed)`;
 

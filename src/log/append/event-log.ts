@@ -40,7 +40,7 @@ export class EventLog {
     const outcome = await this.attempt(appendStatement(accountId, items), wasSent);
     if (outcome.base !== undefined) return acknowledge(batch, outcome.base);
     const { failure, wasSent: mayBeWritten } = outcome;
-    if (!failure.isAboutData) return reject(batch, unavailable(failure, mayBeWritten));
+    if (!failure.isAboutData) return batch.forEach(({ reject }) => void reject(unavailable(failure, mayBeWritten)));
     const [only, ...others] = batch;
     if (only !== undefined && others.length === 0) {
       return recordedBefore(this.pool, accountId, only.item, outcome, this.alarm).then(only.resolve, only.reject);
@@ -70,10 +70,6 @@ export class EventLog {
     }
   }
 }
-
-const reject = (batch: readonly Command[], error: unknown): void => {
-  for (const command of batch) command.reject(error);
-};
 
 function acknowledge(batch: readonly Command[], base: number): void {
   let position = base;
