@@ -1,6 +1,6 @@
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
-import { createAccount, hasAccounts, type NewAccount } from './access/accounts/first-admin.js';
+import { createAccount, hasAccounts, type NewAccount } from './access/accounts/create-account.js';
 import { Authentication } from './access/authentication/authentication.js';
 import { appModule, makeEventLog } from './app.module.js';
 import type { Config } from './config.js';

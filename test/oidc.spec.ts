@@ -312,7 +312,7 @@ describe('the user of a token', () => {
   });
 
   it('is found and created in OIDC_ACCOUNT only', async () => {
-    const { createAccount } = await import('../src/access/accounts/first-admin.js');
+    const { createAccount } = await import('../src/access/accounts/create-account.js');
     const { EventLog } = await import('../src/log/append/event-log.js');
     const { IdSource } = await import('../src/ids.js');
     const second = await createAccount(new EventLog(service.pool, () => undefined), new IdSource(), {
