@@ -311,7 +311,7 @@ describe('POST /ssh_gateway/recheck', () => {
       [[{ credential_id: 'sshcr_1', version: 2 ** 31 }], 'ERR_TAS_400', /whole number/],
       [[{ credential_id: 7, version: 1 }], 'ERR_TAS_400', /credential_id must be a string/],
       [[{ credential_id: 'x', version: 1, more: 1 }], 'ERR_TAS_400', /takes only credential_id, version/],
-      [Array(10_001).fill({ credential_id: 'x', version: 1 }), 'ERR_TAS_400', /has 10001 items; the most is 10000/],
+      [Array(10_001).fill({ credential_id: 'x', version: 1 }), 'ERR_TAS_400', /has 10001 items; the maximum is 10000/],
     ]),
   )('refuses the body %s', async (_, body, code, msg) => {
     await expectRefusal(() => gateway.post('/ssh_gateway/recheck', body), 400, code, msg);

@@ -209,21 +209,21 @@ describe('parseAcl', () => {
 
   it('takes at most 1000 rules', () => {
     expect(parseAcl(Array(1000).fill('*'))).toHaveLength(1000);
-    expect(problemOf(() => parseAcl(Array(1001).fill('*'))).message).toBe('acl has 1001 rules; the most is 1000.');
+    expect(problemOf(() => parseAcl(Array(1001).fill('*'))).message).toBe('acl has 1001 rules; the maximum is 1000.');
   });
 
   it('takes a rule of at most 512 bytes of UTF-8', () => {
     const rule = `bind:k=${'ü'.repeat(252)}x`;
     expect(parseAcl([rule])).toEqual([rule]);
     expect(problemOf(() => parseAcl([`${rule}y`])).message).toMatch(
-      /^acl\[0\] .* is 513 bytes long; the most is 512\.$/,
+      /^acl\[0\] .* is 513 bytes long; the maximum is 512\.$/,
     );
   });
 
   it('takes at most 65536 bytes of rules', () => {
     const acl = Array(128).fill(`bind:k=${'x'.repeat(505)}`);
     expect(parseAcl(acl)).toHaveLength(128);
-    const sentence = 'acl is 65537 bytes long in all; the most is 65536.';
+    const sentence = 'acl is 65537 bytes long in all; the maximum is 65536.';
     expect(problemOf(() => parseAcl([...acl, '*'])).message).toBe(sentence);
   });
 });

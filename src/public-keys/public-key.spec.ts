@@ -44,11 +44,11 @@ describe('parsePublicKey', () => {
   it('takes a text of exactly the limit and names length and limit of a longer one', () => {
     const longest = `${ED25519} `.padEnd(MAX_PUBLIC_KEY_BYTES, 'x');
     expect(parsePublicKey(longest).bits).toBe(256);
-    expect(refusalOf(`${longest}x`).message).toBe('public_key is 16385 bytes long; the most is 16384.');
+    expect(refusalOf(`${longest}x`).message).toBe('public_key is 16385 bytes long; the maximum is 16384.');
   });
 
   it('counts the limit in bytes of UTF-8', () => {
-    expect(refusalOf(`${ED25519} ${'é'.repeat(8192)}`).message).toContain('the most is 16384');
+    expect(refusalOf(`${ED25519} ${'é'.repeat(8192)}`).message).toContain('the maximum is 16384');
   });
 
   it('tells a caller who pasted a private key to make a new pair, before any other check', () => {
@@ -94,7 +94,7 @@ describe('the policy on keys', () => {
 
   it('names the size of a short RSA key and the minimum', () => {
     const text = rsa(1024);
-    expect(refusalOf(text).message).toMatch(/of 1024 bits; the least is 2048\./);
+    expect(refusalOf(text).message).toMatch(/of 1024 bits; the minimum is 2048\./);
     expect(parsePublicKey(text, { ...DEFAULT_KEY_POLICY, minRsaBits: 1024 }).bits).toBe(1024);
   });
 

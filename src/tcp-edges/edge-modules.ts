@@ -43,7 +43,7 @@ export function parseIpRestriction(
   const field = `${path}ip_policy_ids`;
   const { enabled = true, ip_policy_ids: ids = [] } = given;
   if (ids.length > MAX_IP_POLICIES) {
-    throw new Problem('ip_policy_id_invalid', `${field} has ${ids.length} items; the most is ${MAX_IP_POLICIES}.`);
+    throw new Problem('ip_policy_id_invalid', `${field} has ${ids.length} items; the maximum is ${MAX_IP_POLICIES}.`);
   }
   return { enabled, ip_policy_ids: ids.map((id, i) => parseId(id, `${field}[${i}]`, 'ip_policy_id_invalid')) };
 }
@@ -56,7 +56,10 @@ export function parseTrafficPolicy(given: Partial<TrafficPolicy>, path: string):
     throw new Problem('request_malformed', `${field} is missing; give the traffic policy's text.`);
   const bytes = Buffer.byteLength(value);
   if (bytes <= MAX_TRAFFIC_POLICY_BYTES) return { enabled, value };
-  throw new Problem('request_malformed', `${field} is ${bytes} bytes long; the most is ${MAX_TRAFFIC_POLICY_BYTES}.`);
+  throw new Problem(
+    'request_malformed',
+    `${field} is ${bytes} bytes long; the maximum is ${MAX_TRAFFIC_POLICY_BYTES}.`,
+  );
 }
 
 function parseId(id: unknown, field: string, problem: ProblemName): string {

@@ -16,7 +16,7 @@ export function parseHostport(text: unknown, field: string): Hostport {
   }
   const bytes = Buffer.byteLength(text);
   if (bytes > MAX_HOSTPORT_BYTES) {
-    const sentence = `${field} ${quoted(text)} is ${bytes} bytes long; the most is ${MAX_HOSTPORT_BYTES}.`;
+    const sentence = `${field} ${quoted(text)} is ${bytes} bytes long; the maximum is ${MAX_HOSTPORT_BYTES}.`;
     throw new Problem('hostport_malformed', sentence);
   }
   try {

@@ -100,7 +100,7 @@ export function edgeInput(body: CreateTcpEdgeBody): TcpEdgeInput {
 /** Order, spelling and duplicates are the caller's. */
 function parseHostports(hostports: readonly unknown[]): Hostport[] {
   if (hostports.length > MAX_HOSTPORTS) {
-    const sentence = `hostports has ${hostports.length} items; the most is ${MAX_HOSTPORTS}.`;
+    const sentence = `hostports has ${hostports.length} items; the maximum is ${MAX_HOSTPORTS}.`;
     throw new Problem('hostport_malformed', sentence);
   }
   return hostports.map((text, i) => parseHostport(text, `hostports[${i}]`));
