@@ -58,9 +58,9 @@ describe('Idempotency-Key', () => {
     const path = `/ssh_credentials/${first.body.id}`;
     await admin.patch(path, { description: 'second' });
     await admin.delete(path);
-    const copy = await createApp(testConfig(service.databaseUrl, { publicUrl: service.app.url }));
-    const again = await admin.post(`${copy.url}/ssh_credentials`, body, key);
-    await copy.close();
+    const instance = await createApp(testConfig(service.databaseUrl, { publicUrl: service.app.url }));
+    const again = await admin.post(`${instance.url}/ssh_credentials`, body, key);
+    await instance.close();
     expect(shown(again)).toEqual(shown(first));
     expect((await admin.get(path)).status).toBe(404);
   });

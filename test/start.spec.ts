@@ -129,17 +129,17 @@ describe('a start on an embedded database', () => {
 });
 
 describe('a start with DATABASE_URL', () => {
-  it('of five copies at once on an empty database migrates once, makes one account, and all serve', async () => {
+  it('of five instances at once on an empty database migrates once, makes one account, and all serve', async () => {
     const database = await emptyDatabase();
     const settings = {
       DATABASE_URL: database.url,
-      BOOTSTRAP_API_KEY: 'one-key-for-all-copies',
+      BOOTSTRAP_API_KEY: 'one-key-for-all-instances',
       DATABASE_POOL_SIZE: '3',
     };
-    const copies = Array.from({ length: 5 }, () => start(settings));
-    const urls = await Promise.all(copies.map((copy) => copy.url));
-    for (const url of urls) expect(await statusOf(url, 'one-key-for-all-copies')).toBe(200);
-    expect(copies.filter((copy) => copy.output().includes('created now'))).toHaveLength(1);
+    const instances = Array.from({ length: 5 }, () => start(settings));
+    const urls = await Promise.all(instances.map((instance) => instance.url));
+    for (const url of urls) expect(await statusOf(url, 'one-key-for-all-instances')).toBe(200);
+    expect(instances.filter((instance) => instance.output().includes('created now'))).toHaveLength(1);
     const sql = new pg.Client(database.url);
     await sql.connect();
     const { rows } = await sql.query(
@@ -147,7 +147,7 @@ describe('a start with DATABASE_URL', () => {
     );
     expect(rows).toEqual([{ accounts: 1, events: 3 }]);
     await sql.end();
-    await Promise.all(copies.map((copy) => stopMain(copy)));
+    await Promise.all(instances.map((instance) => stopMain(instance)));
     await database.drop();
   });
 

@@ -95,19 +95,19 @@ describe('in strict mode a hostport belongs to one edge of the deployment', () =
 });
 
 describe('in strict mode races are decided by the index', () => {
-  /** Lets `use` call two more copies of the service on the same database. */
-  async function withTwoCopies(use: (...urls: string[]) => Promise<void>): Promise<void> {
-    const copies = [];
+  /** Lets `use` call two more instances of the service on the same database. */
+  async function withTwoInstances(use: (...urls: string[]) => Promise<void>): Promise<void> {
+    const instances = [];
     try {
-      for (const _ of [1, 2]) copies.push(await createApp(testConfig(service.databaseUrl, { strict: true })));
-      await use(...copies.map(({ url }) => url));
+      for (const _ of [1, 2]) instances.push(await createApp(testConfig(service.databaseUrl, { strict: true })));
+      await use(...instances.map(({ url }) => url));
     } finally {
-      await Promise.all(copies.map((copy) => copy.close()));
+      await Promise.all(instances.map((instance) => instance.close()));
     }
   }
 
-  it('32 clients of two accounts and two copies of the service creating an edge for one hostport: one is made', () =>
-    withTwoCopies(async (...urls) => {
+  it('32 clients of two accounts and two instances creating an edge for one hostport: one is made', () =>
+    withTwoInstances(async (...urls) => {
       const tokens = [admin, other.client].map(({ token }) => token);
       const callers = urls.flatMap((url) => tokens.map((token) => new ApiClient(url, token)));
       const clients = Array.from({ length: 8 }, () => callers).flat();
@@ -130,7 +130,7 @@ describe('in strict mode races are decided by the index', () => {
   }
 
   it('two accounts taking the same hostports in opposite order never wait for each other in a circle', async () => {
-    await withTwoCopies(async (one = '', another = '') => {
+    await withTwoInstances(async (one = '', another = '') => {
       const [first, second] = [new ApiClient(one, admin.token), new ApiClient(another, other.client.token)];
       for (let round = 0; round < 20; round += 1) {
         const wanted = Array.from({ length: 16 }, fresh);
@@ -140,7 +140,7 @@ describe('in strict mode races are decided by the index', () => {
         expect(statuses(await Promise.all(takes))).toEqual([...Array(16).fill(201), ...Array(16).fill(409)]);
       }
     });
-    // The copies are closed: a backend tells its counts when it ends.
+    // The instances are closed: a backend reports its counts when it ends.
     const { rows } = await service.pool.query(
       'select deadlocks::int from pg_stat_database where datname = current_database()',
     );

@@ -85,7 +85,7 @@ const refusal = (dataDir: string): Promise<string> =>
     (error) => `${error.name}: ${error.message}`,
   );
 
-/** A copy of the service in another process. It prints one line of JSON, and runs until this process ends. */
+/** An instance of the service in another process. It prints one line of JSON, and runs until this process ends. */
 const SERVICE = `
   process.stdin.resume().on('end', () => process.exit());
   const [, compiled, dataDir, platform] = process.argv;
@@ -275,28 +275,28 @@ describe('after a crash', () => {
 const programOf = (pid: number): Promise<string> =>
   readlink(`/proc/${pid}/exe`).catch(() => path.resolve(PACKAGE, 'native/bin/postgres'));
 
-describe('two copies on one DATA_DIR', () => {
+describe('two instances on one DATA_DIR', () => {
   it('the second is refused and told what to do, and the first keeps working', async () => {
     const first = await start(await used('shared'));
     const [{ refusal: message }] = await startElsewhere(folder('shared'));
     expect(message).toBe(
-      `DATA_DIR ${folder('shared')} is in use by another copy of the service (process ${process.pid}): stop it, ` +
-        'or set another DATA_DIR for this copy, or set DATABASE_URL for both, to share one database.',
+      `DATA_DIR ${folder('shared')} is in use by another instance of the service (process ${process.pid}): stop it, ` +
+        'or set another DATA_DIR for this instance, or set DATABASE_URL for both, to share one database.',
     );
-    expect(await refusal(folder('shared'))).toContain('another copy of the service');
+    expect(await refusal(folder('shared'))).toContain('another instance of the service');
     expect(await query(first, 'select 1 as one')).toEqual([{ one: 1 }]);
     expect(await isRunning(first.pid)).toBe(true);
   });
 
   it('of three that start at once one wins and serves: on no cluster, on a stopped one, and on an orphan', async () => {
     for (let round = 1; round <= 3; round += 1) {
-      const copies = await Promise.all([1, 2, 3].map(() => startElsewhere(folder('race'))));
-      const [winner, ...others] = copies.filter(([report]) => report.pid).map(([report]) => report);
+      const instances = await Promise.all([1, 2, 3].map(() => startElsewhere(folder('race'))));
+      const [winner, ...others] = instances.filter(([report]) => report.pid).map(([report]) => report);
       expect(others).toEqual([]);
-      expect(copies.filter(([report]) => report.refusal?.includes('is in use by another copy'))).toHaveLength(2);
+      expect(instances.filter(([report]) => report.refusal?.includes('is in use by another instance'))).toHaveLength(2);
       expect(await query(winner as Report, 'select 1 as one')).toEqual([{ one: 1 }]);
       expect(await readdir(folder('race'))).toEqual(['postgres']);
-      const [, service] = copies.find(([report]) => report.pid) ?? [];
+      const [, service] = instances.find(([report]) => report.pid) ?? [];
       if (round === 1) service?.stdin?.end();
       await (round === 1 ? untilEnded(winner?.pid as number) : end(service as ChildProcess, 'SIGKILL'));
     }
@@ -309,7 +309,7 @@ describe('two copies on one DATA_DIR', () => {
     const content = await readFile(pidFile, 'utf8');
     await writeFile(pidFile, content.replace(/^\d+/, '4194999')); // above any pid
     expect(await refusal(folder('unseen'))).toContain(
-      'that this copy did not start (perhaps one in another container): stop it',
+      'that this instance did not start (perhaps one in another container): stop it',
     );
     await writeFile(pidFile, content);
     expect(await query(first, 'select 1 as one')).toEqual([{ one: 1 }]);
@@ -423,11 +423,11 @@ describe('folders closed to the serving user', () => {
       expect(await refusal(folder('shut/data'))).toContain('is in a folder closed to its owner');
     });
 
-    it('as root, of two copies that start at once on a closed DATA_DIR one wins', async () => {
+    it('as root, of two instances that start at once on a closed DATA_DIR one wins', async () => {
       await mkdir(folder('closed-race'), { mode: 0o700 });
-      const copies = await Promise.all([1, 2].map(() => startElsewhere(folder('closed-race/data'))));
-      expect(copies.filter(([report]) => report.pid)).toHaveLength(1);
-      expect(copies.filter(([report]) => report.refusal?.includes('is in use by another copy'))).toHaveLength(1);
+      const instances = await Promise.all([1, 2].map(() => startElsewhere(folder('closed-race/data'))));
+      expect(instances.filter(([report]) => report.pid)).toHaveLength(1);
+      expect(instances.filter(([report]) => report.refusal?.includes('is in use by another instance'))).toHaveLength(1);
     });
   } else {
     it('as an ordinary user, a DATA_DIR that may not be written or entered is refused', async () => {
