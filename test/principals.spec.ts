@@ -121,7 +121,7 @@ describe('users and bots', () => {
     expect(await eventCount()).toBe(before);
     expect((await admin.patch(`/users/${user.id}`, { active: false })).body).toEqual({ ...user, active: false });
     const patch = () => admin.patch(`/users/${user.id}`, { email: newEmail() });
-    await expectRefusal(patch, 400, 'ERR_TAS_400', /email cannot be changed/);
+    await expectRefusal(patch, 400, 'ERR_TAS_400', /email is read-only/);
   });
 });
 

@@ -210,7 +210,7 @@ describe('PATCH /ssh_credentials/{id}', () => {
     ['owner_id', 'usr_other'],
   ])('answers 400 when it names another %s', async (field, value) => {
     const { id } = await create();
-    const msg = new RegExp(`^${field} cannot be changed`);
+    const msg = new RegExp(`^${field} is read-only`);
     await expectRefusal(() => admin.patch(`/ssh_credentials/${id}`, { [field]: value }), 400, 'ERR_TAS_400', msg);
   });
 

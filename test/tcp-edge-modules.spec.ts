@@ -137,7 +137,7 @@ describe.each(MODULES)('PUT, GET and DELETE /edges/tcp/{id}/$name', ({ name, put
     await refused({ module: { ...put, nope: 1 } }, 'ERR_NGROK_214', /'module\.nope' is not a field/);
     await refused({ module: { ...put, enabled: 'yes' } }, 'ERR_NGROK_215', /^module\.enabled must be a boolean/);
     await refused({ module: 'x' }, 'ERR_NGROK_215', /^module must be an object/);
-    await refused({ id: 'edgtcp_1', module: put }, 'ERR_TAS_400', /^id cannot be changed/);
+    await refused({ id: 'edgtcp_1', module: put }, 'ERR_TAS_400', /^id is read-only/);
     await refused({ module: put, ...put }, 'ERR_TAS_400', /not both/);
     await refused([], 'ERR_NGROK_213', /object/);
   });

@@ -295,7 +295,7 @@ describe('PATCH /edges/tcp/{id}', () => {
     ['created_at', 'yesterday'],
   ])('answers 400 when it names another %s', async (field, value) => {
     const { id } = await create();
-    const msg = new RegExp(`^${field} cannot be changed`);
+    const msg = new RegExp(`^${field} is read-only`);
     const body = { [field]: value, description: 'x' };
     await expectRefusal(() => admin.patch(`/edges/tcp/${id}`, body), 400, 'ERR_TAS_400', msg);
   });

@@ -2,7 +2,7 @@ import { CREATED_AT, idField, uriField } from '../http/openapi/parts.js';
 import { Text } from '../http/validated-body.js';
 import type { IdPrefix } from '../ids.js';
 
-/** The fields that all resources share: what the API's document says of them, and their limits. */
+/** The fields that all resources share: their limits, and their descriptions in the OpenAPI document. */
 
 export const MAX_DESCRIPTION_BYTES = 255;
 export const MAX_METADATA_BYTES = 4096;
@@ -17,6 +17,6 @@ export const envelopeFields = (path: string, prefix: IdPrefix) => ({
   created_at: CREATED_AT,
 });
 
-/** A field of a PATCH body that never changes; refuseReadOnlyChanges holds it to the current value. */
+/** A read-only field of a PATCH body: refuseReadOnlyChanges refuses any value but the current one. */
 export const ReadOnly = (): PropertyDecorator =>
   Text({ description: 'Read-only: omit it, or send its current value.' });

@@ -17,7 +17,7 @@ const OWNERS = {
 
 /** The users and bots that may own a resource. */
 export class Owners {
-  /** Undefined when the account has no such user or bot. A deleted one is known, and inactive. */
+  /** Undefined if the account never had this user or bot. A deleted one is found, and is inactive. */
   readonly find: (ref: Ref) => Promise<{ readonly active: boolean; readonly role: Role } | undefined>;
 
   constructor(pool: Pool) {
@@ -31,6 +31,6 @@ export const inactiveOwner = (ownerId: string): Problem =>
 export const unknownOwner = (ownerId: string): Problem =>
   new Problem('owner_inactive', `The owner '${ownerId.slice(0, 128)}' is not known on this account.`);
 
-/** The owner was deleted between the look-up and the append. The table refused it, which no other copy can outrun. */
+/** The owner was deleted between look-up and append. The table decides this race, so the rule holds across instances. */
 export const explainDeletedOwner = (error: unknown, ownerId: string): unknown =>
   error instanceof ConstraintViolated && error.constraint === OWNER_DELETED_CONSTRAINT ? inactiveOwner(ownerId) : error;

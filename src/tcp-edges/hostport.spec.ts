@@ -93,7 +93,7 @@ describe('a refusal', () => {
   });
 });
 
-it('any JSON is a hostport whose canonical form is stable, or a Problem', () => {
+it('parseHostport gives any JSON a stable canonical form, or throws a Problem', () => {
   const hostport = fc.tuple(fc.domain(), fc.integer({ min: -1, max: 66_000 })).map(([host, port]) => `${host}:${port}`);
   fc.assert(
     fc.property(fc.oneof(fc.jsonValue(), fc.string({ unit: 'binary' }), hostport), (value) => {

@@ -43,7 +43,7 @@ export const BOT_USERS: Resource<Principal, PrincipalEvent> = {
   path: PATH,
   plural: PATH,
   condition: `t.kind = 'bot' and not t.deleted`,
-  isShown: ({ deleted }) => !deleted,
+  isLive: ({ deleted }) => !deleted,
   notFound,
   toResource,
 };

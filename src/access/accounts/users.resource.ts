@@ -54,7 +54,7 @@ export const USERS: Resource<Principal, PrincipalEvent> = {
   plural: PATH,
   readOnlyFields: ['email'],
   condition: `t.kind = 'user' and not t.deleted`,
-  isShown: ({ deleted }) => !deleted,
+  isLive: ({ deleted }) => !deleted,
   notFound,
   toResource,
 };
