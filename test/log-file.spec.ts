@@ -279,7 +279,8 @@ describe('audit import', () => {
     expect(refused).toEqual({
       code: 3,
       stdout: '',
-      stderr: 'api_keys_token_hash is violated: another account of this database holds what may be held once\n',
+      stderr:
+        'api_keys_token_hash is violated: another account of this database has the same value, which must be unique\n',
     });
     await expectNothing();
     await sql.query('delete from api_keys');

@@ -230,9 +230,9 @@ describe('projections prove', () => {
       [accountId, id],
     );
     await expect(proven()).rejects.toThrow(
-      `account ${accountId}: no read model of this version knows streams like ${id}`,
+      `account ${accountId}: no read model of this version has streams like ${id}`,
     );
-    await expect(proven(accountId)).rejects.toThrow('knows streams like');
+    await expect(proven(accountId)).rejects.toThrow('has streams like');
     await service.pool.query('alter table events disable trigger events_guard');
     await service.pool.query('delete from events where stream_id = $1', [id]);
     await service.pool.query('alter table events enable trigger events_guard');
@@ -248,9 +248,9 @@ describe('projections prove', () => {
          'infinity', now(), '' from head returning position`,
       [accountId],
     );
-    const place = `account ${accountId}, position ${rows[0].position} (stream edgtcp_never)`;
-    await expect(proven()).rejects.toThrow(`${place}: JavaScript has no such time as its occurred_at`);
-    await expect(rebuildAll()).rejects.toThrow(place);
+    const location = `account ${accountId}, position ${rows[0].position} (stream edgtcp_never)`;
+    await expect(proven()).rejects.toThrow(`${location}: its occurred_at is beyond the range of times in JavaScript`);
+    await expect(rebuildAll()).rejects.toThrow(location);
     await service.pool.query('alter table events disable trigger events_guard');
     await service.pool.query(`delete from events where stream_id = 'edgtcp_never'`);
     await service.pool.query('alter table events enable trigger events_guard');

@@ -6,7 +6,7 @@ import type { Entity, ReadModel } from '../log/read-model.js';
 import { type HistoryEventResource, type HistoryResource, toHistoryEvent } from './history.resource.js';
 
 /**
- * Returns a page of an entity's history, and the entity's last state. Reads from the first event for every page, because
+ * Returns a page of an entity's history, and the entity's last state. Every page reads from the first event, because
  * the changes of an event depend on all events before it.
  */
 export async function historyPage<State, Event extends DomainEvent>(

@@ -31,6 +31,6 @@ export const inactiveOwner = (ownerId: string): Problem =>
 export const unknownOwner = (ownerId: string): Problem =>
   new Problem('owner_inactive', `The owner '${ownerId.slice(0, 128)}' is not known on this account.`);
 
-/** The owner was deleted between look-up and append. The table decides this race, so the rule holds across instances. */
+/** The owner was deleted between look-up and append. The table decides this race, so it holds across instances. */
 export const explainDeletedOwner = (error: unknown, ownerId: string): unknown =>
   error instanceof ConstraintViolated && error.constraint === OWNER_DELETED_CONSTRAINT ? inactiveOwner(ownerId) : error;

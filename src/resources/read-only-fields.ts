@@ -1,6 +1,6 @@
 import { Problem } from '../problem.js';
 
-/** The body of a PATCH. It may hold read-only fields, so that a caller can GET a resource, edit it and PATCH it back. */
+/** The body of a PATCH. It may hold read-only fields, so that a caller can GET a resource, edit it and send it back. */
 export type SentFields = object;
 
 const ALWAYS_READ_ONLY = ['id', 'uri', 'created_at'];

@@ -1,7 +1,7 @@
 import { quoted } from '../host-name.js';
 import { Problem, type ProblemName } from '../problem.js';
 
-/** The modules of an edge, in the form of events, rows and decisions. This service stores them without interpreting them. */
+/** The modules of an edge, in the form of events, rows and decisions. This service only stores them. */
 export interface Backend {
   readonly enabled: boolean;
   readonly backend_id: string;

@@ -3,7 +3,7 @@ import type { Backend, IpRestriction, TrafficPolicy } from './edge-modules.js';
 import type { Hostport } from './hostport.js';
 
 /**
- * Storage format: these types are what the log holds. Add fields as optional; for any other change add a new version.
+ * Storage format: the log holds these types. Add fields as optional; for any other change add a new version.
  * The state is the data of the created event, so both have the same names.
  */
 export type TcpEdgeEvent =

@@ -55,7 +55,7 @@ const BY_HOSTPORTS = {
     order by l.hostport, l.edge_id`,
 };
 
-/** Finds the edges of all accounts that list a hostport. For gateways and strict mode: callers see their account only. */
+/** Finds the edges of all accounts that list a hostport. For gateways and strict mode: callers see one account only. */
 export class EdgesByHostport {
   constructor(private readonly pool: Pool) {}
 
