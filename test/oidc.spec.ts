@@ -184,7 +184,7 @@ describe('the issuer', () => {
     await rotating.stop();
   });
 
-  it('that withdraws a key has its effect within ten minutes, even without a token of the new key', async () => {
+  it('that withdraws a key has it refused within ten minutes, even without a token of the new key', async () => {
     const rotating = await TestIssuer.start(await newSigningKey('old'));
     const on = await signInService({}, rotating);
     const token = await rotating.sign({ email: ADMIN_EMAIL, exp: nowSeconds() + 3600 });

@@ -88,7 +88,7 @@ describe('a start on an embedded database', () => {
     },
   );
 
-  it('leaves no server behind when it is stopped while it starts', async () => {
+  it('leaves no server running when it is stopped while it starts', async () => {
     const main = start();
     while (!existsSync(dataDir())) await new Promise((resolve) => setTimeout(resolve, 10));
     expect(await stopMain(main)).toMatchObject({ code: 0 });
@@ -96,7 +96,7 @@ describe('a start on an embedded database', () => {
     expect(pid === '' || !isAlive(Number(pid.split('\n')[0]))).toBe(true);
   });
 
-  it('finishes the requests in flight when it is told to stop', async () => {
+  it('finishes the requests in flight when it is stopped', async () => {
     const main = start({ BOOTSTRAP_API_KEY: 'a-key-of-my-own-choice' });
     const url = await main.url;
     const client = new ApiClient(url, 'a-key-of-my-own-choice');
@@ -129,7 +129,7 @@ describe('a start on an embedded database', () => {
 });
 
 describe('a start with DATABASE_URL', () => {
-  it('of five instances at once on an empty database migrates once, makes one account, and all serve', async () => {
+  it('of five instances at once on an empty database migrates once, creates one account, and all serve', async () => {
     const database = await emptyDatabase();
     const settings = {
       DATABASE_URL: database.url,
@@ -183,7 +183,7 @@ describe('a start with DATABASE_URL', () => {
   });
 });
 
-describe('a start that cannot succeed says why in plain words', () => {
+describe('a start that fails says why in plain words', () => {
   it('names every bad setting at once and exits with 2', async () => {
     const { code, output } = await start({ PORT: 'http', BOOTSTRAP_API_KEY: 'short', STRICT: '2' }).ended;
     expect(code).toBe(2);
