@@ -35,7 +35,7 @@ import { SshGatewayModule } from './ssh-gateway/ssh-gateway.module.js';
 import { TcpEdgePolicy } from './tcp-edges/hostport-claims.js';
 import { TcpEdgesModule } from './tcp-edges/tcp-edges.module.js';
 
-/** What is made before Nest starts and shared by every module. */
+/** Objects that are made before Nest starts and that every module shares. */
 export interface Foundation {
   readonly config: Config;
   readonly database: Database;
@@ -59,7 +59,7 @@ const makeAuthentication = (config: Config, { pool }: Database, changes: Changes
 @Module({})
 class AppModule {}
 
-/** The one place where things are wired. */
+/** The one place that wires the objects of the service. */
 export function appModule({ config, database, ids }: Foundation, eventLog: EventLog): DynamicModule {
   const { pool } = database;
   const { entities, reader, positions, changes, reads } = makeRunners(pool, eventLog, ids);

@@ -1,6 +1,6 @@
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
-import { createAccount, hasAccounts, type NewAccount } from './access/accounts/first-admin.js';
+import { createAccount, hasAccounts, type NewAccount } from './access/accounts/create-account.js';
 import { Authentication } from './access/authentication/authentication.js';
 import { appModule, makeEventLog } from './app.module.js';
 import type { Config } from './config.js';
@@ -12,18 +12,18 @@ import { IdSource } from './ids.js';
 import { ServiceLog } from './service-log.js';
 
 export interface App {
-  /** Where it listens, for example `http://127.0.0.1:8080`. */
+  /** URL of the listening service, for example `http://127.0.0.1:8080`. */
   readonly url: string;
-  /** Everything that is served, for tests that must not miss a route. */
+  /** All routes, for tests that must cover every one. */
   readonly routes: readonly Route[];
   readonly database: Database;
-  /** The first account, when this start created it. */
+  /** The first account, if this start created it. */
   readonly newAccount: NewAccount | undefined;
   /** Stops accepting, finishes what is in flight, closes the database. */
   close(): Promise<void>;
 }
 
-/** Everything from configuration to a listening service: what main, the tests and the bench all start. */
+/** Starts the service, from its configuration until it listens. The tests and the benchmarks use it too. */
 export async function createApp(config: Config): Promise<App> {
   const log = new ServiceLog(config.logLevel);
   const database = await openDatabase(config, (line) => logDatabaseLine(log, line));
@@ -54,7 +54,7 @@ export async function createApp(config: Config): Promise<App> {
   }
 }
 
-/** PostgreSQL's routine lines are for debugging; its warnings, and what we say about it ourselves, are for the operator. */
+/** PostgreSQL's routine lines are for debugging; its warnings and our own lines about it are for the operator. */
 function logDatabaseLine(log: ServiceLog, line: string): void {
   if (/ (LOG|DETAIL|HINT|STATEMENT|CONTEXT): /.test(line)) log.debug(line, 'Database');
   else log.log(line, 'Database');
@@ -63,7 +63,7 @@ function logDatabaseLine(log: ServiceLog, line: string): void {
 const CLOSE_IDLE_EVERY_MS = 50;
 
 async function close(nest: NestFastifyApplication, database: Database): Promise<void> {
-  // A connection that was busy when the stop began stays open once it falls idle; without this it would be waited for.
+  // A connection that was busy when the stop began stays open when it becomes idle. Node would wait for it.
   const idle = setInterval(() => nest.getHttpServer().closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
   try {
     await nest.close();

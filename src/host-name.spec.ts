@@ -66,9 +66,9 @@ describe('canonicalHost refuses', () => {
     ['-ü.example', "begins or ends with '-'"],
     ['－ü.example', "begins or ends with '-'"],
     ['－a.example', "begins or ends with '-'"],
-    [label(64), 'the most is 63'],
-    [`${'ü'.repeat(63)}.example`, 'the most is 63'],
-    [name(254), 'the most is 253'],
+    [label(64), 'the maximum is 63'],
+    [`${'ü'.repeat(63)}.example`, 'the maximum is 63'],
+    [name(254), 'the maximum is 253'],
     ['*.example.com', "holds '*'"],
     ['＊.example.com', 'no DNS name can carry'],
     ['a b', "holds ' '"],
@@ -165,7 +165,7 @@ it('a canonical host is its own canonical form, in plain lower-case characters',
   );
 });
 
-it('case and one trailing dot never tell two names apart', () => {
+it('names that differ in case or one trailing dot are the same', () => {
   fc.assert(
     fc.property(fc.domain(), (domain) => {
       expect(canonicalHost(`${domain.toUpperCase()}.`)).toBe(canonicalHost(domain));
@@ -186,7 +186,7 @@ describe('splitPort', () => {
     expect(splitPort(text)).toEqual({ host, port });
   });
 
-  it.each(['::1', '::1:80', 'a:80:90', '[::1]80:', '[::1]:80:90'])('refuses %j, whose port cannot be told', (text) => {
+  it.each(['::1', '::1:80', 'a:80:90', '[::1]80:', '[::1]:80:90'])('refuses %j, whose port is ambiguous', (text) => {
     expect(() => splitPort(text)).toThrow('brackets');
   });
 });
@@ -200,7 +200,7 @@ describe('parsePort', () => {
     expect(parsePort(text, 1)).toBe(port);
   });
 
-  it('takes 0 only where 0 means a random port', () => {
+  it('accepts 0 only where 0 means a random port', () => {
     expect(parsePort('0', 0)).toBe(0);
     expect(() => parsePort('0', 1)).toThrow(PortOutOfRange);
   });
@@ -209,7 +209,7 @@ describe('parsePort', () => {
     expect(() => parsePort(text, 1)).toThrow(PortOutOfRange);
   });
 
-  it.each(['', ' 80', '80 ', '+80', '8e1', '0x50', '80.0', '８０', 'http', '080', '*'])('%j is no port', (text) => {
+  it.each(['', ' 80', '80 ', '+80', '8e1', '0x50', '80.0', '８０', 'http', '080', '*'])('%j is not a port', (text) => {
     expect(() => parsePort(text, 1)).toThrow(ParseError);
     expect(() => parsePort(text, 1)).not.toThrow(PortOutOfRange);
   });

@@ -53,7 +53,7 @@ export function canonicalName(text: string): string {
   refuseSpelling(name);
   const canonical = NON_ASCII.test(name) ? encodeUnicode(name) : name.toLowerCase();
   if (canonical.length > MAX_NAME_OCTETS) {
-    throw new ParseError(`the host is ${canonical.length} octets long; the most is ${MAX_NAME_OCTETS}`);
+    throw new ParseError(`the host is ${canonical.length} octets long; the maximum is ${MAX_NAME_OCTETS}`);
   }
   for (const label of canonical.split('.')) refuseLabel(label);
   if (ENDS_IN_NUMBER.test(canonical)) {
@@ -84,7 +84,7 @@ function encodeUnicode(name: string): string {
 function refuseLabel(label: string): void {
   if (label === '') throw new ParseError('the host has an empty label');
   if (label.length > MAX_LABEL_OCTETS) {
-    throw new ParseError(`a label of the host is ${label.length} octets long; the most is ${MAX_LABEL_OCTETS}`);
+    throw new ParseError(`a label of the host is ${label.length} octets long; the maximum is ${MAX_LABEL_OCTETS}`);
   }
   if (!LABEL.test(label)) throw new ParseError('the host holds characters that no DNS name can carry');
   refuseEdgeHyphen(label);

@@ -11,7 +11,7 @@ const secondOf = (id: string): number => {
 };
 
 describe('the first id of a second', () => {
-  it('divides the ids of earlier seconds from the ids of its own', () => {
+  it('separates the ids of earlier seconds from the ids of its own', () => {
     const at = new Date('2026-11-21T10:00:00.500Z');
     const first = firstIdOf('bd', at);
     expect(isId(first, 'bd')).toBe(true);

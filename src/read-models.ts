@@ -6,8 +6,8 @@ import { sshCredentialsReadModel } from './ssh-credentials/ssh-credentials.read-
 import { tcpEdgesReadModel } from './tcp-edges/tcp-edges.read-model.js';
 
 /**
- * Every read model, in replay order. Principals come last: the tables of what they own refuse rows of a deleted owner,
- * and while a log is replayed no owner is deleted yet.
+ * Every read model, in replay order. Principals come last, because the tables of owned entities refuse rows of a
+ * deleted owner: replay writes these rows before it writes the deleted principals.
  */
 export const READ_MODELS: readonly AnyReadModel[] = [
   accountsReadModel,
@@ -20,7 +20,7 @@ export const READ_MODELS: readonly AnyReadModel[] = [
 /** The model of a stream, by the prefix of its id. Throws for a stream that this version does not know. */
 export function readModelOf(streamId: string): AnyReadModel {
   const model = BY_PREFIX.get(streamId.slice(0, streamId.lastIndexOf('_')));
-  if (model === undefined) throw new Error(`no read model knows streams like ${streamId}`);
+  if (model === undefined) throw new Error(`no read model has streams like ${streamId}`);
   return model;
 }
 

@@ -9,7 +9,7 @@ import { EntityQueries } from './resources/entity-queries.js';
 import { Idempotency } from './resources/idempotency.js';
 import { Reads } from './resources/reads.js';
 
-/** The runner of changes, the GETs, and what both use. The service and the operator's commands have the same. */
+/** Makes the runner of changes, the GETs and their parts, for the service and for the operator's commands. */
 export function makeRunners(pool: Pool, eventLog: EventLog, ids: IdSource) {
   const entities = new EntityQueries(pool);
   const reader = new LogReader(pool);

@@ -1,4 +1,4 @@
-import type { NewAccount } from './access/accounts/first-admin.js';
+import type { NewAccount } from './access/accounts/create-account.js';
 import type { Config } from './config.js';
 import type { Database } from './database/database.js';
 

@@ -79,7 +79,7 @@ describe('as_of at every position of a random history over all resources', () =>
       }),
     );
 
-  it('is the earlier answer, by position and by time, as a list and one by one', async () => {
+  it('gives the earlier answer, by position and by time, for a list and for single resources', async () => {
     const snapshots: { position: number; lists: unknown[]; time: string }[] = [];
     while (snapshots.length < 50) {
       const answer = await act();
@@ -122,7 +122,7 @@ describe('as_of', () => {
     return `${new Date(Number(micros / 1000n)).toISOString().slice(0, -1)}${String(micros % 1000n).padStart(3, '0')}Z`;
   };
 
-  it('accepts offsets, also one whose plus the URL turned into a blank', async () => {
+  it('accepts offsets, even one whose plus sign became a blank in the URL', async () => {
     const { body } = await newCredential();
     const local = `${new Date(Date.now() + 7_200_000).toISOString().slice(0, -1)}+02:00`;
     const answer = await admin.get(`/ssh_credentials/${body.id}?as_of=${local}`);
@@ -169,7 +169,7 @@ describe('as_of', () => {
     expect(body.next_page_uri).toMatch(/&as_of=\d+$/);
   });
 
-  it('finds a page behind many entities that were deleted by then', async () => {
+  it('finds a page behind many entities that were already deleted', async () => {
     const account = await addAccount(service);
     const first = await newCredential(account.client);
     const deleted = await Promise.all(Array.from({ length: 230 }, () => newCredential(account.client)));
@@ -194,7 +194,7 @@ describe('as_of', () => {
     expect((await admin.get(path, { 'if-none-match': '"1"' })).status).toBe(304);
   });
 
-  it('shows a member no more than the current state does', async () => {
+  it('shows a member only what the current state shows', async () => {
     const member = await addUser(service, 'member');
     const { body: others } = await admin.post('/api_keys', {});
     const asOf = new Date().toISOString();

@@ -67,7 +67,7 @@ describe('audit diff', () => {
     expect((await audit('diff', id, '--from', positionOf(deleted), '--to', new Date().toISOString())).stdout).toBe('');
   });
 
-  it('refuses a malformed moment and one in the future', async () => {
+  it('refuses a malformed position or time and one in the future', async () => {
     const { id } = await lifeOfACredential();
     const future = await audit('diff', id, '--from', '1', '--to', '999999');
     expect(future).toMatchObject({ code: 2, stderr: expect.stringContaining("--to '999999' is in the future") });
@@ -93,7 +93,7 @@ describe('audit tail', () => {
     expect(await audit('tail', '-n', 'many')).toMatchObject({ code: 2, stdout: '' });
   });
 
-  it('with -f goes on with each event once, of new accounts too, until it is interrupted', async () => {
+  it('with -f continues with each event once, also of new accounts, until it is interrupted', async () => {
     const tail = startCli({ DATABASE_URL: service.databaseUrl }, 'audit', 'tail', '-f', '-n', '1');
     while (tail.stdout() === '') await new Promise((resolve) => setTimeout(resolve, 20));
     const made: string[] = [];

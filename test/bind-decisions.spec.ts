@@ -98,7 +98,7 @@ describe('GET /bind_decisions', () => {
     expect(decision).toMatchObject({ reason: 'owner_inactive', credential_id: id, owner_id: user.id, source: null });
   });
 
-  it('is for admins of the account, and shows only its decisions', async () => {
+  it('is for admins of the account, and shows only decisions of the account', async () => {
     const [member, bot] = [await addUser(service, 'member', tenant.client), await addBot(service, tenant.client)];
     const { fingerprint } = await credentialOf();
     await ask(fingerprint);
@@ -112,7 +112,7 @@ describe('GET /bind_decisions', () => {
     expect(await recorded(other, `?credential_id=${id}`)).toEqual([]);
   });
 
-  it('pages through all of them, also those of one credential', async () => {
+  it('pages through all decisions, and through those of one credential', async () => {
     const [one, two] = [await credentialOf(), await credentialOf()];
     for (let n = 0; n < 5; n += 1) {
       await ask(one.fingerprint);
@@ -174,7 +174,7 @@ describe('when a credential was last used', () => {
     expect(Object.keys(resource)).not.toContain('last_used_at');
   });
 
-  it('is shown to callers who may see the credential, and is 404 for others', async () => {
+  it('is visible to callers who may see the credential, and is 404 for others', async () => {
     const credential = await credentialOf();
     const member = await addUser(service, 'member', tenant.client);
     const path = `/ssh_credentials/${credential.id}/usage`;
@@ -187,7 +187,7 @@ describe('when a credential was last used', () => {
 });
 
 describe('the queue of decisions', () => {
-  it('delays no answer; while it is full every request is refused', async () => {
+  it('delays no answer; every request is refused while it is full', async () => {
     const { gateway: client, stop } = await startCopy(service, { ...GATEWAY, decisionsQueueLimit: 5 });
     const { fingerprint } = await credentialOf();
     const holder = await holdWrites(service.pool);
@@ -210,7 +210,7 @@ describe('the queue of decisions', () => {
     await stop();
   });
 
-  it('takes all decisions of one request, or none of them', async () => {
+  it('accepts all decisions of one request or refuses all', async () => {
     const { gateway: client, stop } = await startCopy(service, { ...GATEWAY, decisionsQueueLimit: 5 });
     const { fingerprint } = await credentialOf();
     expect((await ask(fingerprint, Array(6).fill(DOMAIN), client)).status).toBe(503);
@@ -323,7 +323,7 @@ describe('a recorded decision', () => {
     expect(rows).toEqual([]);
   });
 
-  it('is kept for ever with DECISIONS_RETENTION_DAYS=0, except the last use of a deleted credential', async () => {
+  it('is never deleted with DECISIONS_RETENTION_DAYS=0, except the last use of a deleted credential', async () => {
     const [kept, deleted] = [await credentialOf(), await credentialOf()];
     for (const { fingerprint } of [kept, deleted]) await ask(fingerprint);
     await untilWritten(gateway);

@@ -33,7 +33,7 @@ describe('exit code 0', () => {
 });
 
 describe('exit code 1', () => {
-  it('is a check that found something wrong, which is on stdout', async () => {
+  it('is a check that found faults, which are on stdout', async () => {
     await service.pool.query(`update accounts set name = name || '!'`);
     const proof = await cli('projections', 'prove');
     expect(proof).toMatchObject({ code: 1, stdout: expect.stringMatching(/^accounts\t.*\tname\t/) });

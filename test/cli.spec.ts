@@ -30,7 +30,7 @@ describe('api-keys create', () => {
 });
 
 describe('accounts create', () => {
-  it('makes an admin key that works at once beside a running service; accounts list shows every account', async () => {
+  it('creates an admin key that works at once beside a running service; accounts list shows every account', async () => {
     const main = start();
     const url = await main.url;
     const settings = { DATA_DIR: dataDir() };
@@ -55,7 +55,7 @@ describe('accounts create', () => {
 });
 
 describe('a command that only reads', () => {
-  it('refuses a folder without a database with 3, and makes none', async () => {
+  it('refuses a folder without a database with 3, and does not create one', async () => {
     const folder = `${dataDir()}-mistyped`;
     for (const command of ['accounts list', 'audit verify']) {
       expect(await runCli({ DATA_DIR: folder }, ...command.split(' '))).toEqual({

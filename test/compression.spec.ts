@@ -37,7 +37,7 @@ describe('compression', () => {
   );
 
   it.each([['identity'], ['gzip;q=0'], ['deflate'], ['br'], ['identity, gzip;q=0.5'], [',;q=']])(
-    'leaves a list as it is for Accept-Encoding: %s',
+    'does not compress a list for Accept-Encoding: %s',
     async (accepted) => {
       const { headers, bytes } = await list(accepted);
       expect(headers['content-encoding']).toBeUndefined();
@@ -45,7 +45,7 @@ describe('compression', () => {
     },
   );
 
-  it('leaves a short list and errors as they are', async () => {
+  it('does not compress a short list or an error', async () => {
     const headers = { ...AUTHORIZATION, 'accept-encoding': 'gzip' };
     const short = await send('GET', '/ssh_credentials?limit=1', headers);
     expect(short.bytes.length).toBeLessThan(MIN_COMPRESSED_BYTES);
@@ -54,7 +54,7 @@ describe('compression', () => {
     }
   });
 
-  it('leaves a single resource as it is, however long: its strong ETag stands for these bytes', async () => {
+  it('does not compress a single resource of any length: its strong ETag identifies these bytes', async () => {
     const headers = { ...AUTHORIZATION, 'accept-encoding': 'gzip' };
     const body = JSON.stringify({ public_key: newPublicKey(), metadata: 'x'.repeat(4096) });
     const made = await send('POST', '/ssh_credentials', headers, body);
@@ -65,7 +65,7 @@ describe('compression', () => {
     }
   });
 
-  it('makes an answer vary by origin and by encoding', async () => {
+  it('makes answers vary by origin and by encoding', async () => {
     const forPages = await startService({ corsOrigins: ['https://console.example.test'] });
     const { headers } = await call(forPages.app.url, 'GET', '/ssh_credentials');
     expect(headers.vary).toBe('Origin, Accept-Encoding');

@@ -43,7 +43,7 @@ describe('Idempotency-Key', () => {
     }
   });
 
-  it('in strict mode is not refused for the key it has stored itself', async () => {
+  it('in strict mode is not refused because of the public key that the first request stored', async () => {
     const strict = await startService({ strict: true });
     const [body, key] = [{ public_key: newPublicKey() }, newKey()];
     const answers = await all(32, () => strict.admin.post('/ssh_credentials', body, key));
@@ -52,15 +52,15 @@ describe('Idempotency-Key', () => {
     await strict.stop();
   });
 
-  it('answers as the first time after a restart, after later changes and after deletion', async () => {
+  it('gives the first answer again after a restart, after later changes and after deletion', async () => {
     const [body, key] = [{ public_key: newPublicKey(), description: 'first' }, newKey()];
     const first = await admin.post('/ssh_credentials', body, key);
     const path = `/ssh_credentials/${first.body.id}`;
     await admin.patch(path, { description: 'second' });
     await admin.delete(path);
-    const copy = await createApp(testConfig(service.databaseUrl, { publicUrl: service.app.url }));
-    const again = await admin.post(`${copy.url}/ssh_credentials`, body, key);
-    await copy.close();
+    const instance = await createApp(testConfig(service.databaseUrl, { publicUrl: service.app.url }));
+    const again = await admin.post(`${instance.url}/ssh_credentials`, body, key);
+    await instance.close();
     expect(shown(again)).toEqual(shown(first));
     expect((await admin.get(path)).status).toBe(404);
   });
@@ -94,7 +94,7 @@ describe('Idempotency-Key', () => {
     }
   });
 
-  it('belongs to its caller: another one’s same key is another key', async () => {
+  it('belongs to its caller: the same key of another caller is a different key', async () => {
     const member = await addUser(service, 'member');
     const key = newKey();
     const [a, b] = await Promise.all([
@@ -105,13 +105,13 @@ describe('Idempotency-Key', () => {
     expect(a.body.id).not.toBe(b.body.id);
   });
 
-  it('of a refused request is free for the corrected one', async () => {
+  it('of a refused request can be used for the corrected request', async () => {
     const key = newKey();
     await expectRefusal(() => admin.post('/ssh_credentials', { public_key: 'x' }, key), 400, 'ERR_NGROK_612');
     expect((await admin.post('/ssh_credentials', { public_key: newPublicKey() }, key)).status).toBe(201);
   });
 
-  it('shows an API key’s token only the first time, and keeps it nowhere', async () => {
+  it('shows the token of an API key only the first time, and stores it nowhere', async () => {
     const key = newKey();
     const first = await admin.post('/api_keys', { description: 'once' }, key);
     const again = await admin.post('/api_keys', { description: 'once' }, key);
@@ -136,7 +136,7 @@ describe('ETag', () => {
     return { path: `/ssh_credentials/${body.id}`, etag: headers.get('etag') ?? '' };
   };
 
-  it('is the version: on create, get and every change', async () => {
+  it('is the version, on create, get and every change', async () => {
     const { path, etag } = await create();
     expect(etag).toBe('"1"');
     expect((await admin.get(path)).headers.get('etag')).toBe('"1"');
@@ -144,7 +144,7 @@ describe('ETag', () => {
     expect((await admin.patch(path, { description: 'x' })).headers.get('etag')).toBe('"2"');
   });
 
-  it('known to the caller makes GET 304 without a body', async () => {
+  it('in If-None-Match makes GET answer 304 without a body', async () => {
     const { path, etag } = await create();
     for (const tags of [etag, `"9", ${etag}`, `W/${etag}`, '*']) {
       const { status, body, headers } = await admin.get(path, { 'if-none-match': tags });
@@ -155,7 +155,7 @@ describe('ETag', () => {
     expect(missing.status).toBe(404);
   });
 
-  it('of If-Match decides PATCH and DELETE', async () => {
+  it('in If-Match decides whether PATCH and DELETE apply', async () => {
     const { path, etag } = await create();
     const stale = { 'if-match': '"7"' };
     await expectRefusal(() => admin.patch(path, { description: 'x' }, stale), 412, 'ERR_TAS_412', /ETag is "1"/);
@@ -167,7 +167,7 @@ describe('ETag', () => {
     await expectRefusal(() => admin.delete(path, { 'if-match': '*' }), 404, 'ERR_TAS_404');
   });
 
-  it('sent with 32 PATCHes at once lets one through', async () => {
+  it('in If-Match of 32 concurrent PATCHes lets one of them apply', async () => {
     const { path, etag } = await create();
     const answers = await all(32, (n) => admin.patch(path, { description: `d${n}` }, { 'if-match': etag }));
     expect(answers.map((a) => a.status).sort()).toEqual([200, ...Array(31).fill(412)]);

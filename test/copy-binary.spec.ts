@@ -94,20 +94,20 @@ const COMMON: [string, fc.Arbitrary<unknown>][] = [
 ];
 
 describe('our rows and PostgreSQL’s rows are the same bytes', () => {
-  it.each(['text', 'text[]', 'jsonb'])('as %s, each special character by itself', async (type) => {
+  it.each(['text', 'text[]', 'jsonb'])('agree on %s with each special character', async (type) => {
     const of = (text: string): unknown =>
       ({ text, 'text[]': ['a', text, `a${text}b`], jsonb: { [text]: [text], bb: null, a: { x: text } } })[type];
     await expectSameBytes(type, SPECIAL.map(of));
   });
 
-  it.each(COMMON)('as %s, any values and null', async (type, value) => {
+  it.each(COMMON)('agree on %s with any values and null', async (type, value) => {
     await fc.assert(
       fc.asyncProperty(fc.array(value, { maxLength: 100 }), (some) => expectSameBytes(type, [null, ...some])),
       { numRuns: 10 },
     );
   });
 
-  it('as numbers at the limits of exact doubles, and beyond', async () => {
+  it('agree on numbers at the limits of exact doubles and beyond', async () => {
     const max = Number.MAX_SAFE_INTEGER;
     await expectSameBytes(
       'bigint',
@@ -118,7 +118,7 @@ describe('our rows and PostgreSQL’s rows are the same bytes', () => {
     await expectSameBytes('timestamp with time zone', [...times, '1714-07-29T00:12:25.259Z']);
   });
 
-  it('as jsonb without keys, with an empty key, and with keys in another order', async () => {
+  it('agree on jsonb without keys, with an empty key, and with keys in another order', async () => {
     await expectSameBytes('jsonb', [
       {},
       { '': 1 },
@@ -135,7 +135,7 @@ describe('a cached text', () => {
     fc.constantFrom('', 'a', 'b', 'abcd', 'abcde', 'bbcde', 'abce', 'bbcd', 'abcdefg', 'abcdefh', 'é', 'a.v1', 'b.v1'),
   );
 
-  it('is the text in the bytes', () => {
+  it('equals the text in the bytes', () => {
     fc.assert(
       fc.property(fc.array(texts, { maxLength: 5 }), (batches) => {
         const cache = new StringCache();
@@ -152,7 +152,7 @@ describe('a cached text', () => {
   });
 });
 
-describe('a value that others put into a column', () => {
+describe('a value that another program wrote into a column', () => {
   it.each([
     ['timestamp with time zone', `'2026-01-02 03:04:05.123456Z'`, '2026-01-02T03:04:05.123456Z'],
     ['timestamp with time zone', `'1999-12-31 23:59:59.999999Z'`, '1999-12-31T23:59:59.999999Z'],
@@ -291,7 +291,7 @@ describe('a COPY in', () => {
   beforeEach(() => client.query('create temporary table filled (n int primary key, text text not null)'));
   afterEach(() => client.query('drop table filled'));
 
-  it('writes no rows, and many megabytes of them', async () => {
+  it('writes zero rows, and many megabytes of rows', async () => {
     await new CopyIn(client, 'filled', ['n', 'text']).end();
     expect(await count()).toEqual({ count: 0, size: 0 });
     const copy = new CopyIn(client, 'filled', ['n', 'text']);
@@ -337,7 +337,7 @@ describe('a COPY in', () => {
     },
   );
 
-  it('into a missing table throws at its end, or at the next write', async () => {
+  it('into a missing table throws at the end or at the next write', async () => {
     const copy = new CopyIn(client, 'missing', ['n']);
     await expect(copy.end()).rejects.toThrow('relation "missing" does not exist');
     await expect(copy.write(row(1))).rejects.toThrow('relation "missing" does not exist');

@@ -82,7 +82,7 @@ async function waitingBackend(): Promise<number> {
 }
 
 describe('appending', () => {
-  it('by 32 concurrent writers loses nothing and leaves no gap', async () => {
+  it('by 32 concurrent writers loses no event and leaves no gap', async () => {
     const positions: number[] = [];
     const writer = async (n: number): Promise<void> => {
       for (let version = 1; version <= 40; version += 1) {
@@ -95,7 +95,7 @@ describe('appending', () => {
     expect(await extent()).toEqual({ events: 1280, newest: 1280, head: 1280, streams: 32 });
   });
 
-  it('by two processes at once loses nothing and leaves no gap', async () => {
+  it('by two processes at once loses no event and leaves no gap', async () => {
     const [a, b] = await Promise.all([
       inOtherProcess('append', 'a', '32', '20'),
       inOtherProcess('append', 'b', '32', '20'),
@@ -117,7 +117,7 @@ describe('appending', () => {
     for (const row of rows) expect(positions[Number(row.stream_id.slice(2))]).toBe(row.position);
   });
 
-  it('gives recorded_at strictly increasing times in the order of positions, though the clock steps back', async () => {
+  it('gives recorded_at strictly increasing times in the order of positions, even if the clock steps back', async () => {
     await log.append(appendOf(account, newEvent('s_1', 1)));
     await sql.query(`update log_heads set recorded_at = now() + interval '1 hour' where account_id = $1`, [account]);
     await Promise.all(Array.from({ length: 20 }, (_, n) => log.append(appendOf(account, newEvent(`t_${n}`, 1)))));
@@ -180,7 +180,7 @@ describe('racing for one stream version', () => {
 });
 
 describe('a batch', () => {
-  it('with a conflict, a repeated event and a taken value among good commands gives each its own answer', async () => {
+  it('with a conflict, a repeated event and a taken value among good commands gives each command its own answer', async () => {
     const repeated = newEvent('s_repeated', 1);
     const first = apiKeyAppend(account, newEvent('ak_1', 1), [], [apiKeyRow(account, 'ak_1', account)]);
     await log.append(appendOf(account, newEvent('s_old', 1)));
@@ -206,7 +206,7 @@ describe('a batch', () => {
     expect(await extent()).toEqual({ events: 5, newest: 5, head: 5, streams: 5 });
   });
 
-  it('never holds two commands that share a value: one frees it, the next takes it, in the order they came', async () => {
+  it('never holds two commands that share a value: one frees it, the next takes it, in the order of arrival', async () => {
     const put = apiKeyRow(account, 'ak_1', `${account}-token`);
     await log.append(apiKeyAppend(account, newEvent('ak_1', 1), [], [put]));
     const taken = { ...put, id: 'ak_2' };
@@ -218,7 +218,7 @@ describe('a batch', () => {
     expect(rows).toEqual([{ id: 'ak_2' }]);
   });
 
-  it('of two accounts that take the same values in opposite order ends without a lost command', async () => {
+  it('of two accounts that take the same values in opposite order loses no command', async () => {
     const other = `${account}_other`;
     const tokens = Array.from({ length: 40 }, (_, n) => `${account}-${n}`);
     const take = (owner: string, ordered: string[]) =>
@@ -260,7 +260,7 @@ describe('when the connection is lost', () => {
     }
   });
 
-  it('does not take for its own an event that another request has recorded under the same Idempotency-Key', async () => {
+  it('does not mistake the event of another request with the same Idempotency-Key for its own', async () => {
     const proxy = await startSwallowingProxy(database.url);
     const behindProxy = openLog(proxy.url, 1);
     try {

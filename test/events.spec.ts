@@ -79,7 +79,7 @@ describe('GET /events', () => {
     ]);
   });
 
-  it('has every position once, in order: in pages of any size, as lines, and from any position on', async () => {
+  it('has every position once, in order: in pages of any size, as lines, and after any position', async () => {
     const by = await addAccount(service);
     for (let n = 0; n < 12; n += 1) await newCredential(by);
     const head = await headOf(by);
@@ -133,7 +133,7 @@ describe('GET /events', () => {
     }
   });
 
-  it('ends a page early if events are large, and misses none', async () => {
+  it('ends a page early if events are large, and misses no event', async () => {
     const by = await addAccount(service);
     const value = 'x'.repeat(256 * 1024);
     for (let n = 0; n < 9; n += 1) await by.client.post('/edges/tcp', { traffic_policy: { value } });

@@ -84,8 +84,8 @@ async function poll(url: string, token: string, isDone: (last: number) => boolea
   return heard;
 }
 
-describe('32 writers on two processes, and three followers', () => {
-  it('every follower has 1..N without gap, duplicate or reorder, also beside an open transaction', async () => {
+describe('32 writers on two instances, and three followers', () => {
+  it('every follower gets 1..N in order, without gaps or duplicates, even beside an open transaction', async () => {
     const by = await addAccount(service);
     const bystander = new pg.Client(service.databaseUrl);
     await bystander.connect();
@@ -118,7 +118,7 @@ describe('32 writers on two processes, and three followers', () => {
 });
 
 describe('a live feed', () => {
-  it('has the events of this process and of another one, filtered as requested', async () => {
+  it('has the events of this instance and of another one, filtered as requested', async () => {
     const by = await addAccount(service);
     const elsewhere = new ApiClient(other.url, tokenOf(by));
     const stream = await EventStream.open(`${service.app.url}/events?type=bot_user_created.v1`, tokenOf(by));

@@ -107,13 +107,13 @@ class InterruptedGrants extends CredentialGrants {
 }
 
 describe('while the rules are fetched and compiled', () => {
-  it('a deletion is seen, though the grant was read before it', async () => {
+  it('a deletion takes effect, although the grant was read before it', async () => {
     const credential = await newCredential(BIG_ACL);
     const grants = new InterruptedGrants(service.pool, () => owner.client.delete(`/ssh_credentials/${credential.id}`));
     expect(await new KeyAccess(grants).ofKey(credential.fingerprint)).toEqual({ grants: [], active: [] });
   });
 
-  it('a narrower ACL is seen', async () => {
+  it('a narrower ACL takes effect', async () => {
     const credential = await newCredential(BIG_ACL);
     const narrow = () => owner.client.patch(`/ssh_credentials/${credential.id}`, { acl: ['bind:web.example.com'] });
     const access = new KeyAccess(new InterruptedGrants(service.pool, narrow));
@@ -121,7 +121,7 @@ describe('while the rules are fetched and compiled', () => {
     expect(active.map(({ acl }) => acl.rules)).toEqual([['bind:web.example.com']]);
   });
 
-  it('rules that change all the time are refused, and not waited for', async () => {
+  it('rules that change all the time lead to a refusal and not to a wait', async () => {
     const credential = await newCredential(BIG_ACL);
     const change = () => setAcl(credential, BIG_ACL);
     const access = new KeyAccess(new InterruptedGrants(service.pool, change));
@@ -129,7 +129,7 @@ describe('while the rules are fetched and compiled', () => {
   });
 });
 
-it('an instance with an empty cache answers others while it reads a key with very many rules', async () => {
+it('an instance with an empty cache answers other requests while it reads a key with very many rules', async () => {
   const heap = await newCredential(Array<string>(760).fill(`bind:*.${'ü'.repeat(30)}.example.com`));
   await addCredentials(heap, 99);
   const { gateway, stop } = await startCopy(service, GATEWAY);

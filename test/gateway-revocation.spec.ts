@@ -93,7 +93,7 @@ describe.each([
       ({ owner_id }: TestCredential) => service.admin.patch(`/users/${owner_id}`, { active: false }),
     ],
     ['the deletion of its owner', ({ owner_id }: TestCredential) => service.admin.delete(`/users/${owner_id}`)],
-  ])('%s no instance permits again', async (_name, revoke) => {
+  ])('after %s no instance permits the target', async (_name, revoke) => {
     const credential = await newCredential();
     const watched = watch(credential);
     await watched.more(10);

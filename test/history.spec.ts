@@ -17,7 +17,7 @@ const newCredential = (by = admin) =>
   by.client.post('/ssh_credentials', { public_key: newPublicKey(), acl: ['bind:a.example.test'] });
 
 describe('GET /{resource}/{id}/events', () => {
-  it('tells who changed what, when, from where and in which request, oldest first', async () => {
+  it('shows who changed which fields, when, from where and in which request, oldest first', async () => {
     const created = await newCredential(member);
     const path = `/ssh_credentials/${created.body.id}`;
     const changed = await admin.client.patch(path, { acl: ['*'], description: 'wider' }, { 'user-agent': 'tester/2' });
@@ -49,7 +49,7 @@ describe('GET /{resource}/{id}/events', () => {
     });
   });
 
-  it('tells it of what is deleted, and as of a moment', async () => {
+  it('shows deleted entities too, and the state as of a position', async () => {
     const { body: edge } = await admin.client.post('/edges/tcp', { hostports: ['a.example.test:1'] });
     const set = await admin.client.put(`/edges/tcp/${edge.id}/backend`, { backend_id: 'bkdhr_1' });
     await admin.client.delete(`/edges/tcp/${edge.id}`);
@@ -65,7 +65,7 @@ describe('GET /{resource}/{id}/events', () => {
     expect(await typesOf(`?as_of=${set.headers.get('log-position')}`)).toEqual(upToBackend);
   });
 
-  it('comes in pages that miss nothing', async () => {
+  it('has pages that miss no event', async () => {
     const { body: bot } = await admin.client.post('/bot_users', { name: 'paged' });
     for (let n = 0; n < 6; n += 1) await admin.client.patch(`/bot_users/${bot.id}`, { active: n % 2 === 1 });
     const versions: number[][] = [];
@@ -90,7 +90,7 @@ describe('GET /{resource}/{id}/events', () => {
     expect(await statusOf(`/ssh_credentials/${own.id}`)).toBe(200);
   });
 
-  it("of an API key never has its hash, and of somebody else's is not found for a member", async () => {
+  it("of an API key never has its hash, and of another principal's key is not found for a member", async () => {
     const { body: key } = await admin.client.post('/api_keys', { description: 'mine' });
     const history = await admin.client.get(`/api_keys/${key.id}/events`);
     expect(history.body.events[0].changes.map(({ field }: { field: string }) => field)).toEqual([
@@ -103,7 +103,7 @@ describe('GET /{resource}/{id}/events', () => {
     expect((await member.client.get(`/api_keys/${member.keyId}/events`)).status).toBe(200);
   });
 
-  it('answers 404 for what never was, for another kind of thing and for another account', async () => {
+  it('answers 404 for an id that never existed, an id of another resource and an id of another account', async () => {
     const { body } = await newCredential();
     const foreigner = await addAccount(service);
     for (const answer of [

@@ -72,7 +72,7 @@ const PATHS: Record<string, string> = {
 const pathOf = (id: string): string => PATHS[id.split('_')[0] ?? ''] ?? '/nowhere';
 
 describe('three accounts at work at the same time', () => {
-  it('see nothing of each other in any answer, list, error or header', async () => {
+  it('do not see each other in any answer, list, error or header', async () => {
     const tenants = await Promise.all(
       ['aardvark', 'bumblebee', 'chameleon'].map(async (mark) => {
         const { client, accountId } = await addAccount(service);
@@ -103,8 +103,8 @@ describe('three accounts at work at the same time', () => {
   });
 });
 
-describe('two processes on one database', () => {
-  it('refuse a revoked key, and who is deactivated or deleted, on the very next request', async () => {
+describe('two instances on one database', () => {
+  it('refuse revoked keys and deactivated or deleted principals on the next request', async () => {
     const second = startMain({ DATABASE_URL: service.databaseUrl, BOOTSTRAP_API_KEY: ADMIN_KEY, LOG_LEVEL: 'error' });
     const secondUrl = await second.url;
     const onBoth = async ({ client }: TestPrincipal): Promise<number[]> => {

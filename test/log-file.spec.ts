@@ -81,7 +81,7 @@ describe('audit export', () => {
     expect([await text(child.stderr), await ended]).toEqual(['', 0]);
   });
 
-  it('lists the accounts when there are several and none is named', async () => {
+  it('lists the accounts if there are several and the command names no account', async () => {
     const other = await startService();
     const { accountId } = await addAccount(other);
     const several = await cli(other.databaseUrl, ['audit', 'export']);
@@ -115,7 +115,7 @@ describe('audit import', () => {
   };
   const expectNothing = async (): Promise<void> => expect(await rowsOf(sql)).toEqual([]);
 
-  it('makes the same events, hashes, head and rows, and is exported again byte for byte', async () => {
+  it('writes the same events, hashes, head and rows, and a new export is equal byte for byte', async () => {
     const file = join(folder, 'log.ndjson');
     await writeFile(file, exported);
     const { code, stdout, stderr } = await cli(target.url, ['audit', 'import', file]);
@@ -279,7 +279,8 @@ describe('audit import', () => {
     expect(refused).toEqual({
       code: 3,
       stdout: '',
-      stderr: 'api_keys_token_hash is violated: another account of this database holds what may be held once\n',
+      stderr:
+        'api_keys_token_hash is violated: another account of this database has the same value, which must be unique\n',
     });
     await expectNothing();
     await sql.query('delete from api_keys');
@@ -300,7 +301,7 @@ describe('audit import', () => {
     );
   });
 
-  it('warns when the account is now the oldest, to which OIDC users sign in', async () => {
+  it('warns if the account is now the oldest, to which OIDC users sign in', async () => {
     await sql.query(`insert into accounts values ('ac_other', 'ac_other', 1, now(), 'Other', '{}')`);
     const { code, stderr } = await importing(exported);
     // The row has no log, which the proof of the imported account does not look at.

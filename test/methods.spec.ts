@@ -48,7 +48,7 @@ describe('HEAD', () => {
     }
   });
 
-  it('has the ETag, and is 304 if the caller has it', async () => {
+  it('has the ETag, and answers 304 if the caller has the same one', async () => {
     expect((await send('HEAD', single)).headers.etag).toBe('"1"');
     expect((await send('HEAD', single, { ...AUTHORIZATION, 'if-none-match': '"1"' })).status).toBe(304);
   });

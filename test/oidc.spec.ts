@@ -184,7 +184,7 @@ describe('the issuer', () => {
     await rotating.stop();
   });
 
-  it('that withdraws a key has its effect within ten minutes, even without a token of the new key', async () => {
+  it('that withdraws a key has it refused within ten minutes, even without a token of the new key', async () => {
     const rotating = await TestIssuer.start(await newSigningKey('old'));
     const on = await signInService({}, rotating);
     const token = await rotating.sign({ email: ADMIN_EMAIL, exp: nowSeconds() + 3600 });
@@ -312,7 +312,7 @@ describe('the user of a token', () => {
   });
 
   it('is found and created in OIDC_ACCOUNT only', async () => {
-    const { createAccount } = await import('../src/access/accounts/first-admin.js');
+    const { createAccount } = await import('../src/access/accounts/create-account.js');
     const { EventLog } = await import('../src/log/append/event-log.js');
     const { IdSource } = await import('../src/ids.js');
     const second = await createAccount(new EventLog(service.pool, () => undefined), new IdSource(), {

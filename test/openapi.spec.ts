@@ -63,7 +63,7 @@ describe('openapi.json', () => {
     expect(served.split('\n')).toEqual(readFileSync(OPENAPI_FILE, 'utf8').split('\n'));
   });
 
-  it('has every route that is served, and no other', () => {
+  it('has exactly the routes that the service serves', () => {
     const routes = service.app.routes.filter(({ method }) => method !== 'HEAD');
     const asDocumented = routes.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`);
     expect(operations().map(({ method, path }) => `${method} ${path}`)).toEqual(expect.arrayContaining(asDocumented));
@@ -81,7 +81,7 @@ describe('openapi.json', () => {
     );
   });
 
-  it('says what each operation, parameter and field is', () => {
+  it('describes each operation, parameter and field', () => {
     const ids = operations().map(({ operation }) => operation.operationId);
     expect(new Set(ids).size).toBe(ids.length);
     for (const { operation } of operations()) {
@@ -148,7 +148,7 @@ describe('the examples of openapi.json', () => {
     }
   });
 
-  it('work when they are sent as they stand', async () => {
+  it('work if they are sent unchanged', async () => {
     const made = new Map<string, string>();
     const withBodies = operations().filter(({ operation }) => operation.requestBody !== undefined);
     for (const { path, method, operation } of withBodies) {
@@ -175,19 +175,19 @@ const withoutModules = (example: unknown) =>
     Object.entries(example as object).filter(([name]) => !/backend|ip_restriction|traffic_policy/.test(name)),
   );
 
-describe('every answer that a test gets is held against openapi.json', () => {
+describe('every answer that a test gets is validated against openapi.json', () => {
   const answered = async () => {
     const url = `${service.app.url}/ssh_credentials`;
     const answer = await service.admin.post('/ssh_credentials', { public_key: newPublicKey() });
     return { method: 'POST', url, ...answer };
   };
 
-  it('and taken when it is as documented', async () => {
+  it('and accepted if it is as documented', async () => {
     const exchange = await answered();
     expect(() => expectDescribed(exchange)).not.toThrow();
   });
 
-  it('and refused when it is not', async () => {
+  it('and refused if it is not', async () => {
     const { body, ...exchange } = await answered();
     const refusal = (other: object) => expect(() => expectDescribed({ ...exchange, body, ...other }));
     const { acl: _, ...withoutAcl } = body;
@@ -205,7 +205,7 @@ describe('every answer that a test gets is held against openapi.json', () => {
 });
 
 describe('/docs', () => {
-  it('is a page that needs nothing from elsewhere', async () => {
+  it('is a page without resources of other hosts', async () => {
     const response = await fetch(`${service.app.url}/docs`);
     const page = await response.text();
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
@@ -219,14 +219,14 @@ describe('/docs', () => {
     }
   });
 
-  it('lets only our own scripts run, and call only us', async () => {
+  it('runs only scripts of this service, which may call only this service', async () => {
     const { headers } = await fetch(`${service.app.url}/docs`);
     const policy = headers.get('content-security-policy') ?? '';
     expect(policy).toMatch(/default-src 'none'; script-src 'self';/);
     expect(policy).toMatch(/connect-src 'self';.*frame-ancestors 'none'/);
   });
 
-  it('has no other files', async () => {
+  it('serves no other files', async () => {
     for (const name of ['nope.js', '..%2fpackage.json', 'index.html', '__proto__']) {
       expect((await service.admin.get(`/docs/${name}`)).status).toBe(404);
     }

@@ -37,7 +37,7 @@ const typesOf = async (...ids: string[]): Promise<string[]> => {
 };
 
 describe('POST /users', () => {
-  it('answers 201 with the user, a member unless told otherwise', async () => {
+  it('answers 201 with the user, by default a member', async () => {
     const email = newEmail();
     const { status, body } = await admin.post('/users', { email });
     expect([status, body]).toEqual([
@@ -72,7 +72,7 @@ describe('POST /users', () => {
     expect((await post()).status).toBe(201);
   });
 
-  it('of one email 16 times at once makes one user', async () => {
+  it('of one email 16 times at once creates one user', async () => {
     const email = newEmail();
     const answers = await Promise.all(Array.from({ length: 16 }, () => admin.post('/users', { email })));
     expect(answers.map((a) => a.status).sort()).toEqual([201, ...Array(15).fill(409)]);
@@ -80,7 +80,7 @@ describe('POST /users', () => {
 });
 
 describe('users and bots', () => {
-  it('are managed by admins and seen by everyone of the account', async () => {
+  it('are managed by admins and visible to everyone in the account', async () => {
     for (const { client } of [member, bot]) {
       await expectRefusal(() => client.post('/users', { email: newEmail() }), 403, 'ERR_NGROK_635');
       await expectRefusal(() => client.post('/bot_users', { name: 'x' }), 403, 'ERR_NGROK_635');
@@ -113,7 +113,7 @@ describe('users and bots', () => {
     expect(bots.bot_users.every((b: { id: string }) => b.id.startsWith('bot_'))).toBe(true);
   });
 
-  it('keep what a PATCH does not name; a PATCH that changes nothing records nothing', async () => {
+  it('keep the fields that a PATCH leaves out; a PATCH without a change records no event', async () => {
     const { body: user } = await admin.post('/users', { email: newEmail() });
     const before = await eventCount();
     expect((await admin.patch(`/users/${user.id}`, user)).body).toEqual(user);
@@ -121,12 +121,12 @@ describe('users and bots', () => {
     expect(await eventCount()).toBe(before);
     expect((await admin.patch(`/users/${user.id}`, { active: false })).body).toEqual({ ...user, active: false });
     const patch = () => admin.patch(`/users/${user.id}`, { email: newEmail() });
-    await expectRefusal(patch, 400, 'ERR_TAS_400', /email cannot be changed/);
+    await expectRefusal(patch, 400, 'ERR_TAS_400', /email is read-only/);
   });
 });
 
 describe('POST /bot_users', () => {
-  it('answers 201 with the bot; its name is its own on the account', async () => {
+  it('answers 201 with the bot, whose name is unique in the account', async () => {
     const { status, body } = await admin.post('/bot_users', { name: 'deploy bot' });
     expect([status, body]).toEqual([
       201,
@@ -155,7 +155,7 @@ describe('POST /bot_users', () => {
 });
 
 describe('the last active admin', () => {
-  it('cannot be demoted, deactivated or deleted; with a second one it can', async () => {
+  it('cannot be demoted, deactivated or deleted until there is a second one', async () => {
     const { id, client } = await addAccount(service);
     for (const change of [{ role: 'member' }, { active: false }]) {
       await expectRefusal(() => client.patch(`/users/${id}`, change), 409, 'ERR_TAS_409', /last active admin/);
@@ -169,7 +169,7 @@ describe('the last active admin', () => {
     expect((await client.post('/users', { email: newEmail() })).status).toBe(403);
   });
 
-  it('stays when two admins demote each other at the same moment', async () => {
+  it('stays when two admins demote each other at the same time', async () => {
     for (let round = 0; round < 5; round += 1) {
       const first = await addAccount(service);
       const second = await addUser(service, 'admin', first.client);
@@ -188,7 +188,7 @@ describe('the last active admin', () => {
 });
 
 describe('a principal that is deactivated or deleted', () => {
-  it('is refused on its next request, and let in again when it is active again', async () => {
+  it('is refused on its next request, and accepted again once it is active again', async () => {
     const { id, client } = await addUser(service, 'member');
     expect((await client.get('/ssh_credentials')).status).toBe(200);
     await admin.patch(`/users/${id}`, { active: false });
@@ -208,7 +208,7 @@ describe('a principal that is deactivated or deleted', () => {
     await expectRefusal(() => admin.post('/api_keys', { owner_id: id }), 400, 'ERR_NGROK_636', /is not active/);
   });
 
-  it('when deleted takes its keys and credentials along, in one append that the log shows', async () => {
+  it('is deleted with its keys and credentials in one append, as the log shows', async () => {
     const { id, client, keyId } = await addUser(service, 'member');
     const { body: credential } = await client.post('/ssh_credentials', { public_key: newPublicKey() });
     const answer = await admin.delete(`/users/${id}`);
@@ -240,7 +240,7 @@ describe('deleting a principal', () => {
     return rows[0].n;
   };
 
-  it('takes along more than one append holds', async () => {
+  it('removes more entities than one append holds', async () => {
     const owner = await addBot(service);
     for (let n = 0; n < 9; n += 1) {
       await Promise.all(
@@ -258,7 +258,7 @@ describe('deleting a principal', () => {
     expect(rows).toEqual([{ n: 451 }]);
   });
 
-  it('leaves nothing behind, however many things are being made for it at that moment', async () => {
+  it('leaves no entity behind, even if many are being created for it at the same time', async () => {
     for (let round = 0; round < 5; round += 1) {
       const { id } = await addBot(service);
       const makers = Array.from({ length: 20 }, (_, n) =>
@@ -274,7 +274,7 @@ describe('deleting a principal', () => {
     }
   });
 
-  it('makes the tables refuse whatever is still on its way to this owner', async () => {
+  it('makes the tables refuse entities that are still being created for this owner', async () => {
     const owner = await addBot(service);
     await admin.delete(`/bot_users/${owner.id}`);
     const late = openLog(service.databaseUrl);
@@ -285,7 +285,7 @@ describe('deleting a principal', () => {
     expect(await ownedBy(owner.id)).toBe(0);
   });
 
-  it('frees its email only for what comes after it in the log', async () => {
+  it('frees its email only for users after the deletion in the log', async () => {
     for (let round = 0; round < 5; round += 1) {
       const email = newEmail();
       const { body: first } = await admin.post('/users', { email });
@@ -302,7 +302,7 @@ describe('deleting a principal', () => {
 });
 
 describe('POST /api_keys', () => {
-  it('answers 201 with the token, which no other answer has', async () => {
+  it('answers 201 with the token, which is in no other answer', async () => {
     const { status, body } = await member.client.post('/api_keys', { description: 'ci', metadata: '{}' });
     expect([status, body]).toEqual([
       201,
@@ -325,7 +325,7 @@ describe('POST /api_keys', () => {
     expect(rows.map((r) => r.text).join()).not.toContain(body.token.slice(28));
   });
 
-  it('lets an admin make keys for others, and a member or a bot only for itself', async () => {
+  it('lets an admin create keys for others, and a member or a bot only for itself', async () => {
     const { status, body } = await admin.post('/api_keys', { owner_id: bot.id });
     expect([status, body.owner_id]).toEqual([201, bot.id]);
     const post = () => member.client.post('/api_keys', { owner_id: bot.id });
@@ -352,7 +352,7 @@ describe('POST /api_keys', () => {
 });
 
 describe('API keys', () => {
-  it('of others are unknown to members and open to admins', async () => {
+  it('of others are invisible to members and visible to admins', async () => {
     const { rows } = await service.pool.query('select id from api_keys where account_id = $1', [other.accountId]);
     await expectRefusal(() => admin.get(`/api_keys/${rows[0].id}`), 404, 'ERR_TAS_404');
     for (const call of [

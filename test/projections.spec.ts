@@ -48,7 +48,7 @@ async function allRows(): Promise<string[]> {
 }
 
 describe('after any history over all resources', () => {
-  it('the proof agrees, and a rebuild gives the very same rows', async () => {
+  it('the proof finds no difference, and a rebuild makes the same rows', async () => {
     const other = await addAccount(service);
     const property = fc.asyncProperty(history, history, async (mine, theirs) => {
       await Promise.all([play(service.admin, mine), play(other.client, theirs)]);
@@ -83,7 +83,7 @@ describe('projections rebuild', () => {
     expect(await describeSchema(service.pool)).toEqual(before);
   });
 
-  it('takes a table by its name, and says what it did', async () => {
+  it('rebuilds a table by its name, and says what it did', async () => {
     expect(await cli('projections', 'rebuild', '--name', 'tcp_edge_hostports')).toEqual({
       code: 0,
       stdout: '',
@@ -93,7 +93,7 @@ describe('projections rebuild', () => {
     });
   });
 
-  it('drops only tables that it made', async () => {
+  it('drops only tables that it created', async () => {
     await rebuildAll();
     const theirs = ['tunnel_access_rebuild.theirs', 'tunnel_access_replaced.theirs'];
     for (const name of theirs) await service.pool.query(`create table ${name} ()`);
@@ -106,7 +106,7 @@ describe('projections rebuild', () => {
     for (const name of theirs) await service.pool.query(`drop table ${name}`);
   });
 
-  it('is not ended by time limits that the database sets', async () => {
+  it('is not ended by time limits of the database', async () => {
     const { rows } = await service.pool.query('select current_database() as name');
     for (const limit of ['transaction_timeout', 'idle_in_transaction_session_timeout']) {
       await service.pool.query(`alter database ${rows[0].name} set ${limit} = '40ms'`);
@@ -122,7 +122,7 @@ describe('projections rebuild', () => {
     await rebuildAll();
   });
 
-  it('runs once at a time: a second run is refused', async () => {
+  it('refuses a second run at the same time', async () => {
     const holder = await service.pool.connect();
     await holder.query('begin; select run from tunnel_access_rebuild.running for update');
     try {
@@ -177,7 +177,7 @@ describe('projections prove', () => {
     await service.admin.post('/api_keys', { owner_id: body.id });
   });
 
-  it.each(TABLES)('names what was changed by hand in %s, and a rebuild repairs it', async (table, edit, field, add) => {
+  it.each(TABLES)('names a manual change in %s, and a rebuild repairs it', async (table, edit, field, add) => {
     const key = table === 'tcp_edge_hostports' ? 'edge_id' : 'id';
     const { rows } = await service.pool.query(`select account_id, ${key} as id from ${table} order by 1, 2 limit 2`);
     const account = rows[0].account_id;
@@ -211,7 +211,7 @@ describe('projections prove', () => {
     expect(await allRows()).toEqual(before);
   });
 
-  it('sees a difference of a microsecond, and tells NULL from the text null', async () => {
+  it('finds a difference of a microsecond, and distinguishes NULL from the text null', async () => {
     await service.pool.query(`update accounts set created_at = created_at + interval '1 microsecond'`);
     await service.pool.query(`update tcp_edges set traffic_policy = 'null' where traffic_policy is null`);
     const { differences } = await proven();
@@ -230,9 +230,9 @@ describe('projections prove', () => {
       [accountId, id],
     );
     await expect(proven()).rejects.toThrow(
-      `account ${accountId}: no read model of this version knows streams like ${id}`,
+      `account ${accountId}: no read model of this version has streams like ${id}`,
     );
-    await expect(proven(accountId)).rejects.toThrow('knows streams like');
+    await expect(proven(accountId)).rejects.toThrow('has streams like');
     await service.pool.query('alter table events disable trigger events_guard');
     await service.pool.query('delete from events where stream_id = $1', [id]);
     await service.pool.query('alter table events enable trigger events_guard');
@@ -240,7 +240,7 @@ describe('projections prove', () => {
     expect((await proven()).differences).toEqual([]);
   });
 
-  it('names the event whose time JavaScript cannot hold', async () => {
+  it('names an event whose time is beyond the range of JavaScript', async () => {
     const { accountId } = await addAccount(service);
     const { rows } = await service.pool.query(
       `with head as (update log_heads set size = size + 1 where account_id = $1 returning size)
@@ -248,9 +248,9 @@ describe('projections prove', () => {
          'infinity', now(), '' from head returning position`,
       [accountId],
     );
-    const place = `account ${accountId}, position ${rows[0].position} (stream edgtcp_never)`;
-    await expect(proven()).rejects.toThrow(`${place}: JavaScript has no such time as its occurred_at`);
-    await expect(rebuildAll()).rejects.toThrow(place);
+    const location = `account ${accountId}, position ${rows[0].position} (stream edgtcp_never)`;
+    await expect(proven()).rejects.toThrow(`${location}: its occurred_at is beyond the range of times in JavaScript`);
+    await expect(rebuildAll()).rejects.toThrow(location);
     await service.pool.query('alter table events disable trigger events_guard');
     await service.pool.query(`delete from events where stream_id = 'edgtcp_never'`);
     await service.pool.query('alter table events enable trigger events_guard');
@@ -272,7 +272,7 @@ describe('projections prove', () => {
     await service.pool.query('alter table principals alter version type integer');
   });
 
-  it('sees a head that is not where its log ends', async () => {
+  it('finds a head that is not at the end of its log', async () => {
     await service.pool.query('update log_heads set size = size + 1');
     expect((await proven()).differences.map(({ table, field }) => [table, field])).toContainEqual([
       'log_heads',
@@ -281,7 +281,7 @@ describe('projections prove', () => {
     await service.pool.query('update log_heads set size = size - 1');
   });
 
-  it('prints a line for each difference and exits with 1, or says that they agree', async () => {
+  it('prints a line for each difference and exits with 1, or says that rows and log agree', async () => {
     expect(await cli('projections', 'prove')).toMatchObject({
       code: 0,
       stdout: '',

@@ -111,7 +111,7 @@ describe('a private key pasted by mistake', () => {
       .filter((line) => line.length > 30 && !line.startsWith('-----'))
       .map((line) => line.slice(5, 25));
 
-  it('appears nowhere: not in the answer, not in a log at any level, not in the database', async () => {
+  it('appears neither in the answer, nor in a log at any level, nor in the database', async () => {
     const database = await cloneDatabase();
     const main = startMain({ DATABASE_URL: database.url, BOOTSTRAP_API_KEY: ADMIN_KEY, LOG_LEVEL: 'debug' });
     const client = new ApiClient(await main.url, ADMIN_KEY);

@@ -105,7 +105,7 @@ describe('a rebuild while clients write and read', () => {
     await expectProven();
   });
 
-  it('can be interrupted at any step, with nothing lost, and run again', async () => {
+  it('can be interrupted at any step without a loss, and run again', async () => {
     const load = startLoad();
     const steps = READ_MODELS.length * 4;
     // A model takes four steps, so a stride of three covers each kind of step.

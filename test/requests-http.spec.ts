@@ -92,7 +92,7 @@ async function sendAll(overrides: Variables): Promise<{ request: FileRequest; an
 
 const shown = (title: string, status: number, code: string | undefined) => `${title}: ${status} ${code ?? ''}`.trim();
 
-it('every request of docs/requests.http answers as it says, also when all of it is sent again', async () => {
+it('every request of docs/requests.http gets the answer that it states, even if the whole file is sent again', async () => {
   for (const run of ['1', '2']) {
     const sent = await sendAll({ base: service.app.url, key: ADMIN_KEY, gatewayToken: GATEWAY_TOKEN, run });
     expect(sent.map(({ request, answer }) => shown(request.title, answer.status, answer.body?.error_code))).toEqual(
@@ -103,7 +103,7 @@ it('every request of docs/requests.http answers as it says, also when all of it 
   }
 });
 
-it('a person finds every call of the service in docs/requests.http', () => {
+it('docs/requests.http has every call of the service', () => {
   const { requests } = parse(FILE);
   const calls = requests.map(({ method, url }) => `${method} ${url.replace(/^\{\{base\}\}|\?.*$/g, '')}`);
   const missing = service.app.routes
@@ -120,7 +120,7 @@ function isCallOf({ method, path }: { method: string; path: string }, call: stri
   return new RegExp(`^${method} ${pattern}$`).test(call);
 }
 
-it('names no variable and no request that is not there', () => {
+it('uses only variables and requests that exist', () => {
   const { variables, requests } = parse(FILE);
   const names = requests.flatMap(({ name }) => name ?? []);
   expect(new Set(names).size).toBe(names.length);

@@ -27,7 +27,7 @@ const create = async (body: object = {}, client: ApiClient = admin) => {
 const { eventCount, expectRefusal } = refusalsOf(() => service);
 
 describe('POST /ssh_credentials', () => {
-  it('answers 201 with every field, as it was sent', async () => {
+  it('answers 201 with every field as sent', async () => {
     const sent = {
       public_key: newPublicKey('a comment with  two blanks'),
       description: 'laptop – ünï',
@@ -46,14 +46,14 @@ describe('POST /ssh_credentials', () => {
     });
   });
 
-  it('fills what was not given with "" and [], null counting as not given', async () => {
+  it('fills absent fields with "" and []; null counts as absent', async () => {
     const bare = { description: '', metadata: '', acl: [] };
     expect(await create()).toMatchObject(bare);
     expect(await create({ description: null, metadata: null, acl: null, owner_id: null })).toMatchObject(bare);
     expect(await create({ owner_id: '' })).toMatchObject(bare);
   });
 
-  it('tells the log position that holds the change', async () => {
+  it('answers with the log position of the change', async () => {
     const { headers, body } = await admin.post('/ssh_credentials', { public_key: newPublicKey() });
     const { rows } = await service.pool.query('select position::text as newest from events where stream_id = $1', [
       body.id,
@@ -61,7 +61,7 @@ describe('POST /ssh_credentials', () => {
     expect(headers.get('log-position')).toBe(rows[0].newest);
   });
 
-  it('counts bytes, not characters: 255 and 4096 pass, one more is refused with the length', async () => {
+  it('counts bytes, not characters: 255 and 4096 are accepted, one more is refused with the length', async () => {
     const description = `${'é'.repeat(127)}x`;
     const metadata = '😀'.repeat(1024);
     expect(await create({ description, metadata })).toMatchObject({ description, metadata });
@@ -92,7 +92,7 @@ describe('POST /ssh_credentials', () => {
     await expectRefusal(() => admin.post('/ssh_credentials', body), 400, 'ERR_NGROK_215', msg);
   });
 
-  it('answers 400 to an unknown field and names those there are', async () => {
+  it('answers 400 to an unknown field and names the known fields', async () => {
     const body = { public_key: newPublicKey(), descripton: null };
     const msg = /'descripton' is not a field.*acl, description, metadata, owner_id, public_key/;
     await expectRefusal(() => admin.post('/ssh_credentials', body), 400, 'ERR_NGROK_214', msg);
@@ -125,7 +125,7 @@ describe('POST /ssh_credentials', () => {
     expect((await post()).status).toBe(201);
   });
 
-  it('lets an admin name another owner, known or not, and a member only itself', async () => {
+  it('lets an admin name any owner, known or unknown, and a member only itself', async () => {
     expect(await create({ owner_id: member.id })).toMatchObject({ owner_id: member.id });
     expect(await create({ owner_id: 'from-another-directory_1' })).toMatchObject({
       owner_id: 'from-another-directory_1',
@@ -136,7 +136,7 @@ describe('POST /ssh_credentials', () => {
     await expectRefusal(() => member.client.post('/ssh_credentials', body), 403, 'ERR_NGROK_630');
   });
 
-  it('answers 400 to an owner_id that is none', async () => {
+  it('answers 400 to an invalid owner_id', async () => {
     for (const owner_id of ['a b', 'x'.repeat(129), 'ü']) {
       const body = { public_key: newPublicKey(), owner_id };
       await expectRefusal(() => admin.post('/ssh_credentials', body), 400, 'ERR_TAS_400', /owner_id/);
@@ -171,7 +171,7 @@ describe('GET /ssh_credentials/{id}', () => {
 });
 
 describe('PATCH /ssh_credentials/{id}', () => {
-  it('changes what is given, keeps what is absent or null, clears with "" and []', async () => {
+  it('changes the fields in the body, keeps absent and null fields, and clears with "" and []', async () => {
     const created = await create({ description: 'd', metadata: 'm', acl: ['*'] });
     const path = `/ssh_credentials/${created.id}`;
     expect((await admin.patch(path, { description: 'new' })).body).toEqual({ ...created, description: 'new' });
@@ -181,7 +181,7 @@ describe('PATCH /ssh_credentials/{id}', () => {
     expect((await admin.get(path)).body).toEqual(cleared);
   });
 
-  it('that changes nothing answers 200, records nothing and still tells a position', async () => {
+  it('without a change answers 200 with a log position and records no event', async () => {
     const created = await create({ description: 'same', acl: ['*'] });
     const before = await eventCount();
     for (const body of [{}, { description: 'same' }, { acl: ['*'], metadata: '' }, created]) {
@@ -192,7 +192,7 @@ describe('PATCH /ssh_credentials/{id}', () => {
     expect(await eventCount()).toBe(before);
   });
 
-  it('records only what changed', async () => {
+  it('records only the changed fields', async () => {
     const { id } = await create({ description: 'a', metadata: 'kept' });
     await admin.patch(`/ssh_credentials/${id}`, { description: 'b', metadata: 'kept' });
     const { rows } = await service.pool.query(
@@ -210,11 +210,11 @@ describe('PATCH /ssh_credentials/{id}', () => {
     ['owner_id', 'usr_other'],
   ])('answers 400 when it names another %s', async (field, value) => {
     const { id } = await create();
-    const msg = new RegExp(`^${field} cannot be changed`);
+    const msg = new RegExp(`^${field} is read-only`);
     await expectRefusal(() => admin.patch(`/ssh_credentials/${id}`, { [field]: value }), 400, 'ERR_TAS_400', msg);
   });
 
-  it('checks what it is given as a create does', async () => {
+  it('validates fields as a create does', async () => {
     const { id } = await create();
     const path = `/ssh_credentials/${id}`;
     await expectRefusal(() => admin.patch(path, { description: 'x'.repeat(256) }), 400, 'ERR_NGROK_604');
@@ -224,7 +224,7 @@ describe('PATCH /ssh_credentials/{id}', () => {
     await expectRefusal(() => admin.patch(path, []), 400, 'ERR_NGROK_213');
   });
 
-  it('needs the owner or an admin', async () => {
+  it('requires the owner or an admin', async () => {
     const mine = await create({}, member.client);
     const theirs = await create();
     expect((await member.client.patch(`/ssh_credentials/${mine.id}`, { description: 'm' })).status).toBe(200);
@@ -240,7 +240,7 @@ describe('PATCH /ssh_credentials/{id}', () => {
     }
   });
 
-  it('sent 32 times at once with different values: every one is applied, each on the one before', async () => {
+  it('sent 32 times at once with different values applies all of them, one after another', async () => {
     const { id } = await create();
     const answers = await Promise.all(
       Array.from({ length: 32 }, (_, n) => admin.patch(`/ssh_credentials/${id}`, { description: `d${n}` })),
@@ -256,7 +256,7 @@ describe('PATCH /ssh_credentials/{id}', () => {
 });
 
 describe('DELETE /ssh_credentials/{id}', () => {
-  it('answers 204 without a body; then the credential is gone and its history stays', async () => {
+  it('answers 204 without a body; the credential is deleted and its history stays', async () => {
     const { id } = await create();
     const answer = await admin.delete(`/ssh_credentials/${id}`, { 'content-type': 'application/json' });
     expect(answer).toMatchObject({ status: 204, body: undefined });
@@ -274,7 +274,7 @@ describe('DELETE /ssh_credentials/{id}', () => {
     expect(answers.map((a) => a.status).sort()).toEqual([204, ...Array(31).fill(404)]);
   });
 
-  it('needs the owner or an admin, and an id of this account', async () => {
+  it('requires the owner or an admin, and an id of this account', async () => {
     const theirs = await create();
     const foreign = await create({}, other.client);
     await expectRefusal(() => member.client.delete(`/ssh_credentials/${theirs.id}`), 403, 'ERR_NGROK_635');
@@ -300,7 +300,7 @@ describe('GET /ssh_credentials', () => {
     expect(await walk('/ssh_credentials')).toEqual([newest]);
   });
 
-  it('answers the envelope with absolute uris', async () => {
+  it('answers with the envelope and absolute URIs', async () => {
     const { body } = await client.get('/ssh_credentials?limit=2&unknown=1');
     expect(body).toEqual({
       ssh_credentials: [expect.objectContaining({ id: ids[6] }), expect.objectContaining({ id: ids[5] })],
@@ -315,7 +315,7 @@ describe('GET /ssh_credentials', () => {
     expect((await client.get(`/ssh_credentials?before_id=${ids[6]}&limit=1000`)).body.ssh_credentials).toHaveLength(6);
   });
 
-  it('goes on after a cursor that was deleted meanwhile', async () => {
+  it('continues after a cursor that has been deleted', async () => {
     const { id } = await create({}, client);
     await client.delete(`/ssh_credentials/${id}`);
     expect((await client.get(`/ssh_credentials?before_id=${id}`)).body.ssh_credentials).toHaveLength(7);
@@ -350,7 +350,7 @@ describe('in strict mode', () => {
     expect((await post()).status).toBe(201);
   });
 
-  it('32 creates of one key at once: one is made', async () => {
+  it('32 concurrent creates with one key make one credential', async () => {
     const public_key = newPublicKey();
     const answers = await Promise.all(
       Array.from({ length: 32 }, () => strict.admin.post('/ssh_credentials', { public_key })),
@@ -361,7 +361,7 @@ describe('in strict mode', () => {
     );
   });
 
-  it('an owner the account does not know is refused', async () => {
+  it('an owner that the account does not know is refused', async () => {
     const body = { public_key: newPublicKey(), owner_id: 'usr_unknown' };
     expect(await strict.admin.post('/ssh_credentials', body)).toMatchObject({
       status: 400,

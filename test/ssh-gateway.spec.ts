@@ -124,7 +124,7 @@ describe('POST /ssh_gateway/authorize', () => {
     expect(await ask({ fingerprint: credential.fingerprint, target: DOMAIN })).toEqual(UNKNOWN_KEY);
   });
 
-  it('takes the union of the credentials of a key, and names the one that permits', async () => {
+  it('permits the union of the credentials of a key, and names the credential that permits', async () => {
     const key = newPublicKey();
     const web = await upload({ public_key: key, acl: ['bind:web.example.com'] });
     const app = await upload({ public_key: key, acl: ['bind:x.example.com', 'bind:app.example.com'] });
@@ -134,7 +134,7 @@ describe('POST /ssh_gateway/authorize', () => {
     expect(await ask({ public_key: key, target: { domain: 'db.example.com' } })).toEqual(permitted(open, null));
   });
 
-  it('names the version that decided, and decides by the rules of that version', async () => {
+  it('decides by the rules of the version that it names', async () => {
     const { id, fingerprint } = await upload({ acl: ['bind:web.example.com'] });
     await owner.client.patch(`/ssh_credentials/${id}`, { acl: ['bind:app.example.com'] });
     expect(await ask({ fingerprint, target: DOMAIN })).toMatchObject({ allowed: true, version: 2 });
@@ -157,7 +157,7 @@ describe('POST /ssh_gateway/authorize', () => {
     expect((await ask({ fingerprint: credential.fingerprint, target: many })).decisions).toHaveLength(1000);
   });
 
-  it('is right with an ACL of a thousand rules, again and again', async () => {
+  it('is right every time with an ACL of a thousand rules', async () => {
     const acl = Array.from({ length: 1000 }, (_, n) => `bind:host-${n}.some.quite.long.example.com`);
     const credential = await upload({ acl });
     for (const n of [0, 999, 500, 999]) {
@@ -187,7 +187,7 @@ describe('the owner of a credential', () => {
     expect(await ask({ fingerprint: credential.fingerprint, target: DOMAIN })).toEqual(permitted(credential, null));
   });
 
-  it('of one credential being inactive leaves the others of the key', async () => {
+  it('of one credential may be inactive without an effect on the key’s other credentials', async () => {
     const user = await addUser(service, 'member');
     const key = newPublicKey();
     await upload({ public_key: key }, user.client);
@@ -223,7 +223,7 @@ describe('a key that accounts have raced for', () => {
     await service.pool.query('delete from ssh_credentials where id = $1', [YOUNGER_THAN_ALL]);
   });
 
-  it('is gone for the account that holds the younger one, as recheck shows', async () => {
+  it('is revoked for the account with the younger credential, as recheck shows', async () => {
     const first = await upload();
     const known = [{ credential_id: first.id, version: 1 }];
     expect((await gateway.post('/ssh_gateway/recheck', known)).body).toEqual({ changed: [] });
@@ -291,7 +291,7 @@ describe('POST /ssh_gateway/recheck', () => {
     expect(await recheck([])).toEqual([]);
   });
 
-  it('takes 10,000 at once', async () => {
+  it('accepts 10,000 credentials at once', async () => {
     const { id } = await upload();
     const known = Array<object>(10_000).fill({ credential_id: id, version: 1 });
     expect(await recheck(known)).toEqual([]);
@@ -311,7 +311,7 @@ describe('POST /ssh_gateway/recheck', () => {
       [[{ credential_id: 'sshcr_1', version: 2 ** 31 }], 'ERR_TAS_400', /whole number/],
       [[{ credential_id: 7, version: 1 }], 'ERR_TAS_400', /credential_id must be a string/],
       [[{ credential_id: 'x', version: 1, more: 1 }], 'ERR_TAS_400', /takes only credential_id, version/],
-      [Array(10_001).fill({ credential_id: 'x', version: 1 }), 'ERR_TAS_400', /has 10001 items; the most is 10000/],
+      [Array(10_001).fill({ credential_id: 'x', version: 1 }), 'ERR_TAS_400', /has 10001 items; the maximum is 10000/],
     ]),
   )('refuses the body %s', async (_, body, code, msg) => {
     await expectRefusal(() => gateway.post('/ssh_gateway/recheck', body), 400, code, msg);

@@ -88,7 +88,7 @@ describe('a start on an embedded database', () => {
     },
   );
 
-  it('leaves no server behind when it is stopped while it starts', async () => {
+  it('leaves no server running when it is stopped while it starts', async () => {
     const main = start();
     while (!existsSync(dataDir())) await new Promise((resolve) => setTimeout(resolve, 10));
     expect(await stopMain(main)).toMatchObject({ code: 0 });
@@ -96,7 +96,7 @@ describe('a start on an embedded database', () => {
     expect(pid === '' || !isAlive(Number(pid.split('\n')[0]))).toBe(true);
   });
 
-  it('finishes the requests in flight when it is told to stop', async () => {
+  it('finishes the requests in flight when it is stopped', async () => {
     const main = start({ BOOTSTRAP_API_KEY: 'a-key-of-my-own-choice' });
     const url = await main.url;
     const client = new ApiClient(url, 'a-key-of-my-own-choice');
@@ -129,17 +129,17 @@ describe('a start on an embedded database', () => {
 });
 
 describe('a start with DATABASE_URL', () => {
-  it('of five copies at once on an empty database migrates once, makes one account, and all serve', async () => {
+  it('of five instances at once on an empty database migrates once, creates one account, and all serve', async () => {
     const database = await emptyDatabase();
     const settings = {
       DATABASE_URL: database.url,
-      BOOTSTRAP_API_KEY: 'one-key-for-all-copies',
+      BOOTSTRAP_API_KEY: 'one-key-for-all-instances',
       DATABASE_POOL_SIZE: '3',
     };
-    const copies = Array.from({ length: 5 }, () => start(settings));
-    const urls = await Promise.all(copies.map((copy) => copy.url));
-    for (const url of urls) expect(await statusOf(url, 'one-key-for-all-copies')).toBe(200);
-    expect(copies.filter((copy) => copy.output().includes('created now'))).toHaveLength(1);
+    const instances = Array.from({ length: 5 }, () => start(settings));
+    const urls = await Promise.all(instances.map((instance) => instance.url));
+    for (const url of urls) expect(await statusOf(url, 'one-key-for-all-instances')).toBe(200);
+    expect(instances.filter((instance) => instance.output().includes('created now'))).toHaveLength(1);
     const sql = new pg.Client(database.url);
     await sql.connect();
     const { rows } = await sql.query(
@@ -147,7 +147,7 @@ describe('a start with DATABASE_URL', () => {
     );
     expect(rows).toEqual([{ accounts: 1, events: 3 }]);
     await sql.end();
-    await Promise.all(copies.map((copy) => stopMain(copy)));
+    await Promise.all(instances.map((instance) => stopMain(instance)));
     await database.drop();
   });
 
@@ -183,7 +183,7 @@ describe('a start with DATABASE_URL', () => {
   });
 });
 
-describe('a start that cannot succeed says why in plain words', () => {
+describe('a start that fails says why in plain words', () => {
   it('names every bad setting at once and exits with 2', async () => {
     const { code, output } = await start({ PORT: 'http', BOOTSTRAP_API_KEY: 'short', STRICT: '2' }).ended;
     expect(code).toBe(2);

@@ -99,7 +99,7 @@ describe.each(MODULES)('PUT, GET and DELETE /edges/tcp/{id}/$name', ({ name, put
     expect(await eventCount()).toBe(before + 2);
   });
 
-  it('takes the module bare, or as module beside the id of the edge', async () => {
+  it('accepts the fields of the module alone, or as module beside the id of the edge', async () => {
     for (const body of [
       put,
       { id: edge.id, module: put },
@@ -112,7 +112,7 @@ describe.each(MODULES)('PUT, GET and DELETE /edges/tcp/{id}/$name', ({ name, put
     }
   });
 
-  it('sent again changes nothing: 200 and 204 without an event', async () => {
+  it('sent again answers 200 and 204 without an event', async () => {
     await admin.put(module, put);
     const before = await eventCount();
     expect((await admin.put(module, put)).status).toBe(200);
@@ -122,14 +122,14 @@ describe.each(MODULES)('PUT, GET and DELETE /edges/tcp/{id}/$name', ({ name, put
     expect(await eventCount()).toBe(before + 1);
   });
 
-  it('replaces the module whole', async () => {
+  it('replaces the module as a whole', async () => {
     await admin.put(module, { enabled: false, ...put });
     expect((await admin.put(module, next)).body).toMatchObject({ enabled: true });
     expect((await admin.get(module)).body).not.toMatchObject(shown(service.app.url));
     await admin.delete(module);
   });
 
-  it('answers 400 to what is wrong, with the path of the field', async () => {
+  it('answers 400 to an invalid field, with its path', async () => {
     for (const [body, code, msg] of wrong) await expectRefusal(() => admin.put(module, body), 400, code, msg);
     const refused = (body: unknown, code: string, msg: RegExp) =>
       expectRefusal(() => admin.put(module, body), 400, code, msg);
@@ -137,7 +137,7 @@ describe.each(MODULES)('PUT, GET and DELETE /edges/tcp/{id}/$name', ({ name, put
     await refused({ module: { ...put, nope: 1 } }, 'ERR_NGROK_214', /'module\.nope' is not a field/);
     await refused({ module: { ...put, enabled: 'yes' } }, 'ERR_NGROK_215', /^module\.enabled must be a boolean/);
     await refused({ module: 'x' }, 'ERR_NGROK_215', /^module must be an object/);
-    await refused({ id: 'edgtcp_1', module: put }, 'ERR_TAS_400', /^id cannot be changed/);
+    await refused({ id: 'edgtcp_1', module: put }, 'ERR_TAS_400', /^id is read-only/);
     await refused({ module: put, ...put }, 'ERR_TAS_400', /not both/);
     await refused([], 'ERR_NGROK_213', /object/);
   });

@@ -48,17 +48,20 @@ const nearModules = {
 };
 const nearBody = near(nearRecord({ ...valid, hostports: fc.array(near(hostport), { maxLength: 4 }), ...nearModules }));
 
-describe('whatever the body', () => {
-  let place: string;
+describe('for any body', () => {
+  let path: string;
   beforeAll(async () => {
     service = await startService();
-    place = `/edges/tcp/${(await service.admin.post('/edges/tcp', {})).body.id}`;
+    path = `/edges/tcp/${(await service.admin.post('/edges/tcp', {})).body.id}`;
   });
 
   afterAll(() => service.stop());
 
-  /** Either it is taken, and then GET shows what was answered; or it is refused with a reason, and then nothing is stored. */
-  async function expectTakenOrRefused(call: () => Promise<Answer>, where: (taken: Answer) => string): Promise<void> {
+  /** An accepted body is what GET shows; a refused body has a reason and stores no event. */
+  async function expectAcceptedOrRefused(
+    call: () => Promise<Answer>,
+    where: (accepted: Answer) => string,
+  ): Promise<void> {
     const before = await eventCount();
     const answer = await call();
     if (answer.status < 300) {
@@ -70,40 +73,40 @@ describe('whatever the body', () => {
     expect(await eventCount()).toBe(before);
   }
 
-  it('POST takes it or says why not', async () => {
+  it('POST accepts it or answers 400 with a reason', async () => {
     const property = fc.asyncProperty(nearBody, async (body) => {
       const post = () => service.admin.post('/edges/tcp', body);
-      await expectTakenOrRefused(post, (taken) => `/edges/tcp/${taken.body.id}`);
+      await expectAcceptedOrRefused(post, (taken) => `/edges/tcp/${taken.body.id}`);
     });
     await fc.assert(property, { numRuns: 400 });
   });
 
-  it('PATCH takes it or says why not', async () => {
+  it('PATCH accepts it or answers 400 with a reason', async () => {
     const property = fc.asyncProperty(nearBody, (body) =>
-      expectTakenOrRefused(
-        () => service.admin.patch(place, body),
-        () => place,
+      expectAcceptedOrRefused(
+        () => service.admin.patch(path, body),
+        () => path,
       ),
     );
     await fc.assert(property, { numRuns: 300 });
   });
 
-  it('PUT of a module takes it or says why not', async () => {
+  it('PUT of a module accepts it or answers 400 with a reason', async () => {
     const puts = fc.oneof(
       ...Object.entries(nearModules).map(([name, bare]) =>
         fc.tuple(fc.constant(name), fc.oneof(bare, nearRecord({ module: bare, id: fc.string() }))),
       ),
     );
     const property = fc.asyncProperty(puts, ([name, body]) =>
-      expectTakenOrRefused(
-        () => service.admin.put(`${place}/${name}`, body),
-        () => `${place}/${name}`,
+      expectAcceptedOrRefused(
+        () => service.admin.put(`${path}/${name}`, body),
+        () => `${path}/${name}`,
       ),
     );
     await fc.assert(property, { numRuns: 300 });
   });
 
-  it('the rows are what the log says', () => expectRowsToBeTheFoldOfTheLog(service.pool, tcpEdgesReadModel));
+  it('the rows are the fold of the log', () => expectRowsToBeTheFoldOfTheLog(service.pool, tcpEdgesReadModel));
 });
 
 let clients: readonly ApiClient[];
@@ -143,14 +146,14 @@ const command = fc.oneof(
   onEdge((client, path) => client.delete(path)),
 );
 
-describe('whatever was commanded, also at once and by several accounts', () => {
+describe('after any commands, even concurrent ones of several accounts', () => {
   beforeAll(async () => {
     service = await startService({ strict: true });
     clients = [service.admin, (await addAccount(service)).client];
   });
   afterAll(() => service.stop());
 
-  it('the rows are what the log says, and no exclusive hostport is held twice', async () => {
+  it('the rows are the fold of the log, and no exclusive hostport belongs to two edges', async () => {
     const history = fc.array(fc.array(command, { minLength: 1, maxLength: 6 }), { minLength: 3, maxLength: 12 });
     const property = fc.asyncProperty(history, async (steps) => {
       const paths: string[] = [];

@@ -36,7 +36,7 @@ const create = async (hostports: string[], client: ApiClient = admin) => {
 const statuses = (answers: { status: number }[]): number[] => answers.map((a) => a.status).sort();
 
 describe('in strict mode a hostport belongs to one edge of the deployment', () => {
-  it('another edge that lists it, in whatever spelling, is refused by name, and nothing of it is stored', async () => {
+  it('another edge that lists it in any spelling is refused with its name, and is not stored', async () => {
     const [hostport, free] = [fresh(), fresh()];
     await create([hostport]);
     const spelling = hostport.toUpperCase().replace(':', '.:');
@@ -46,7 +46,7 @@ describe('in strict mode a hostport belongs to one edge of the deployment', () =
     await create([free]);
   });
 
-  it('also when the other edge is of another account, in the same words: whose it is is not told', async () => {
+  it('an edge of another account is refused in the same words, which do not reveal the account', async () => {
     const hostport = fresh();
     await create([hostport], other.client);
     const msg = new RegExp(`^hostports\\[0\\] '${hostport}' is already used by another edge\\.$`);
@@ -66,7 +66,7 @@ describe('in strict mode a hostport belongs to one edge of the deployment', () =
     await create([hostport], other.client);
   });
 
-  it('PATCH takes and frees, and keeps what the edge has in any spelling and order', async () => {
+  it('PATCH claims and frees hostports, and keeps claimed ones in any spelling and order', async () => {
     const [a, b, c] = [fresh(), fresh(), fresh()];
     const path = await create([a, b]);
     expect((await admin.patch(path, { hostports: [b.toUpperCase(), c] })).status).toBe(200);
@@ -77,7 +77,7 @@ describe('in strict mode a hostport belongs to one edge of the deployment', () =
     expect((await admin.get(path)).body.hostports).toEqual([c, b, c]);
   });
 
-  it('PATCH of an unknown edge hears that it is unknown, not what is taken', async () => {
+  it('PATCH of an unknown edge answers 404, not which hostports are taken', async () => {
     const hostport = fresh();
     await create([hostport]);
     const patch = () => admin.patch('/edges/tcp/edgtcp_3MPflUxi65UVJUZK1y0iEJKUOhV', { hostports: [hostport] });
@@ -95,19 +95,19 @@ describe('in strict mode a hostport belongs to one edge of the deployment', () =
 });
 
 describe('in strict mode races are decided by the index', () => {
-  /** Lets `use` call two more copies of the service on the same database. */
-  async function withTwoCopies(use: (...urls: string[]) => Promise<void>): Promise<void> {
-    const copies = [];
+  /** Lets `use` call two more instances of the service on the same database. */
+  async function withTwoInstances(use: (...urls: string[]) => Promise<void>): Promise<void> {
+    const instances = [];
     try {
-      for (const _ of [1, 2]) copies.push(await createApp(testConfig(service.databaseUrl, { strict: true })));
-      await use(...copies.map(({ url }) => url));
+      for (const _ of [1, 2]) instances.push(await createApp(testConfig(service.databaseUrl, { strict: true })));
+      await use(...instances.map(({ url }) => url));
     } finally {
-      await Promise.all(copies.map((copy) => copy.close()));
+      await Promise.all(instances.map((instance) => instance.close()));
     }
   }
 
-  it('32 clients of two accounts and two copies of the service creating an edge for one hostport: one is made', () =>
-    withTwoCopies(async (...urls) => {
+  it('32 clients of two accounts on two instances create an edge for one hostport: one edge is created', () =>
+    withTwoInstances(async (...urls) => {
       const tokens = [admin, other.client].map(({ token }) => token);
       const callers = urls.flatMap((url) => tokens.map((token) => new ApiClient(url, token)));
       const clients = Array.from({ length: 8 }, () => callers).flat();
@@ -129,8 +129,8 @@ describe('in strict mode races are decided by the index', () => {
     expect(new Set(refusals)).toEqual(new Set([expected]));
   }
 
-  it('two accounts taking the same hostports in opposite order never wait for each other in a circle', async () => {
-    await withTwoCopies(async (one = '', another = '') => {
+  it('two accounts that claim the same hostports in opposite order never deadlock', async () => {
+    await withTwoInstances(async (one = '', another = '') => {
       const [first, second] = [new ApiClient(one, admin.token), new ApiClient(another, other.client.token)];
       for (let round = 0; round < 20; round += 1) {
         const wanted = Array.from({ length: 16 }, fresh);
@@ -140,7 +140,7 @@ describe('in strict mode races are decided by the index', () => {
         expect(statuses(await Promise.all(takes))).toEqual([...Array(16).fill(201), ...Array(16).fill(409)]);
       }
     });
-    // The copies are closed: a backend tells its counts when it ends.
+    // The instances are closed: a backend reports its counts when it ends.
     const { rows } = await service.pool.query(
       'select deadlocks::int from pg_stat_database where datname = current_database()',
     );
@@ -156,7 +156,7 @@ describe('in strict mode races are decided by the index', () => {
     expect(edges.filter((edge) => edge.hostports[0] === hostport)).toHaveLength(1);
   });
 
-  it('edges that try to swap at once never end with one hostport on both', async () => {
+  it('two edges that swap hostports at the same time never both have one hostport', async () => {
     for (let round = 0; round < 20; round += 1) {
       const [a, b] = [fresh(), fresh()];
       const client = round % 2 === 0 ? admin : other.client;
@@ -169,7 +169,7 @@ describe('in strict mode races are decided by the index', () => {
     }
   });
 
-  it('while edges come and go on one hostport there is never more than one', async () => {
+  it('while edges are created and deleted, a hostport never belongs to two of them', async () => {
     const hostport = fresh();
     const worker = async (client: ApiClient): Promise<number> => {
       let held = 0;
@@ -188,8 +188,8 @@ describe('in strict mode races are decided by the index', () => {
   });
 });
 
-describe('where strict mode is switched on later', () => {
-  it('edges that share a hostport since before can be edited, and nobody else gets it', async () => {
+describe('if strict mode is switched on later', () => {
+  it('edges that already share a hostport can be edited, and other edges cannot claim it', async () => {
     const lenient = await startService();
     const app = await createApp(testConfig(lenient.databaseUrl, { strict: true }));
     try {
@@ -213,5 +213,5 @@ describe('where strict mode is switched on later', () => {
   });
 });
 
-it('after all these races the rows are what the log says', () =>
+it('after all these races the rows are the fold of the log', () =>
   expectRowsToBeTheFoldOfTheLog(service.pool, tcpEdgesReadModel));

@@ -26,7 +26,7 @@ const problemOf = (run: () => unknown): Problem => {
 const PERMITTED = true;
 const REFUSED = false;
 
-describe('no ACL is no restriction', () => {
+describe('an empty ACL permits everything', () => {
   it.each(['app.example.com', 'app.example.com:443', 'app.example.com:0', 'k=v'])('for %s', (request) => {
     expect(verdict([], request)).toEqual({ permitted: true, matchedRule: null });
   });
@@ -207,23 +207,23 @@ describe('parseAcl', () => {
     expect(parseAcl(acl)).toEqual(acl);
   });
 
-  it('takes at most 1000 rules', () => {
+  it('accepts at most 1000 rules', () => {
     expect(parseAcl(Array(1000).fill('*'))).toHaveLength(1000);
-    expect(problemOf(() => parseAcl(Array(1001).fill('*'))).message).toBe('acl has 1001 rules; the most is 1000.');
+    expect(problemOf(() => parseAcl(Array(1001).fill('*'))).message).toBe('acl has 1001 rules; the maximum is 1000.');
   });
 
-  it('takes a rule of at most 512 bytes of UTF-8', () => {
+  it('accepts a rule of at most 512 bytes of UTF-8', () => {
     const rule = `bind:k=${'ü'.repeat(252)}x`;
     expect(parseAcl([rule])).toEqual([rule]);
     expect(problemOf(() => parseAcl([`${rule}y`])).message).toMatch(
-      /^acl\[0\] .* is 513 bytes long; the most is 512\.$/,
+      /^acl\[0\] .* is 513 bytes long; the maximum is 512\.$/,
     );
   });
 
-  it('takes at most 65536 bytes of rules', () => {
+  it('accepts at most 65536 bytes of rules', () => {
     const acl = Array(128).fill(`bind:k=${'x'.repeat(505)}`);
     expect(parseAcl(acl)).toHaveLength(128);
-    const sentence = 'acl is 65537 bytes long in all; the most is 65536.';
+    const sentence = 'acl is 65537 bytes long in all; the maximum is 65536.';
     expect(problemOf(() => parseAcl([...acl, '*'])).message).toBe(sentence);
   });
 });
@@ -274,7 +274,7 @@ const requests = fc.oneof(
 );
 
 describe('laws', () => {
-  it('compile and permits say what the table says, and name the same rule', () => {
+  it('compile and permits agree with the naive reading of the table, and name the same rule', () => {
     fc.assert(
       fc.property(
         fc.array(rules, { maxLength: 8 }),

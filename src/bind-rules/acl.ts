@@ -8,13 +8,13 @@ export const MAX_ACL_BYTES = 65_536;
 /** Checks every rule and returns the rules as written, in order and with duplicates. Throws acl_rule_invalid. */
 export function parseAcl(acl: readonly unknown[]): readonly string[] {
   if (acl.length > MAX_RULES) {
-    throw new Problem('acl_rule_invalid', `acl has ${acl.length} rules; the most is ${MAX_RULES}.`);
+    throw new Problem('acl_rule_invalid', `acl has ${acl.length} rules; the maximum is ${MAX_RULES}.`);
   }
   acl.forEach(parseBindRule);
   const rules = acl.filter((rule) => typeof rule === 'string');
   const bytes = rules.reduce((sum, rule) => sum + Buffer.byteLength(rule), 0);
   if (bytes <= MAX_ACL_BYTES) return rules;
-  throw new Problem('acl_rule_invalid', `acl is ${bytes} bytes long in all; the most is ${MAX_ACL_BYTES}.`);
+  throw new Problem('acl_rule_invalid', `acl is ${bytes} bytes long in all; the maximum is ${MAX_ACL_BYTES}.`);
 }
 
 /** The index of a rule in its ACL. If several rules match, the lowest index wins. */

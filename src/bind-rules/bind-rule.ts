@@ -44,7 +44,7 @@ export function parseBindRule(rule: unknown, index: number): BindRule {
   }
   const bytes = Buffer.byteLength(rule);
   if (bytes > MAX_RULE_BYTES) {
-    const sentence = `acl[${index}] ${quoted(rule)} is ${bytes} bytes long; the most is ${MAX_RULE_BYTES}.`;
+    const sentence = `acl[${index}] ${quoted(rule)} is ${bytes} bytes long; the maximum is ${MAX_RULE_BYTES}.`;
     throw new Problem('acl_rule_invalid', sentence);
   }
   try {
@@ -94,7 +94,7 @@ export function parseHostPattern(text: string): HostPattern {
   if (suffix.includes('*')) throw new ParseError("'*' may stand alone or as a leading '*.' only");
   const host = canonicalName(suffix);
   if (WILDCARD.length + host.length > MAX_NAME_OCTETS) {
-    throw new ParseError(`the host is ${WILDCARD.length + host.length} octets long; the most is ${MAX_NAME_OCTETS}`);
+    throw new ParseError(`the host is ${WILDCARD.length + host.length} octets long; the maximum is ${MAX_NAME_OCTETS}`);
   }
   return { pattern: 'suffix', host };
 }

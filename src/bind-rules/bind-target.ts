@@ -69,7 +69,7 @@ function text(from: Readonly<Record<string, unknown>>, name: string): string {
   if (typeof value !== 'string') throw invalid(`${name} must be a string.`);
   const bytes = Buffer.byteLength(value);
   if (bytes <= MAX_TARGET_BYTES) return value;
-  throw invalid(`${name} ${quoted(value)} is ${bytes} bytes long; the most is ${MAX_TARGET_BYTES}.`);
+  throw invalid(`${name} ${quoted(value)} is ${bytes} bytes long; the maximum is ${MAX_TARGET_BYTES}.`);
 }
 
 function inContext(field: string, value: string, read: () => BindTarget): BindTarget {

@@ -1,7 +1,7 @@
 import { isEmail } from 'class-validator';
 import type { Command } from 'commander';
 import type { Pool } from 'pg';
-import { createAccount } from '../access/accounts/first-admin.js';
+import { createAccount } from '../access/accounts/create-account.js';
 import { IdSource } from '../ids.js';
 import { UsageError } from '../operator-error.js';
 import { logOf, SHOWN_ONCE } from './api-keys.commands.js';

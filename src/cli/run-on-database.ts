@@ -11,7 +11,7 @@ export type CommandDatabase = Database & Required<MaintenanceDatabase>;
 type Work = (database: CommandDatabase) => Promise<void>;
 type OnDatabase = (work: Work) => Promise<void>;
 
-/** Runs a command on the service's database, beside a running copy if there is one. Refuses a DATA_DIR without a database. */
+/** Runs a command on the service's database, beside a running instance if there is one. Refuses a DATA_DIR without a database. */
 export const onExistingDatabase: OnDatabase = (work) => run(work, 'attach');
 /** The same, but a DATA_DIR without a database gets one. */
 export const onExistingOrNewDatabase: OnDatabase = (work) => run(work, 'attach-or-create');

@@ -50,8 +50,8 @@ export class DatabaseUnusable extends OperatorError {
 type Target = { readonly url: string } | { readonly host: string; readonly port: number; readonly user: string };
 
 /**
- * Applies to the embedded server. `serve`: start it, as only one copy of the service can. `attach`: use the server of a
- * running copy, else start it on existing data. `attach-or-create`: the same, but create the data if there is none.
+ * Applies to the embedded server. `serve`: start it, as only one instance of the service can. `attach`: use the server of a
+ * running instance, else start it on existing data. `attach-or-create`: the same, but create the data if there is none.
  */
 export type OpenMode = 'serve' | 'attach' | 'attach-or-create';
 

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { connectDedicated, type Database, withoutTimeLimit } from './database.js';
 
 /**
- * Runs the pending migrations, then `afterwards`, under a lock: TypeORM's own run races if several copies of the
+ * Runs the pending migrations, then `afterwards`, under a lock: TypeORM's own run races if several instances of the
  * service start on an empty database. The lock is a locked row, so it ends with its connection and, unlike an advisory
  * lock, works behind a pooler.
  */

@@ -1,12 +1,12 @@
-/** An event as a decision makes it: the storage format itself, so its type carries a version (`..._created.v1`). */
+/** An event of a decision, in its storage format; therefore its type has a version (`..._created.v1`). */
 export interface DomainEvent {
   readonly type: string;
   readonly data: object;
 }
 
-/** Who did it, from where and why. Stored as JSON beside the event; never holds a secret. */
+/** Who made the change, from where and in which request. Stored as JSON beside the event; never holds a secret. */
 export interface EventMetadata {
-  /** Id of the user or bot; `system` for what the service does by itself, `oidc` for a user made on first sign-in. */
+  /** Id of the user or bot; `system` for changes by the service itself, `oidc` for users created on first sign-in. */
   readonly actor: string;
   readonly api_key_id?: string;
   /** Instead of `api_key_id` when the caller signed in with OpenID Connect: the token's `jti`, or its SHA-256. */

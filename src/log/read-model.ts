@@ -6,7 +6,7 @@ export interface EntityRow {
   readonly account_id: string;
   /** Id of the stream, which is the id of the resource. */
   readonly id: string;
-  /** Version of the stream: how many events made this state. */
+  /** Version of the stream: the number of its events. */
   readonly version: number;
   /** When the first event was decided. */
   readonly created_at: Date;
@@ -14,38 +14,38 @@ export interface EntityRow {
 
 export const ENTITY_COLUMNS = ['account_id', 'id', 'version', 'created_at'] as const;
 
-/** An entity is its row: the columns above, and the state under the names that events and tables share. */
+/** An entity has the fields of its row: the columns above, and the state under the names of events and tables. */
 export type Entity<State> = EntityRow & State;
 
-/** A row in the form that json_populate_recordset reads: column names with JSON values, or a Date, which JSON writes as text. */
+/** A row as json_populate_recordset reads it: column names with JSON values. A Date becomes text in JSON. */
 export type Row = Readonly<Record<string, unknown>>;
 
-/** A table that shows the current state of entities. Its rows are a pure function of one entity, so live and replayed rows agree. */
+/** A table of current states. Its rows are a pure function of one entity, so live and replayed rows agree. */
 export interface Table<State> {
   readonly name: string;
   /** All columns, key first. Statements name them: `*` in a prepared statement breaks when a column is added. */
   readonly columns: readonly string[];
-  /** Begins with the account and the id of the stream that makes the row, whatever that column is called. */
+  /** Begins with the column of the account and the column of the stream's id. */
   readonly primaryKey: readonly string[];
   rowsOf(entity: Entity<State>): readonly object[];
   /**
-   * The values that this row holds exclusively. Commands that share one are never sent in one batch. Rows are sent in the
+   * The values that only this row may have. Commands that share one are never sent in one batch. Rows are sent in the
    * order of these values, because two accounts that take the same values in opposite order would deadlock.
    */
   exclusiveValuesOf(row: Row): readonly string[];
 }
 
-/** What the log knows of a type of event beyond its data. */
+/** Properties of an event type. */
 export interface EventFacts {
-  /** Fields of its data that no answer shows, not even to admins of the account. */
+  /** Fields of its data that every answer leaves out, even for admins of the account. */
   readonly hidden?: readonly string[];
   /** The event ends its entity. */
   readonly isEnd?: true;
 }
 
 /**
- * How the events of one kind of resource become state, and which tables show that state.
- * Its functions are methods, so that the model of one resource can stand in a list of all models.
+ * Turns the events of one kind of resource into state, and the state into rows of tables.
+ * Its functions are methods, so that a model with any types of state and event fits AnyReadModel.
  */
 export interface ReadModel<State, Event extends DomainEvent> {
   /** Prefixes of the ids of its streams. */
@@ -57,17 +57,17 @@ export interface ReadModel<State, Event extends DomainEvent> {
   readonly tables: readonly Table<State>[];
 }
 
-/** The read model of any resource: a log as a whole is folded with a list of these. */
+/** The read model of any resource. A list of these folds a whole log. */
 export type AnyReadModel = ReadModel<object, DomainEvent>;
 
-/** `state` may be an earlier version of the entity: the columns of the envelope are written over it. */
+/** `state` may be an earlier version of the entity; the new entity has the new version. */
 export function entityOf<State>({ accountId, id }: Ref, version: number, createdAt: Date, state: State): Entity<State> {
   const entity = { account_id: accountId, id, version, created_at: createdAt, ...state };
   entity.version = version;
   return entity;
 }
 
-/** Folds the next events of one stream onto its entity. Undefined means that the entity does not exist, before and after. */
+/** Folds the next events of one stream onto its entity. Undefined means that the entity does not exist. */
 export function fold<State, Event extends DomainEvent>(
   model: ReadModel<State, Event>,
   stream: Ref,
@@ -81,6 +81,6 @@ export function fold<State, Event extends DomainEvent>(
   return entityOf(stream, (entity?.version ?? 0) + events.length, entity?.created_at ?? occurredAt, state);
 }
 
-/** The fields of a model's events that no answer shows. The columns that hold them have the same names. */
+/** The fields of a model's events that every answer leaves out. Their columns have the same names. */
 export const hiddenFieldsOf = ({ events }: Pick<AnyReadModel, 'events'>): ReadonlySet<string> =>
   new Set(Object.values<EventFacts>(events).flatMap(({ hidden = [] }) => hidden));

@@ -19,13 +19,13 @@ function answerTo({ text }: CorpusEntry): PublicKey | Problem {
 const isAccepted = (entry: CorpusEntry) => !(answerTo(entry) instanceof Problem);
 const names = (entries: readonly CorpusEntry[]) => entries.map((entry) => entry.what);
 
-describe('the corpus of public keys', () => {
-  it('has hundreds of keys of either kind', () => {
+describe('parsePublicKey, with the corpus of public keys', () => {
+  it('is tested with hundreds of keys of either kind', () => {
     expect(toAccept.length).toBeGreaterThan(500);
     expect(toRefuse.length).toBeGreaterThan(350);
   });
 
-  it('has every key to accept accepted, and every key to refuse refused', () => {
+  it('accepts every key to accept, and refuses every key to refuse', () => {
     expect(names(toAccept.filter((entry) => !isAccepted(entry)))).toEqual([]);
     expect(names(toRefuse.filter(isAccepted))).toEqual([]);
   });
@@ -49,14 +49,14 @@ describe('the corpus of public keys', () => {
     expect(divided.map(([key]) => key)).toEqual([]);
   });
 
-  it('has every refusal say what is wrong with that very key', () => {
+  it('names the fault of the key in every refusal', () => {
     const wrong = toRefuse
       .map((entry) => [entry, messageFor(entry)] as const)
       .filter(([e, m]) => !m.includes(e.says ?? ''));
     expect(wrong.map(([entry, message]) => `${entry.what}: ${message}`)).toEqual([]);
   });
 
-  it('has no refusal quote the upload, which may be a secret', () => {
+  it('never quotes the upload, which may be a secret', () => {
     const quoting = toRefuse.filter((entry) => {
       const message = messageFor(entry);
       return longWords(entry.text).some((word) => message.includes(word));
@@ -64,7 +64,7 @@ describe('the corpus of public keys', () => {
     expect(names(quoting)).toEqual([]);
   });
 
-  it('has a reason wherever the service and ssh-keygen disagree', () => {
+  it('disagrees with ssh-keygen only for a reason in the corpus', () => {
     const readable = (entry: CorpusEntry) => entry.sshKeygen.verdict === 'valid';
     const unexplained = corpus.filter(
       (entry) =>
@@ -85,6 +85,6 @@ function messageFor(entry: CorpusEntry): string {
   return answer instanceof Problem ? answer.message : '';
 }
 
-/** Words long enough to tell something; names of key types are the only ones a message may hold. */
+/** Words long enough to reveal content. A message may hold only names of key types. */
 const longWords = (text: string) =>
   text.split(/\s+/).filter((word) => word.length >= 12 && !/^(ssh|ecdsa|sk|rsa)-/.test(word));

@@ -25,7 +25,7 @@ const FACTOR_GROUPS: readonly FactorGroup[] = grouped(oddPrimesBelow(FACTORS_BEL
 export function rsaBits({ exponent, modulus }: { exponent: Buffer; modulus: Buffer }): number {
   refuseWeakExponent(exponent);
   const bits = bitsOfMpint(modulus);
-  if (bits > MAX_RSA_BITS) throw refusal(`public_key is an RSA key of ${bits} bits; the most is ${MAX_RSA_BITS}.`);
+  if (bits > MAX_RSA_BITS) throw refusal(`public_key is an RSA key of ${bits} bits; the maximum is ${MAX_RSA_BITS}.`);
   if (isEven(modulus) || hasSmallFactor(BigInt(`0x${modulus.toString('hex')}`))) {
     throw refusal('public_key is an RSA key whose modulus has a small factor, so it is broken; make a new key.');
   }
@@ -38,7 +38,7 @@ const isEven = (field: Buffer): boolean => ((field.at(-1) ?? 0) & 1) === 0;
 function refuseWeakExponent(exponent: Buffer): void {
   const bits = bitsOfMpint(exponent);
   if (bits > MAX_EXPONENT_BITS) {
-    throw refusal(`public_key is an RSA key whose exponent has ${bits} bits; the most is ${MAX_EXPONENT_BITS}.`);
+    throw refusal(`public_key is an RSA key whose exponent has ${bits} bits; the maximum is ${MAX_EXPONENT_BITS}.`);
   }
   if (isEven(exponent) || exponent.readUIntBE(0, exponent.length) < SMALLEST_EXPONENT) {
     throw refusal('public_key is an RSA key whose exponent is even or 1, so it is broken; make a new key.');

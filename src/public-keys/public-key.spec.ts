@@ -41,17 +41,17 @@ describe('parsePublicKey', () => {
     },
   );
 
-  it('takes a text of exactly the limit and names length and limit of a longer one', () => {
+  it('accepts a text of exactly the limit, and names length and limit of a longer one', () => {
     const longest = `${ED25519} `.padEnd(MAX_PUBLIC_KEY_BYTES, 'x');
     expect(parsePublicKey(longest).bits).toBe(256);
-    expect(refusalOf(`${longest}x`).message).toBe('public_key is 16385 bytes long; the most is 16384.');
+    expect(refusalOf(`${longest}x`).message).toBe('public_key is 16385 bytes long; the maximum is 16384.');
   });
 
   it('counts the limit in bytes of UTF-8', () => {
-    expect(refusalOf(`${ED25519} ${'é'.repeat(8192)}`).message).toContain('the most is 16384');
+    expect(refusalOf(`${ED25519} ${'é'.repeat(8192)}`).message).toContain('the maximum is 16384');
   });
 
-  it('tells a caller who pasted a private key to make a new pair, before any other check', () => {
+  it('asks a caller who pasted a private key for a new pair, before any other check', () => {
     const { message, details } = refusalOf(`\0${ED25519} -----BEGIN OPENSSH PRIVATE KEY-----`);
     expect(message).toMatch(/private key.*make a new pair.*only the public half/);
     expect(details).toEqual({});
@@ -72,7 +72,7 @@ describe('parsePublicKey', () => {
     );
   });
 
-  it('refuses the private fields of a key in public wire form, which sshpk would take and keep', () => {
+  it('refuses private fields in a key of public wire form, which sshpk would accept and keep', () => {
     const seed = randomBytes(32);
     const point = parsePublicKey(ED25519).blob.subarray(-32);
     const blob = wireOf('ssh-ed25519', point, Buffer.concat([seed, point]));
@@ -94,7 +94,7 @@ describe('the policy on keys', () => {
 
   it('names the size of a short RSA key and the minimum', () => {
     const text = rsa(1024);
-    expect(refusalOf(text).message).toMatch(/of 1024 bits; the least is 2048\./);
+    expect(refusalOf(text).message).toMatch(/of 1024 bits; the minimum is 2048\./);
     expect(parsePublicKey(text, { ...DEFAULT_KEY_POLICY, minRsaBits: 1024 }).bits).toBe(1024);
   });
 
@@ -115,7 +115,7 @@ describe('the policy on keys', () => {
 describe('parseDeniedFingerprints', () => {
   const { fingerprint } = parsePublicKey(ED25519);
 
-  it('reads one fingerprint a line and skips comments and blank lines', () => {
+  it('reads one fingerprint per line and skips comments and blank lines', () => {
     const text = `\ufeff# published keys\r\n\r\n  ${fingerprint}  # from a blog post\n${fingerprint}\n\n#SHA256:x`;
     expect([...parseDeniedFingerprints(text)]).toEqual([fingerprint]);
   });
@@ -132,7 +132,7 @@ describe('parseDeniedFingerprints', () => {
     `MD5:${'00:'.repeat(15)}00`,
     `256 ${fingerprint} me (ED25519)`,
     ED25519,
-  ])('names the line of what is no fingerprint: %s', (line) => {
+  ])('names the line without a valid fingerprint: %s', (line) => {
     expect(() => parseDeniedFingerprints(`# list\n${line}\n`)).toThrow(/^line 2 of the denied keys/);
   });
 });

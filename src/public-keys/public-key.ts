@@ -49,7 +49,7 @@ function presentText(text: unknown): string {
   if (typeof text !== 'string') throw refusal('public_key is not a string; send the text of the key.');
   const sizeBytes = Buffer.byteLength(text);
   if (sizeBytes > MAX_PUBLIC_KEY_BYTES) {
-    throw refusal(`public_key is ${sizeBytes} bytes long; the most is ${MAX_PUBLIC_KEY_BYTES}.`);
+    throw refusal(`public_key is ${sizeBytes} bytes long; the maximum is ${MAX_PUBLIC_KEY_BYTES}.`);
   }
   if (text.trim() === '') throw missing();
   return text;
@@ -64,7 +64,7 @@ const fingerprintOf = (blob: Buffer): string =>
 function enforce(policy: KeyPolicy, { type, bits, fingerprint }: PublicKey): void {
   if (type === 'ssh-rsa' && bits < policy.minRsaBits) {
     throw refusal(
-      `public_key is an RSA key of ${bits} bits; the least is ${policy.minRsaBits}. \`ssh-keygen -t ed25519\` makes a better one.`,
+      `public_key is an RSA key of ${bits} bits; the minimum is ${policy.minRsaBits}. \`ssh-keygen -t ed25519\` makes a better one.`,
     );
   }
   if (policy.deniedFingerprints.has(fingerprint)) {

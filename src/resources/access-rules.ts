@@ -1,9 +1,9 @@
 import { type Caller, isAdmin } from '../caller.js';
 import { Problem } from '../problem.js';
 
-/** Who may do what. Every rule that names a role or an owner stands here. */
+/** The access rules: every rule about roles and owners is in this file. */
 
-/** What only admins may do, and how anyone else is refused. */
+/** Actions for admins only, each with the message of its refusal. */
 const ADMINS_ONLY = {
   'manage principals': 'Only admins may manage users and bots.',
   'read the log': 'Only admins may read the log: it shows who did what, and from where.',
@@ -14,23 +14,23 @@ export function refuseUnlessAdmin(caller: Caller, action: keyof typeof ADMINS_ON
   if (!isAdmin(caller)) throw new Problem('role_missing', ADMINS_ONLY[action]);
 }
 
-/** True of an admin and of the owner of the entity. A resource without owners has admins only. */
+/** True for admins and for the owner of the entity. An entity without an owner is for admins only. */
 export const isOwnerOrAdmin = (caller: Caller, entity: object): boolean =>
   isAdmin(caller) || ('owner_id' in entity && entity.owner_id === caller.principalId);
 
-/** For a resource that everyone of the account may read. A refusal tells nothing new, so it is 403, not 404. */
+/** 403, not 404: everyone in the account may read the resource, so the refusal reveals no secret. */
 export function refuseUnlessOwnerOrAdmin(caller: Caller, entity: object, resource: string): void {
   if (isOwnerOrAdmin(caller, entity)) return;
   throw new Problem('role_missing', `Only its owner or an admin may change or delete this ${resource}.`);
 }
 
-/** A history shows who changed the entity, and from where. */
+/** For the owner and admins only: a history shows who changed the entity, and from where. */
 export function refuseUnlessMayReadHistory(caller: Caller, entity: object): void {
   if (isOwnerOrAdmin(caller, entity)) return;
-  throw new Problem('role_missing', 'Only an admin, or the owner of a resource that has one, may read its history.');
+  throw new Problem('role_missing', 'Only admins and the owner of the resource, if it has one, may read its history.');
 }
 
-/** The owner that a caller names for a new entity; the caller when none is named. Checked before any look-up of that owner. */
+/** Returns the owner of a new entity: the named one, or else the caller. Runs before any look-up of the owner. */
 export function requireOwnOrAdmin(caller: Caller, named: string | undefined): string {
   const ownerId = named === undefined || named === '' ? caller.principalId : named;
   if (ownerId === caller.principalId || isAdmin(caller)) return ownerId;

@@ -3,7 +3,7 @@ import { CommandHandler } from '@nestjs/cqrs';
 import type { RequestContext } from '../http/request-context.js';
 import { type Changed, Changes } from './changes.js';
 
-/** A command is data: on whose behalf, about which entity, and with what body. Each resource names its own. */
+/** A command is data: the request's context, the entity's id and the body. Each resource declares its own commands. */
 export abstract class CreateCommand<Body> {
   constructor(
     readonly context: RequestContext,

@@ -5,7 +5,7 @@ import type { PageRequest } from '../http/pages.js';
 import { type IdPrefix, isId } from '../ids.js';
 import type { Entity, ReadModel } from '../log/read-model.js';
 
-/** What a query must know of a resource. */
+/** The part of a resource that the queries need. */
 interface Queried<State> {
   readonly model: Pick<ReadModel<State, never>, 'tables'>;
   readonly idPrefix: IdPrefix;
@@ -26,12 +26,12 @@ export class EntityQueries {
 
   constructor(private readonly pool: Pool) {}
 
-  /** The live entity with this id. Text that cannot be an id of the resource finds nothing and sends no query. */
+  /** The live entity with this id. Text that cannot be an id of the resource costs no query. */
   async find<State extends object>(resource: Queried<State>, ref: Ref): Promise<Entity<State> | undefined> {
     return isId(ref.id, resource.idPrefix) ? this.of(resource).find(ref) : undefined;
   }
 
-  /** Newest first; one more than the page holds when there are more. With `ownerId`, only those of this owner. */
+  /** Newest first, and one entity beyond the page if there are more. With `ownerId`, only entities of this owner. */
   async list<State extends object>(
     resource: Queried<State>,
     accountId: string,
@@ -39,7 +39,7 @@ export class EntityQueries {
     ownerId?: string,
   ): Promise<Entity<State>[]> {
     const { page, pageOfOwner } = this.of(resource);
-    // Greater than any id of this resource: `$2 is null or id < $2` would scan up to the page.
+    // The default is greater than any id: `$2 is null or id < $2` would scan all rows before the page.
     const values = [accountId, beforeId ?? `${resource.idPrefix}_~`, limit + 1];
     const { rows } = await (ownerId === undefined
       ? queryNamed<Entity<State>>(this.pool, page, values)
@@ -70,7 +70,7 @@ function prepare<State extends object>(
 ): Prepared<State> {
   const [table] = model.tables;
   const select = `select ${table?.columns.map((column) => `t.${column}`).join(', ')} from ${table?.name} t`;
-  // Bounded below as well: the table may hold entities of another resource, and the query must not walk them.
+  // The lower bound keeps the query from scanning entities of another resource in the same table.
   const pageWhere = `${select} where t.account_id = $1 and t.id < $2 and t.id > '${idPrefix}_' and ${condition}`;
   const newestFirst = 'order by t.id desc limit $3';
   const byIds = { name: `${idPrefix}_by_ids`, text: `${select} ${WANTED} where ${condition}` };

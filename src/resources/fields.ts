@@ -4,7 +4,7 @@ import { Text, TextOfBytes } from '../http/validated-body.js';
 import type { IdPrefix } from '../ids.js';
 import type { ProblemName } from '../problem.js';
 
-/** The fields that all resources share: what the API's document says of them, and their limits. */
+/** The fields that all resources share: their limits, and their descriptions in the OpenAPI document. */
 
 const MAX_DESCRIPTION_BYTES = 255;
 const MAX_METADATA_BYTES = 4096;
@@ -28,6 +28,6 @@ export const textFields = (description: string, metadata: string) => ({
   metadata: { description: 'Free text for programs.', example: metadata },
 });
 
-/** A field of a PATCH body that never changes; refuseReadOnlyChanges holds it to the current value. */
+/** A read-only field of a PATCH body: refuseReadOnlyChanges refuses any value but the current one. */
 export const ReadOnly = (): PropertyDecorator =>
   Text({ description: 'Read-only: omit it, or send its current value.' });

@@ -6,41 +6,50 @@ import type { RecordedEvent } from '../log/read/recorded-event.js';
 
 @ApiSchemaName('FieldChange')
 export class FieldChangeResource {
-  @ApiField({ description: 'Which field.', example: 'acl' }) field!: string;
-  @ApiField({ description: 'Before; null when there was no such thing.', oneOf: ANYTHING, example: [] }) from!: unknown;
-  @ApiField({ description: 'After.', oneOf: ANYTHING, example: ['bind:app.example.com'] }) to!: unknown;
+  @ApiField({ description: 'Name of the field.', example: 'acl' }) field!: string;
+  @ApiField({
+    description: 'Value before the event; null if the event created the entity.',
+    oneOf: ANYTHING,
+    example: [],
+  })
+  from!: unknown;
+  @ApiField({ description: 'Value after the event.', oneOf: ANYTHING, example: ['bind:app.example.com'] }) to!: unknown;
 }
 
 const EXAMPLE_URI = `${EXAMPLE_BASE_URL}/ssh_credentials/sshcr_${EXAMPLE_KSUID}/events`;
 
-const known = (description: string, example: string | null) => ({
-  description: `${description} Null where that is not known.`,
+const nullable = (description: string, example: string | null) => ({
+  description: `${description}; null if it was not recorded.`,
   type: 'string' as const,
   nullable: true,
   example,
 });
 
-/** One event of a thing's history: who, when, from where, and what it changed. */
+/** One event of an entity's history: what it changed, when, by whom and from where. */
 @ApiSchemaName('HistoryEvent')
 export class HistoryEventResource {
-  @ApiField({ description: "Where it stands in the account's log.", type: 'integer', example: 42 }) position!: number;
-  @ApiField({ description: 'The version of the thing that it made.', type: 'integer', example: 2 }) version!: number;
-  @ApiField({ description: 'What happened.', example: 'ssh_credential_updated.v1' }) type!: string;
+  @ApiField({ description: "Position of the event in the account's log.", type: 'integer', example: 42 })
+  position!: number;
+  @ApiField({ description: 'Version of the entity after the event.', type: 'integer', example: 2 }) version!: number;
+  @ApiField({ description: 'Type of the event.', example: 'ssh_credential_updated.v1' }) type!: string;
   @ApiField({
-    description: 'When it was recorded: RFC 3339, UTC, microseconds.',
+    description: 'When the event was recorded: RFC 3339, UTC, microseconds.',
     format: 'date-time',
     example: EXAMPLE_TIME,
   })
   time!: string;
-  @ApiField({ description: 'Who: a user or bot, or `operator`, `system`, `oidc`.', example: `usr_${EXAMPLE_KSUID}` })
-  actor!: string;
-  @ApiField(known('With which API key.', `ak_${EXAMPLE_KSUID}`)) api_key_id!: string | null;
-  @ApiField(known('With which token of the OpenID Connect issuer.', null)) token_id!: string | null;
-  @ApiField(known('From which address.', '203.0.113.7')) ip!: string | null;
-  @ApiField(known('With which program.', 'curl/8.5.0')) user_agent!: string | null;
-  @ApiField(known('In which request.', `op_${EXAMPLE_KSUID}`)) operation_id!: string | null;
   @ApiField({
-    description: 'What it changed: every field of a new thing, none for a deletion.',
+    description: 'User or bot that made the change, or `operator`, `system`, `oidc`.',
+    example: `usr_${EXAMPLE_KSUID}`,
+  })
+  actor!: string;
+  @ApiField(nullable('API key of the request', `ak_${EXAMPLE_KSUID}`)) api_key_id!: string | null;
+  @ApiField(nullable('Id of the OpenID Connect token of the request', null)) token_id!: string | null;
+  @ApiField(nullable('Address of the client', '203.0.113.7')) ip!: string | null;
+  @ApiField(nullable('Program of the client, as its User-Agent header says', 'curl/8.5.0')) user_agent!: string | null;
+  @ApiField(nullable('Operation id of the request', `op_${EXAMPLE_KSUID}`)) operation_id!: string | null;
+  @ApiField({
+    description: 'The changed fields: all fields for a created event, empty for a deleted event.',
     listOf: FieldChangeResource,
   })
   changes!: readonly FieldChangeResource[];
@@ -48,9 +57,9 @@ export class HistoryEventResource {
 
 @ApiSchemaName('History')
 export class HistoryResource {
-  @ApiField({ description: 'At most `limit` of them, oldest first.', listOf: HistoryEventResource })
+  @ApiField({ description: 'At most `limit` events, oldest first.', listOf: HistoryEventResource })
   events!: readonly HistoryEventResource[];
-  @ApiField({ description: 'Where the history is, without a query.', format: 'uri', example: EXAMPLE_URI })
+  @ApiField({ description: 'URI of the history, without a query.', format: 'uri', example: EXAMPLE_URI })
   uri!: string;
   @ApiField(NEXT_PAGE_URI) next_page_uri!: string | null;
 }

@@ -6,8 +6,8 @@ import type { Entity, ReadModel } from '../log/read-model.js';
 import { type HistoryEventResource, type HistoryResource, toHistoryEvent } from './history.resource.js';
 
 /**
- * A page of a thing's history, and the thing as it was at its end, or before its deletion. The history is read from its
- * beginning whatever page is asked for: what an event changed is told by all that came before it.
+ * Returns a page of an entity's history, and the entity's last state. Every page reads from the first event, because
+ * the changes of an event depend on all events before it.
  */
 export async function historyPage<State, Event extends DomainEvent>(
   model: ReadModel<State, Event>,

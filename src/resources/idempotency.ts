@@ -5,20 +5,20 @@ import type { LogReader } from '../log/read/log-reader.js';
 import type { Entity, ReadModel } from '../log/read-model.js';
 import { Problem } from '../problem.js';
 
-/** A change that the log holds already. */
+/** A change that is in the log already. */
 export interface RecordedChange<State> {
-  /** As the change left it; undefined when it deleted the entity. */
+  /** The entity after the change; undefined if the change deleted it. */
   readonly entity: Entity<State> | undefined;
   readonly position: number;
 }
 
-/** Finds what a request did the first time. The log holds the answer, so it is there for ever, on every copy. */
+/** Finds the change that a request made the first time. The log keeps it, so every instance finds it at any time. */
 export class Idempotency {
   constructor(private readonly log: LogReader) {}
 
   /**
-   * Runs a change once, however often it is sent under one Idempotency-Key. The log is asked again after a failure: a repetition
-   * that runs beside the first may be refused for what the first one did.
+   * Runs a change once, even if the client sends it several times under one Idempotency-Key. The log is read again after
+   * a failure: a repetition that runs beside the first may fail because of what the first one did.
    */
   async once<State extends object, Answer>(
     model: ReadModel<State, never>,
@@ -38,7 +38,7 @@ export class Idempotency {
     }
   }
 
-  /** Undefined when the key has done nothing yet. Throws Problem when the key came with another request. */
+  /** Undefined if no change has this Idempotency-Key. Throws Problem if another request used the key. */
   private async find<State extends object>(
     model: ReadModel<State, never>,
     { accountId, metadata: { actor, idempotency_key: key = '', request_hash } }: ChangeContext,

@@ -1,4 +1,4 @@
-/** Runs work of the same key one after another, and work of different keys side by side. */
+/** Runs work of one key in sequence, and work of different keys at the same time. */
 export class KeyedQueue {
   private readonly last = new Map<string, Promise<unknown>>();
 

@@ -3,17 +3,17 @@ import type { StreamAppend } from '../log/append/append.js';
 import type { EntityQueries } from './entity-queries.js';
 import type { OwnedResource } from './resource.js';
 
-/** How many entities of a resource one append removes: a bot may own any number, and a row may hold a key of 16 KiB. */
+/** Entities of a resource that one append removes: a bot may own any number, and a row may hold a key of 16 KiB. */
 const MAX_REMOVED_AT_ONCE = 200;
 
-/** All that belongs to a user or bot, and is deleted with it. */
+/** The entities that belong to a user or bot and are deleted with it. */
 export class OwnedEntities {
   constructor(
     private readonly entities: EntityQueries,
     private readonly resources: readonly OwnedResource<object>[],
   ) {}
 
-  /** What removes some live entities of this owner; empty when there are no more. */
+  /** Returns appends that delete some of the owner's live entities; empty once all are deleted. */
   async removalsOf(owner: Ref): Promise<StreamAppend[]> {
     const removals = this.resources.map(async (resource) => {
       const { model, removal } = resource;

@@ -18,6 +18,7 @@ const OWNERS = {
 
 /** The users and bots of an account as owners. */
 export class Owners {
+  /** Undefined if the account never had this user or bot. A deleted one is found, and is inactive. */
   private readonly find: (ref: Ref) => Promise<Owner | undefined>;
 
   constructor(pool: Pool) {
@@ -39,7 +40,6 @@ export class Owners {
   async requireActive(ref: Ref): Promise<Owner> {
     const owner = await this.find(ref);
     if (owner?.active === true) return owner;
-    // A deleted owner is inactive.
     if (owner !== undefined) throw inactiveOwner(ref.id);
     throw new Problem('owner_inactive', `The owner '${ref.id.slice(0, 128)}' is not known on this account.`);
   }
@@ -55,6 +55,6 @@ export function requireOwnerId(caller: Caller, named: string | undefined): strin
 const inactiveOwner = (ownerId: string): Problem =>
   new Problem('owner_inactive', `The owner '${ownerId.slice(0, 128)}' is not active.`);
 
-/** The owner was deleted between the look-up and the append. The table refused it, which no other copy can outrun. */
+/** The owner was deleted between look-up and append. The table decides this race, so it holds across instances. */
 export const explainDeletedOwner = (error: unknown, ownerId: string): unknown =>
   error instanceof ConstraintViolated && error.constraint === OWNER_DELETED_CONSTRAINT ? inactiveOwner(ownerId) : error;

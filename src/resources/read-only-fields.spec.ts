@@ -9,17 +9,17 @@ const current = {
   owner_id: 'usr_owner',
   description: 'laptop',
 };
-const sending = (sent: object) => () => refuseReadOnlyChanges(sent, current, ['public_key', 'owner_id']);
+const patching = (sent: object) => () => refuseReadOnlyChanges(sent, current, ['public_key', 'owner_id']);
 
 describe('a PATCH body', () => {
   it.each([
-    ['nothing', {}],
+    ['no field', {}],
     ['every read-only field as GET shows it', current],
     ['another value of a field that may change', { description: 'desk' }],
-    ['the URI under another name of the service', { uri: 'https://other.example/base/ssh_credentials/sshcr_1' }],
-    ['the same moment in another spelling', { created_at: '2026-11-22T11:00:00+01:00' }],
+    ['the URI with another host name of the service', { uri: 'https://other.example/base/ssh_credentials/sshcr_1' }],
+    ['the same time in another spelling', { created_at: '2026-11-22T11:00:00+01:00' }],
   ])('may hold %s', (_, sent) => {
-    expect(sending(sent)).not.toThrow();
+    expect(patching(sent)).not.toThrow();
   });
 
   it.each([
@@ -31,6 +31,6 @@ describe('a PATCH body', () => {
     ['owner_id', { owner_id: 'other' }],
     ['owner_id', { owner_id: '' }],
   ])('that gives %s another value is refused', (field, sent) => {
-    expect(sending(sent)).toThrow(`${field} cannot be changed; leave it out, or send it as it is.`);
+    expect(patching(sent)).toThrow(`${field} is read-only: omit it, or send its current value.`);
   });
 });

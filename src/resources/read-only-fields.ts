@@ -1,11 +1,11 @@
 import { Problem } from '../problem.js';
 
-/** What a caller sent for fields that never change, so that it can GET a resource, edit it and PATCH it back. */
+/** The body of a PATCH. It may hold read-only fields, so that a caller can GET a resource, edit it and send it back. */
 export type SentFields = object;
 
 const ALWAYS_READ_ONLY = ['id', 'uri', 'created_at'];
 
-/** Throws when `sent` gives a read-only field another value than the resource has. `current` is the resource as GET shows it. */
+/** Throws Problem if `sent` changes a read-only field. `current` is the resource as GET shows it. */
 export function refuseReadOnlyChanges(sent: SentFields, current: object, others: readonly string[] = []): void {
   const [values, stored]: Readonly<Record<string, unknown>>[] = [{ ...sent }, { ...current }];
   for (const field of [...ALWAYS_READ_ONLY, ...others]) {
@@ -17,9 +17,9 @@ export function refuseReadOnlyChanges(sent: SentFields, current: object, others:
 function isSame(field: string, sent: string, stored: string): boolean {
   // One service may be reached by several names, so only the path of a URI counts. `stored` has no host.
   if (field === 'uri') return sent.endsWith(stored);
-  // The same moment in another spelling is the same time.
+  // One time has several spellings in RFC 3339.
   return field === 'created_at' ? Date.parse(sent) === Date.parse(stored) || sent === stored : sent === stored;
 }
 
 export const readOnly = (field: string): Problem =>
-  new Problem('request_malformed', `${field} cannot be changed; leave it out, or send it as it is.`);
+  new Problem('request_malformed', `${field} is read-only: omit it, or send its current value.`);

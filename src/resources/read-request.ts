@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Caller } from '../caller.js';
 import { callerOf } from '../http/request-context.js';
 
-/** A GET: who asks for what. */
+/** A GET: its caller, its query, and the base of the URIs in its answer. */
 export interface ReadRequest {
   readonly caller: Caller;
   readonly baseUrl: string;

@@ -16,7 +16,7 @@ import type { HistoryResource } from './history.resource.js';
 import type { ReadRequest } from './read-request.js';
 import type { Resource } from './resource.js';
 
-/** What a GET of one entity answers. */
+/** The answer to a GET of one entity. */
 export class Found<State> extends Answer {
   constructor(
     private readonly resource: Resource<State>,
@@ -34,7 +34,7 @@ export class Found<State> extends Answer {
   }
 }
 
-/** The GETs of every resource: an entity, a page of them, and the history of one; now, or `as_of` a position or time. */
+/** The GETs of every resource: an entity, a page of entities, or a history; now, or `as_of` a position or time. */
 export class Reads {
   constructor(
     private readonly entities: EntityQueries,
@@ -43,7 +43,7 @@ export class Reads {
     private readonly asOf: AsOfQueries,
   ) {}
 
-  /** Throws the resource's notFound when the caller sees no such entity. */
+  /** Throws the resource's notFound if the entity does not exist or is not visible to the caller. */
   async get<State extends object, Event extends DomainEvent>(
     resource: Resource<State, Event>,
     { caller, query }: ReadRequest,
@@ -65,15 +65,15 @@ export class Reads {
     const position = await this.positionOf(caller.accountId, query);
     const found =
       position === undefined
-        ? await this.entities.list(resource, caller.accountId, page, ownerShownTo(resource, caller))
+        ? await this.entities.list(resource, caller.accountId, page, ownerFilterOf(resource, caller))
         : await this.listAt(resource, caller, page, position);
-    // Further pages show the same position, also when `as_of` named a time.
-    const further = position === undefined ? {} : { as_of: position };
+    // All pages show the same position, even if `as_of` is a time.
+    const nextPageQuery = position === undefined ? {} : { as_of: position };
     const toItem = (entity: Entity<State>): object => resource.toResource(entity, baseUrl);
-    return pageOf(resource.plural, `${baseUrl}/${resource.path}`, page, found, toItem, further);
+    return pageOf(resource.plural, `${baseUrl}/${resource.path}`, page, found, toItem, nextPageQuery);
   }
 
-  /** Also of a deleted entity. It tells who changed the entity and from where, so it is for the owner and the admins. */
+  /** Deleted entities have a history too. See refuseUnlessMayReadHistory for the callers who may read it. */
   async history<State extends object, Event extends DomainEvent>(
     resource: Resource<State, Event>,
     { caller, baseUrl, query }: ReadRequest,
@@ -89,7 +89,7 @@ export class Reads {
     return page;
   }
 
-  /** Undefined: the current state. */
+  /** Undefined means the current state. */
   private async positionOf(accountId: string, query: ReadRequest['query']): Promise<number | undefined> {
     const asOf = lastOf(query.as_of);
     return asOf === undefined ? undefined : this.positions.positionOf(accountId, 'as_of', asOf);
@@ -116,11 +116,11 @@ export class Reads {
 }
 
 const isVisible = <State>(resource: Resource<State>, caller: Caller, entity: Entity<State>): boolean =>
-  resource.isShown?.(entity) !== false && (resource.isPrivate !== true || isOwnerOrAdmin(caller, entity));
+  resource.isLive?.(entity) !== false && (resource.isPrivate !== true || isOwnerOrAdmin(caller, entity));
 
-/** The owner and the admins know that a deleted entity was there. */
+/** The owner and admins may learn that a deleted entity existed. */
 const mayKnow = <State extends object>(resource: Resource<State>, caller: Caller, entity: Entity<State>): boolean =>
   isOwnerOrAdmin(caller, entity) || isVisible(resource, caller, entity);
 
-const ownerShownTo = ({ isPrivate }: Resource<object>, caller: Caller): string | undefined =>
+const ownerFilterOf = ({ isPrivate }: Resource<object>, caller: Caller): string | undefined =>
   isPrivate === true && !isAdmin(caller) ? caller.principalId : undefined;

@@ -4,24 +4,24 @@ import type { Entity, ReadModel } from '../log/read-model.js';
 import type { Problem } from '../problem.js';
 
 /**
- * What the runner of changes and the GETs know of one kind of resource: data, and pure functions.
- * The functions are methods, so that any resource can stand where its types do not matter.
+ * Describes one kind of resource to the runner of changes and the GETs, as data and pure functions.
+ * The functions are methods, so that a resource with any types of state and event fits `Resource<object>`.
  */
 export interface Resource<State, Event extends DomainEvent = DomainEvent> {
   readonly model: ReadModel<State, Event>;
   readonly idPrefix: IdPrefix;
-  /** Path of the list, without a slash in front. */
+  /** Path of the list, without a leading slash. */
   readonly path: string;
   /** Name of the list in its JSON. */
   readonly plural: string;
-  /** Fields that a PATCH may hold only with their current values, beside id, uri and created_at. */
+  /** Read-only fields of a PATCH, beside id, uri and created_at. */
   readonly readOnlyFields?: readonly string[];
-  /** True: only the owner and the admins see an entity. Otherwise everyone of the account does. */
+  /** True: only the owner and admins see an entity. Absent: everyone in the account sees it. */
   readonly isPrivate?: true;
-  /** SQL over table `t`: which of its rows callers see. For a table that two resources share, or that keeps deleted rows. */
+  /** SQL condition for the rows of table `t` that callers see, if two resources share it or it keeps deleted rows. */
   readonly condition?: string;
-  /** The same for an entity that was read from the log. Absent: all of them. */
-  isShown?(state: State): boolean;
+  /** The same condition for an entity that was read from the log. Absent: callers see every entity. */
+  isLive?(state: State): boolean;
   notFound(): Problem;
   toResource(entity: Entity<State>, baseUrl: string): object;
 }
@@ -31,5 +31,5 @@ export interface OwnedResource<State, Event extends DomainEvent = DomainEvent> e
   readonly removal: Event;
 }
 
-/** The trigger on the tables of owned resources reports this constraint: nothing new for a deleted owner. */
+/** The trigger on the tables of owned resources reports this constraint if the owner of a new row is deleted. */
 export const OWNER_DELETED_CONSTRAINT = 'owner_deleted';

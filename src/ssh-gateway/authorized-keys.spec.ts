@@ -53,7 +53,7 @@ describe('a line of authorized_keys', () => {
     );
   });
 
-  it('is unrestricted when one of the credentials is', () => {
+  it('is unrestricted if one of the credentials is', () => {
     expect(optionsOf(lineOf(['bind:a.example'], []))).toBe('restrict,port-forwarding');
     expect(optionsOf(lineOf(['bind:k=v'], ['bind:*']))).toBe('restrict,port-forwarding');
   });
@@ -176,7 +176,7 @@ describe('laws', () => {
     );
   });
 
-  it('sshd permits what the service permits, asked in canonical spelling, but for labels and `host:*`', () => {
+  it('sshd permits what the service permits in canonical spelling, except labels and `host:*`', () => {
     const holdable = (acl: readonly string[]) => acl.filter((one) => !one.endsWith(':*'));
     fc.assert(
       fc.property(acls, plainHost, port, ([first, second], host, asked) => {

@@ -75,7 +75,7 @@ const MAX_VERSION = 2 ** 31 - 1;
 export function readKnownCredentials(body: unknown): readonly KnownCredential[] {
   if (!Array.isArray(body)) throw new Problem('body_malformed', 'The body must be a JSON array.');
   if (body.length > MAX_RECHECKED) {
-    throw requestMalformed(`The body has ${body.length} items; the most is ${MAX_RECHECKED}.`);
+    throw requestMalformed(`The body has ${body.length} items; the maximum is ${MAX_RECHECKED}.`);
   }
   return body.map(readKnownCredential);
 }

@@ -30,8 +30,8 @@ const moduleOf = (name: ModuleName) => ({
 const NO_BODY = { render: () => undefined };
 
 /**
- * The modules of an edge one by one. Each change is an update of the edge. Only here can a module be removed; the
- * answer is the same whether it was set or not.
+ * The modules of an edge, each under its own path. Each change is an update of the edge. Only DELETE removes a module;
+ * it answers the same if the module was not set.
  */
 @ApiTag('Modules of TCP edges', 'edgtcp')
 @Controller(`${TCP_EDGES.path}/:id`)

@@ -1,7 +1,7 @@
 import { quoted } from '../host-name.js';
 import { Problem, type ProblemName } from '../problem.js';
 
-/** The modules of an edge, in the one form that events, rows and decisions hold. Their meaning is for whoever serves the edge. */
+/** The modules of an edge, in the form of events, rows and decisions. This service only stores them. */
 export interface Backend {
   readonly enabled: boolean;
   readonly backend_id: string;
@@ -14,7 +14,7 @@ export interface IpRestriction {
 
 export interface TrafficPolicy {
   readonly enabled: boolean;
-  /** As it was sent, character for character; its language is not ours. */
+  /** As sent, character for character: this service does not know its language. */
   readonly value: string;
 }
 
@@ -22,12 +22,12 @@ export const MODULE_NAMES = ['backend', 'ip_restriction', 'traffic_policy'] as c
 export type ModuleName = (typeof MODULE_NAMES)[number];
 
 export const MAX_TRAFFIC_POLICY_BYTES = 256 * 1024;
-/** Far above any real edge; what one edge can cost to render is bounded by it. */
+/** Far above any real edge. It bounds the cost of rendering one edge. */
 export const MAX_IP_POLICIES = 1000;
-/** Backends and IP policies live elsewhere, so any id that fits into a path as it is will do; no prefix is demanded. */
+/** Backends and IP policies are not resources of this service: any id is accepted that needs no escaping in a path. */
 const ID = /^[A-Za-z0-9_-]{1,128}$/;
 
-/** `path` is what messages put before a field's name, such as `backend.`. Throws backend_id_invalid. */
+/** `path` is the prefix of field names in messages, such as `backend.`. Throws backend_id_invalid. */
 export function parseBackend(given: Partial<Backend>, path: string): Backend {
   const field = `${path}backend_id`;
   const { enabled = true, backend_id } = given;
@@ -35,7 +35,7 @@ export function parseBackend(given: Partial<Backend>, path: string): Backend {
   return { enabled, backend_id: parseId(backend_id, field, 'backend_id_invalid') };
 }
 
-/** Order and duplicates are the caller's. Throws ip_policy_id_invalid. */
+/** Keeps order and duplicates. Throws ip_policy_id_invalid. */
 export function parseIpRestriction(
   given: { readonly enabled?: boolean; readonly ip_policy_ids?: readonly unknown[] },
   path: string,
@@ -43,12 +43,12 @@ export function parseIpRestriction(
   const field = `${path}ip_policy_ids`;
   const { enabled = true, ip_policy_ids: ids = [] } = given;
   if (ids.length > MAX_IP_POLICIES) {
-    throw new Problem('ip_policy_id_invalid', `${field} has ${ids.length} items; the most is ${MAX_IP_POLICIES}.`);
+    throw new Problem('ip_policy_id_invalid', `${field} has ${ids.length} items; the maximum is ${MAX_IP_POLICIES}.`);
   }
   return { enabled, ip_policy_ids: ids.map((id, i) => parseId(id, `${field}[${i}]`, 'ip_policy_id_invalid')) };
 }
 
-/** An empty value is a value: whether it says anything is for whoever enforces it. */
+/** Accepts an empty value: this service does not judge the text of a policy. */
 export function parseTrafficPolicy(given: Partial<TrafficPolicy>, path: string): TrafficPolicy {
   const field = `${path}value`;
   const { enabled = true, value } = given;
@@ -56,11 +56,14 @@ export function parseTrafficPolicy(given: Partial<TrafficPolicy>, path: string):
     throw new Problem('request_malformed', `${field} is missing; give the traffic policy's text.`);
   const bytes = Buffer.byteLength(value);
   if (bytes <= MAX_TRAFFIC_POLICY_BYTES) return { enabled, value };
-  throw new Problem('request_malformed', `${field} is ${bytes} bytes long; the most is ${MAX_TRAFFIC_POLICY_BYTES}.`);
+  throw new Problem(
+    'request_malformed',
+    `${field} is ${bytes} bytes long; the maximum is ${MAX_TRAFFIC_POLICY_BYTES}.`,
+  );
 }
 
 function parseId(id: unknown, field: string, problem: ProblemName): string {
   if (typeof id === 'string' && ID.test(id)) return id;
-  const shown = typeof id === 'string' ? ` ${quoted(id)}` : '';
-  throw new Problem(problem, `${field}${shown} must be a string of 1 to 128 characters of A-Z, a-z, 0-9, _ and -.`);
+  const quotedId = typeof id === 'string' ? ` ${quoted(id)}` : '';
+  throw new Problem(problem, `${field}${quotedId} must be a string of 1 to 128 characters of A-Z, a-z, 0-9, _ and -.`);
 }

@@ -6,14 +6,14 @@ import type { Hostport } from './hostport.js';
 import type { ListedHostport } from './tcp-edge.js';
 import { EdgesByHostport, EXCLUSIVE_HOSTPORT_CONSTRAINT } from './tcp-edges.read-model.js';
 
-/** What the operator decided about edges: see config.ts. */
+/** The operator's settings for edges: see config.ts. */
 export abstract class TcpEdgePolicy {
   abstract readonly strict: boolean;
 }
 
 /**
- * Strict mode: a hostport belongs to one edge of the deployment. The look-up names what is taken; the unique index
- * decides races. Neither tells which edge has the hostport: it may belong to another account.
+ * Strict mode: a hostport belongs to one edge of the deployment. The look-up finds the taken hostport for the message;
+ * the unique index decides races. No message names the other edge, because it may belong to another account.
  */
 @Injectable()
 export class HostportClaims {
@@ -22,12 +22,12 @@ export class HostportClaims {
     private readonly policy: TcpEdgePolicy,
   ) {}
 
-  /** As an edge lists hostports that are new to it. */
+  /** The form in which an edge lists hostports that are new to it. */
   listed(hostports: readonly Hostport[]): ListedHostport[] {
     return hostports.map(({ text, canonical }) => ({ text, canonical, exclusive: this.policy.strict }));
   }
 
-  /** An edge keeps what it lists already, even where another edge has shared it since before strict mode. */
+  /** An edge may keep a hostport that it lists, even one that another edge has shared since before strict mode. */
   async refuseTaken(edgeId: string, hostports: readonly Hostport[] = []): Promise<void> {
     if (!this.policy.strict) return;
     const edges = await Promise.all(hostports.map(({ canonical }) => this.edges.list(canonical)));
@@ -38,11 +38,11 @@ export class HostportClaims {
     if (taken >= 0) throw alreadyUsed(`hostports[${taken}] ${quoted(hostports[taken]?.text ?? '')}`);
   }
 
-  /** Explains in the caller's terms why an append was refused. */
+  /** Turns the violation of the unique index into a Problem; rethrows any other error. */
   async explain(error: unknown, edgeId: string, hostports?: readonly Hostport[]): Promise<never> {
     if (!(error instanceof ConstraintViolated && error.constraint === EXCLUSIVE_HOSTPORT_CONSTRAINT)) throw error;
     await this.refuseTaken(edgeId, hostports);
-    // The edge that won the race is deleted by now.
+    // The edge that won the race has been deleted since.
     throw alreadyUsed('One of the hostports');
   }
 }

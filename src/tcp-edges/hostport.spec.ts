@@ -87,13 +87,13 @@ describe('a refusal', () => {
     ['a', "hostports[2] 'a' is not a hostport: it has no port, as in 'tcp.example.com:443'."],
     [7, "hostports[2] must be a string such as 'tcp.example.com:443'."],
     ['a\nb:80', /^hostports\[2\] 'a\\u\{a\}b:80' is not a hostport: the host holds '\\u\{a\}'/],
-    ['ü'.repeat(257), `hostports[2] '${'ü'.repeat(200)}...' is 514 bytes long; the most is 512.`],
+    ['ü'.repeat(257), `hostports[2] '${'ü'.repeat(200)}...' is 514 bytes long; the maximum is 512.`],
   ])('of %j names the field, the value and the limit', (text, message) => {
     expect(problemOf(text).message).toMatch(message);
   });
 });
 
-it('any JSON is a hostport whose canonical form is stable, or a Problem', () => {
+it('parseHostport gives any JSON a stable canonical form, or throws a Problem', () => {
   const hostport = fc.tuple(fc.domain(), fc.integer({ min: -1, max: 66_000 })).map(([host, port]) => `${host}:${port}`);
   fc.assert(
     fc.property(fc.oneof(fc.jsonValue(), fc.string({ unit: 'binary' }), hostport), (value) => {

@@ -3,20 +3,20 @@ import { Problem } from '../problem.js';
 
 export const MAX_HOSTPORT_BYTES = 512;
 
-/** Where an edge listens. `text` is what the caller sent and gets back; two hostports are the same when `canonical` is. */
+/** An address that an edge serves. `text` is kept as sent; hostports are compared by `canonical`. */
 export interface Hostport {
   readonly text: string;
   readonly canonical: string;
 }
 
-/** `field` is the path messages name, such as `hostports[2]`. Throws hostport_malformed or hostport_port_out_of_range. */
+/** `field` is the path in messages, such as `hostports[2]`. Throws hostport_malformed or hostport_port_out_of_range. */
 export function parseHostport(text: unknown, field: string): Hostport {
   if (typeof text !== 'string') {
     throw new Problem('hostport_malformed', `${field} must be a string such as 'tcp.example.com:443'.`);
   }
   const bytes = Buffer.byteLength(text);
   if (bytes > MAX_HOSTPORT_BYTES) {
-    const sentence = `${field} ${quoted(text)} is ${bytes} bytes long; the most is ${MAX_HOSTPORT_BYTES}.`;
+    const sentence = `${field} ${quoted(text)} is ${bytes} bytes long; the maximum is ${MAX_HOSTPORT_BYTES}.`;
     throw new Problem('hostport_malformed', sentence);
   }
   try {
@@ -28,7 +28,7 @@ export function parseHostport(text: unknown, field: string): Hostport {
   }
 }
 
-/** The host is read first: when host and port are both wrong, the shape is what the caller hears about. */
+/** Checks the host before the port: if both are wrong, the caller learns about the host. */
 function canonicalHostport(text: string): string {
   const { host, port } = splitPort(text);
   if (port === undefined) throw new ParseError("it has no port, as in 'tcp.example.com:443'");

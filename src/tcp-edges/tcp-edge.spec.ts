@@ -6,7 +6,7 @@ type Decision = (state: TcpEdge | undefined) => readonly TcpEdgeEvent[];
 
 const fold = (events: readonly TcpEdgeEvent[], state?: TcpEdge): TcpEdge | undefined => events.reduce(evolve, state);
 
-/** given(events).when(command) is what the command decides; a refusal is its Problem's name. */
+/** given(events).when(command) returns the events of the command, or the name of the Problem that it throws. */
 const given = (...events: TcpEdgeEvent[]) => ({
   when: (decision: Decision): readonly TcpEdgeEvent[] | string => {
     try {
@@ -38,7 +38,7 @@ const updated = (data: Partial<TcpEdge>): TcpEdgeEvent => ({ type: 'tcp_edge_upd
 const deleted: TcpEdgeEvent = { type: 'tcp_edge_deleted.v1', data: {} };
 
 describe('create', () => {
-  it('records the whole, also what was not given', () => {
+  it('records every field, also the absent ones', () => {
     const data = {
       description: 'x',
       metadata: '',
@@ -50,25 +50,25 @@ describe('create', () => {
     expect(given().when(create({ description: 'x' }))).toEqual([{ type: 'tcp_edge_created.v1', data }]);
   });
 
-  it('of what is there records nothing', () => {
+  it('of an existing edge records no event', () => {
     expect(given(created).when(create(edge))).toEqual([]);
   });
 });
 
 describe('update', () => {
-  it('records only what differs', () => {
+  it('records only the fields that differ', () => {
     const changes = { description: 'new', metadata: 'm', backend: { backend_id: 'bkdtg_1', enabled: true } };
     expect(given(created).when(update(changes))).toEqual([updated({ description: 'new' })]);
   });
 
-  it('replaces a module whole, and records a removed one as null', () => {
+  it('replaces a module as a whole, and records a removed module as null', () => {
     const off = { enabled: false, backend_id: 'bkdtg_1' };
     expect(given(created).when(update({ backend: off }))).toEqual([updated({ backend: off })]);
     expect(given(created).when(update({ backend: null }))).toEqual([updated({ backend: null })]);
     expect(given(created).when(update({ ip_restriction: null }))).toEqual([]);
   });
 
-  it('takes hostports whole: another order or spelling is a change', () => {
+  it('records another order or spelling of hostports as a change', () => {
     const [first, second] = [hostport('A:1'), hostport('b:2', true)];
     expect(given(created).when(update({ hostports: [first, second] }))).toEqual([]);
     expect(given(created).when(update({ hostports: [second, first] }))).toEqual([
@@ -77,7 +77,7 @@ describe('update', () => {
     expect(given(created).when(update({ hostports: [] }))).toEqual([updated({ hostports: [] })]);
   });
 
-  it('keeps the claim of a hostport that stays listed, in whatever spelling; a new one brings its own', () => {
+  it('keeps the claim of a hostport that stays listed in any spelling, and records the claim of a new one', () => {
     const wanted = [hostport('a:1', true), hostport('B:2', false), hostport('c:3', true)];
     expect(given(created).when(update({ hostports: wanted }))).toEqual([
       updated({ hostports: [hostport('a:1', false), hostport('B:2', true), hostport('c:3', true)] }),
@@ -86,13 +86,13 @@ describe('update', () => {
 });
 
 describe('remove', () => {
-  it('records that the edge is gone', () => {
+  it('records the deletion', () => {
     expect(given(created).when(remove)).toEqual([deleted]);
     expect(fold([created, deleted])).toBeUndefined();
   });
 });
 
-it('what is not there, or no longer, is not found', () => {
+it('update and remove refuse an unknown or deleted edge with edge_not_found', () => {
   for (const history of [[], [created, deleted]]) {
     expect(given(...history).when(update({ description: 'x' }))).toBe('edge_not_found');
     expect(given(...history).when(remove)).toBe('edge_not_found');
@@ -124,7 +124,7 @@ describe('for every history', () => {
     return typeof result === 'string' ? [] : result;
   };
 
-  it('any command twice is the command once', () => {
+  it('a repeated command records no event', () => {
     fc.assert(
       fc.property(fc.array(decisions, { maxLength: 8 }), decisions, (history, command) => {
         const before = history.reduce<TcpEdge | undefined>((s, decision) => fold(attempt(decision, s), s), undefined);
@@ -134,7 +134,7 @@ describe('for every history', () => {
     );
   });
 
-  it('an update makes the edge what was asked for, and its event says nothing that was so before', () => {
+  it('an update sets the wanted values, and its event holds only changed fields', () => {
     fc.assert(
       fc.property(changes, changes, (first, second) => {
         const before = fold(create(first)(undefined));
@@ -147,7 +147,7 @@ describe('for every history', () => {
     );
   });
 
-  it('the events survive the log: as JSON text they are the same', () => {
+  it('the events are the same after a round trip through JSON', () => {
     fc.assert(
       fc.property(changes, (given) => {
         const events = create(given)(undefined);

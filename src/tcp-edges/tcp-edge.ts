@@ -4,28 +4,28 @@ import type { Backend, IpRestriction, TrafficPolicy } from './edge-modules.js';
 import type { Hostport } from './hostport.js';
 
 /**
- * Storage format: these types are what the log holds. Add fields as optional; for any other change add a new version.
- * The state is what the created event holds, so its names are the log's too and only rendering has another form.
+ * Storage format: the log holds these types. Add fields as optional; for any other change add a new version.
+ * The state is the data of the created event, so both have the same names.
  */
 export type TcpEdgeEvent =
   | { readonly type: 'tcp_edge_created.v1'; readonly data: TcpEdge }
   | {
       readonly type: 'tcp_edge_updated.v1';
-      /** Only what changed: lists and modules whole, a removed module as null. */
+      /** Only the changed fields. Lists and modules are complete; a removed module is null. */
       readonly data: Partial<TcpEdge>;
     }
   | { readonly type: 'tcp_edge_deleted.v1'; readonly data: Readonly<Record<string, never>> };
 
 /**
- * A hostport as an edge lists it. `canonical` is in the log beside `text`, because how hostports are read may change:
- * replay must give the rows of the day, not today's reading of an old text.
+ * A hostport in the list of an edge. The log holds `canonical` beside `text`, because the rules for the canonical form
+ * may change and replay must still make the rows that were written at the time.
  */
 export interface ListedHostport extends Hostport {
-  /** Added in strict mode: no other edge of the deployment may list this hostport. Kept for as long as it stays listed. */
+  /** Added in strict mode: no other edge of the deployment may list it. Unchanged while the edge lists the hostport. */
   readonly exclusive: boolean;
 }
 
-/** A TCP address, or several, and what happens to connections that arrive there. */
+/** The hostports of an edge, and the modules that handle connections to them. */
 export interface TcpEdge {
   readonly description: string;
   readonly metadata: string;
@@ -47,12 +47,12 @@ export function evolve(state: TcpEdge | undefined, event: TcpEdgeEvent): TcpEdge
 }
 
 /**
- * Who may decide is not asked here: an edge has no owner, and the interface puts no role on edges, so every principal
- * of the account may create, change and delete them.
+ * Decisions check no caller: an edge has no owner and the API requires no role, so every principal of the account may
+ * create, change and delete edges.
  */
 type Decision = (state: TcpEdge | undefined) => readonly TcpEdgeEvent[];
 
-/** A field that was not given is empty; a module that was not given is absent. */
+/** An absent field becomes empty; an absent module becomes null. */
 export const create =
   (given: Partial<TcpEdge>): Decision =>
   (state) =>
@@ -67,7 +67,7 @@ const EMPTY: TcpEdge = {
   traffic_policy: null,
 };
 
-/** An absent field stays as it is. A given module replaces the old one whole; null removes it. */
+/** An absent field stays as it is. A module replaces the old module as a whole; null removes it. */
 export const update =
   (changes: Partial<TcpEdge>): Decision =>
   (state) => {
@@ -84,12 +84,12 @@ export const remove: Decision = (state) => {
   return [{ type: 'tcp_edge_deleted.v1', data: {} }];
 };
 
-/** The same for an unknown id and for another account's: that an edge exists is itself a secret. */
+/** The same for an unknown id and for an id of another account: the existence of an edge is itself a secret. */
 export const notFound = (): Problem => new Problem('edge_not_found', 'Resource not found');
 
 /**
- * A hostport that stays listed keeps its claim, in whatever spelling: where strict mode was switched on later, edges that
- * have shared a hostport since before can still be edited.
+ * A hostport that stays listed keeps its claim, in any spelling: edges that have shared a hostport since before strict
+ * mode can still be edited.
  */
 function keepClaims(wanted: readonly ListedHostport[], listed: readonly ListedHostport[]): ListedHostport[] {
   const claims = new Map(listed.map(({ canonical, exclusive }) => [canonical, exclusive]));

@@ -13,17 +13,17 @@ import {
 import { type Hostport, MAX_HOSTPORT_BYTES, parseHostport } from './hostport.js';
 import type { TcpEdge } from './tcp-edge.js';
 
-/** What a caller says about an edge, in canonical form. Absent: not given; a null module: to be removed. */
+/** The caller's input for an edge, in canonical form. An absent field was not sent; a null module is to be removed. */
 export interface TcpEdgeInput extends Partial<Omit<TcpEdge, 'hostports'>> {
   readonly hostports?: readonly Hostport[];
 }
 
-/** Far above any real edge: each canonical hostport is a row of its own, written in the one statement of the change. */
+/** Far above any real edge. Each canonical hostport is a row, and one statement writes all rows of a change. */
 export const MAX_HOSTPORTS = 1000;
 
 export const TEXTS = textFields('The build farm', '{"team":"infrastructure"}');
 const HOSTPORTS = {
-  description: `Addresses that the edge serves, as \`host:port\`: a DNS name, an IPv4 address or an IPv6 address in brackets, and a port from 1 to 65535. Order and spelling are kept. At most ${MAX_HOSTPORTS} of ${MAX_HOSTPORT_BYTES} bytes each.`,
+  description: `Addresses that the edge serves, as \`host:port\`: a DNS name, an IPv4 address or an IPv6 address in brackets, and a port from 1 to 65535. Order and spelling are kept. At most ${MAX_HOSTPORTS} hostports of ${MAX_HOSTPORT_BYTES} bytes each.`,
   maxItems: MAX_HOSTPORTS,
   items: { type: 'string', maxLength: MAX_HOSTPORT_BYTES, 'x-max-bytes': MAX_HOSTPORT_BYTES },
   example: ['build.example.com:22'],
@@ -49,7 +49,7 @@ export class BackendBody {
 export class IpRestrictionBody {
   @Flag(ENABLED) enabled?: boolean;
   @List({
-    description: `Ids of IP policies, at most ${MAX_IP_POLICIES}; each ${ID} Absent: none.`,
+    description: `Ids of IP policies, each ${ID} At most ${MAX_IP_POLICIES} ids. Absent: an empty list.`,
     maxItems: MAX_IP_POLICIES,
     items: { type: 'string', ...ID_PATTERN },
     example: ['ipp_3MSH1YH1pfqRL0tXy3dC8OFwmhq'],
@@ -66,9 +66,10 @@ export class CreateTcpEdgeBody {
   @Description('edge_description_too_long', TEXTS.description) description?: string;
   @Metadata('edge_metadata_too_long', TEXTS.metadata) metadata?: string;
   @List(HOSTPORTS) hostports?: unknown[];
-  @ObjectOf(BackendBody, { description: 'Where the traffic goes.' }) backend?: BackendBody;
-  @ObjectOf(IpRestrictionBody, { description: 'Who may connect.' }) ip_restriction?: IpRestrictionBody;
-  @ObjectOf(TrafficPolicyBody, { description: 'What happens to the traffic.' }) traffic_policy?: TrafficPolicyBody;
+  @ObjectOf(BackendBody, { description: 'Destination of the traffic.' }) backend?: BackendBody;
+  @ObjectOf(IpRestrictionBody, { description: 'IP policies that decide which clients may connect.' })
+  ip_restriction?: IpRestrictionBody;
+  @ObjectOf(TrafficPolicyBody, { description: 'Policy for the traffic.' }) traffic_policy?: TrafficPolicyBody;
 }
 
 export class UpdateTcpEdgeBody extends CreateTcpEdgeBody {
@@ -90,19 +91,19 @@ export function edgeInput(body: CreateTcpEdgeBody): TcpEdgeInput {
   });
 }
 
-/** Order, spelling and duplicates are the caller's. */
+/** Keeps order, spelling and duplicates. */
 function parseHostports(hostports: readonly unknown[]): Hostport[] {
   if (hostports.length > MAX_HOSTPORTS) {
-    const sentence = `hostports has ${hostports.length} items; the most is ${MAX_HOSTPORTS}.`;
+    const sentence = `hostports has ${hostports.length} items; the maximum is ${MAX_HOSTPORTS}.`;
     throw new Problem('hostport_malformed', sentence);
   }
   return hostports.map((text, i) => parseHostport(text, `hostports[${i}]`));
 }
 
 const EDGE_ID = { description: 'Id of the edge, as in the path.' };
-const MODULE = { description: 'The module, when its fields do not stand beside `id`.', example: null };
+const MODULE = { description: 'The module, if its fields are not beside `id`.', example: null };
 
-/** Official clients send a module bare, or as `{"id": <of the edge>, "module": <bare>}`. */
+/** Official clients send a module as its fields alone, or as `{"id": <id of the edge>, "module": <the fields>}`. */
 export class PutBackendBody extends BackendBody {
   @Text({ ...BACKEND_ID, required: false }) override backend_id?: string;
   @Text(EDGE_ID) id?: string;
@@ -120,7 +121,7 @@ export class PutTrafficPolicyBody extends TrafficPolicyBody {
   @ObjectOf(TrafficPolicyBody, MODULE) module?: TrafficPolicyBody;
 }
 
-/** Reads a module in either shape. `parse` gets the path of the module's fields, for its messages. */
+/** Reads a module in either form. `parse` needs the path of the module's fields for its messages. */
 export function moduleInput<Given extends object, Module>(
   body: Given & { readonly id?: string; readonly module?: Given },
   edgeId: string,
@@ -133,6 +134,6 @@ export function moduleInput<Given extends object, Module>(
   if (name === undefined) return parse(module, 'module.');
   throw new Problem(
     'request_malformed',
-    `Give the fields of the module inside module or beside it, not both: ${name} stands beside it.`,
+    `Send the fields of the module inside module or beside it, not both: ${name} is beside it.`,
   );
 }

@@ -27,7 +27,7 @@ export class CreateTcpEdgeHandler implements ICommandHandler<CreateTcpEdge> {
   }
 }
 
-/** Also what PUT and DELETE of a module are. */
+/** PUT and DELETE of a module send this command too. */
 export class UpdateTcpEdge extends UpdateCommand<TcpEdgeInput> {
   constructor(
     context: RequestContext,
@@ -50,7 +50,7 @@ export class UpdateTcpEdgeHandler implements ICommandHandler<UpdateTcpEdge> {
   execute({ context, id, body: { hostports, ...others }, sent }: UpdateTcpEdge) {
     const wanted = hostports === undefined ? others : { ...others, hostports: this.claims.listed(hostports) };
     const decide = async (edge: TcpEdge | undefined) => {
-      // The caller hears first that the edge does not exist.
+      // Before the look-up, so that an unknown edge is 404 and not 409.
       const events = update(wanted)(edge);
       await this.claims.refuseTaken(id, hostports);
       return events;

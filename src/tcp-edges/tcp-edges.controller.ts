@@ -61,7 +61,7 @@ export class TcpEdgesController {
     id: 'updateTcpEdge',
     summary: 'Update a TCP edge',
     description:
-      'An absent or null field stays as it is; an empty text or list clears. A module replaces the old one whole.',
+      'An absent or null field stays as it is; an empty text or list clears. A module replaces the old module as a whole.',
     problems: [...PROBLEMS_OF_FIELDS, 'edge_not_found'],
   })
   update(@Context() context: RequestContext, @Param('id') id: string, @Body() body: UpdateTcpEdgeBody) {

@@ -15,7 +15,7 @@ const EDGES: Table<TcpEdge> = {
   exclusiveValuesOf: () => [],
 };
 
-/** One row for an edge and a canonical hostport, however often the edge lists it, and in whatever spelling. */
+/** One row for each edge and canonical hostport, even if the edge lists it in several spellings. */
 const HOSTPORTS: Table<TcpEdge> = {
   name: 'tcp_edge_hostports',
   columns: ['account_id', 'edge_id', 'hostport', 'exclusive'],
@@ -39,10 +39,10 @@ export const tcpEdgesReadModel: ReadModel<TcpEdge, TcpEdgeEvent> = {
   tables: [EDGES, HOSTPORTS],
 };
 
-/** The unique index that strict mode writes into; violated when two edges race for one hostport. */
+/** The unique index over exclusive hostports; violated if two edges race for one hostport. */
 export const EXCLUSIVE_HOSTPORT_CONSTRAINT = 'tcp_edge_hostports_exclusive';
 
-/** Any account may list any hostport, and nothing bounds how many do. An answer holds the oldest edges. */
+/** Any number of edges may list one hostport outside strict mode. An answer holds the oldest edges. */
 export const MAX_EDGES_OF_A_HOSTPORT = 100;
 
 const BY_HOSTPORTS = {
@@ -55,7 +55,7 @@ const BY_HOSTPORTS = {
     order by l.hostport, l.edge_id`,
 };
 
-/** Finds the edges that list a hostport, in every account. For gateways and strict mode: a caller sees one account only. */
+/** Finds the edges of all accounts that list a hostport. For gateways and strict mode: callers see one account only. */
 export class EdgesByHostport {
   constructor(private readonly pool: Pool) {}
 

@@ -13,11 +13,11 @@ const ENVELOPE = envelopeFields(PATH, 'edgtcp');
 
 const ENABLED = { description: 'Whether the module is enabled.', example: true };
 
-/** A reference to what lives elsewhere: see `backendRef`. */
+/** A reference to a resource outside this service: see `backendRef`. */
 const refTo = (path: string, id: string) => ({
-  id: { description: 'The id as it was sent.', example: id },
+  id: { description: 'Id, as sent.', example: id },
   uri: {
-    description: 'Its URI in the public API.',
+    description: 'URI in the public API.',
     format: 'uri' as const,
     example: `${EXAMPLE_BASE_URL}/${path}/${id}`,
   },
@@ -38,20 +38,23 @@ export class IpPolicyRef {
 @ApiSchemaName('Backend')
 export class BackendResource {
   @ApiField(ENABLED) enabled!: boolean;
-  @ApiField({ description: 'Where the traffic goes.', type: BackendRef }) backend!: BackendRef;
+  @ApiField({ description: 'Destination of the traffic.', type: BackendRef }) backend!: BackendRef;
 }
 
 @ApiSchemaName('IpRestriction')
 export class IpRestrictionResource {
   @ApiField(ENABLED) enabled!: boolean;
-  @ApiField({ description: 'Who may connect, in the order that was sent.', listOf: IpPolicyRef })
+  @ApiField({
+    description: 'IP policies that decide which clients may connect, in the order sent.',
+    listOf: IpPolicyRef,
+  })
   ip_policies!: IpPolicyRef[];
 }
 
 @ApiSchemaName('TrafficPolicy')
 export class TrafficPolicyResource {
   @ApiField(ENABLED) enabled!: boolean;
-  @ApiField({ description: 'The policy, character for character as it was sent.', example: '{"on_tcp_connect":[]}' })
+  @ApiField({ description: 'The policy, character for character as sent.', example: '{"on_tcp_connect":[]}' })
   value!: string;
 }
 
@@ -69,11 +72,23 @@ export class TcpEdgeResource implements Modules {
     example: ['build.example.com:22'],
   })
   hostports!: string[];
-  @ApiField({ description: 'Null when the edge has none.', type: BackendResource, nullable: true })
+  @ApiField({
+    description: 'Destination of the traffic; null if the edge has no backend.',
+    type: BackendResource,
+    nullable: true,
+  })
   backend!: BackendResource | null;
-  @ApiField({ description: 'Null when the edge has none.', type: IpRestrictionResource, nullable: true })
+  @ApiField({
+    description: 'IP policies of the edge; null if it has no IP restriction.',
+    type: IpRestrictionResource,
+    nullable: true,
+  })
   ip_restriction!: IpRestrictionResource | null;
-  @ApiField({ description: 'Null when the edge has none.', type: TrafficPolicyResource, nullable: true })
+  @ApiField({
+    description: 'Policy for the traffic; null if the edge has no traffic policy.',
+    type: TrafficPolicyResource,
+    nullable: true,
+  })
   traffic_policy!: TrafficPolicyResource | null;
 }
 
@@ -92,7 +107,7 @@ export const TCP_EDGES: Resource<TcpEdge, TcpEdgeEvent> = {
   toResource,
 };
 
-/** The one rendering for create, get, list and update: every field always, an absent module as null. */
+/** The one rendering for create, get, list and update. Every field is there; an absent module is null. */
 export function toResource(edge: Entity<TcpEdge>, baseUrl: string): TcpEdgeResource {
   return {
     id: edge.id,
@@ -123,7 +138,7 @@ const BACKEND_KINDS = new Map([
   ['bkdsc', 'static'],
 ]);
 
-/** Backends are not resources of this service: the uri is the one that the public API gives them. */
+/** Backends are not resources of this service: `uri` is their URI in the public API. */
 function backendRef(id: string, baseUrl: string): BackendRef {
   const kind = BACKEND_KINDS.get(id.slice(0, Math.max(0, id.indexOf('_'))));
   return { id, uri: `${baseUrl}/backends/${kind === undefined ? '' : `${kind}/`}${id}` };

@@ -62,7 +62,7 @@ const times = async <Made>(n: number, make: (i: number) => Promise<Made>): Promi
   return made;
 };
 
-describe('what it sends is what the contract was written after', () => {
+describe('it sends what the contract is based on', () => {
   it('a bearer token, its version, and a JSON content type on a GET without a body', async () => {
     await ngrok.sshCredentials.list();
     expect(lastRequest()).toMatchObject({
@@ -132,7 +132,7 @@ describe('SSH credentials', () => {
     });
   });
 
-  it('may belong to a bot, whom an admin names', async () => {
+  it('may belong to a bot that an admin names', async () => {
     const bot = await ngrok.botUsers.create({ name: 'owner', active: true });
     const arg = { publicKey: newPublicKey(), acl: [], ownerId: bot.id };
     expect(await ngrok.sshCredentials.create(arg)).toMatchObject({ ownerId: bot.id });
@@ -185,7 +185,7 @@ describe('TCP edges', () => {
     await expectDeleted({ get: () => edgesTcp.get(id), remove: () => edgesTcp.delete(id) });
   });
 
-  it('have a traffic policy, which passes as it is though this version has no name for it', async () => {
+  it('have a traffic policy, which passes unchanged although this client version has no type for it', async () => {
     const value = '{"on_tcp_connect":[{"actions":[{"type":"deny"}]}]}';
     const arg = { hostports: ['a.example.test:1'], trafficPolicy: { value } };
     const created = await ngrok.edges.edgesTcp.create(arg);
@@ -210,7 +210,7 @@ describe('modules of a TCP edge', () => {
     expect(await ngrok.edges.edgesTcp.get(id)).toMatchObject({ backend: null, ipRestriction: null });
   });
 
-  it('it has no others: neither traffic_policy nor its predecessor policy, which we do not serve', async () => {
+  it('the client has no other modules: neither traffic_policy nor its predecessor policy, which we do not serve', async () => {
     expect(Object.keys(ngrok.edgeModules).filter((name) => name.startsWith('tcp'))).toEqual([
       'tcpEdgeBackendModule',
       'tcpEdgeIpRestrictionModule',
@@ -284,7 +284,7 @@ describe('errors', () => {
     });
   };
 
-  it('arrive as objects with the code, the status, the sentence and the details', async () => {
+  it('arrive as objects with the code, the status, the message and the details', async () => {
     const { sshCredentials } = ngrok;
     const publicKey = newPublicKey();
     const long = 'x'.repeat(256);
@@ -306,7 +306,7 @@ describe('errors', () => {
     await refused(ngrok.botUsers.create({ name: 'taken' }), 409, 'ERR_TAS_409', /exists already/);
   });
 
-  it('also those of authentication and of roles', async () => {
+  it('include those of authentication and of roles', async () => {
     const stranger = new Ngrok({ apiToken: 'no-such-key-0123456789', baseUrl: proxy.url });
     await refused(stranger.sshCredentials.list(), 401, 'ERR_NGROK_203', /./);
     const { client } = await addUser(service, 'member');

@@ -126,7 +126,7 @@ describe.each(RECORDED_CLIENTS.map((client) => ({ client, name: client.name })))
     expect(pages.length).toBeGreaterThan(2);
   });
 
-  it('decodes errors, whose body tells the status and the operation', async () => {
+  it('decodes errors, whose body has the status and the operation', async () => {
     const values = newValues();
     const create = { method: 'POST', path: '/ssh_credentials' };
     for (const [status, code, exchange, token] of [
@@ -155,11 +155,11 @@ describe('Java, before its first request', () => {
     return textOf(socket);
   };
 
-  it('opens with the HTTP/2 preface: it is answered in HTTP/1.1 and the connection closed, so the client falls back', async () => {
+  it('opens with the HTTP/2 preface: the service answers in HTTP/1.1 and closes the connection, so the client falls back', async () => {
     expect(await sendRaw('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')).toMatch(/^HTTP\/1\.1 400 /);
   });
 
-  it('or asks for an upgrade with HEAD /: it is answered without one', async () => {
+  it('or asks for an upgrade with HEAD /: the service answers without an upgrade', async () => {
     const { host } = new URL(service.app.url);
     const answer = await sendRaw(
       `HEAD / HTTP/1.1\r\nHost: ${host}\r\nConnection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n`,
@@ -196,7 +196,7 @@ describe('Terraform', () => {
     expect(await read({ token: ADMIN_KEY, credential: created.id })).toEqual(created);
   });
 
-  it('updates every field that can be, and finds the computed ones as they were', async () => {
+  it('updates every field that can change, and finds the computed fields unchanged', async () => {
     const values = newValues();
     const created = await apply(values);
     values.credential = created.id;
@@ -205,7 +205,7 @@ describe('Terraform', () => {
     expect(await read(values)).toEqual(updated);
   });
 
-  it('drops from its state what was deleted, deletes it twice without an error, and creates it again', async () => {
+  it('drops a deleted resource from its state, deletes it twice without an error, and creates it again', async () => {
     const values = newValues();
     const first = await apply(values);
     values.credential = first.id;
@@ -220,7 +220,7 @@ describe('Terraform', () => {
     expect(second.id).not.toBe(first.id);
   });
 
-  it('has the token of an API key from its creation alone, and keeps it when a read has none', async () => {
+  it('gets the token of an API key only from its creation, and keeps it after a read without a token', async () => {
     const values = newValues();
     const made = await replayed(values, { method: 'POST', path: '/api_keys', body: TERRAFORM.createApiKey }, 201);
     expect(made.token).toEqual(expect.any(String));

@@ -65,7 +65,7 @@ function brokenText({ type, base64, line: whole }) {
     line('vertical tab between', `${type}\v${base64}`, 'control character'),
     line('half a surrogate pair', `${key} \ud83d`, 'well-formed Unicode', 'a file in UTF-8 cannot even hold one'),
     line('a byte order mark', `\ufeff${whole}`, 'byte order mark'),
-    line('longer than the limit', `${key} ${'x'.repeat(16_384)}`, 'the most is 16384', 'ssh-keygen has no limit'),
+    line('longer than the limit', `${key} ${'x'.repeat(16_384)}`, 'the maximum is 16384', 'ssh-keygen has no limit'),
   ];
 }
 

@@ -17,16 +17,16 @@ function weakRsa() {
       rsa(`exponent ${e}`, integer(e), n, e ? 'exponent is even or 1' : 'shortest form', exponents),
     ),
     ...[2n ** 32n, 2n ** 32n + 1n, 2n ** 64n + 13n, numberIn(modulus(2048))].map((e) =>
-      rsa(`exponent of ${e.toString(2).length} bits`, integer(e), n, 'the most is 32', exponents),
+      rsa(`exponent of ${e.toString(2).length} bits`, integer(e), n, 'the maximum is 32', exponents),
     ),
     ...[64, 512, 768, 1023].map((bits) =>
-      rsa(`${bits} bits`, E, modulus(bits), 'the least is 2048', 'ssh-keygen reads keys from 1024 bits'),
+      rsa(`${bits} bits`, E, modulus(bits), 'the minimum is 2048', 'ssh-keygen reads keys from 1024 bits'),
     ),
     ...[1024, 1536, 2040, 2047].map((bits) =>
-      rsa(`${bits} bits`, E, modulus(bits), 'the least is 2048', 'ssh-keygen reads keys from 1024 bits'),
+      rsa(`${bits} bits`, E, modulus(bits), 'the minimum is 2048', 'ssh-keygen reads keys from 1024 bits'),
     ),
     ...[16_385, 16_392, 20_000, 32_768].map((bits) =>
-      rsa(`${bits} bits`, E, modulus(bits), 'the most is 16384', 'ssh-keygen reads longer keys'),
+      rsa(`${bits} bits`, E, modulus(bits), 'the maximum is 16384', 'ssh-keygen reads longer keys'),
     ),
     rsa('an even modulus', E, integer(numberIn(modulus(2060)) * 2n), 'small factor', moduli),
     ...[3n, 5n, 7n, 251n, 257n, 743n, 751n].map((p) =>
@@ -39,12 +39,12 @@ function weakRsa() {
     rsa('an empty modulus', E, '', 'not positive'),
     rsa('an empty exponent', '', n, 'not positive', exponents),
     rsa('a modulus of zero', E, Buffer.of(0), 'not positive'),
-    rsa('both swapped', n, E, 'the most is 32'),
+    rsa('both swapped', n, E, 'the maximum is 32'),
     {
       what: 'RSA: 1024 bits as SPKI',
       form: 'PKCS8',
       text: makeSpki('RSA', 'rsa_keygen_bits:1024'),
-      says: 'the least is 2048',
+      says: 'the minimum is 2048',
       why: 'ssh-keygen reads keys from 1024 bits',
     },
   ];

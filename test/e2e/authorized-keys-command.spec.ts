@@ -68,7 +68,7 @@ const answers = (status: number, headers: Record<string, string> = {}): Promise<
   answering((_, response) => response.writeHead(status, headers).end(LINE));
 
 describe('the AuthorizedKeysCommand', () => {
-  it('prints the lines of a 200, asked with type and fingerprint encoded and the token in its header', async () => {
+  it('prints the lines of a 200, and sends type and fingerprint encoded and the token in a header', async () => {
     const asked: unknown[] = [];
     const port = await answering(({ method, url, headers }, response) => {
       asked.push({ method, url, authorization: headers.authorization });
@@ -81,7 +81,7 @@ describe('the AuthorizedKeysCommand', () => {
     expect(asked).toEqual([{ method: 'GET', url, authorization: `Bearer ${TOKEN}` }]);
   });
 
-  it('tells syslog which credentials, in which versions, let the key in, and waits for it no longer than it must', async () => {
+  it('reports to syslog the credentials and versions that accepted the key, and does not wait longer than necessary', async () => {
     const log = join(folder, 'log');
     const failing = path;
     path = await pathWithLogger(`for word; do last=$word; done; echo "$last" > ${log}; echo noise; sleep 5`);
@@ -95,7 +95,7 @@ describe('the AuthorizedKeysCommand', () => {
     expect(await logged()).toBe(`${FINGERPRINT} sshcr_1@3,sshcr_2@1\n`);
   });
 
-  it('prints nothing and is content when the key is unknown (404)', async () => {
+  it('prints nothing and exits with 0 if the key is unknown (404)', async () => {
     expect(await ask(await answers(404))).toEqual({ code: 0, stdout: '', stderr: '' });
   });
 
@@ -104,7 +104,7 @@ describe('the AuthorizedKeysCommand', () => {
     expect(await ask(port)).toEqual({ code: 22, stdout: '', stderr: `the service answered HTTP ${status}\n` });
   });
 
-  it('prints nothing of an answer that breaks off', async () => {
+  it('prints nothing of an incomplete answer', async () => {
     const port = await answering((_, response) => {
       response.writeHead(200, { 'content-length': '1000' });
       response.write(LINE, () => response.destroy());
@@ -112,11 +112,11 @@ describe('the AuthorizedKeysCommand', () => {
     expect(await ask(port)).toMatchObject({ code: 18, stdout: '' });
   });
 
-  it('prints nothing when nobody listens', async () => {
+  it('prints nothing if no service listens', async () => {
     expect(await ask(await freePort('127.0.0.1'))).toMatchObject({ code: 7, stdout: '' });
   });
 
-  it('gives up on a slow service, and shows the token to nobody meanwhile', async () => {
+  it('gives up on a slow service, and hides the token from other processes meanwhile', async () => {
     let seen: Promise<string[]> | undefined;
     const port = await answering(() => {
       seen = commandLines();

@@ -85,7 +85,7 @@ const refusal = (dataDir: string): Promise<string> =>
     (error) => `${error.name}: ${error.message}`,
   );
 
-/** A copy of the service in another process. It prints one line of JSON, and runs until this process ends. */
+/** An instance of the service in another process. It prints one line of JSON, and runs until this process ends. */
 const SERVICE = `
   process.stdin.resume().on('end', () => process.exit());
   const [, compiled, dataDir, platform] = process.argv;
@@ -149,7 +149,7 @@ afterAll(async () => {
 });
 
 describe('a start', () => {
-  it('makes a cluster of UTF8, locale C, checksums and safe settings where there was none', async () => {
+  it('creates a missing cluster with UTF8, locale C, checksums and safe settings', async () => {
     const lines: string[] = [];
     const server = await start(folder('fresh/deep/data'), lines);
     expect(server).toMatchObject({ isNew: true, clusterDir: folder('fresh/deep/data/postgres'), user: 'postgres' });
@@ -190,7 +190,7 @@ describe('a start', () => {
     expect((await stat(server.host)).mode & 0o777).toBe(0o700);
   });
 
-  it('finds the data of the start before, and may be stopped twice', async () => {
+  it('finds the data of the previous start, and may be stopped twice', async () => {
     const first = await start(await used('again'));
     await query(first, 'create table kept as select 7 as seven');
     await Promise.all([first.stop(), first.stop()]);
@@ -200,7 +200,7 @@ describe('a start', () => {
     expect(await query(second, 'select * from kept')).toEqual([{ seven: 7 }]);
   });
 
-  it('clears away what an initdb that was killed left, and nothing of one that still works', async () => {
+  it('removes the remains of a killed initdb, but not the files of a running one', async () => {
     await mkdir(folder('cut/postgres.new-1@1-abcdef01'), { recursive: true });
     await chmod(folder('cut'), 0o711);
     await start(folder('cut'));
@@ -241,7 +241,7 @@ describe('after a crash', () => {
     expect(await query(server, 'select * from kept')).toEqual([{ seven: 7 }]);
   });
 
-  it('a service that ends without stopping its server, but was not killed, leaves none', async () => {
+  it('a service that exits without stopping its server leaves no server running', async () => {
     const [left, service] = await startElsewhere(await used('exit'));
     service.stdin?.end();
     await once(service, 'exit');
@@ -275,41 +275,41 @@ describe('after a crash', () => {
 const programOf = (pid: number): Promise<string> =>
   readlink(`/proc/${pid}/exe`).catch(() => path.resolve(PACKAGE, 'native/bin/postgres'));
 
-describe('two copies on one DATA_DIR', () => {
-  it('the second is refused and told what to do, and the first keeps working', async () => {
+describe('two instances on one DATA_DIR', () => {
+  it('the second is refused with an instruction, and the first keeps working', async () => {
     const first = await start(await used('shared'));
     const [{ refusal: message }] = await startElsewhere(folder('shared'));
     expect(message).toBe(
-      `DATA_DIR ${folder('shared')} is in use by another copy of the service (process ${process.pid}): stop it, ` +
-        'or set another DATA_DIR for this copy, or set DATABASE_URL for both, to share one database.',
+      `DATA_DIR ${folder('shared')} is in use by another instance of the service (process ${process.pid}): stop it, ` +
+        'or set another DATA_DIR for this instance, or set DATABASE_URL for both, to share one database.',
     );
-    expect(await refusal(folder('shared'))).toContain('another copy of the service');
+    expect(await refusal(folder('shared'))).toContain('another instance of the service');
     expect(await query(first, 'select 1 as one')).toEqual([{ one: 1 }]);
     expect(await isRunning(first.pid)).toBe(true);
   });
 
-  it('of three that start at once one wins and serves: on no cluster, on a stopped one, and on an orphan', async () => {
+  it('of three that start at once one wins and serves: without a cluster, with a stopped one, and with an orphan', async () => {
     for (let round = 1; round <= 3; round += 1) {
-      const copies = await Promise.all([1, 2, 3].map(() => startElsewhere(folder('race'))));
-      const [winner, ...others] = copies.filter(([report]) => report.pid).map(([report]) => report);
+      const instances = await Promise.all([1, 2, 3].map(() => startElsewhere(folder('race'))));
+      const [winner, ...others] = instances.filter(([report]) => report.pid).map(([report]) => report);
       expect(others).toEqual([]);
-      expect(copies.filter(([report]) => report.refusal?.includes('is in use by another copy'))).toHaveLength(2);
+      expect(instances.filter(([report]) => report.refusal?.includes('is in use by another instance'))).toHaveLength(2);
       expect(await query(winner as Report, 'select 1 as one')).toEqual([{ one: 1 }]);
       expect(await readdir(folder('race'))).toEqual(['postgres']);
-      const [, service] = copies.find(([report]) => report.pid) ?? [];
+      const [, service] = instances.find(([report]) => report.pid) ?? [];
       if (round === 1) service?.stdin?.end();
       await (round === 1 ? untilEnded(winner?.pid as number) : end(service as ChildProcess, 'SIGKILL'));
     }
     await start(folder('race'));
   });
 
-  it('a server that answers is not replaced, though its process cannot be seen from here (another container)', async () => {
+  it('a server that answers is not replaced, even if its process is not visible (another container)', async () => {
     const first = await start(await used('unseen'));
     const pidFile = path.join(first.clusterDir, 'postmaster.pid');
     const content = await readFile(pidFile, 'utf8');
     await writeFile(pidFile, content.replace(/^\d+/, '4194999')); // above any pid
     expect(await refusal(folder('unseen'))).toContain(
-      'that this copy did not start (perhaps one in another container): stop it',
+      'that this instance did not start (perhaps one in another container): stop it',
     );
     await writeFile(pidFile, content);
     expect(await query(first, 'select 1 as one')).toEqual([{ one: 1 }]);
@@ -337,7 +337,7 @@ describe('two copies on one DATA_DIR', () => {
 });
 
 describe('findRunningPostgres', () => {
-  it('knows the server of another process while it runs, and makes nothing where none does', async () => {
+  it('finds the server of another process while it runs, and creates nothing without one', async () => {
     expect(await findRunningPostgres(folder('found'))).toBeUndefined();
     expect(await exists(folder('found'))).toBe(false);
     const [running, service] = await startElsewhere(await used('found'));
@@ -388,7 +388,7 @@ describe('a refusal says what is wrong and what to do', () => {
     expect(await refusal(folder('line\nbreak'))).toContain('control character');
   });
 
-  it('for a configuration PostgreSQL itself refuses, in its words', async () => {
+  it('for a configuration that PostgreSQL refuses, in the words of PostgreSQL', async () => {
     const { clusterDir, stop } = await start(await used('conf'));
     await stop();
     await writeFile(path.join(clusterDir, 'postgresql.auto.conf'), "work_mem = 'plenty'\n");
@@ -400,7 +400,7 @@ describe('a refusal says what is wrong and what to do', () => {
 
 describe('folders closed to the serving user', () => {
   if (isRoot) {
-    it('as root, the cluster of a DATA_DIR only root may enter is elsewhere, and signs lead there', async () => {
+    it('as root, the cluster of a DATA_DIR that only root may enter is elsewhere, and notes lead there', async () => {
       await mkdir(folder('closed'), { mode: 0o700 });
       const lines: string[] = [];
       const first = await start(folder('closed/data'), lines);
@@ -417,17 +417,17 @@ describe('folders closed to the serving user', () => {
       expect(await query(second, 'select * from kept')).toEqual([{ seven: 7 }]);
     });
 
-    it('as root, a cluster closed off since it was made is refused, instead of an empty start', async () => {
+    it('as root, a cluster that was closed off after its creation is refused, instead of an empty start', async () => {
       await used('shut/data');
       await chmod(folder('shut'), 0o700);
       expect(await refusal(folder('shut/data'))).toContain('is in a folder closed to its owner');
     });
 
-    it('as root, of two copies that start at once on a closed DATA_DIR one wins', async () => {
+    it('as root, one of two instances that start at once on a closed DATA_DIR wins', async () => {
       await mkdir(folder('closed-race'), { mode: 0o700 });
-      const copies = await Promise.all([1, 2].map(() => startElsewhere(folder('closed-race/data'))));
-      expect(copies.filter(([report]) => report.pid)).toHaveLength(1);
-      expect(copies.filter(([report]) => report.refusal?.includes('is in use by another copy'))).toHaveLength(1);
+      const instances = await Promise.all([1, 2].map(() => startElsewhere(folder('closed-race/data'))));
+      expect(instances.filter(([report]) => report.pid)).toHaveLength(1);
+      expect(instances.filter(([report]) => report.refusal?.includes('is in use by another instance'))).toHaveLength(1);
     });
   } else {
     it('as an ordinary user, a DATA_DIR that may not be written or entered is refused', async () => {
@@ -466,7 +466,7 @@ describe('an installation', () => {
   });
 
   if (isRoot) {
-    it('in a folder only root may enter runs from a copy', async () => {
+    it('in a folder that only root may enter runs from a copy', async () => {
       await chmod(folder('app'), 0o700);
       const [server] = await startElsewhere(await used('copied'), compiled());
       expect(await query(server, 'select 1 as one')).toEqual([{ one: 1 }]);

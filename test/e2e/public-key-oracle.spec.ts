@@ -26,7 +26,7 @@ describe('public keys and the installed ssh-keygen', () => {
     expect(where(differs)).toEqual([]);
   });
 
-  it('differ only where the corpus says why', () => {
+  it('differ only if the corpus says why', () => {
     const unexplained = (entry: CorpusEntry, theirs: Verdict) => {
       const ours = answerTo(entry.text);
       const reason = ours.verdict === 'refused' ? entry.stricter : entry.lenient;

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 
 describe('several credentials of one key', () => {
-  it('are a union, and lose what is deleted', async () => {
+  it('permit their union, without deleted credentials', async () => {
     const key = await trial.newCredential('bind:app.example.test');
     await trial.createCredential(key, ['bind:*.wild.example.test']);
     const [port, other] = [await freePortOf('app.example.test'), await freePortOf('a.wild.example.test')];
@@ -26,7 +26,7 @@ describe('several credentials of one key', () => {
     await trial.expectTunnel(key, 'a.wild.example.test');
   });
 
-  it('of thousands of rules still let the key in', async () => {
+  it('with thousands of rules still accept the key', async () => {
     const key = await newKeyPair();
     for (const n of [1, 2, 3, 4, 5]) {
       const rules = Array.from({ length: 999 }, (_, i) => `bind:host-${n}-${i}.example.test`);
@@ -37,7 +37,7 @@ describe('several credentials of one key', () => {
 });
 
 describe('a revocation', () => {
-  it('by deletion refuses the next login, and leaves the open tunnel to recheck', async () => {
+  it('by deletion refuses the next login; recheck must close the open tunnel', async () => {
     const key = await trial.newCredential('bind:app.example.test');
     const port = await freePortOf('app.example.test');
     const live = await trial.bind(key, `app.example.test:${port}`);
@@ -47,7 +47,7 @@ describe('a revocation', () => {
     await live.close();
   });
 
-  it('by narrowing the rules holds from the next login on', async () => {
+  it('by narrower rules takes effect at the next login', async () => {
     const key = await trial.newCredential();
     expect(await trial.admin.patch(`/ssh_credentials/${key.id}`, { acl: ['bind:other.test'] })).toMatchObject({
       status: 200,
@@ -55,7 +55,7 @@ describe('a revocation', () => {
     await trial.expectDenied(key, 'app.example.test:7001');
   });
 
-  it('by deactivating the owner holds until it is active again', async () => {
+  it('by deactivation of the owner lasts until the owner is active again', async () => {
     const { body: owner } = await trial.admin.post('/users', { email: 'owner@example.test', role: 'member' });
     const key = await newKeyPair();
     await trial.createCredential(key, ['bind:app.example.test'], { owner_id: owner.id });
@@ -68,7 +68,7 @@ describe('a revocation', () => {
 });
 
 describe('a FIDO key', () => {
-  it('has a line that OpenSSH reads, and sshd takes it for that key', async () => {
+  it('has a line that OpenSSH reads and sshd accepts for that key', async () => {
     const line = newSecurityKey();
     const key = await newKeyPair();
     // Only the public half, as for a key whose token is elsewhere: ssh offers it, sshd looks it up, and nobody can sign.
@@ -96,7 +96,7 @@ describe('a FIDO key', () => {
 });
 
 describe('while the service is down', () => {
-  it('nobody is let in, open tunnels go on, and all is well when it is back', async () => {
+  it('every login is refused, open tunnels continue, and logins work again afterwards', async () => {
     const key = await trial.newCredential('bind:app.example.test');
     const port = await freePortOf('app.example.test');
     const live = await trial.bind(key, `app.example.test:${port}`);

@@ -27,7 +27,7 @@ describe('a credential created by POST', () => {
     await trial.expectTunnel(key, 'app.example.test');
   });
 
-  it('of another key lets nobody in', async () => {
+  it('of another key accepts no login', async () => {
     await trial.expectNotLetIn(await newKeyPair());
   });
 });

@@ -6,7 +6,7 @@ import { EventLog } from '../../src/log/append/event-log.js';
 import type { DomainEvent, EventMetadata } from '../../src/log/event.js';
 import type { EntityRow, Row, Table } from '../../src/log/read-model.js';
 
-/** A log on connections of its own, as another copy of the service would have. */
+/** A log on connections of its own, as another instance of the service would have. */
 export function openLog(
   databaseUrl: string,
   connections = 4,

@@ -1,4 +1,4 @@
-import { createAccount } from '../../src/access/accounts/first-admin.js';
+import { createAccount } from '../../src/access/accounts/create-account.js';
 import type { Role } from '../../src/caller.js';
 import { IdSource } from '../../src/ids.js';
 import { EventLog } from '../../src/log/append/event-log.js';

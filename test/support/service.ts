@@ -58,7 +58,7 @@ export const testConfig = (databaseUrl: string, settings: Partial<Config> = {}):
   ...settings,
 });
 
-/** Another copy of the service on the same database. */
+/** Another instance of the service on the same database. */
 export async function startCopy(service: Service, settings: Partial<Config> = {}, databaseUrl = service.databaseUrl) {
   const app = await createApp(testConfig(databaseUrl, settings));
   return { app, gateway: new ApiClient(app.url, GATEWAY_TOKEN), stop: stopAtEnd(() => app.close()) };

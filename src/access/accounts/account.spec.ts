@@ -19,7 +19,7 @@ describe('an account', () => {
     expect(setAdmin({ id: 'usr_3', isAdmin: false })(of('usr_1'))).toEqual([]);
   });
 
-  it('law: any command twice = once, and there is always an admin', () => {
+  it('law: a repeated command changes nothing, and the account always has an admin', () => {
     const command = fc.record({ id: fc.constantFrom('usr_1', 'usr_2', 'usr_3'), isAdmin: fc.boolean() });
     const apply = (state: Account, args: { id: string; isAdmin: boolean }): Account => {
       try {

@@ -1,6 +1,6 @@
 import { Problem } from '../../problem.js';
 
-/** Storage format: these types are what the log holds. Add fields as optional; for any other change add a new version. */
+/** Storage format: the log holds these types. Add fields as optional; for any other change add a new version. */
 export type AccountEvent =
   | {
       readonly type: 'account_created.v1';
@@ -9,8 +9,8 @@ export type AccountEvent =
   | { readonly type: 'account_admins_changed.v1'; readonly data: { readonly admins: readonly string[] } };
 
 /**
- * An account, and who its active admins are. They stand here, in one stream, because "there is always one" is a rule about
- * all of them: two admins who demote each other at the same moment change the same stream, and one of them is refused.
+ * An account and its active admins. One stream holds all admins, because an account must always have at least one: if
+ * two admins demote each other at the same time, both change this stream, and one of them is refused.
  */
 export interface Account {
   readonly name: string;
@@ -34,7 +34,7 @@ export const create =
   (state) =>
     state === undefined ? [{ type: 'account_created.v1', data: { name: args.name, admins: args.admins } }] : [];
 
-/** Says whether `id` is an active admin from now on. */
+/** Adds `id` to the active admins, or removes it. */
 export const setAdmin =
   (args: { readonly id: string; readonly isAdmin: boolean }): Decision =>
   (state) => {
@@ -42,7 +42,7 @@ export const setAdmin =
     if (admins.includes(args.id) === args.isAdmin) return [];
     const changed = args.isAdmin ? [...admins, args.id] : admins.filter((id) => id !== args.id);
     if (changed.length === 0) {
-      throw new Problem('conflict', 'This is the last active admin of the account; make another one first.');
+      throw new Problem('conflict', 'This is the last active admin of the account; make another user an admin first.');
     }
     return [{ type: 'account_admins_changed.v1', data: { admins: changed } }];
   };

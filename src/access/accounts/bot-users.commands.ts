@@ -44,5 +44,5 @@ export class DeleteBotUserHandler implements ICommandHandler<DeleteBotUser> {
 
 function parseName(name: string): string {
   if (name.trim() !== '') return name;
-  throw new Problem('request_malformed', 'name is missing; give the bot a name, 1 to 255 bytes.');
+  throw new Problem('request_malformed', 'name is missing; send a name of 1 to 255 bytes.');
 }

@@ -9,7 +9,7 @@ import { principalsReadModel } from './principals.read-model.js';
 const PATH = 'bot_users';
 const ENVELOPE = envelopeFields(PATH, 'bot');
 const MAX_NAME_BYTES = 255;
-const NAME = { description: 'Unique in the account, not blank.', pattern: '\\S', example: 'deployer' };
+const NAME = { description: 'Name of the bot: unique in the account, not blank.', pattern: '\\S', example: 'deployer' };
 const ACTIVE = {
   description: 'Whether the API keys and SSH credentials of this bot are accepted.',
   example: true,
@@ -43,7 +43,7 @@ export const BOT_USERS: Resource<Principal, PrincipalEvent> = {
   path: PATH,
   plural: PATH,
   condition: `t.kind = 'bot' and not t.deleted`,
-  isShown: ({ deleted }) => !deleted,
+  isLive: ({ deleted }) => !deleted,
   notFound,
   toResource,
 };

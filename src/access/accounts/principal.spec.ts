@@ -20,7 +20,7 @@ const user = createUser({ email: 'a@example.test', role: 'admin' });
 const bot = createBot({ name: 'b', active: true });
 
 describe('a user', () => {
-  it('given nothing, is created active', () => {
+  it('is created active', () => {
     expect(user(undefined)).toEqual([{ type: 'user_created.v1', data: { email: 'a@example.test', role: 'admin' } }]);
     expect(stateAfter(user)).toEqual({
       kind: 'user',
@@ -32,13 +32,13 @@ describe('a user', () => {
     });
   });
 
-  it('updated, records only what changed', () => {
+  it('records only the changed fields of an update', () => {
     expect(updateUser({ role: 'admin', active: false })(stateAfter(user))).toEqual([
       { type: 'user_updated.v1', data: { active: false } },
     ]);
   });
 
-  it('counts among the admins while it is active and an admin', () => {
+  it('is an active admin while it is active and has the role admin', () => {
     expect(isActiveAdmin(stateAfter(user))).toBe(true);
     expect(isActiveAdmin(stateAfter(user, updateUser({ active: false })))).toBe(false);
     expect(isActiveAdmin(stateAfter(user, updateUser({ role: 'member' })))).toBe(false);
@@ -46,7 +46,7 @@ describe('a user', () => {
     expect(isActiveAdmin(stateAfter(bot))).toBe(false);
   });
 
-  it('deleted, leaves a mark without name, email and rights', () => {
+  it('leaves a row without name, email and rights when it is deleted', () => {
     expect(stateAfter(user, remove)).toEqual({
       kind: 'user',
       name: '',
@@ -63,11 +63,11 @@ describe('a user', () => {
 });
 
 describe('a bot', () => {
-  it('is a member, always', () => {
+  it('always has the role member', () => {
     expect(stateAfter(bot)).toMatchObject({ kind: 'bot', name: 'b', role: 'member' });
   });
 
-  it('updated, records only what changed', () => {
+  it('records only the changed fields of an update', () => {
     expect(updateBot({ name: 'c', active: true })(stateAfter(bot))).toEqual([
       { type: 'bot_user_updated.v1', data: { name: 'c' } },
     ]);
@@ -75,7 +75,7 @@ describe('a bot', () => {
   });
 });
 
-it('law: any command twice = once', () => {
+it('law: a repeated command records no event', () => {
   const role = fc.constantFrom<'admin' | 'member'>('admin', 'member');
   const decision: fc.Arbitrary<Decision> = fc.oneof(
     role.map((r) => createUser({ email: 'a@example.test', role: r })),

@@ -2,7 +2,7 @@ import type { Role } from '../../caller.js';
 import { Problem } from '../../problem.js';
 import { changedFields } from '../../resources/changed-fields.js';
 
-/** Storage format: these types are what the log holds. Add fields as optional; for any other change add a new version. */
+/** Storage format: the log holds these types. Add fields as optional; for any other change add a new version. */
 export type PrincipalEvent =
   | { readonly type: 'user_created.v1'; readonly data: { readonly email: string; readonly role: Role } }
   | { readonly type: 'user_updated.v1'; readonly data: { readonly role?: Role; readonly active?: boolean } }
@@ -11,7 +11,7 @@ export type PrincipalEvent =
   | { readonly type: 'bot_user_updated.v1'; readonly data: { readonly name?: string; readonly active?: boolean } }
   | { readonly type: 'bot_user_deleted.v1'; readonly data: Readonly<Record<string, never>> };
 
-/** Who may call: a user (a person) or a bot (a program). Bots are never admins. */
+/** A caller of the API: a user (a person) or a bot (a program). Bots are never admins. */
 export interface Principal {
   readonly kind: 'user' | 'bot';
   /** Bots only; '' for users. */
@@ -20,7 +20,7 @@ export interface Principal {
   readonly email: string;
   readonly role: Role;
   readonly active: boolean;
-  /** Deleted principals stay, without name and email: a row that names one as its owner is refused for ever. */
+  /** A deleted principal keeps its row, without name and email: the tables refuse new rows of a deleted owner by it. */
   readonly deleted: boolean;
 }
 

@@ -10,11 +10,11 @@ const TABLE: Table<Principal> = {
     row.deleted === true ? [] : [row.kind === 'user' ? `email:${String(row.email).toLowerCase()}` : `bot:${row.name}`],
 };
 
-/** The unique indexes behind "one user an email, one bot a name", violated when two creates race. */
+/** The unique indexes over the emails of users and the names of bots; violated if two creates race. */
 export const USER_EMAIL_CONSTRAINT = 'principals_user_email';
 export const BOT_NAME_CONSTRAINT = 'principals_bot_name';
 
-/** Users and bots share a table: whatever names an owner finds it there. */
+/** Users and bots share a table, so that one look-up finds any owner. */
 export const principalsReadModel: ReadModel<Principal, PrincipalEvent> = {
   streamPrefixes: ['usr', 'bot'],
   events: {

@@ -21,7 +21,7 @@ type Decision = (state: Principal | undefined) => readonly PrincipalEvent[];
 
 const ACCOUNTS = { model: accountsReadModel, idPrefix: 'ac' } as const;
 
-/** What the handlers of users and bots share: one append for a principal and for all that must change with it. */
+/** The runner of changes for users and bots: one append for a principal and all streams that must change with it. */
 export class Principals {
   constructor(
     private readonly changes: Changes,
@@ -52,11 +52,11 @@ export class Principals {
     const options = { ...this.alongside(context), ...(sent !== undefined && { sent }) };
     const changed = await this.changes.apply(resource, context, id, decideAsAdmin, options).catch(explainTaken);
     if (changed.entity?.deleted === true)
-      await this.removeTheRest({ accountId: context.accountId, id }, context.metadata);
+      await this.removeRemaining({ accountId: context.accountId, id }, context.metadata);
     return changed;
   }
 
-  /** The account's list of admins, when the change touches it, and the removal of what a deleted principal owned. */
+  /** The change of the account's list of admins, if any, and the removals of a deleted principal's entities. */
   private alongside({ accountId }: RequestContext) {
     return {
       alongside: async ({ id, before, after }: StreamAppend, at: Date): Promise<StreamAppend[]> => {
@@ -79,10 +79,10 @@ export class Principals {
   }
 
   /**
-   * Removes what the owner has beyond one append, and what it was given while it was deleted. The tables refuse
-   * anything new for a deleted owner, and every use of what is left is refused meanwhile.
+   * Removes the owner's remaining entities: those beyond one append, and those created just before the deletion. The
+   * tables refuse new entities of a deleted owner, and the service refuses every use of the remaining ones.
    */
-  private async removeTheRest(owner: Ref, { idempotency_key: _, ...metadata }: EventMetadata): Promise<void> {
+  private async removeRemaining(owner: Ref, { idempotency_key: _, ...metadata }: EventMetadata): Promise<void> {
     for (;;) {
       const streams = await this.owned.removalsOf(owner);
       if (streams.length === 0) return;
@@ -94,7 +94,7 @@ export class Principals {
   }
 }
 
-/** The stream of a user or bot holds principals. */
+/** The streams of users and bots hold principals. */
 const principalOf = (entity: EntityRow | undefined) => entity as (EntityRow & Principal) | undefined;
 
 function explainTaken(error: unknown): never {

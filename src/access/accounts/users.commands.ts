@@ -47,7 +47,7 @@ export class DeleteUserHandler implements ICommandHandler<DeleteUser> {
 }
 
 function parseEmail(email: string | undefined): string {
-  // ASCII only, so that upper and lower case mean the same here and in every database.
+  // ASCII only, so that this service and every database map upper case to lower case alike.
   if (email !== undefined && isEmail(email, { allow_utf8_local_part: false })) return email;
   throw new Problem('request_malformed', 'email must be an email address of ASCII characters.');
 }

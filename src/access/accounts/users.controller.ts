@@ -50,7 +50,8 @@ export class UsersController {
   @ApiUpdate(UserResource, {
     id: 'updateUser',
     summary: 'Update a user',
-    description: 'An absent or null field stays as it is. The last active admin of an account must stay one (409).',
+    description:
+      'An absent or null field stays as it is. The last active admin of an account must stay an active admin (409).',
     problems: ['role_missing', 'not_found', 'conflict'],
   })
   update(@Context() context: RequestContext, @Param('id') id: string, @Body() body: UpdateUserBody) {

@@ -10,11 +10,11 @@ import { principalsReadModel } from './principals.read-model.js';
 const PATH = 'users';
 const ENVELOPE = envelopeFields(PATH, 'usr');
 const EMAIL = {
-  description: 'An email address of ASCII characters, unique in the account without regard to case.',
+  description: 'Email address of ASCII characters: unique in the account, regardless of case.',
   example: 'ada@example.com',
 };
 const ROLE = {
-  description: 'Admins manage users and bots, and everything that others own.',
+  description: 'Admins manage users and bots, and the resources of every owner.',
   enum: ['admin', 'member'],
   example: 'member',
 };
@@ -54,7 +54,7 @@ export const USERS: Resource<Principal, PrincipalEvent> = {
   plural: PATH,
   readOnlyFields: ['email'],
   condition: `t.kind = 'user' and not t.deleted`,
-  isShown: ({ deleted }) => !deleted,
+  isLive: ({ deleted }) => !deleted,
   notFound,
   toResource,
 };

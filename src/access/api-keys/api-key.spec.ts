@@ -14,7 +14,7 @@ const key: ApiKey = { owner_id: 'usr_1', description: 'd', metadata: 'm', token_
 const created = create(key)(undefined).reduce(evolve, undefined as ApiKey | undefined);
 
 describe('an API key', () => {
-  it('is recorded whole, with the hash of its token', () => {
+  it('is recorded with every field and the hash of its token', () => {
     expect(create(key)(undefined)).toEqual([
       { type: 'api_key_created.v1', data: { owner_id: 'usr_1', description: 'd', metadata: 'm', token_hash: 'h' } },
     ]);
@@ -22,7 +22,7 @@ describe('an API key', () => {
     expect(create(key)(created)).toEqual([]);
   });
 
-  it('updated, records only what changed', () => {
+  it('records only the changed fields of an update', () => {
     const by = caller('usr_1');
     expect(update({ by, description: 'x', metadata: 'm' })(created)).toEqual([
       { type: 'api_key_updated.v1', data: { description: 'x' } },
@@ -30,7 +30,7 @@ describe('an API key', () => {
     expect(update({ by, description: 'd' })(created)).toEqual([]);
   });
 
-  it('is its owner’s and the admins’; to others it does not exist', () => {
+  it('can be changed by its owner and by admins, and does not exist for others', () => {
     for (const by of [caller('usr_1'), caller('usr_9', 'admin')]) expect(remove({ by })(created)).toHaveLength(1);
     const by = caller('usr_2');
     expect(() => remove({ by })(created)).toThrow('Resource not found');
@@ -40,7 +40,7 @@ describe('an API key', () => {
 });
 
 describe('a token', () => {
-  it('is the key’s KSUID and 192 random bits, found by its SHA-256', () => {
+  it('is the KSUID of its key and 192 random bits, and is looked up by its SHA-256', () => {
     const secret = randomBytes(TOKEN_SECRET_BYTES);
     const token = tokenOf('ak_3MPflUxi65UVJUZK1y0iEJKUOhV', secret);
     expect(token).toBe(`3MPflUxi65UVJUZK1y0iEJKUOhV_${secret.toString('base64url')}`);

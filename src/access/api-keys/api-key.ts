@@ -4,7 +4,7 @@ import { Problem } from '../../problem.js';
 import { isOwnerOrAdmin } from '../../resources/access-rules.js';
 import { changedFields } from '../../resources/changed-fields.js';
 
-/** Storage format: these types are what the log holds. Add fields as optional; for any other change add a new version. */
+/** Storage format: the log holds these types. Add fields as optional; for any other change add a new version. */
 export type ApiKeyEvent =
   | { readonly type: 'api_key_created.v1'; readonly data: ApiKey }
   | { readonly type: 'api_key_updated.v1'; readonly data: ApiKeyUpdate }
@@ -56,7 +56,7 @@ export const remove =
     return [REMOVAL];
   };
 
-/** Members see their own keys, admins all. That somebody has a key is a secret to other members, so: 404, not 403. */
+/** Members see their own keys; admins see all keys. 404, not 403: the existence of a key is itself a secret. */
 function requireVisible(caller: Caller, state: ApiKey | undefined): ApiKey {
   if (state === undefined || !isOwnerOrAdmin(caller, state)) throw notFound();
   return state;
@@ -64,10 +64,10 @@ function requireVisible(caller: Caller, state: ApiKey | undefined): ApiKey {
 
 export const notFound = (): Problem => new Problem('not_found', 'Resource not found');
 
-/** How many random bytes `tokenOf` needs: 192 bits, beyond any guessing. */
+/** Random bytes of a token: 192 bits, too many to guess. */
 export const TOKEN_SECRET_BYTES = 24;
 
-/** The token shown once to the caller: the key's KSUID, so that a leaked token can be traced to its key, and the secret. */
+/** The token, which the caller sees once: the key's KSUID, which identifies the key of a leaked token, and the secret. */
 export const tokenOf = (apiKeyId: string, secret: Buffer): string =>
   `${apiKeyId.replace(/^ak_/, '')}_${secret.toString('base64url')}`;
 

@@ -10,7 +10,7 @@ import { explainDeletedOwner, Owners } from '../../resources/owners.js';
 import { type ApiKey, create, hashToken, remove, TOKEN_SECRET_BYTES, tokenOf, update } from './api-key.js';
 import { API_KEYS, type CreateApiKeyBody, type UpdateApiKeyBody } from './api-keys.resource.js';
 
-/** The one answer with the token. */
+/** The only answer with the token. */
 export class CreatedApiKey extends Changed<ApiKey> {
   constructor(
     { entity, position, isDuplicate }: Changed<ApiKey>,
@@ -19,7 +19,7 @@ export class CreatedApiKey extends Changed<ApiKey> {
     super(API_KEYS, entity, position, isDuplicate);
   }
 
-  /** A repetition answers without the token: its first answer had it, and it is kept nowhere. */
+  /** The answer to a repeated request has no token: the first answer had it, and the database holds only its hash. */
   override render(baseUrl: string): object {
     const token = this.isDuplicate || this.entity === undefined ? null : tokenOf(this.entity.id, this.secret);
     return { ...super.render(baseUrl), token };
@@ -48,15 +48,15 @@ export class CreateApiKeyHandler implements ICommandHandler<CreateApiKey> {
     return new CreatedApiKey(changed, secret);
   }
 
-  /** A key acts with its owner's role, so its owner must be known here and active, unlike that of an SSH credential. */
+  /** A key has its owner's role, so its owner must exist and be active, unlike the owner of an SSH credential. */
   private async ownerOf(caller: Caller, named: string | undefined): Promise<string> {
     const id = requireOwnOrAdmin(caller, named);
-    // An API key has found its owner on the way in, and has its role.
+    // Authentication by an API key has found this owner, and its role.
     if (id === caller.principalId && caller.apiKeyId !== undefined) return id;
     const owner = await this.owners.requireActive({ accountId: caller.accountId, id });
-    // The issuer has lowered the role of this caller: a key would restore the stored role.
+    // The issuer has lowered the role of this caller. A key would restore the stored role.
     if (owner.role === 'admin' && !isAdmin(caller)) {
-      throw new Problem('role_missing', 'Your role is lower now than the one this key would have; ask an admin.');
+      throw new Problem('role_missing', 'This key would have a higher role than you have now; ask an admin.');
     }
     return id;
   }

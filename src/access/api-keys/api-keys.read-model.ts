@@ -11,7 +11,7 @@ const TABLE: Table<ApiKey> = {
 
 export const apiKeysReadModel: ReadModel<ApiKey, ApiKeyEvent> = {
   streamPrefixes: ['ak'],
-  // A reader of the hash could try guesses against a key that a person chose (BOOTSTRAP_API_KEY).
+  // Hidden, because a reader of the hash could guess a key that a person chose (BOOTSTRAP_API_KEY).
   events: {
     'api_key_created.v1': { hidden: ['token_hash'] },
     'api_key_updated.v1': {},

@@ -17,7 +17,7 @@ const OWNER_ID = {
 };
 const TOKEN = {
   description:
-    'The secret, sent as `Authorization: Bearer <token>`. Only the answer that creates the key has it; it is null in all later answers.',
+    'Secret of the key, to be sent as `Authorization: Bearer <token>`. Only the answer that creates the key has it; all later answers have null.',
   type: 'string' as const,
   nullable: true,
 };
@@ -49,7 +49,7 @@ export class ApiKeyResource {
   @ApiField({ ...TOKEN, example: null }) token!: string | null;
 }
 
-/** The one answer with the token. A repetition under an Idempotency-Key has null: the token is kept nowhere. */
+/** The only answer with the token. The answer to a repeated request has null: the database holds only the hash. */
 @ApiSchemaName('CreatedApiKey')
 export class CreatedApiKeyResource extends ApiKeyResource {
   @ApiField({ ...TOKEN, example: `${EXAMPLE_KSUID}_Tv4pG1a9x2k6Qw8ZrB0mLsYcUdHeJfNo` }) override token!: string | null;

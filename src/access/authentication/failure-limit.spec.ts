@@ -9,7 +9,7 @@ function limitOf(maxPerMinute: number) {
 }
 
 describe('FailureLimit', () => {
-  it('passes as many failures as the limit, and tells every further one when the window ends', () => {
+  it('passes as many failures as the limit, and gives every further one the end of the window', () => {
     const { clock, limit } = limitOf(3);
     expect([limit.count('a'), limit.count('a'), limit.count('a')]).toEqual([undefined, undefined, undefined]);
     expect(limit.count('a')).toEqual({ retryAfterSeconds: 60, isFirst: true });
@@ -19,7 +19,7 @@ describe('FailureLimit', () => {
     expect(limit.count('a')).toEqual({ retryAfterSeconds: 1, isFirst: false });
   });
 
-  it('ends exactly when it said, however many failures came in between', () => {
+  it('ends exactly at the announced time, after any number of further failures', () => {
     const { clock, limit } = limitOf(1);
     limit.count('a');
     clock.nowMs += 12_345;

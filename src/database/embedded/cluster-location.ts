@@ -83,6 +83,6 @@ export async function writeLocationNote(dataDir: string, dir: string): Promise<b
   await symlink(dir, link).catch(ignoreExisting);
   if ((await realpath(link)) === dir) return true;
   throw new EmbeddedPostgresError(
-    `Another copy of the service has just created its database in ${dataDir}: start this copy again.`,
+    `Another instance of the service has just created its database in ${dataDir}: start this instance again.`,
   );
 }

@@ -51,7 +51,7 @@ export async function hasData(dataDir: string): Promise<boolean> {
   return (await findCluster(path.resolve(dataDir))) !== undefined;
 }
 
-/** Finds the server that a running copy of the service started on this DATA_DIR; undefined if none runs. */
+/** Finds the server that a running instance of the service started on this DATA_DIR; undefined if none runs. */
 export async function findRunningPostgres(
   dataDir: string,
 ): Promise<{ host: string; port: number; user: string } | undefined> {
@@ -88,8 +88,8 @@ async function start(dataDir: string, log: Log): Promise<EmbeddedPostgres> {
 }
 
 /**
- * Stops an orphaned server if there is one, then starts a server. If two copies start at once, PostgreSQL admits one
- * server; the other copy's server exits, and its next attempt finds the first copy running.
+ * Stops an orphaned server if there is one, then starts a server. If two instances start at once, PostgreSQL admits one
+ * server; the other instance's server exits, and its next attempt finds the first instance running.
  */
 async function startServer(dataDir: string, options: Omit<ServerOptions, 'stalePid'>): Promise<PostgresServer> {
   for (let attempt = 1; ; attempt += 1) {
@@ -109,19 +109,19 @@ async function startServer(dataDir: string, options: Omit<ServerOptions, 'staleP
 }
 
 async function stopOrphan(pid: number, log: Log): Promise<void> {
-  log(`stopping the PostgreSQL server (process ${pid}) that a copy of the service left behind when it was killed`);
+  log(`stopping the PostgreSQL server (process ${pid}) that an instance of the service left behind when it was killed`);
   process.kill(pid, 'SIGINT');
   for (const deadline = Date.now() + ORPHAN_STOP_MS; await isRunning(pid); await sleep(POLL_MS)) {
     if (Date.now() < deadline) continue;
     throw new EmbeddedPostgresError(
-      `The PostgreSQL server (process ${pid}) that a killed copy of the service left behind does not stop: end that process, then start again.`,
+      `The PostgreSQL server (process ${pid}) that a killed instance of the service left behind does not stop: end that process, then start again.`,
     );
   }
 }
 
 const inUse = (dataDir: string, owner: string): EmbeddedPostgresError =>
   new EmbeddedPostgresError(
-    `DATA_DIR ${dataDir} is in use by ${owner}: stop it, or set another DATA_DIR for this copy, ` +
+    `DATA_DIR ${dataDir} is in use by ${owner}: stop it, or set another DATA_DIR for this instance, ` +
       'or set DATABASE_URL for both, to share one database.',
   );
 

@@ -95,7 +95,7 @@ export async function findPostmaster(dir: string): Promise<Postmaster> {
   if (!(await isListening(file))) return { kind: 'none', stalePid: file.pid };
   return {
     kind: 'owned',
-    owner: 'a PostgreSQL server that this copy did not start (perhaps one in another container)',
+    owner: 'a PostgreSQL server that this instance did not start (perhaps one in another container)',
   };
 }
 
@@ -104,5 +104,5 @@ async function postmasterOf(command: string, pid: number): Promise<Postmaster> {
   if (!service) return { kind: 'owned', owner: `a PostgreSQL server started by hand (process ${pid})` };
   const isOrphan = !(await isAlive(service));
   if (isOrphan) return { kind: 'orphan', pid };
-  return { kind: 'owned', owner: `another copy of the service (process ${Number.parseInt(service, 10)})` };
+  return { kind: 'owned', owner: `another instance of the service (process ${Number.parseInt(service, 10)})` };
 }

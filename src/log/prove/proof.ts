@@ -138,13 +138,13 @@ type InconsistentLog = Readonly<Record<'account_id' | 'size' | 'events' | 'newes
   readonly unknown: string | null;
 };
 
-/** Throws for a stream that no read model knows: a rebuild could not correct that, so it is not a difference. */
+/** Throws for a stream without a read model: a rebuild could not correct that, so it is not a difference. */
 async function compareLogs(client: Client, models: readonly AnyReadModel[], watcher: ProofWatcher): Promise<number> {
   const { rows } = await client.query<InconsistentLog>(inconsistentLogs(models), [watcher.account ?? null]);
   await client.end();
   for (const { account_id, unknown } of rows) {
     if (unknown === null) continue;
-    throw new ReplayError(`account ${account_id}: no read model of this version knows streams like ${unknown}`);
+    throw new ReplayError(`account ${account_id}: no read model of this version has streams like ${unknown}`);
   }
   for (const { account_id, size, events, newest } of rows) {
     const log = `${events} events, newest ${newest}`;

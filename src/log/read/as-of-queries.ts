@@ -33,11 +33,11 @@ export class AsOfQueries {
     private readonly log: LogReader,
   ) {}
 
-  /** Returns the entities that `isShown` accepts and that were not deleted at the position. */
+  /** Returns the entities that `isVisible` accepts and that were not deleted at the position. */
   async list<State, Event extends DomainEvent>(
     model: ReadModel<State, Event>,
     { accountId, idPrefix, beforeId, max, position }: AsOfPage,
-    isShown: (entity: Entity<State>) => boolean,
+    isVisible: (entity: Entity<State>) => boolean,
   ): Promise<Entity<State>[]> {
     const found: Entity<State>[] = [];
     // Sorts after every id with this prefix.
@@ -47,7 +47,7 @@ export class AsOfQueries {
       const { rows } = await queryNamed<{ id: string }>(this.pool, STREAMS_BEFORE, values);
       const ids = rows.map(({ id }) => id);
       const entities = await this.entitiesAt(model, accountId, ids, position);
-      found.push(...entities.filter(isShown));
+      found.push(...entities.filter(isVisible));
       const last = ids.at(-1);
       if (last === undefined || ids.length < STREAMS_PER_QUERY) break;
       before = last;

@@ -1,7 +1,7 @@
 import type { DomainEvent } from '../event.js';
 import { ENTITY_COLUMNS, type Entity, hiddenFieldsOf, type ReadModel } from '../read-model.js';
 
-/** One field of an entity before and after; null where there was or is no entity. */
+/** The value of one field before and after an event; null if the entity does not exist then. */
 export interface FieldChange {
   readonly field: string;
   readonly from: unknown;
@@ -11,8 +11,8 @@ export interface FieldChange {
 const ENVELOPE = new Set<string>(ENTITY_COLUMNS);
 
 /**
- * What turned one state of an entity into another. The row has every field, also those that an event leaves to a
- * default. A deletion changes no field: it ends the entity.
+ * The fields that differ between two states of an entity. Compares states and not events, because an event may leave a
+ * field to its default. A deletion changes no field: it ends the entity.
  */
 export function changesBetween<State, Event extends DomainEvent>(
   model: ReadModel<State, Event>,

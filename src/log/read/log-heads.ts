@@ -9,7 +9,7 @@ interface Waiting {
   resolve(head: number): void;
 }
 
-/** Delay until a follower hears of an event, regardless of which copy of the service wrote it. */
+/** Delay until a follower hears of an event, regardless of which instance wrote it. */
 const POLL_EVERY_MS = 25;
 const POLL_AFTER_FAILURE_MS = 500;
 

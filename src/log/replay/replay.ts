@@ -18,7 +18,7 @@ export class ReplayError extends OperatorError {
   override readonly name = 'ReplayError';
 }
 
-/** What replay reads of an event, in the order of `Folding.take`. */
+/** The columns of an event that replay reads, in the order of `Folding.take`. */
 export const REPLAYED_COLUMNS = [
   'account_id',
   'stream_id',
@@ -30,8 +30,8 @@ export const REPLAYED_COLUMNS = [
 ];
 
 /**
- * The events of a read model's streams, of one account or of all, stream after stream: so one entity at a time is folded,
- * whatever the size of the log. It is the order of the index events_stream_version.
+ * Query for the events of a read model's streams, of one account or of all. Sorted by stream, so that replay holds one
+ * entity at a time. The index events_stream_version has this order.
  */
 export function eventsOf(model: AnyReadModel, accountId?: string): string {
   const ofAccount = accountId === undefined ? '' : ` and e.account_id = ${sqlLiteral(accountId)}`;
@@ -41,7 +41,7 @@ export function eventsOf(model: AnyReadModel, accountId?: string): string {
   return `${parts.join(' union all ')} order by account_id, stream_id, stream_version`;
 }
 
-/** Keeps PostgreSQL from sorting a whole log where an index has the order. */
+/** Keeps PostgreSQL from sorting a whole log that an index has in order. */
 export const IN_INDEX_ORDER =
   'set local enable_sort = off; set local enable_seqscan = off; set local enable_bitmapscan = off';
 
@@ -56,7 +56,7 @@ const hasPrefix = (prefix: string): string => `e.stream_id >= '${prefix}_' and e
 
 export const sqlLiteral = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
-/** About how many events a read model's streams have; counting them would take a while. */
+/** Estimated number of events of a read model's streams; an exact count is slow on a long log. */
 export async function estimatedEvents(client: Client, model: AnyReadModel, accountId?: string): Promise<number> {
   const ofAccount = accountId === undefined ? '' : ` and e.account_id = ${sqlLiteral(accountId)}`;
   const { rows } = await client.query<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }>(
@@ -65,18 +65,18 @@ export async function estimatedEvents(client: Client, model: AnyReadModel, accou
   return rows[0]?.['QUERY PLAN'][0].Plan['Plan Rows'] ?? 0;
 }
 
-/** The state that a stream's events are folded onto, where the first of them are left out. */
-export type Before = (accountId: string, id: string) => EntityRow | undefined;
+/** Finds the entity that a stream's events are folded onto, if the query leaves out the stream's first events. */
+export type FindPriorEntity = (accountId: string, id: string) => EntityRow | undefined;
 
-/** Folds the events that a query gives in the order of `eventsOf`; answers in batches, `onEvents` hears how many were read. */
+/** Folds the events of a query in the order of `eventsOf`. Yields batches; `onEvents` gets the size of each. */
 export async function* replay(
   client: Client,
   model: AnyReadModel,
   query: string,
   onEvents: (count: number) => void = () => undefined,
-  before?: Before,
+  findPriorEntity?: FindPriorEntity,
 ): AsyncGenerator<ReplayedStream[]> {
-  const folding = new Folding(model, before);
+  const folding = new Folding(model, findPriorEntity);
   for await (const rows of copyOut(client, query)) {
     yield folding.take(rows);
     onEvents(rows.starts.length);
@@ -98,7 +98,7 @@ export class Folding {
 
   constructor(
     private readonly model: AnyReadModel,
-    private readonly before: Before = () => undefined,
+    private readonly findPriorEntity: FindPriorEntity = () => undefined,
   ) {}
 
   /** Stream of the last event, and the event's version in it. */
@@ -131,7 +131,7 @@ export class Folding {
   }
 
   private beginStream(accountId: string, id: string): void {
-    const before = this.before(accountId, id);
+    const before = this.findPriorEntity(accountId, id);
     this.accountId = accountId;
     this.id = id;
     this.version = before?.version ?? 0;
@@ -155,10 +155,11 @@ export class Folding {
     const occurredAt = fields.time();
     this.version += 1;
     if (version !== this.version) {
-      throw this.failure(`its stream version is ${version}, and ${this.version} must come next`);
+      throw this.failure(`its stream version is ${version}; the expected version is ${this.version}`);
     }
     const event: DomainEvent = { type, data: this.parsed(type, fields.text()) };
-    if (Number.isNaN(occurredAt.getTime())) throw this.failure('JavaScript has no such time as its occurred_at');
+    if (Number.isNaN(occurredAt.getTime()))
+      throw this.failure('its occurred_at is beyond the range of times in JavaScript');
     const state = this.model.evolve(this.state, event);
     if (this.state === undefined && state !== undefined) this.beginEntity(type, occurredAt);
     this.state = state;
@@ -172,7 +173,7 @@ export class Folding {
 
   private parsed(type: string, data: string): object {
     if (!Object.hasOwn(this.model.events, type)) {
-      throw this.failure(`this version of the service knows no event of type ${type} there`);
+      throw this.failure(`this version of the service does not know events of type ${type} in this stream`);
     }
     try {
       return JSON.parse(data);
@@ -182,7 +183,7 @@ export class Folding {
   }
 
   private failure(what: string, cause?: unknown): ReplayError {
-    const place = `account ${this.accountId}, position ${this.position} (stream ${this.id})`;
-    return new ReplayError(`${place}: ${what}`, { cause });
+    const location = `account ${this.accountId}, position ${this.position} (stream ${this.id})`;
+    return new ReplayError(`${location}: ${what}`, { cause });
   }
 }

@@ -7,10 +7,10 @@ import { encodersOf } from '../replay/row-encoder.js';
 import { RowWriter } from '../replay/row-writer.js';
 import { LogFileError } from './log-file.js';
 
-/** Events read in one go: reading and writing share a connection, so a stretch is held before its rows are written. */
-const EVENTS_AT_ONCE = 500;
+/** Reading and writing share a connection, so a batch is held in memory before its rows are written. */
+const EVENTS_PER_BATCH = 500;
 
-/** Writes the rows of one account, which has none yet, into the live tables, in the transaction that wrote its events. */
+/** Writes the rows of one new account into the live tables, in the transaction that wrote its events. */
 export async function foldAccount(client: Client, model: AnyReadModel, account: string): Promise<void> {
   const { rows } = await client.query<{ schema: string }>('select current_schema() as schema');
   const writer = new RowWriter(client, await encodersOf(client, model), rows[0]?.schema ?? '');
@@ -20,18 +20,20 @@ export async function foldAccount(client: Client, model: AnyReadModel, account: 
     await writer.finish();
   };
   try {
-    for await (const streams of stretches(client, model, folding, account)) await write(streams);
+    for await (const streams of batchesOf(client, model, folding, account)) await write(streams);
     await write(folding.end());
   } catch (error) {
     const { constraint } = PostgresFailure.of(error);
     if (constraint === undefined) throw error;
-    // Not the server's detail: it shows the value, which may be the hash of a key.
-    throw new LogFileError(`${constraint} is violated: another account of this database holds what may be held once`);
+    // Leaves out the server's detail, which shows the value: it may be the hash of a key.
+    throw new LogFileError(
+      `${constraint} is violated: another account of this database has the same value, which must be unique`,
+    );
   }
 }
 
-/** Folds the account's events in the order of `eventsOf`; answers with the streams that ended in each stretch. */
-async function* stretches(
+/** Folds the account's events in the order of `eventsOf`. Yields the streams that ended in each batch. */
+async function* batchesOf(
   client: Client,
   model: AnyReadModel,
   folding: Folding,
@@ -42,7 +44,7 @@ async function* stretches(
     for (;;) {
       const ended: ReplayedStream[] = [];
       let events = 0;
-      for await (const rows of copyOut(client, stretch(account, prefix, last))) {
+      for await (const rows of copyOut(client, batchQuery(account, prefix, last))) {
         ended.push(...folding.take(rows));
         events += rows.starts.length;
       }
@@ -53,7 +55,7 @@ async function* stretches(
   }
 }
 
-const stretch = (account: string, prefix: string, { id, version }: { id: string; version: number }): string =>
+const batchQuery = (account: string, prefix: string, { id, version }: { id: string; version: number }): string =>
   `select ${REPLAYED_COLUMNS.join(', ')} from events where account_id = ${sqlLiteral(account)}
     and (stream_id, stream_version) > (${sqlLiteral(id)}, ${version}) and stream_id < '${prefix}\`'
-    order by stream_id, stream_version limit ${EVENTS_AT_ONCE}`;
+    order by stream_id, stream_version limit ${EVENTS_PER_BATCH}`;

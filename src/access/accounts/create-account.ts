@@ -15,7 +15,7 @@ import { principalsReadModel } from './principals.read-model.js';
 export interface NewAccount {
   readonly accountId: string;
   readonly adminId: string;
-  /** The admin's API key. Shown once, stored nowhere. */
+  /** The admin's API key. Shown once; the database holds only its hash. */
   readonly adminKey: string;
 }
 
@@ -24,7 +24,7 @@ export async function hasAccounts(pool: Pool): Promise<boolean> {
   return rows[0]?.found ?? false;
 }
 
-/** Creates an account with one admin and one API key in a single append: there is never an account that nobody can enter. */
+/** Creates an account with one admin and one API key in a single append, so that every account has a working key. */
 export async function createAccount(
   log: EventLog,
   ids: IdSource,
