@@ -26,7 +26,7 @@ import { OwnedEntities } from './resources/owned-entities.js';
 import { Owners } from './resources/owners.js';
 import { Reads } from './resources/reads.js';
 import { makeRunners } from './runners.js';
-import { SshCredentialPolicy } from './ssh-credentials/ssh-credentials.commands.js';
+import { SshCredentialPolicy } from './ssh-credentials/ssh-credentials.handlers.js';
 import { SshCredentialsModule } from './ssh-credentials/ssh-credentials.module.js';
 import { SSH_CREDENTIALS } from './ssh-credentials/ssh-credentials.resource.js';
 import { BindDecisionsModule } from './ssh-gateway/bind-decisions/bind-decisions.module.js';

@@ -34,6 +34,13 @@ export interface RequestContext extends ChangeContext {
   readonly caller: Caller;
 }
 
+/** A GET: its caller, its query, and the base of the URIs in its answer. */
+export interface ReadRequest {
+  readonly caller: Caller;
+  readonly baseUrl: string;
+  readonly query: Readonly<Record<string, unknown>>;
+}
+
 const MAX_USER_AGENT_CHARACTERS = 256;
 
 /** Throws on a route that answers without authentication. */
@@ -76,3 +83,9 @@ export const Context = createParamDecorator(
   (_: unknown, context: ExecutionContext): RequestContext =>
     requestContextOf(context.switchToHttp().getRequest<FastifyRequest>()),
 );
+
+/** Parameter decorator: the ReadRequest of the current request. */
+export const Read = createParamDecorator((_: unknown, context: ExecutionContext): ReadRequest => {
+  const request = context.switchToHttp().getRequest<FastifyRequest>();
+  return { caller: callerOf(request), baseUrl: request.baseUrl, query: request.query as Record<string, unknown> };
+});

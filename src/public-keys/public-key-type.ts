@@ -1,5 +1,8 @@
 import { Problem } from '../problem.js';
 
+/** The longest text of a key. An RSA key of 16384 bits, the maximum, with a long comment takes a quarter of this. */
+export const MAX_PUBLIC_KEY_BYTES = 16_384;
+
 /** The key types a credential may hold, by their SSH names (RFC 4253, 5656, 8709 and OpenSSH's PROTOCOL.u2f). */
 export type KeyType =
   | 'ssh-rsa'

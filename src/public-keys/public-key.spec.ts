@@ -2,7 +2,8 @@ import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { readCorpus } from '../../test/corpus/public-key-corpus.js';
 import { Problem } from '../problem.js';
-import { DEFAULT_KEY_POLICY, MAX_PUBLIC_KEY_BYTES, parseDeniedFingerprints, parsePublicKey } from './public-key.js';
+import { DEFAULT_KEY_POLICY, parseDeniedFingerprints, parsePublicKey } from './public-key.js';
+import { MAX_PUBLIC_KEY_BYTES } from './public-key-type.js';
 import { wireOf } from './public-key-wire.js';
 
 const ED25519 = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBVGEJVQ9Q6pEQBFuzFcnxx7aQdLTXXdOTcNBXNVWLE4';

@@ -3,7 +3,7 @@ import sshpk from 'sshpk';
 import { Problem } from '../problem.js';
 import { keyInBlob } from './public-key-blob.js';
 import { wireFormOf } from './public-key-text.js';
-import { type KeyType, refusal } from './public-key-type.js';
+import { type KeyType, MAX_PUBLIC_KEY_BYTES, refusal } from './public-key-type.js';
 
 /** A valid public key, read to its last byte. The caller keeps the uploaded text. */
 export interface PublicKey {
@@ -23,9 +23,6 @@ export interface KeyPolicy {
 }
 
 export const DEFAULT_KEY_POLICY: KeyPolicy = { minRsaBits: 2048, deniedFingerprints: new Set() };
-
-/** An RSA key at the limit of 16384 bits with a long comment takes a quarter of this. */
-export const MAX_PUBLIC_KEY_BYTES = 16_384;
 
 /**
  * Reads a public key in any text form: one OpenSSH line, RFC 4716, PEM SPKI or PEM PKCS#1. Any input takes time linear

@@ -74,9 +74,8 @@ export class Changes {
       const at = this.ids.now();
       const id = this.ids.next(idPrefix, at);
       const events = await decide(id);
-      const envelope = { account_id: context.accountId, id, version: events.length, created_at: at };
       const state = events.reduce<State | undefined>((before, event) => model.evolve(before, event), undefined);
-      const after = { ...envelope, ...(state as State) };
+      const after = { account_id: context.accountId, id, version: events.length, created_at: at, ...(state as State) };
       const position = await this.record(context, { model, id, before: undefined, events, after }, at, options);
       return new Changed(resource, after, position);
     });
@@ -123,6 +122,7 @@ export class Changes {
     context: ChangeContext,
     change: () => Promise<Changed<State>>,
   ): Promise<Changed<State>> {
+    if (context.metadata.idempotency_key === undefined) return change();
     const repeat = ({ entity, position }: RecordedChange<State>) => new Changed(resource, entity, position, true);
     return this.idempotency.once(resource.model, context, change, repeat);
   }

@@ -26,7 +26,6 @@ export class Idempotency {
     change: () => Promise<Answer>,
     repeat: (recorded: RecordedChange<State>) => Answer,
   ): Promise<Answer> {
-    if (context.metadata.idempotency_key === undefined) return change();
     const first = await this.find(model, context);
     if (first !== undefined) return repeat(first);
     try {

@@ -3,6 +3,7 @@ import type { Ref } from '../database/coalesce.js';
 import { Answer } from '../http/answer.js';
 import { lastOf, type PageRequest, pageOf, readPageRequest } from '../http/pages.js';
 import { etagOf } from '../http/preconditions.js';
+import { type ReadRequest } from '../http/request-context.js';
 import { isId } from '../ids.js';
 import type { DomainEvent } from '../log/event.js';
 import type { AsOfQueries } from '../log/read/as-of-queries.js';
@@ -13,7 +14,6 @@ import { isOwnerOrAdmin, refuseUnlessMayReadHistory } from './access-rules.js';
 import type { EntityQueries } from './entity-queries.js';
 import { historyPage } from './history.js';
 import type { HistoryResource } from './history.resource.js';
-import type { ReadRequest } from './read-request.js';
 import type { Resource } from './resource.js';
 
 /** The answer to a GET of one entity. */

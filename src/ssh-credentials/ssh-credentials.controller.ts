@@ -1,15 +1,16 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { ApiCreate, ApiDelete, ApiGet, ApiHistory, ApiList, ApiTag, ApiUpdate } from '../http/openapi/decorators.js';
-import { Context, type RequestContext } from '../http/request-context.js';
+import { Context, Read, type ReadRequest, type RequestContext } from '../http/request-context.js';
 import { HistoryResource } from '../resources/history.resource.js';
-import { Read, type ReadRequest } from '../resources/read-request.js';
 import { Reads } from '../resources/reads.js';
-import { CreateSshCredential, DeleteSshCredential, UpdateSshCredential } from './ssh-credentials.commands.js';
 import {
+  CreateSshCredential,
   CreateSshCredentialBody,
+  DeleteSshCredential,
   SSH_CREDENTIALS,
   SshCredentialResource,
+  UpdateSshCredential,
   UpdateSshCredentialBody,
 } from './ssh-credentials.resource.js';
 

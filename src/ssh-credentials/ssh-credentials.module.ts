@@ -1,12 +1,12 @@
 import { Module } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { POOL } from '../database/database.js';
+import { SshCredentialsController } from './ssh-credentials.controller.js';
 import {
   CreateSshCredentialHandler,
   DeleteSshCredentialHandler,
   UpdateSshCredentialHandler,
-} from './ssh-credentials.commands.js';
-import { SshCredentialsController } from './ssh-credentials.controller.js';
+} from './ssh-credentials.handlers.js';
 import { KeyHolders } from './ssh-credentials.read-model.js';
 
 @Module({

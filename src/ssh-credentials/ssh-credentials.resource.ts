@@ -3,7 +3,8 @@ import { MAX_RULE_BYTES } from '../bind-rules/bind-rule.js';
 import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
 import { atMostBytes, List, Text } from '../http/validated-body.js';
 import type { Entity } from '../log/read-model.js';
-import { MAX_PUBLIC_KEY_BYTES } from '../public-keys/public-key.js';
+import { MAX_PUBLIC_KEY_BYTES } from '../public-keys/public-key-type.js';
+import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/commands.js';
 import { Description, envelopeFields, Metadata, ReadOnly, textFields } from '../resources/fields.js';
 import type { OwnedResource } from '../resources/resource.js';
 import { notFound, REMOVAL, type SshCredential, type SshCredentialEvent } from './ssh-credential.js';
@@ -53,6 +54,10 @@ export class UpdateSshCredentialBody {
   @ReadOnly() uri?: string;
   @ReadOnly() created_at?: string;
 }
+
+export class CreateSshCredential extends CreateCommand<CreateSshCredentialBody> {}
+export class UpdateSshCredential extends UpdateCommand<UpdateSshCredentialBody> {}
+export class DeleteSshCredential extends DeleteCommand {}
 
 @ApiSchemaName('SshCredential')
 export class SshCredentialResource {

@@ -2,21 +2,20 @@ import { Body, Controller, Delete, Get, HttpCode, Param, Put } from '@nestjs/com
 import { CommandBus } from '@nestjs/cqrs';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiDelete, ApiGet, ApiTag, ApiUpdate } from '../http/openapi/decorators.js';
-import { Context, type RequestContext } from '../http/request-context.js';
+import { Context, Read, type ReadRequest, type RequestContext } from '../http/request-context.js';
 import { Problem } from '../problem.js';
 import type { Changed } from '../resources/changes.js';
-import { Read, type ReadRequest } from '../resources/read-request.js';
 import { type Found, Reads } from '../resources/reads.js';
 import { type ModuleName, parseBackend, parseIpRestriction, parseTrafficPolicy } from './edge-modules.js';
 import type { TcpEdge } from './tcp-edge.js';
 import { moduleInput, PutBackendBody, PutIpRestrictionBody, PutTrafficPolicyBody } from './tcp-edges.bodies.js';
-import { UpdateTcpEdge } from './tcp-edges.commands.js';
 import {
   BackendResource,
   IpRestrictionResource,
   TCP_EDGES,
   TrafficPolicyResource,
   toModules,
+  UpdateTcpEdge,
 } from './tcp-edges.resource.js';
 
 const BOTH_SHAPES = 'The body is the module, or `{"id": ..., "module": ...}` with the id of the edge and the module.';

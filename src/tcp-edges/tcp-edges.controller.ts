@@ -1,13 +1,11 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { ApiCreate, ApiDelete, ApiGet, ApiHistory, ApiList, ApiTag, ApiUpdate } from '../http/openapi/decorators.js';
-import { Context, type RequestContext } from '../http/request-context.js';
+import { Context, Read, type ReadRequest, type RequestContext } from '../http/request-context.js';
 import { HistoryResource } from '../resources/history.resource.js';
-import { Read, type ReadRequest } from '../resources/read-request.js';
 import { Reads } from '../resources/reads.js';
 import { CreateTcpEdgeBody, edgeInput, UpdateTcpEdgeBody } from './tcp-edges.bodies.js';
-import { CreateTcpEdge, DeleteTcpEdge, UpdateTcpEdge } from './tcp-edges.commands.js';
-import { TCP_EDGES, TcpEdgeResource } from './tcp-edges.resource.js';
+import { CreateTcpEdge, DeleteTcpEdge, TCP_EDGES, TcpEdgeResource, UpdateTcpEdge } from './tcp-edges.resource.js';
 
 const { path, plural } = TCP_EDGES;
 const PROBLEMS_OF_FIELDS = [

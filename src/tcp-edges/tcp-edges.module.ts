@@ -3,8 +3,8 @@ import type { Pool } from 'pg';
 import { POOL } from '../database/database.js';
 import { EdgeModulesController } from './edge-modules.controller.js';
 import { HostportClaims } from './hostport-claims.js';
-import { CreateTcpEdgeHandler, DeleteTcpEdgeHandler, UpdateTcpEdgeHandler } from './tcp-edges.commands.js';
 import { TcpEdgesController } from './tcp-edges.controller.js';
+import { CreateTcpEdgeHandler, DeleteTcpEdgeHandler, UpdateTcpEdgeHandler } from './tcp-edges.handlers.js';
 import { EdgesByHostport } from './tcp-edges.read-model.js';
 
 @Module({

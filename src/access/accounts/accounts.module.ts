@@ -3,11 +3,11 @@ import { EventLog } from '../../log/append/event-log.js';
 import { Changes } from '../../resources/changes.js';
 import { EntityQueries } from '../../resources/entity-queries.js';
 import { OwnedEntities } from '../../resources/owned-entities.js';
-import { CreateBotUserHandler, DeleteBotUserHandler, UpdateBotUserHandler } from './bot-users.commands.js';
 import { BotUsersController } from './bot-users.controller.js';
+import { CreateBotUserHandler, DeleteBotUserHandler, UpdateBotUserHandler } from './bot-users.handlers.js';
 import { Principals } from './principals.js';
-import { CreateUserHandler, DeleteUserHandler, UpdateUserHandler } from './users.commands.js';
 import { UsersController } from './users.controller.js';
+import { CreateUserHandler, DeleteUserHandler, UpdateUserHandler } from './users.handlers.js';
 
 @Module({
   controllers: [UsersController, BotUsersController],

@@ -1,12 +1,18 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { ApiCreate, ApiDelete, ApiGet, ApiHistory, ApiList, ApiTag, ApiUpdate } from '../../http/openapi/decorators.js';
-import { Context, type RequestContext } from '../../http/request-context.js';
+import { Context, Read, type ReadRequest, type RequestContext } from '../../http/request-context.js';
 import { HistoryResource } from '../../resources/history.resource.js';
-import { Read, type ReadRequest } from '../../resources/read-request.js';
 import { Reads } from '../../resources/reads.js';
-import { CreateBotUser, DeleteBotUser, UpdateBotUser } from './bot-users.commands.js';
-import { BOT_USERS, BotUserResource, CreateBotUserBody, UpdateBotUserBody } from './bot-users.resource.js';
+import {
+  BOT_USERS,
+  BotUserResource,
+  CreateBotUser,
+  CreateBotUserBody,
+  DeleteBotUser,
+  UpdateBotUser,
+  UpdateBotUserBody,
+} from './bot-users.resource.js';
 
 const { path } = BOT_USERS;
 

@@ -1,6 +1,7 @@
 import { ApiField, ApiSchemaName } from '../../http/openapi/decorators.js';
 import { Flag, TextOfBytes } from '../../http/validated-body.js';
 import type { Entity } from '../../log/read-model.js';
+import { CreateCommand, DeleteCommand, UpdateCommand } from '../../resources/commands.js';
 import { envelopeFields, ReadOnly } from '../../resources/fields.js';
 import type { Resource } from '../../resources/resource.js';
 import { notFound, type Principal, type PrincipalEvent } from './principal.js';
@@ -27,6 +28,10 @@ export class UpdateBotUserBody {
   @ReadOnly() uri?: string;
   @ReadOnly() created_at?: string;
 }
+
+export class CreateBotUser extends CreateCommand<CreateBotUserBody> {}
+export class UpdateBotUser extends UpdateCommand<UpdateBotUserBody> {}
+export class DeleteBotUser extends DeleteCommand {}
 
 @ApiSchemaName('BotUser')
 export class BotUserResource {

@@ -2,6 +2,7 @@ import type { Role } from '../../caller.js';
 import { ApiField, ApiSchemaName } from '../../http/openapi/decorators.js';
 import { Flag, Text } from '../../http/validated-body.js';
 import type { Entity } from '../../log/read-model.js';
+import { CreateCommand, DeleteCommand, UpdateCommand } from '../../resources/commands.js';
 import { envelopeFields, ReadOnly } from '../../resources/fields.js';
 import type { Resource } from '../../resources/resource.js';
 import { notFound, type Principal, type PrincipalEvent } from './principal.js';
@@ -36,6 +37,10 @@ export class UpdateUserBody {
   @ReadOnly() uri?: string;
   @ReadOnly() created_at?: string;
 }
+
+export class CreateUser extends CreateCommand<CreateUserBody> {}
+export class UpdateUser extends UpdateCommand<UpdateUserBody> {}
+export class DeleteUser extends DeleteCommand {}
 
 @ApiSchemaName('User')
 export class UserResource {

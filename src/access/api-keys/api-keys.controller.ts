@@ -1,16 +1,17 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { ApiCreate, ApiDelete, ApiGet, ApiHistory, ApiList, ApiTag, ApiUpdate } from '../../http/openapi/decorators.js';
-import { Context, type RequestContext } from '../../http/request-context.js';
+import { Context, Read, type ReadRequest, type RequestContext } from '../../http/request-context.js';
 import { HistoryResource } from '../../resources/history.resource.js';
-import { Read, type ReadRequest } from '../../resources/read-request.js';
 import { Reads } from '../../resources/reads.js';
-import { CreateApiKey, DeleteApiKey, UpdateApiKey } from './api-keys.commands.js';
 import {
   API_KEYS,
   ApiKeyResource,
+  CreateApiKey,
   CreateApiKeyBody,
   CreatedApiKeyResource,
+  DeleteApiKey,
+  UpdateApiKey,
   UpdateApiKeyBody,
 } from './api-keys.resource.js';
 

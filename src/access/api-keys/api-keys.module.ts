@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
-import { CreateApiKeyHandler, DeleteApiKeyHandler, UpdateApiKeyHandler } from './api-keys.commands.js';
 import { ApiKeysController } from './api-keys.controller.js';
+import { CreateApiKeyHandler, DeleteApiKeyHandler, UpdateApiKeyHandler } from './api-keys.handlers.js';
 
 @Module({
   controllers: [ApiKeysController],

@@ -2,6 +2,7 @@ import { ApiField, ApiSchemaName } from '../../http/openapi/decorators.js';
 import { EXAMPLE_KSUID } from '../../http/openapi/parts.js';
 import { Text } from '../../http/validated-body.js';
 import type { Entity } from '../../log/read-model.js';
+import { CreateCommand, DeleteCommand, UpdateCommand } from '../../resources/commands.js';
 import { Description, envelopeFields, Metadata, ReadOnly, textFields } from '../../resources/fields.js';
 import type { OwnedResource } from '../../resources/resource.js';
 import { type ApiKey, type ApiKeyEvent, notFound, REMOVAL } from './api-key.js';
@@ -36,6 +37,10 @@ export class UpdateApiKeyBody {
   @ReadOnly() uri?: string;
   @ReadOnly() created_at?: string;
 }
+
+export class CreateApiKey extends CreateCommand<CreateApiKeyBody> {}
+export class UpdateApiKey extends UpdateCommand<UpdateApiKeyBody> {}
+export class DeleteApiKey extends DeleteCommand {}
 
 @ApiSchemaName('ApiKey')
 export class ApiKeyResource {

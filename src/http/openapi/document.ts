@@ -3,7 +3,8 @@ import type { INestApplication } from '@nestjs/common';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { applyDeclarations } from './declarations.js';
 import { exampleOf, type Schema, type Schemas } from './examples.js';
-import { ERROR_SCHEMA, PROBLEM_BODIES } from './problem-responses.js';
+import { PROBLEM_BODIES } from './problem-examples.js';
+import { ERROR_SCHEMA } from './problem-responses.js';
 import { HEADER_DEFINITIONS } from './response-headers.js';
 
 /** The version of package.json; a test compares them. */

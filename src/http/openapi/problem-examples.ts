@@ -1,7 +1,8 @@
-import type { ProblemName } from '../../problem.js';
+import { PROBLEMS, type ProblemName } from '../../problem.js';
+import { EXAMPLE_KSUID } from './parts.js';
 
-/** A real message of each problem: the example of its code in the OpenAPI document. */
-export const PROBLEM_EXAMPLES: Readonly<Record<ProblemName, string>> = {
+/** A real message of each problem. */
+const MESSAGES: Readonly<Record<ProblemName, string>> = {
   authorization_missing: 'Send an API key in the header "Authorization: Bearer <api key>".',
   authorization_not_bearer: 'The Authorization header must have the form "Bearer <api key>".',
   api_key_malformed: 'The API key does not have the form of an API key.',
@@ -47,3 +48,14 @@ export const PROBLEM_EXAMPLES: Readonly<Record<ProblemName, string>> = {
   internal: 'Internal error.',
   overloaded: 'Too many changes are waiting to be written. Try again shortly.',
 };
+
+/** The example body of each problem in the OpenAPI document, by its name. */
+export const PROBLEM_BODIES = Object.fromEntries(
+  (Object.keys(PROBLEMS) as ProblemName[]).map((name) => [name, { value: problemBodyExample(name) }]),
+);
+
+function problemBodyExample(name: ProblemName) {
+  const [status_code, error_code] = PROBLEMS[name];
+  const details = { operation_id: `op_${EXAMPLE_KSUID}` };
+  return { error_code, status_code, msg: MESSAGES[name], details };
+}

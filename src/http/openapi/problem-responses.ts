@@ -1,8 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { ApiResponseOptions } from '@nestjs/swagger';
 import { PROBLEMS, type ProblemName } from '../../problem.js';
-import { EXAMPLE_KSUID, idPattern } from './parts.js';
-import { PROBLEM_EXAMPLES } from './problem-examples.js';
+import { idPattern } from './parts.js';
 import { type HeaderName, headerRefs } from './response-headers.js';
 
 /** Problems of a public route. */
@@ -77,15 +76,4 @@ const problemResponse = (status: number, names: readonly ProblemName[]): ApiResp
 function headersAt(status: number): HeaderName[] {
   if (status === 401) return ['WWW-Authenticate'];
   return status === 429 || status === 503 ? ['Retry-After'] : [];
-}
-
-/** The example body of each problem, by its name. */
-export const PROBLEM_BODIES = Object.fromEntries(
-  (Object.keys(PROBLEMS) as ProblemName[]).map((name) => [name, { value: problemBodyExample(name) }]),
-);
-
-function problemBodyExample(name: ProblemName) {
-  const [status_code, error_code] = PROBLEMS[name];
-  const details = { operation_id: `op_${EXAMPLE_KSUID}` };
-  return { error_code, status_code, msg: PROBLEM_EXAMPLES[name], details };
 }

@@ -86,19 +86,11 @@ export function appendStatement(accountId: string, batch: readonly PreparedAppen
     if (put?.length) parts.push(putPart(table, values.push(jsonList(put)), removed?.length !== 0));
   }
   const text = `${parts.join(',\n')}\nselect base::text as base from head`;
-  return { name: statementName(text), text, values };
+  return { name: `append_${createHash('sha256').update(text).digest('hex').slice(0, 16)}`, text, values };
 }
 
 const byOrder = (a: RowWrite, b: RowWrite): number => (a.order < b.order ? -1 : a.order > b.order ? 1 : 0);
 const jsonList = (rows: readonly RowWrite[]): string => `[${rows.map(({ text }) => text).join(',')}]`;
-
-const names = new Map<string, string>();
-
-function statementName(text: string): string {
-  const name = names.get(text) ?? `append_${createHash('sha256').update(text).digest('hex').slice(0, 16)}`;
-  names.set(text, name);
-  return name;
-}
 
 // The head comes first: its row lock puts the appends of an account in order, in every process.
 // recorded_at strictly increases in an account, one microsecond per event, even when the clock steps back.

@@ -2,10 +2,10 @@ import { Controller, Get } from '@nestjs/common';
 import { ApiList, ApiTag } from '../../http/openapi/decorators.js';
 import type { ParameterOf } from '../../http/openapi/parts.js';
 import { lastOf, pageOf, readPageRequest } from '../../http/pages.js';
+import { Read, type ReadRequest } from '../../http/request-context.js';
 import { isId } from '../../ids.js';
 import { Problem } from '../../problem.js';
 import { refuseUnlessAdmin } from '../../resources/access-rules.js';
-import { Read, type ReadRequest } from '../../resources/read-request.js';
 import { BindDecisions } from './bind-decisions.js';
 import { BindDecisionResource, PATH, toResource } from './bind-decisions.resource.js';
 

@@ -1,7 +1,7 @@
 import { Controller, Get, Param } from '@nestjs/common';
 import { ApiGetPart, ApiTag } from '../../http/openapi/decorators.js';
+import { Read, type ReadRequest } from '../../http/request-context.js';
 import { EntityQueries } from '../../resources/entity-queries.js';
-import { Read, type ReadRequest } from '../../resources/read-request.js';
 import { SSH_CREDENTIALS } from '../../ssh-credentials/ssh-credentials.resource.js';
 import { CredentialUsageResource } from './bind-decisions.resource.js';
 import { CredentialUsage } from './credential-usage.js';

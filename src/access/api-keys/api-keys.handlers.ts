@@ -5,10 +5,10 @@ import { omitUndefined } from '../../omit-undefined.js';
 import { Problem } from '../../problem.js';
 import { requireOwnOrAdmin } from '../../resources/access-rules.js';
 import { Changed, Changes } from '../../resources/changes.js';
-import { CreateCommand, DeleteCommand, handlerOf, UpdateCommand } from '../../resources/commands.js';
+import { handlerOf } from '../../resources/handler-of.js';
 import { explainDeletedOwner, Owners } from '../../resources/owners.js';
 import { type ApiKey, create, hashToken, remove, TOKEN_SECRET_BYTES, tokenOf, update } from './api-key.js';
-import { API_KEYS, type CreateApiKeyBody, type UpdateApiKeyBody } from './api-keys.resource.js';
+import { API_KEYS, CreateApiKey, DeleteApiKey, UpdateApiKey } from './api-keys.resource.js';
 
 /** The only answer with the token. */
 export class CreatedApiKey extends Changed<ApiKey> {
@@ -25,8 +25,6 @@ export class CreatedApiKey extends Changed<ApiKey> {
     return { ...super.render(baseUrl), token };
   }
 }
-
-export class CreateApiKey extends CreateCommand<CreateApiKeyBody> {}
 
 @CommandHandler(CreateApiKey)
 export class CreateApiKeyHandler implements ICommandHandler<CreateApiKey> {
@@ -62,15 +60,11 @@ export class CreateApiKeyHandler implements ICommandHandler<CreateApiKey> {
   }
 }
 
-export class UpdateApiKey extends UpdateCommand<UpdateApiKeyBody> {}
-
 export const UpdateApiKeyHandler = handlerOf(UpdateApiKey, (changes, { context, id, body }) => {
   const { description, metadata } = body;
   const decide = update({ by: context.caller, ...omitUndefined({ description, metadata }) });
   return changes.apply(API_KEYS, context, id, decide, { sent: body });
 });
-
-export class DeleteApiKey extends DeleteCommand {}
 
 export const DeleteApiKeyHandler = handlerOf(DeleteApiKey, (changes, { context, id }) =>
   changes.apply(API_KEYS, context, id, remove({ by: context.caller })),

@@ -3,12 +3,9 @@ import { isEmail } from 'class-validator';
 import type { Role } from '../../caller.js';
 import { omitUndefined } from '../../omit-undefined.js';
 import { Problem } from '../../problem.js';
-import { CreateCommand, DeleteCommand, UpdateCommand } from '../../resources/commands.js';
 import { createUser, remove, updateUser } from './principal.js';
 import { Principals } from './principals.js';
-import { type CreateUserBody, type UpdateUserBody, USERS } from './users.resource.js';
-
-export class CreateUser extends CreateCommand<CreateUserBody> {}
+import { CreateUser, DeleteUser, UpdateUser, USERS } from './users.resource.js';
 
 @CommandHandler(CreateUser)
 export class CreateUserHandler implements ICommandHandler<CreateUser> {
@@ -22,8 +19,6 @@ export class CreateUserHandler implements ICommandHandler<CreateUser> {
   }
 }
 
-export class UpdateUser extends UpdateCommand<UpdateUserBody> {}
-
 @CommandHandler(UpdateUser)
 export class UpdateUserHandler implements ICommandHandler<UpdateUser> {
   constructor(private readonly principals: Principals) {}
@@ -34,8 +29,6 @@ export class UpdateUserHandler implements ICommandHandler<UpdateUser> {
     return this.principals.apply(USERS, context, id, decide, body);
   }
 }
-
-export class DeleteUser extends DeleteCommand {}
 
 @CommandHandler(DeleteUser)
 export class DeleteUserHandler implements ICommandHandler<DeleteUser> {

@@ -1,12 +1,9 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { omitUndefined } from '../../omit-undefined.js';
 import { Problem } from '../../problem.js';
-import { CreateCommand, DeleteCommand, UpdateCommand } from '../../resources/commands.js';
-import { BOT_USERS, type CreateBotUserBody, type UpdateBotUserBody } from './bot-users.resource.js';
+import { BOT_USERS, CreateBotUser, DeleteBotUser, UpdateBotUser } from './bot-users.resource.js';
 import { createBot, remove, updateBot } from './principal.js';
 import { Principals } from './principals.js';
-
-export class CreateBotUser extends CreateCommand<CreateBotUserBody> {}
 
 @CommandHandler(CreateBotUser)
 export class CreateBotUserHandler implements ICommandHandler<CreateBotUser> {
@@ -18,8 +15,6 @@ export class CreateBotUserHandler implements ICommandHandler<CreateBotUser> {
   }
 }
 
-export class UpdateBotUser extends UpdateCommand<UpdateBotUserBody> {}
-
 @CommandHandler(UpdateBotUser)
 export class UpdateBotUserHandler implements ICommandHandler<UpdateBotUser> {
   constructor(private readonly principals: Principals) {}
@@ -30,8 +25,6 @@ export class UpdateBotUserHandler implements ICommandHandler<UpdateBotUser> {
     return this.principals.apply(BOT_USERS, context, id, decide, body);
   }
 }
-
-export class DeleteBotUser extends DeleteCommand {}
 
 @CommandHandler(DeleteBotUser)
 export class DeleteBotUserHandler implements ICommandHandler<DeleteBotUser> {

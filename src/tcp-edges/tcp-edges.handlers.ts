@@ -1,13 +1,9 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import type { RequestContext } from '../http/request-context.js';
 import { Changes } from '../resources/changes.js';
-import { CreateCommand, DeleteCommand, handlerOf, UpdateCommand } from '../resources/commands.js';
+import { handlerOf } from '../resources/handler-of.js';
 import { HostportClaims } from './hostport-claims.js';
 import { create, remove, type TcpEdge, update } from './tcp-edge.js';
-import type { TcpEdgeInput } from './tcp-edges.bodies.js';
-import { TCP_EDGES } from './tcp-edges.resource.js';
-
-export class CreateTcpEdge extends CreateCommand<TcpEdgeInput> {}
+import { CreateTcpEdge, DeleteTcpEdge, TCP_EDGES, UpdateTcpEdge } from './tcp-edges.resource.js';
 
 @CommandHandler(CreateTcpEdge)
 export class CreateTcpEdgeHandler implements ICommandHandler<CreateTcpEdge> {
@@ -24,19 +20,6 @@ export class CreateTcpEdgeHandler implements ICommandHandler<CreateTcpEdge> {
     return this.changes
       .create(TCP_EDGES, context, decide)
       .catch((error) => this.claims.explain(error, 'a new edge', hostports));
-  }
-}
-
-/** PUT and DELETE of a module send this command too. */
-export class UpdateTcpEdge extends UpdateCommand<TcpEdgeInput> {
-  constructor(
-    context: RequestContext,
-    id: string,
-    input: TcpEdgeInput,
-    /** The body of a PATCH, for its read-only fields. */
-    readonly sent: object = {},
-  ) {
-    super(context, id, input);
   }
 }
 
@@ -60,8 +43,6 @@ export class UpdateTcpEdgeHandler implements ICommandHandler<UpdateTcpEdge> {
       .catch((error) => this.claims.explain(error, id, hostports));
   }
 }
-
-export class DeleteTcpEdge extends DeleteCommand {}
 
 export const DeleteTcpEdgeHandler = handlerOf(DeleteTcpEdge, (changes, { context, id }) =>
   changes.apply(TCP_EDGES, context, id, remove),

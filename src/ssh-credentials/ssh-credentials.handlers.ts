@@ -6,14 +6,15 @@ import { omitUndefined } from '../omit-undefined.js';
 import { Problem } from '../problem.js';
 import { type KeyPolicy, parsePublicKey } from '../public-keys/public-key.js';
 import { Changes } from '../resources/changes.js';
-import { CreateCommand, DeleteCommand, handlerOf, UpdateCommand } from '../resources/commands.js';
+import { handlerOf } from '../resources/handler-of.js';
 import { explainDeletedOwner, Owners, requireOwnerId } from '../resources/owners.js';
 import { create, remove, type SshCredential, update } from './ssh-credential.js';
 import { EXCLUSIVE_KEY_CONSTRAINT, KeyHolders } from './ssh-credentials.read-model.js';
 import {
-  type CreateSshCredentialBody,
+  CreateSshCredential,
+  DeleteSshCredential,
   SSH_CREDENTIALS,
-  type UpdateSshCredentialBody,
+  UpdateSshCredential,
 } from './ssh-credentials.resource.js';
 
 /** What the operator decided about keys: see config.ts. */
@@ -21,8 +22,6 @@ export abstract class SshCredentialPolicy {
   abstract readonly strict: boolean;
   abstract readonly keys: KeyPolicy;
 }
-
-export class CreateSshCredential extends CreateCommand<CreateSshCredentialBody> {}
 
 @CommandHandler(CreateSshCredential)
 export class CreateSshCredentialHandler implements ICommandHandler<CreateSshCredential> {
@@ -48,7 +47,7 @@ export class CreateSshCredentialHandler implements ICommandHandler<CreateSshCred
     });
   }
 
-  private credentialOf(caller: Caller, body: CreateSshCredentialBody): SshCredential {
+  private credentialOf(caller: Caller, body: CreateSshCredential['body']): SshCredential {
     const owner_id = requireOwnerId(caller, body.owner_id);
     const key = parsePublicKey(body.public_key, this.policy.keys);
     return {
@@ -81,15 +80,11 @@ const keyAlreadyUsed = (): Problem =>
 const explainTakenKey = (error: unknown): unknown =>
   error instanceof ConstraintViolated && error.constraint === EXCLUSIVE_KEY_CONSTRAINT ? keyAlreadyUsed() : error;
 
-export class UpdateSshCredential extends UpdateCommand<UpdateSshCredentialBody> {}
-
 export const UpdateSshCredentialHandler = handlerOf(UpdateSshCredential, (changes, { context, id, body }) => {
   const { description, metadata, acl } = body;
   const changed = omitUndefined({ description, metadata, acl: acl && parseAcl(acl) });
   return changes.apply(SSH_CREDENTIALS, context, id, update({ by: context.caller, ...changed }), { sent: body });
 });
-
-export class DeleteSshCredential extends DeleteCommand {}
 
 export const DeleteSshCredentialHandler = handlerOf(DeleteSshCredential, (changes, { context, id }) =>
   changes.apply(SSH_CREDENTIALS, context, id, remove({ by: context.caller })),
