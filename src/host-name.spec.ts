@@ -223,7 +223,7 @@ describe('quoted', () => {
     ['x'.repeat(200), `'${'x'.repeat(200)}'`],
     ['x'.repeat(201), `'${'x'.repeat(200)}...'`],
     [`x${'💩'.repeat(300)}`, `'x${'💩'.repeat(199)}...'`],
-  ])('%j is shown as %s', (text, shown) => {
-    expect(quoted(text)).toBe(shown);
+  ])('%j becomes %s', (text, excerpt) => {
+    expect(quoted(text)).toBe(excerpt);
   });
 });

@@ -254,10 +254,10 @@ describe('the queue of decisions', () => {
     const main = startMain({ ...settings, GATEWAY_TOKENS: GATEWAY_TOKEN });
     const client = new ApiClient(await main.url, GATEWAY_TOKEN);
     const { fingerprint } = await credentialOf();
-    const asked = Array.from({ length: 200 }, () => ask(fingerprint, DOMAIN, client));
-    await asked[0];
+    const calls = Array.from({ length: 200 }, () => ask(fingerprint, DOMAIN, client));
+    await calls[0];
     expect((await stopMain(main)).code).toBe(0);
-    const settled = await Promise.allSettled(asked);
+    const settled = await Promise.allSettled(calls);
     const answered = settled.filter((one) => one.status === 'fulfilled' && one.value.status === 200);
     expect(answered.length).toBeGreaterThan(0);
     expect(await rowsOf(fingerprint)).toHaveLength(answered.length);

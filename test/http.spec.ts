@@ -169,10 +169,10 @@ describe('transport', () => {
   });
 
   it('makes URIs with the host of the request, or with PUBLIC_URL if it is set', async () => {
-    const asked = await send(
+    const named = await send(
       `GET /ssh_credentials HTTP/1.1\r\nHost: api.example.test:81\r\nAuthorization: Bearer ${ADMIN_KEY}\r\nConnection: close\r\n\r\n`,
     );
-    expect(asked).toContain('"uri":"http://api.example.test:81/ssh_credentials"');
+    expect(named).toContain('"uri":"http://api.example.test:81/ssh_credentials"');
     const odd = await send(
       `GET /ssh_credentials HTTP/1.1\r\nHost: "><script>\r\nAuthorization: Bearer ${ADMIN_KEY}\r\nConnection: close\r\n\r\n`,
     );

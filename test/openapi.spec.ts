@@ -124,10 +124,10 @@ const errorMedia = ({ responses }: Operation) =>
 describe('the examples of openapi.json', () => {
   it('fit their schemas', () => {
     const ajv = validatorOf(document);
-    const expectFit = (place: string, value: unknown) => {
-      const validate = ajv.compile({ $ref: `openapi.json#/${place}` });
-      expect({ place, value, errors: validate(value) ? null : validate.errors }).toEqual({
-        place,
+    const expectFit = (location: string, value: unknown) => {
+      const validate = ajv.compile({ $ref: `openapi.json#/${location}` });
+      expect({ location, value, errors: validate(value) ? null : validate.errors }).toEqual({
+        location,
         value,
         errors: null,
       });
@@ -140,10 +140,10 @@ describe('the examples of openapi.json', () => {
       }
       for (const [status, response] of Object.entries(operation.responses)) {
         const json = response.content?.['application/json'];
-        const place = pointer(...at, 'responses', status, 'content', 'application/json', 'schema');
-        if (json?.example !== undefined) expectFit(place, json.example);
+        const location = pointer(...at, 'responses', status, 'content', 'application/json', 'schema');
+        if (json?.example !== undefined) expectFit(location, json.example);
         for (const name of Object.keys(json?.examples ?? {}))
-          expectFit(place, document.components.examples[name]?.value);
+          expectFit(location, document.components.examples[name]?.value);
       }
     }
   });

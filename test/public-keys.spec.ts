@@ -142,8 +142,8 @@ describe('a private key pasted by mistake', () => {
     const dump = await dumpOf(database.url);
     expect(dump).toContain('api_key_created.v1');
     for (const piece of secrets.flatMap(piecesOf)) {
-      for (const [place, text] of Object.entries({ answers, log: main.output(), dump })) {
-        expect([place, text.includes(piece)]).toEqual([place, false]);
+      for (const [source, text] of Object.entries({ answers, log: main.output(), dump })) {
+        expect([source, text.includes(piece)]).toEqual([source, false]);
       }
     }
     await database.drop();

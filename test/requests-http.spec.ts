@@ -90,13 +90,13 @@ async function sendAll(overrides: Variables): Promise<{ request: FileRequest; an
   return sent;
 }
 
-const shown = (title: string, status: number, code: string | undefined) => `${title}: ${status} ${code ?? ''}`.trim();
+const lineOf = (title: string, status: number, code: string | undefined) => `${title}: ${status} ${code ?? ''}`.trim();
 
 it('every request of docs/requests.http gets the answer that it states, even if the whole file is sent again', async () => {
   for (const run of ['1', '2']) {
     const sent = await sendAll({ base: service.app.url, key: ADMIN_KEY, gatewayToken: GATEWAY_TOKEN, run });
-    expect(sent.map(({ request, answer }) => shown(request.title, answer.status, answer.body?.error_code))).toEqual(
-      sent.map(({ request }) => shown(request.title, request.expected.status, request.expected.code)),
+    expect(sent.map(({ request, answer }) => lineOf(request.title, answer.status, answer.body?.error_code))).toEqual(
+      sent.map(({ request }) => lineOf(request.title, request.expected.status, request.expected.code)),
     );
     const answerOf = (name: string) => sent.find(({ request }) => request.name === name)?.answer.body;
     expect(answerOf('once')).toEqual(answerOf('again'));

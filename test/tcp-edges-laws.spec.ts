@@ -58,7 +58,10 @@ describe('for any body', () => {
   afterAll(() => service.stop());
 
   /** An accepted body is what GET shows; a refused body has a reason and stores no event. */
-  async function expectAcceptedOrRefused(call: () => Promise<Answer>, where: (accepted: Answer) => string): Promise<void> {
+  async function expectAcceptedOrRefused(
+    call: () => Promise<Answer>,
+    where: (accepted: Answer) => string,
+  ): Promise<void> {
     const before = await eventCount();
     const answer = await call();
     if (answer.status < 300) {

@@ -45,7 +45,7 @@ export const optional =
 export const nullable =
   (decoder: Decoder): Decoder =>
   (value, where) => {
-    accept('there', (given) => given !== undefined)(value, where);
+    accept('there', (present) => present !== undefined)(value, where);
     if (value !== null) decoder(value, where);
   };
 

@@ -59,12 +59,12 @@ interface Rules {
 }
 
 function resources(rules: Rules) {
-  const { text: words, uri: place, time: moment, list, may } = rules;
-  const ref = object({ id: text, uri: place });
+  const { text: words, uri: address, time: instant, list, may } = rules;
+  const ref = object({ id: text, uri: address });
   const backend = object({ enabled: may(flag), backend: ref });
   const ipRestriction = object({ enabled: may(flag), ip_policies: list(ref) });
   const trafficPolicy = object({ enabled: may(flag), value: words });
-  const head = { id: text, uri: place, created_at: moment };
+  const head = { id: text, uri: address, created_at: instant };
   const labels = { description: words, metadata: words };
   const credential = object({ ...head, ...labels, public_key: words, acl: list(text), owner_id: may(text) });
   const edge = object({
@@ -78,7 +78,7 @@ function resources(rules: Rules) {
   const bot = object({ ...head, name: words, active: flag });
   const apiKey = object({ ...head, ...labels, token: may(text), owner_id: may(text) });
   // Asked for as it is, so it must be absolute for everyone.
-  const page = object({ ssh_credentials: list(credential), uri: place, next_page_uri: may(uri) });
+  const page = object({ ssh_credentials: list(credential), uri: address, next_page_uri: may(uri) });
   return { backend, ipRestriction, trafficPolicy, credential, edge, bot, apiKey, page };
 }
 

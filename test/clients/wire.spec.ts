@@ -15,14 +15,15 @@ afterAll(() => service.stop());
 
 type Values = Record<string, string>;
 
-/** Puts the values of the run in the place of their names. */
+/** Replaces each `{{name}}` with its value in this run. */
 const fill = (text: string, values: Values): string =>
   text.replace(/\{\{(\w+)\}\}/g, (_, name: string) => {
     const value = values[name];
-    if (value === undefined) throw new Error(`nothing is kept under ${name}`);
+    if (value === undefined) throw new Error(`there is no value named ${name}`);
     return value;
   });
-const fillAll = <Given>(given: Given, values: Values): Given => JSON.parse(fill(JSON.stringify(given), values));
+const fillAll = <Template>(template: Template, values: Values): Template =>
+  JSON.parse(fill(JSON.stringify(template), values));
 
 const newValues = (): Values => ({ token: ADMIN_KEY, key: newPublicKey() });
 
@@ -34,7 +35,7 @@ interface WireAnswer {
   readonly body: any;
 }
 
-/** Sends what the client sends and nothing else, which `fetch` does not do. */
+/** Sends exactly the client's headers, unlike `fetch`. */
 async function send(
   client: RecordedClient,
   { method, path, body }: { method: string; path: string; body?: string | undefined },

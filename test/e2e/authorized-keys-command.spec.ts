@@ -69,16 +69,16 @@ const answers = (status: number, headers: Record<string, string> = {}): Promise<
 
 describe('the AuthorizedKeysCommand', () => {
   it('prints the lines of a 200, and sends type and fingerprint encoded and the token in a header', async () => {
-    const asked: unknown[] = [];
+    const requests: unknown[] = [];
     const port = await answering(({ method, url, headers }, response) => {
-      asked.push({ method, url, authorization: headers.authorization });
+      requests.push({ method, url, authorization: headers.authorization });
       response.end(LINE);
     });
     expect(await ask(port, 'sk-ssh-ed25519@openssh.com', FINGERPRINT)).toEqual({ code: 0, stdout: LINE, stderr: '' });
     const url = expect.stringMatching(
       /^\/ssh_gateway\/authorized_keys\?type=sk-ssh-ed25519%40openssh.com&fingerprint=SHA256%3Aa%2Bb%2Fc$/i,
     );
-    expect(asked).toEqual([{ method: 'GET', url, authorization: `Bearer ${TOKEN}` }]);
+    expect(requests).toEqual([{ method: 'GET', url, authorization: `Bearer ${TOKEN}` }]);
   });
 
   it('reports to syslog the credentials and versions that accepted the key, and does not wait longer than necessary', async () => {

@@ -32,7 +32,7 @@ describe('a credential created by POST', () => {
   });
 });
 
-/** Hosts that are asked for together, at one free port; `{port}` in a rule is that port. */
+/** Hosts that are binds for together, at one free port; `{port}` in a rule is that port. */
 interface Binds {
   readonly rules: readonly string[];
   readonly permitted: readonly string[];
@@ -81,8 +81,8 @@ describe('a bind', () => {
   it.each(BINDS)('of a key with $rules: $permitted permitted, $denied denied', async ({ rules, permitted, denied }) => {
     const port = await freePort('127.0.0.1');
     const key = await trial.newCredential(...rules.map((rule) => rule.replace('{port}', String(port))));
-    const asked = [...permitted, ...denied].map((host) => `${host}:${port}`);
-    const login = await logInWithSome(trial.gateway.port, key, asked, `127.0.0.1:${trial.target.port}`);
+    const binds = [...permitted, ...denied].map((host) => `${host}:${port}`);
+    const login = await logInWithSome(trial.gateway.port, key, binds, `127.0.0.1:${trial.target.port}`);
     expect(permittedOf(login.output())).toEqual(permitted.map((host) => `${host}:${port}`));
     expect(login.output().split(NOT_ON_THE_LIST)).toHaveLength(denied.length + 1);
     for (const host of permitted) await expectBytesBothWays(host, port);

@@ -46,7 +46,7 @@ class Description {
     return this.faultOf(exchange, operation, ['paths', path, method]);
   }
 
-  /** Nothing of ours answers there, so it is an error of the caller, or an OPTIONS. */
+  /** No route has this path, so the answer is a client error, or the answer to OPTIONS. */
   private faultUnrouted({ method, status, body }: Exchange): string | undefined {
     if (method === 'OPTIONS' && status === 204) return undefined;
     if (![400, 404].includes(status)) return 'is not in the document, so it must be 404';
@@ -59,10 +59,10 @@ class Description {
     if (named === undefined) return `may not answer ${status}`;
     const shared = named.$ref?.split('/').slice(1);
     const response: Described = shared === undefined ? named : this.document.components.responses[shared.at(-1) ?? ''];
-    const place = shared ?? [...at, 'responses', String(status)];
+    const location = shared ?? [...at, 'responses', String(status)];
     return (
       this.faultOfHeaders(exchange.headers, response) ??
-      this.faultOfBody(exchange, response, place) ??
+      this.faultOfBody(exchange, response, location) ??
       this.faultOfRequest(exchange, operation, at)
     );
   }
@@ -77,23 +77,29 @@ class Description {
     return undefined;
   }
 
-  private faultOfBody({ method, body }: Exchange, response: Described, place: readonly string[]): string | undefined {
+  private faultOfBody(
+    { method, body }: Exchange,
+    response: Described,
+    location: readonly string[],
+  ): string | undefined {
     if (response.content === undefined) return body === undefined ? undefined : 'promises no body';
     const json = response.content['application/json'];
     if (json?.schema === undefined || method === 'HEAD') return undefined;
-    return this.mismatch([...place, 'content', 'application/json', 'schema'], body);
+    return this.mismatch([...location, 'content', 'application/json', 'schema'], body);
   }
 
-  /** What was taken must be documented as something that is taken; null counts as absent. */
+  /** An accepted request must fit the document; null counts as absent. */
   private faultOfRequest({ sent, status }: Exchange, operation: Operation, at: readonly string[]): string | undefined {
     if (operation.requestBody === undefined || sent === undefined || status >= 300) return undefined;
-    const place = [...at, 'requestBody', 'content', 'application/json', 'schema'];
-    const fault = this.mismatch(place, JSON.parse(String(sent), withoutNulls));
-    return fault === undefined ? undefined : `took a request that does not fit: ${fault}`;
+    const location = [...at, 'requestBody', 'content', 'application/json', 'schema'];
+    const fault = this.mismatch(location, JSON.parse(String(sent), withoutNulls));
+    return fault === undefined ? undefined : `accepted a request that does not fit: ${fault}`;
   }
 
-  private mismatch(place: readonly string[], value: unknown): string | undefined {
-    const pointer = place.map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/');
+  private mismatch(location: readonly string[], value: unknown): string | undefined {
+    const pointer = location
+      .map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1')))
+      .join('/');
     let validate = this.validators.get(pointer);
     if (validate === undefined) {
       validate = this.ajv.compile({ $ref: `openapi.json#/${pointer}` });

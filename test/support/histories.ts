@@ -34,7 +34,7 @@ const create = (path: Path, body: (made: Made) => object): Step => {
   };
 };
 
-const on = (path: Path, n: number, act: (client: ApiClient, place: string) => Promise<Answer>): Step => {
+const on = (path: Path, n: number, act: (client: ApiClient, uri: string) => Promise<Answer>): Step => {
   return async (client, made) => {
     const ids = made[path];
     if (ids.length > 0) await act(client, `${path}/${ids[n % ids.length]}`);
@@ -42,8 +42,8 @@ const on = (path: Path, n: number, act: (client: ApiClient, place: string) => Pr
 };
 
 const patch = (path: Path, bodies: fc.Arbitrary<object>) =>
-  fc.tuple(fc.nat(), bodies).map(([n, body]) => on(path, n, (client, place) => client.patch(place, body)));
-const remove = (path: Path) => fc.nat().map((n) => on(path, n, (client, place) => client.delete(place)));
+  fc.tuple(fc.nat(), bodies).map(([n, body]) => on(path, n, (client, uri) => client.patch(uri, body)));
+const remove = (path: Path) => fc.nat().map((n) => on(path, n, (client, uri) => client.delete(uri)));
 
 const creates = [
   fc.tuple(text, acl, owner).map(([description, rules, n]) =>

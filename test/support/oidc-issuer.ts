@@ -18,19 +18,19 @@ export async function newSigningKey(kid: string, alg = 'ES256'): Promise<Signing
 /** An OpenID Connect issuer on a free port of the loopback, as far as a verifier of its tokens sees one. */
 export class TestIssuer {
   url = '';
-  /** What the discovery document says of itself, when it should not be the truth. */
+  /** The issuer that the discovery document names, if it is not the real one. */
   claimedIssuer: string | undefined;
   /** While false, every answer is 500. */
   isUp = true;
-  /** While true, it takes connections and answers nothing. */
+  /** While true, it accepts connections and does not answer. */
   isSilent = false;
-  /** How many answers it gave, by path. */
-  readonly asked = new Map<string, number>();
+  /** Number of requests, by path. */
+  readonly requestCounts = new Map<string, number>();
   private published: readonly SigningKey[] = [];
   private signer: SigningKey | undefined;
   private readonly server = createServer((request, response) => {
     const path = request.url ?? '';
-    this.asked.set(path, (this.asked.get(path) ?? 0) + 1);
+    this.requestCounts.set(path, (this.requestCounts.get(path) ?? 0) + 1);
     if (this.isSilent) return;
     const body = this.isUp ? this.documents()[path] : undefined;
     response.writeHead(body === undefined ? 500 : 200, { 'content-type': 'application/json' });
