@@ -205,7 +205,7 @@ describe('the queue of decisions', () => {
     await untilWritten(client);
     expect((await ask(fingerprint, DOMAIN, client)).body.allowed).toBe(true);
     await untilWritten(client);
-    // A request that was answered 503 has no decision to record.
+    // A request with the answer 503 has no decision to record.
     expect(await rowsOf(fingerprint)).toHaveLength(6);
     await stop();
   });
@@ -361,7 +361,7 @@ describe('a recorded decision', () => {
   });
 });
 
-/** Copies the decision to days past: once to each, and `more` times to the last. */
+/** Copies the decision to past days: once to each, and `more` times to the last. */
 async function aged(fingerprint: string, days: readonly number[], more: number): Promise<void> {
   const last = days.at(-1) ?? 0;
   const ages = [...days, ...Array<number>(more).fill(last)];

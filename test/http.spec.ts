@@ -93,7 +93,7 @@ describe('an invalid body is a 4xx and stores no event', () => {
   it('10 MB', async () => {
     const before = await eventCount();
     const { hostname, port } = new URL(service.app.url);
-    // This client reads while it sends: one that sends everything first would see its connection reset.
+    // This client reads while it sends. A client that sends everything first would get a connection reset.
     const answer = await new Promise<string>((resolve, reject) => {
       let text = '';
       const socket = connect(Number(port), hostname);

@@ -7,7 +7,7 @@ import { ACCEPT, expectDescribed, OPENAPI_FILE, validatorOf } from './support/de
 import { newPublicKey } from './support/keys.js';
 import { GATEWAY, type Service, startService } from './support/service.js';
 
-/** What this file reads of the document; whether it has this form is for the validator to say. */
+/** The parts of the document that this file reads. The validator checks that it has this form. */
 interface Media {
   readonly schema?: object;
   readonly example?: unknown;
@@ -162,7 +162,7 @@ describe('the examples of openapi.json', () => {
       expect({ path, method, ...answer }).toMatchObject({ status });
       if (isQuestion) continue;
       if (method === 'POST') made.set(path, answer.body.id);
-      // What was sent comes back, or for a module its parts do.
+      // The answer holds the sent fields, or for a module its parts.
       else if (method === 'PATCH') expect(answer.body).toMatchObject(withoutModules(example));
     }
     expect(made.size).toBe(5);

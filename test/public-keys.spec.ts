@@ -16,7 +16,7 @@ const rsaPem = (bits: number): string => {
   return publicKey.export({ type: 'spki', format: 'pem' }).toString();
 };
 
-/** One RSA key as users have it: SPKI PEM, PKCS#1 PEM, OpenSSH line, RFC 4716. */
+/** One RSA key in the forms that users have: SPKI PEM, PKCS#1 PEM, OpenSSH line, RFC 4716. */
 function formsOf(pem: string): string[] {
   const { type, blob } = parsePublicKey(pem);
   const base64 = blob.toString('base64');

@@ -167,7 +167,7 @@ describe('a start with DATABASE_URL', () => {
     while (!main.output().includes('waiting for the database')) await new Promise((resolve) => setTimeout(resolve, 20));
     const stoppedAt = Date.now();
     expect(await stopMain(main)).toMatchObject({ code: 0 });
-    // Not a measure of speed: without this it would wait for half a minute.
+    // Not a measure of speed: otherwise the start would wait for half a minute.
     expect(Date.now() - stoppedAt).toBeLessThan(10_000);
   });
 

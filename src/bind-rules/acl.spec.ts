@@ -6,7 +6,7 @@ import { type BindTarget, parseBindTarget } from './bind-target.js';
 const address = (text: string): BindTarget => parseBindTarget({ address: text });
 const domain = (text: string): BindTarget => parseBindTarget({ domain: text });
 const label = (key: string, value: string): BindTarget => parseBindTarget({ label: { key, value } });
-/** `k=v` is a label, a text with a port an address, any other a domain: how the tables below write requests. */
+/** Requests in the tables below: `k=v` is a label, a text with a port is an address, any other text is a domain. */
 function target(text: string): BindTarget {
   if (text.includes('=')) return label(text.slice(0, text.indexOf('=')), text.slice(text.indexOf('=') + 1));
   return /:\d+$/.test(text) ? address(text) : domain(text);

@@ -3,8 +3,8 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 
 /**
- * Holds every answer that a test gets against the committed openapi.json, so that neither can change alone: the status must be
- * documented for the route, the body must fit its schema, headers that are promised must be there.
+ * Validates every answer that a test gets against the committed openapi.json, so that neither can change alone: the
+ * route must document the status, the body must fit its schema, and the answer must have the documented headers.
  */
 export interface Exchange {
   readonly method: string;
@@ -12,7 +12,7 @@ export interface Exchange {
   readonly sent?: string | Buffer | undefined;
   readonly status: number;
   readonly headers: Headers;
-  /** The parsed body of the answer; undefined when there is none. */
+  /** The parsed body of the answer; undefined without a body. */
   readonly body: unknown;
 }
 
@@ -36,7 +36,7 @@ class Description {
     .sort((a, b) => Number(a.includes('{')) - Number(b.includes('{')))
     .map((path) => ({ path, pattern: new RegExp(`^${path.replaceAll('.', '\\.').replace(/\{\w+\}/g, '[^/]+')}$`) }));
 
-  /** What is wrong with the exchange; undefined: nothing. */
+  /** The fault of the exchange; undefined if it has none. */
   fault(exchange: Exchange): string | undefined {
     const pathname = new URL(exchange.url).pathname.replace(/\/{2,}/g, '/').replace(/(?<=.)\/$/, '');
     const path = this.paths.find(({ pattern }) => pattern.test(pathname))?.path;
@@ -123,7 +123,7 @@ export function validatorOf(document: object): Ajv2020 {
 
 let description: Description | undefined;
 
-/** Throws when the answer is not what openapi.json says. */
+/** Throws if the answer does not fit openapi.json. */
 export function expectDescribed(exchange: Exchange): void {
   description ??= new Description();
   const fault = description.fault(exchange);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import type { Answer, ApiClient } from './api-client.js';
 import { newPublicKey } from './keys.js';
 
-/** What a history has made so far, by path. */
+/** Ids of the resources that a history has created so far, by path. */
 type Made = Record<Path, string[]>;
 type Path = '/ssh_credentials' | '/edges/tcp' | '/users' | '/bot_users' | '/api_keys';
 type Step = (client: ApiClient, made: Made) => Promise<void>;
@@ -85,7 +85,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   ...(['/ssh_credentials', '/edges/tcp', '/users', '/bot_users', '/api_keys'] as const).map(remove),
 );
 
-/** Random commands over all resources, some at once; refused ones leave no trace. */
+/** Random commands over all resources, some at once. Refused commands must not change any row. */
 export const history = fc.array(fc.array(step, { minLength: 1, maxLength: 6 }), { minLength: 4, maxLength: 12 });
 
 export async function play(client: ApiClient, steps: readonly (readonly Step[])[]): Promise<void> {

@@ -15,7 +15,7 @@ export async function newSigningKey(kid: string, alg = 'ES256'): Promise<Signing
   return { kid, alg, privateKey, publicJwk: { ...(await exportJWK(publicKey)), kid, alg, use: 'sig' } };
 }
 
-/** An OpenID Connect issuer on a free port of the loopback, as far as a verifier of its tokens sees one. */
+/** An OpenID Connect issuer on a free port of the loopback, with the parts that a verifier of its tokens needs. */
 export class TestIssuer {
   url = '';
   /** The issuer that the discovery document names, if it is not the real one. */
@@ -51,13 +51,13 @@ export class TestIssuer {
     await new Promise((resolve) => this.server.close(resolve));
   };
 
-  /** These keys and no other from now on; the first one signs. */
+  /** Publishes only these keys from now on; the first one signs. */
   publish(...keys: SigningKey[]): void {
     this.published = keys;
     this.signer = keys[0];
   }
 
-  /** A token that the service takes, but for `claims` (undefined leaves one out) and `key`. */
+  /** A token that the service accepts, unless `claims` (undefined omits a claim) or `key` make it invalid. */
   async sign(claims: JWTPayload = {}, key: SigningKey | undefined = this.signer): Promise<string> {
     if (key === undefined) throw new Error('the issuer has no key');
     const now = Math.floor(Date.now() / 1000);
