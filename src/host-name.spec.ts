@@ -27,7 +27,7 @@ describe('canonicalHost gives every host one spelling', () => {
     ['ａｐｐ.example', 'app.example'],
     ['نامه\u200cای.example', 'xn--mgba3gch31f060k.example'],
     ['☃.example', 'xn--n3h.example'],
-    // Not decodable, but an ordinary name to DNS: the Unicode tables are not asked about ASCII.
+    // Not decodable, but an ordinary name in DNS: ASCII names bypass the Unicode tables.
     ['xn--a.example', 'xn--a.example'],
     [label(63), label(63)],
     [name(253), name(253)],
@@ -97,7 +97,7 @@ describe('canonicalHost refuses', () => {
     ['℀.example', 'no DNS name can carry'],
     ['\ud800.example', 'no DNS name can carry'],
     ['ü.xn--a', 'no DNS name can carry'],
-    // Everything below is an IPv4 address to some program and a name to another.
+    // Some programs read the texts below as IPv4 addresses, others as names.
     ['1', 'ends in a number'],
     ['1.2.3', 'ends in a number'],
     ['01.2.3.4', 'ends in a number'],
@@ -223,7 +223,7 @@ describe('quoted', () => {
     ['x'.repeat(200), `'${'x'.repeat(200)}'`],
     ['x'.repeat(201), `'${'x'.repeat(200)}...'`],
     [`x${'💩'.repeat(300)}`, `'x${'💩'.repeat(199)}...'`],
-  ])('%j is shown as %s', (text, shown) => {
-    expect(quoted(text)).toBe(shown);
+  ])('%j becomes %s', (text, excerpt) => {
+    expect(quoted(text)).toBe(excerpt);
   });
 });

@@ -30,11 +30,11 @@ const ENDS_IN_NUMBER = /(?:^|\.)(?:\d+|0x[0-9a-f]*)$/;
 /** `text` in single quotes for a message: at most 200 characters, with control and invisible characters escaped. */
 export function quoted(text: string): string {
   const characters = [...text.slice(0, 2 * QUOTED_CHARACTERS)];
-  const shown = characters.slice(0, QUOTED_CHARACTERS).join('');
-  const escaped = shown.replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, (character) => {
+  const excerpt = characters.slice(0, QUOTED_CHARACTERS).join('');
+  const escaped = excerpt.replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, (character) => {
     return `\\u{${character.codePointAt(0)?.toString(16)}}`;
   });
-  return `'${escaped}${shown.length < text.length ? '...' : ''}'`;
+  return `'${escaped}${excerpt.length < text.length ? '...' : ''}'`;
 }
 
 /** The canonical spelling of a DNS name, an IPv4 address or an `[IPv6]` address. Throws ParseError. */
@@ -67,8 +67,8 @@ function refuseSpelling(name: string): void {
   if (name === '') throw new ParseError('the host is empty');
   const forbidden = FORBIDDEN_ASCII.exec(name)?.[0];
   if (forbidden === undefined) return;
-  const shown = forbidden === "'" ? 'a quote' : quoted(forbidden);
-  throw new ParseError(`the host holds ${shown}; give a bare host name of letters, digits, '-', '_' and '.'`);
+  const character = forbidden === "'" ? 'a quote' : quoted(forbidden);
+  throw new ParseError(`the host holds ${character}; give a bare host name of letters, digits, '-', '_' and '.'`);
 }
 
 function encodeUnicode(name: string): string {

@@ -205,7 +205,7 @@ describe('the queue of decisions', () => {
     await untilWritten(client);
     expect((await ask(fingerprint, DOMAIN, client)).body.allowed).toBe(true);
     await untilWritten(client);
-    // A request that was answered 503 has no decision to record.
+    // A request with the answer 503 has no decision to record.
     expect(await rowsOf(fingerprint)).toHaveLength(6);
     await stop();
   });
@@ -254,10 +254,10 @@ describe('the queue of decisions', () => {
     const main = startMain({ ...settings, GATEWAY_TOKENS: GATEWAY_TOKEN });
     const client = new ApiClient(await main.url, GATEWAY_TOKEN);
     const { fingerprint } = await credentialOf();
-    const asked = Array.from({ length: 200 }, () => ask(fingerprint, DOMAIN, client));
-    await asked[0];
+    const calls = Array.from({ length: 200 }, () => ask(fingerprint, DOMAIN, client));
+    await calls[0];
     expect((await stopMain(main)).code).toBe(0);
-    const settled = await Promise.allSettled(asked);
+    const settled = await Promise.allSettled(calls);
     const answered = settled.filter((one) => one.status === 'fulfilled' && one.value.status === 200);
     expect(answered.length).toBeGreaterThan(0);
     expect(await rowsOf(fingerprint)).toHaveLength(answered.length);
@@ -361,7 +361,7 @@ describe('a recorded decision', () => {
   });
 });
 
-/** Copies the decision to days past: once to each, and `more` times to the last. */
+/** Copies the decision to past days: once to each, and `more` times to the last. */
 async function aged(fingerprint: string, days: readonly number[], more: number): Promise<void> {
   const last = days.at(-1) ?? 0;
   const ages = [...days, ...Array<number>(more).fill(last)];

@@ -14,7 +14,7 @@ afterAll(() => service.stop());
 
 const cli = (...args: string[]): RunningCli['ended'] => runCli({ DATABASE_URL: service.databaseUrl }, ...args);
 
-/** Until a connection to the database runs, or ran last, a statement like this. */
+/** Waits until a connection to the database runs, or ran last, a statement like this. */
 async function untilQueried(databaseUrl: string, pattern: string): Promise<void> {
   for (;;) {
     const { rows } = await service.pool.query(

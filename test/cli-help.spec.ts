@@ -10,7 +10,7 @@ async function helpOfAll(words: readonly string[] = []): Promise<[command: strin
   return [[['tunnel-access', ...words].join(' '), stdout], ...below.flat()];
 }
 
-/** All but `help`, which is commander's own. */
+/** All commands except `help`, which belongs to commander. */
 function commandsIn(help: string): string[] {
   const [, section = ''] = /\nCommands:\n([\s\S]*?)\n\n/.exec(help) ?? [];
   return [...section.matchAll(/^ {2}(\S+)/gm)].map(([, name]) => name ?? '').filter((name) => name !== 'help');

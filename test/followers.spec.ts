@@ -89,7 +89,7 @@ describe('32 writers on two instances, and three followers', () => {
     const by = await addAccount(service);
     const bystander = new pg.Client(service.databaseUrl);
     await bystander.connect();
-    // A follower that trusted transaction ids or snapshots would wait for this one.
+    // A follower that trusted transaction ids or snapshots would wait for this transaction.
     await bystander.query('begin isolation level serializable');
     await bystander.query('create table unrelated as select txid_current() as id');
     let last = Number.POSITIVE_INFINITY;

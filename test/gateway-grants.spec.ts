@@ -7,7 +7,7 @@ import { newPublicKey } from './support/keys.js';
 import { addUser, type TestPrincipal } from './support/principals.js';
 import { GATEWAY, type Service, startCopy, startService } from './support/service.js';
 
-/** A key's grants are read from the current rows, and only so many that one account cannot make others wait. */
+/** A key's grants come from the current rows, and their number is limited, so that one account cannot delay others. */
 let service: Service;
 let owner: TestPrincipal;
 

@@ -67,7 +67,7 @@ function watch({ fingerprint }: TestCredential): {
   };
 }
 
-/** So large that its rules are cached and not read for every request. */
+/** Large enough that its rules are cached and not read for every request. */
 const BIG_ACL = [
   ...Array.from({ length: 900 }, (_, n) => `bind:host-${n}.a.long.name.example.com`),
   'bind:app.example.com',

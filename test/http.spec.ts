@@ -93,7 +93,7 @@ describe('an invalid body is a 4xx and stores no event', () => {
   it('10 MB', async () => {
     const before = await eventCount();
     const { hostname, port } = new URL(service.app.url);
-    // This client reads while it sends: one that sends everything first would see its connection reset.
+    // This client reads while it sends. A client that sends everything first would get a connection reset.
     const answer = await new Promise<string>((resolve, reject) => {
       let text = '';
       const socket = connect(Number(port), hostname);
@@ -169,10 +169,10 @@ describe('transport', () => {
   });
 
   it('makes URIs with the host of the request, or with PUBLIC_URL if it is set', async () => {
-    const asked = await send(
+    const named = await send(
       `GET /ssh_credentials HTTP/1.1\r\nHost: api.example.test:81\r\nAuthorization: Bearer ${ADMIN_KEY}\r\nConnection: close\r\n\r\n`,
     );
-    expect(asked).toContain('"uri":"http://api.example.test:81/ssh_credentials"');
+    expect(named).toContain('"uri":"http://api.example.test:81/ssh_credentials"');
     const odd = await send(
       `GET /ssh_credentials HTTP/1.1\r\nHost: "><script>\r\nAuthorization: Bearer ${ADMIN_KEY}\r\nConnection: close\r\n\r\n`,
     );

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-/** One account at work: whatever it writes carries its mark, whatever it is answered is kept. */
+/** One account at work. Every text that it writes has its mark, and it keeps every answer. */
 class Tenant {
   readonly answers: string[] = [];
   readonly ids: string[] = [];
@@ -22,11 +22,11 @@ class Tenant {
     readonly accountId: string,
   ) {}
 
-  /** Text of its own, which no other account may ever see. */
+  /** The account's mark, which no other account may see. */
   private text = (): string => `${this.mark} ${Math.random().toString(36).slice(2)}`;
   private pick = <T>(list: readonly T[]): T | undefined => list[Math.floor(Math.random() * list.length)];
 
-  /** Does something; `foreignIds` are ids of the other accounts, tried like one's own. */
+  /** Sends one random call; it may have an id of another account. */
   async act(foreignIds: readonly string[]): Promise<void> {
     const own = this.pick(this.ids);
     const foreign = this.pick(foreignIds);

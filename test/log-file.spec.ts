@@ -23,7 +23,7 @@ let account: string;
 let exported: string;
 let folder: string;
 
-/** The CLI on a database, with what goes into its stdin. */
+/** Runs the CLI on a database, with this stdin. */
 async function cli(databaseUrl: string, args: readonly string[], stdin = '') {
   const env = { PATH: process.env.PATH, HOME: process.env.HOME, DATABASE_URL: databaseUrl };
   const child = spawn(process.execPath, [CLI, ...args], { env });
@@ -132,7 +132,7 @@ describe('audit import', () => {
       .map((line, i) => (i === at ? JSON.stringify(change(JSON.parse(line))) : line))
       .join('\n')}\n`;
 
-  /** A log whose hashes are right, in which the first two events of a stream have changed their places. */
+  /** A log with valid hashes in which the first two events of a stream are swapped. */
   let disordered = '';
   beforeAll(async () => {
     const copy = await cloneDatabase();
@@ -304,7 +304,7 @@ describe('audit import', () => {
   it('warns if the account is now the oldest, to which OIDC users sign in', async () => {
     await sql.query(`insert into accounts values ('ac_other', 'ac_other', 1, now(), 'Other', '{}')`);
     const { code, stderr } = await importing(exported);
-    // The row has no log, which the proof of the imported account does not look at.
+    // The row has no log; the proof of the imported account does not read it.
     expect([code, stderr]).toEqual([
       0,
       expect.stringContaining('is now the oldest account: OIDC users sign in to it when OIDC_ACCOUNT is unset\n'),

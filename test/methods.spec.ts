@@ -3,7 +3,7 @@ import { newPublicKey } from './support/keys.js';
 import { AUTHORIZATION, call, type RawAnswer, sendRaw } from './support/raw-http.js';
 import { ADMIN_KEY, type Service, startService } from './support/service.js';
 
-/** Enough for a list that is compressed. */
+/** Enough items for a compressed list. */
 const CREDENTIALS = 30;
 const UNKNOWN = '/ssh_credentials/sshcr_3MPflUxi65UVJUZK1y0iEJKUOhV';
 

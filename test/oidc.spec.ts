@@ -76,7 +76,7 @@ describe('a token of the issuer', () => {
   it('works besides API keys, and causes only one request for the keys', async () => {
     for (let n = 0; n < 10; n += 1) await list(await issuer.sign({ email: ADMIN_EMAIL }));
     expect((await service.admin.get('/ssh_credentials')).status).toBe(200);
-    expect(Object.fromEntries(issuer.asked)).toEqual({ '/.well-known/openid-configuration': 1, '/keys': 1 });
+    expect(Object.fromEntries(issuer.requestCounts)).toEqual({ '/.well-known/openid-configuration': 1, '/keys': 1 });
   });
 
   it('is treated as an API key if no issuer is configured', async () => {
@@ -174,12 +174,12 @@ describe('the issuer', () => {
     const after = await rotating.sign({ email: ADMIN_EMAIL });
     // Unknown key ids of an attacker must not cause a request to the issuer each time.
     await expectRefusal(after, 401, 'ERR_NGROK_203', /not signed by a key/, on);
-    expect(rotating.asked.get('/keys')).toBe(1);
+    expect(rotating.requestCounts.get('/keys')).toBe(1);
     const start = Date.now();
     jest.spyOn(Date, 'now').mockImplementation(() => start + 31_000);
     expect((await list(after, on)).status).toBe(200);
     await expectRefusal(before, 401, 'ERR_NGROK_203', /not signed by a key/, on);
-    expect(rotating.asked.get('/keys')).toBe(2);
+    expect(rotating.requestCounts.get('/keys')).toBe(2);
     await on.stop();
     await rotating.stop();
   });
@@ -209,7 +209,7 @@ describe('the issuer', () => {
       expect(answer.headers.get('retry-after')).toBe('1');
     }
     expect((await on.admin.get('/ssh_credentials')).status).toBe(200);
-    expect(down.asked.get('/.well-known/openid-configuration')).toBe(1);
+    expect(down.requestCounts.get('/.well-known/openid-configuration')).toBe(1);
     down.isUp = true;
     const start = performance.now();
     jest.spyOn(performance, 'now').mockImplementation(() => start + 1_001);
@@ -259,7 +259,7 @@ describe('the issuer', () => {
     other.claimedIssuer = 'https://other.example.test';
     const on = await signInService({}, other);
     await expectRefusal(await other.sign({ email: ADMIN_EMAIL }), 503, 'ERR_TAS_503', /cannot be reached/, on);
-    expect(other.asked.get('/keys')).toBeUndefined();
+    expect(other.requestCounts.get('/keys')).toBeUndefined();
     await on.stop();
     await other.stop();
   });

@@ -7,7 +7,7 @@ import { ACCEPT, expectDescribed, OPENAPI_FILE, validatorOf } from './support/de
 import { newPublicKey } from './support/keys.js';
 import { GATEWAY, type Service, startService } from './support/service.js';
 
-/** What this file reads of the document; whether it has this form is for the validator to say. */
+/** The parts of the document that this file reads. The validator checks that it has this form. */
 interface Media {
   readonly schema?: object;
   readonly example?: unknown;
@@ -124,10 +124,10 @@ const errorMedia = ({ responses }: Operation) =>
 describe('the examples of openapi.json', () => {
   it('fit their schemas', () => {
     const ajv = validatorOf(document);
-    const expectFit = (place: string, value: unknown) => {
-      const validate = ajv.compile({ $ref: `openapi.json#/${place}` });
-      expect({ place, value, errors: validate(value) ? null : validate.errors }).toEqual({
-        place,
+    const expectFit = (location: string, value: unknown) => {
+      const validate = ajv.compile({ $ref: `openapi.json#/${location}` });
+      expect({ location, value, errors: validate(value) ? null : validate.errors }).toEqual({
+        location,
         value,
         errors: null,
       });
@@ -140,10 +140,10 @@ describe('the examples of openapi.json', () => {
       }
       for (const [status, response] of Object.entries(operation.responses)) {
         const json = response.content?.['application/json'];
-        const place = pointer(...at, 'responses', status, 'content', 'application/json', 'schema');
-        if (json?.example !== undefined) expectFit(place, json.example);
+        const location = pointer(...at, 'responses', status, 'content', 'application/json', 'schema');
+        if (json?.example !== undefined) expectFit(location, json.example);
         for (const name of Object.keys(json?.examples ?? {}))
-          expectFit(place, document.components.examples[name]?.value);
+          expectFit(location, document.components.examples[name]?.value);
       }
     }
   });
@@ -162,7 +162,7 @@ describe('the examples of openapi.json', () => {
       expect({ path, method, ...answer }).toMatchObject({ status });
       if (isQuestion) continue;
       if (method === 'POST') made.set(path, answer.body.id);
-      // What was sent comes back, or for a module its parts do.
+      // The answer holds the sent fields, or for a module its parts.
       else if (method === 'PATCH') expect(answer.body).toMatchObject(withoutModules(example));
     }
     expect(made.size).toBe(5);

@@ -155,7 +155,7 @@ describe('projections rebuild', () => {
   });
 });
 
-/** Changes by hand that each table can suffer: an edited field, a lost row, an added one. */
+/** Manual changes of each table: an edited field, a lost row, an added row. */
 const TABLES: readonly [table: string, edit: string, field: string, add: string][] = [
   ['accounts', `name = 'Mine'`, 'name', `'ac_x', 1, now(), 'n', '{}'`],
   ['principals', `active = not active`, 'active', `'usr_x', 1, now(), 'user', '', 'x@x', 'admin', true, false`],
@@ -197,7 +197,7 @@ describe('projections prove', () => {
       expect.objectContaining({ table, account, field: '(row)', live: 'not there', log: 'there' }),
     ]);
 
-    // Behind all rows of the log, or before them.
+    // After all rows of the log, or before them.
     const stranger = table.startsWith('tcp') ? 'ac_none' : 'ac_0';
     await service.pool.query(`insert into ${table} values ('${stranger}', ${add})`);
     expect((await proven()).differences).toEqual(

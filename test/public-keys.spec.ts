@@ -16,7 +16,7 @@ const rsaPem = (bits: number): string => {
   return publicKey.export({ type: 'spki', format: 'pem' }).toString();
 };
 
-/** One RSA key as users have it: SPKI PEM, PKCS#1 PEM, OpenSSH line, RFC 4716. */
+/** One RSA key in the forms that users have: SPKI PEM, PKCS#1 PEM, OpenSSH line, RFC 4716. */
 function formsOf(pem: string): string[] {
   const { type, blob } = parsePublicKey(pem);
   const base64 = blob.toString('base64');
@@ -142,8 +142,8 @@ describe('a private key pasted by mistake', () => {
     const dump = await dumpOf(database.url);
     expect(dump).toContain('api_key_created.v1');
     for (const piece of secrets.flatMap(piecesOf)) {
-      for (const [place, text] of Object.entries({ answers, log: main.output(), dump })) {
-        expect([place, text.includes(piece)]).toEqual([place, false]);
+      for (const [source, text] of Object.entries({ answers, log: main.output(), dump })) {
+        expect([source, text.includes(piece)]).toEqual([source, false]);
       }
     }
     await database.drop();

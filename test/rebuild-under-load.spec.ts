@@ -52,7 +52,7 @@ async function writeAndRead(): Promise<void> {
   if (Math.random() < 0.5) expect((await admin.delete(path)).status).toBe(204);
 }
 
-/** Adds events to an edge's stream in one statement, as that many changes would. */
+/** Adds events to an edge's stream in one statement, equal to the events of as many changes. */
 async function grow(id: string, events: number, client: pg.Pool | pg.PoolClient = service.pool): Promise<void> {
   await client.query(
     `with head as (update log_heads h set size = size + $2, recorded_at = h.recorded_at + $2 * interval '1 microsecond'

@@ -18,7 +18,7 @@ afterAll(() => service.stop());
 
 const pick = <T>(list: readonly T[]): T | undefined => list[Math.floor(Math.random() * list.length)];
 
-/** Something random on a resource; many of these calls are refused, which must leave no trace either. */
+/** Sends a random call. The service refuses many of these calls, which must not change any row. */
 async function act(path: string, ids: string[], create: () => object, change: () => object): Promise<void> {
   const dice = Math.random();
   if (dice < 0.4) {

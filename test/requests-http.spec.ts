@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { type Answer, ApiClient } from './support/api-client.js';
 import { ADMIN_KEY, GATEWAY, GATEWAY_TOKEN, type Service, startService } from './support/service.js';
 
-/** docs/requests.http, as the clients that it is written for read it; what they would not read fails here. */
+/** Reads docs/requests.http as its clients do; text that they would not read fails here. */
 interface FileRequest {
   readonly title: string;
   readonly name: string | undefined;
@@ -66,12 +66,12 @@ function resolve(text: string, variables: Variables, answers: ReadonlyMap<string
     const [request = '', , part, name = '', field = ''] = reference.split('.');
     const answer = answers.get(request);
     const found = part === 'headers' ? answer?.headers.get(name) : answer?.body?.[field];
-    if (typeof found !== 'string') throw new Error(`{{${reference}}} is nowhere above`);
+    if (typeof found !== 'string') throw new Error(`{{${reference}}} is not defined above`);
     return found;
   });
 }
 
-/** Sends every request in order; answers what each was answered. */
+/** Sends every request in order; returns each with its answer. */
 async function sendAll(overrides: Variables): Promise<{ request: FileRequest; answer: Answer; path: string }[]> {
   const { variables, requests } = parse(FILE);
   const values = { ...variables, ...overrides };
@@ -90,13 +90,13 @@ async function sendAll(overrides: Variables): Promise<{ request: FileRequest; an
   return sent;
 }
 
-const shown = (title: string, status: number, code: string | undefined) => `${title}: ${status} ${code ?? ''}`.trim();
+const lineOf = (title: string, status: number, code: string | undefined) => `${title}: ${status} ${code ?? ''}`.trim();
 
 it('every request of docs/requests.http gets the answer that it states, even if the whole file is sent again', async () => {
   for (const run of ['1', '2']) {
     const sent = await sendAll({ base: service.app.url, key: ADMIN_KEY, gatewayToken: GATEWAY_TOKEN, run });
-    expect(sent.map(({ request, answer }) => shown(request.title, answer.status, answer.body?.error_code))).toEqual(
-      sent.map(({ request }) => shown(request.title, request.expected.status, request.expected.code)),
+    expect(sent.map(({ request, answer }) => lineOf(request.title, answer.status, answer.body?.error_code))).toEqual(
+      sent.map(({ request }) => lineOf(request.title, request.expected.status, request.expected.code)),
     );
     const answerOf = (name: string) => sent.find(({ request }) => request.name === name)?.answer.body;
     expect(answerOf('once')).toEqual(answerOf('again'));

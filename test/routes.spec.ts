@@ -6,7 +6,7 @@ import { GATEWAY, GATEWAY_TOKEN, type Service, startService } from './support/se
 
 /**
  * Walks every route of the running service, from its own route table. A route that is not in SAMPLES fails the first test:
- * add it there, with a call that works, and it is held to everything below.
+ * add it there with a call that works, and every test below applies to it.
  */
 interface Sample {
   /** A call of this route that works: for the path's `:id`, what to create first; and the body. */
@@ -103,7 +103,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-/** The route's path with the id of a thing just made in the admin's account, and the call on it. */
+/** The route's path with the id of a new resource of the admin's account, and the call on it. */
 async function prepare(route: string): Promise<{ path: string; call: (client: ApiClient) => Promise<Answer> }> {
   const { on, body, before, query } = SAMPLES[route] ?? {};
   const [method = '', pattern = ''] = route.split(' ');
@@ -169,7 +169,7 @@ describe('every route', () => {
       ['x'.repeat(300), 'ERR_NGROK_202'],
       ['not-a-key-of-anyone', 'ERR_NGROK_203'],
       [key.token, 'ERR_NGROK_203'],
-      // A gateway is nobody on an account, and who has an account is no gateway.
+      // A gateway is not a principal of an account, and a principal is not a gateway.
       [isForGateways(route) ? (admin.client.token ?? '') : GATEWAY_TOKEN, 'ERR_NGROK_203'],
     ]) {
       const { status, body, headers } = await call(admin.client.as(token));

@@ -520,7 +520,7 @@ describe('keys that the operator refuses', () => {
       const answer = await client.post('/ssh_gateway/recheck', body);
       expect(answer.body.changed).toEqual([{ credential_id: known[3999], reason: 'gone', version: null }]);
     }
-    // With the list in the query each call from the sixth on took seconds.
+    // With the list in the query, each call after the fifth took seconds.
     expect(performance.now() - began).toBeLessThan(5000);
     await stop();
     await service.pool.query('delete from ssh_credentials where id = any($1)', [known]);

@@ -25,10 +25,10 @@ const UNKNOWN = '/edges/tcp/edgtcp_3MPflUxi65UVJUZK1y0iEJKUOhV';
 
 interface Case {
   readonly name: string;
-  /** As it is put, and how it is shown. */
+  /** The body of a PUT, and the rendering of the module. */
   readonly put: object;
-  readonly shown: (url: string) => object;
-  /** Another one. */
+  readonly rendered: (url: string) => object;
+  /** Another body of a PUT. */
   readonly next: object;
   readonly wrong: readonly [body: object, code: string, msg: RegExp][];
 }
@@ -37,7 +37,7 @@ const MODULES: readonly Case[] = [
   {
     name: 'backend',
     put: { enabled: false, backend_id: 'bkdfo_1' },
-    shown: (url) => ({ enabled: false, backend: { id: 'bkdfo_1', uri: `${url}/backends/failover/bkdfo_1` } }),
+    rendered: (url) => ({ enabled: false, backend: { id: 'bkdfo_1', uri: `${url}/backends/failover/bkdfo_1` } }),
     next: { backend_id: 'b' },
     wrong: [
       [{}, 'ERR_NGROK_242', /^backend_id is missing/],
@@ -49,7 +49,7 @@ const MODULES: readonly Case[] = [
   {
     name: 'ip_restriction',
     put: { ip_policy_ids: ['p'] },
-    shown: (url) => ({ enabled: true, ip_policies: [{ id: 'p', uri: `${url}/ip_policies/p` }] }),
+    rendered: (url) => ({ enabled: true, ip_policies: [{ id: 'p', uri: `${url}/ip_policies/p` }] }),
     next: {},
     wrong: [
       [{ ip_policy_ids: ['a', ''] }, 'ERR_NGROK_229', /^ip_policy_ids\[1\] ''/],
@@ -60,7 +60,7 @@ const MODULES: readonly Case[] = [
   {
     name: 'traffic_policy',
     put: { value: ' {"a":\r\n1} ' },
-    shown: () => ({ enabled: true, value: ' {"a":\r\n1} ' }),
+    rendered: () => ({ enabled: true, value: ' {"a":\r\n1} ' }),
     next: { value: '' },
     wrong: [
       [{ enabled: true }, 'ERR_TAS_400', /^value is missing/],
@@ -70,7 +70,7 @@ const MODULES: readonly Case[] = [
   },
 ];
 
-describe.each(MODULES)('PUT, GET and DELETE /edges/tcp/{id}/$name', ({ name, put, shown, next, wrong }) => {
+describe.each(MODULES)('PUT, GET and DELETE /edges/tcp/{id}/$name', ({ name, put, rendered, next, wrong }) => {
   let module: string;
   beforeAll(() => {
     module = `${path}/${name}`;
@@ -80,10 +80,10 @@ describe.each(MODULES)('PUT, GET and DELETE /edges/tcp/{id}/$name', ({ name, put
     await expectRefusal(() => admin.get(module), 404, 'ERR_TAS_404', new RegExp(`^The edge has no ${name}`));
     const before = await eventCount();
     const answer = await admin.put(module, put);
-    expect(answer).toMatchObject({ status: 200, body: shown(service.app.url) });
+    expect(answer).toMatchObject({ status: 200, body: rendered(service.app.url) });
     expect(answer.headers.get('log-position')).toMatch(/^\d+$/);
-    expect(await admin.get(module)).toMatchObject({ status: 200, body: shown(service.app.url) });
-    expect((await admin.get(path)).body).toMatchObject({ ...edge, [name]: shown(service.app.url) });
+    expect(await admin.get(module)).toMatchObject({ status: 200, body: rendered(service.app.url) });
+    expect((await admin.get(path)).body).toMatchObject({ ...edge, [name]: rendered(service.app.url) });
     const removal = await admin.delete(module);
     expect(removal).toMatchObject({ status: 204, body: undefined });
     expect(removal.headers.get('log-position')).toMatch(/^\d+$/);
@@ -108,7 +108,7 @@ describe.each(MODULES)('PUT, GET and DELETE /edges/tcp/{id}/$name', ({ name, put
       { module: null, ...put },
     ]) {
       await admin.delete(module);
-      expect(await admin.put(module, body)).toMatchObject({ status: 200, body: shown(service.app.url) });
+      expect(await admin.put(module, body)).toMatchObject({ status: 200, body: rendered(service.app.url) });
     }
   });
 
@@ -125,7 +125,7 @@ describe.each(MODULES)('PUT, GET and DELETE /edges/tcp/{id}/$name', ({ name, put
   it('replaces the module as a whole', async () => {
     await admin.put(module, { enabled: false, ...put });
     expect((await admin.put(module, next)).body).toMatchObject({ enabled: true });
-    expect((await admin.get(module)).body).not.toMatchObject(shown(service.app.url));
+    expect((await admin.get(module)).body).not.toMatchObject(rendered(service.app.url));
     await admin.delete(module);
   });
 
@@ -144,11 +144,11 @@ describe.each(MODULES)('PUT, GET and DELETE /edges/tcp/{id}/$name', ({ name, put
 
   it('answers 404 on unknown and foreign edges', async () => {
     const { body: foreign } = await other.client.post('/edges/tcp', { [name]: put });
-    for (const place of [UNKNOWN, `/edges/tcp/${foreign.id}`, '/edges/tcp/x']) {
+    for (const edgePath of [UNKNOWN, `/edges/tcp/${foreign.id}`, '/edges/tcp/x']) {
       for (const method of ['GET', 'DELETE']) {
-        await expectRefusal(() => admin.send(method, `${place}/${name}`, undefined), 404, 'ERR_NGROK_7000');
+        await expectRefusal(() => admin.send(method, `${edgePath}/${name}`, undefined), 404, 'ERR_NGROK_7000');
       }
-      await expectRefusal(() => admin.put(`${place}/${name}`, put), 404, 'ERR_NGROK_7000');
+      await expectRefusal(() => admin.put(`${edgePath}/${name}`, put), 404, 'ERR_NGROK_7000');
     }
     expect((await other.client.get(`/edges/tcp/${foreign.id}/${name}`)).status).toBe(200);
   });
@@ -164,7 +164,7 @@ it('an unknown module is an unknown resource', async () => {
 it('modules put at once do not overwrite each other', async () => {
   await Promise.all(MODULES.map(({ name, put }) => admin.put(`${path}/${name}`, put)));
   const { body } = await admin.get(path);
-  for (const { name, shown } of MODULES) expect(body[name]).toEqual(shown(service.app.url));
+  for (const { name, rendered } of MODULES) expect(body[name]).toEqual(rendered(service.app.url));
   await Promise.all(MODULES.map(({ name }) => admin.delete(`${path}/${name}`)));
   expect((await admin.get(path)).body).toEqual(edge);
 });

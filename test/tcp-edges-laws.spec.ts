@@ -17,7 +17,7 @@ const modules = {
   ip_restriction: fc.record({ enabled, ip_policy_ids: fc.array(id, { maxLength: 3 }) }, { requiredKeys: [] }),
   traffic_policy: fc.record({ enabled, value: fc.string({ unit: 'grapheme' }) }, { requiredKeys: ['value'] }),
 };
-/** Few and in several spellings, so that edges meet. */
+/** Few hostports in several spellings, so that edges share them. */
 const hostport = fc.constantFrom('a:1', 'A.:1', 'b:2', '[::1]:3', '[0::1]:3', 'bücher.example:4', 'c:5');
 const valid = {
   description: fc.string({ unit: 'grapheme', maxLength: 20 }),
@@ -26,7 +26,7 @@ const valid = {
   ...modules,
 };
 
-/** Any JSON, also what no parser likes: names such as __proto__, U+0000, halves of surrogate pairs. */
+/** Any JSON, with difficult cases: names such as __proto__, U+0000, halves of surrogate pairs. */
 const anything = fc.oneof(
   fc.jsonValue({ stringUnit: 'binary' }),
   fc.constantFrom(null, '\0', '\ud800', '__proto__', 'a:1', -0, {}),
@@ -113,7 +113,7 @@ let clients: readonly ApiClient[];
 
 type Command = (paths: string[]) => Promise<void>;
 
-/** One of the edges made so far, of its own account. */
+/** Acts on one of the edges created so far, as its own account. */
 const onEdge = (act: (client: ApiClient, path: string) => Promise<Answer>) =>
   fc.tuple(fc.nat(), fc.nat(1)).map(
     ([n, who]): Command =>

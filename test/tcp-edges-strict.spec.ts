@@ -21,7 +21,7 @@ afterAll(() => service.stop());
 
 const { expectRefusal } = refusalsOf(() => service);
 
-/** A hostport no other test uses. */
+/** A hostport that no other test uses. */
 const fresh = (): string => {
   used += 1;
   return `h${used}.example.com:443`;
@@ -111,7 +111,7 @@ describe('in strict mode races are decided by the index', () => {
       const tokens = [admin, other.client].map(({ token }) => token);
       const callers = urls.flatMap((url) => tokens.map((token) => new ApiClient(url, token)));
       const clients = Array.from({ length: 8 }, () => callers).flat();
-      // Connections are open before the race, else it is decided by who connects first.
+      // Opens the connections before the race; otherwise the first connection would win it.
       await Promise.all(clients.map((client) => client.get('/edges/tcp')));
       for (let round = 0; round < 5; round += 1) {
         const hostport = fresh();

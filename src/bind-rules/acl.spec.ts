@@ -6,7 +6,7 @@ import { type BindTarget, parseBindTarget } from './bind-target.js';
 const address = (text: string): BindTarget => parseBindTarget({ address: text });
 const domain = (text: string): BindTarget => parseBindTarget({ domain: text });
 const label = (key: string, value: string): BindTarget => parseBindTarget({ label: { key, value } });
-/** `k=v` is a label, a text with a port an address, any other a domain: how the tables below write requests. */
+/** Requests in the tables below: `k=v` is a label, a text with a port is an address, any other text is a domain. */
 function target(text: string): BindTarget {
   if (text.includes('=')) return label(text.slice(0, text.indexOf('=')), text.slice(text.indexOf('=') + 1));
   return /:\d+$/.test(text) ? address(text) : domain(text);
@@ -237,11 +237,11 @@ function naiveVerdict(acl: readonly string[], request: string): { permitted: boo
 
 function naivelyCovers(rule: string, request: string): boolean {
   if (rule === '*' || rule === 'bind:*') return true;
-  const asked = rule.replace('bind:', '');
-  if (asked.includes('=') !== request.includes('=')) return false;
-  if (asked.includes('=')) return naivelyCoversLabel(asked, request);
+  const pattern = rule.replace('bind:', '');
+  if (pattern.includes('=') !== request.includes('=')) return false;
+  if (pattern.includes('=')) return naivelyCoversLabel(pattern, request);
   const fold = (name = '') => name.toLowerCase().replaceAll('ü', 'xn--tda').replace(/\.$/, '');
-  const [ruleHost, rulePort] = asked.split(':');
+  const [ruleHost, rulePort] = pattern.split(':');
   const [host, port = '0'] = request.split(':');
   const wanted = fold(ruleHost);
   const hostFits = wanted.startsWith('*.') ? fold(host).endsWith(wanted.slice(1)) : fold(host) === wanted;
@@ -249,8 +249,8 @@ function naivelyCovers(rule: string, request: string): boolean {
   return hostFits && portFits;
 }
 
-function naivelyCoversLabel(asked: string, request: string): boolean {
-  const [, ruleKey, ruleValue] = /^([^=]*)=(.*)$/.exec(asked) ?? [];
+function naivelyCoversLabel(pattern: string, request: string): boolean {
+  const [, ruleKey, ruleValue] = /^([^=]*)=(.*)$/.exec(pattern) ?? [];
   const [, key, value] = /^([^=]*)=(.*)$/.exec(request) ?? [];
   return (ruleKey === '*' || ruleKey === key) && (ruleValue === '*' || ruleValue === value);
 }
@@ -279,9 +279,9 @@ describe('laws', () => {
       fc.property(
         fc.array(rules, { maxLength: 8 }),
         fc.array(requests, { minLength: 1, maxLength: 8 }),
-        (acl, asked) => {
+        (acl, wanted) => {
           const compiled = compile(parseAcl(acl));
-          for (const request of asked) {
+          for (const request of wanted) {
             expect(permits(compiled, target(request))).toEqual(naiveVerdict(acl, request));
           }
         },

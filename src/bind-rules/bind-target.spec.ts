@@ -79,9 +79,9 @@ it('parseBindTarget returns a canonical target for any request, or throws a Prob
   );
   const request = fc.oneof(fc.jsonValue(), fc.record({ domain: texts }), fc.record({ address: texts }));
   fc.assert(
-    fc.property(request, (asked) => {
+    fc.property(request, (value) => {
       try {
-        const parsed = parseBindTarget(asked);
+        const parsed = parseBindTarget(value);
         if (parsed.kind === 'domain') expect(parseBindTarget({ domain: parsed.name })).toEqual(parsed);
         if (parsed.kind === 'address')
           expect(parseBindTarget({ address: `${parsed.host}:${parsed.port}` })).toEqual(parsed);

@@ -33,6 +33,6 @@ const exitCodeOf = ({ exitCode }: CommanderError): number => (exitCode === 0 ? E
 try {
   await program.parseAsync();
 } catch (error) {
-  // Lost output comes first: a check that failed could not tell what it found.
+  // Lost output comes first: a failed check could not print its findings.
   process.exitCode ??= error instanceof CommanderError ? exitCodeOf(error) : reportFailure(error);
 }

@@ -30,7 +30,7 @@ const EXIT_OF_CLASS: readonly (readonly [errors: abstract new (...values: never[
   [Interrupted, EXIT.interrupted],
 ];
 
-/** Tells the operator on stderr why the process ends; returns the exit code. Only an internal error shows its stack. */
+/** Reports on stderr why the process ends; returns the exit code. Only an internal error shows its stack. */
 export function reportFailure(error: unknown): number {
   const failure = forOperator(error);
   const exitCode = EXIT_OF_CLASS.find(([errors]) => failure instanceof errors)?.[1] ?? EXIT.internal;

@@ -4,9 +4,9 @@ import { isIP } from 'node:net';
 const NAMED_RANGES = ['loopback', 'linklocal', 'uniquelocal'];
 
 /**
- * Parses TRUST_PROXY: addresses and CIDR ranges of proxies that may name the caller's address, separated by commas. A
- * hop count is refused: it cannot tell the proxy from a client that connects directly, which could then forge any
- * address.
+ * Parses TRUST_PROXY: addresses and CIDR ranges of proxies that may name the caller's address, separated by commas.
+ * A hop count is refused: it cannot distinguish the proxy from a client that connects directly, which could then forge
+ * any address.
  */
 export function parseTrustedProxies(text: string): readonly string[] {
   const proxies = text.split(',').map((proxy) => proxy.trim());

@@ -2,7 +2,7 @@ import { type CorpusEntry, readCorpus } from '../../test/corpus/public-key-corpu
 import { Problem } from '../problem.js';
 import { type PublicKey, parsePublicKey } from './public-key.js';
 
-/** Every text of the corpus, with the answer ssh-keygen gave when the corpus was made. */
+/** Every text of the corpus, with the answer of ssh-keygen at the time when the corpus was made. */
 const corpus = readCorpus();
 const toAccept = corpus.filter((entry) => entry.says === undefined);
 const toRefuse = corpus.filter((entry) => entry.says !== undefined);

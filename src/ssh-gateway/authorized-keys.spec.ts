@@ -164,10 +164,10 @@ const port = fc.constantFrom(0, 1, 2, 3);
 describe('laws', () => {
   it('sshd never permits what the service refuses', () => {
     fc.assert(
-      fc.property(acls, fc.oneof(plainHost, oddHost), port, ([first, second], host, asked) => {
+      fc.property(acls, fc.oneof(plainHost, oddHost), port, ([first, second], host, wantedPort) => {
         const line = lineOf(first, second);
-        if (!sshdPermits(line, host, asked)) return;
-        const answer = servicePermits([first, second], host, asked);
+        if (!sshdPermits(line, host, wantedPort)) return;
+        const answer = servicePermits([first, second], host, wantedPort);
         // A text that is not a host (a..b) can only match a granted suffix or an unrestricted key.
         const isUnreadable = answer === undefined && (/"\*\.[^"]*"/.test(line) || !line.includes('permitlisten'));
         expect(answer === true || isUnreadable).toBe(true);
@@ -179,9 +179,9 @@ describe('laws', () => {
   it('sshd permits what the service permits in canonical spelling, except labels and `host:*`', () => {
     const holdable = (acl: readonly string[]) => acl.filter((one) => !one.endsWith(':*'));
     fc.assert(
-      fc.property(acls, plainHost, port, ([first, second], host, asked) => {
+      fc.property(acls, plainHost, port, ([first, second], host, wantedPort) => {
         const [one, other] = [holdable(first), holdable(second)];
-        expect(sshdPermits(lineOf(one, other), host, asked)).toBe(servicePermits([one, other], host, asked));
+        expect(sshdPermits(lineOf(one, other), host, wantedPort)).toBe(servicePermits([one, other], host, wantedPort));
       }),
       { numRuns: 3000 },
     );

@@ -136,10 +136,10 @@ export class BindDecisionAnswers {
 const CHANGES = ['changed', 'owner_inactive', 'gone'] as const;
 
 export class ChangedCredential {
-  @ApiField({ description: 'The id that was sent.', example: CREDENTIAL_ID.example }) credential_id!: string;
+  @ApiField({ description: 'Id, as sent.', example: CREDENTIAL_ID.example }) credential_id!: string;
   @ApiField({
     description:
-      '`gone`: the credential no longer grants access. `owner_inactive`: the owner is inactive at the moment. `changed`: the credential may permit less than before; authorize its tunnels again.',
+      '`gone`: the credential no longer grants access. `owner_inactive`: the owner is inactive now. `changed`: the credential may permit less than before; authorize its tunnels again.',
     enum: CHANGES,
     example: 'changed',
   })

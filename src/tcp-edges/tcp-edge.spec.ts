@@ -149,8 +149,8 @@ describe('for every history', () => {
 
   it('the events are the same after a round trip through JSON', () => {
     fc.assert(
-      fc.property(changes, (given) => {
-        const events = create(given)(undefined);
+      fc.property(changes, (fields) => {
+        const events = create(fields)(undefined);
         expect(JSON.parse(JSON.stringify(events))).toEqual(events);
       }),
     );

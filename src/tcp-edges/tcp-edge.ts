@@ -54,9 +54,9 @@ type Decision = (state: TcpEdge | undefined) => readonly TcpEdgeEvent[];
 
 /** An absent field becomes empty; an absent module becomes null. */
 export const create =
-  (given: Partial<TcpEdge>): Decision =>
+  (fields: Partial<TcpEdge>): Decision =>
   (state) =>
-    state === undefined ? [{ type: 'tcp_edge_created.v1', data: { ...EMPTY, ...given } }] : [];
+    state === undefined ? [{ type: 'tcp_edge_created.v1', data: { ...EMPTY, ...fields } }] : [];
 
 const EMPTY: TcpEdge = {
   description: '',

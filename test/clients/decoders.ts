@@ -1,6 +1,6 @@
 /**
- * What a client's decoder takes, as functions that throw where it would. Written after what each client does with an
- * answer: which fields it reads, whether it bears null there, and into what type it parses.
+ * The decoders of clients, as functions that throw where a client would. They follow the client's handling of an
+ * answer: the fields that it reads, whether it accepts null there, and the type that it parses.
  */
 export type Decoder = (value: unknown, where: string) => void;
 
@@ -18,7 +18,7 @@ export const text = accept('a text', isText);
 export const flag = accept('true or false', (value) => typeof value === 'boolean');
 export const integer = accept('an integer', Number.isInteger);
 
-/** `java.net.URI`, `url.Parse`: absolute, or the client would ask somewhere else. */
+/** `java.net.URI`, `url.Parse`: absolute, or the client would send its request elsewhere. */
 export const uri = accept('an absolute URI', (value) => isText(value) && URL.canParse(value));
 
 /** RFC 3339 with an offset, as `OffsetDateTime` reads it. */
@@ -41,11 +41,11 @@ export const optional =
     if (value !== null && value !== undefined) decoder(value, where);
   };
 
-/** A field that may be null, but must be there: `props["x"]` of Python is an error where it is not. */
+/** A field that may be null but not absent: `props["x"]` of Python fails without the field. */
 export const nullable =
   (decoder: Decoder): Decoder =>
   (value, where) => {
-    accept('there', (given) => given !== undefined)(value, where);
+    accept('there', (present) => present !== undefined)(value, where);
     if (value !== null) decoder(value, where);
   };
 
@@ -56,7 +56,7 @@ export const object =
     for (const [name, decoder] of Object.entries(fields)) decoder(value[name], `${where}.${name}`);
   };
 
-/** `map[string]string`: one value of another type, and the whole answer is lost. */
+/** `map[string]string`: one value of another type fails the whole answer. */
 export const mapOfTexts: Decoder = (value, where) => {
   object({})(value, where);
   for (const [name, one] of Object.entries(value as object)) text(one, `${where}.${name}`);

@@ -5,7 +5,7 @@ import { addUser } from '../support/principals.js';
 import { ADMIN_KEY, type Service, startService } from '../support/service.js';
 import { type RecordedRequest, type RecordingProxy, startRecordingProxy } from './recording-proxy.js';
 
-/** The real npm client, unchanged, against the running service. What stands between them only writes down what it sends. */
+/** The real npm client, unchanged, against the running service. The proxy between them only records the requests. */
 let service: Service;
 let proxy: RecordingProxy;
 let ngrok: Ngrok;
@@ -37,7 +37,7 @@ interface Resource<Item extends { id: string }> {
   delete(id: string): Promise<void>;
 }
 
-/** 0.11.0 parses the empty body of every 204, and fails at that; what it asked for was done all the same. */
+/** Version 0.11.0 parses the empty body of every 204 and fails, although the service has executed the request. */
 async function expectDeleted({ get, remove }: { get: () => Promise<unknown>; remove: () => Promise<unknown> }) {
   await expect(remove()).rejects.toMatchObject({ name: 'SyntaxError' });
   expect(lastRequest().method).toBe('DELETE');
@@ -116,7 +116,7 @@ describe('SSH credentials', () => {
     });
     expect(await ngrok.sshCredentials.get(id)).toEqual(created);
 
-    // undefined leaves, "" and [] clear.
+    // undefined keeps a field, "" and [] clear it.
     expect(await ngrok.sshCredentials.update({ id, description: '' })).toEqual({ ...created, description: '' });
     const { acl: cleared, metadata } = await ngrok.sshCredentials.update({ id, acl: [] });
     expect([cleared, metadata]).toEqual([[], '{"a_b":1}']);
@@ -215,7 +215,7 @@ describe('modules of a TCP edge', () => {
       'tcpEdgeBackendModule',
       'tcpEdgeIpRestrictionModule',
     ]);
-    // Its type of an edge has the predecessor. Dropping it in silence would leave an edge open that was meant to be closed.
+    // Its type of an edge has the predecessor. An edge whose policy is silently ignored would be open by mistake.
     await expect(ngrok.edges.edgesTcp.create({ policy: { inbound: [], outbound: [] } })).rejects.toMatchObject({
       statusCode: 400,
       errorCode: 'ERR_NGROK_214',

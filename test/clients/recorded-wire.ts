@@ -13,9 +13,10 @@ import {
 } from './decoders.js';
 
 /**
- * What the other official clients put on the wire and need of the answers, written down from their public sources (facts,
- * no code), since their languages are not needed to develop this service. `{{name}}` stands for a value of the run:
- * `token`, `key` (a fresh public key), and the ids that earlier exchanges keep. Everything else is sent byte for byte.
+ * The requests of the other official clients, and their requirements for the answers, recorded from their public
+ * sources (facts, no code), so that the development of this service does not need their languages. `{{name}}` stands
+ * for a value of the run: `token`, `key` (a new public key), and the ids that earlier exchanges keep. Everything else
+ * is sent byte for byte.
  */
 export interface Exchange {
   readonly what: string;
@@ -23,32 +24,32 @@ export interface Exchange {
   readonly path: string;
   readonly body?: string;
   readonly status: number;
-  /** What the client makes of the answer. */
+  /** The client's decoder of the answer. */
   readonly answer?: Decoder;
-  /** What its user must find in it. */
+  /** Fields that the client's user must find in the answer. */
   readonly holds?: object;
-  /** The name under which later exchanges find the answer's id. */
+  /** The name of the answer's id in later exchanges. */
   readonly keeps?: string;
 }
 
 export interface RecordedClient {
   readonly name: string;
-  /** Where the facts are from: the repository, and the files in it. */
+  /** Source of the facts: the repository and its files. */
   readonly from: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Sent beside `headers` where there is a body. */
+  /** Sent beside `headers` if there is a body. */
   readonly bodyHeaders: Readonly<Record<string, string>>;
   readonly exchanges: readonly Exchange[];
   readonly list: {
     readonly firstPage: string;
     readonly page: Decoder;
-    /** How it comes to the next page, and when it stops. */
+    /** How it finds the next page, and when it stops. */
     readonly next: 'follows next_page_uri' | 'asks before the last id until a page is empty' | 'cuts the base URL off';
   };
   readonly error: Decoder;
 }
 
-/** How a client reads the fields of a resource: it differs by language, and hardly by resource. */
+/** How a client reads the fields of a resource. It differs by language, but hardly by resource. */
 interface Rules {
   readonly text: Decoder;
   readonly uri: Decoder;
@@ -59,12 +60,12 @@ interface Rules {
 }
 
 function resources(rules: Rules) {
-  const { text: words, uri: place, time: moment, list, may } = rules;
-  const ref = object({ id: text, uri: place });
+  const { text: words, uri: address, time: instant, list, may } = rules;
+  const ref = object({ id: text, uri: address });
   const backend = object({ enabled: may(flag), backend: ref });
   const ipRestriction = object({ enabled: may(flag), ip_policies: list(ref) });
   const trafficPolicy = object({ enabled: may(flag), value: words });
-  const head = { id: text, uri: place, created_at: moment };
+  const head = { id: text, uri: address, created_at: instant };
   const labels = { description: words, metadata: words };
   const credential = object({ ...head, ...labels, public_key: words, acl: list(text), owner_id: may(text) });
   const edge = object({
@@ -77,8 +78,8 @@ function resources(rules: Rules) {
   });
   const bot = object({ ...head, name: words, active: flag });
   const apiKey = object({ ...head, ...labels, token: may(text), owner_id: may(text) });
-  // Asked for as it is, so it must be absolute for everyone.
-  const page = object({ ssh_credentials: list(credential), uri: place, next_page_uri: may(uri) });
+  // Every client requests it unchanged, so it must be absolute for all.
+  const page = object({ ssh_credentials: list(credential), uri: address, next_page_uri: may(uri) });
   return { backend, ipRestriction, trafficPolicy, credential, edge, bot, apiKey, page };
 }
 
@@ -223,7 +224,7 @@ const GO: RecordedClient = {
   error: wholeError,
 };
 
-/** Before v4 the iterator knew no `next_page_uri`: it asked for what is before the last id, until nothing came. */
+/** Before v4 the iterator ignored `next_page_uri`: it requested the items before the last id until a page was empty. */
 const GO_BEFORE_V4: RecordedClient = {
   ...GO,
   name: 'Go before v4',
@@ -232,7 +233,7 @@ const GO_BEFORE_V4: RecordedClient = {
   list: { ...GO.list, next: 'asks before the last id until a page is empty' },
 };
 
-/** A property is `props["x"]`: a field that is missing is a KeyError, null is None. */
+/** A property is `props["x"]`: a missing field is a KeyError, null is None. */
 const python = resources({
   text: nullable(text),
   uri: nullable(text),
@@ -340,7 +341,7 @@ const PYTHON: RecordedClient = {
   error: object({ error_code: optional(text), status_code: integer, msg: text, details: mapOfTexts }),
 };
 
-/** `result['x']` is nil where there is nothing; only what it maps over must be a list. */
+/** `result['x']` is nil for a missing field; only a field that it maps over must be a list. */
 const ruby = resources({
   text: optional(text),
   uri: optional(text),

@@ -5,7 +5,7 @@ import { stopAtEnd } from '../support/leftovers.js';
 
 export interface RecordedRequest {
   readonly method: string;
-  /** With its query, as it was sent. */
+  /** With its query, as sent. */
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
@@ -17,10 +17,10 @@ export interface RecordingProxy {
   stop(): Promise<void>;
 }
 
-/** A client that asks for one page again and again would do so for ever. */
+/** Stops a client that requests one page endlessly. */
 const MOST_REQUESTS = 200;
 
-/** Passes everything on as it came, the Host header too, and keeps what a client sent. */
+/** Forwards everything unchanged, with the Host header, and records the client's requests. */
 export async function startRecordingProxy(target: string): Promise<RecordingProxy> {
   const { hostname: host, port } = new URL(target);
   const requests: RecordedRequest[] = [];

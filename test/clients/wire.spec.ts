@@ -15,14 +15,15 @@ afterAll(() => service.stop());
 
 type Values = Record<string, string>;
 
-/** Puts the values of the run in the place of their names. */
+/** Replaces each `{{name}}` with its value in this run. */
 const fill = (text: string, values: Values): string =>
   text.replace(/\{\{(\w+)\}\}/g, (_, name: string) => {
     const value = values[name];
-    if (value === undefined) throw new Error(`nothing is kept under ${name}`);
+    if (value === undefined) throw new Error(`there is no value named ${name}`);
     return value;
   });
-const fillAll = <Given>(given: Given, values: Values): Given => JSON.parse(fill(JSON.stringify(given), values));
+const fillAll = <Template>(template: Template, values: Values): Template =>
+  JSON.parse(fill(JSON.stringify(template), values));
 
 const newValues = (): Values => ({ token: ADMIN_KEY, key: newPublicKey() });
 
@@ -34,7 +35,7 @@ interface WireAnswer {
   readonly body: any;
 }
 
-/** Sends what the client sends and nothing else, which `fetch` does not do. */
+/** Sends exactly the client's headers, unlike `fetch`. */
 async function send(
   client: RecordedClient,
   { method, path, body }: { method: string; path: string; body?: string | undefined },
@@ -46,7 +47,7 @@ async function send(
     ...(body !== undefined && client.bodyHeaders),
     ...((body !== undefined || method === 'DELETE') && { 'content-length': String(bytes.length) }),
   };
-  // Not `new URL(path, base)`: two slashes at the front would be taken for a host.
+  // Not `new URL(path, base)`, which reads two leading slashes as a host.
   const { origin } = new URL(service.app.url);
   const url = path.startsWith('http') ? path : origin + fill(path, values);
   return new Promise((resolve, reject) => {
@@ -59,7 +60,7 @@ async function send(
   });
 }
 
-/** A client undoes the encodings it offered, and no others. */
+/** A client decodes only the encodings that it offered. */
 function plain({ headers }: RecordedClient, encoding: string | undefined, bytes: Buffer): string {
   if (encoding === undefined || encoding === 'identity') return bytes.toString();
   expect(headers['accept-encoding']).toContain(encoding);
@@ -78,7 +79,7 @@ async function replay(client: RecordedClient, exchange: Exchange, values: Values
   if (exchange.keeps !== undefined) values[exchange.keeps] = body.id;
 }
 
-/** The ids of every page as the client walks them; a walk that does not end is cut, and seen in the count. */
+/** The ids of every page, in the client's way of paging. An endless walk is cut, and the count shows it. */
 async function walk(client: RecordedClient, values: Values): Promise<string[][]> {
   const { firstPage, page, next } = client.list;
   const pages: string[][] = [];
@@ -192,7 +193,7 @@ describe('Terraform', () => {
     expect(created).toMatchObject(configured);
     values.credential = created.id;
     expect(await read(values)).toEqual(created);
-    // An import knows the id alone, and has the same read.
+    // An import knows only the id, and uses the same read.
     expect(await read({ token: ADMIN_KEY, credential: created.id })).toEqual(created);
   });
 

@@ -1,6 +1,6 @@
 import { field, fieldsOf, keyLine, lines, makePair, wire } from './key-forge.mjs';
 
-/** One-line keys broken as text or byte by byte. `says` is a piece of the refusal; `why` the reason when ssh-keygen accepts the key. */
+/** One-line keys broken as text or byte by byte. `says` is part of the refusal; `why` is the reason if ssh-keygen accepts. */
 export function brokenLineCases() {
   const bases = ['ed25519 256', 'ecdsa 256', 'ecdsa 384', 'ecdsa 521', 'rsa 2048'].map((name) => {
     const [type, bits] = name.split(' ');

@@ -10,7 +10,7 @@ const QUIET = { stdio: ['ignore', 'pipe', 'ignore'], encoding: 'utf8' };
 const keygen = (...args) => execFileSync('ssh-keygen', args, QUIET);
 export const openssl = (args, input) => execFileSync('openssl', args, { ...QUIET, input, stdio: 'pipe' });
 
-/** A new pair: both files as text, and the public half in every form ssh-keygen and openssl can write. */
+/** A new pair: both files as text, and the public half in every form that ssh-keygen and openssl can write. */
 export function makePair(type, bits, { passphrase = '', privateForm = 'RFC4716' } = {}) {
   return inTemporaryDirectory((directory) => {
     const file = join(directory, 'id');
@@ -83,7 +83,7 @@ export function fieldsOf(blob) {
 
 const FACTORS = Array.from({ length: 375 }, (_, i) => BigInt(2 * i + 3));
 
-/** The bytes of a number of exactly that many bits without a small factor: an RSA modulus as far as anyone can see. */
+/** The bytes of a number of exactly that many bits without a small factor: it looks like an RSA modulus. */
 export function modulus(bits) {
   for (;;) {
     const random = BigInt(`0x${randomBytes(Math.ceil(bits / 8)).toString('hex')}`);

@@ -1,14 +1,14 @@
 /**
- * Makes public-keys.corpus.json: valid and broken public keys, with what ssh-keygen says of each and what the
- * service must say. Needs ssh-keygen (OpenSSH 9.x, which still makes DSA keys) and openssl 3:
+ * Makes public-keys.corpus.json: valid and broken public keys, each with the verdict of ssh-keygen and the required
+ * verdict of the service. Needs ssh-keygen (OpenSSH 9.x, which still makes DSA keys) and openssl 3:
  *
  *   node test/corpus/make-public-keys.mjs
  *
- * The list of cases is fixed, the keys are new in every run. Every key is made here and thrown away, the private
- * ones too: they open nothing.
+ * The list of cases is fixed, the keys are new in every run. Every key is made here for this corpus only, also the
+ * private ones: no system accepts them.
  *
- * A case without `says` must be accepted. Where that differs from ssh-keygen, the entry says why: `stricter` when
- * only the service refuses, `lenient` when only the service accepts.
+ * A case without `says` must be accepted. If ssh-keygen differs, the entry has a reason: `stricter` if only the
+ * service refuses, `lenient` if only the service accepts.
  */
 import { writeFileSync } from 'node:fs';
 import { brokenArmourCases } from './broken-armour-cases.mjs';

@@ -12,7 +12,7 @@ import {
   wire,
 } from './key-forge.mjs';
 
-/** Types the service has no use for: certificates, DSA, curves that SSH has no name for, and what is no key at all. */
+/** Types that the service refuses: certificates, DSA, curves without a name in SSH, and texts that are not keys. */
 export const otherTypeCases = () => [...certificates(), ...otherTypes()];
 
 const line = (what, text, says, why) => ({ what, form: 'line', text, says, ...(why && { why }) });

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { derOf, keyLine, lines, makePair, openssl, pem } from './key-forge.mjs';
 
-/** Private keys, whole or hidden in something else. All are made here for these tests and used nowhere. */
+/** Private keys, complete or inside other text. All are made here for these tests only. */
 export const privateKeyCases = () =>
   [...fromSshKeygen(), ...fromOpenssl(), ...otherPrograms(), ...hidden()].map((c) => ({
     form: 'line',

@@ -3,19 +3,19 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** The oracle: what the installed ssh-keygen makes of the text of a public key. */
+/** The oracle: the verdict of the installed ssh-keygen on the text of a public key. */
 
 /** Size, fingerprint, comment (which may hold a CR) and type. */
 const SUMMARY = /^(\d+) (SHA256:\S+) [\s\S]*\([A-Z0-9-]+\)$/;
 
-/** The version line of OpenSSH, or undefined when ssh-keygen is not installed. */
+/** The version line of OpenSSH, or undefined if ssh-keygen is not installed. */
 export function sshKeygenVersion() {
   if (spawnSync('ssh-keygen', ['-?']).error) return undefined;
   return spawnSync('ssh', ['-V'], { encoding: 'utf8' }).stderr?.trim() ?? 'unknown version of OpenSSH';
 }
 
 /**
- * What `ssh-keygen -l` says of a text. It reads one-line keys only; the other forms are imported first,
+ * The output of `ssh-keygen -l` for a text. It reads one-line keys only; the other forms are imported first,
  * with `-i -m RFC4716 | PKCS8 | PEM`, as a user would.
  */
 export function askSshKeygen(text, form) {

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { derOf, fieldsOf, forged, integer, keyLine, lines, makePair, makeSpki, modulus, pem } from './key-forge.mjs';
 
 /**
- * Keys the service accepts, each in all its text forms. Cases with the same `key` must come out as one key.
- * `why` is the reason when ssh-keygen does not read the form.
+ * Keys that the service accepts, each in all its text forms. Cases with the same `key` must give one key.
+ * `why` is the reason if ssh-keygen does not read the form.
  */
 export function validKeyCases() {
   const pairs = [
@@ -89,7 +89,7 @@ function pemWidths(label, text, form) {
   ];
 }
 
-/** No token is at hand, and none is needed: only the application makes such a key differ from a plain one. */
+/** Made without a security key: only the application distinguishes such a key from a plain one. */
 function securityKeys() {
   return ['ssh:', 'ssh:work laptop', 'ssh:example.test', 'a'.repeat(255)].flatMap((application, i) => {
     const [, point] = fieldsOf(makePair('ed25519', 256).blob);
@@ -118,7 +118,7 @@ function fromOpenssl() {
   return [...cases, ...[1, 2, 3].flatMap(ed25519FromOpenssl)];
 }
 
-/** ssh-keygen reads only the line; the PEM form must come out as the same key. */
+/** ssh-keygen reads only the line; the PEM form must give the same key. */
 function ed25519FromOpenssl(i) {
   const text = makeSpki('ED25519');
   const key = `openssl Ed25519 #${i}`;
@@ -128,7 +128,7 @@ function ed25519FromOpenssl(i) {
   ];
 }
 
-/** At the limits; ssh-keygen would search for hours for such primes, and nothing public shows that there are none. */
+/** At the limits. ssh-keygen would search for hours for such primes; the public key does not show that it has none. */
 function forgedRsa() {
   const sizes = [2048, 2049, 8192, 16_384];
   const exponents = [3n, 5n, 17n, 65_537n, 2n ** 31n + 1n, 2n ** 32n - 1n];

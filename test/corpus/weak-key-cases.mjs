@@ -1,6 +1,6 @@
 import { fieldsOf, forged, integer, makePair, makeSpki, modulus, numberIn } from './key-forge.mjs';
 
-/** Well-formed keys that the service refuses for their numbers; ssh-keygen hardly looks at those. */
+/** Well-formed keys that the service refuses because of their numbers, which ssh-keygen hardly checks. */
 export const weakKeyCases = () => [...weakRsa(), ...weakEd25519(), ...weakEcdsa(), ...brokenSecurityKeys()];
 
 const E = integer(65_537n);

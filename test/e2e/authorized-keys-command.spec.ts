@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { freePort } from '../support/free-port.js';
 import { stopAtEnd } from '../support/leftovers.js';
 
-/** The command that docs/sshd-gateway ships, run as sshd runs it, against services that answer well and badly. */
+/** The command of docs/sshd-gateway, run as sshd runs it, against services with good and bad answers. */
 const COMMAND = new URL('../../docs/sshd-gateway/authorized-keys', import.meta.url).pathname;
 const TOKEN = 'a-token-that-nobody-may-see';
 const LINE = 'restrict ssh-ed25519 AAAA sshcr_1@3,sshcr_2@1\n';
@@ -34,7 +34,7 @@ async function ask(port: number, ...args: string[]): Promise<Run> {
   return runCommand(config, ...(args.length > 0 ? args : ['ssh-ed25519', FINGERPRINT]));
 }
 
-/** Where the command looks for programs. A logger of the test's own comes first: the machine's log is not its business. */
+/** The command's PATH. The test's own logger comes first, so that the test does not write to the machine's log. */
 let path = '';
 beforeAll(async () => {
   path = await pathWithLogger('exit 1');
@@ -69,16 +69,16 @@ const answers = (status: number, headers: Record<string, string> = {}): Promise<
 
 describe('the AuthorizedKeysCommand', () => {
   it('prints the lines of a 200, and sends type and fingerprint encoded and the token in a header', async () => {
-    const asked: unknown[] = [];
+    const requests: unknown[] = [];
     const port = await answering(({ method, url, headers }, response) => {
-      asked.push({ method, url, authorization: headers.authorization });
+      requests.push({ method, url, authorization: headers.authorization });
       response.end(LINE);
     });
     expect(await ask(port, 'sk-ssh-ed25519@openssh.com', FINGERPRINT)).toEqual({ code: 0, stdout: LINE, stderr: '' });
     const url = expect.stringMatching(
       /^\/ssh_gateway\/authorized_keys\?type=sk-ssh-ed25519%40openssh.com&fingerprint=SHA256%3Aa%2Bb%2Fc$/i,
     );
-    expect(asked).toEqual([{ method: 'GET', url, authorization: `Bearer ${TOKEN}` }]);
+    expect(requests).toEqual([{ method: 'GET', url, authorization: `Bearer ${TOKEN}` }]);
   });
 
   it('reports to syslog the credentials and versions that accepted the key, and does not wait longer than necessary', async () => {

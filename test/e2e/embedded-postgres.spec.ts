@@ -262,7 +262,7 @@ describe('after a crash', () => {
     const pidFile = path.join(server.clusterDir, 'postmaster.pid');
     const content = await readFile(pidFile, 'utf8');
     await server.stop();
-    const { uid, gid } = await stat(server.clusterDir); // PostgreSQL overlooks processes of other users by itself
+    const { uid, gid } = await stat(server.clusterDir); // PostgreSQL itself ignores processes of other users
     const stranger = spawn('sleep', ['60'], { ...(isRoot && { uid, gid }), stdio: 'ignore', cwd: '/' });
     services.push(stranger);
     await writeFile(pidFile, content.replace(/^\d+/, String(stranger.pid)));
@@ -413,7 +413,7 @@ describe('folders closed to the serving user', () => {
       await query(first, 'create table kept as select 7 as seven');
       await first.stop();
       await chmod(folder('closed'), 0o755);
-      const second = await start(folder('closed/data')); // opened since: the data must not seem to be gone
+      const second = await start(folder('closed/data')); // the folder is open now: the data must still be found
       expect(await query(second, 'select * from kept')).toEqual([{ seven: 7 }]);
     });
 

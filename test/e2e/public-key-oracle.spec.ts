@@ -3,7 +3,7 @@ import { parsePublicKey } from '../../src/public-keys/public-key.js';
 import { type CorpusEntry, readCorpus } from '../corpus/public-key-corpus.js';
 import { askSshKeygen, sshKeygenVersion, type Verdict } from '../corpus/ssh-keygen.mjs';
 
-/** The corpus once more, against the ssh-keygen of this machine: it may be newer than the committed answers. */
+/** The corpus against the ssh-keygen of this machine, which may be newer than the committed answers. */
 describe('public keys and the installed ssh-keygen', () => {
   const version = sshKeygenVersion();
   const corpus = readCorpus();

@@ -13,7 +13,7 @@ it('the README’s tour and its audit example work as written', async () => {
   const [start = '', ...tour] = await shellBlocksOf('README.md', 'Tour');
   const key = /BOOTSTRAP_API_KEY=(\S+) npm start/.exec(start)?.[1] ?? '';
   const folder = await mkdtemp(join(tmpdir(), 'tas-tour-'));
-  // As root the embedded server runs as another user, who must be able to enter.
+  // As root the embedded server runs as another user, which must be able to enter the folder.
   await chmod(folder, 0o711);
   const dataDir = join(folder, 'data');
   const main = startMain({ DATA_DIR: dataDir, BOOTSTRAP_API_KEY: key });

@@ -36,7 +36,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Runs `work(0..count-1)` by a few workers, each taking the next number when it is done. */
+/** Runs `work(0..count-1)` with a few workers; each takes the next number when it is done. */
 async function inParallel<T>(workers: number, count: number, work: (n: number) => Promise<T>): Promise<T[]> {
   const results: T[] = new Array(count);
   let next = 0;

@@ -71,7 +71,7 @@ describe('a FIDO key', () => {
   it('has a line that OpenSSH reads and sshd accepts for that key', async () => {
     const line = newSecurityKey();
     const key = await newKeyPair();
-    // Only the public half, as for a key whose token is elsewhere: ssh offers it, sshd looks it up, and nobody can sign.
+    // Only the public half, like a key whose token is absent: ssh offers it and sshd looks it up, but ssh cannot sign.
     await writeFile(`${key.file}.pub`, line);
     await writeFile(key.file, '');
     const id = await trial.createCredential({ ...key, publicKey: line }, ['bind:app.example.test']);

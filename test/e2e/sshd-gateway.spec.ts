@@ -32,7 +32,7 @@ describe('a credential created by POST', () => {
   });
 });
 
-/** Hosts that are asked for together, at one free port; `{port}` in a rule is that port. */
+/** Hosts that one login binds at one free port; `{port}` in a rule is that port. */
 interface Binds {
   readonly rules: readonly string[];
   readonly permitted: readonly string[];
@@ -81,8 +81,8 @@ describe('a bind', () => {
   it.each(BINDS)('of a key with $rules: $permitted permitted, $denied denied', async ({ rules, permitted, denied }) => {
     const port = await freePort('127.0.0.1');
     const key = await trial.newCredential(...rules.map((rule) => rule.replace('{port}', String(port))));
-    const asked = [...permitted, ...denied].map((host) => `${host}:${port}`);
-    const login = await logInWithSome(trial.gateway.port, key, asked, `127.0.0.1:${trial.target.port}`);
+    const binds = [...permitted, ...denied].map((host) => `${host}:${port}`);
+    const login = await logInWithSome(trial.gateway.port, key, binds, `127.0.0.1:${trial.target.port}`);
     expect(permittedOf(login.output())).toEqual(permitted.map((host) => `${host}:${port}`));
     expect(login.output().split(NOT_ON_THE_LIST)).toHaveLength(denied.length + 1);
     for (const host of permitted) await expectBytesBothWays(host, port);
@@ -122,7 +122,7 @@ describe('a bind', () => {
   it('to an IPv6 address is permitted in its shortest spelling only', async () => {
     const key = await trial.newCredential('bind:[0:0::1]:7001', 'bind:[2001:DB8::1]');
     const login = await trial.bind(key, '[2001:db8::1]:7001');
-    // The machine has not this address, so sshd cannot listen; but it did not deny it.
+    // The machine does not have this address, so sshd cannot listen; but sshd did not deny the bind.
     expect(login.output()).toContain('remote port forwarding failed for listen port 7001');
     expect(login.output()).not.toContain(NOT_ON_THE_LIST);
     await trial.expectDenied(key, '[::1]:7002');
@@ -174,7 +174,7 @@ describe('nothing but remote forwarding works, even for a key without rules', ()
     const login = await logIn(trial.gateway.port, key, '-D', `127.0.0.1:${port}`);
     const socks4 = Buffer.from([4, 1, trial.target.port >> 8, trial.target.port & 0xff, 127, 0, 0, 1, 0]);
     const answer = await exchange('127.0.0.1', port, Buffer.concat([socks4, Buffer.from('hello, hello')]));
-    // ssh itself may say "granted" before it asks; what follows would be the target's bytes.
+    // ssh itself may print "granted" before it connects; the target's bytes would follow.
     expect(answer.subarray(8)).toHaveLength(0);
     await login.close();
     expect(login.output()).toContain('open failed: administratively prohibited');

@@ -3,10 +3,10 @@ import { createConnection, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Stands between the service and PostgreSQL, and can lose the answer to a statement that was carried out. */
+/** A proxy between the service and PostgreSQL that can lose the answer to an executed statement. */
 export interface SwallowingProxy {
   readonly url: string;
-  /** The next answer from the server is thrown away and its connection cut. */
+  /** Drops the next answer of the server and cuts its connection. */
   swallowNextAnswer(): void;
   readonly swallowed: number;
   /** Cuts every connection and refuses new ones until `comeBack`. */

@@ -3,12 +3,12 @@ import { expectDescribed } from './described.js';
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
-  /** The parsed JSON body, or what is no JSON as text; undefined when there is none. */
+  /** The parsed JSON body, or the text of any other body; undefined without a body. */
   // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of every shape
   readonly body: any;
 }
 
-/** Calls the service as one API key does. Every answer must be one that openapi.json describes. */
+/** Calls the service with one API key. Every answer must fit openapi.json. */
 export class ApiClient {
   constructor(
     readonly url: string,
@@ -25,7 +25,7 @@ export class ApiClient {
   put = (path: string, body: unknown, headers: Record<string, string> = {}) => this.json('PUT', path, body, headers);
   delete = (path: string, headers: Record<string, string> = {}) => this.send('DELETE', path, undefined, headers);
 
-  /** The ids on every page of a list, walked by `next_page_uri`. */
+  /** The ids on every page of a list, by `next_page_uri`. */
   async pages(path: string, plural: string): Promise<string[][]> {
     const pages: string[][] = [];
     for (let next: string | null = path; next !== null; ) {

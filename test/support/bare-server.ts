@@ -11,7 +11,7 @@ class NoModule {}
 
 export const OWN_POLICY = "default-src 'self'";
 
-/** The real server with three public routes, and with no other. */
+/** The real server with three public routes only. */
 export async function startBareServer(timeouts?: Timeouts): Promise<{ nest: NestFastifyApplication; url: string }> {
   const config = readConfig({});
   const adapter = new FastifyAdapter(fastifyOptions(new IdSource(), config, timeouts));

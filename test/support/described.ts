@@ -3,8 +3,8 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 
 /**
- * Holds every answer that a test gets against the committed openapi.json, so that neither can change alone: the status must be
- * documented for the route, the body must fit its schema, headers that are promised must be there.
+ * Validates every answer that a test gets against the committed openapi.json, so that neither can change alone: the
+ * route must document the status, the body must fit its schema, and the answer must have the documented headers.
  */
 export interface Exchange {
   readonly method: string;
@@ -12,7 +12,7 @@ export interface Exchange {
   readonly sent?: string | Buffer | undefined;
   readonly status: number;
   readonly headers: Headers;
-  /** The parsed body of the answer; undefined when there is none. */
+  /** The parsed body of the answer; undefined without a body. */
   readonly body: unknown;
 }
 
@@ -36,7 +36,7 @@ class Description {
     .sort((a, b) => Number(a.includes('{')) - Number(b.includes('{')))
     .map((path) => ({ path, pattern: new RegExp(`^${path.replaceAll('.', '\\.').replace(/\{\w+\}/g, '[^/]+')}$`) }));
 
-  /** What is wrong with the exchange; undefined: nothing. */
+  /** The fault of the exchange; undefined if it has none. */
   fault(exchange: Exchange): string | undefined {
     const pathname = new URL(exchange.url).pathname.replace(/\/{2,}/g, '/').replace(/(?<=.)\/$/, '');
     const path = this.paths.find(({ pattern }) => pattern.test(pathname))?.path;
@@ -46,7 +46,7 @@ class Description {
     return this.faultOf(exchange, operation, ['paths', path, method]);
   }
 
-  /** Nothing of ours answers there, so it is an error of the caller, or an OPTIONS. */
+  /** No route has this path, so the answer is a client error, or the answer to OPTIONS. */
   private faultUnrouted({ method, status, body }: Exchange): string | undefined {
     if (method === 'OPTIONS' && status === 204) return undefined;
     if (![400, 404].includes(status)) return 'is not in the document, so it must be 404';
@@ -59,10 +59,10 @@ class Description {
     if (named === undefined) return `may not answer ${status}`;
     const shared = named.$ref?.split('/').slice(1);
     const response: Described = shared === undefined ? named : this.document.components.responses[shared.at(-1) ?? ''];
-    const place = shared ?? [...at, 'responses', String(status)];
+    const location = shared ?? [...at, 'responses', String(status)];
     return (
       this.faultOfHeaders(exchange.headers, response) ??
-      this.faultOfBody(exchange, response, place) ??
+      this.faultOfBody(exchange, response, location) ??
       this.faultOfRequest(exchange, operation, at)
     );
   }
@@ -77,23 +77,29 @@ class Description {
     return undefined;
   }
 
-  private faultOfBody({ method, body }: Exchange, response: Described, place: readonly string[]): string | undefined {
+  private faultOfBody(
+    { method, body }: Exchange,
+    response: Described,
+    location: readonly string[],
+  ): string | undefined {
     if (response.content === undefined) return body === undefined ? undefined : 'promises no body';
     const json = response.content['application/json'];
     if (json?.schema === undefined || method === 'HEAD') return undefined;
-    return this.mismatch([...place, 'content', 'application/json', 'schema'], body);
+    return this.mismatch([...location, 'content', 'application/json', 'schema'], body);
   }
 
-  /** What was taken must be documented as something that is taken; null counts as absent. */
+  /** An accepted request must fit the document; null counts as absent. */
   private faultOfRequest({ sent, status }: Exchange, operation: Operation, at: readonly string[]): string | undefined {
     if (operation.requestBody === undefined || sent === undefined || status >= 300) return undefined;
-    const place = [...at, 'requestBody', 'content', 'application/json', 'schema'];
-    const fault = this.mismatch(place, JSON.parse(String(sent), withoutNulls));
-    return fault === undefined ? undefined : `took a request that does not fit: ${fault}`;
+    const location = [...at, 'requestBody', 'content', 'application/json', 'schema'];
+    const fault = this.mismatch(location, JSON.parse(String(sent), withoutNulls));
+    return fault === undefined ? undefined : `accepted a request that does not fit: ${fault}`;
   }
 
-  private mismatch(place: readonly string[], value: unknown): string | undefined {
-    const pointer = place.map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/');
+  private mismatch(location: readonly string[], value: unknown): string | undefined {
+    const pointer = location
+      .map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1')))
+      .join('/');
     let validate = this.validators.get(pointer);
     if (validate === undefined) {
       validate = this.ajv.compile({ $ref: `openapi.json#/${pointer}` });
@@ -117,7 +123,7 @@ export function validatorOf(document: object): Ajv2020 {
 
 let description: Description | undefined;
 
-/** Throws when the answer is not what openapi.json says. */
+/** Throws if the answer does not fit openapi.json. */
 export function expectDescribed(exchange: Exchange): void {
   description ??= new Description();
   const fault = description.fault(exchange);

@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stopAtEnd } from './leftovers.js';
 
-/** What a tunnel leads to: it answers every byte with that byte's complement, so that an echo elsewhere is not mistaken for it. */
+/** The target of a tunnel. It answers every byte with its complement, so that it differs from any other echo. */
 export interface EchoTarget {
   readonly port: number;
-  /** The same, on a Unix socket. */
+  /** The same target on a Unix socket. */
   readonly socketPath: string;
-  /** How many connections have come. */
+  /** Number of connections so far. */
   readonly connections: () => number;
 }
 
@@ -27,7 +27,7 @@ export async function startEchoTarget(): Promise<EchoTarget> {
   const socketPath = join(folder, 'socket');
   const [onPort, onSocket] = [createServer(serve).listen(0, '127.0.0.1'), createServer(serve).listen(socketPath)];
   await Promise.all([once(onPort, 'listening'), once(onSocket, 'listening')]);
-  // Whoever cannot connect is not kept out by the file system.
+  // If a test cannot connect, the permissions of the file are not the reason.
   await chmod(folder, 0o755);
   await chmod(socketPath, 0o777);
   stopAtEnd(async () => {
@@ -42,7 +42,7 @@ export async function startEchoTarget(): Promise<EchoTarget> {
 
 export const complementOf = (bytes: Buffer): Buffer => Buffer.from(bytes.map((byte) => byte ^ 0xff));
 
-/** Sends `bytes` and returns what came back, as many as were sent or all until the other side closed. */
+/** Sends `bytes` and returns the answer: as many bytes as sent, or all bytes until the other side closed. */
 export async function exchange(host: string, port: number, bytes: Buffer): Promise<Buffer> {
   const socket = connect(port, host);
   const received: Buffer[] = [];

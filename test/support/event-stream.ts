@@ -10,7 +10,7 @@ export interface Message {
 /** One connection to a live feed, read as a browser's EventSource reads it. */
 export class EventStream {
   readonly messages: Message[] = [];
-  /** Of the last block that named one, with or without data. */
+  /** The id of the last block with an id, with or without data. */
   lastEventId = '';
   comments = 0;
   private rest = '';
@@ -39,7 +39,7 @@ export class EventStream {
     this.response.destroy();
   }
 
-  /** Once there are so many messages. */
+  /** Resolves once there are this many messages. */
   async until(count: number): Promise<void> {
     while (this.messages.length < count) await new Promise((resolve) => setTimeout(resolve, 5));
   }

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 
-/** A port that nothing listens on at this address, for a program that must be told one beforehand. */
+/** A free port at this address, for a program that needs the number in advance. */
 export async function freePort(address: string): Promise<number> {
   const server = createServer().listen(0, address);
   await once(server, 'listening');

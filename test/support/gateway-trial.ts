@@ -11,7 +11,7 @@ import { type SshdGateway, startSshdGateway } from './sshd-gateway.js';
 
 export const GATEWAY_TOKEN = 'a-token-for-the-test-gateway';
 
-/** Each name has its own loopback address, which shows what is bound. No DNS could have the last name. */
+/** Each name has its own loopback address, so a test can see which name is bound. The last name cannot exist in DNS. */
 const ADDRESSES: Readonly<Record<string, string>> = {
   'app.example.test': '127.0.1.2',
   'a.wild.example.test': '127.0.1.3',
@@ -60,13 +60,13 @@ export class GatewayTrial {
     await stopMain(this.service);
   }
 
-  /** At the same URL, on the same data. */
+  /** Restarts the service at the same URL on the same data. */
   async startServiceAgain(): Promise<void> {
     this.service = startMain(this.settings);
     await this.service.url;
   }
 
-  /** Returns its id. */
+  /** Returns the id of the credential. */
   async createCredential({ publicKey }: KeyPair, acl: readonly string[], more: object = {}): Promise<string> {
     const { status, body } = await this.admin.post('/ssh_credentials', { public_key: publicKey, acl, ...more });
     expect({ status, body }).toMatchObject({ status: 201 });

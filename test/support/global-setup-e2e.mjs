@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import globalSetup from './global-setup.mjs';
 
-/** What the end-to-end tests need of the system: the program, and the Debian package that has it. */
+/** Programs of the system that the end-to-end tests need, each with its Debian package. */
 const TOOLS = [
   ['bash', 'bash'],
   ['curl', 'curl'],
@@ -10,9 +10,9 @@ const TOOLS = [
   ['ssh', 'openssh-client'],
   ['sshd', 'openssh-server'],
 ];
-/** sshd stands where an ordinary user's PATH does not look. */
+/** The folder of sshd is not in the PATH of an ordinary user. */
 const PATH = `${process.env.PATH}:/usr/sbin`;
-/** Asked by Debian's packages before they start what they installed; 101 is no. */
+/** Debian's packages run it before they start an installed service; 101 forbids the start. */
 const SERVICE_POLICY = '/usr/sbin/policy-rc.d';
 
 // biome-ignore lint/style/noDefaultExport: the form in which Jest loads a global setup
@@ -31,7 +31,7 @@ function isInstalled(tool) {
   }
 }
 
-/** As root on Debian the tests install what they need; elsewhere they say what is missing, and fail. */
+/** As root on Debian the tests install missing programs; elsewhere they name them and fail. */
 function install(packages) {
   const byHand = `The end-to-end tests need ${packages.join(', ')}; install them, on Debian: apt-get install ${packages.join(' ')}`;
   if (process.getuid?.() !== 0 || !isInstalled('apt-get')) throw new Error(byHand);
@@ -47,7 +47,7 @@ function install(packages) {
   }
 }
 
-/** A test must not leave this machine with an SSH server that listens. Returns how to take the prohibition back. */
+/** Keeps the installation from starting an SSH server on this machine. Returns a function that permits starts again. */
 function forbidServices() {
   if (existsSync(SERVICE_POLICY)) return () => undefined;
   writeFileSync(SERVICE_POLICY, '#!/bin/sh\nexit 101\n', { mode: 0o755 });

@@ -13,7 +13,7 @@ export default async function globalSetup() {
   const { migrate } = await import(new URL('migrate.js', built).href);
 
   const dataDir = await mkdtemp(join(tmpdir(), 'tas-test-'));
-  // As root the server runs as another user, who must be able to enter.
+  // As root the server runs as another user, which must be able to enter the folder.
   await chmod(dataDir, 0o711);
   const postgres = await startEmbeddedPostgres({ dataDir, log: () => undefined });
   const serverUrl = `postgres://postgres@${encodeURIComponent(postgres.host)}:${postgres.port}`;

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import type { Answer, ApiClient } from './api-client.js';
 import { newPublicKey } from './keys.js';
 
-/** What a history has made so far, by path. */
+/** Ids of the resources that a history has created so far, by path. */
 type Made = Record<Path, string[]>;
 type Path = '/ssh_credentials' | '/edges/tcp' | '/users' | '/bot_users' | '/api_keys';
 type Step = (client: ApiClient, made: Made) => Promise<void>;
@@ -34,7 +34,7 @@ const create = (path: Path, body: (made: Made) => object): Step => {
   };
 };
 
-const on = (path: Path, n: number, act: (client: ApiClient, place: string) => Promise<Answer>): Step => {
+const on = (path: Path, n: number, act: (client: ApiClient, uri: string) => Promise<Answer>): Step => {
   return async (client, made) => {
     const ids = made[path];
     if (ids.length > 0) await act(client, `${path}/${ids[n % ids.length]}`);
@@ -42,8 +42,8 @@ const on = (path: Path, n: number, act: (client: ApiClient, place: string) => Pr
 };
 
 const patch = (path: Path, bodies: fc.Arbitrary<object>) =>
-  fc.tuple(fc.nat(), bodies).map(([n, body]) => on(path, n, (client, place) => client.patch(place, body)));
-const remove = (path: Path) => fc.nat().map((n) => on(path, n, (client, place) => client.delete(place)));
+  fc.tuple(fc.nat(), bodies).map(([n, body]) => on(path, n, (client, uri) => client.patch(uri, body)));
+const remove = (path: Path) => fc.nat().map((n) => on(path, n, (client, uri) => client.delete(uri)));
 
 const creates = [
   fc.tuple(text, acl, owner).map(([description, rules, n]) =>
@@ -85,7 +85,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   ...(['/ssh_credentials', '/edges/tcp', '/users', '/bot_users', '/api_keys'] as const).map(remove),
 );
 
-/** Random commands over all resources, some at once; refused ones leave no trace. */
+/** Random commands over all resources, some at once. Refused commands must not change any row. */
 export const history = fc.array(fc.array(step, { minLength: 1, maxLength: 6 }), { minLength: 4, maxLength: 12 });
 
 export async function play(client: ApiClient, steps: readonly (readonly Step[])[]): Promise<void> {

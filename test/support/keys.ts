@@ -1,9 +1,9 @@
 import { generateKeyPairSync } from 'node:crypto';
 
-/** A fresh ed25519 public key as one OpenSSH line; needs no ssh-keygen. */
+/** A new ed25519 public key as one OpenSSH line, made without ssh-keygen. */
 export const newPublicKey = (comment = 'test@example.test'): string => lineOf('ssh-ed25519', [newPoint()], comment);
 
-/** The public half of an ed25519 key on a security key, as ssh-keygen would have it made there. */
+/** The public half of an ed25519 key on a security key, as ssh-keygen writes it. */
 export const newSecurityKey = (): string =>
   lineOf('sk-ssh-ed25519@openssh.com', [newPoint(), Buffer.from('ssh:')], 'security key');
 

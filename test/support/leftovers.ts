@@ -1,6 +1,6 @@
 const running = new Set<() => Promise<void>>();
 
-/** Whatever a test starts is stopped when its file ends, unless the test stopped it itself; it is stopped once. */
+/** Stops everything that a test has started when its file ends, once, unless the test stopped it itself. */
 export function stopAtEnd(stop: () => Promise<void>): () => Promise<void> {
   let stopped: Promise<void> | undefined;
   const once = (): Promise<void> => {

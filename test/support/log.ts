@@ -6,7 +6,7 @@ import { EventLog } from '../../src/log/append/event-log.js';
 import type { DomainEvent, EventMetadata } from '../../src/log/event.js';
 import type { EntityRow, Row, Table } from '../../src/log/read-model.js';
 
-/** A log on connections of its own, as another instance of the service would have. */
+/** A log with its own connections, like that of another instance of the service. */
 export function openLog(
   databaseUrl: string,
   connections = 4,
@@ -94,7 +94,7 @@ export const apiKeyRow = (accountId: string, id: string, tokenHash: string): Row
   token_hash: tokenHash,
 });
 
-/** Settles all and says how each ended: 'ok', or the name of the error. */
+/** Settles all; returns 'ok' or the name of the error for each. */
 export async function outcomesOf(appends: readonly Promise<Appended>[]): Promise<string[]> {
   const settled = await Promise.allSettled(appends);
   return settled.map((s) => (s.status === 'fulfilled' ? 'ok' : s.reason.name));

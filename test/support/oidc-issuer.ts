@@ -15,22 +15,22 @@ export async function newSigningKey(kid: string, alg = 'ES256'): Promise<Signing
   return { kid, alg, privateKey, publicJwk: { ...(await exportJWK(publicKey)), kid, alg, use: 'sig' } };
 }
 
-/** An OpenID Connect issuer on a free port of the loopback, as far as a verifier of its tokens sees one. */
+/** An OpenID Connect issuer on a free port of the loopback, with the parts that a verifier of its tokens needs. */
 export class TestIssuer {
   url = '';
-  /** What the discovery document says of itself, when it should not be the truth. */
+  /** The issuer that the discovery document names, if it is not the real one. */
   claimedIssuer: string | undefined;
   /** While false, every answer is 500. */
   isUp = true;
-  /** While true, it takes connections and answers nothing. */
+  /** While true, it accepts connections and does not answer. */
   isSilent = false;
-  /** How many answers it gave, by path. */
-  readonly asked = new Map<string, number>();
+  /** Number of requests, by path. */
+  readonly requestCounts = new Map<string, number>();
   private published: readonly SigningKey[] = [];
   private signer: SigningKey | undefined;
   private readonly server = createServer((request, response) => {
     const path = request.url ?? '';
-    this.asked.set(path, (this.asked.get(path) ?? 0) + 1);
+    this.requestCounts.set(path, (this.requestCounts.get(path) ?? 0) + 1);
     if (this.isSilent) return;
     const body = this.isUp ? this.documents()[path] : undefined;
     response.writeHead(body === undefined ? 500 : 200, { 'content-type': 'application/json' });
@@ -51,13 +51,13 @@ export class TestIssuer {
     await new Promise((resolve) => this.server.close(resolve));
   };
 
-  /** These keys and no other from now on; the first one signs. */
+  /** Publishes only these keys from now on; the first one signs. */
   publish(...keys: SigningKey[]): void {
     this.published = keys;
     this.signer = keys[0];
   }
 
-  /** A token that the service takes, but for `claims` (undefined leaves one out) and `key`. */
+  /** A token that the service accepts, unless `claims` (undefined omits a claim) or `key` make it invalid. */
   async sign(claims: JWTPayload = {}, key: SigningKey | undefined = this.signer): Promise<string> {
     if (key === undefined) throw new Error('the issuer has no key');
     const now = Math.floor(Date.now() / 1000);

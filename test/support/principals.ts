@@ -29,14 +29,14 @@ export async function addAccount(service: Service): Promise<TestPrincipal> {
   return { id: adminId, accountId, client, keyId: body.keys[0].id };
 }
 
-/** Another user with a key, made by an admin. */
+/** Another user with a key, created by an admin. */
 export async function addUser(service: Service, role: Role, admin = service.admin): Promise<TestPrincipal> {
   principals += 1;
   const { body } = await admin.post('/users', { email: `user-${principals}@example.test`, role });
   return withKey(service, admin, body.id);
 }
 
-/** A bot with a key, made by an admin. */
+/** A bot with a key, created by an admin. */
 export async function addBot(service: Service, admin = service.admin): Promise<TestPrincipal> {
   principals += 1;
   const { body } = await admin.post('/bot_users', { name: `bot ${principals}` });

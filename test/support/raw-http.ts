@@ -10,7 +10,7 @@ export interface RawAnswer {
   readonly bytes: Buffer;
 }
 
-/** Sends one request on a connection of its own. Unlike fetch it adds no header and decodes no encoding. */
+/** Sends one request on a new connection. Unlike fetch, it adds no header and decodes no encoding. */
 export const call = (
   url: string,
   method: string,

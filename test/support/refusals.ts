@@ -2,14 +2,14 @@ import { expect } from '@jest/globals';
 import type { Answer } from './api-client.js';
 import type { Service } from './service.js';
 
-/** Looks at what a service refuses. The service is asked for late, since tests start it in `beforeAll`. */
+/** Assertions about refusals. `service` is a function, because tests start the service in `beforeAll`. */
 export function refusalsOf(service: () => Service) {
   async function eventCount(): Promise<number> {
     const { rows } = await service().pool.query('select count(*)::int as n from events');
     return rows[0].n;
   }
 
-  /** Asserts a refusal in the contract's shape that stored nothing. */
+  /** Asserts a refusal in the contract's shape that stored no event. */
   async function expectRefusal(call: () => Promise<Answer>, status: number, code: string, msg: RegExp = /./) {
     const before = await eventCount();
     const answer = await call();

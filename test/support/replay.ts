@@ -6,7 +6,7 @@ import { type Entity, fold, type ReadModel, type Table } from '../../src/log/rea
 type TableColumns = Pick<Table<never>, 'name' | 'columns'>;
 
 /**
- * Asserts that the live rows of a read model are what its events make, bit for bit, in every table and account.
+ * Asserts that the live rows of a read model equal the fold of its events, bit for bit, in every table and account.
  * PostgreSQL itself reads the replayed rows into the table's types, so only a difference in value counts.
  */
 export async function expectRowsToBeTheFoldOfTheLog<State, Event extends DomainEvent>(
@@ -20,7 +20,7 @@ export async function expectRowsToBeTheFoldOfTheLog<State, Event extends DomainE
   }
 }
 
-/** Every entity of every account as the log tells it, folded one event at a time. */
+/** Every entity of every account, folded from the log one event at a time. */
 async function replay<State, Event extends DomainEvent>(
   pool: Pool,
   model: ReadModel<State, Event>,
@@ -41,7 +41,7 @@ async function replay<State, Event extends DomainEvent>(
   return [...entities.values()].filter((entity) => entity !== undefined);
 }
 
-/** A column the read model does not name would escape the comparison. */
+/** The comparison would miss a column that the read model does not name. */
 async function expectAllColumns(pool: Pool, { name, columns }: TableColumns): Promise<void> {
   const { rows } = await pool.query(
     'select column_name from information_schema.columns where table_name = $1 and table_schema = current_schema()',

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 
-/** Every table of the current schema as the catalogs describe it: what must be the same after a rebuild. */
+/** Every table of the current schema, as the catalogs describe it. A rebuild must not change this. */
 export async function describeSchema(pool: Pool): Promise<string[]> {
   const { rows } = await pool.query<{ line: string }>(`
     with tables as (select c.* from pg_class c where relkind = 'r' and relnamespace = current_schema()::regnamespace)

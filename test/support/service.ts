@@ -12,14 +12,14 @@ const serverUrl = (): string => {
   return url;
 };
 
-/** A database of its own, cloned from the migrated template. `drop` takes it away again. */
+/** A new database, cloned from the migrated template. */
 export async function cloneDatabase(): Promise<{ url: string; drop: () => Promise<void> }> {
   const name = `test_${randomBytes(8).toString('hex')}`;
   await asServer(`create database ${name} template template_tas`);
   return { url: `${serverUrl()}/${name}`, drop: () => asServer(`drop database ${name} with (force)`) };
 }
 
-/** A database without a table, made with further options of `create database`. */
+/** A database without tables, with further options of `create database`. */
 export async function emptyDatabase(options = ''): Promise<{ url: string; drop: () => Promise<void> }> {
   const name = `test_${randomBytes(8).toString('hex')}`;
   await asServer(`create database ${name} ${options}`);
@@ -40,7 +40,7 @@ export interface Service {
   readonly app: App;
   /** Calls as the first account's admin. */
   readonly admin: ApiClient;
-  /** Calls as an SSH gateway does, of a service that was started with GATEWAY. */
+  /** Calls as an SSH gateway; the service must be started with GATEWAY. */
   readonly gateway: ApiClient;
   readonly pool: pg.Pool;
   readonly databaseUrl: string;
@@ -50,7 +50,7 @@ export interface Service {
 export const ADMIN_KEY = 'test-admin-key-0123456789';
 
 export const GATEWAY_TOKEN = 'test-gateway-token-0123456789';
-/** The setting with which a service answers gateways. */
+/** The setting that makes a service answer gateways. */
 export const GATEWAY = { gatewayTokens: [GATEWAY_TOKEN] };
 
 export const testConfig = (databaseUrl: string, settings: Partial<Config> = {}): Config => ({
@@ -64,7 +64,7 @@ export async function startCopy(service: Service, settings: Partial<Config> = {}
   return { app, gateway: new ApiClient(app.url, GATEWAY_TOKEN), stop: stopAtEnd(() => app.close()) };
 }
 
-/** The real service over real HTTP on a free port, on a real database of its own. */
+/** The real service with real HTTP on a free port, on its own real database. */
 export async function startService(settings: Partial<Config> = {}): Promise<Service> {
   const database = await cloneDatabase();
   const app = await createApp(testConfig(database.url, settings));

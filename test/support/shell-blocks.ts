@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 
-/** The shell blocks of one section of a document of this repository, in order: what a reader would paste. */
+/** The shell blocks of one section of a document of this repository, in order. */
 export async function shellBlocksOf(document: string, section: string): Promise<string[]> {
   const text = await readFile(new URL(`../../${document}`, import.meta.url), 'utf8');
   const [, rest = ''] = text.split(`\n## ${section}\n`);

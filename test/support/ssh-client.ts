@@ -14,7 +14,7 @@ export interface KeyPair {
   readonly publicKey: string;
 }
 
-/** A key pair as people make them, deleted when the test file ends. */
+/** A key pair made by ssh-keygen, deleted when the test file ends. */
 export async function newKeyPair(...kind: string[]): Promise<KeyPair> {
   const folder = await mkdtemp(join(tmpdir(), 'tas-key-'));
   stopAtEnd(() => rm(folder, { recursive: true, force: true }));
@@ -23,15 +23,15 @@ export async function newKeyPair(...kind: string[]): Promise<KeyPair> {
   return { file, publicKey: (await readFile(`${file}.pub`, 'utf8')).trim() };
 }
 
-/** What one run of ssh came to: a login with all its forwardings in place, or the end of ssh. */
+/** The result of one run of ssh: a login with all its forwardings in place, or the end of ssh. */
 export interface Login {
   readonly isOpen: boolean;
-  /** What ssh has said so far, at `-v`. */
+  /** Output of `ssh -v` so far. */
   readonly output: () => string;
   readonly close: () => Promise<void>;
 }
 
-/** Nothing of the machine's or the user's own configuration, keys or agent takes part. */
+/** Keeps out the configuration, keys and agent of the machine and the user. */
 const OPTIONS = [
   ...['-F', 'none', '-v'],
   ...['IdentitiesOnly=yes', 'IdentityAgent=none', 'BatchMode=yes', 'ExitOnForwardFailure=yes'].flatMap((o) => [
@@ -44,7 +44,7 @@ const OPTIONS = [
   ]),
 ];
 
-/** ssh takes the first value it is given, so `options` win over those that stand here for all. */
+/** ssh uses the first value of an option, so `options` override the common ones here. */
 const argumentsOf = (
   port: number,
   key: KeyPair,
@@ -52,10 +52,10 @@ const argumentsOf = (
   command: readonly string[] = [],
 ): string[] => [...options, ...OPTIONS, ...['-p', String(port), '-i', key.file], ...['tunnel@127.0.0.1', ...command]];
 
-/** What ssh says last of a forwarding that is in place: of a random port (0), which one it is. */
+/** The last message of ssh about an established forwarding; for a random port (0) it names the port. */
 const IN_PLACE = /remote forward success for: listen .*:(?!0,)-?\d+, connect|Allocated port \d+ for/g;
 
-/** `ssh -N` with these forwardings, until all of them are in place or ssh has given up. */
+/** Runs `ssh -N` with these forwardings until all of them are established or ssh has given up. */
 export function logIn(port: number, key: KeyPair, ...forwardings: string[]): Promise<Login> {
   const remote = forwardings.filter((argument) => argument === '-R').length;
   return startSsh(argumentsOf(port, key, ['-N', ...forwardings]), (output) => {
@@ -64,7 +64,7 @@ export function logIn(port: number, key: KeyPair, ...forwardings: string[]): Pro
   });
 }
 
-/** `ssh -N` that goes on without the binds it is refused, until each of them (`host:port`) has its answer. */
+/** Runs `ssh -N`, which continues without the refused binds, until each bind (`host:port`) has its answer. */
 export function logInWithSome(port: number, key: KeyPair, binds: readonly string[], target: string): Promise<Login> {
   const options = ['-N', '-o', 'ExitOnForwardFailure=no', ...binds.flatMap((listen) => ['-R', `${listen}:${target}`])];
   return startSsh(
@@ -73,7 +73,7 @@ export function logInWithSome(port: number, key: KeyPair, binds: readonly string
   );
 }
 
-/** What ssh was permitted to bind, and what it was refused, as it asked for them. */
+/** The permitted and the refused binds, as ssh requested them. */
 export const permittedOf = (output: string): string[] => bindsIn(output, 'success');
 export const refusedOf = (output: string): string[] => bindsIn(output, 'failure');
 const bindsIn = (output: string, answer: string): string[] =>
@@ -101,7 +101,7 @@ async function startSsh(args: readonly string[], isReady: (output: string) => bo
   return { isOpen, output: () => output, close };
 }
 
-/** ssh with other options, and perhaps a command, to its end. */
+/** Runs ssh with other options, and optionally a command, until it ends. */
 export async function runSsh(port: number, key: KeyPair, options: readonly string[], command: readonly string[] = []) {
   const child = spawn('ssh', argumentsOf(port, key, options, command), { stdio: ['ignore', 'pipe', 'pipe'] });
   stopAtEnd(async () => void child.kill());

@@ -1,5 +1,5 @@
-# Run by sshd-gateway.ts inside mount and process namespaces of its own: all that is changed here is gone with them.
-# The machine's own /etc is not touched; this one is a copy in memory. Commands to set the gateway up come on stdin.
+# Run by sshd-gateway.ts in new mount and process namespaces: all changes here end with them.
+# The machine's /etc does not change; this /etc is a copy in memory. The commands that set the gateway up come on stdin.
 set -euo pipefail
 
 mount -t tmpfs -o mode=755 tmpfs "$SCRATCH"
@@ -7,7 +7,7 @@ mkdir "$SCRATCH/etc"
 cp -a /etc/. "$SCRATCH/etc"
 mount --bind "$SCRATCH/etc" /etc
 mount -t tmpfs -o mode=755 tmpfs /run
-# useradd keeps books there.
+# useradd writes there.
 mount -t tmpfs -o mode=755 tmpfs /var/log
 
 printf '%s\n' "$HOSTS" >> /etc/hosts

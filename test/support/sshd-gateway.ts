@@ -12,7 +12,7 @@ import { shellBlocksOf } from './shell-blocks.js';
 const run = promisify(execFile);
 const REPOSITORY = new URL('../../', import.meta.url).pathname;
 const SCRIPT = new URL('sshd-gateway.sh', import.meta.url).pathname;
-/** A network is not among them: the tunnels of this sshd are reached on this machine's loopback addresses. */
+/** Without a network namespace: the tunnels of this sshd are on this machine's loopback addresses. */
 const NAMESPACES = ['--mount', '--pid', '--fork', '--kill-child'];
 
 const LOG_PATIENCE_MS = 10_000;
@@ -25,14 +25,14 @@ export interface SshdGateway {
 }
 
 export interface GatewaySettings {
-  /** Base URL of the service it asks, and a token of its GATEWAY_TOKENS. */
+  /** Base URL of the service, and one of its GATEWAY_TOKENS. */
   readonly service: string;
   readonly token: string;
-  /** Lines of /etc/hosts: the names it can bind, and its loopback address for each. */
+  /** Lines of /etc/hosts: the names that sshd can bind, each with its loopback address. */
   readonly hosts: readonly string[];
 }
 
-/** Stock sshd, set up by the very commands of docs/sshd-gateway.md from the very files it ships, in an /etc of its own. */
+/** Stock sshd with its own /etc, set up by the commands of docs/sshd-gateway.md from the files in docs/sshd-gateway. */
 export async function startSshdGateway({ service, token, hosts }: GatewaySettings): Promise<SshdGateway> {
   await demandNamespaces();
   const setUp = await shellBlocksOf('docs/sshd-gateway.md', 'Set up the gateway');
@@ -49,7 +49,7 @@ export async function startSshdGateway({ service, token, hosts }: GatewaySetting
   const child = spawn('unshare', [...NAMESPACES, 'bash', SCRIPT], { cwd: REPOSITORY, env });
   const ended = once(child, 'close');
   const stop = stopAtEnd(async () => {
-    // Takes every process of the namespace along, logged in clients' ones too.
+    // Ends every process of the namespace, also those of clients that are logged in.
     child.kill('SIGKILL');
     await ended;
     await rmdir(scratch);

@@ -8,11 +8,11 @@ import { type RunningMain, startMain, stopMain } from './process.js';
 let folder: string;
 let started: RunningMain[];
 
-/** Gives each test of a file a folder of its own, and stops whatever it started there. */
+/** Gives each test of a file its own folder, and stops the processes that it started there. */
 export function useStarts(): void {
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'tas-start-'));
-    // As root the embedded server runs as another user, who must be able to enter.
+    // As root the embedded server runs as another user, which must be able to enter the folder.
     await chmod(folder, 0o711);
     started = [];
   });

@@ -118,8 +118,8 @@ export class TableDiff {
     const logValues = this.encoder.decode(this.logRows.bytes, log.start);
     this.encoder.table.columns.forEach((column, i) => {
       if (isDeepStrictEqual(liveValues[i], logValues[i])) return;
-      const shown = (value: unknown): string => (this.hidden.has(column) ? '(hidden)' : shortened(value));
-      this.report(this.live.bytes, live, column, shown(liveValues[i]), shown(logValues[i]));
+      const printed = (value: unknown): string => (this.hidden.has(column) ? '(hidden)' : shortened(value));
+      this.report(this.live.bytes, live, column, printed(liveValues[i]), printed(logValues[i]));
     });
   }
 

@@ -69,8 +69,8 @@ const ACCOUNTS = `select coalesce(h.account_id, e.account_id) as account_id, coa
 
 async function verifyAccount(clients: Clients, account: string, size: number, watcher: VerifyWatcher): Promise<number> {
   const [client] = clients;
-  const report = (places: readonly string[], describe: (place: string) => string): void => {
-    for (const what of summarize(places, describe)) watcher.fault({ account, what });
+  const report = (faults: readonly string[], describe: (fault: string) => string): void => {
+    for (const what of summarize(faults, describe)) watcher.fault({ account, what });
   };
   let events = 0;
   for await (const { found, wrong, missing } of chunks(clients, account, size)) {
@@ -118,11 +118,11 @@ async function checkChunk(client: Client, account: string, after: number, upTo: 
   return { found, wrong: rows[0]?.wrong ?? [], missing };
 }
 
-/** One sentence for each place up to the limit, and one for the rest. */
-function summarize(places: readonly string[], describe: (place: string) => string): string[] {
-  const sentences = places.slice(0, MAX_REPORTED).map(describe);
-  if (places.length <= MAX_REPORTED) return sentences;
-  return [...sentences, `and ${places.length - MAX_REPORTED} more like ${describe(places.at(-1) ?? '')}`];
+/** One sentence for each fault up to the limit, and one for the rest. `faults` are positions or ids of streams. */
+function summarize(faults: readonly string[], describe: (fault: string) => string): string[] {
+  const sentences = faults.slice(0, MAX_REPORTED).map(describe);
+  if (faults.length <= MAX_REPORTED) return sentences;
+  return [...sentences, `and ${faults.length - MAX_REPORTED} more like ${describe(faults.at(-1) ?? '')}`];
 }
 
 async function texts(client: Client, query: string, values: readonly unknown[]): Promise<string[]> {

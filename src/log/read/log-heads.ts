@@ -14,8 +14,8 @@ const POLL_EVERY_MS = 25;
 const POLL_AFTER_FAILURE_MS = 500;
 
 /**
- * Tells followers when a log has grown, by polling. All followers of a process share one query, and without followers
- * there is no query. A NOTIFY in the append would cost two thirds of its throughput.
+ * Notifies followers when a log has grown, by polling. All followers of an instance share one query, and without
+ * followers there is no query. A NOTIFY in the append would cost two thirds of its throughput.
  */
 export class LogHeads {
   private waiting: Waiting[] = [];

@@ -67,5 +67,5 @@ export const CATCH_UP_EVENTS = `select ${REPLAYED_COLUMNS.map((column) => `e.${c
     and e.stream_version > touched.after and e.position <= h.size offset 0) e
   order by e.account_id, e.stream_id, e.stream_version`;
 
-/** A catch-up reads few rows, each by index (lateral ... offset 0), whatever the statistics suggest. */
+/** A catch-up reads few rows, each by index (lateral ... offset 0), regardless of the statistics. */
 export const BY_INDEX = 'set local enable_seqscan = off';

@@ -116,7 +116,7 @@ export class BindDecisionQueue implements OnApplicationShutdown {
       else await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
       return batch.length;
     }
-    // One bad row must not block all others for ever: halve the batch until the row is alone, then drop it.
+    // One bad row must not block all others: halve the batch until the row is alone, then drop it.
     if (batch.length > 1) return Math.floor(batch.length / 2);
     this.waiting = this.waiting.slice(1);
     this.logger.fatal(`bind decision ${batch[0]?.id} cannot be written and is lost: ${message}`);

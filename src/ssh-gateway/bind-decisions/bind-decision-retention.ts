@@ -44,7 +44,7 @@ export class BindDecisionRetention implements OnModuleInit, OnModuleDestroy, OnA
 
   constructor(
     private readonly pool: Pool,
-    /** How long decisions are kept. 0: for ever. */
+    /** How long decisions are kept. 0 means without a limit. */
     private readonly days: number,
     private readonly maxFirstDelayMs = MAX_FIRST_DELAY_MS,
   ) {}
@@ -53,7 +53,7 @@ export class BindDecisionRetention implements OnModuleInit, OnModuleDestroy, OnA
     this.schedule(Math.random() * this.maxFirstDelayMs);
   }
 
-  /** Only tells the purge to end. Nest calls it before HTTP stops, and requests in flight must not wait for a purge. */
+  /** Asks the purge to end without waiting: Nest calls this before HTTP stops, and requests in flight must not wait. */
   onModuleDestroy(): void {
     this.stopped = true;
     clearTimeout(this.timer);

@@ -33,8 +33,8 @@ const targets = fc.constantFrom<BindTarget>(
 describe('decideBind', () => {
   it('allows exactly what a credential with an active owner permits, and names it with its rule', () => {
     fc.assert(
-      fc.property(grants, targets, (given, target) => {
-        const all = given.map(([acl, isActive], n) => grantOf(`sshcr_${n}`, acl, isActive));
+      fc.property(grants, targets, (owned, target) => {
+        const all = owned.map(([acl, isActive], n) => grantOf(`sshcr_${n}`, acl, isActive));
         const first = all.find((grant) => grant.isOwnerActive && permits(grant.acl, target).permitted);
         const decision = decideOf(all, target);
         expect(decision.allowed).toBe(first !== undefined);
@@ -53,8 +53,8 @@ describe('decideBind', () => {
     ['owner_inactive', [grantOf('sshcr_1', [], false), grantOf('sshcr_2', [], false)], 'sshcr_1'],
     ['not_permitted', [grantOf('sshcr_1', [], false), grantOf('sshcr_2', ['bind:k=v'])], 'sshcr_2'],
     ['not_permitted', [grantOf('sshcr_1', ['bind:k=v']), grantOf('sshcr_2', ['bind:k=v'])], 'sshcr_1'],
-  ])('refuses as %s, and names the oldest credential that was considered', (reason, given, credentialId) => {
-    const decision = decideOf(given, { kind: 'domain', name: 'a.example' });
+  ])('refuses as %s, and names the oldest credential that was considered', (reason, considered, credentialId) => {
+    const decision = decideOf(considered, { kind: 'domain', name: 'a.example' });
     expect(decision).toMatchObject({ allowed: false, reason, matchedRule: null });
     expect(decision.grant?.credentialId).toBe(credentialId);
   });

@@ -23,7 +23,7 @@ export class BindDecisionResource {
   @ApiField({ description: 'Reason for the decision.', enum: REASONS, example: 'permitted' }) reason!: string;
   @ApiField({
     description:
-      'The rule that permitted the tunnel, as it was written; null if no rule did, or if the credential had no rules.',
+      'The rule that permitted the tunnel, as written; null if no rule did, or if the credential had no rules.',
     type: 'string',
     nullable: true,
     example: 'bind:*.example.com',

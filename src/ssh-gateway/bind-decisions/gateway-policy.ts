@@ -4,6 +4,6 @@ export abstract class GatewayPolicy {
   abstract readonly deniedFingerprints: ReadonlySet<string>;
   /** Decisions that may wait to be recorded. */
   abstract readonly decisionsQueueLimit: number;
-  /** How long decisions are kept. 0: for ever. */
+  /** How long decisions are kept. 0 means without a limit. */
   abstract readonly decisionsRetentionDays: number;
 }
