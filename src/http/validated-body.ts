@@ -7,8 +7,8 @@ import {
   validateSync,
 } from 'class-validator';
 import { Problem, type ProblemName } from '../problem.js';
+import { documentField, type Field } from './documentation.js';
 import { isObject } from './json-body.js';
-import { documentField, type Field } from './openapi/declarations.js';
 
 /**
  * A body is a class. Each decorator below both checks a field and documents it. A null field counts as absent, since

@@ -1,12 +1,6 @@
 import type { IdPrefix } from '../../ids.js';
-import {
-  deferDeclaration,
-  documentField,
-  documentOperation,
-  type Field,
-  type Operation,
-  setIdPrefix,
-} from './declarations.js';
+import { deferDeclaration, documentField, type Field } from '../documentation.js';
+import { documentOperation, type Operation, setIdPrefix } from './operations.js';
 import {
   AFTER,
   AS_OF,

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { INestApplication } from '@nestjs/common';
 import type { OpenAPIObject } from '@nestjs/swagger';
-import { applyDeclarations } from './declarations.js';
+import { applyDeclarations } from '../documentation.js';
 import { exampleOf, type Schema, type Schemas } from './examples.js';
 import { ERROR_SCHEMA, PROBLEM_BODIES } from './problem-responses.js';
 import { HEADER_DEFINITIONS } from './response-headers.js';
