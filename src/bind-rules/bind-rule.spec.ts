@@ -1,3 +1,4 @@
+import { describe, expect, it } from '@jest/globals';
 import { Problem } from '../problem.js';
 import { parseBindRule } from './bind-rule.js';
 

@@ -1,3 +1,4 @@
+import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { Problem } from '../problem.js';
 import { parseBindTarget } from './bind-target.js';

@@ -1,4 +1,5 @@
 import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto';
+import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { readCorpus } from '../../test/corpus/public-key-corpus.js';
 import { Problem } from '../problem.js';
