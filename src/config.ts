@@ -58,7 +58,7 @@ export interface Config {
   readonly shutdownGraceMs: number;
 }
 
-export const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const;
+const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** The settings are invalid; main prints the problems and exits with 2. */

@@ -43,7 +43,7 @@ export interface Database {
 }
 
 /** The database cannot be used. The message is for the operator. */
-export class DatabaseUnusable extends OperatorError {
+class DatabaseUnusable extends OperatorError {
   override readonly name = 'DatabaseUnusable';
 }
 

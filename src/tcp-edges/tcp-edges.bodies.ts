@@ -25,7 +25,7 @@ export interface TcpEdgeInput extends Partial<Omit<TcpEdge, 'hostports'>> {
 }
 
 /** Far above any real edge: each canonical hostport is a row of its own, written in the one statement of the change. */
-export const MAX_HOSTPORTS = 1000;
+const MAX_HOSTPORTS = 1000;
 
 export const DESCRIPTION = descriptionField('The build farm');
 export const METADATA = metadataField('{"team":"infrastructure"}');

@@ -19,9 +19,9 @@ const PAUSE_AFTER_FAILURE_MS = 1_000;
 /**
  * Minimum interval between two fetches of the keys. An unknown key id causes a fetch: that is how we notice a rotation.
  */
-export const KEYS_COOLDOWN_MS = 30_000;
+const KEYS_COOLDOWN_MS = 30_000;
 /** Maximum time that we trust a key which the issuer has withdrawn. */
-export const KEYS_MAX_AGE_MS = 600_000;
+const KEYS_MAX_AGE_MS = 600_000;
 
 /** The issuer does not answer, or its answer cannot be used. */
 class IssuerUnavailableError extends Error {}

@@ -13,9 +13,6 @@ export const EXAMPLE_TIME = '2026-11-21T11:45:07.478Z';
 
 export const idPattern = (prefix: IdPrefix): string => `^${prefix}_[0-9A-Za-z]{27}$`;
 
-/** Description of a body's field that must keep its value. */
-export const READ_ONLY = 'Read-only: omit it, or send its current value.';
-
 /** Fields that every resource has. */
 export const idField = (prefix: IdPrefix) => ({
   description: 'Id of the resource, made by the service. Ids sort by time of creation.',
