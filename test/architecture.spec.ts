@@ -36,7 +36,16 @@ const ROOMS: readonly (readonly string[])[] = [
   ['vocabulary'],
 ];
 
-const VOCABULARY = ['caller.ts', 'host-name.ts', 'ids.ts', 'omit-undefined.ts', 'operator-error.ts', 'problem.ts'];
+const VOCABULARY = [
+  'caller.ts',
+  'error-message.ts',
+  'host-name.ts',
+  'ids.ts',
+  'json-object.ts',
+  'omit-undefined.ts',
+  'operator-error.ts',
+  'problem.ts',
+];
 
 /** Files that decide: they import no package but these, and no file that is not pure itself. */
 const PURE = [
@@ -104,6 +113,7 @@ const FURTHER: Readonly<Record<string, string>> = {
   'tcp-edges/hostport-claims.ts': 'Strict mode refuses a hostport of another edge, which takes a look-up.',
   'access/accounts/account.ts': 'An account is the stream that principals belong to; only operators create one.',
   'access/accounts/accounts.read-model.ts': 'The rows of accounts, which no route of the API shows.',
+  'access/accounts/email.ts': 'The API and the commands of the operator accept the same email addresses.',
   'access/accounts/first-admin.ts': 'Creates an account with its first admin, for the start and the operator.',
   'access/accounts/principals.ts': 'Commands of users and of bots change a principal and its account together.',
 };

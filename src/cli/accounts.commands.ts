@@ -1,6 +1,6 @@
-import { isEmail } from 'class-validator';
 import type { Command } from 'commander';
 import type { Pool } from 'pg';
+import { isEmailAddress } from '../access/accounts/email.js';
 import { createAccount } from '../access/accounts/first-admin.js';
 import { IdSource } from '../ids.js';
 import { UsageError } from '../operator-error.js';
@@ -31,7 +31,7 @@ export function addAccountCommands(program: Command): void {
 }
 
 async function runCreate(name: string, { adminEmail }: { adminEmail: string }): Promise<void> {
-  if (!isEmail(adminEmail, { allow_utf8_local_part: false })) {
+  if (!isEmailAddress(adminEmail)) {
     throw new UsageError(`'${adminEmail}' is not an email address of ASCII characters`);
   }
   if (name.trim() === '' || /\p{Cc}/u.test(name)) {

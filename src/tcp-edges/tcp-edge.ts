@@ -97,10 +97,11 @@ function keepClaims(wanted: readonly ListedHostport[], listed: readonly ListedHo
 
 /** Equal as JSON. The order of names does not count: rows come back with another one than events. */
 function isSame(a: unknown, b: unknown): boolean {
-  if (!isObject(a) || !isObject(b)) return a === b;
+  if (!hasMembers(a) || !hasMembers(b)) return a === b;
   const names = Object.keys(a);
   return names.length === Object.keys(b).length && names.every((name) => name in b && isSame(a[name], b[name]));
 }
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+/** An object, or an array with its indices as names. */
+const hasMembers = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null;

@@ -1,9 +1,9 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { isEmail } from 'class-validator';
 import type { Role } from '../../caller.js';
 import { omitUndefined } from '../../omit-undefined.js';
 import { Problem } from '../../problem.js';
 import { CreateCommand, DeleteCommand, UpdateCommand } from '../../resources/commands.js';
+import { isEmailAddress } from './email.js';
 import { createUser, remove, updateUser } from './principal.js';
 import { Principals } from './principals.js';
 import { type CreateUserBody, type UpdateUserBody, USERS } from './users.resource.js';
@@ -47,8 +47,7 @@ export class DeleteUserHandler implements ICommandHandler<DeleteUser> {
 }
 
 function parseEmail(email: string | undefined): string {
-  // ASCII only, so that upper and lower case mean the same here and in every database.
-  if (email !== undefined && isEmail(email, { allow_utf8_local_part: false })) return email;
+  if (email !== undefined && isEmailAddress(email)) return email;
   throw new Problem('request_malformed', 'email must be an email address of ASCII characters.');
 }
 

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { createRemoteJWKSet, customFetch, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose';
-import { isObject } from '../../http/json-body.js';
+import { isJsonObject } from '../../json-object.js';
 import { Problem } from '../../problem.js';
 import { discoveryUrl, isSafeToTrust } from './issuer-url.js';
 import { refusalOf } from './token-refusal.js';
@@ -112,13 +112,13 @@ interface Discovery {
 }
 
 const isDiscovery = (value: unknown): value is Discovery =>
-  isObject(value) &&
+  isJsonObject(value) &&
   typeof value.issuer === 'string' &&
   typeof value.jwks_uri === 'string' &&
   URL.canParse(value.jwks_uri);
 
 const isKeySet = (value: unknown): value is { keys: object[] } =>
-  isObject(value) && Array.isArray(value.keys) && value.keys.every(isObject);
+  isJsonObject(value) && Array.isArray(value.keys) && value.keys.every(isJsonObject);
 
 /** The message of `fetch` is "fetch failed"; its cause holds the reason. */
 function explain(error: unknown): string {
