@@ -2,55 +2,32 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseGatewayTokens } from './access/authentication/gateway-tokens.js';
 import { parseIssuer } from './access/authentication/issuer-url.js';
+import type { OidcSettings } from './access/authentication/oidc.js';
+import type { DatabaseOptions } from './database/database.js';
+import { messageOf } from './error-message.js';
 import { parseOrigins } from './http/cors.js';
+import type { HttpOptions } from './http/http-options.js';
 import { parseTrustedProxies } from './http/trusted-proxies.js';
 import { isId } from './ids.js';
 import { UsageError } from './operator-error.js';
-import { parseDeniedFingerprints } from './public-keys/public-key.js';
+import { type KeyPolicy, parseDeniedFingerprints } from './public-keys/public-key.js';
+import type { GatewayPolicy } from './ssh-gateway/bind-decisions/gateway-policy.js';
 
-/** The operator's settings, validated once at start and frozen. Only this file reads settings from the environment. */
-export interface Config {
+/**
+ * The operator's settings, validated once at start and frozen. Only this file reads settings from the environment. A room
+ * that needs settings declares them itself.
+ */
+export interface Config extends DatabaseOptions, HttpOptions, OidcSettings, KeyPolicy, GatewayPolicy {
   readonly host: string;
   readonly port: number;
-  /** Base of every `uri` in an answer; undefined: the scheme and host of the request itself. */
-  readonly publicUrl: string | undefined;
-  /** The PostgreSQL database to use; undefined: an embedded one with its data under `dataDir`. */
-  readonly databaseUrl: string | undefined;
-  readonly dataDir: string;
-  readonly databasePoolSize: number;
   /** Maximum number of commands that wait for the log; beyond it the service answers 503. */
   readonly appendQueueLimit: number;
   /** API key of the first admin, for the first start; undefined: the service makes one. */
   readonly bootstrapApiKey: string | undefined;
   /** Failed authentications of one source that answer 401 in a minute; further ones answer 429. 0: no limit. */
   readonly authFailuresPerMinute: number;
-  /** Addresses and CIDR ranges of the proxies whose X-Forwarded-* headers count. */
-  readonly trustedProxies: readonly string[];
-  /** Origins whose pages may call from a browser; `*`: any. */
-  readonly corsOrigins: readonly string[];
-  /** With `oidcAudience`: the service accepts tokens of this OpenID Connect issuer besides API keys. */
-  readonly oidcIssuer: string | undefined;
-  readonly oidcAudience: string | undefined;
-  /** The claim that holds the user's email address. */
-  readonly oidcEmailClaim: string;
-  /** The claim that makes the user an admin; undefined: the role stored for the user counts. */
-  readonly oidcRoleClaim: string | undefined;
-  /** The value of that claim for an admin. */
-  readonly oidcAdminValue: string;
-  /** The account whose users sign in; undefined: the oldest. */
-  readonly oidcAccount: string | undefined;
-  /** Whether the first token with an unknown email address creates a user, as a member. */
-  readonly oidcCreateUsers: boolean;
-  /** Minimum size of an RSA key, in bits. */
-  readonly minRsaBits: number;
-  /** `SHA256:...` fingerprints of the public keys that the service refuses. */
-  readonly deniedFingerprints: ReadonlySet<string>;
   /** The tokens of the SSH gateways; empty: the routes for gateways do not exist. */
   readonly gatewayTokens: readonly string[];
-  /** Maximum number of bind decisions that wait to be written; beyond it gateways get 503. */
-  readonly decisionsQueueLimit: number;
-  /** How long the service keeps bind decisions. 0: forever. */
-  readonly decisionsRetentionDays: number;
   /** Also refuses what only the public ngrok API refuses (README, "Strict mode"). */
   readonly strict: boolean;
   readonly logLevel: LogLevel;
@@ -58,7 +35,7 @@ export interface Config {
   readonly shutdownGraceMs: number;
 }
 
-export const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const;
+const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** The settings are invalid; main prints the problems and exits with 2. */
@@ -218,8 +195,7 @@ const SETTINGS = {
 
 function explain(setting: Setting<unknown>, value: string, error: unknown): string {
   const quotedValue = setting.isSecret === true ? '' : ` '${value}'`;
-  const reason = error instanceof Error ? error.message : String(error);
-  return `${setting.name}${quotedValue} ${reason}; for example: ${setting.example}`;
+  return `${setting.name}${quotedValue} ${messageOf(error)}; for example: ${setting.example}`;
 }
 
 /** Reads all settings and reports all problems at once. An empty variable counts as absent. */

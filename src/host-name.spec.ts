@@ -1,3 +1,4 @@
+import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { canonicalHost, canonicalName, ParseError, PortOutOfRange, parsePort, quoted, splitPort } from './host-name.js';
 

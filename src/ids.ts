@@ -87,5 +87,8 @@ export function firstIdOf(prefix: IdPrefix, at: Date): string {
 
 const ID = /^(?<prefix>[a-z]+)_[0-9A-Za-z]{27}$/;
 
-/** Whether `text` has the shape of an id with this prefix. A cursor or path of another shape matches no entity. */
-export const isId = (text: string, prefix: IdPrefix): boolean => ID.exec(text)?.groups?.prefix === prefix;
+/** Whether `text` has the shape of an id: with this prefix, or with any. A cursor or path of another shape matches no entity. */
+export function isId(text: string, prefix?: IdPrefix): boolean {
+  const found = ID.exec(text)?.groups?.prefix;
+  return found !== undefined && (prefix === undefined || found === prefix);
+}

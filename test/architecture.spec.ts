@@ -1,88 +1,311 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 
+/** Every path below is relative to src/, for example `http/pages.ts` or `../migrations/all.ts`. */
 const SRC = new URL('../src', import.meta.url).pathname;
 
-interface Import {
-  readonly from: string;
-  /** A path under src/ without its ending, or the name of a package. */
-  readonly to: string;
-}
+/**
+ * The rooms, from the top down. A file imports from its own room and from the rooms below it. Rooms of one line do not
+ * import each other. A folder without a line of its own belongs to the room of the folder around it; a file of src/
+ * without a line belongs to the wiring.
+ */
+const ROOMS: readonly (readonly string[])[] = [
+  ['main.ts', 'cli/cli.ts'],
+  ['cli/audit'],
+  ['cli'],
+  ['wiring'],
+  ['ssh-gateway', 'audit'],
+  ['ssh-gateway/bind-decisions'],
+  ['ssh-credentials', 'tcp-edges'],
+  ['access/authentication'],
+  ['access/accounts'],
+  ['access/api-keys'],
+  ['resources'],
+  ['http/openapi'],
+  ['http'],
+  ['log/transfer'],
+  ['log/prove', 'log/rebuild'],
+  ['log/replay'],
+  ['log/read'],
+  ['log/append'],
+  ['log'],
+  ['database'],
+  ['database/embedded', '../migrations'],
+  ['public-keys', 'bind-rules'],
+  ['vocabulary'],
+];
 
-const IMPORT = /^(?:import|export)\s[^;]*?from\s+'([^']+)'|^import\s+'([^']+)'/gm;
-
-const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
-  .filter((file) => file.endsWith('.ts') && !file.endsWith('.spec.ts'))
-  .sort();
-
-const imports: Import[] = files.flatMap((from) =>
-  [...readFileSync(join(SRC, from), 'utf8').matchAll(IMPORT)].map((match) => {
-    const text = match[1] ?? match[2] ?? '';
-    const to = text.startsWith('.') ? relative(SRC, join(SRC, dirname(from), text)).replace(/\.js$/, '') : text;
-    return { from, to };
-  }),
-);
+const VOCABULARY = [
+  'caller.ts',
+  'error-message.ts',
+  'host-name.ts',
+  'ids.ts',
+  'json-object.ts',
+  'omit-undefined.ts',
+  'operator-error.ts',
+  'problem.ts',
+];
 
 /** Files that decide: they import no package but these, and no file that is not pure itself. */
 const PURE = [
-  /^(problem|caller|host-name|omit-undefined)\.ts$/,
-  /^resources\/read-only-fields\.ts$/,
-  /^log\/event\.ts$/,
-  /^(public-keys|bind-rules)\//,
-  /^ssh-credentials\/ssh-credential\.ts$/,
-  /^tcp-edges\/(tcp-edge|edge-modules|hostport)\.ts$/,
-  /^access\/accounts\/(account|principal)\.ts$/,
-  /^access\/api-keys\/api-key\.ts$/,
-  /^access\/authentication\/(failure-limit|issuer-url|gateway-tokens)\.ts$/,
-  /^ssh-gateway\/(bind-decisions\/decision|question|compiled-acls|authorized-keys)\.ts$/,
+  ...VOCABULARY,
+  'public-keys/*',
+  'bind-rules/*',
+  'log/event.ts',
+  'resources/access-rules.ts',
+  'resources/changed-fields.ts',
+  'resources/read-only-fields.ts',
+  'access/accounts/account.ts',
+  'access/accounts/principal.ts',
+  'access/api-keys/api-key.ts',
+  'access/authentication/failure-limit.ts',
+  'access/authentication/gateway-tokens.ts',
+  'access/authentication/issuer-url.ts',
+  'ssh-credentials/ssh-credential.ts',
+  'tcp-edges/edge-modules.ts',
+  'tcp-edges/hostport.ts',
+  'tcp-edges/tcp-edge.ts',
+  'ssh-gateway/authorized-keys.ts',
+  'ssh-gateway/compiled-acls.ts',
+  'ssh-gateway/gateway-requests.ts',
+  'ssh-gateway/bind-decisions/bind-decision.ts',
 ];
-const PACKAGES_OF_PURE_FILES = ['node:crypto', 'node:net', 'node:url', 'node:buffer', 'sshpk'];
-const SLICES = ['access', 'ssh-credentials', 'ssh-gateway', 'tcp-edges', 'audit'];
-/** The gateway asks about credentials and edges: the one slice that stands on others. */
-const SLICE_EXCEPTIONS = new Map([['ssh-gateway', ['ssh-credentials', 'tcp-edges']]]);
+const PACKAGES_OF_PURE_FILES = ['node:crypto', 'node:net', 'node:url', 'sshpk'];
 
-const isPure = (file: string): boolean => PURE.some((pattern) => pattern.test(file));
-const sliceOf = (path: string): string | undefined => SLICES.find((slice) => path.startsWith(`${slice}/`));
-const isPackage = (to: string): boolean => !files.includes(`${to}.ts`) && !to.startsWith('..');
+const MAX_FILES_IN_FOLDER = 17;
+/** Files and lines that the controller of a resource reaches by imports, itself included. */
+const MAX_CLOSURE = { files: 45, lines: 4_000 };
 
-describe('the structure holds', () => {
-  it('reads the imports it judges', () => {
-    expect(imports.length).toBeGreaterThan(100);
-    expect(imports).toContainEqual({ from: 'app.ts', to: 'app.module' });
+/** The resources that commands change. The pure file has the singular name, the other five files the plural one. */
+const RESOURCES = [
+  { folder: 'ssh-credentials', one: 'ssh-credential', many: 'ssh-credentials' },
+  { folder: 'tcp-edges', one: 'tcp-edge', many: 'tcp-edges' },
+  { folder: 'access/api-keys', one: 'api-key', many: 'api-keys' },
+  { folder: 'access/accounts', one: 'user', many: 'users' },
+  { folder: 'access/accounts', one: 'bot-user', many: 'bot-users' },
+] as const;
+
+const ROLES = ['handlers', 'read-model', 'resource', 'controller', 'module'];
+
+interface SharedFile {
+  readonly instead: string;
+  readonly reason: string;
+}
+
+const ONE_PRINCIPAL = 'Users and bots are principals: they have the same events and decisions, and one fold.';
+const ONE_TABLE = 'Users and bots are rows of one table.';
+const ONE_MODULE = 'Users and bots share the providers of principals.';
+
+/** Files of the shape that a resource shares with another one. */
+const SHARED: Readonly<Record<string, SharedFile>> = {
+  'access/accounts/user.ts': { instead: 'access/accounts/principal.ts', reason: ONE_PRINCIPAL },
+  'access/accounts/bot-user.ts': { instead: 'access/accounts/principal.ts', reason: ONE_PRINCIPAL },
+  'access/accounts/users.read-model.ts': { instead: 'access/accounts/principals.read-model.ts', reason: ONE_TABLE },
+  'access/accounts/bot-users.read-model.ts': { instead: 'access/accounts/principals.read-model.ts', reason: ONE_TABLE },
+  'access/accounts/users.module.ts': { instead: 'access/accounts/accounts.module.ts', reason: ONE_MODULE },
+  'access/accounts/bot-users.module.ts': { instead: 'access/accounts/accounts.module.ts', reason: ONE_MODULE },
+};
+
+/** Files in the folder of a resource beyond the shape, each with its reason. */
+const FURTHER: Readonly<Record<string, string>> = {
+  'tcp-edges/tcp-edges.bodies.ts': 'A TCP edge has many fields: bodies and answers together exceed 150 lines.',
+  'tcp-edges/edge-modules.ts': 'Modules are parts of an edge with rules of their own.',
+  'tcp-edges/edge-modules.controller.ts': 'Modules have routes of their own: GET, PUT and DELETE for each.',
+  'tcp-edges/hostport.ts': 'Edges and strict mode compare hostports in their canonical spelling.',
+  'tcp-edges/hostport-claims.ts': 'Strict mode refuses a hostport of another edge, which takes a look-up.',
+  'access/accounts/account.ts': 'An account is the stream that principals belong to; only operators create one.',
+  'access/accounts/accounts.read-model.ts': 'The rows of accounts, which no route of the API shows.',
+  'access/accounts/email.ts': 'The API and the commands of the operator accept the same email addresses.',
+  'access/accounts/create-account.ts': 'Creates an account with its first admin, for the start and the operator.',
+  'access/accounts/principals.ts': 'Commands of users and of bots change a principal and its account together.',
+};
+
+interface Import {
+  readonly from: string;
+  /** A path relative to src/, or the name of a package. */
+  readonly to: string;
+}
+
+const STATEMENT = /^(?:import|export)\b[^;'"`]*?\bfrom\s+'([^']+)'|^import\s+'([^']+)'|\bimport\(\s*'([^']+)'/gm;
+
+/** Imports, re-exports, dynamic imports and the types of `import('...')`; type imports count like any other import. */
+function importsOf(from: string, text: string): Import[] {
+  return [...text.matchAll(STATEMENT)].map((match) => {
+    const target = match[1] ?? match[2] ?? match[3] ?? '';
+    const isFile = target.startsWith('.');
+    return { from, to: isFile ? join(dirname(from), target).replace(/\.js$/, '.ts') : target };
+  });
+}
+
+const filesOf = (folder: string): string[] =>
+  readdirSync(join(SRC, folder), { recursive: true, encoding: 'utf8' })
+    .map((file) => join(folder, file))
+    .filter((file) => file.endsWith('.ts') && !file.endsWith('.spec.ts'))
+    .sort();
+
+const files = [...filesOf('.'), ...filesOf('../migrations')];
+const imports = files.flatMap((file) => importsOf(file, readFileSync(join(SRC, file), 'utf8')));
+const isFile = (to: string): boolean => to.endsWith('.ts');
+
+const LEVELS = new Map(ROOMS.flatMap((rooms, level) => rooms.map((room) => [room, level])));
+
+/** The name of the line in ROOMS that a file belongs to; undefined if no line has its folder. */
+function roomOf(file: string): string | undefined {
+  if (VOCABULARY.includes(file)) return 'vocabulary';
+  if (LEVELS.has(file)) return file;
+  if (dirname(file) === '.') return 'wiring';
+  for (let folder = dirname(file); folder !== '.' && folder !== '..'; folder = dirname(folder)) {
+    if (LEVELS.has(folder)) return folder;
+  }
+  return undefined;
+}
+
+function pointsDown({ from, to }: Import): boolean {
+  const [own, other] = [roomOf(from) ?? '', roomOf(to) ?? ''];
+  return own === other || (LEVELS.get(own) ?? Number.NaN) < (LEVELS.get(other) ?? Number.NaN);
+}
+
+/** Each cycle once for every import that closes it, written as a path: `a.ts > b.ts > a.ts`. */
+function cyclesOf(edges: readonly Import[]): string[] {
+  const targets = new Map<string, string[]>();
+  for (const { from, to } of edges) targets.set(from, [...(targets.get(from) ?? []), to]);
+  const cycles: string[] = [];
+  const finished = new Set<string>();
+  const visit = (file: string, path: readonly string[]): void => {
+    if (path.includes(file)) cycles.push([...path.slice(path.indexOf(file)), file].join(' > '));
+    if (path.includes(file) || finished.has(file)) return;
+    for (const target of targets.get(file) ?? []) visit(target, [...path, file]);
+    finished.add(file);
+  };
+  for (const file of targets.keys()) visit(file, []);
+  return cycles;
+}
+
+function closureOf(file: string, reached = new Set<string>()): ReadonlySet<string> {
+  if (reached.has(file)) return reached;
+  reached.add(file);
+  for (const { to } of imports.filter(({ from, to }) => from === file && isFile(to))) closureOf(to, reached);
+  return reached;
+}
+
+const sizeOf = (reached: ReadonlySet<string>) => ({
+  files: reached.size,
+  lines: [...reached].reduce((sum, file) => sum + readFileSync(join(SRC, file), 'utf8').split('\n').length - 1, 0),
+});
+
+const isPure = (file: string): boolean => PURE.includes(file) || PURE.includes(`${dirname(file)}/*`);
+
+const shapeOf = ({ folder, one, many }: (typeof RESOURCES)[number]): string[] => [
+  `${folder}/${one}.ts`,
+  ...ROLES.map((role) => `${folder}/${many}.${role}.ts`),
+];
+const shape = RESOURCES.flatMap(shapeOf);
+
+const described = (found: readonly Import[]): string[] => found.map(({ from, to }) => `${from} imports ${to}`);
+
+describe('the imports that the rules judge', () => {
+  it('are all imports, of types as well, in every spelling', () => {
+    const text = [
+      "import { a } from './a.js';",
+      "import type { B } from '../b.js';",
+      "import {\n  type C,\n} from './c.js';",
+      "export type { D } from './d.js';",
+      "export * from './e.js';",
+      "import 'reflect-metadata';",
+      "type F = typeof import('./f.js');",
+      "export const g = await import('fastify');",
+    ].join('\n');
+    const targets = ['http/a.ts', 'b.ts', 'http/c.ts', 'http/d.ts', 'http/e.ts', 'reflect-metadata', 'http/f.ts'];
+    expect(importsOf('http/x.ts', text).map(({ to }) => to)).toEqual([...targets, 'fastify']);
   });
 
-  it('pure files import only pure files and a few packages', () => {
-    const impure = imports.filter(
-      ({ from, to }) => isPure(from) && (isPackage(to) ? !PACKAGES_OF_PURE_FILES.includes(to) : !isPure(`${to}.ts`)),
+  it('lead to files that exist', () => {
+    expect(imports.length).toBeGreaterThan(500);
+    expect(described(imports.filter(({ to }) => isFile(to) && !existsSync(join(SRC, to))))).toEqual([]);
+  });
+});
+
+describe('the rooms hold', () => {
+  it('every file is in a room, and every room has files', () => {
+    expect(files.filter((file) => roomOf(file) === undefined)).toEqual([]);
+    const inhabited = new Set(files.map(roomOf));
+    expect([...LEVELS.keys()].filter((room) => !inhabited.has(room))).toEqual([]);
+  });
+
+  it('a file imports only from its own room and from rooms below it', () => {
+    expect(described(imports.filter((one) => isFile(one.to) && !pointsDown(one)))).toEqual([]);
+  });
+
+  it('files do not import each other in a circle', () => {
+    expect(cyclesOf(imports.filter(({ to }) => isFile(to)))).toEqual([]);
+  });
+
+  it('only what starts the app imports it', () => {
+    const importers = imports.filter(({ to }) => to === 'app.ts' || to === 'app.module.ts');
+    expect(described(importers)).toEqual(['app.ts imports app.module.ts', 'main.ts imports app.ts']);
+  });
+
+  it(`a folder has at most ${MAX_FILES_IN_FOLDER} files, specs not counted`, () => {
+    const countIn = (folder: string): number => files.filter((file) => dirname(file) === folder).length;
+    const full = [...new Set(files.map(dirname))].filter((folder) => countIn(folder) > MAX_FILES_IN_FOLDER);
+    expect(full.map((folder) => `${folder} has ${countIn(folder)} files`)).toEqual([]);
+  });
+
+  it('there are no barrels and no drawers for everything', () => {
+    expect(files.filter((file) => /(^|\/)(index\.ts|(common|utils?|helpers?|shared|core|lib)\/)/.test(file))).toEqual(
+      [],
     );
-    expect(impure).toEqual([]);
+  });
+});
+
+describe('pure files stay pure', () => {
+  it('they import only pure files and a few packages', () => {
+    const allowed = (to: string): boolean => (isFile(to) ? isPure(to) : PACKAGES_OF_PURE_FILES.includes(to));
+    expect(described(imports.filter(({ from, to }) => isPure(from) && !allowed(to)))).toEqual([]);
   });
 
-  it('every pattern of pure files names a file', () => {
-    expect(PURE.filter((pattern) => !files.some((file) => pattern.test(file)))).toEqual([]);
+  it('every pure file and package in the lists is in use', () => {
+    const pure = files.filter(isPure);
+    const isInUse = (name: string): boolean =>
+      pure.includes(name) || pure.some((file) => `${dirname(file)}/*` === name);
+    expect(PURE.filter((name) => !isInUse(name))).toEqual([]);
+    const packages = new Set(imports.filter(({ from }) => isPure(from)).map(({ to }) => to));
+    expect(PACKAGES_OF_PURE_FILES.filter((name) => !packages.has(name))).toEqual([]);
+  });
+});
+
+describe('every resource has the same six files', () => {
+  it('each of the six exists, or the list names the file that the resource shares instead', () => {
+    expect(shape.filter((file) => !files.includes(SHARED[file]?.instead ?? file))).toEqual([]);
   });
 
-  it('slices do not import each other', () => {
-    const across = imports.filter(({ from, to }) => {
-      const [own, other] = [sliceOf(from), sliceOf(to)];
-      if (own === undefined || other === undefined || own === other) return false;
-      return !(SLICE_EXCEPTIONS.get(own) ?? []).includes(other);
-    });
-    expect(across).toEqual([]);
+  it('its folder holds a further file only if the list gives the reason', () => {
+    const folders = new Set<string>(RESOURCES.map(({ folder }) => folder));
+    const known = [...shape, ...Object.values(SHARED).map(({ instead }) => instead), ...Object.keys(FURTHER)];
+    expect(files.filter((file) => folders.has(dirname(file)) && !known.includes(file))).toEqual([]);
   });
 
-  it('what slices stand on does not import slices', () => {
-    const upwards = imports.filter(({ from, to }) => /^(log|http|database)\//.test(from) && sliceOf(to) !== undefined);
-    expect(upwards).toEqual([]);
+  it('a listed deviation still is one', () => {
+    expect(Object.keys(SHARED).filter((file) => !shape.includes(file) || files.includes(file))).toEqual([]);
+    expect(Object.keys(FURTHER).filter((file) => !files.includes(file))).toEqual([]);
   });
 
-  it('nothing imports the app but what starts it', () => {
-    const askers = imports.filter(({ to }) => to === 'app' || to === 'app.module').map(({ from }) => from);
-    expect(askers).toEqual(['app.ts', 'main.ts']);
+  it('the first of the six is pure', () => {
+    const first = RESOURCES.map(({ folder, one }) => `${folder}/${one}.ts`);
+    expect(first.filter((file) => !isPure(SHARED[file]?.instead ?? file))).toEqual([]);
   });
 
-  it('no barrels and no drawers', () => {
-    expect(files.filter((file) => /(^|\/)(index\.ts|(common|utils?|shared|core)\/)/.test(file))).toEqual([]);
+  it(`its controller reaches at most ${MAX_CLOSURE.files} files and ${MAX_CLOSURE.lines} lines by imports`, () => {
+    const controllers = RESOURCES.map(({ folder, many }) => `${folder}/${many}.controller.ts`);
+    const closures = controllers.map((controller) => ({ controller, ...sizeOf(closureOf(controller)) }));
+    expect(closures.filter(({ files, lines }) => files > MAX_CLOSURE.files || lines > MAX_CLOSURE.lines)).toEqual([]);
+    expect(Math.min(...closures.map(({ files }) => files))).toBeGreaterThan(10);
+  });
+
+  it('every file of handlers belongs to one of these resources', () => {
+    const handlers = files.filter((file) => file.endsWith('.handlers.ts'));
+    expect(handlers.length).toBe(RESOURCES.length);
+    expect(handlers.filter((file) => !shape.includes(file))).toEqual([]);
   });
 });

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newPublicKey } from './support/keys.js';
 import { addAccount, type TestPrincipal } from './support/principals.js';
@@ -95,13 +96,13 @@ describe('audit tail', () => {
 
   it('with -f continues with each event once, also of new accounts, until it is interrupted', async () => {
     const tail = startCli({ DATABASE_URL: service.databaseUrl }, 'audit', 'tail', '-f', '-n', '1');
-    while (tail.stdout() === '') await new Promise((resolve) => setTimeout(resolve, 20));
+    while (tail.stdout() === '') await sleep(20);
     const made: string[] = [];
     for (let n = 0; n < 5; n += 1) {
       made.push((await account.client.post('/bot_users', { name: `tailed ${Math.random()}` })).body.id);
     }
     const newcomer = await addAccount(service);
-    while (!tail.stdout().includes(newcomer.keyId)) await new Promise((resolve) => setTimeout(resolve, 20));
+    while (!tail.stdout().includes(newcomer.keyId)) await sleep(20);
     tail.child.kill('SIGINT');
     const { code, stdout } = await tail.ended;
     expect(code).toBe(0);

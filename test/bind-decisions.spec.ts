@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { IdSource } from '../src/ids.js';
@@ -241,7 +242,7 @@ describe('the queue of decisions', () => {
     proxy.goAway();
     expect((await ask(fingerprint, DOMAIN, client)).status).toBe(503);
     const failures = () => metric(client, 'tunnel_access_bind_decisions_write_failures_total');
-    while ((await failures()) === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    while ((await failures()) === 0) await sleep(10);
     proxy.comeBack();
     await untilWritten(client);
     expect(await rowsOf(fingerprint)).toHaveLength(1);
@@ -347,7 +348,7 @@ describe('a recorded decision', () => {
       await holder.query('begin');
       await holder.query('lock table bind_decisions in access exclusive mode');
       retention.onModuleInit();
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      await sleep(50);
       expect(retention.onModuleDestroy()).toBeUndefined();
       const closed = retention.onApplicationShutdown().then(() => 'closed');
       const waits = new Promise((resolve) => setTimeout(resolve, 50, 'waits'));

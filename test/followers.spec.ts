@@ -1,4 +1,5 @@
 import { PassThrough } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { CloudEvents } from '../src/audit/cloud-events.js';
@@ -28,7 +29,6 @@ afterAll(async () => {
 });
 
 const upTo = (last: number): number[] => Array.from({ length: last }, (_, n) => n + 1);
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const tokenOf = ({ client }: TestPrincipal): string => client.token ?? '';
 
 /** A live feed with a fast heartbeat. */
@@ -62,7 +62,7 @@ async function followDespiteCuts(url: string, token: string, isDone: (last: numb
     );
     expect(stream.response.statusCode).toBe(200);
     const cutAt = Date.now() + 50 + Math.random() * 300;
-    while (Date.now() < cutAt && !isDone(stream.messages.at(-1)?.id ?? 0)) await pause(5);
+    while (Date.now() < cutAt && !isDone(stream.messages.at(-1)?.id ?? 0)) await sleep(5);
     stream.close();
     heard.push(...stream.messages.map(({ id }) => id));
     // A connection that was cut before its first message has no id to resume from.
@@ -149,7 +149,7 @@ describe('a live feed', () => {
     const stream = await EventStream.open(`${service.app.url}/events`, tokenOf(by));
     await foreigner.client.post('/bot_users', { name: 'theirs' });
     await by.client.post('/bot_users', { name: 'ours' });
-    await pause(200);
+    await sleep(200);
     const sources = new Set(stream.messages.map(({ data }) => data.source));
     expect([...sources]).toEqual([`${service.app.url}/accounts/${by.accountId}`]);
     expect(stream.messages.at(-1)?.data.data).toMatchObject({ name: 'ours' });
@@ -174,8 +174,8 @@ describe('a live feed', () => {
     const reader = stream.pipe(new PassThrough());
     const held = (): number => stream.readableLength + reader.readableLength + reader.writableLength;
     // Wait for the first event: the beginning of the stream is shorter.
-    while (held() < 200_000) await pause(10);
-    await pause(300);
+    while (held() < 200_000) await sleep(10);
+    await sleep(300);
     expect(held()).toBeLessThan(5 * 1024 * 1024);
     let text = '';
     for await (const chunk of reader.setEncoding('utf8')) {
@@ -243,7 +243,7 @@ describe('a live feed', () => {
     const chunks: string[] = [];
     const stream = live.follow(selection, () => Promise.resolve(true), new AbortController().signal);
     stream.setEncoding('utf8').on('data', (chunk: string) => chunks.push(chunk));
-    while (chunks.length < 3) await pause(10);
+    while (chunks.length < 3) await sleep(10);
     expect(chunks.slice(0, 3)).toEqual(['retry: 1000\n\n', ...Array(2).fill(`: nothing new\nid: ${head}\n\n`)]);
     live.onModuleDestroy();
   });

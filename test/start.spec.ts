@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { findRunningPostgres } from '../src/database/embedded/embedded-postgres.js';
@@ -66,7 +67,7 @@ describe('a start on an embedded database', () => {
         }
       };
       const writers = Array.from({ length: 16 }, () => writer().catch(() => undefined));
-      while (acknowledged.length < 200) await new Promise((resolve) => setTimeout(resolve, 5));
+      while (acknowledged.length < 200) await sleep(5);
       kill(first, await serverPid());
       await first.ended;
       await Promise.all(writers);
@@ -90,7 +91,7 @@ describe('a start on an embedded database', () => {
 
   it('leaves no server running when it is stopped while it starts', async () => {
     const main = start();
-    while (!existsSync(dataDir())) await new Promise((resolve) => setTimeout(resolve, 10));
+    while (!existsSync(dataDir())) await sleep(10);
     expect(await stopMain(main)).toMatchObject({ code: 0 });
     const pid = await readFile(join(dataDir(), 'postgres', 'postmaster.pid'), 'utf8').catch(() => '');
     expect(pid === '' || !isAlive(Number(pid.split('\n')[0]))).toBe(true);
@@ -164,7 +165,7 @@ describe('a start with DATABASE_URL', () => {
 
   it('stops at once on a signal while it waits for the database', async () => {
     const main = start({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' });
-    while (!main.output().includes('waiting for the database')) await new Promise((resolve) => setTimeout(resolve, 20));
+    while (!main.output().includes('waiting for the database')) await sleep(20);
     const stoppedAt = Date.now();
     expect(await stopMain(main)).toMatchObject({ code: 0 });
     // Not a measure of speed: otherwise the start would wait for half a minute.

@@ -1,3 +1,4 @@
+import type { Providers } from '../http/documentation.js';
 import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
 import {
   AFTER,
@@ -9,7 +10,6 @@ import {
   filterParameter,
   NEXT_PAGE_URI,
   type ParameterOf,
-  type Providers,
   uriOfList,
 } from '../http/openapi/parts.js';
 import { CloudEvents } from './cloud-events.js';

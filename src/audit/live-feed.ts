@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { OnModuleDestroy } from '@nestjs/common';
 import { MAX_PAGE_EVENTS } from '../http/pages.js';
 import type { LogHeads } from '../log/read/log-heads.js';
@@ -127,12 +127,12 @@ async function endWhenUnauthorized(
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
-    await pause(checkEveryMs, undefined, { ref: false });
+    await sleep(checkEveryMs, undefined, { ref: false });
     if (!(await stillAuthorized())) ending.abort();
   }
 }
 
 async function cutOff(stream: Readable): Promise<void> {
-  await pause(MAX_ENDING_MS, undefined, { ref: false });
+  await sleep(MAX_ENDING_MS, undefined, { ref: false });
   stream.destroy();
 }

@@ -1,4 +1,6 @@
+import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { problemOf } from '../../test/support/problems.js';
 import { Problem } from '../problem.js';
 import { compile, parseAcl, permits } from './acl.js';
 import { type BindTarget, parseBindTarget } from './bind-target.js';
@@ -12,16 +14,6 @@ function target(text: string): BindTarget {
   return /:\d+$/.test(text) ? address(text) : domain(text);
 }
 const verdict = (acl: readonly string[], request: string) => permits(compile(acl), target(request));
-
-const problemOf = (run: () => unknown): Problem => {
-  try {
-    run();
-  } catch (error) {
-    if (error instanceof Problem) return error;
-    throw error;
-  }
-  throw new Error('expected a Problem, but the call did not throw');
-};
 
 const PERMITTED = true;
 const REFUSED = false;

@@ -1,15 +1,6 @@
-import { Problem } from '../problem.js';
+import { describe, expect, it } from '@jest/globals';
+import { problemOf } from '../../test/support/problems.js';
 import { parseBindRule } from './bind-rule.js';
-
-const problemOf = (run: () => unknown): Problem => {
-  try {
-    run();
-  } catch (error) {
-    if (error instanceof Problem) return error;
-    throw error;
-  }
-  throw new Error('expected a Problem, but the call did not throw');
-};
 
 describe('parseBindRule reads', () => {
   it.each([

@@ -1,16 +1,8 @@
+import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { problemOf } from '../../test/support/problems.js';
 import { Problem } from '../problem.js';
 import { parseBindTarget } from './bind-target.js';
-
-const problemOf = (run: () => unknown): Problem => {
-  try {
-    run();
-  } catch (error) {
-    if (error instanceof Problem) return error;
-    throw error;
-  }
-  throw new Error('expected a Problem, but the call did not throw');
-};
 
 describe('parseBindTarget reads', () => {
   it.each([

@@ -1,4 +1,5 @@
 import { ParseError, parsePort, quoted, splitPort } from '../host-name.js';
+import { isJsonObject } from '../json-object.js';
 import { Problem } from '../problem.js';
 import { parseHostPattern, refuseUnprintable } from './bind-rule.js';
 
@@ -60,9 +61,7 @@ function hostText(raw: string): string {
   return pattern === 'suffix' ? `*.${host}` : host;
 }
 
-function membersOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-}
+const membersOf = (value: unknown): Readonly<Record<string, unknown>> => (isJsonObject(value) ? value : {});
 
 function text(from: Readonly<Record<string, unknown>>, name: string): string {
   const value = from[name];

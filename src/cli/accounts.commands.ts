@@ -1,7 +1,7 @@
-import { isEmail } from 'class-validator';
 import type { Command } from 'commander';
 import type { Pool } from 'pg';
 import { createAccount } from '../access/accounts/create-account.js';
+import { isEmailAddress } from '../access/accounts/email.js';
 import { IdSource } from '../ids.js';
 import { UsageError } from '../operator-error.js';
 import { logOf, SHOWN_ONCE } from './api-keys.commands.js';
@@ -31,7 +31,7 @@ export function addAccountCommands(program: Command): void {
 }
 
 async function runCreate(name: string, { adminEmail }: { adminEmail: string }): Promise<void> {
-  if (!isEmail(adminEmail, { allow_utf8_local_part: false })) {
+  if (!isEmailAddress(adminEmail)) {
     throw new UsageError(`'${adminEmail}' is not an email address of ASCII characters`);
   }
   if (name.trim() === '' || /\p{Cc}/u.test(name)) {

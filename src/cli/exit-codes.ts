@@ -1,3 +1,4 @@
+import { messageOf } from '../error-message.js';
 import { CheckFailed, Interrupted, OperatorError, UsageError } from '../operator-error.js';
 import { Problem } from '../problem.js';
 import { outageOf } from './database-outage.js';
@@ -67,5 +68,4 @@ const isSystemError = (error: unknown): error is NodeJS.ErrnoException => error 
 const adviceOn = (error: NodeJS.ErrnoException): string =>
   error.code === 'EADDRINUSE' ? ': another program listens there; stop it or set PORT' : '';
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 const stackOf = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error));

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg, { type Pool } from 'pg';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import { MIGRATIONS } from '../../migrations/all.js';
+import { messageOf } from '../error-message.js';
 import { OperatorError } from '../operator-error.js';
 import {
   type EmbeddedPostgres,
@@ -25,7 +26,7 @@ const WAIT_FOR_DATABASE_MS = 30_000;
 const BETWEEN_CONNECTS_MS = 500;
 
 /** The settings that `openDatabase` needs. */
-interface DatabaseOptions {
+export interface DatabaseOptions {
   /** A PostgreSQL server to use; undefined: the embedded one, with its data under `dataDir`. */
   readonly databaseUrl: string | undefined;
   readonly dataDir: string;
@@ -43,7 +44,7 @@ export interface Database {
 }
 
 /** The database cannot be used. The message is for the operator. */
-export class DatabaseUnusable extends OperatorError {
+class DatabaseUnusable extends OperatorError {
   override readonly name = 'DatabaseUnusable';
 }
 
@@ -114,11 +115,6 @@ async function connect(target: Target, poolSize: number, log: (line: string) => 
     }
   }
 }
-
-const messageOf = (error: unknown): string => {
-  if (error instanceof AggregateError) return error.errors.map(messageOf).join('; ');
-  return error instanceof Error ? error.message : String(error);
-};
 
 const unusable = (error: unknown): DatabaseUnusable =>
   error instanceof DatabaseUnusable ? error : new DatabaseUnusable(`the database cannot be used: ${messageOf(error)}`);

@@ -4,10 +4,6 @@ import { Problem } from '../problem.js';
 /** Deeper than any body of this API. The limit keeps every later walk over a body from exhausting the stack. */
 const MAX_DEPTH = 64;
 
-/** Whether a value is a JSON object: not null and not an array. */
-export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 /**
  * Parses a request body. Refuses text that JSON.parse accepts but the service could not return as it was sent: bytes
  * that are not UTF-8, duplicate names in an object, U+0000 (PostgreSQL text cannot hold it) and lone surrogates.

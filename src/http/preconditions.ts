@@ -1,14 +1,10 @@
 import { createHash } from 'node:crypto';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import type { EventMetadata } from '../log/event.js';
 import { Problem } from '../problem.js';
 
 /** The ETag of a resource is the version of its stream, which grows by one with each change and never repeats. */
 export const etagOf = (entity: { readonly version: number }): string => `"${entity.version}"`;
-
-export function setEtag(reply: FastifyReply, entity: { readonly version: number }): void {
-  void reply.header('etag', etagOf(entity));
-}
 
 /**
  * Reads `If-Match`: one tag such as `"3"`, several, or `*` for any version. A weak tag never matches (RFC 9110,

@@ -49,7 +49,7 @@ export function callerOf({ caller, method, routeOptions }: FastifyRequest): Call
   return caller;
 }
 
-export function requestContextOf(request: FastifyRequest): RequestContext {
+function requestContextOf(request: FastifyRequest): RequestContext {
   const caller = callerOf(request);
   return { caller, accountId: caller.accountId, metadata: metadataOf(request, caller), ...readIfMatch(request) };
 }

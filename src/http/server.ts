@@ -19,7 +19,7 @@ import { ValidatedBodyPipe } from './validated-body.js';
 /** JSON escapes can make a traffic policy of 256 KiB six times as long. */
 const BODY_LIMIT_BYTES = 2 * 1024 * 1024;
 
-export const OPERATION_ID_HEADER = 'ngrok-operation-id';
+const OPERATION_ID_HEADER = 'ngrok-operation-id';
 
 export function fastifyOptions(
   ids: IdSource,

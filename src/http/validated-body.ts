@@ -6,9 +6,9 @@ import {
   type ValidationError,
   validateSync,
 } from 'class-validator';
+import { isJsonObject } from '../json-object.js';
 import { Problem, type ProblemName } from '../problem.js';
-import { isObject } from './json-body.js';
-import { documentField, type Field } from './openapi/declarations.js';
+import { documentField, type Field } from './documentation.js';
 
 /**
  * A body is a class. Each decorator below both checks a field and documents it. A null field counts as absent, since
@@ -79,7 +79,7 @@ export const Flag = (field: Field): PropertyDecorator =>
 export const ObjectOf = (nestedClass: BodyClass, field: Field): PropertyDecorator =>
   combine(
     documentBodyField({ type: nestedClass, ...field }),
-    checkField('object', 'field_wrong_type', typeCheck('object', isObject), { nestedClass }),
+    checkField('object', 'field_wrong_type', typeCheck('object', isJsonObject), { nestedClass }),
   );
 
 /** A field that holds any JSON value; the code that knows its meaning checks it. */
@@ -139,7 +139,7 @@ export class ValidatedBodyPipe implements PipeTransform {
 
 /** Does without class-transformer, which would be the most expensive step of a request: a copy of the fields suffices. */
 export function readBody<Body extends object>(bodyClass: new () => Body, value: unknown): Body {
-  if (!isObject(value)) throw new Problem('body_malformed', 'The body must be a JSON object.');
+  if (!isJsonObject(value)) throw new Problem('body_malformed', 'The body must be a JSON object.');
   return readObject(bodyClass, value, '');
 }
 

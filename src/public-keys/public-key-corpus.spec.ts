@@ -1,3 +1,4 @@
+import { describe, expect, it } from '@jest/globals';
 import { type CorpusEntry, readCorpus } from '../../test/corpus/public-key-corpus.js';
 import { Problem } from '../problem.js';
 import { type PublicKey, parsePublicKey } from './public-key.js';

@@ -1,3 +1,4 @@
+import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { readCorpus } from '../../test/corpus/public-key-corpus.js';
 import { Problem } from '../problem.js';

@@ -17,6 +17,7 @@ export interface PublicKey {
 
 /** Limits that an operator can tighten. */
 export interface KeyPolicy {
+  /** Minimum size of an RSA key, in bits. */
   readonly minRsaBits: number;
   /** Fingerprints of keys to refuse, for example keys that were published or made by a broken generator. */
   readonly deniedFingerprints: ReadonlySet<string>;

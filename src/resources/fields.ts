@@ -1,4 +1,4 @@
-import type { Field } from '../http/openapi/declarations.js';
+import type { Field } from '../http/documentation.js';
 import { CREATED_AT, idField, uriField } from '../http/openapi/parts.js';
 import { Text, TextOfBytes } from '../http/validated-body.js';
 import type { IdPrefix } from '../ids.js';

@@ -1,3 +1,4 @@
+import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { compile, permits } from '../bind-rules/acl.js';
 import { parseBindTarget } from '../bind-rules/bind-target.js';

@@ -1,4 +1,5 @@
 import { type BindTarget, parseBindTarget } from '../bind-rules/bind-target.js';
+import { isJsonObject } from '../json-object.js';
 import { Problem } from '../problem.js';
 import { isFingerprint, type KeyPolicy, parsePublicKey } from '../public-keys/public-key.js';
 
@@ -58,9 +59,6 @@ function refuseUnknownMembers(value: object, names: readonly string[], field: st
   const unknown = Object.keys(value).find((name) => !names.includes(name));
   if (unknown !== undefined) throw requestMalformed(`${field} takes only ${names.join(', ')}.`);
 }
-
-const isJsonObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** A credential that permitted a tunnel, with the version that it had then. */
 export interface KnownCredential {

@@ -18,8 +18,7 @@ export interface TrafficPolicy {
   readonly value: string;
 }
 
-export const MODULE_NAMES = ['backend', 'ip_restriction', 'traffic_policy'] as const;
-export type ModuleName = (typeof MODULE_NAMES)[number];
+export type ModuleName = 'backend' | 'ip_restriction' | 'traffic_policy';
 
 export const MAX_TRAFFIC_POLICY_BYTES = 256 * 1024;
 /** Far above any real edge. It bounds the cost of rendering one edge. */

@@ -1,16 +1,10 @@
+import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { problemOf } from '../../test/support/problems.js';
 import { Problem } from '../problem.js';
 import { parseHostport } from './hostport.js';
 
-const problemOf = (text: unknown): Problem => {
-  try {
-    parseHostport(text, 'hostports[2]');
-  } catch (error) {
-    if (error instanceof Problem) return error;
-    throw error;
-  }
-  throw new Error(`${JSON.stringify(text)} was accepted; it must be refused`);
-};
+const refusalOf = (text: unknown): Problem => problemOf(() => parseHostport(text, 'hostports[2]'));
 
 describe('parseHostport keeps the text and compares by the canonical form', () => {
   it.each([
@@ -67,13 +61,13 @@ describe('parseHostport refuses with hostport_malformed', () => {
     ['a:80'],
     'a..b:70000',
   ])('%j', (text) => {
-    expect(problemOf(text)).toMatchObject({ problem: 'hostport_malformed', code: 'ERR_NGROK_7104', status: 400 });
+    expect(refusalOf(text)).toMatchObject({ problem: 'hostport_malformed', code: 'ERR_NGROK_7104', status: 400 });
   });
 });
 
 describe('parseHostport refuses with hostport_port_out_of_range', () => {
   it.each(['a:0', 'a:65536', 'a:-1', '[::1]:99999999999', '127.0.0.1:0'])('%j', (text) => {
-    expect(problemOf(text)).toMatchObject({
+    expect(refusalOf(text)).toMatchObject({
       problem: 'hostport_port_out_of_range',
       code: 'ERR_NGROK_7112',
       status: 400,
@@ -89,7 +83,7 @@ describe('a refusal', () => {
     ['a\nb:80', /^hostports\[2\] 'a\\u\{a\}b:80' is not a hostport: the host holds '\\u\{a\}'/],
     ['ü'.repeat(257), `hostports[2] '${'ü'.repeat(200)}...' is 514 bytes long; the maximum is 512.`],
   ])('of %j names the field, the value and the limit', (text, message) => {
-    expect(problemOf(text).message).toMatch(message);
+    expect(refusalOf(text).message).toMatch(message);
   });
 });
 

@@ -1,3 +1,4 @@
+import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { Problem } from '../problem.js';
 import { create, evolve, type ListedHostport, remove, type TcpEdge, type TcpEdgeEvent, update } from './tcp-edge.js';

@@ -19,7 +19,7 @@ export interface TcpEdgeInput extends Partial<Omit<TcpEdge, 'hostports'>> {
 }
 
 /** Far above any real edge. Each canonical hostport is a row, and one statement writes all rows of a change. */
-export const MAX_HOSTPORTS = 1000;
+const MAX_HOSTPORTS = 1000;
 
 export const TEXTS = textFields('The build farm', '{"team":"infrastructure"}');
 const HOSTPORTS = {

@@ -1,3 +1,4 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { Problem } from '../../src/problem.js';
 import { parsePublicKey } from '../../src/public-keys/public-key.js';
 import { type CorpusEntry, readCorpus } from '../corpus/public-key-corpus.js';

@@ -75,7 +75,7 @@ export function logInWithSome(port: number, key: KeyPair, binds: readonly string
 
 /** The permitted and the refused binds, as ssh requested them. */
 export const permittedOf = (output: string): string[] => bindsIn(output, 'success');
-export const refusedOf = (output: string): string[] => bindsIn(output, 'failure');
+const refusedOf = (output: string): string[] => bindsIn(output, 'failure');
 const bindsIn = (output: string, answer: string): string[] =>
   [...output.matchAll(new RegExp(`remote forward ${answer} for: listen (.*), connect`, 'g'))].map(
     ([, bind = '']) => bind,

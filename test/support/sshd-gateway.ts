@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdtemp, rmdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { freePort } from './free-port.js';
 import { stopAtEnd } from './leftovers.js';
@@ -64,7 +64,7 @@ export async function startSshdGateway({ service, token, hosts }: GatewaySetting
     const deadline = Date.now() + LOG_PATIENCE_MS;
     while (!log.includes(text)) {
       if (child.exitCode !== null || Date.now() > deadline) throw new Error(`sshd did not log '${text}', but:\n${log}`);
-      await setTimeout(10);
+      await sleep(10);
     }
   };
   child.stdin.end(setUp.join('\n'));

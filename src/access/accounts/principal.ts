@@ -41,33 +41,33 @@ export function evolve(state: Principal | undefined, event: PrincipalEvent): Pri
   }
 }
 
-type Decision = (state: Principal | undefined) => readonly PrincipalEvent[];
+export type PrincipalDecision = (state: Principal | undefined) => readonly PrincipalEvent[];
 
 export const createUser =
-  (args: { readonly email: string; readonly role: Role }): Decision =>
+  (args: { readonly email: string; readonly role: Role }): PrincipalDecision =>
   (state) =>
     state === undefined ? [{ type: 'user_created.v1', data: { email: args.email, role: args.role } }] : [];
 
 export const createBot =
-  (args: { readonly name: string; readonly active: boolean }): Decision =>
+  (args: { readonly name: string; readonly active: boolean }): PrincipalDecision =>
   (state) =>
     state === undefined ? [{ type: 'bot_user_created.v1', data: { name: args.name, active: args.active } }] : [];
 
 export const updateUser =
-  (args: { readonly role?: Role; readonly active?: boolean }): Decision =>
+  (args: { readonly role?: Role; readonly active?: boolean }): PrincipalDecision =>
   (state) => {
     const data = changedFields(args, requireLive(state));
     return Object.keys(data).length === 0 ? [] : [{ type: 'user_updated.v1', data }];
   };
 
 export const updateBot =
-  (args: { readonly name?: string; readonly active?: boolean }): Decision =>
+  (args: { readonly name?: string; readonly active?: boolean }): PrincipalDecision =>
   (state) => {
     const data = changedFields(args, requireLive(state));
     return Object.keys(data).length === 0 ? [] : [{ type: 'bot_user_updated.v1', data }];
   };
 
-export const remove: Decision = (state) => {
+export const remove: PrincipalDecision = (state) => {
   const { kind } = requireLive(state);
   return [{ type: kind === 'user' ? 'user_deleted.v1' : 'bot_user_deleted.v1', data: {} }];
 };

@@ -13,11 +13,10 @@ import type { OwnedEntities } from '../../resources/owned-entities.js';
 import type { Resource } from '../../resources/resource.js';
 import { setAdmin } from './account.js';
 import { accountsReadModel } from './accounts.read-model.js';
-import { isActiveAdmin, type Principal, type PrincipalEvent } from './principal.js';
+import { isActiveAdmin, type Principal, type PrincipalDecision, type PrincipalEvent } from './principal.js';
 import { BOT_NAME_CONSTRAINT, USER_EMAIL_CONSTRAINT } from './principals.read-model.js';
 
 type PrincipalResource = Resource<Principal, PrincipalEvent>;
-type Decision = (state: Principal | undefined) => readonly PrincipalEvent[];
 
 const ACCOUNTS = { model: accountsReadModel, idPrefix: 'ac' } as const;
 
@@ -30,7 +29,11 @@ export class Principals {
     private readonly owned: OwnedEntities,
   ) {}
 
-  create(resource: PrincipalResource, context: RequestContext, decide: () => Decision): Promise<Changed<Principal>> {
+  create(
+    resource: PrincipalResource,
+    context: RequestContext,
+    decide: () => PrincipalDecision,
+  ): Promise<Changed<Principal>> {
     const decideAsAdmin = () => {
       refuseUnlessAdmin(context.caller, 'manage principals');
       return decide()(undefined);
@@ -42,10 +45,10 @@ export class Principals {
     resource: PrincipalResource,
     context: RequestContext,
     id: string,
-    decide: () => Decision,
+    decide: () => PrincipalDecision,
     sent?: object,
   ): Promise<Changed<Principal>> {
-    const decideAsAdmin: Decision = (principal) => {
+    const decideAsAdmin: PrincipalDecision = (principal) => {
       refuseUnlessAdmin(context.caller, 'manage principals');
       return decide()(principal);
     };

@@ -1,8 +1,8 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { isEmail } from 'class-validator';
 import type { Role } from '../../caller.js';
 import { omitUndefined } from '../../omit-undefined.js';
 import { Problem } from '../../problem.js';
+import { isEmailAddress } from './email.js';
 import { createUser, remove, updateUser } from './principal.js';
 import { Principals } from './principals.js';
 import { CreateUser, DeleteUser, UpdateUser, USERS } from './users.resource.js';
@@ -40,8 +40,7 @@ export class DeleteUserHandler implements ICommandHandler<DeleteUser> {
 }
 
 function parseEmail(email: string | undefined): string {
-  // ASCII only, so that this service and every database map upper case to lower case alike.
-  if (email !== undefined && isEmail(email, { allow_utf8_local_part: false })) return email;
+  if (email !== undefined && isEmailAddress(email)) return email;
   throw new Problem('request_malformed', 'email must be an email address of ASCII characters.');
 }
 

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { createRemoteJWKSet, customFetch, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose';
-import { isObject } from '../../http/json-body.js';
+import { isJsonObject } from '../../json-object.js';
 import { Problem } from '../../problem.js';
 import { discoveryUrl, isSafeToTrust } from './issuer-url.js';
 import { refusalOf } from './token-refusal.js';
@@ -19,9 +19,9 @@ const PAUSE_AFTER_FAILURE_MS = 1_000;
 /**
  * Minimum interval between two fetches of the keys. An unknown key id causes a fetch: that is how we notice a rotation.
  */
-export const KEYS_COOLDOWN_MS = 30_000;
+const KEYS_COOLDOWN_MS = 30_000;
 /** Maximum time that we trust a key which the issuer has withdrawn. */
-export const KEYS_MAX_AGE_MS = 600_000;
+const KEYS_MAX_AGE_MS = 600_000;
 
 /** The issuer does not answer, or its answer cannot be used. */
 class IssuerUnavailableError extends Error {}
@@ -112,13 +112,13 @@ interface Discovery {
 }
 
 const isDiscovery = (value: unknown): value is Discovery =>
-  isObject(value) &&
+  isJsonObject(value) &&
   typeof value.issuer === 'string' &&
   typeof value.jwks_uri === 'string' &&
   URL.canParse(value.jwks_uri);
 
 const isKeySet = (value: unknown): value is { keys: object[] } =>
-  isObject(value) && Array.isArray(value.keys) && value.keys.every(isObject);
+  isJsonObject(value) && Array.isArray(value.keys) && value.keys.every(isJsonObject);
 
 /** The message of `fetch` is "fetch failed"; its cause holds the reason. */
 function explain(error: unknown): string {

@@ -9,7 +9,7 @@ import { createUser } from '../accounts/principal.js';
 import { USER_EMAIL_CONSTRAINT } from '../accounts/principals.read-model.js';
 import { USERS } from '../accounts/users.resource.js';
 
-export interface FoundUser {
+interface FoundUser {
   readonly id: string;
   readonly role: Role;
   readonly isActive: boolean;

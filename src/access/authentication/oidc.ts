@@ -12,7 +12,7 @@ import { type OidcLogin, OidcUsers } from './oidc-users.js';
 
 /** The settings of sign-in by OpenID Connect. */
 export interface OidcSettings {
-  /** Undefined: the service accepts only API keys. */
+  /** With `oidcAudience`: the service accepts tokens of this issuer besides API keys. Undefined: only API keys. */
   readonly oidcIssuer: string | undefined;
   readonly oidcAudience: string | undefined;
   /** The claim that holds the user's email address. */
@@ -23,6 +23,7 @@ export interface OidcSettings {
   readonly oidcAdminValue: string;
   /** The account whose users sign in; undefined: the oldest. */
   readonly oidcAccount: string | undefined;
+  /** Whether the first token with an unknown email address creates a user, as a member. */
   readonly oidcCreateUsers: boolean;
 }
 

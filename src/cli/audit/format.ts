@@ -20,7 +20,7 @@ function originOf(text: string): string {
     ['with', api_key_id ?? token_id],
     ['from', ip],
     // The caller chose this text.
-    ['using', user_agent === undefined ? undefined : quoted(user_agent)],
+    ['using', user_agent === undefined ? undefined : safeJson(user_agent)],
     ['in', operation_id],
   ];
   return parts.flatMap(([word, value]) => (value === undefined ? [] : [`${word} ${value}`])).join(' ');
@@ -45,13 +45,13 @@ export const changedValue = ({ field, from, to }: FieldChange): string =>
   `    ${field}: ${shortened(from)} -> ${shortened(to)}`;
 
 function shortened(value: unknown): string {
-  const text = quoted(value);
+  const text = safeJson(value);
   const rest = text.length - MAX_VALUE_CHARACTERS;
   return rest > 0 ? `${text.slice(0, MAX_VALUE_CHARACTERS)}... (${rest} more characters)` : text;
 }
 
 /** As JSON without control characters, so that a stored value cannot control the terminal. JSON itself allows U+007F to U+009F. */
-const quoted = (value: unknown): string =>
+const safeJson = (value: unknown): string =>
   (JSON.stringify(value) ?? 'null').replaceAll(
     /[\u007f-\u009f]/g,
     (control) => `\\u00${control.charCodeAt(0).toString(16)}`,

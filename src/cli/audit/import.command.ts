@@ -1,6 +1,7 @@
 import { open } from 'node:fs/promises';
 import { addAbortSignal, type Readable } from 'node:stream';
 import type { Command } from 'commander';
+import { messageOf } from '../../error-message.js';
 import { importLog } from '../../log/transfer/log-import.js';
 import { CheckFailed, UsageError } from '../../operator-error.js';
 import { READ_MODELS } from '../../read-models.js';
@@ -32,7 +33,7 @@ async function openFile(file: string): Promise<Readable> {
     if (!(await handle.stat()).isDirectory()) return handle.createReadStream();
     await handle.close();
   } catch (error) {
-    throw new UsageError(`the file cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    throw new UsageError(`the file cannot be read: ${messageOf(error)}`);
   }
   throw new UsageError(`${file} is a directory, not a file that audit export wrote`);
 }

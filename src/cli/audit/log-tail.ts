@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { LogReader } from '../../log/read/log-reader.js';
 import type { RecordedEvent } from '../../log/read/recorded-event.js';
@@ -39,7 +39,7 @@ export async function* followLogs(
       for await (const page of reader.pages(accountId, { after, upTo })) yield* page.events;
       seen.set(accountId, upTo);
     }
-    await pause(POLL_INTERVAL_MS, undefined, { signal }).catch(() => undefined);
+    await sleep(POLL_INTERVAL_MS, undefined, { signal }).catch(() => undefined);
   }
 }
 

@@ -1,12 +1,6 @@
 import type { IdPrefix } from '../../ids.js';
-import {
-  deferDeclaration,
-  documentField,
-  documentOperation,
-  type Field,
-  type Operation,
-  setIdPrefix,
-} from './declarations.js';
+import { deferDeclaration, documentField, type Field } from '../documentation.js';
+import { documentOperation, type Operation, setIdPrefix } from './operations.js';
 import {
   AFTER,
   AS_OF,
@@ -75,7 +69,11 @@ export const ApiList = (
   }: Operation & { readonly plural?: string; readonly parameters?: readonly ParameterOf[] },
 ): MethodDecorator =>
   documentOperation(operation, {
-    success: { status: 200, description: 'A page of the list, newest first.', type: pageOf(resource, plural, path) },
+    success: {
+      status: 200,
+      description: 'A page of the list, newest first.',
+      type: pageClassOf(resource, plural, path),
+    },
     problems: [...CLOSED, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number'],
     parameters: [LIMIT, BEFORE_ID, ...parameters],
   });
@@ -187,7 +185,7 @@ const nameOf = (schemaClass: ResourceClass): string =>
   Reflect.getMetadata(SCHEMA_NAME, schemaClass) ?? schemaClass.name;
 
 /** The class of a list's envelope: see pages.ts. */
-function pageOf(resource: ResourceClass, plural: string, path: string): ResourceClass {
+function pageClassOf(resource: ResourceClass, plural: string, path: string): ResourceClass {
   class Page {}
   ApiSchemaName(`${nameOf(resource)}List`)(Page);
   ApiField({ ...LIST, listOf: resource })(Page.prototype, plural);

@@ -1,7 +1,8 @@
 import { STATUS_CODES } from 'node:http';
 import type { INestApplication } from '@nestjs/common';
 import type { OpenAPIObject } from '@nestjs/swagger';
-import { applyDeclarations } from './declarations.js';
+import { isJsonObject } from '../../json-object.js';
+import { applyDeclarations } from '../documentation.js';
 import { exampleOf, type Schema, type Schemas } from './examples.js';
 import { PROBLEM_BODIES } from './problem-examples.js';
 import { ERROR_SCHEMA } from './problem-responses.js';
@@ -86,9 +87,7 @@ function describeTexts(content: Record<string, Media>): void {
 }
 
 const withoutNulls = (example: unknown): unknown =>
-  typeof example === 'object' && example !== null && !Array.isArray(example)
-    ? Object.fromEntries(Object.entries(example).filter(([, value]) => value !== null))
-    : example;
+  isJsonObject(example) ? Object.fromEntries(Object.entries(example).filter(([, value]) => value !== null)) : example;
 
 /** Moves a response that is the same in every operation with its status to the components, and refers to it. */
 function shareResponses(operations: readonly Operation[]): Record<string, object> {

@@ -88,7 +88,7 @@ const PAGE_POLICY =
 /** Public: only the stored data are secret, not the API itself. */
 @ApiTag('API description')
 @Controller()
-export class OpenApiController {
+class OpenApiController {
   constructor(private readonly document: ApiDocument) {}
 
   @Get('openapi.json')

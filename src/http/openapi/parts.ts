@@ -1,12 +1,9 @@
-import type { INestApplicationContext } from '@nestjs/common';
 import type { IdPrefix } from '../../ids.js';
+import type { Providers, Swagger } from '../documentation.js';
 import { MAX_PAGE_EVENTS, MAX_PAGE_ITEMS } from '../pages.js';
 
 /** The fields and parameters that resources and routes share. `decorators.ts` puts them together. */
 
-export type Swagger = typeof import('@nestjs/swagger');
-/** The providers of the running application, for values that only the wiring knows. */
-export type Providers = Pick<INestApplicationContext, 'get'>;
 export type ParameterOf = (swagger: Swagger, prefix: IdPrefix | undefined, providers: Providers) => MethodDecorator;
 
 /** The KSUID of every id in an example; a real one. */
@@ -15,9 +12,6 @@ export const EXAMPLE_BASE_URL = 'https://tunnels.example.com';
 export const EXAMPLE_TIME = '2026-11-21T11:45:07.478Z';
 
 export const idPattern = (prefix: IdPrefix): string => `^${prefix}_[0-9A-Za-z]{27}$`;
-
-/** Description of a body's field that must keep its value. */
-export const READ_ONLY = 'Read-only: omit it, or send its current value.';
 
 /** Fields that every resource has. */
 export const idField = (prefix: IdPrefix) => ({

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { messageOf } from '../../error-message.js';
 import type { LogPositions } from './log-positions.js';
 
 interface Waiting {
@@ -54,7 +55,7 @@ export class LogHeads {
 
   /** Followers stay while the database is unavailable, and continue when it is back. */
   private warnUnavailable(error: unknown): undefined {
-    this.warn(`followers wait for the database: ${error instanceof Error ? error.message : String(error)}`);
+    this.warn(`followers wait for the database: ${messageOf(error)}`);
   }
 
   private settle(heads: ReadonlyMap<string, number>): void {

@@ -5,7 +5,7 @@ import { OperatorError } from '../../operator-error.js';
 import type { AnyReadModel, Row, Table } from '../read-model.js';
 
 /** The definition of a live table differs from what the migrations made. */
-export class TableError extends OperatorError {
+class TableError extends OperatorError {
   override readonly name = 'TableError';
 }
 

@@ -1,3 +1,4 @@
+import { isJsonObject } from '../../json-object.js';
 import { OperatorError } from '../../operator-error.js';
 import { sqlLiteral } from '../replay/replay.js';
 
@@ -63,10 +64,10 @@ export function parseLine(line: string): LoggedEvent {
   return event as unknown as LoggedEvent;
 }
 
-function parseObject(line: string): Record<string, unknown> {
+function parseObject(line: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(line);
-    if (typeof value === 'object' && value !== null) return value as Record<string, unknown>;
+    if (isJsonObject(value)) return value;
   } catch {
     // The error below covers it.
   }

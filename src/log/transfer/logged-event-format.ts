@@ -1,7 +1,7 @@
+import { isId } from '../../ids.js';
+import { isJsonObject } from '../../json-object.js';
 import type { LoggedEvent } from './log-file.js';
 
-/** Prefix and KSUID, the form of ids.ts. */
-const ID = /^[a-z]+_[0-9A-Za-z]{27}$/;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/;
 const HASH = /^[0-9a-f]{64}$/;
@@ -12,9 +12,8 @@ const MILLISECONDS = '2026-01-02T03:04:05.678'.length;
  * value: an import must refuse values that the API cannot show, or that a later export would not reproduce.
  */
 export function formatFault(event: LoggedEvent): string | undefined {
-  if (!ID.test(event.account_id) || !event.account_id.startsWith('ac_'))
-    return 'account_id is not the id of an account';
-  if (!ID.test(event.stream_id)) return 'stream_id is not an id';
+  if (!isId(event.account_id, 'ac')) return 'account_id is not the id of an account';
+  if (!isId(event.stream_id)) return 'stream_id is not an id';
   if (!UUID.test(event.event_id)) return 'event_id is not a UUID';
   if (!isTime(event.occurred_at)) return 'occurred_at is not a time as export writes it';
   if (!isTime(event.recorded_at)) return 'recorded_at is not a time as export writes it';
@@ -32,11 +31,10 @@ function isTime(text: string): boolean {
 }
 
 /** Undefined unless `text` is exactly what JSON.stringify makes: one line, without blanks, each name once. */
-function parseCompactObject(text: string): Record<string, unknown> | undefined {
+function parseCompactObject(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-    return isObject && JSON.stringify(value) === text ? (value as Record<string, unknown>) : undefined;
+    return isJsonObject(value) && JSON.stringify(value) === text ? value : undefined;
   } catch {
     return undefined;
   }

@@ -1,8 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger, type OnApplicationShutdown } from '@nestjs/common';
 import type { Pool } from 'pg';
 import type { BindTarget } from '../../bind-rules/bind-target.js';
 import { PostgresFailure } from '../../database/failure.js';
 import { queryNamed } from '../../database/query.js';
+import { messageOf } from '../../error-message.js';
 import { Problem } from '../../problem.js';
 import type { BindDecision } from './bind-decision.js';
 import type { BindDecisionMetrics } from './bind-decision-metrics.js';
@@ -109,11 +111,11 @@ export class BindDecisionQueue implements OnApplicationShutdown {
   /** @returns the size of the next batch. */
   private async afterFailure(error: unknown, batch: readonly QueuedBindDecision[], failures: number): Promise<number> {
     this.metrics.writeFailed();
-    const message = error instanceof Error ? error.message : String(error);
+    const message = messageOf(error);
     if (failures === 1) this.logger.error(`bind decisions could not be written and will be retried: ${message}`);
     if (!PostgresFailure.of(error).isAboutData) {
       if (this.closing && failures >= ATTEMPTS_WHILE_CLOSING) this.giveUp();
-      else await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+      else await sleep(RETRY_MS);
       return batch.length;
     }
     // One bad row must not block all others: halve the batch until the row is alone, then drop it.

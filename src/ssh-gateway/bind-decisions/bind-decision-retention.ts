@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger, type OnApplicationShutdown, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { queryNamed } from '../../database/query.js';
@@ -85,7 +86,7 @@ export class BindDecisionRetention implements OnModuleInit, OnModuleDestroy, OnA
     while (!this.stopped) {
       const { rowCount } = await queryNamed(this.pool, statement, [limit, BATCH_ROWS]);
       if ((rowCount ?? 0) < BATCH_ROWS) return;
-      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+      await sleep(PAUSE_MS);
     }
   }
 }

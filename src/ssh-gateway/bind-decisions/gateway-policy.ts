@@ -2,8 +2,8 @@
 export abstract class GatewayPolicy {
   /** Fingerprints of keys that grant no access, even if they were uploaded before. */
   abstract readonly deniedFingerprints: ReadonlySet<string>;
-  /** Decisions that may wait to be recorded. */
+  /** Maximum number of decisions that wait to be recorded; beyond it gateways get 503. */
   abstract readonly decisionsQueueLimit: number;
-  /** How long decisions are kept. 0 means without a limit. */
+  /** How long the service keeps decisions. 0: forever. */
   abstract readonly decisionsRetentionDays: number;
 }

@@ -1,0 +1,63 @@
+import type { INestApplicationContext } from '@nestjs/common';
+
+/** Documentation beside the code that it describes. The folder openapi/ makes the document of it. */
+
+export type Swagger = typeof import('@nestjs/swagger');
+/** The providers of the running application, for values that only the wiring knows. */
+export type Providers = Pick<INestApplicationContext, 'get'>;
+
+type Declaration = (swagger: Swagger, providers: Providers) => void;
+
+/**
+ * The declarations of the API's decorators, kept until a client asks for the document: @nestjs/swagger takes a third of
+ * a second to load, and no start should wait for it.
+ */
+const declarations: Declaration[] = [];
+
+export function deferDeclaration(declaration: Declaration): void {
+  declarations.push(declaration);
+}
+
+/** Passes all deferred declarations to @nestjs/swagger, which can then make the document. */
+export function applyDeclarations(swagger: Swagger, providers: Providers): void {
+  for (const declaration of declarations.splice(0)) declaration(swagger, providers);
+}
+
+/** The documentation of one field. `type` may be absent if the field's TypeScript type is string, number or boolean. */
+export interface Field {
+  readonly description: string;
+  readonly example?: unknown;
+  /** Whether a body must have the field. An answer always has all of its fields. */
+  readonly required?: boolean;
+  readonly type?: 'string' | 'integer' | 'boolean' | 'array' | 'object' | (new () => object);
+  /** For a list: the class of its items. */
+  readonly listOf?: new () => object;
+  readonly nullable?: boolean;
+  /** Replaces `type` for a field of several types. */
+  readonly oneOf?: readonly object[];
+  /** For an object: whether it may have any fields. */
+  readonly additionalProperties?: boolean;
+  readonly enum?: readonly string[] | ((providers: Providers) => readonly string[]);
+  readonly pattern?: string;
+  readonly format?: 'uri' | 'date-time' | 'email';
+  readonly minLength?: number;
+  /** In characters. A limit in bytes fits here as well: a text never has more characters than bytes. */
+  readonly maxLength?: number;
+  readonly maxItems?: number;
+  readonly items?: object;
+  readonly 'x-max-bytes'?: number;
+}
+
+export function documentField({ example, enum: values, listOf, ...field }: Field): PropertyDecorator {
+  const options = {
+    ...field,
+    ...(listOf !== undefined && { type: [listOf] }),
+    ...(example !== undefined && { examples: [example] }),
+  };
+  return (target, key) => {
+    deferDeclaration(({ ApiProperty }, providers) => {
+      const allowed = typeof values === 'function' ? values(providers) : values;
+      ApiProperty({ ...options, ...(allowed !== undefined && { enum: [...allowed] }) } as object)(target, key);
+    });
+  };
+}
