@@ -197,7 +197,7 @@ describe('every answer that a test gets is validated against openapi.json', () =
     refusal({ status: 202 }).toThrow(/may not answer 202/);
     refusal({ status: 404 }).toThrow(/may not answer 404/);
     refusal({ headers: new Headers() }).toThrow(/promises the header/);
-    refusal({ sent: '{"public_key":"x","undocumented":1}' }).toThrow(/took a request that does not fit/);
+    refusal({ sent: '{"public_key":"x","undocumented":1}' }).toThrow(/accepted a request that does not fit/);
     refusal({ url: `${service.app.url}/nowhere` }).toThrow(/must be 404/);
     const { body: error } = await service.admin.get('/nowhere');
     refusal({ status: 400, body: error }).toThrow(/error_code must be equal to one of the allowed values/);

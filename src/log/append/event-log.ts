@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { PostgresFailure } from '../../database/failure.js';
 import { queryNamed } from '../../database/query.js';
@@ -63,7 +63,7 @@ export class EventLog {
         if (failure.isDeadlock && deadlocks < MAX_DEADLOCKS) deadlocks += 1;
         else if (failure.isConnectionLoss && losses < PAUSES_ON_LOST_CONNECTION_MS.length) {
           wasSent = true;
-          await pause(PAUSES_ON_LOST_CONNECTION_MS[losses]);
+          await sleep(PAUSES_ON_LOST_CONNECTION_MS[losses]);
           losses += 1;
         } else return { base: undefined, failure, wasSent };
       }
