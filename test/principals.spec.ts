@@ -79,6 +79,16 @@ describe('POST /users', () => {
   });
 });
 
+describe('16 admins created at the same time', () => {
+  it('are all created, although each changes the list of admins of the account', async () => {
+    const create = () => admin.post('/users', { email: newEmail(), role: 'admin' });
+    const answers = await Promise.all(Array.from({ length: 16 }, create));
+    expect(answers.map(({ status }) => status)).toEqual(Array(16).fill(201));
+    const deleted = await Promise.all(answers.map(({ body }) => admin.delete(`/users/${body.id}`)));
+    expect(deleted.map(({ status }) => status)).toEqual(Array(16).fill(204));
+  });
+});
+
 describe('users and bots', () => {
   it('are managed by admins and visible to everyone in the account', async () => {
     for (const { client } of [member, bot]) {

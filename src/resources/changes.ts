@@ -69,8 +69,8 @@ export class Changes {
     decide: (newId: string) => Decided<Event>,
     options: ChangeOptions = {},
   ): Promise<Changed<State>> {
-    return this.once(resource, context, async () => {
-      const { model, idPrefix } = resource;
+    const { model, idPrefix } = resource;
+    const attempt = async () => {
       const at = this.ids.now();
       const id = this.ids.next(idPrefix, at);
       const events = await decide(id);
@@ -78,7 +78,9 @@ export class Changes {
       const after = { account_id: context.accountId, id, version: events.length, created_at: at, ...(state as State) };
       const position = await this.record(context, { model, id, before: undefined, events, after }, at, options);
       return new Changed(resource, after, position);
-    });
+    };
+    // The new stream has no rival, but `alongside` may write streams that have.
+    return this.once(resource, context, () => untilNoConflict(attempt));
   }
 
   /** Changes of one entity run one after another: of those that decide at once, all but one would decide in vain. */
@@ -98,11 +100,8 @@ export class Changes {
       if (events.length === 0) return new Changed(resource, before, await this.positions.head(ref.accountId));
       const at = this.ids.now();
       const after = fold(model, ref, before, events, at);
-      return new Changed(
-        resource,
-        after,
-        await this.record(context, { model, id, before, events, after }, at, options),
-      );
+      const position = await this.record(context, { model, id, before, events, after }, at, options);
+      return new Changed(resource, after, position);
     };
     const queueKey = `${ref.accountId} ${id}`;
     return this.once(resource, context, () => this.queue.run(queueKey, () => untilNoConflict(attempt)));
