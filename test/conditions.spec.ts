@@ -87,6 +87,7 @@ describe('Idempotency-Key', () => {
       () => admin.post('/ssh_credentials', { ...body, description: 'other' }, key),
       () => admin.post('/edges/tcp', {}, key),
       () => admin.patch(`/ssh_credentials/${first.id}`, {}, key),
+      () => admin.patch(`/ssh_credentials/${first.id}`, { acl: ['nope'] }, key),
       () => admin.delete(`/ssh_credentials/${first.id}`, key),
     ]) {
       const refused = await call();

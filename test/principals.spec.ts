@@ -90,6 +90,11 @@ describe('16 admins created at the same time', () => {
 });
 
 describe('users and bots', () => {
+  it('refuse a member with 403 before they read the fields', async () => {
+    await expectRefusal(() => member.client.post('/users', { email: 'not an address' }), 403, 'ERR_NGROK_635');
+    await expectRefusal(() => member.client.post('/bot_users', { name: ' ' }), 403, 'ERR_NGROK_635');
+  });
+
   it('are managed by admins and visible to everyone in the account', async () => {
     for (const { client } of [member, bot]) {
       await expectRefusal(() => client.post('/users', { email: newEmail() }), 403, 'ERR_NGROK_635');

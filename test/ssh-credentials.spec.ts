@@ -237,6 +237,7 @@ describe('PATCH /ssh_credentials/{id}', () => {
     const foreign = await create({}, other.client);
     for (const id of [foreign.id, 'sshcr_3MPflUxi65UVJUZK1y0iEJKUOhV']) {
       await expectRefusal(() => admin.patch(`/ssh_credentials/${id}`, { description: 'x' }), 404, 'ERR_TAS_404');
+      await expectRefusal(() => admin.patch(`/ssh_credentials/${id}`, { id: 'sshcr_other' }), 404, 'ERR_TAS_404');
     }
   });
 

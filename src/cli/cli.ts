@@ -15,7 +15,7 @@ const program = new Command('tunnel-access')
     'Commands for the operator. They take their settings from the same environment variables as the service, and can run beside it.',
   )
   .exitOverride();
-withExitCodes(withExamples(program, 'audit tail -f', 'help audit export'));
+withExitCodes(withExamples(program, 'audit tail -f', 'audit export --help'));
 addAccountCommands(program);
 addApiKeyCommands(program);
 addAuditCommands(program);

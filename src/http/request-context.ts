@@ -23,7 +23,7 @@ declare module 'fastify' {
 /** On whose behalf a change is made. */
 export interface ChangeContext {
   readonly accountId: string;
-  /** What the events of the change say of the caller. */
+  /** Metadata of the change's events. */
   readonly metadata: EventMetadata;
   /** Whether If-Match allows a change of this version; absent: any version. */
   readonly ifMatch?: (version: number) => boolean;

@@ -98,7 +98,9 @@ export function serveHttp(
     if (!(payload instanceof Answer)) return done(null, payload);
     void reply.headers(payload.headers);
     const { render } = request.routeOptions.config;
-    done(null, render === undefined ? payload.render(request.baseUrl) : render(payload, request.baseUrl));
+    const body = render === undefined ? payload.render(request.baseUrl) : render(payload, request.baseUrl);
+    // For undefined Fastify would serialize the Answer itself.
+    done(null, body ?? null);
   });
   server.addHook('onSend', (request, reply, payload, done) => {
     const isFound = reply.statusCode === 200 && isSafeMethod(request.method);

@@ -16,7 +16,7 @@ import type { Idempotency, RecordedChange } from './idempotency.js';
 import { KeyedQueue } from './keyed-queue.js';
 import type { Resource } from './resource.js';
 
-/** What a command answers: an entity after its change, rendered by its resource. */
+/** The answer to a command: an entity after its change, rendered by its resource. */
 export class Changed<State> extends Answer {
   constructor(
     private readonly resource: Resource<State>,
@@ -127,7 +127,7 @@ export class Changes {
   }
 }
 
-/** Only other instances of the service are rivals, and each lost race has a winner among them. */
+/** Rivals: other instances, and changes of other entities that write a stream of this one. Each lost race has a winner. */
 const MAX_ATTEMPTS = 200;
 
 async function untilNoConflict<Result>(attempt: () => Promise<Result>): Promise<Result> {

@@ -74,7 +74,7 @@ describe('update', () => {
     expect(given(...created).when(update({ by: owner, ...change }))()).toEqual([updated(change)]);
   });
 
-  it('leaves out what stays the same', () => {
+  it('leaves out unchanged fields', () => {
     const decision = update({ by: owner, description: 'desk', metadata: '', acl: credential.acl });
     expect(given(...created).when(decision)()).toEqual([updated({ description: 'desk' })]);
   });
@@ -90,7 +90,7 @@ describe('update', () => {
     expect(given(...created).when(update({ by: stranger, ...change }))).toThrow('Only its owner or an admin');
   });
 
-  it('of what does not exist, or no longer, is "not found"', () => {
+  it('of an unknown or deleted credential is "not found"', () => {
     expect(given().when(update({ by: owner }))).toThrow('Resource not found');
     expect(given(...created, deleted).when(update({ by: owner }))).toThrow('Resource not found');
   });

@@ -3,7 +3,7 @@ import { Problem } from '../problem.js';
 import { refuseUnlessOwnerOrAdmin } from '../resources/access-rules.js';
 import { changedFields } from '../resources/changed-fields.js';
 
-/** Storage format: these types are what the log holds. Add fields as optional; for any other change add a new version. */
+/** Storage format: the log holds these types. Add fields as optional; for any other change add a new version. */
 export type SshCredentialEvent =
   | { readonly type: 'ssh_credential_created.v1'; readonly data: SshCredential }
   | { readonly type: 'ssh_credential_updated.v1'; readonly data: SshCredentialUpdate }

@@ -17,7 +17,7 @@ import {
   UpdateSshCredential,
 } from './ssh-credentials.resource.js';
 
-/** What the operator decided about keys: see config.ts. */
+/** The operator's settings for keys: see config.ts. */
 export abstract class SshCredentialPolicy {
   abstract readonly strict: boolean;
   abstract readonly keys: KeyPolicy;
@@ -82,8 +82,9 @@ const explainTakenKey = (error: unknown): unknown =>
 
 export const UpdateSshCredentialHandler = handlerOf(UpdateSshCredential, (changes, { context, id, body }) => {
   const { description, metadata, acl } = body;
-  const changed = omitUndefined({ description, metadata, acl: acl && parseAcl(acl) });
-  return changes.apply(SSH_CREDENTIALS, context, id, update({ by: context.caller, ...changed }), { sent: body });
+  const decide = (credential: SshCredential | undefined) =>
+    update({ by: context.caller, ...omitUndefined({ description, metadata, acl: acl && parseAcl(acl) }) })(credential);
+  return changes.apply(SSH_CREDENTIALS, context, id, decide, { sent: body });
 });
 
 export const DeleteSshCredentialHandler = handlerOf(DeleteSshCredential, (changes, { context, id }) =>

@@ -22,7 +22,7 @@ const PUBLIC_KEY = {
 };
 const ACL = {
   description:
-    'What a holder of the key may bind, as rules such as `bind:app.example.com`. An empty list permits everything. ' +
+    'Rules for what a holder of the key may bind, such as `bind:app.example.com`. An empty list permits everything. ' +
     `Order and spelling are kept. At most ${MAX_RULES} rules of ${MAX_RULE_BYTES} bytes each, ${MAX_ACL_BYTES} bytes in all.`,
   maxItems: MAX_RULES,
   items: { type: 'string', maxLength: MAX_RULE_BYTES, 'x-max-bytes': MAX_RULE_BYTES },

@@ -30,7 +30,8 @@ const ID = /^[A-Za-z0-9_-]{1,128}$/;
 export function parseBackend(given: Partial<Backend>, path: string): Backend {
   const field = `${path}backend_id`;
   const { enabled = true, backend_id } = given;
-  if (backend_id === undefined) throw new Problem('backend_id_invalid', `${field} is missing; name the backend.`);
+  if (backend_id === undefined)
+    throw new Problem('backend_id_invalid', `${field} is missing; send the id of a backend.`);
   return { enabled, backend_id: parseId(backend_id, field, 'backend_id_invalid') };
 }
 
@@ -51,8 +52,7 @@ export function parseIpRestriction(
 export function parseTrafficPolicy(given: Partial<TrafficPolicy>, path: string): TrafficPolicy {
   const field = `${path}value`;
   const { enabled = true, value } = given;
-  if (value === undefined)
-    throw new Problem('request_malformed', `${field} is missing; give the traffic policy's text.`);
+  if (value === undefined) throw new Problem('request_malformed', `${field} is missing; send the text of the policy.`);
   const bytes = Buffer.byteLength(value);
   if (bytes <= MAX_TRAFFIC_POLICY_BYTES) return { enabled, value };
   throw new Problem(

@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { IdSource } from '../../ids.js';
 import { EventLog } from '../../log/append/event-log.js';
 import { Changes } from '../../resources/changes.js';
 import { EntityQueries } from '../../resources/entity-queries.js';
@@ -14,9 +15,9 @@ import { CreateUserHandler, DeleteUserHandler, UpdateUserHandler } from './users
   providers: [
     {
       provide: Principals,
-      useFactory: (changes: Changes, log: EventLog, entities: EntityQueries, owned: OwnedEntities) =>
-        new Principals(changes, log, entities, owned),
-      inject: [Changes, EventLog, EntityQueries, OwnedEntities],
+      useFactory: (changes: Changes, log: EventLog, entities: EntityQueries, owned: OwnedEntities, ids: IdSource) =>
+        new Principals(changes, log, entities, owned, ids),
+      inject: [Changes, EventLog, EntityQueries, OwnedEntities, IdSource],
     },
     CreateUserHandler,
     UpdateUserHandler,

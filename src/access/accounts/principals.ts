@@ -1,5 +1,6 @@
 import type { Ref } from '../../database/coalesce.js';
 import type { RequestContext } from '../../http/request-context.js';
+import type { IdSource } from '../../ids.js';
 import type { StreamAppend } from '../../log/append/append.js';
 import { ConstraintViolated, StreamConflict } from '../../log/append/append-failures.js';
 import type { EventLog } from '../../log/append/event-log.js';
@@ -27,6 +28,7 @@ export class Principals {
     private readonly log: EventLog,
     private readonly entities: EntityQueries,
     private readonly owned: OwnedEntities,
+    private readonly ids: IdSource,
   ) {}
 
   create(
@@ -54,7 +56,7 @@ export class Principals {
     };
     const options = { ...this.alongside(context), ...(sent !== undefined && { sent }) };
     const changed = await this.changes.apply(resource, context, id, decideAsAdmin, options).catch(explainTaken);
-    if (changed.entity?.deleted === true)
+    if (changed.entity?.deleted === true && !changed.isDuplicate)
       await this.removeRemaining({ accountId: context.accountId, id }, context.metadata);
     return changed;
   }
@@ -89,7 +91,7 @@ export class Principals {
     for (;;) {
       const streams = await this.owned.removalsOf(owner);
       if (streams.length === 0) return;
-      const append = { accountId: owner.accountId, metadata, occurredAt: new Date(), streams };
+      const append = { accountId: owner.accountId, metadata, occurredAt: this.ids.now(), streams };
       await this.log.append(append).catch((error) => {
         if (!(error instanceof StreamConflict)) throw error;
       });

@@ -18,7 +18,7 @@ const MESSAGES: Readonly<Record<ProblemName, string>> = {
   ip_policy_id_invalid:
     "ip_restriction.ip_policy_ids[0] 'ipp 1' must be a string of 1 to 128 characters of A-Z, a-z, 0-9, _ and -.",
   limit_out_of_range: 'limit is 0; the minimum is 1.',
-  backend_id_invalid: 'backend.backend_id is missing; name the backend.',
+  backend_id_invalid: 'backend.backend_id is missing; send the id of a backend.',
   limit_not_a_number: "limit 'ten' is not a number.",
   acl_rule_invalid: "acl[0] must be a string such as 'bind:app.example.com'.",
   ssh_credential_description_too_long: 'description is 312 bytes long; the maximum is 255.',

@@ -32,7 +32,7 @@ const NEWEST_OF_EVENTS = {
     order by position desc limit 1`,
 };
 
-/** What became of a command whose own data made its statement fail: its events may be in the log already. Throws otherwise. */
+/** Finds the events of a command that the database refused for its own data. Throws if they are not in the log. */
 export async function recordedBefore(
   pool: Pool,
   accountId: string,

@@ -86,7 +86,7 @@ describe('a batcher', () => {
     expect(sent.map(([account]) => account)).toEqual(['ac_1', 'ac_2', 'ac_3']);
   });
 
-  it('refuses what comes past its bound, and takes more once there is room', async () => {
+  it('refuses items beyond the limit, and accepts items again after the queue shrinks', async () => {
     const { batcher, endNext, turn } = heldBatcher({ queuedItems: 2 });
     const first = batcher.push('ac_1', item('a'));
     await turn();

@@ -19,7 +19,7 @@ export interface CompiledCredentialGrant extends CredentialGrant {
 export const REASONS = ['permitted', 'unknown_key', 'owner_inactive', 'not_permitted'] as const;
 type Reason = (typeof REASONS)[number];
 
-/** What was decided about one bind. */
+/** The decision about one bind. */
 export interface BindDecision {
   readonly allowed: boolean;
   readonly reason: Reason;
