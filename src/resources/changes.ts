@@ -40,7 +40,7 @@ export class Changed<State> extends Answer {
   }
 }
 
-/** Throws Problem, or returns the events; none means "already so". It makes its own look-ups, since it runs again after a lost race. */
+/** Throws Problem, or returns events: none if nothing changes. It makes its own look-ups, since it runs again after a lost race. */
 export type Decision<State, Event> = (entity: Entity<State> | undefined) => Decided<Event>;
 type Decided<Event> = readonly Event[] | Promise<readonly Event[]>;
 
@@ -127,7 +127,7 @@ export class Changes {
   }
 }
 
-/** Rivals: other instances, and changes of other entities that write a stream of this one. Each lost race has a winner. */
+/** Rivals are other instances, and changes of other entities that write the same stream. Each lost race has a winner. */
 const MAX_ATTEMPTS = 200;
 
 async function untilNoConflict<Result>(attempt: () => Promise<Result>): Promise<Result> {
