@@ -12,13 +12,13 @@ import { AuditModule } from './audit/audit.module.js';
 import { CloudEvents } from './audit/cloud-events.js';
 import type { Config } from './config.js';
 import { type Database, POOL } from './database/database.js';
+import { DearReads } from './database/dear-reads.js';
 import { Authenticator } from './http/authenticator.js';
 import { ApiDocument, OpenApiModule } from './http/openapi/openapi.controller.js';
 import { IdSource } from './ids.js';
 import { DEFAULT_BATCHER_LIMITS } from './log/append/batcher.js';
 import { EventLog } from './log/append/event-log.js';
 import { LogPositions } from './log/read/log-positions.js';
-import { LogReader } from './log/read/log-reader.js';
 import { READ_MODELS } from './read-models.js';
 import { Changes } from './resources/changes.js';
 import { EntityQueries } from './resources/entity-queries.js';
@@ -61,18 +61,19 @@ class AppModule {}
 
 /** The one place that wires the objects of the service. */
 export function appModule({ config, database, ids }: Foundation, eventLog: EventLog): DynamicModule {
-  const { pool } = database;
-  const { entities, reader, positions, changes, reads } = makeRunners(pool, eventLog, ids);
+  const { pool, dearReadPool } = database;
+  const { entities, positions, changes } = makeRunners(pool, eventLog, ids);
+  const dearReads = new DearReads(dearReadPool, config.dearReadTimeoutMs);
   const authentication = makeAuthentication(config, database, changes);
   const providers = [
     { provide: POOL, useValue: pool },
     { provide: IdSource, useValue: ids },
     { provide: EventLog, useValue: eventLog },
-    { provide: LogReader, useValue: reader },
+    { provide: DearReads, useValue: dearReads },
     { provide: LogPositions, useValue: positions },
     { provide: EntityQueries, useValue: entities },
     { provide: Changes, useValue: changes },
-    { provide: Reads, useValue: reads },
+    { provide: Reads, useValue: new Reads(entities, positions, dearReads) },
     { provide: Authentication, useValue: authentication },
     { provide: Authenticator, useValue: authentication },
     { provide: Owners, useValue: new Owners(pool) },

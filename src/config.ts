@@ -22,6 +22,8 @@ export interface Config extends DatabaseOptions, HttpOptions, OidcSettings, KeyP
   readonly port: number;
   /** Maximum number of commands that wait for the log; beyond it the service answers 503. */
   readonly appendQueueLimit: number;
+  /** Time after which a feed, a history, an `as_of` request or a list of decisions is answered 503. */
+  readonly dearReadTimeoutMs: number;
   /** API key of the first admin, for the first start; undefined: the service makes one. */
   readonly bootstrapApiKey: string | undefined;
   /** Failed authentications of one source that answer 401 in a minute; further ones answer 429. 0: no limit. */
@@ -124,6 +126,14 @@ const SETTINGS = {
   },
   dataDir: { name: 'DATA_DIR', example: './data', fallback: resolve('data'), parse: (value: string) => resolve(value) },
   databasePoolSize: { name: 'DATABASE_POOL_SIZE', example: '10', fallback: 10, parse: integer(2, 1000) },
+  // The minimum lets a second account read while one account has as many as it may.
+  dearReadConnections: { name: 'DEAR_READ_CONNECTIONS', example: '4', fallback: 4, parse: integer(2, 100) },
+  dearReadTimeoutMs: {
+    name: 'DEAR_READ_TIMEOUT_MS',
+    example: '10000',
+    fallback: 10_000,
+    parse: integer(100, 600_000),
+  },
   appendQueueLimit: {
     name: 'APPEND_QUEUE_LIMIT',
     example: '10000',

@@ -5,9 +5,9 @@ import pg from 'pg';
 import { CloudEvents } from '../src/audit/cloud-events.js';
 import { EventFeed } from '../src/audit/event-feed.js';
 import { LiveFeed } from '../src/audit/live-feed.js';
+import { DearReads } from '../src/database/dear-reads.js';
 import { LogHeads } from '../src/log/read/log-heads.js';
 import { LogPositions } from '../src/log/read/log-positions.js';
-import { LogReader } from '../src/log/read/log-reader.js';
 import { READ_MODELS } from '../src/read-models.js';
 import { ApiClient } from './support/api-client.js';
 import { EventStream } from './support/event-stream.js';
@@ -34,7 +34,11 @@ const tokenOf = ({ client }: TestPrincipal): string => client.token ?? '';
 /** A live feed with a fast heartbeat. */
 const liveFeed = (): LiveFeed => {
   const positions = new LogPositions(service.pool);
-  const feed = new EventFeed(positions, new LogReader(service.pool), new CloudEvents(READ_MODELS));
+  const feed = new EventFeed(
+    positions,
+    new DearReads(service.app.database.dearReadPool, 10_000),
+    new CloudEvents(READ_MODELS),
+  );
   const timings = { heartbeatMs: 60, authorizationCheckMs: 20 };
   return new LiveFeed(feed, new LogHeads(positions, () => undefined), timings);
 };

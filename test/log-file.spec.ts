@@ -254,7 +254,10 @@ describe('audit import', () => {
     ],
     ['versions of a stream in another order', () => disordered, /^line \d+: its stream_version does not follow/],
   ])('refuses %s and writes nothing', async (_, content, message) => {
-    const database = await openDatabase({ databaseUrl: target.url, dataDir: '', databasePoolSize: 1 }, () => undefined);
+    const database = await openDatabase(
+      { databaseUrl: target.url, dataDir: '', databasePoolSize: 1, dearReadConnections: 1 },
+      () => undefined,
+    );
     const lines = linesOf(Readable.from([Buffer.from(content())]));
     await expect(importLog(database, READ_MODELS, lines, () => undefined)).rejects.toThrow(message);
     await database.close();

@@ -1,10 +1,11 @@
 import { Logger, Module } from '@nestjs/common';
+import { DearReads } from '../database/dear-reads.js';
 import { LogHeads } from '../log/read/log-heads.js';
 import { LogPositions } from '../log/read/log-positions.js';
-import { LogReader } from '../log/read/log-reader.js';
 import { CloudEvents } from './cloud-events.js';
 import { EventFeed } from './event-feed.js';
 import { EventsController } from './events.controller.js';
+import { LineFeed } from './line-feed.js';
 import { LiveFeed } from './live-feed.js';
 
 const logger = new Logger('Audit');
@@ -14,10 +15,11 @@ const logger = new Logger('Audit');
   providers: [
     {
       provide: EventFeed,
-      useFactory: (positions: LogPositions, log: LogReader, cloudEvents: CloudEvents) =>
-        new EventFeed(positions, log, cloudEvents),
-      inject: [LogPositions, LogReader, CloudEvents],
+      useFactory: (positions: LogPositions, dearReads: DearReads, cloudEvents: CloudEvents) =>
+        new EventFeed(positions, dearReads, cloudEvents),
+      inject: [LogPositions, DearReads, CloudEvents],
     },
+    { provide: LineFeed, useFactory: (feed: EventFeed) => new LineFeed(feed), inject: [EventFeed] },
     {
       provide: LogHeads,
       useFactory: (positions: LogPositions) => new LogHeads(positions, (message) => logger.warn(message)),

@@ -1,17 +1,23 @@
-import type { Caller } from '../caller.js';
-import { MAX_EVENTS_CHARACTERS } from '../http/pages.js';
+import type { DearReads, Reader } from '../database/dear-reads.js';
+import type { Connections } from '../database/query.js';
+import { MAX_EVENTS_CHARACTERS, MAX_PAGE_EVENTS } from '../http/pages.js';
+import type { EventFilter, Span } from '../log/read/event-filter.js';
 import type { LogPositions } from '../log/read/log-positions.js';
-import type { EventFilter, LogReader, Span } from '../log/read/log-reader.js';
+import { LogReader } from '../log/read/log-reader.js';
 import { Problem } from '../problem.js';
 import type { CloudEvents } from './cloud-events.js';
 import type { FeedRequest } from './feed-request.js';
+
+/** Who reads the log, and the beginning of each event's `source`. */
+export interface FeedReader extends Reader {
+  readonly baseUrl: string;
+}
 
 /** The events of one account that a request selects. */
 export interface FeedSelection {
   readonly accountId: string;
   readonly span: Span;
   readonly filter: EventFilter;
-  /** The beginning of each event's `source`. */
   readonly baseUrl: string;
 }
 
@@ -21,29 +27,56 @@ interface FeedEvent {
   readonly line: string;
 }
 
-interface FeedPage {
+export interface FeedPage {
   readonly events: readonly FeedEvent[];
-  /** The last position that was searched for these events. */
+  /** Every match up to this position is in `events` or was on an earlier page. */
   readonly scannedTo: number;
 }
 
-/** Positions that one page request searches. A client finds a rare event with several requests, each of them fast. */
-const MAX_SCANNED_POSITIONS = 100_000;
+/** The bounds of a page: it ends with the event at which its data reaches `characters`. */
+interface FeedPageSize {
+  readonly events: number;
+  readonly characters: number;
+}
+
+const FULL_PAGE: FeedPageSize = { events: MAX_PAGE_EVENTS, characters: MAX_EVENTS_CHARACTERS };
 
 /** The events of an account, as CloudEvents. */
 export class EventFeed {
   constructor(
     private readonly positions: LogPositions,
-    private readonly log: LogReader,
+    private readonly dearReads: DearReads,
     private readonly cloudEvents: CloudEvents,
   ) {}
 
-  /** The positions that a request selects. Throws Problem for a position or time that is malformed or in the future. */
-  async spanOf(
-    { accountId }: Caller,
-    { after = 0, since, until, asOf }: FeedRequest,
-    allowed: 'past' | 'future' = 'future',
-  ): Promise<Span> {
+  /** The first page of what a request selects, and the end of the span that it selects. */
+  firstPage(reader: FeedReader, request: FeedRequest, limit: number): Promise<FeedPage & { readonly upTo: number }> {
+    return this.dearReads.run(reader, async (connections) => {
+      const selection = await this.selectionOf(reader, request, 'future');
+      const page = await this.pageOf(connections, selection, { ...FULL_PAGE, events: limit });
+      return { ...page, upTo: selection.span.upTo };
+    });
+  }
+
+  /**
+   * Begins a stream of what a request selects. Throws Problem for a position or time that is malformed or in the
+   * future, unless times in the future are allowed.
+   */
+  select(reader: FeedReader, request: FeedRequest, allowed: 'past' | 'future'): Promise<FeedSelection> {
+    return this.dearReads.run(reader, () => this.selectionOf(reader, request, allowed));
+  }
+
+  /** The next page of a stream. It may be empty, if no event of the span matches. */
+  nextPage(selection: FeedSelection, signal: AbortSignal, size = FULL_PAGE): Promise<FeedPage> {
+    const reader = { accountId: selection.accountId, signal };
+    return this.dearReads.runAdmitted(reader, (connections) => this.pageOf(connections, selection, size));
+  }
+
+  private async selectionOf(
+    { accountId, baseUrl }: FeedReader,
+    { after = 0, since, until, asOf, filter }: FeedRequest,
+    allowed: 'past' | 'future',
+  ): Promise<FeedSelection> {
     const head = await this.positions.head(accountId);
     if (after > head) {
       throw new Problem('cursor_malformed', `after is ${after}, but the log ends at position ${head}.`);
@@ -55,34 +88,18 @@ export class EventFeed {
       at('until', until, head),
       asOf === undefined ? head : this.positions.positionOf(accountId, 'as_of', asOf),
     ]);
-    return { after: Math.max(after, first), upTo: Math.min(head, last, past) };
+    const span = { after: Math.max(after, first), upTo: Math.min(head, last, past) };
+    return { accountId, baseUrl, filter, span };
   }
 
-  /** At most `limit` events and about a mebibyte. It may be empty, if no event in the searched positions matches. */
-  async page({ accountId, span, filter, baseUrl }: FeedSelection, limit: number): Promise<FeedPage> {
-    const events: FeedEvent[] = [];
-    const end = Math.min(span.upTo, span.after + MAX_SCANNED_POSITIONS);
-    let [position, characters] = [span.after, 0];
-    while (position < end && events.length < limit && characters < MAX_EVENTS_CHARACTERS) {
-      const max = limit - events.length;
-      const page = await this.log.page(accountId, { after: position, upTo: end }, filter, max);
-      for (const event of page.events) {
-        events.push({ position: event.position, line: this.cloudEvents.lineOf(event, baseUrl) });
-        characters += event.data.length;
-      }
-      position = page.scannedTo;
-    }
-    return { events, scannedTo: position };
-  }
-
-  /** Every matching event, or the first `limit` ones, as chunks of lines. */
-  async *lines({ accountId, span, filter, baseUrl }: FeedSelection, limit = Number.POSITIVE_INFINITY) {
-    let left = limit;
-    for await (const { events } of this.log.pages(accountId, span, filter)) {
-      const chunk = events.length <= left ? events : events.slice(0, left);
-      left -= chunk.length;
-      if (chunk.length > 0) yield `${chunk.map((event) => this.cloudEvents.lineOf(event, baseUrl)).join('\n')}\n`;
-      if (left === 0) return;
-    }
+  private async pageOf(
+    connections: Connections,
+    { accountId, span, filter, baseUrl }: FeedSelection,
+    size: FeedPageSize,
+  ): Promise<FeedPage> {
+    if (span.after >= span.upTo) return { events: [], scannedTo: span.after };
+    const { events, scannedTo } = await new LogReader(connections).page(accountId, span, filter, size);
+    const lineOf = this.cloudEvents.lineOf.bind(this.cloudEvents);
+    return { events: events.map((event) => ({ position: event.position, line: lineOf(event, baseUrl) })), scannedTo };
   }
 }

@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { negotiate } from '@fastify/accept-negotiator';
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -8,13 +7,13 @@ import { ApiFeed, ApiTag } from '../http/openapi/decorators.js';
 import { lastOf, MAX_PAGE_ITEMS, uriWith } from '../http/pages.js';
 import { JSON_TYPE } from '../http/problem.filter.js';
 import { callerOf } from '../http/request-context.js';
-import type { Span } from '../log/read/log-reader.js';
 import { Problem } from '../problem.js';
 import { refuseUnlessAdmin } from '../resources/access-rules.js';
 import { CloudEvents } from './cloud-events.js';
-import { EventFeed, type FeedSelection } from './event-feed.js';
+import { EventFeed, type FeedReader } from './event-feed.js';
 import { EventPageResource, FEED_PARAMETERS } from './events.resource.js';
 import { type FeedRequest, readFeedRequest } from './feed-request.js';
+import { LineFeed } from './line-feed.js';
 import { LiveFeed } from './live-feed.js';
 
 const JSON_LINES = 'application/x-ndjson';
@@ -26,6 +25,7 @@ const EVENT_STREAM = 'text/event-stream';
 export class EventsController {
   constructor(
     private readonly feed: EventFeed,
+    private readonly lineFeed: LineFeed,
     private readonly live: LiveFeed,
     private readonly cloudEvents: CloudEvents,
     private readonly authenticator: Authenticator,
@@ -48,26 +48,33 @@ export class EventsController {
     const type = negotiate(request.headers.accept ?? '*/*', ['application/json', JSON_LINES, EVENT_STREAM]);
     if (type === EVENT_STREAM) return this.follow(request, reply, caller);
     const query = readFeedRequest(request.query as Record<string, unknown>, this.cloudEvents.types);
-    const selection = selectionOf(request, caller, query, await this.feed.spanOf(caller, query));
-    if (type === JSON_LINES) return sendLines(request, reply, this.feed.lines(selection, query.limit));
-    void reply.header('content-type', JSON_TYPE).send(await this.page(selection, query));
+    if (type === JSON_LINES) return this.lines(request, reply, query);
+    void reply.header('content-type', JSON_TYPE).send(await this.page(request, query));
   }
 
-  private async page(selection: FeedSelection, query: FeedRequest): Promise<string> {
+  private async page(request: FastifyRequest, query: FeedRequest): Promise<string> {
     const limit = query.limit ?? MAX_PAGE_ITEMS;
-    const { events, scannedTo } = await this.feed.page(selection, limit);
-    const uri = `${selection.baseUrl}/events`;
+    const { events, scannedTo, upTo } = await this.feed.firstPage(readerOf(request), query, limit);
+    const uri = `${request.baseUrl}/events`;
     const { streamId: stream, type, actor } = query.filter;
     const { until, asOf: as_of } = query;
-    const hasMore = scannedTo < selection.span.upTo;
+    const hasMore = scannedTo < upTo;
     const next = hasMore ? uriWith(uri, { after: scannedTo, limit, stream, type, actor, until, as_of }) : null;
     const items = events.map(({ line }) => line).join(',');
     return `{"events":[${items}],"uri":${JSON.stringify(uri)},"next_page_uri":${JSON.stringify(next)}}`;
   }
 
+  private async lines(request: FastifyRequest, reply: FastifyReply, query: FeedRequest): Promise<void> {
+    const reader = readerOf(request);
+    const select = () => this.feed.select(reader, query, 'future');
+    void reply.header('content-type', JSON_LINES);
+    if (request.method === 'HEAD') return select().then(() => void reply.send(''));
+    void reply.send(await this.lineFeed.open(reader.accountId, select, query.limit));
+  }
+
   private async follow(request: FastifyRequest, reply: FastifyReply, caller: Caller): Promise<void> {
     const query = readFollowRequest(request, this.cloudEvents.types);
-    const selection = selectionOf(request, caller, query, await this.feed.spanOf(caller, query, 'past'));
+    const selection = await this.feed.select(readerOf(request), query, 'past');
     if (request.method === 'HEAD') return void reply.header('content-type', EVENT_STREAM).send('');
     const connection = new AbortController();
     reply.raw.once('close', () => connection.abort());
@@ -80,11 +87,10 @@ export class EventsController {
   }
 }
 
-const selectionOf = (request: FastifyRequest, caller: Caller, { filter }: FeedRequest, span: Span): FeedSelection => ({
-  accountId: caller.accountId,
+const readerOf = (request: FastifyRequest): FeedReader => ({
+  accountId: callerOf(request).accountId,
   baseUrl: request.baseUrl,
-  filter,
-  span,
+  signal: request.signal,
 });
 
 /** A client that reconnects sends the id of its last message, which replaces `after`. */
@@ -95,15 +101,4 @@ function readFollowRequest({ query, headers }: FastifyRequest, eventTypes: reado
   }
   const last = lastOf(headers['last-event-id']);
   return readFeedRequest(last === undefined ? parameters : { ...parameters, after: last }, eventTypes);
-}
-
-/** A reader that stalls for longer is cut off: it may be away, and it would delay the shutdown of the service. */
-const MAX_STALL_MS = 60_000;
-
-function sendLines(request: FastifyRequest, reply: FastifyReply, chunks: AsyncIterable<string>): void {
-  void reply.header('content-type', JSON_LINES);
-  if (request.method === 'HEAD') return void reply.send('');
-  // Without a listener for the timeout, Node closes the connection.
-  reply.raw.setTimeout(MAX_STALL_MS);
-  void reply.send(Readable.from(chunks, { objectMode: false }));
 }

@@ -1,5 +1,5 @@
 import { lastOf, readAfter, readEventLimit } from '../http/pages.js';
-import type { EventFilter } from '../log/read/log-reader.js';
+import type { EventFilter } from '../log/read/event-filter.js';
 import { omitUndefined } from '../omit-undefined.js';
 import { Problem } from '../problem.js';
 

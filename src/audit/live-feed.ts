@@ -1,10 +1,9 @@
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { OnModuleDestroy } from '@nestjs/common';
-import { MAX_PAGE_EVENTS } from '../http/pages.js';
 import type { LogHeads } from '../log/read/log-heads.js';
-import { Problem } from '../problem.js';
 import type { EventFeed, FeedSelection } from './event-feed.js';
+import { StreamLimit } from './stream-limit.js';
 
 interface FeedTimings {
   /** The longest silence of a stream, so that each side notices that the other one is away. */
@@ -37,7 +36,7 @@ type StillAuthorized = () => Promise<boolean>;
  */
 export class LiveFeed implements OnModuleDestroy {
   private readonly stopping = new AbortController();
-  private readonly followers = new Map<string, number>();
+  private readonly followers = new StreamLimit('live feeds', MAX_FOLLOWERS_PER_ACCOUNT);
   private readonly reading = new Map<string, Promise<Messages>>();
 
   constructor(
@@ -57,7 +56,7 @@ export class LiveFeed implements OnModuleDestroy {
    * Problem 429 if the account has too many followers.
    */
   follow(selection: FeedSelection, stillAuthorized: StillAuthorized, disconnected: AbortSignal): Readable {
-    const removeFollower = this.addFollower(selection.accountId);
+    const removeFollower = this.followers.enter(selection.accountId);
     const ending = new AbortController();
     const signal = AbortSignal.any([this.stopping.signal, ending.signal, disconnected]);
     const stream = Readable.from(this.messages(selection, signal), { objectMode: false });
@@ -65,23 +64,6 @@ export class LiveFeed implements OnModuleDestroy {
     signal.addEventListener('abort', () => void cutOff(stream), { once: true });
     void endWhenUnauthorized(stillAuthorized, this.timings.authorizationCheckMs, ending, signal);
     return stream;
-  }
-
-  /** @returns a function that removes the follower again. */
-  private addFollower(accountId: string): () => void {
-    const count = this.followers.get(accountId) ?? 0;
-    if (count >= MAX_FOLLOWERS_PER_ACCOUNT) {
-      throw new Problem(
-        'too_many_requests',
-        `The account already has ${count} live feeds on this instance; close one.`,
-      );
-    }
-    this.followers.set(accountId, count + 1);
-    return () => {
-      const left = (this.followers.get(accountId) ?? 1) - 1;
-      if (left > 0) this.followers.set(accountId, left);
-      else this.followers.delete(accountId);
-    };
   }
 
   private async *messages(selection: FeedSelection, signal: AbortSignal): AsyncGenerator<string> {
@@ -112,7 +94,7 @@ export class LiveFeed implements OnModuleDestroy {
   }
 
   private async read(selection: FeedSelection): Promise<Messages> {
-    const { events, scannedTo } = await this.feed.page(selection, MAX_PAGE_EVENTS);
+    const { events, scannedTo } = await this.feed.nextPage(selection, this.stopping.signal);
     return { text: events.map(({ position, line }) => messageOf(position, line)).join(''), scannedTo };
   }
 }

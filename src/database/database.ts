@@ -31,11 +31,14 @@ export interface DatabaseOptions {
   readonly databaseUrl: string | undefined;
   readonly dataDir: string;
   readonly databasePoolSize: number;
+  readonly dearReadConnections: number;
 }
 
 export interface Database {
   readonly dataSource: DataSource;
   readonly pool: Pool;
+  /** The connections of reads that can cost much (DearReads). They open when they are needed. */
+  readonly dearReadPool: Pool;
   /** Names the database for people. Never holds a password. */
   readonly description: string;
   /** Undefined if DATABASE_URL names the server. */
@@ -65,12 +68,15 @@ export async function openDatabase(
   const { target, embedded } = await findServer(options, log, mode);
   try {
     const dataSource = await connect(target, options.databasePoolSize, log);
+    const dearReadPool = secondPool(dataSource, options.dearReadConnections);
     return {
       dataSource,
+      dearReadPool,
       pool: surviveLostConnections(poolOf(dataSource)),
       description: 'url' in target ? describe(target.url) : 'embedded PostgreSQL',
       embedded,
       close: async () => {
+        await dearReadPool.end();
         // Nest closes the data source when it stops, but Nest may not have started.
         if (dataSource.isInitialized) await dataSource.destroy();
         await embedded?.stop();
@@ -151,6 +157,12 @@ async function requireSuitableServer(dataSource: DataSource): Promise<void> {
 function poolOf(dataSource: DataSource): Pool {
   const { master } = dataSource.driver as unknown as { master: Pool };
   return master;
+}
+
+/** Connects as the pool under the data source does. The pool's password is not enumerable, so it is named. */
+function secondPool(dataSource: DataSource, size: number): Pool {
+  const { options } = poolOf(dataSource);
+  return surviveLostConnections(new pg.Pool({ ...options, password: options.password, max: size }));
 }
 
 function describe(url: string): string {

@@ -39,6 +39,8 @@ export interface ReadRequest {
   readonly caller: Caller;
   readonly baseUrl: string;
   readonly query: Readonly<Record<string, unknown>>;
+  /** Aborts when the client goes away before the answer. Only a read that can take long needs it. */
+  readonly signal: AbortSignal;
 }
 
 const MAX_USER_AGENT_CHARACTERS = 256;
@@ -87,5 +89,14 @@ export const Context = createParamDecorator(
 /** Parameter decorator: the ReadRequest of the current request. */
 export const Read = createParamDecorator((_: unknown, context: ExecutionContext): ReadRequest => {
   const request = context.switchToHttp().getRequest<FastifyRequest>();
-  return { caller: callerOf(request), baseUrl: request.baseUrl, query: request.query as Record<string, unknown> };
+  const query = request.query as Record<string, unknown>;
+  return {
+    caller: callerOf(request),
+    baseUrl: request.baseUrl,
+    query,
+    // A signal costs a listener of the connection, so Fastify makes it when it is asked for.
+    get signal() {
+      return request.signal;
+    },
+  };
 });

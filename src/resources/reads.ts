@@ -1,14 +1,16 @@
 import { type Caller, isAdmin } from '../caller.js';
 import type { Ref } from '../database/coalesce.js';
+import type { DearReads } from '../database/dear-reads.js';
+import type { Connections } from '../database/query.js';
 import { Answer } from '../http/answer.js';
 import { lastOf, type PageRequest, pageOf, readPageRequest } from '../http/pages.js';
 import { etagOf } from '../http/preconditions.js';
 import { type ReadRequest } from '../http/request-context.js';
 import { isId } from '../ids.js';
 import type { DomainEvent } from '../log/event.js';
-import type { AsOfQueries } from '../log/read/as-of-queries.js';
+import { AsOfQueries } from '../log/read/as-of-queries.js';
 import type { LogPositions } from '../log/read/log-positions.js';
-import type { LogReader } from '../log/read/log-reader.js';
+import { LogReader } from '../log/read/log-reader.js';
 import type { Entity } from '../log/read-model.js';
 import { isOwnerOrAdmin, refuseUnlessMayReadHistory } from './access-rules.js';
 import type { EntityQueries } from './entity-queries.js';
@@ -39,80 +41,95 @@ export class Reads {
   constructor(
     private readonly entities: EntityQueries,
     private readonly positions: LogPositions,
-    private readonly log: LogReader,
-    private readonly asOf: AsOfQueries,
+    private readonly dearReads: DearReads,
   ) {}
 
   /** Throws the resource's notFound if the entity does not exist or is not visible to the caller. */
   async get<State extends object, Event extends DomainEvent>(
     resource: Resource<State, Event>,
-    { caller, query }: ReadRequest,
+    request: ReadRequest,
     id: string,
   ): Promise<Found<State>> {
+    const { caller } = request;
     const ref = { accountId: caller.accountId, id };
-    const position = await this.positionOf(ref.accountId, query);
-    const entity =
-      position === undefined ? await this.entities.find(resource, ref) : await this.findAt(resource, ref, position);
+    const entity = isAsOf(request)
+      ? await this.fromLog(request, (connections, position) => findAt(connections, resource, ref, position))
+      : await this.entities.find(resource, ref);
     if (entity === undefined || !isVisible(resource, caller, entity)) throw resource.notFound();
     return new Found(resource, entity);
   }
 
   async list<State extends object, Event extends DomainEvent>(
     resource: Resource<State, Event>,
-    { caller, baseUrl, query }: ReadRequest,
+    request: ReadRequest,
   ): Promise<Record<string, unknown>> {
+    const { caller, baseUrl, query } = request;
     const page = readPageRequest(query, resource.idPrefix);
-    const position = await this.positionOf(caller.accountId, query);
-    const found =
-      position === undefined
-        ? await this.entities.list(resource, caller.accountId, page, ownerFilterOf(resource, caller))
-        : await this.listAt(resource, caller, page, position);
-    // All pages show the same position, even if `as_of` is a time.
-    const nextPageQuery = position === undefined ? {} : { as_of: position };
+    const { found, further } = isAsOf(request)
+      ? await this.fromLog(request, async (connections, position) => ({
+          found: await listAt(connections, resource, caller, page, position),
+          // All pages show the same position, even if `as_of` is a time.
+          further: { as_of: position },
+        }))
+      : {
+          found: await this.entities.list(resource, caller.accountId, page, ownerFilterOf(resource, caller)),
+          further: {},
+        };
     const toItem = (entity: Entity<State>): object => resource.toResource(entity, baseUrl);
-    return pageOf(resource.plural, `${baseUrl}/${resource.path}`, page, found, toItem, nextPageQuery);
+    return pageOf(resource.plural, `${baseUrl}/${resource.path}`, page, found, toItem, further);
   }
 
   /** Deleted entities have a history too. See refuseUnlessMayReadHistory for the callers who may read it. */
   async history<State extends object, Event extends DomainEvent>(
     resource: Resource<State, Event>,
-    { caller, baseUrl, query }: ReadRequest,
+    request: ReadRequest,
     id: string,
   ): Promise<HistoryResource> {
     const { model, idPrefix, path } = resource;
+    const { caller, baseUrl, query } = request;
     if (!isId(id, idPrefix)) throw resource.notFound();
-    const upTo = (await this.positionOf(caller.accountId, query)) ?? Number.MAX_SAFE_INTEGER;
-    const events = this.log.ofStreams(caller.accountId, [id], upTo);
-    const { page, last } = await historyPage(model, events, query, `${baseUrl}/${path}/${id}/events`);
+    const { page, last } = await this.fromLog(request, (connections, upTo) => {
+      const events = new LogReader(connections).ofStreams(caller.accountId, [id], upTo);
+      return historyPage(model, events, query, `${baseUrl}/${path}/${id}/events`);
+    });
     if (last === undefined || !mayKnow(resource, caller, last)) throw resource.notFound();
     refuseUnlessMayReadHistory(caller, last);
     return page;
   }
 
-  /** Undefined means the current state. */
-  private async positionOf(accountId: string, query: ReadRequest['query']): Promise<number | undefined> {
+  /** Reads the log up to the position that the request names, by default all of it. */
+  private fromLog<T>(
+    { caller: { accountId }, query, signal }: ReadRequest,
+    read: (connections: Connections, position: number) => Promise<T>,
+  ): Promise<T> {
     const asOf = lastOf(query.as_of);
-    return asOf === undefined ? undefined : this.positions.positionOf(accountId, 'as_of', asOf);
+    return this.dearReads.run({ accountId, signal }, async (connections) => {
+      const position = asOf === undefined ? undefined : await this.positions.positionOf(accountId, 'as_of', asOf);
+      return read(connections, position ?? Number.MAX_SAFE_INTEGER);
+    });
   }
+}
 
-  private async findAt<State extends object>(
-    { model, idPrefix }: Resource<State>,
-    ref: Ref,
-    position: number,
-  ): Promise<Entity<State> | undefined> {
-    return isId(ref.id, idPrefix) ? this.log.entityAt(model, ref, position) : undefined;
-  }
+const isAsOf = ({ query }: ReadRequest): boolean => lastOf(query.as_of) !== undefined;
 
-  private listAt<State extends object>(
-    resource: Resource<State>,
-    caller: Caller,
-    { beforeId, limit }: PageRequest,
-    position: number,
-  ): Promise<Entity<State>[]> {
-    const { model, idPrefix } = resource;
-    const page = { accountId: caller.accountId, idPrefix, beforeId, max: limit + 1, position };
-    return this.asOf.list(model, page, (entity) => isVisible(resource, caller, entity));
-  }
+const findAt = async <State extends object>(
+  connections: Connections,
+  { model, idPrefix }: Resource<State>,
+  ref: Ref,
+  position: number,
+): Promise<Entity<State> | undefined> =>
+  isId(ref.id, idPrefix) ? new LogReader(connections).entityAt(model, ref, position) : undefined;
+
+function listAt<State extends object>(
+  connections: Connections,
+  resource: Resource<State>,
+  caller: Caller,
+  { beforeId, limit }: PageRequest,
+  position: number,
+): Promise<Entity<State>[]> {
+  const { model, idPrefix } = resource;
+  const page = { accountId: caller.accountId, idPrefix, beforeId, max: limit + 1, position };
+  return new AsOfQueries(connections).list(model, page, (entity) => isVisible(resource, caller, entity));
 }
 
 const isVisible = <State>(resource: Resource<State>, caller: Caller, entity: Entity<State>): boolean =>

@@ -1,8 +1,7 @@
-import type { Pool } from 'pg';
-import { queryNamed } from '../../database/query.js';
+import { type Connections, queryNamed } from '../../database/query.js';
 import type { DomainEvent } from '../event.js';
 import type { Entity, EventFacts, ReadModel } from '../read-model.js';
-import type { LogReader } from './log-reader.js';
+import { LogReader } from './log-reader.js';
 import { foldRecorded, type ReplayableEvent } from './recorded-event.js';
 
 /** A page of the entities at a log position, newest first: at most `max` entities older than `beforeId`. */
@@ -17,21 +16,23 @@ interface AsOfPage {
 /** Streams that one query selects; most of their entities still exist. */
 const STREAMS_PER_QUERY = 100;
 
+/** The expressions around `ended` leave the planner one index: that of the stream, which has few events. */
 const STREAMS_BEFORE = {
   name: 'streams_before',
   text: `select stream_id as id from events e
     where account_id = $1 and stream_id < $2 and stream_id > $3 and stream_version = 1 and position <= $4
       and not exists (select from events ended where ended.account_id = $1 and ended.stream_id = e.stream_id
-        and ended.position <= $4 and ended.type = any($5))
+        and ended.position + 0 <= $4 and ended.type || '' = any($5))
     order by stream_id desc limit ${STREAMS_PER_QUERY}`,
 };
 
 /** Lists the entities that existed at a log position, by folding the streams that began before it. */
 export class AsOfQueries {
-  constructor(
-    private readonly pool: Pool,
-    private readonly log: LogReader,
-  ) {}
+  private readonly log: LogReader;
+
+  constructor(private readonly connections: Connections) {
+    this.log = new LogReader(connections);
+  }
 
   /** Returns the entities that `isVisible` accepts and that were not deleted at the position. */
   async list<State, Event extends DomainEvent>(
@@ -44,7 +45,7 @@ export class AsOfQueries {
     let before = beforeId ?? `${idPrefix}_~`;
     while (found.length < max) {
       const values = [accountId, before, `${idPrefix}_`, position, endTypesOf(model)];
-      const { rows } = await queryNamed<{ id: string }>(this.pool, STREAMS_BEFORE, values);
+      const { rows } = await queryNamed<{ id: string }>(this.connections, STREAMS_BEFORE, values);
       const ids = rows.map(({ id }) => id);
       const entities = await this.entitiesAt(model, accountId, ids, position);
       found.push(...entities.filter(isVisible));

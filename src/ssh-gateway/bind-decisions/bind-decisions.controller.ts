@@ -32,11 +32,11 @@ export class BindDecisionsController {
     problems: ['role_missing', 'request_malformed'],
     parameters: [CREDENTIAL_ID],
   })
-  async list(@Read() { caller, baseUrl, query }: ReadRequest) {
+  async list(@Read() { caller, baseUrl, query, signal }: ReadRequest) {
     refuseUnlessAdmin(caller, 'read bind decisions');
     const page = readPageRequest(query, 'bd');
     const credentialId = readCredentialId(query.credential_id);
-    const found = await this.decisions.list(caller.accountId, page, credentialId);
+    const found = await this.decisions.list({ accountId: caller.accountId, signal }, page, credentialId);
     const further = credentialId === undefined ? {} : { credential_id: credentialId };
     return pageOf(PATH, `${baseUrl}/${PATH}`, page, found, toResource, further);
   }

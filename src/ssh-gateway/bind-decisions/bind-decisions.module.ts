@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { POOL } from '../../database/database.js';
+import { DearReads } from '../../database/dear-reads.js';
 import { BindDecisionRetention } from './bind-decision-retention.js';
 import { BindDecisionsController } from './bind-decisions.controller.js';
 import { BindDecisions } from './bind-decisions.js';
@@ -12,11 +13,12 @@ import { GatewayPolicy } from './gateway-policy.js';
 @Module({
   controllers: [BindDecisionsController, CredentialUsageController],
   providers: [
-    ...[BindDecisions, CredentialUsage].map((queries) => ({
-      provide: queries,
-      useFactory: (pool: Pool) => new queries(pool),
-      inject: [POOL],
-    })),
+    {
+      provide: BindDecisions,
+      useFactory: (dearReads: DearReads) => new BindDecisions(dearReads),
+      inject: [DearReads],
+    },
+    { provide: CredentialUsage, useFactory: (pool: Pool) => new CredentialUsage(pool), inject: [POOL] },
     {
       provide: BindDecisionRetention,
       useFactory: (pool: Pool, policy: GatewayPolicy) => new BindDecisionRetention(pool, policy.decisionsRetentionDays),

@@ -1,5 +1,5 @@
-import type { Pool } from 'pg';
-import { type NamedStatement, queryNamed } from '../../database/query.js';
+import type { DearReads, Reader } from '../../database/dear-reads.js';
+import { queryNamed } from '../../database/query.js';
 import type { PageRequest } from '../../http/pages.js';
 
 /** A row of `bind_decisions`. */
@@ -21,30 +21,37 @@ export interface RecordedBindDecision {
 const SELECT = `select d.id, d.decided_at, d.credential_id, d.credential_version, d.owner_id, d.fingerprint, d.target,
   d.allowed, d.reason, d.rule, d.gateway, d.source from bind_decisions d`;
 
-const pageWhere = (name: string, condition: string): NamedStatement => ({
-  name,
-  text: `${SELECT} where d.account_id = $1 and d.id < $2 and ${condition} order by d.id desc limit $3`,
-});
-const PAGE = pageWhere('bind_decisions_page', 'true');
-const PAGE_OF_CREDENTIAL = pageWhere('bind_decisions_page_of_credential', 'd.credential_id = $4');
+const PAGE = {
+  name: 'bind_decisions_page',
+  text: `${SELECT} where d.account_id = $1 and d.id < $2 order by d.id desc limit $3`,
+};
+/** The row comparisons and the order leave the planner one index, and the inequality is that index's own. */
+const PAGE_OF_CREDENTIAL = {
+  name: 'bind_decisions_page_of_credential',
+  text: `${SELECT} where d.account_id = $1 and d.account_id <> ''
+    and (d.credential_id, d.id) < ($4, $2) and (d.credential_id, d.id) > ($4, '')
+    order by d.credential_id desc, d.id desc limit $3`,
+};
 
 /** Greater than any id of a decision. */
 const NEWEST = 'bd_~';
 
 /** The recorded decisions about an account's keys. An unknown key has no account; only the operator sees those. */
 export class BindDecisions {
-  constructor(private readonly pool: Pool) {}
+  constructor(private readonly dearReads: DearReads) {}
 
   /** Newest first. One more than the page's limit if there is a next page. */
   async list(
-    accountId: string,
+    reader: Reader,
     { beforeId, limit }: PageRequest,
     credentialId: string | undefined,
   ): Promise<readonly RecordedBindDecision[]> {
-    const values = [accountId, beforeId ?? NEWEST, limit + 1];
-    const { rows } = await (credentialId === undefined
-      ? queryNamed<RecordedBindDecision>(this.pool, PAGE, values)
-      : queryNamed<RecordedBindDecision>(this.pool, PAGE_OF_CREDENTIAL, [...values, credentialId]));
+    const values = [reader.accountId, beforeId ?? NEWEST, limit + 1];
+    const { rows } = await this.dearReads.run(reader, (connections) =>
+      credentialId === undefined
+        ? queryNamed<RecordedBindDecision>(connections, PAGE, values)
+        : queryNamed<RecordedBindDecision>(connections, PAGE_OF_CREDENTIAL, [...values, credentialId]),
+    );
     return rows;
   }
 }

@@ -1,0 +1,19 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+/** Indexes for the filters of `/events`. Building them takes some seconds a million events; appends wait meanwhile. */
+export class EventFilters1763683200008 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    // An index needs an immutable expression. The cast of text to json is only stable, though it depends on no setting.
+    await runner.query(`
+      create function event_actor(metadata text) returns text language sql immutable strict parallel safe
+      as $$ select metadata::json ->> 'actor' $$`);
+    await runner.query('create index events_type on events (account_id, type, position)');
+    // An actor has few types of events, so this index also serves a filter by actor alone, type by type.
+    await runner.query('create index events_actor on events (account_id, event_actor(metadata), type, position)');
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query('drop index events_type, events_actor');
+    await runner.query('drop function event_actor(text)');
+  }
+}

@@ -1,0 +1,71 @@
+import { Readable } from 'node:stream';
+import type { EventFeed, FeedPage, FeedSelection } from './event-feed.js';
+import { StreamLimit } from './stream-limit.js';
+
+/** Small, since a reader that stalls holds up to three of them. */
+const CHUNK = { events: 200, characters: 128 * 1024 };
+/** A reader that takes no chunk for longer is cut off: it may be away, and it would delay the stop of the service. */
+const MAX_STALL_MS = 60_000;
+const MAX_READERS_PER_ACCOUNT = 20;
+
+/** The log as lines: every event that a request selects, oldest first. A reader holds no connection while it stalls. */
+export class LineFeed {
+  private readonly readers = new StreamLimit('readers of lines', MAX_READERS_PER_ACCOUNT);
+
+  constructor(
+    private readonly feed: EventFeed,
+    private readonly maxStallMs = MAX_STALL_MS,
+  ) {}
+
+  /** Runs `select` as a reader of its account. Throws Problem 429 if the account has too many readers. */
+  async open(accountId: string, select: () => Promise<FeedSelection>, limit: number | undefined): Promise<Readable> {
+    const leave = this.readers.enter(accountId);
+    try {
+      const ending = new AbortController();
+      const lines = this.lines(await select(), limit ?? Number.POSITIVE_INFINITY, ending.signal);
+      const stream = Readable.from(
+        this.unlessStalled(lines, () => stream.destroy()),
+        { objectMode: false },
+      );
+      stream.once('close', () => {
+        leave();
+        ending.abort();
+      });
+      return stream;
+    } catch (error) {
+      leave();
+      throw error;
+    }
+  }
+
+  /** Chunks of lines. It reads the next chunk while the reader takes the last one. */
+  private async *lines(selection: FeedSelection, limit: number, signal: AbortSignal): AsyncGenerator<string> {
+    let left = limit;
+    const read = (after: number): Promise<FeedPage> => {
+      const size = { ...CHUNK, events: Math.min(CHUNK.events, left) };
+      const page = this.feed.nextPage({ ...selection, span: { ...selection.span, after } }, signal, size);
+      // A reader that goes away never awaits this page.
+      page.catch(() => undefined);
+      return page;
+    };
+    let next: Promise<FeedPage> | undefined = read(selection.span.after);
+    while (next !== undefined) {
+      const { events, scannedTo }: FeedPage = await next;
+      left -= events.length;
+      next = left > 0 && scannedTo < selection.span.upTo ? read(scannedTo) : undefined;
+      if (events.length > 0) yield `${events.map(({ line }) => line).join('\n')}\n`;
+    }
+  }
+
+  /** The stream asks for the next chunk when the reader has taken the last one but one. */
+  private async *unlessStalled(chunks: AsyncIterable<string>, cutOff: () => void): AsyncGenerator<string> {
+    for await (const chunk of chunks) {
+      const stalled = setTimeout(cutOff, this.maxStallMs);
+      try {
+        yield chunk;
+      } finally {
+        clearTimeout(stalled);
+      }
+    }
+  }
+}
