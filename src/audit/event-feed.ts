@@ -2,8 +2,8 @@ import type { DearReads, Reader } from '../database/dear-reads.js';
 import type { Connections } from '../database/query.js';
 import { MAX_EVENTS_CHARACTERS, MAX_PAGE_EVENTS } from '../http/pages.js';
 import type { EventFilter, Span } from '../log/read/event-filter.js';
+import { LogPages } from '../log/read/log-pages.js';
 import type { LogPositions } from '../log/read/log-positions.js';
-import { LogReader } from '../log/read/log-reader.js';
 import { Problem } from '../problem.js';
 import type { CloudEvents } from './cloud-events.js';
 import type { FeedRequest } from './feed-request.js';
@@ -98,7 +98,7 @@ export class EventFeed {
     size: FeedPageSize,
   ): Promise<FeedPage> {
     if (span.after >= span.upTo) return { events: [], scannedTo: span.after };
-    const { events, scannedTo } = await new LogReader(connections).page(accountId, span, filter, size);
+    const { events, scannedTo } = await new LogPages(connections).page(accountId, span, filter, size);
     const lineOf = this.cloudEvents.lineOf.bind(this.cloudEvents);
     return { events: events.map((event) => ({ position: event.position, line: lineOf(event, baseUrl) })), scannedTo };
   }

@@ -1,6 +1,5 @@
 import { type Caller, isAdmin } from '../caller.js';
 import type { Ref } from '../database/coalesce.js';
-import type { DearReads } from '../database/dear-reads.js';
 import type { Connections } from '../database/query.js';
 import { Answer } from '../http/answer.js';
 import { lastOf, type PageRequest, pageOf, readPageRequest } from '../http/pages.js';
@@ -34,6 +33,14 @@ export class Found<State> extends Answer {
   render(baseUrl: string): object {
     return this.resource.toResource(this.entity, baseUrl);
   }
+}
+
+/** Runs a read of the log within the bounds that such reads have, on a connection of theirs. */
+interface DearReads {
+  run<T>(
+    reader: { readonly accountId: string; readonly signal: AbortSignal },
+    read: (connections: Connections) => Promise<T>,
+  ): Promise<T>;
 }
 
 /** The GETs of every resource: an entity, a page of entities, or a history; now, or `as_of` a position or time. */

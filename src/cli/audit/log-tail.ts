@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { LogReader } from '../../log/read/log-reader.js';
+import { LogPages } from '../../log/read/log-pages.js';
 import type { RecordedEvent } from '../../log/read/recorded-event.js';
 
 /** The newest position of each account's log. */
@@ -19,7 +19,7 @@ export async function newestEvents(
   // The account with the newest event comes first, so only the first `count` accounts can have one of the newest events.
   for (const [accountId, upTo] of [...heads].slice(0, count)) {
     const span = { after: Math.max(0, upTo - count), upTo };
-    for await (const page of new LogReader(pool).pages(accountId, span)) events.push(...page.events);
+    for await (const page of new LogPages(pool).pages(accountId, span)) events.push(...page.events);
   }
   return { events: events.sort(byTime).slice(Math.max(0, events.length - count)), heads };
 }
@@ -32,11 +32,11 @@ export async function* followLogs(
   signal: AbortSignal,
 ): AsyncGenerator<RecordedEvent> {
   const seen = new Map(heads);
-  const reader = new LogReader(pool);
+  const log = new LogPages(pool);
   while (!signal.aborted) {
     for (const [accountId, upTo] of await headsOf(pool, account)) {
       const after = seen.get(accountId) ?? 0;
-      for await (const page of reader.pages(accountId, { after, upTo })) yield* page.events;
+      for await (const page of log.pages(accountId, { after, upTo })) yield* page.events;
       seen.set(accountId, upTo);
     }
     await sleep(POLL_INTERVAL_MS, undefined, { signal }).catch(() => undefined);

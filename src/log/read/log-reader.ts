@@ -2,27 +2,8 @@ import type { Ref } from '../../database/coalesce.js';
 import { type Connections, queryNamed } from '../../database/query.js';
 import type { DomainEvent } from '../event.js';
 import type { Entity, ReadModel } from '../read-model.js';
-import { type EventFilter, isEmpty, matchingPositions, type Span } from './event-filter.js';
 import { EVENT_COLUMNS, foldRecorded, type RecordedEvent, type ReplayableEvent } from './recorded-event.js';
 
-/** The bounds of a page. It ends with the event at which either is reached. */
-interface PageSize {
-  readonly events: number;
-  /** Of the events' data. */
-  readonly characters: number;
-}
-
-interface EventPage {
-  /** In the order of the log. */
-  readonly events: readonly RecordedEvent[];
-  /** Every match up to this position is in `events` or was on an earlier page. */
-  readonly scannedTo: number;
-}
-
-/** An event takes about a kilobyte. */
-const FULL_PAGE: PageSize = { events: 1_000, characters: 1024 * 1024 };
-/** Longer data takes a query of its own: an event may have 256 KiB, and a page of 1,000 must stay within 8 MiB. */
-const MAX_BYTES_IN_ROW = 8 * 1024;
 /** Events that a fold of one or several streams holds in memory at once. */
 const EVENTS_PER_FOLD = 200;
 
@@ -36,91 +17,13 @@ const OF_STREAMS = {
     where account_id = $1 and stream_id = any($2) and position <= $3 and (stream_id, stream_version) > ($4, $5)
     order by stream_id, stream_version limit ${EVENTS_PER_FOLD}`,
 };
-/** PostgreSQL knows the length of a long text without decompressing it. */
-const SELECT = `select ${EVENT_COLUMNS}, case when octet_length(e.data) <= ${MAX_BYTES_IN_ROW} then e.data end as data
-  from events e where e.account_id = $1`;
-const IN_RANGE = {
-  name: 'events',
-  text: `${SELECT} and e.position > $2 and e.position <= $3 order by e.position`,
-};
-/** Without an order: with one, PostgreSQL before 17 reads the log from its beginning. */
-const AT_POSITIONS = { name: 'events_at', text: `${SELECT} and e.position = any($2)` };
-const DATA_AT = { name: 'data_at', text: 'select data from events where account_id = $1 and position = $2' };
-
-/** An event whose data may still have to be read. */
-type PageRow = Omit<RecordedEvent, 'data'> & { data: string | null };
-
-interface ScannedRows {
-  /** In the order of the log. */
-  readonly rows: readonly PageRow[];
-  readonly scannedTo: number;
-}
-
-/** Reads the log of one account page by page, so that memory use does not grow with the log. */
+/** Reads events of one account by their id or their stream, and folds them, so many at a time. */
 export class LogReader {
   constructor(private readonly connections: Connections) {}
 
   async find(accountId: string, eventId: string): Promise<RecordedEvent | undefined> {
     const { rows } = await queryNamed<RecordedEvent>(this.connections, BY_EVENT_ID, [accountId, eventId]);
     return rows[0];
-  }
-
-  /** Reads the first page of a span. */
-  async page(accountId: string, span: Span, filter: EventFilter = {}, size = FULL_PAGE): Promise<EventPage> {
-    const { rows, scannedTo } = isEmpty(filter)
-      ? await this.inRange(accountId, span, size.events)
-      : await this.matching(accountId, span, filter, size.events);
-    const events = await this.withData(rows, size.characters);
-    const isCut = events.length < rows.length;
-    return { events, scannedTo: isCut ? (events.at(-1)?.position ?? scannedTo) : scannedTo };
-  }
-
-  private async inRange(accountId: string, { after, upTo }: Span, max: number): Promise<ScannedRows> {
-    // A range of positions, since stale statistics made LIMIT 17 times slower.
-    const scannedTo = Math.min(upTo, after + max);
-    const { rows } = await queryNamed<PageRow>(this.connections, IN_RANGE, [accountId, after, scannedTo]);
-    return { rows, scannedTo };
-  }
-
-  private async matching(accountId: string, span: Span, filter: EventFilter, max: number): Promise<ScannedRows> {
-    const positions = await matchingPositions(this.connections, accountId, span, filter, max);
-    const last = positions.at(-1);
-    if (last === undefined) return { rows: [], scannedTo: span.upTo };
-    const { rows } = await queryNamed<PageRow>(this.connections, AT_POSITIONS, [accountId, positions]);
-    rows.sort((a, b) => a.position - b.position);
-    return { rows, scannedTo: positions.length < max ? span.upTo : last };
-  }
-
-  /** Returns the events that fit on a page, with their data. */
-  private async withData(rows: readonly PageRow[], maxCharacters: number): Promise<RecordedEvent[]> {
-    const events: RecordedEvent[] = [];
-    let characters = 0;
-    for (const row of rows) {
-      row.data ??= await this.dataAt(row);
-      events.push(row as RecordedEvent);
-      characters += row.data.length;
-      if (characters >= maxCharacters) break;
-    }
-    return events;
-  }
-
-  private async dataAt({ accountId, position }: PageRow): Promise<string> {
-    const { rows } = await queryNamed<{ data: string }>(this.connections, DATA_AT, [accountId, position]);
-    const [row] = rows;
-    if (row === undefined) throw new Error(`the event at position ${position} of ${accountId} is missing`);
-    return row.data;
-  }
-
-  /** Yields all pages of a span. It reads the next page while the caller works on the last one. */
-  async *pages(accountId: string, { after, upTo }: Span): AsyncGenerator<EventPage> {
-    let next = after < upTo ? this.page(accountId, { after, upTo }) : undefined;
-    while (next !== undefined) {
-      const page = await next;
-      next = page.scannedTo < upTo ? this.page(accountId, { after: page.scannedTo, upTo }) : undefined;
-      // A caller that stops early never awaits this page.
-      next?.catch(() => undefined);
-      yield page;
-    }
   }
 
   /** Yields the events of some streams up to a position, stream by stream in the order of their ids. */

@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DearReads } from '../src/database/dear-reads.js';
+import type { Connections } from '../src/database/query.js';
+import type { EventFilter } from '../src/log/read/event-filter.js';
+import { LogPages } from '../src/log/read/log-pages.js';
+import { type Service, startService } from './support/service.js';
+
+const ACCOUNT = 'ac_000000000000000000000000000';
+const EVENTS = 100_000;
+const RARE = 99_000;
+const STREAM_EVENTS = 1_000;
+
+let service: Service;
+let dearReads: DearReads;
+beforeAll(async () => {
+  service = await startService({ dearReadConnections: 2 });
+  dearReads = new DearReads(service.app.database.dearReadPool, 30_000);
+});
+afterAll(() => service.stop());
+
+/** A log of two actors and two types, and one event of another type, actor and stream. */
+const fill = () =>
+  service.pool.query(
+    `insert into events select $1, n, stream, case when stream = 'rare' then 1 else n end, gen_random_uuid(), type, '{}',
+       json_build_object('ip', '192.0.2.1', 'actor', actor), now(), now(), ''
+     from (select n, case when n = $3 then 'rare' when n % 100 = 0 then 'busy' else 'stream ' || n end as stream,
+         case when n = $3 then 'rare.v1' else 'type_' || n % 2 || '.v1' end as type,
+         case when n = $3 then 'rare' else 'actor_' || n % 2 end as actor from generate_series(1, $2::int) n) made`,
+    [ACCOUNT, EVENTS, RARE],
+  );
+
+interface Plan {
+  readonly 'Node Type': string;
+  readonly 'Relation Name'?: string;
+  readonly 'Actual Rows': number;
+  readonly 'Actual Loops': number;
+  readonly 'Rows Removed by Filter'?: number;
+  readonly Plans?: readonly Plan[];
+}
+
+/** Rows of tables that a plan read. */
+const readBy = (plan: Plan): number =>
+  (plan.Plans ?? []).reduce((sum, part) => sum + readBy(part), 0) +
+  (plan['Relation Name'] === undefined
+    ? 0
+    : (plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0)) * plan['Actual Loops']);
+
+const quoted = (value: unknown): string =>
+  value === null ? 'null' : `'${Array.isArray(value) ? `{${value.join(',')}}` : String(value)}'`;
+
+/** A page of a filtered log, and the rows that its statements read by the plans that the connection keeps. */
+async function pageOf(filter: EventFilter, after = 0, max = 10) {
+  let read = 0;
+  const reader = { accountId: ACCOUNT, signal: new AbortController().signal };
+  const page = await dearReads.run(reader, async (connections) => {
+    const { query } = await connections.connect();
+    await query(`set local plan_cache_mode = force_generic_plan`);
+    const explained: Connections = {
+      connect: async () => ({
+        release: () => undefined,
+        query: (async (statement: { name: string; values: unknown[] }) => {
+          const result = await query(statement);
+          const values = statement.values.map(quoted).join(', ');
+          const plan = await query(`explain (analyze, format json) execute "${statement.name}"(${values})`);
+          read += readBy(plan.rows[0]['QUERY PLAN'][0].Plan);
+          return result;
+        }) as never,
+      }),
+    };
+    return new LogPages(explained).page(ACCOUNT, { after, upTo: EVENTS }, filter, { events: max, characters: 1e6 });
+  });
+  return { found: page.events.map(({ position }) => position), scannedTo: page.scannedTo, read };
+}
+
+const FILTERS: [string, EventFilter, number[]][] = [
+  ['a type', { type: 'rare.v1' }, [RARE]],
+  ['an actor', { actor: 'rare' }, [RARE]],
+  ['a stream', { streamId: 'rare' }, [RARE]],
+  ['an unknown type', { type: 'none' }, []],
+  ['an unknown actor', { actor: 'none' }, []],
+  ['an actor and a type that never meet', { actor: 'actor_0', type: 'type_1.v1' }, []],
+  ['an actor and a type that meet', { actor: 'actor_1', type: 'type_1.v1' }, [1, 3, 5, 7, 9, 11, 13, 15, 17, 19]],
+  ['a frequent actor', { actor: 'actor_0' }, [2, 4, 6, 8, 10, 12, 14, 16, 18, 20]],
+  ['a frequent type', { type: 'type_0.v1' }, [2, 4, 6, 8, 10, 12, 14, 16, 18, 20]],
+  ['all three', { actor: 'rare', type: 'rare.v1', streamId: 'rare' }, [RARE]],
+];
+
+describe('a filter of /events', () => {
+  beforeAll(async () => {
+    // Every statement is planned before the log has any event, and statistics say for ever that it has none.
+    await service.pool.query('alter table events set (autovacuum_enabled = off)');
+    await Promise.all([0, 1].flatMap(() => FILTERS.map(([, filter]) => pageOf(filter))));
+    await fill();
+  });
+
+  it.each(FILTERS)(
+    'by %s reads no more than what it finds, and finds all in one page',
+    async (_, filter, positions) => {
+      const { found, scannedTo, read } = await pageOf(filter);
+      expect(found).toEqual(positions);
+      expect(scannedTo).toBe(positions.length === 10 ? positions.at(-1) : EVENTS);
+      expect(read).toBeLessThan(100);
+    },
+  );
+
+  it('by a stream with another filter reads the stream at most', async () => {
+    const { found, read } = await pageOf({ streamId: 'busy', actor: 'actor_1' });
+    expect(found).toEqual([]);
+    expect(read).toBeLessThanOrEqual(STREAM_EVENTS);
+  });
+
+  it('after a late position reads what follows', async () => {
+    expect(await pageOf({ actor: 'actor_1' }, EVENTS - 5)).toMatchObject({ found: [99_997, 99_999] });
+    const { found, read } = await pageOf({ actor: 'actor_1' }, EVENTS - 5_000, 2);
+    expect(found).toEqual([95_001, 95_003]);
+    expect(read).toBeLessThan(100);
+  });
+});
