@@ -2,47 +2,22 @@
  * The log over HTTP: all of it as lines beside the same SELECT through psql, and a GET as of a position beside a plain one.
  * Needs psql. `node bench/feed.mjs 100000` for a log of another size.
  */
-import { createHash } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
 import autocannon from 'autocannon';
 import pg from 'pg';
 import { findRunningPostgres } from '../dist/src/database/embedded/embedded-postgres.js';
 import { EVENT_COLUMNS } from '../dist/src/log/read/recorded-event.js';
+import { BENCH_KEY, openBenchAccount } from './bench-account.mjs';
 import { writeManyEvents } from './many-events.mjs';
 import { psqlMs, startService } from './programs.mjs';
 
 const EVENTS = 1_000_000;
 const ROUNDS = 3;
 const SECONDS = 4;
-const KEY = 'a-key-of-the-big-account';
-const AUTHORIZATION = { authorization: `Bearer ${KEY}` };
+const AUTHORIZATION = { authorization: `Bearer ${BENCH_KEY}` };
 
 const middle = (numbers) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
 const range = (numbers) => `${Math.min(...numbers).toFixed(2)}-${Math.max(...numbers).toFixed(2)}`;
-
-/** An admin of the account with the big log, and rows for its credentials that are asked for. */
-async function openAccount(client, account) {
-  const row = `select $1, $2, 1, now()`;
-  await client.query(`insert into principals ${row}, 'user', '', 'bench@example.com', 'admin', true, false`, [
-    account,
-    'usr_000000000000000000000Bench1',
-  ]);
-  await client.query(`insert into api_keys ${row}, 'usr_000000000000000000000Bench1', '', '', $3`, [
-    account,
-    'ak_000000000000000000000Bench1',
-    createHash('sha256').update(KEY).digest('hex'),
-  ]);
-  const { rows } = await client.query(
-    `select stream_id, data::json as d from events where account_id = $1 and type = 'ssh_credential_created.v1' order by position limit 1`,
-    [account],
-  );
-  const [{ stream_id: id, d }] = rows;
-  await client.query(
-    `insert into ssh_credentials values ($1, $2, 1, now(), $3, '', $4, '{}', $5, 'ssh-ed25519', 256, $6, $7, false)`,
-    [account, id, d.description, d.public_key, d.owner_id, d.key_blob, d.fingerprint],
-  );
-  return id;
-}
 
 async function readLines(url) {
   const start = performance.now();
@@ -102,7 +77,7 @@ export async function run(events = EVENTS) {
   const client = new pg.Client({ ...server, database: 'postgres' });
   await client.connect();
   const account = await writeManyEvents(client, events);
-  const id = await openAccount(client, account);
+  const id = await openBenchAccount(client, account);
   await client.end();
   const rows = [
     await compareLines(service.url, server, account, events),

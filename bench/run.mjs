@@ -12,6 +12,7 @@ const SECTIONS = {
   keys: 'public-key-attacks.mjs',
   replay: 'replay.mjs',
   feed: 'feed.mjs',
+  fairness: 'fairness.mjs',
 };
 
 const wanted = process.argv.slice(2);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type pg from 'pg';
 import { DearReads } from '../src/database/dear-reads.js';
 import type { Connections } from '../src/database/query.js';
 import type { EventFilter } from '../src/log/read/event-filter.js';
@@ -58,11 +59,13 @@ async function pageOf(filter: EventFilter, after = 0, max = 10) {
     const explained: Connections = {
       connect: async () => ({
         release: () => undefined,
-        query: (async (statement: { name: string; values: unknown[] }) => {
+        query: (async (statement: pg.QueryConfig<unknown[]>) => {
           const result = await query(statement);
-          const values = statement.values.map(quoted).join(', ');
-          const plan = await query(`explain (analyze, format json) execute "${statement.name}"(${values})`);
-          read += readBy(plan.rows[0]['QUERY PLAN'][0].Plan);
+          const values = (statement.values ?? []).map(quoted).join(', ');
+          const plan = await query<{ 'QUERY PLAN': readonly { readonly Plan: Plan }[] }>(
+            `explain (analyze, format json) execute "${statement.name}"(${values})`,
+          );
+          for (const row of plan.rows) for (const { Plan } of row['QUERY PLAN']) read += readBy(Plan);
           return result;
         }) as never,
       }),

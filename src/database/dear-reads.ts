@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
 import { Problem } from '../problem.js';
 import { FairTurns } from './fair-turns.js';
@@ -13,6 +14,8 @@ export interface Reader {
 /** Reads that wait for a connection. Each costs a few kilobytes and an open socket. */
 const MAX_WAITING_PER_ACCOUNT = 100;
 const MAX_WAITING = 1_000;
+/** A refusal comes after this time, which is also its Retry-After. */
+const REFUSE_AFTER_MS = 1_000;
 /** How soon the server notices that the connection of a running statement is closed. */
 const CHECK_CONNECTION_EVERY_MS = 250;
 
@@ -49,7 +52,13 @@ export class DearReads {
 
   /** Throws Problem 429 or 503 if too many reads wait already, and 503 at the deadline, which includes the wait. */
   async run<T>(reader: Reader, work: (connections: Connections) => Promise<T>): Promise<T> {
-    this.turns.refuseIfFull(reader.accountId);
+    try {
+      this.turns.refuseIfFull(reader.accountId);
+    } catch (refusal) {
+      // A client that asks again at once, on each of a thousand connections, would keep the service busy refusing.
+      await sleep(REFUSE_AFTER_MS, undefined, { signal: reader.signal }).catch(() => undefined);
+      throw refusal;
+    }
     return this.runAdmitted(reader, work);
   }
 

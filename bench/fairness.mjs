@@ -1,0 +1,174 @@
+/**
+ * What one account's flood costs its neighbours: the 99th percentile of another account's GET and PATCH and of a gateway's
+ * authorize, while the account sends a dear request on 1,000 connections, against plain GETs on as many; and on 10
+ * connections, against no flood at all. The flood comes from a process of its own. `node bench/fairness.mjs 20000` for a
+ * smaller log.
+ */
+import { spawn } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import pg from 'pg';
+import { findRunningPostgres } from '../dist/src/database/embedded/embedded-postgres.js';
+import { BENCH_KEY, openBenchAccount } from './bench-account.mjs';
+import { writeManyEvents } from './many-events.mjs';
+import { API_KEY, startService } from './programs.mjs';
+
+const EVENTS = 108_000;
+const SECONDS = 3;
+const WARM_UP_SECONDS = 1;
+const MAX_RATIO = { 10: 5, 1000: 1.5 };
+const MAX_RESIDENT_MB = 600;
+const TOKEN = 'a-gateway-token-for-the-bench';
+const JSON_TYPE = { 'content-type': 'application/json' };
+const NEIGHBOUR = { authorization: `Bearer ${API_KEY}`, ...JSON_TYPE };
+const GATEWAY = { authorization: `Bearer ${TOKEN}`, ...JSON_TYPE };
+
+const DEAR_ROUTES = [
+  { what: 'GET /events?actor=nobody&limit=1', path: '/events?actor=nobody&limit=1' },
+  { what: 'GET /edges/tcp?as_of=', path: `/edges/tcp?as_of=${EVENTS / 2}` },
+  { what: 'GET /events as lines', path: '/events', accept: 'application/x-ndjson' },
+];
+
+const percentile = (times) => [...times].sort((a, b) => a - b)[Math.floor(times.length * 0.99)] ?? Number.NaN;
+const ms = (number) => `${number.toFixed(1)} ms`;
+
+const residentMb = async (pid) =>
+  Math.round(Number(/VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024);
+
+/** autocannon in a process of its own: in ours it would delay the measured requests itself. */
+function flood(url, { path, accept = 'application/json' }, connections) {
+  const program = new URL('../node_modules/autocannon/autocannon.js', import.meta.url).pathname;
+  const headers = ['-H', `authorization=Bearer ${BENCH_KEY}`, '-H', `accept=${accept}`];
+  const args = [program, '-c', String(connections), '-d', '600', '-t', '60', '--no-progress', ...headers, url + path];
+  const child = spawn(process.execPath, args, { stdio: 'ignore' });
+  return async () => {
+    const ended = once(child, 'close');
+    child.kill('SIGKILL');
+    await ended;
+  };
+}
+
+/** One neighbour, one request after the other, until `signal` aborts. */
+async function neighbour(times, signal, ask) {
+  while (!signal.aborted) {
+    const start = performance.now();
+    const response = await ask();
+    await response.text();
+    times.push(performance.now() - start);
+    if (!response.ok) throw new Error(`a neighbour was answered ${response.status}: this measures the wrong thing`);
+    await sleep(2);
+  }
+}
+
+/** The 99th percentile of each question of the neighbours, and the service's greatest resident memory meanwhile. */
+async function underFlood(world, route, connections) {
+  const { url, pid, questions } = world;
+  const stop = connections === 0 ? async () => undefined : flood(url, route, connections);
+  await sleep(WARM_UP_SECONDS * 1000);
+  const ending = new AbortController();
+  const times = questions.map(() => []);
+  const all = Promise.all(questions.map((ask, n) => neighbour(times[n], ending.signal, ask)));
+  const end = performance.now() + SECONDS * 1000;
+  let resident = 0;
+  while (performance.now() < end) {
+    await sleep(100);
+    resident = Math.max(resident, await residentMb(pid));
+  }
+  ending.abort();
+  await all;
+  await stop();
+  await sleep(500);
+  return { p99: times.map(percentile), resident };
+}
+
+async function openWorld(service, events) {
+  const server = await findRunningPostgres(service.dataDir);
+  const client = new pg.Client({ ...server, database: 'postgres' });
+  await client.connect();
+  const account = await writeManyEvents(client, events);
+  const id = await openBenchAccount(client, account);
+  await client.end();
+  const { url } = service;
+  const body = JSON.stringify({ public_key: newPublicKey() });
+  const created = await fetch(`${url}/ssh_credentials`, { method: 'POST', headers: NEIGHBOUR, body });
+  const own = await created.json();
+  const question = JSON.stringify({ public_key: own.public_key, target: { domain: 'www.example.com' } });
+  let change = 0;
+  const patch = () => {
+    change += 1;
+    const changed = JSON.stringify({ description: `change ${change}` });
+    return fetch(own.uri, { method: 'PATCH', headers: NEIGHBOUR, body: changed });
+  };
+  return {
+    url,
+    pid: service.pid,
+    plain: { path: `/ssh_credentials/${id}` },
+    questions: [
+      () => fetch(own.uri, { headers: NEIGHBOUR }),
+      patch,
+      () => fetch(`${url}/ssh_gateway/authorize`, { method: 'POST', headers: GATEWAY, body: question }),
+    ],
+  };
+}
+
+function newPublicKey() {
+  const { x } = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' });
+  const blob = Buffer.concat([
+    Buffer.from('0000000b7373682d6564323535313900000020', 'hex'),
+    Buffer.from(x ?? '', 'base64url'),
+  ]);
+  return `ssh-ed25519 ${blob.toString('base64')} bench`;
+}
+
+const NAMES = ['GET', 'PATCH', 'authorize'];
+
+function rowsOf(what, connections, { p99, resident }, base) {
+  const [max, ratios] = [MAX_RATIO[connections], p99.map((time, n) => time / base[n])];
+  const against = connections === 10 ? 'no flood' : 'a flood of plain GETs';
+  return [
+    {
+      what: `p99 of a neighbour's GET, PATCH and authorize under ${connections} connections of ${what}, against ${against}`,
+      measured: NAMES.map((name, n) => `${name} ${ratios[n].toFixed(2)} x (${ms(p99[n])} against ${ms(base[n])})`).join(
+        ', ',
+      ),
+      goal: `<= ${max} x`,
+      ok: ratios.every((ratio) => ratio <= max),
+    },
+    {
+      what: `resident memory under ${connections} connections of ${what}`,
+      measured: `${resident} MB`,
+      goal: `<= ${MAX_RESIDENT_MB} MB`,
+      ok: resident <= MAX_RESIDENT_MB,
+    },
+  ];
+}
+
+/** @returns {Promise<{what: string, measured: string, goal: string, ok: boolean}[]>} */
+export async function run(events = EVENTS) {
+  const service = await startService({ GATEWAY_TOKENS: TOKEN });
+  try {
+    const world = await openWorld(service, events);
+    await underFlood(world, world.plain, 10);
+    const rows = [];
+    for (const route of DEAR_ROUTES) {
+      // Each beside its base: the machine is not the same a minute later.
+      const quiet = await underFlood(world, world.plain, 0);
+      rows.push(...rowsOf(route.what, 10, await underFlood(world, route, 10), quiet.p99));
+      const plain = await underFlood(world, world.plain, 1000);
+      rows.push(...rowsOf(route.what, 1000, await underFlood(world, route, 1000), plain.p99));
+    }
+    return rows;
+  } finally {
+    await service.stop();
+    await service.clean();
+  }
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  for (const { what, measured, goal, ok } of await run(Number(process.argv[2] ?? EVENTS))) {
+    console.log(`${ok ? 'ok    ' : 'MISSED'}  ${what}\n          ${measured}   (goal: ${goal})`);
+  }
+}
