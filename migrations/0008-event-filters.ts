@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Indexes for the filters of `/events`. Building them takes some seconds a million events; appends wait meanwhile. */
+/** Indexes for the filters of `/events`. Building them takes about ten seconds a million events; appends wait meanwhile. */
 export class EventFilters1763683200008 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     // An index needs an immutable expression. The cast of text to json is only stable, though it depends on no setting.
