@@ -159,10 +159,15 @@ function poolOf(dataSource: DataSource): Pool {
   return master;
 }
 
-/** Connects as the pool under the data source does. The pool's password is not enumerable, so it is named. */
+/**
+ * Connects as the pool under the data source does, but its users set the time limits of their statements. The pool's
+ * password is not enumerable, so it is named.
+ */
 function secondPool(dataSource: DataSource, size: number): Pool {
   const { options } = poolOf(dataSource);
-  return surviveLostConnections(new pg.Pool({ ...options, password: options.password, max: size }));
+  return surviveLostConnections(
+    new pg.Pool({ ...options, password: options.password, max: size, query_timeout: undefined }),
+  );
 }
 
 function describe(url: string): string {
