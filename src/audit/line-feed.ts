@@ -3,7 +3,7 @@ import type { EventFeed, FeedPage, FeedSelection } from './event-feed.js';
 import { StreamLimit } from './stream-limit.js';
 
 /** Small, since a reader that stalls holds up to three of them. */
-const CHUNK = { events: 200, characters: 128 * 1024 };
+const CHUNK = { events: 500, characters: 256 * 1024 };
 /** A reader that takes no chunk for longer is cut off: it may be away, and it would delay the stop of the service. */
 const MAX_STALL_MS = 60_000;
 const MAX_READERS_PER_ACCOUNT = 20;

@@ -24,9 +24,8 @@ const CHECK_CONNECTION_EVERY_MS = 250;
  * deadline, and when its connection is closed, which it can notice on Linux. The others force look-ups by index: a
  * plan made while the log was small would scan the grown one.
  */
-const beginRead = (deadlineMs: number): string => `begin read only;
-  select set_config(name, setting, true) from (values ('statement_timeout', '${deadlineMs}'),
-    ('enable_seqscan', 'off'), ('enable_hashjoin', 'off'), ('enable_mergejoin', 'off'), ('jit', 'off')) wanted(name, setting);
+const beginRead = (deadlineMs: number): string => `begin read only; set local statement_timeout = ${deadlineMs};
+  set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off; set local jit = off;
   select set_config('client_connection_check_interval', '${CHECK_CONNECTION_EVERY_MS}', true) where version() like '%linux%'`;
 
 /**
