@@ -4,6 +4,7 @@ import { SshCredentials1763683200003 } from './0003-ssh-credentials.js';
 import { TcpEdges1763683200004 } from './0004-tcp-edges.js';
 import { OwnedThings1763683200005 } from './0005-owned-things.js';
 import { BindDecisions1763683200006 } from './0006-bind-decisions.js';
+import { Rights1763683200007 } from './0007-rights.js';
 import { EventFilters1763683200008 } from './0008-event-filters.js';
 
 /** Every migration, oldest first. A list rather than a glob, so that only compiled and reviewed migrations run. */
@@ -14,5 +15,6 @@ export const MIGRATIONS = [
   TcpEdges1763683200004,
   OwnedThings1763683200005,
   BindDecisions1763683200006,
+  Rights1763683200007,
   EventFilters1763683200008,
 ];

@@ -10,6 +10,8 @@ export interface Caller {
   readonly apiKeyId?: string;
   /** An id of that token. It does not authenticate, so it may be logged. */
   readonly tokenId?: string;
+  /** The account's last change of rights that this authentication has seen. Absent for a GET by API key. */
+  readonly rightsPosition?: number;
 }
 
 export const isAdmin = (caller: Pick<Caller, 'role'>): boolean => caller.role === 'admin';

@@ -3,6 +3,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
+import type { Append } from '../src/log/append/append.js';
 import type { EventLog } from '../src/log/append/event-log.js';
 import { startSwallowingProxy } from './support/answer-swallowing-proxy.js';
 import { apiKeyAppend, apiKeyRow, appendOf, count, newEvent, openLog, outcomesOf } from './support/log.js';
@@ -228,6 +229,61 @@ describe('a batch', () => {
       });
     const outcomes = await outcomesOf([...take(account, tokens), ...take(other, [...tokens].reverse())]);
     expect([count(outcomes, 'ok'), count(outcomes, 'ConstraintViolated')]).toEqual([40, 40]);
+  });
+});
+
+describe('an append that was decided before rights were taken', () => {
+  /** An event of a type that takes rights, in the stream of a principal. */
+  const taking = (streamId: string, version: number): Append => {
+    const append = appendOf(account, newEvent(streamId, version));
+    const events = { 'tested.v1': { takesRights: true } } as const;
+    return { ...append, streams: append.streams.map((stream) => ({ ...stream, model: { ...stream.model, events } })) };
+  };
+  const decidedAt = (rightsPosition: number, append: Append): Append => ({ ...append, rightsPosition });
+
+  it('writes nothing; others of its batch do, and so does the service itself', async () => {
+    await log.append(appendOf(account, newEvent('s_0', 1)));
+    expect(await log.append(taking('usr_1', 1))).toMatchObject({ position: 2 });
+    const held = await holdHead();
+    const first = log.append(appendOf(account, newEvent('s_0', 2)));
+    await waitingBackend();
+    const rest = [0, 2, 1, 2].map((position, n) =>
+      log.append(decidedAt(position, appendOf(account, newEvent(`t_${n}`, 1)))),
+    );
+    rest.push(log.append(appendOf(account, newEvent('t_system', 1))));
+    await held.release();
+    await first;
+    expect(await outcomesOf(rest)).toEqual(['RightsTaken', 'ok', 'RightsTaken', 'ok', 'ok']);
+    expect(await extent()).toEqual({ events: 6, newest: 6, head: 6, streams: 5 });
+  });
+
+  it('is refused in the batch that takes them if they are of its own principal, not if they are of another', async () => {
+    await log.append(appendOf(account, newEvent('s_0', 1)));
+    const by = (actor: string, id: string): Append =>
+      decidedAt(0, appendOf(account, newEvent(id, 1, { metadata: { actor, api_key_id: `ak_of_${actor}` } })));
+    const appends = [by('usr_1', 's_1'), taking('usr_1', 1), by('usr_1', 's_2'), by('usr_2', 's_3')];
+    expect(await outcomesOf(appends.map((append) => log.append(append)))).toEqual(['ok', 'ok', 'RightsTaken', 'ok']);
+    const key = [taking('ak_of_usr_2', 1), decidedAt(3, by('usr_2', 's_4'))];
+    expect(await outcomesOf(key.map((append) => log.append(append)))).toEqual(['ok', 'RightsTaken']);
+  });
+
+  it('is acknowledged if it was committed before, and only its answer was lost', async () => {
+    const proxy = await startSwallowingProxy(database.url);
+    const behindProxy = openLog(proxy.url, 1);
+    try {
+      await behindProxy.log.append(appendOf(account, newEvent('s_0', 1)));
+      proxy.swallowNextAnswer();
+      const append = behindProxy.log.append(decidedAt(0, appendOf(account, newEvent('s_1', 1))));
+      while (proxy.swallowed === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+      proxy.goAway();
+      await log.append(taking('usr_1', 1));
+      proxy.comeBack();
+      expect(await append).toEqual({ position: 2, isDuplicate: false });
+      expect(await extent()).toEqual({ events: 3, newest: 3, head: 3, streams: 3 });
+    } finally {
+      await behindProxy.close();
+      await proxy.close();
+    }
   });
 });
 

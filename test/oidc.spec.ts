@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { type CryptoKey, exportSPKI, importJWK } from 'jose';
 import type { Config } from '../src/config.js';
@@ -6,6 +7,7 @@ import { type Answer, ApiClient } from './support/api-client.js';
 import { EventStream } from './support/event-stream.js';
 import { newPublicKey } from './support/keys.js';
 import { AUDIENCE, newSigningKey, type SigningKey, TestIssuer } from './support/oidc-issuer.js';
+import { stall } from './support/raw-http.js';
 import { type Service, startService } from './support/service.js';
 
 const ADMIN_EMAIL = 'admin@localhost';
@@ -308,6 +310,20 @@ describe('the user of a token', () => {
     expect((await list(token, on)).status).toBe(200);
     await on.pool.query(`update principals set active = false where email = $1`, [ADMIN_EMAIL]);
     await expectRefusal(token, 403, 'ERR_NGROK_636', /not active/, on);
+    await on.stop();
+  });
+
+  it('gets 403 if it was deactivated while the body was on its way', async () => {
+    const on = await signInService({ oidcCreateUsers: true });
+    const token = await issuer.sign({ email: 'late@example.test' });
+    expect((await list(token, on)).status).toBe(200);
+    const [user] = await usersNamed(on, 'late@example.test');
+    const headers = { authorization: `Bearer ${token}` };
+    const [inTime, late] = [1, 2].map(() => stall(on.app.url, 'POST', '/edges/tcp', headers, '{}'));
+    await sleep(300);
+    expect((await inTime?.finish())?.status).toBe(201);
+    await on.admin.patch(`/users/${user?.id}`, { active: false });
+    expect((await late?.finish())?.status).toBe(403);
     await on.stop();
   });
 

@@ -2,58 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Answer, ApiClient } from './support/api-client.js';
 import { newPublicKey } from './support/keys.js';
 import { addAccount, addUser, type TestPrincipal } from './support/principals.js';
+import { MAKERS, RESOURCE_SAMPLES, type Sample } from './support/route-samples.js';
 import { GATEWAY, GATEWAY_TOKEN, type Service, startService } from './support/service.js';
-
-/**
- * Walks every route of the running service, from its own route table. A route that is not in SAMPLES fails the first test:
- * add it there with a call that works, and every test below applies to it.
- */
-interface Sample {
-  /** A call of this route that works: for the path's `:id`, what to create first; and the body. */
-  readonly on?: keyof typeof MAKERS;
-  readonly body?: () => object | Promise<object>;
-  readonly query?: () => Promise<Record<string, string>>;
-  /** Modules are set before they are read. */
-  readonly before?: { readonly method: string; readonly body: () => object };
-}
-
-let n = 0;
-const next = (): number => {
-  n += 1;
-  return n;
-};
-
-const MAKERS = {
-  ssh_credentials: () => ({ public_key: newPublicKey() }),
-  'edges/tcp': () => ({ hostports: [`host-${next()}.example.test:443`] }),
-  users: () => ({ email: `walker-${next()}@example.test` }),
-  bot_users: () => ({ name: `walker ${next()}` }),
-  api_keys: () => ({}),
-};
-
-const MODULES = {
-  backend: () => ({ backend_id: `bkdhr_${next()}` }),
-  ip_restriction: () => ({ ip_policy_ids: [`ipp_${next()}`] }),
-  traffic_policy: () => ({ value: `{"n":${next()}}` }),
-};
-
-const resource = (path: keyof typeof MAKERS, change: () => object): Record<string, Sample> => ({
-  [`POST /${path}`]: { body: MAKERS[path] },
-  [`GET /${path}`]: {},
-  [`GET /${path}/:id`]: { on: path },
-  [`GET /${path}/:id/events`]: { on: path },
-  [`PATCH /${path}/:id`]: { on: path, body: change },
-  [`DELETE /${path}/:id`]: { on: path },
-});
-
-const edgeModule = (name: keyof typeof MODULES): Record<string, Sample> => {
-  const before = { method: 'PUT', body: MODULES[name] };
-  return {
-    [`PUT /edges/tcp/:id/${name}`]: { on: 'edges/tcp', body: MODULES[name] },
-    [`GET /edges/tcp/:id/${name}`]: { on: 'edges/tcp', before },
-    [`DELETE /edges/tcp/:id/${name}`]: { on: 'edges/tcp', before },
-  };
-};
 
 /** A key that gateways may ask about. */
 async function uploaded(): Promise<{ readonly id: string; readonly fingerprint: string }> {
@@ -72,18 +22,15 @@ const GATEWAY_SAMPLES: Record<string, Sample> = {
   'GET /ssh_gateway/metrics': {},
 };
 
+/**
+ * Walks every route of the running service, from its own route table. A route that is not in SAMPLES fails the first test:
+ * add it there or to RESOURCE_SAMPLES with a call that works, and every test below applies to it.
+ */
 const SAMPLES: Record<string, Sample> = {
   ...GATEWAY_SAMPLES,
+  ...RESOURCE_SAMPLES,
   'GET /bind_decisions': {},
   'GET /ssh_credentials/:id/usage': { on: 'ssh_credentials' },
-  ...resource('ssh_credentials', () => ({ description: `walked ${next()}` })),
-  ...resource('edges/tcp', () => ({ description: `walked ${next()}` })),
-  ...resource('users', () => ({ active: false })),
-  ...resource('bot_users', () => ({ name: `renamed ${next()}` })),
-  ...resource('api_keys', () => ({ description: `walked ${next()}` })),
-  ...edgeModule('backend'),
-  ...edgeModule('ip_restriction'),
-  ...edgeModule('traffic_policy'),
   'GET /events': {},
 };
 

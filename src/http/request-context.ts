@@ -9,6 +9,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Authentication sets it on every route that needs an API key. */
     caller: Caller | undefined;
+    /** Sets the caller. Throws Problem. */
+    authenticate(): Promise<void>;
     /** Prefix of every `uri` in the answer: scheme, host and, with PUBLIC_URL, its path. */
     baseUrl: string;
   }
@@ -25,6 +27,10 @@ export interface ChangeContext {
   readonly accountId: string;
   /** Metadata of the change's events. */
   readonly metadata: EventMetadata;
+  /** The last change of rights that the caller's authentication has seen. Absent: the service itself, or its operator. */
+  readonly rightsPosition?: number;
+  /** The same with the caller authenticated again. Throws Problem. */
+  renewed?(): Promise<this>;
   /** Whether If-Match allows a change of this version; absent: any version. */
   readonly ifMatch?: (version: number) => boolean;
 }
@@ -53,7 +59,14 @@ export function callerOf({ caller, method, routeOptions }: FastifyRequest): Call
 
 function requestContextOf(request: FastifyRequest): RequestContext {
   const caller = callerOf(request);
-  return { caller, accountId: caller.accountId, metadata: metadataOf(request, caller), ...readIfMatch(request) };
+  // Without a position, every change of rights is unknown to the caller.
+  const { accountId, rightsPosition = 0 } = caller;
+  const renewed = async () => {
+    await request.authenticate();
+    return requestContextOf(request);
+  };
+  const metadata = metadataOf(request, caller);
+  return { caller, accountId, rightsPosition, renewed, metadata, ...readIfMatch(request) };
 }
 
 const metadataOf = (request: FastifyRequest, caller: Caller): EventMetadata => ({

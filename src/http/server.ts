@@ -70,6 +70,9 @@ export function serveHttp(
   nest.useGlobalPipes(new ValidatedBodyPipe());
   readBodiesAsJson(server);
   server.decorateRequest('caller', undefined);
+  server.decorateRequest('authenticate', async function (this: FastifyRequest) {
+    this.caller = await authentication.authenticate(this);
+  });
   server.decorateRequest('baseUrl', {
     getter(this: FastifyRequest) {
       return config.publicUrl ?? `${schemeOf(this)}://${hostOf(this)}`;
@@ -91,7 +94,7 @@ export function serveHttp(
     // A cache may keep a public answer but must revalidate it: it changes with the next version of the service.
     if (isPublic === true) return void reply.header('cache-control', 'no-cache');
     if (isForGateways === true) return authentication.authenticateGateway(request);
-    request.caller = await authentication.authenticate(request);
+    return request.authenticate();
   });
   // The one place where an answer becomes headers and a body.
   server.addHook('preSerialization', (request, reply, payload, done) => {

@@ -41,6 +41,8 @@ export interface EventFacts {
   readonly hidden?: readonly string[];
   /** The event ends its entity. */
   readonly isEnd?: true;
+  /** The event may take rights from callers of the account: a change that was decided before it is decided again. */
+  readonly takesRights?: true;
 }
 
 /**

@@ -3,7 +3,7 @@ import { etagOf } from '../http/preconditions.js';
 import type { ChangeContext } from '../http/request-context.js';
 import type { IdSource } from '../ids.js';
 import type { StreamAppend } from '../log/append/append.js';
-import { StreamConflict } from '../log/append/append-failures.js';
+import { RightsTaken, StreamConflict } from '../log/append/append-failures.js';
 import { eventIdOf } from '../log/append/event-ids.js';
 import type { EventLog } from '../log/append/event-log.js';
 import type { DomainEvent } from '../log/event.js';
@@ -40,8 +40,11 @@ export class Changed<State> extends Answer {
   }
 }
 
-/** Throws Problem, or returns events: none if nothing changes. It makes its own look-ups, since it runs again after a lost race. */
-export type Decision<State, Event> = (entity: Entity<State> | undefined) => Decided<Event>;
+/**
+ * Throws Problem, or returns events: none if nothing changes. It runs again after a lost race or a change of rights, so
+ * it makes its own look-ups, and takes the caller from its own argument.
+ */
+export type Decision<State, Event, Context> = (entity: Entity<State> | undefined, context: Context) => Decided<Event>;
 type Decided<Event> = readonly Event[] | Promise<readonly Event[]>;
 
 export interface ChangeOptions {
@@ -51,7 +54,7 @@ export interface ChangeOptions {
   alongside?(own: StreamAppend, at: Date): Promise<readonly StreamAppend[]>;
 }
 
-/** The one way from a decision to the log: load, decide, append; again when another writer was first. */
+/** The one way from a decision to the log: load, decide, append; again when another writer was first or rights were taken. */
 export class Changes {
   private readonly queue = new KeyedQueue();
 
@@ -63,55 +66,83 @@ export class Changes {
     private readonly ids: IdSource,
   ) {}
 
-  create<State extends object, Event extends DomainEvent>(
+  create<State extends object, Event extends DomainEvent, Context extends ChangeContext>(
     resource: Resource<State, Event>,
-    context: ChangeContext,
-    decide: (newId: string) => Decided<Event>,
+    requested: Context,
+    decide: (newId: string, context: Context) => Decided<Event>,
     options: ChangeOptions = {},
   ): Promise<Changed<State>> {
     const { model, idPrefix } = resource;
-    const attempt = async () => {
+    // The new stream has no rival, but `alongside` may write streams that have.
+    return this.run(resource, requested, async (context) => {
       const at = this.ids.now();
       const id = this.ids.next(idPrefix, at);
-      const events = await decide(id);
+      const events = await decide(id, context);
       const state = events.reduce<State | undefined>((before, event) => model.evolve(before, event), undefined);
       const after = { account_id: context.accountId, id, version: events.length, created_at: at, ...(state as State) };
       const position = await this.record(context, { model, id, before: undefined, events, after }, at, options);
       return new Changed(resource, after, position);
-    };
-    // The new stream has no rival, but `alongside` may write streams that have.
-    return this.once(resource, context, () => untilNoConflict(attempt));
+    });
   }
 
   /** Changes of one entity run one after another: of those that decide at once, all but one would decide in vain. */
-  apply<State extends object, Event extends DomainEvent>(
+  apply<State extends object, Event extends DomainEvent, Context extends ChangeContext>(
     resource: Resource<State, Event>,
-    context: ChangeContext,
+    requested: Context,
     id: string,
-    decide: Decision<State, Event>,
+    decide: Decision<State, Event, Context>,
     options: ChangeOptions = {},
   ): Promise<Changed<State>> {
     const { model } = resource;
-    const ref = { accountId: context.accountId, id };
-    const attempt = async () => {
+    const ref = { accountId: requested.accountId, id };
+    const attempt = async (context: Context) => {
       const before = await this.entities.find(resource, ref);
-      const events = await decide(before);
+      const events = await decide(before, context);
       if (before !== undefined) refuseUnexpected(resource, before, context, options.sent);
-      if (events.length === 0) return new Changed(resource, before, await this.positions.head(ref.accountId));
+      if (events.length === 0) return new Changed(resource, before, await this.headUnlessRightsTaken(context));
       const at = this.ids.now();
       const after = fold(model, ref, before, events, at);
       const position = await this.record(context, { model, id, before, events, after }, at, options);
       return new Changed(resource, after, position);
     };
+    // With the account, since a caller may name the entity of another account, and must not wait for its changes.
     const queueKey = `${ref.accountId} ${id}`;
-    return this.once(resource, context, () => this.queue.run(queueKey, () => untilNoConflict(attempt)));
+    return this.run(resource, requested, (context) => this.queue.run(queueKey, () => attempt(context)));
+  }
+
+  /** Every answer holds for the caller's rights at the end: the append checks them, and so does any other way out. */
+  private async run<State extends object, Context extends ChangeContext>(
+    resource: Resource<State>,
+    requested: Context,
+    attempt: (context: Context) => Promise<Changed<State>>,
+  ): Promise<Changed<State>> {
+    let context = requested;
+    for (let n = 1; n <= MAX_ATTEMPTS; n += 1) {
+      try {
+        return await this.once(resource, context, () => attempt(context)).catch(async (error) => {
+          if (error instanceof Problem && error.status < 500) await this.headUnlessRightsTaken(context);
+          throw error;
+        });
+      } catch (error) {
+        if (error instanceof RightsTaken) context = (await context.renewed?.()) ?? context;
+        else if (!(error instanceof StreamConflict)) throw error;
+      }
+    }
+    throw new Problem('overloaded', 'Too many others change this at the same time. Try again shortly.');
+  }
+
+  private async headUnlessRightsTaken({ accountId, rightsPosition = Infinity }: ChangeContext): Promise<number> {
+    const head = await this.positions.headRow(accountId);
+    if (head.rightsPosition > rightsPosition) throw new RightsTaken('rights were taken after the decision');
+    return head.size;
   }
 
   private async record(context: ChangeContext, own: StreamAppend, at: Date, options: ChangeOptions): Promise<number> {
-    const { accountId, metadata } = context;
+    const { accountId, metadata, rightsPosition } = context;
     const others = (await options.alongside?.(own, at)) ?? [];
     const streams = [...others, { ...own, eventId: eventIdOf(metadata) }];
-    const { position, isDuplicate } = await this.log.append({ accountId, metadata, occurredAt: at, streams });
+    const append = { accountId, metadata, occurredAt: at, rightsPosition, streams };
+    const { position, isDuplicate } = await this.log.append(append);
     if (isDuplicate) throw new Error('this command is in the log already');
     return position;
   }
@@ -122,21 +153,13 @@ export class Changes {
     change: () => Promise<Changed<State>>,
   ): Promise<Changed<State>> {
     if (context.metadata.idempotency_key === undefined) return change();
-    const repeat = ({ entity, position }: RecordedChange<State>) => new Changed(resource, entity, position, true);
+    const repeat = async ({ entity, position }: RecordedChange<State>) => {
+      await this.headUnlessRightsTaken(context);
+      return new Changed(resource, entity, position, true);
+    };
     return this.idempotency.once(resource.model, context, change, repeat);
   }
 }
 
 /** Rivals are other instances, and changes of other entities that write the same stream. Each lost race has a winner. */
 const MAX_ATTEMPTS = 200;
-
-async function untilNoConflict<Result>(attempt: () => Promise<Result>): Promise<Result> {
-  for (let n = 1; n <= MAX_ATTEMPTS; n += 1) {
-    try {
-      return await attempt();
-    } catch (error) {
-      if (!(error instanceof StreamConflict)) throw error;
-    }
-  }
-  throw new Problem('overloaded', 'Too many others change this at the same time. Try again shortly.');
-}

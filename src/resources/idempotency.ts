@@ -24,7 +24,7 @@ export class Idempotency {
     model: ReadModel<State, never>,
     context: ChangeContext,
     change: () => Promise<Answer>,
-    repeat: (recorded: RecordedChange<State>) => Answer,
+    repeat: (recorded: RecordedChange<State>) => Promise<Answer>,
   ): Promise<Answer> {
     const first = await this.find(model, context);
     if (first !== undefined) return repeat(first);

@@ -1,6 +1,7 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { parseAcl } from '../bind-rules/acl.js';
 import type { Caller } from '../caller.js';
+import type { RequestContext } from '../http/request-context.js';
 import { ConstraintViolated } from '../log/append/append-failures.js';
 import { omitUndefined } from '../omit-undefined.js';
 import { Problem } from '../problem.js';
@@ -33,8 +34,7 @@ export class CreateSshCredentialHandler implements ICommandHandler<CreateSshCred
   ) {}
 
   execute({ context, body }: CreateSshCredential) {
-    const { caller } = context;
-    const decide = async () => {
+    const decide = async (_: string, { caller }: RequestContext) => {
       const credential = this.credentialOf(caller, body);
       await Promise.all([
         this.owners.refuseUnusable(caller, credential.owner_id, this.policy.strict),
@@ -43,7 +43,7 @@ export class CreateSshCredentialHandler implements ICommandHandler<CreateSshCred
       return create(credential)(undefined);
     };
     return this.changes.create(SSH_CREDENTIALS, context, decide).catch((error) => {
-      throw explainDeletedOwner(explainTakenKey(error), body.owner_id || caller.principalId);
+      throw explainDeletedOwner(explainTakenKey(error), body.owner_id || context.caller.principalId);
     });
   }
 
@@ -82,11 +82,11 @@ const explainTakenKey = (error: unknown): unknown =>
 
 export const UpdateSshCredentialHandler = handlerOf(UpdateSshCredential, (changes, { context, id, body }) => {
   const { description, metadata, acl } = body;
-  const decide = (credential: SshCredential | undefined) =>
-    update({ by: context.caller, ...omitUndefined({ description, metadata, acl: acl && parseAcl(acl) }) })(credential);
+  const decide = (credential: SshCredential | undefined, { caller: by }: RequestContext) =>
+    update({ by, ...omitUndefined({ description, metadata, acl: acl && parseAcl(acl) }) })(credential);
   return changes.apply(SSH_CREDENTIALS, context, id, decide, { sent: body });
 });
 
 export const DeleteSshCredentialHandler = handlerOf(DeleteSshCredential, (changes, { context, id }) =>
-  changes.apply(SSH_CREDENTIALS, context, id, remove({ by: context.caller })),
+  changes.apply(SSH_CREDENTIALS, context, id, (credential, { caller: by }) => remove({ by })(credential)),
 );

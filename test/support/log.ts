@@ -71,7 +71,7 @@ const streamOf = (
     rows,
   });
   const [before, after] = [entity(streamVersion - 1, old), entity(streamVersion, current)];
-  return { model: { tables }, id, before, events: [event], after, eventId };
+  return { model: { tables, events: {} }, id, before, events: [event], after, eventId };
 };
 
 /** A read model row with a value that only one row may hold. */

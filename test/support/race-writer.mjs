@@ -18,7 +18,7 @@ const append = (streamId, streamVersion) =>
       occurredAt: new Date(),
       streams: [
         {
-          model: { tables: [] },
+          model: { tables: [], events: {} },
           id: streamId,
           before: streamVersion > 1 ? { version: streamVersion - 1 } : undefined,
           events: [{ type: 'tested.v1', data: {} }],

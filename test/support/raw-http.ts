@@ -1,4 +1,4 @@
-import { request } from 'node:http';
+import { type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
 import { ADMIN_KEY } from './service.js';
 
@@ -19,16 +19,48 @@ export const call = (
   body = '',
 ): Promise<RawAnswer> =>
   new Promise((resolve, reject) => {
-    const sent = request(new URL(url + path), { method, headers, agent: false }, (answer) => {
-      const chunks: Buffer[] = [];
-      answer.on('data', (chunk: Buffer) => chunks.push(chunk));
-      answer.on('end', () => {
-        const seen = answer.headers as Record<string, string | undefined>;
-        resolve({ status: answer.statusCode ?? 0, headers: seen, bytes: Buffer.concat(chunks) });
-      });
-    });
+    const sent = request(new URL(url + path), { method, headers, agent: false }, (answer) =>
+      readAnswer(answer, resolve),
+    );
     sent.on('error', reject).end(body);
   });
+
+/** A request whose headers are sent and whose body is still to come. */
+export interface StalledRequest {
+  /** Sends the body. */
+  finish(): Promise<RawAnswer>;
+}
+
+/** Sends the headers of a request on a new connection. */
+export function stall(
+  url: string,
+  method: string,
+  path: string,
+  headers: Record<string, string>,
+  body: string,
+): StalledRequest {
+  const length = { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)) };
+  const sent = request(new URL(url + path), { method, headers: { ...headers, ...length }, agent: false });
+  sent.flushHeaders();
+  const answer = new Promise<RawAnswer>((resolve, reject) => {
+    sent.on('error', reject).on('response', (response) => readAnswer(response, resolve));
+  });
+  return {
+    finish: () => {
+      sent.end(body);
+      return answer;
+    },
+  };
+}
+
+function readAnswer(response: IncomingMessage, resolve: (answer: RawAnswer) => void): void {
+  const chunks: Buffer[] = [];
+  response.on('data', (chunk: Buffer) => chunks.push(chunk));
+  response.on('end', () => {
+    const headers = response.headers as Record<string, string | undefined>;
+    resolve({ status: response.statusCode ?? 0, headers, bytes: Buffer.concat(chunks) });
+  });
+}
 
 /** Writes the pieces one after another and reads until the connection ends. */
 export function sendRaw(url: string, pieces: readonly string[], everyMs = 0): Promise<string> {

@@ -36,8 +36,8 @@ export class Principals {
     context: RequestContext,
     decide: () => PrincipalDecision,
   ): Promise<Changed<Principal>> {
-    const decideAsAdmin = () => {
-      refuseUnlessAdmin(context.caller, 'manage principals');
+    const decideAsAdmin = (_: string, { caller }: RequestContext) => {
+      refuseUnlessAdmin(caller, 'manage principals');
       return decide()(undefined);
     };
     return this.changes.create(resource, context, decideAsAdmin, this.alongside(context)).catch(explainTaken);
@@ -50,8 +50,8 @@ export class Principals {
     decide: () => PrincipalDecision,
     sent?: object,
   ): Promise<Changed<Principal>> {
-    const decideAsAdmin: PrincipalDecision = (principal) => {
-      refuseUnlessAdmin(context.caller, 'manage principals');
+    const decideAsAdmin = (principal: Principal | undefined, { caller }: RequestContext) => {
+      refuseUnlessAdmin(caller, 'manage principals');
       return decide()(principal);
     };
     const options = { ...this.alongside(context), ...(sent !== undefined && { sent }) };

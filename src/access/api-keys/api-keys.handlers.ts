@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { type Caller, isAdmin } from '../../caller.js';
+import type { RequestContext } from '../../http/request-context.js';
 import { omitUndefined } from '../../omit-undefined.js';
 import { Problem } from '../../problem.js';
 import { requireOwnOrAdmin } from '../../resources/access-rules.js';
@@ -36,8 +37,8 @@ export class CreateApiKeyHandler implements ICommandHandler<CreateApiKey> {
   async execute({ context, body }: CreateApiKey): Promise<CreatedApiKey> {
     const secret = randomBytes(TOKEN_SECRET_BYTES);
     const { description = '', metadata = '' } = body;
-    const decide = async (id: string) => {
-      const owner_id = await this.ownerOf(context.caller, body.owner_id);
+    const decide = async (id: string, { caller }: RequestContext) => {
+      const owner_id = await this.ownerOf(caller, body.owner_id);
       return create({ description, metadata, owner_id, token_hash: hashToken(tokenOf(id, secret)) })(undefined);
     };
     const changed = await this.changes.create(API_KEYS, context, decide).catch((error) => {
@@ -62,10 +63,11 @@ export class CreateApiKeyHandler implements ICommandHandler<CreateApiKey> {
 
 export const UpdateApiKeyHandler = handlerOf(UpdateApiKey, (changes, { context, id, body }) => {
   const { description, metadata } = body;
-  const decide = update({ by: context.caller, ...omitUndefined({ description, metadata }) });
+  const decide = (key: ApiKey | undefined, { caller: by }: RequestContext) =>
+    update({ by, ...omitUndefined({ description, metadata }) })(key);
   return changes.apply(API_KEYS, context, id, decide, { sent: body });
 });
 
 export const DeleteApiKeyHandler = handlerOf(DeleteApiKey, (changes, { context, id }) =>
-  changes.apply(API_KEYS, context, id, remove({ by: context.caller })),
+  changes.apply(API_KEYS, context, id, (key, { caller: by }) => remove({ by })(key)),
 );

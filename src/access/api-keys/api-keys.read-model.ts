@@ -15,7 +15,7 @@ export const apiKeysReadModel: ReadModel<ApiKey, ApiKeyEvent> = {
   events: {
     'api_key_created.v1': { hidden: ['token_hash'] },
     'api_key_updated.v1': {},
-    'api_key_deleted.v1': { isEnd: true },
+    'api_key_deleted.v1': { isEnd: true, takesRights: true },
   },
   evolve,
   tables: [TABLE],

@@ -5,6 +5,7 @@ import type { Caller, Role } from '../../caller.js';
 import { coalesced } from '../../database/coalesce.js';
 import { queryNamed } from '../../database/query.js';
 import { Authenticator } from '../../http/authenticator.js';
+import { isSafeMethod } from '../../http/preconditions.js';
 import { ipOf } from '../../http/request-context.js';
 import { Problem } from '../../problem.js';
 import { hashToken } from '../api-keys/api-key.js';
@@ -25,11 +26,24 @@ interface CallerRow {
   readonly kind: 'user' | 'bot';
   readonly role: Role;
   readonly active: boolean;
+  readonly rights_position: number | null;
 }
 
+/** The hash of a token, and whether its request is to change something. */
+interface Sought {
+  readonly hash: string;
+  readonly isChange: boolean;
+}
+
+/**
+ * Key, principal and head are of one snapshot. Only for a change is the head read: while a backup holds an old snapshot,
+ * each append leaves a dead version of the head to step over.
+ */
 const CALLERS_BY_TOKENS = {
   name: 'callers_by_tokens',
-  text: `select k.token_hash, k.id as api_key_id, k.account_id, p.id as principal_id, p.kind, p.role, p.active
+  text: `select k.token_hash, k.id as api_key_id, k.account_id, p.id as principal_id, p.kind, p.role, p.active,
+      case when k.token_hash = any($2) then
+        (select h.rights_position::float8 from log_heads h where h.account_id = k.account_id) end as rights_position
     from api_keys k join principals p on p.account_id = k.account_id and p.id = k.owner_id
     where k.token_hash = any($1)`,
 };
@@ -53,10 +67,12 @@ export class Authentication extends Authenticator {
     super();
   }
 
-  private readonly byTokenHash = coalesced<string, FoundCaller>(
-    (hash) => hash,
-    async (hashes) => {
-      const { rows } = await queryNamed<CallerRow>(this.pool, CALLERS_BY_TOKENS, [hashes]);
+  private readonly byTokenHash = coalesced<Sought, FoundCaller>(
+    ({ hash }) => hash,
+    async (sought) => {
+      const changing = sought.filter(({ isChange }) => isChange);
+      const values = [sought, changing].map((some) => some.map(({ hash }) => hash));
+      const { rows } = await queryNamed<CallerRow>(this.pool, CALLERS_BY_TOKENS, values);
       return new Map(rows.map((row) => [row.token_hash, toFoundCaller(row)]));
     },
   );
@@ -100,7 +116,7 @@ export class Authentication extends Authenticator {
     const token = tokenOf(request.headers.authorization);
     if (this.oidc !== undefined && isJwt(token)) return this.oidc.authenticate(token, request, mayCreate);
     refuseTooLong(token, 'API key');
-    const found = await this.byTokenHash(hashToken(token));
+    const found = await this.byTokenHash({ hash: hashToken(token), isChange: !isSafeMethod(request.method) });
     if (found === undefined) throw new Problem('api_key_unknown', 'The API key is unknown or was revoked.');
     if (!found.isActive) throw new Problem('caller_inactive', 'The owner of this API key is not active.');
     return found.caller;
@@ -135,6 +151,7 @@ const toFoundCaller = (row: CallerRow): FoundCaller => ({
     kind: row.kind,
     role: row.role,
     apiKeyId: row.api_key_id,
+    ...(row.rights_position !== null && { rightsPosition: row.rights_position }),
   },
 });
 

@@ -18,12 +18,15 @@ interface FoundUser {
 /** The account that a token signs in to, and its user; undefined: the account has no user with the token's email. */
 export interface OidcLogin {
   readonly accountId: string;
+  /** The account's last change of rights, of the same snapshot as the user. */
+  readonly rightsPosition: number;
   readonly user: FoundUser | undefined;
 }
 
 interface LoginRow {
   readonly wanted: string;
   readonly account_id: string;
+  readonly rights_position: number;
   readonly id: string | null;
   readonly role: Role;
   readonly active: boolean;
@@ -32,7 +35,8 @@ interface LoginRow {
 /** PostgreSQL lowers both sides: its result depends on the database's locale. */
 const LOGINS_BY_EMAILS = {
   name: 'logins_by_emails',
-  text: `select wanted.email as wanted, a.account_id, p.id, p.role, p.active
+  text: `select wanted.email as wanted, a.account_id, p.id, p.role, p.active,
+      (select h.rights_position::float8 from log_heads h where h.account_id = a.account_id) as rights_position
     from (
       select account_id from accounts where $2::text is null or account_id = $2 order by created_at, account_id limit 1
     ) a
@@ -82,7 +86,14 @@ function ignoreTakenEmail(error: unknown): void {
   if (!(error instanceof ConstraintViolated && error.constraint === USER_EMAIL_CONSTRAINT)) throw error;
 }
 
-const toLogin = ({ account_id: accountId, id, role, active }: LoginRow): OidcLogin => ({
+const toLogin = ({
+  account_id: accountId,
+  rights_position: rightsPosition,
+  id,
+  role,
+  active,
+}: LoginRow): OidcLogin => ({
   accountId,
+  rightsPosition,
   user: id === null ? undefined : { id, role, isActive: active },
 });

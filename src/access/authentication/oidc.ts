@@ -58,16 +58,14 @@ export class Oidc {
   async authenticate(token: string, request: FastifyRequest, mayCreate: boolean): Promise<Caller> {
     const claims = await this.issuer.claimsOf(token);
     const tokenId = tokenIdOf(token, claims);
-    const { accountId, user } = await this.loginOf(emailOf(claims, this.settings.oidcEmailClaim), mayCreate, () => ({
-      actor: 'oidc',
-      token_id: tokenId,
-      ...originOf(request),
-    }));
+    const email = emailOf(claims, this.settings.oidcEmailClaim);
+    const metadata = () => ({ actor: 'oidc', token_id: tokenId, ...originOf(request) });
+    const { accountId, rightsPosition, user } = await this.loginOf(email, mayCreate, metadata);
     if (user === undefined)
       throw new Problem('api_key_unknown', 'The token is valid, but no user has its email address.');
     if (!user.isActive) throw new Problem('caller_inactive', 'The user of this token is not active.');
     const role = roleOf(claims, this.settings) ?? user.role;
-    return { accountId, principalId: user.id, kind: 'user', role, tokenId };
+    return { accountId, principalId: user.id, kind: 'user', role, tokenId, rightsPosition };
   }
 
   private async loginOf(email: string, mayCreate: boolean, metadata: () => EventMetadata): Promise<OidcLogin> {

@@ -10,6 +10,11 @@ export class StreamConflict extends Error {
   override readonly name = 'StreamConflict';
 }
 
+/** An event that may take rights came between authentication and append: authenticate and decide again. */
+export class RightsTaken extends Error {
+  override readonly name = 'RightsTaken';
+}
+
 /** A constraint of a table refuses the change. Most often another row holds a value that only one row may hold. */
 export class ConstraintViolated extends Error {
   override readonly name = 'ConstraintViolated';
@@ -21,7 +26,8 @@ export class ConstraintViolated extends Error {
 /** A statement that did not succeed. */
 export interface Failed {
   readonly base: undefined;
-  readonly failure: PostgresFailure;
+  /** Undefined: it wrote nothing, because rights were taken after one of its commands was decided. */
+  readonly failure: PostgresFailure | undefined;
   /** An attempt may have been committed. */
   readonly wasSent: boolean;
 }
@@ -32,15 +38,27 @@ const NEWEST_OF_EVENTS = {
     order by position desc limit 1`,
 };
 
-/** Finds the events of a command that the database refused for its own data. Throws if they are not in the log. */
+/** Finds the events of a command that was refused by itself. Throws if they are not in the log. */
 export async function recordedBefore(
   pool: Pool,
   accountId: string,
-  { eventIds, metadataText }: PreparedAppend,
+  append: PreparedAppend,
   { failure, wasSent }: Failed,
   alarm: (message: string) => void,
 ): Promise<Appended> {
-  if (!failure.isUniqueViolation) throw refusalOf(failure, alarm);
+  // An attempt whose answer was lost may have been committed before the rights were taken.
+  const mayBeRecorded = failure === undefined ? wasSent : failure.isUniqueViolation;
+  const found = mayBeRecorded ? await findRecorded(pool, accountId, append, wasSent) : undefined;
+  if (found !== undefined) return found;
+  throw failure === undefined ? new RightsTaken('rights were taken after the decision') : refusalOf(failure, alarm);
+}
+
+async function findRecorded(
+  pool: Pool,
+  accountId: string,
+  { eventIds, metadataText }: PreparedAppend,
+  wasSent: boolean,
+): Promise<Appended | undefined> {
   const values = [accountId, eventIds];
   const { rows } = await queryNamed<{ position: string; metadata: string }>(pool, NEWEST_OF_EVENTS, values).catch(
     (error) => {
@@ -48,7 +66,7 @@ export async function recordedBefore(
     },
   );
   const [found] = rows;
-  if (found === undefined) throw refusalOf(failure, alarm);
+  if (found === undefined) return undefined;
   // After a lost connection the event may be our own first attempt. Under an Idempotency-Key it may also be the event of
   // another request, which was acknowledged elsewhere.
   return { position: Number(found.position), isDuplicate: !(wasSent && found.metadata === metadataText) };

@@ -22,12 +22,16 @@ export interface PreparedAppend {
   readonly rows: readonly RowWrite[];
   /** Streams written, and values taken or freed: no two commands of a batch may share one. */
   readonly keys: readonly string[];
+  /** Streams of the principal and the API key that make the change. It is never in one batch after a change of them. */
+  readonly mustNotFollow: readonly string[];
   readonly sizeBytes: number;
+  /** The head must not have a later change of rights. */
+  readonly rightsPosition: number;
 }
 
-export function prepareAppend({ metadata, occurredAt, streams }: Append): PreparedAppend {
+export function prepareAppend({ metadata, occurredAt, rightsPosition, streams }: Append): PreparedAppend {
   const metadataText = JSON.stringify(metadata);
-  const events = streams.flatMap(({ id, before, events, eventId }) =>
+  const events = streams.flatMap(({ model, id, before, events, eventId }) =>
     events.map(({ type, data }, n) => ({
       stream_id: id,
       stream_version: (before?.version ?? 0) + n + 1,
@@ -36,13 +40,23 @@ export function prepareAppend({ metadata, occurredAt, streams }: Append): Prepar
       data: JSON.stringify(data),
       metadata: metadataText,
       occurred_at: occurredAt,
+      takes_rights: model.events[type]?.takesRights,
     })),
   );
   const eventTexts = events.map((event) => JSON.stringify(event));
   const keys = new Set(streams.map(({ id }) => id));
   const rows = streams.flatMap((stream) => stream.model.tables.flatMap((table) => rowWrites(table, stream, keys)));
   const sizeBytes = [...eventTexts, ...rows.map(({ text }) => text)].reduce((sum, text) => sum + text.length, 0);
-  return { eventIds: events.map((e) => e.event_id), metadataText, eventTexts, rows, keys: [...keys], sizeBytes };
+  return {
+    eventIds: events.map((e) => e.event_id),
+    metadataText,
+    eventTexts,
+    rows,
+    keys: [...keys],
+    mustNotFollow: [metadata.actor, metadata.api_key_id ?? ''],
+    sizeBytes,
+    rightsPosition: rightsPosition ?? Number.MAX_SAFE_INTEGER,
+  };
 }
 
 /** Rows that stay the same are not written again: an edge may list a thousand hostports and change its description. */
@@ -68,15 +82,22 @@ function rowWrites(table: Table<object>, { before, after }: StreamAppend, keys: 
 const keyOf = ({ name, primaryKey }: Table<object>, row: object): string =>
   [name, ...primaryKey.map((column) => (row as Row)[column])].join(' ');
 
-export type AppendStatement = NamedStatement & { readonly values: readonly string[] };
+export interface AppendStatement extends NamedStatement {
+  readonly values: readonly string[];
+  /** The oldest rights under which one of its commands was decided. */
+  readonly rightsPosition: number;
+}
 
 /**
  * The statement that appends a batch of one account's commands: events, head and read-model rows in one implicit
  * transaction, so that no client round trip happens while the head row is locked.
  * It names only the tables that the batch touches, which gives one prepared text for each combination of tables.
+ * It writes nothing and returns no row if rights were taken after one of the commands was decided.
  */
 export function appendStatement(accountId: string, batch: readonly PreparedAppend[]): AppendStatement {
-  const values = [accountId, `[${batch.flatMap(({ eventTexts }) => eventTexts).join(',')}]`];
+  const events = `[${batch.flatMap(({ eventTexts }) => eventTexts).join(',')}]`;
+  const rightsPosition = Math.min(...batch.map((append) => append.rightsPosition));
+  const values = [accountId, events, String(rightsPosition)];
   const parts = [APPEND_EVENTS];
   const rows = batch.flatMap((append) => append.rows).sort(byOrder);
   for (const table of new Set(rows.map((row) => row.table))) {
@@ -86,7 +107,12 @@ export function appendStatement(accountId: string, batch: readonly PreparedAppen
     if (put?.length) parts.push(putPart(table, values.push(jsonList(put)), removed?.length !== 0));
   }
   const text = `${parts.join(',\n')}\nselect base::text as base from head`;
-  return { name: `append_${createHash('sha256').update(text).digest('hex').slice(0, 16)}`, text, values };
+  return {
+    name: `append_${createHash('sha256').update(text).digest('hex').slice(0, 16)}`,
+    text,
+    values,
+    rightsPosition,
+  };
 }
 
 const byOrder = (a: RowWrite, b: RowWrite): number => (a.order < b.order ? -1 : a.order > b.order ? 1 : 0);
@@ -94,15 +120,19 @@ const jsonList = (rows: readonly RowWrite[]): string => `[${rows.map(({ text }) 
 
 // The head comes first: its row lock puts the appends of an account in order, in every process.
 // recorded_at strictly increases in an account, one microsecond per event, even when the clock steps back.
+// A statement that waited for the lock sees the newest head in DO UPDATE only: elsewhere its snapshot is older.
 const APPEND_EVENTS = `with batch as materialized (
   select * from rows from (json_to_recordset($2::json) as (stream_id text, stream_version int, event_id uuid,
-    type text, data text, metadata text, occurred_at timestamptz)) with ordinality),
+    type text, data text, metadata text, occurred_at timestamptz, takes_rights boolean)) with ordinality),
 head as (
-  insert into log_heads as old (account_id, size, recorded_at)
-  select $1, count(*), clock_timestamp() + (count(*) - 1) * interval '1 microsecond' from batch
+  insert into log_heads as old (account_id, size, recorded_at, rights_position)
+  select $1, count(*), clock_timestamp() + (count(*) - 1) * interval '1 microsecond',
+    coalesce(max(ordinality) filter (where takes_rights), 0) from batch
   on conflict (account_id) do update set size = old.size + excluded.size,
     recorded_at = greatest(clock_timestamp(), old.recorded_at + interval '1 microsecond')
-      + (excluded.size - 1) * interval '1 microsecond'
+      + (excluded.size - 1) * interval '1 microsecond',
+    rights_position = coalesce(old.size + nullif(excluded.rights_position, 0), old.rights_position)
+  where old.rights_position <= $3::bigint
   returning size - (select count(*) from batch) as base,
     recorded_at - (select count(*) from batch) * interval '1 microsecond' as at),
 placed as (

@@ -7,13 +7,15 @@ export interface Append {
   readonly metadata: EventMetadata;
   /** When the handler decided. */
   readonly occurredAt: Date;
+  /** The account's last change of rights that the handler knew. Absent: no caller's rights are needed. */
+  readonly rightsPosition?: number | undefined;
   /** At least one, with at least one event. */
   readonly streams: readonly StreamAppend[];
 }
 
 /** One stream's share of an append: its events, and the entity before and after them. */
 export interface StreamAppend {
-  readonly model: Pick<AnyReadModel, 'tables'>;
+  readonly model: Pick<AnyReadModel, 'tables' | 'events'>;
   readonly id: string;
   readonly before: EntityRow | undefined;
   readonly events: readonly DomainEvent[];

@@ -4,7 +4,12 @@ import { type Batchable, Batcher, DEFAULT_BATCHER_LIMITS, type Waiting } from '.
 interface Item extends Batchable {
   readonly name: string;
 }
-const item = (name: string, keys: string[] = [name], sizeBytes = 1): Item => ({ name, keys, sizeBytes });
+const item = (name: string, keys: string[] = [name], sizeBytes = 1, mustNotFollow: string[] = []): Item => ({
+  name,
+  keys,
+  mustNotFollow,
+  sizeBytes,
+});
 
 /** A batcher whose batches end only when told to. */
 function heldBatcher(limits: Partial<typeof DEFAULT_BATCHER_LIMITS> = {}) {
@@ -55,6 +60,20 @@ describe('a batcher', () => {
     expect(sent).toEqual([
       ['ac_1', 'a', 'd'],
       ['ac_1', 'b'],
+      ['ac_1', 'c'],
+    ]);
+  });
+
+  it('holds no item after one with a key that it must not follow', async () => {
+    const { batcher, sent, endNext, turn } = heldBatcher();
+    void batcher.push('ac_1', item('a', ['a'], 1, ['x']));
+    void batcher.push('ac_1', item('b', ['x']));
+    void batcher.push('ac_1', item('c', ['c'], 1, ['y', 'x']));
+    void batcher.push('ac_1', item('d', ['d'], 1, ['y']));
+    await turn();
+    await endNext();
+    expect(sent).toEqual([
+      ['ac_1', 'a', 'b', 'd'],
       ['ac_1', 'c'],
     ]);
   });

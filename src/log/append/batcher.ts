@@ -3,6 +3,8 @@ import { Problem } from '../../problem.js';
 /** An item to be sent: `keys` that it must not share with another item of its batch, and its size in bytes. */
 export interface Batchable {
   readonly keys: readonly string[];
+  /** Keys that no earlier item of its batch may have. Items may share them. */
+  readonly mustNotFollow: readonly string[];
   readonly sizeBytes: number;
 }
 
@@ -94,15 +96,15 @@ export class Batcher<Item extends Batchable, Result> {
   }
 }
 
-/** The next batch in queue order. An item that shares a key with an earlier one waits, and so do those that share one with it. */
+/** The next batch in queue order. An item that must not go with an earlier one waits, and so do those that must not go with it. */
 function takeBatch<Item extends Batchable, Result>(queue: readonly Waiting<Item, Result>[], limits: BatcherLimits) {
   const seen = new Set<string>();
   const [batch, rest]: [Waiting<Item, Result>[], Waiting<Item, Result>[]] = [[], []];
   let bytes = 0;
   for (const waiting of queue) {
-    const { keys, sizeBytes } = waiting.item;
+    const { keys, mustNotFollow, sizeBytes } = waiting.item;
     const isFull = batch.length >= limits.batchItems || (batch.length > 0 && bytes + sizeBytes > limits.batchBytes);
-    const mustWait = isFull || keys.some((key) => seen.has(key));
+    const mustWait = isFull || [...keys, ...mustNotFollow].some((key) => seen.has(key));
     (mustWait ? rest : batch).push(waiting);
     if (!mustWait) bytes += sizeBytes;
     for (const key of keys) seen.add(key);

@@ -29,7 +29,7 @@ export class EventLog {
     this.batcher = new Batcher((accountId, batch) => this.send(accountId, batch, false), limits);
   }
 
-  /** Throws StreamConflict, ConstraintViolated, or Problem `overloaded` when the queue is full or the database is away. */
+  /** Throws StreamConflict, RightsTaken, ConstraintViolated, or Problem `overloaded` when the queue is full or the database is away. */
   append(append: Append): Promise<Appended> {
     return this.batcher.push(append.accountId, prepareAppend(append));
   }
@@ -37,18 +37,25 @@ export class EventLog {
   /** Sends a batch until every command has its answer. `wasSent`: an earlier attempt may have been committed. */
   private async send(accountId: string, batch: readonly Command[], wasSent: boolean): Promise<void> {
     const items = batch.map(({ item }) => item);
-    const outcome = await this.attempt(appendStatement(accountId, items), wasSent);
+    const statement = appendStatement(accountId, items);
+    const outcome = await this.attempt(statement, wasSent);
     if (outcome.base !== undefined) return acknowledge(batch, outcome.base);
     const { failure, wasSent: mayBeWritten } = outcome;
-    if (!failure.isAboutData) return batch.forEach(({ reject }) => void reject(unavailable(failure, mayBeWritten)));
-    const [only, ...others] = batch;
-    if (only !== undefined && others.length === 0) {
-      return recordedBefore(this.pool, accountId, only.item, outcome, this.alarm).then(only.resolve, only.reject);
+    if (failure?.isAboutData === false) {
+      return batch.forEach(({ reject }) => void reject(unavailable(failure, mayBeWritten)));
     }
-    // The statement was rolled back whole. Halving finds the command that failed; the others are written without it.
-    const middle = Math.ceil(batch.length / 2);
-    await this.send(accountId, batch.slice(0, middle), mayBeWritten);
-    await this.send(accountId, batch.slice(middle), mayBeWritten);
+    // Nothing was written. After a change of rights, the commands that know the oldest rights are refused for certain.
+    const isRefused = ({ item }: Command): boolean =>
+      failure === undefined ? item.rightsPosition === statement.rightsPosition : batch.length === 1;
+    for (const { item, resolve, reject } of batch.filter(isRefused)) {
+      await recordedBefore(this.pool, accountId, item, outcome, this.alarm).then(resolve, reject);
+    }
+    // Halving finds the command whose data failed; the others are written without it.
+    const others = batch.filter((command) => !isRefused(command));
+    const middle = failure === undefined ? 0 : Math.ceil(others.length / 2);
+    for (const part of [others.slice(0, middle), others.slice(middle)]) {
+      if (part.length > 0) await this.send(accountId, part, mayBeWritten);
+    }
   }
 
   /** Runs the statement, again after a deadlock or a lost connection. Event ids are fixed, so nothing is written twice. */
@@ -57,7 +64,8 @@ export class EventLog {
     for (;;) {
       try {
         const { rows } = await queryNamed<{ base: string }>(this.pool, statement, statement.values);
-        return { base: Number(rows[0]?.base) };
+        const [row] = rows;
+        return row === undefined ? { base: undefined, failure: undefined, wasSent } : { base: Number(row.base) };
       } catch (error) {
         const failure = PostgresFailure.of(error);
         if (failure.isDeadlock && deadlocks < MAX_DEADLOCKS) deadlocks += 1;

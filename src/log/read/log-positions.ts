@@ -5,6 +5,14 @@ import { queryNamed } from '../../database/query.js';
 import { Problem } from '../../problem.js';
 import { CommitHorizon } from './commit-horizon.js';
 
+interface Head {
+  readonly size: number;
+  /** Position of the last event that may have taken rights. */
+  readonly rightsPosition: number;
+}
+
+const NO_HEAD: Head = { size: 0, rightsPosition: 0 };
+
 interface TimeRow {
   /** Seconds since 1970, to the microsecond. */
   readonly time: number;
@@ -15,7 +23,8 @@ interface TimeRow {
 
 const HEADS = {
   name: 'heads_of_accounts',
-  text: 'select account_id, size::float8 as size from log_heads where account_id = any($1)',
+  text: `select account_id, size::float8 as size, rights_position::float8 as "rightsPosition"
+    from log_heads where account_id = any($1)`,
 };
 const TIME_AT_HEAD = {
   name: 'time_at_head',
@@ -49,14 +58,18 @@ export class LogPositions {
 
   /** The account's newest position; 0 for an account without a log. Concurrent look-ups share one query. */
   async head(accountId: string): Promise<number> {
-    return (await this.heads(accountId)) ?? 0;
+    return (await this.headRow(accountId)).size;
   }
 
-  private readonly heads = coalesced<string, number>(
+  async headRow(accountId: string): Promise<Head> {
+    return (await this.heads(accountId)) ?? NO_HEAD;
+  }
+
+  private readonly heads = coalesced<string, Head>(
     (accountId) => accountId,
     async (accountIds) => {
-      const { rows } = await queryNamed<{ account_id: string; size: number }>(this.pool, HEADS, [accountIds]);
-      return new Map(rows.map(({ account_id, size }) => [account_id, size]));
+      const { rows } = await queryNamed<Head & { account_id: string }>(this.pool, HEADS, [accountIds]);
+      return new Map(rows.map((row) => [row.account_id, row]));
     },
   );
 

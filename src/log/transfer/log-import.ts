@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
 import { DedicatedConnections, type MaintenanceDatabase } from '../../database/dedicated-connections.js';
 import { PostgresFailure } from '../../database/failure.js';
-import type { AnyReadModel } from '../read-model.js';
+import type { AnyReadModel, EventFacts } from '../read-model.js';
 import { foldAccount } from './account-fold.js';
 import { LogFileError, type LoggedEvent, parseLine } from './log-file.js';
 import { formatFault } from './logged-event-format.js';
@@ -41,9 +41,12 @@ export async function importLog(
 
 class Import {
   private readonly knownTypes: ReadonlyMap<string, ReadonlySet<string>>;
+  /** The types of events that may take rights. */
+  private readonly takingTypes: ReadonlySet<string>;
   private account = '';
   private lineNumber = 0;
   private recordedAt = '';
+  private rightsPosition = 0;
   private pending: string[] = [];
   private characters = 0;
 
@@ -56,6 +59,8 @@ class Import {
         streamPrefixes.map((prefix) => [prefix, new Set(Object.keys(events))] as const),
       ),
     );
+    const facts = models.flatMap(({ events }) => Object.entries<EventFacts>(events));
+    this.takingTypes = new Set(facts.filter(([, { takesRights }]) => takesRights === true).map(([type]) => type));
   }
 
   /** Resolves with the number of inserted lines, or undefined if it only buffered the line. */
@@ -64,6 +69,7 @@ class Import {
     const event = this.parseAndCheck(line);
     if (this.lineNumber === 1) await this.claimAccount(event.account_id);
     this.recordedAt = event.recorded_at;
+    if (this.takingTypes.has(event.type)) this.rightsPosition = event.position;
     this.pending.push(line);
     this.characters += line.length;
     return this.characters >= INSERT_CHARACTERS ? this.insert() : undefined;
@@ -74,9 +80,9 @@ class Import {
     await this.insert();
     await this.checkStreamVersions();
     await this.client.query(
-      `update log_heads set size = $2, recorded_at = (select recorded_at from events where account_id = $1 and position = $2)
-       where account_id = $1`,
-      [this.account, this.lineNumber],
+      `update log_heads set size = $2, rights_position = $3,
+         recorded_at = (select recorded_at from events where account_id = $1 and position = $2) where account_id = $1`,
+      [this.account, this.lineNumber, this.rightsPosition],
     );
     return { account: this.account, events: this.lineNumber };
   }
