@@ -4,6 +4,7 @@ import { parseGatewayTokens } from './access/authentication/gateway-tokens.js';
 import { parseIssuer } from './access/authentication/issuer-url.js';
 import type { OidcSettings } from './access/authentication/oidc.js';
 import type { DatabaseOptions } from './database/database.js';
+import { parseDatabaseUrl } from './database/database-url.js';
 import { messageOf } from './error-message.js';
 import { parseOrigins } from './http/cors.js';
 import type { HttpOptions } from './http/http-options.js';
@@ -24,6 +25,8 @@ export interface Config extends DatabaseOptions, HttpOptions, OidcSettings, KeyP
   readonly appendQueueLimit: number;
   /** Time after which a feed, a history, an `as_of` request or a list of decisions is answered 503. */
   readonly dearReadTimeoutMs: number;
+  /** After this time a change that the database did not accept is answered 503. */
+  readonly writeDeadlineMs: number;
   /** API key of the first admin, for the first start; undefined: the service makes one. */
   readonly bootstrapApiKey: string | undefined;
   /** Failed authentications of one source that answer 401 in a minute; further ones answer 429. 0: no limit. */
@@ -92,6 +95,11 @@ const url =
     return value;
   };
 
+const databaseUrl = (value: string): string => {
+  parseDatabaseUrl(value);
+  return value;
+};
+
 const baseUrl = (value: string): string => {
   const parsed = new URL(url('http:', 'https:')(value));
   if (parsed.search !== '' || parsed.hash !== '') throw new Error('must not have a query or a fragment');
@@ -121,7 +129,7 @@ const SETTINGS = {
     name: 'DATABASE_URL',
     example: 'postgres://user:password@db.example.com:5432/tunnel_access',
     fallback: undefined,
-    parse: url('postgres:', 'postgresql:'),
+    parse: databaseUrl,
     isSecret: true,
   },
   dataDir: { name: 'DATA_DIR', example: './data', fallback: resolve('data'), parse: (value: string) => resolve(value) },
@@ -140,6 +148,9 @@ const SETTINGS = {
     fallback: 10_000,
     parse: integer(1, 1_000_000),
   },
+  preparedStatements: { name: 'PREPARED_STATEMENTS', example: 'false', fallback: true, parse: flag },
+  // A failover of Patroni usually takes less.
+  writeDeadlineMs: { name: 'WRITE_DEADLINE_MS', example: '20000', fallback: 20_000, parse: integer(1000, 600_000) },
   bootstrapApiKey: {
     name: 'BOOTSTRAP_API_KEY',
     example: 'the output of: openssl rand -hex 24',

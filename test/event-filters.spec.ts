@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type pg from 'pg';
 import { DearReads } from '../src/database/dear-reads.js';
-import type { Connections } from '../src/database/query.js';
+import { queryNamed, type Transaction } from '../src/database/query.js';
 import type { EventFilter } from '../src/log/read/event-filter.js';
 import { LogPages } from '../src/log/read/log-pages.js';
 import { type Service, startService } from './support/service.js';
@@ -54,21 +54,17 @@ async function pageOf(filter: EventFilter, after = 0, max = 10) {
   let read = 0;
   const reader = { accountId: ACCOUNT, signal: new AbortController().signal };
   const page = await dearReads.run(reader, async (connections) => {
-    const { query } = await connections.connect();
-    await query(`set local plan_cache_mode = force_generic_plan`);
-    const explained: Connections = {
-      connect: async () => ({
-        release: () => undefined,
-        query: (async (statement: pg.QueryConfig<unknown[]>) => {
-          const result = await query(statement);
-          const values = (statement.values ?? []).map(quoted).join(', ');
-          const plan = await query<{ 'QUERY PLAN': readonly { readonly Plan: Plan }[] }>(
-            `explain (analyze, format json) execute "${statement.name}"(${values})`,
-          );
-          for (const row of plan.rows) for (const { Plan } of row['QUERY PLAN']) read += readBy(Plan);
-          return result;
-        }) as never,
-      }),
+    const ask = <R extends pg.QueryResultRow>(text: string) => queryNamed<R>(connections, { name: '', text }, []);
+    await ask('set local plan_cache_mode = force_generic_plan');
+    const explained: Transaction = {
+      run: async (statement, values) => {
+        const result = await queryNamed(connections, statement, values);
+        const plan = await ask<{ 'QUERY PLAN': readonly { readonly Plan: Plan }[] }>(
+          `explain (analyze, format json) execute "${statement.name}"(${values.map(quoted).join(', ')})`,
+        );
+        for (const row of plan.rows) for (const { Plan } of row['QUERY PLAN']) read += readBy(Plan);
+        return result as never;
+      },
     };
     return new LogPages(explained).page(ACCOUNT, { after, upTo: EVENTS }, filter, { events: max, characters: 1e6 });
   });

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Pool, PoolClient } from 'pg';
+import type { Pool, PoolClient, QueryResultRow } from 'pg';
 import { Problem } from '../problem.js';
 import { FairTurns } from './fair-turns.js';
-import { type Connections, unreachable } from './query.js';
+import { type Connections, type NamedStatement, send, type Transaction, unreachable } from './query.js';
 
 /** On whose behalf a read runs. */
 export interface Reader {
@@ -24,8 +24,9 @@ const CHECK_CONNECTION_EVERY_MS = 250;
  * deadline, and when its connection is closed, which it can notice on Linux. The others force look-ups by index: a
  * plan made while the log was small would scan the grown one.
  */
-const beginRead = (deadlineMs: number): string => `begin read only; set local statement_timeout = ${deadlineMs};
-  set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off; set local jit = off;
+const beginRead = (deadlineMs: number): string => `begin read only;
+  select set_config(name, setting, true) from (values ('statement_timeout', '${deadlineMs}'),
+    ('enable_seqscan', 'off'), ('enable_hashjoin', 'off'), ('enable_mergejoin', 'off'), ('jit', 'off')) wanted(name, setting);
   select set_config('client_connection_check_interval', '${CHECK_CONNECTION_EVERY_MS}', true) where version() like '%linux%'`;
 
 /**
@@ -79,7 +80,7 @@ export class DearReads {
 
   /** A connection whose transaction did not end is closed, which also ends its statement on the server. */
   private async read<T>(work: (connections: Connections) => Promise<T>, signal: AbortSignal): Promise<T> {
-    const client = await this.pool.connect().catch(unreachable);
+    const client = await this.pool.connect().catch(rethrow(false));
     let isIdle = false;
     const reading = this.inTransaction(client, work).then((end) => {
       isIdle = true;
@@ -94,18 +95,25 @@ export class DearReads {
 
   /** Resolves when the transaction has ended, with a function that returns or throws what the work did. */
   private async inTransaction<T>(client: PoolClient, work: (connections: Connections) => Promise<T>): Promise<() => T> {
-    const query = client.query.bind(client) as PoolClient['query'];
-    await query(beginRead(this.deadlineMs)).catch(unreachable);
-    const end = await work({ connect: async () => ({ query, release: () => undefined }) }).then(
+    await client.query(beginRead(this.deadlineMs)).catch(rethrow(true));
+    const run: Transaction['run'] = <R extends QueryResultRow>(statement: NamedStatement, values: readonly unknown[]) =>
+      send<R>(client, statement, values).catch(rethrow(true));
+    const end = await work({ run }).then(
       (result) => () => result,
       (error: unknown) => () => {
         throw error;
       },
     );
-    await query('rollback').catch(unreachable);
+    await client.query('rollback').catch(rethrow(true));
     return end;
   }
 }
+
+const rethrow =
+  (wasSent: boolean) =>
+  (error: unknown): never => {
+    throw unreachable(error, wasSent);
+  };
 
 const tooLong = (deadlineMs: number): Problem =>
   new Problem('overloaded', `The request took longer than ${deadlineMs} ms. Ask for less, or try again later.`);

@@ -1,5 +1,5 @@
 import type { Ref } from '../../database/coalesce.js';
-import { type Connections, queryNamed } from '../../database/query.js';
+import { type Connections, DURABLE_LIMITS, durably, queryNamed } from '../../database/query.js';
 import type { DomainEvent } from '../event.js';
 import type { Entity, ReadModel } from '../read-model.js';
 import { EVENT_COLUMNS, foldRecorded, type RecordedEvent, type ReplayableEvent } from './recorded-event.js';
@@ -7,10 +7,10 @@ import { EVENT_COLUMNS, foldRecorded, type RecordedEvent, type ReplayableEvent }
 /** Events that a fold of one or several streams holds in memory at once. */
 const EVENTS_PER_FOLD = 200;
 
-const BY_EVENT_ID = {
-  name: 'event_by_id',
-  text: `select ${EVENT_COLUMNS}, e.data from events e where account_id = $1 and event_id = $2`,
-};
+const BY_EVENT_ID = durably(
+  'event_by_id',
+  `select ${EVENT_COLUMNS}, e.data from events e where account_id = $1 and event_id = $2`,
+);
 const OF_STREAMS = {
   name: 'events_of_streams',
   text: `select ${EVENT_COLUMNS}, e.data, e.occurred_at as "occurredAt" from events e
@@ -21,8 +21,14 @@ const OF_STREAMS = {
 export class LogReader {
   constructor(private readonly connections: Connections) {}
 
+  /** The caller may acknowledge the event: it is durable. */
   async find(accountId: string, eventId: string): Promise<RecordedEvent | undefined> {
-    const { rows } = await queryNamed<RecordedEvent>(this.connections, BY_EVENT_ID, [accountId, eventId]);
+    const { rows } = await queryNamed<RecordedEvent>(
+      this.connections,
+      BY_EVENT_ID,
+      [accountId, eventId],
+      DURABLE_LIMITS,
+    );
     return rows[0];
   }
 
