@@ -5,6 +5,7 @@ import { TcpEdges1763683200004 } from './0004-tcp-edges.js';
 import { OwnedThings1763683200005 } from './0005-owned-things.js';
 import { BindDecisions1763683200006 } from './0006-bind-decisions.js';
 import { PendingRemovals1763683200009 } from './0009-pending-removals.js';
+import { ByIndex1763683200010 } from './0010-by-index.js';
 
 /** Every migration, oldest first. A list rather than a glob, so that only compiled and reviewed migrations run. */
 export const MIGRATIONS = [
@@ -15,4 +16,5 @@ export const MIGRATIONS = [
   OwnedThings1763683200005,
   BindDecisions1763683200006,
   PendingRemovals1763683200009,
+  ByIndex1763683200010,
 ];

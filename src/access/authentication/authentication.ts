@@ -31,7 +31,7 @@ const CALLERS_BY_TOKENS = {
   name: 'callers_by_tokens',
   text: `select k.token_hash, k.id as api_key_id, k.account_id, p.id as principal_id, p.kind, p.role, p.active
     from api_keys k join principals p on p.account_id = k.account_id and p.id = k.owner_id
-    where k.token_hash = any($1)`,
+    where k.token_hash = any($1) and by_index(k.id) and by_index(p.id)`,
 };
 
 /** The longest API key is a bootstrap key of 255 characters; a gateway token has the same maximum. */

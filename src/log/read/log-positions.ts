@@ -15,7 +15,7 @@ interface TimeRow {
 
 const HEADS = {
   name: 'heads_of_accounts',
-  text: 'select account_id, size::float8 as size from log_heads where account_id = any($1)',
+  text: 'select account_id, size::float8 as size from log_heads where account_id = any($1) and by_index(account_id)',
 };
 const TIME_AT_HEAD = {
   name: 'time_at_head',
