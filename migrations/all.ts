@@ -6,6 +6,8 @@ import { OwnedThings1763683200005 } from './0005-owned-things.js';
 import { BindDecisions1763683200006 } from './0006-bind-decisions.js';
 import { Rights1763683200007 } from './0007-rights.js';
 import { EventFilters1763683200008 } from './0008-event-filters.js';
+import { PendingRemovals1763683200009 } from './0009-pending-removals.js';
+import { ByIndex1763683200010 } from './0010-by-index.js';
 
 /** Every migration, oldest first. A list rather than a glob, so that only compiled and reviewed migrations run. */
 export const MIGRATIONS = [
@@ -17,4 +19,6 @@ export const MIGRATIONS = [
   BindDecisions1763683200006,
   Rights1763683200007,
   EventFilters1763683200008,
+  PendingRemovals1763683200009,
+  ByIndex1763683200010,
 ];

@@ -47,6 +47,32 @@ describe('an id', () => {
     }
   });
 
+  it('sorts by its millisecond, also among ids of other processes', () => {
+    const start = Date.parse('2026-01-01T00:00:00.990Z');
+    const sources = Array.from({ length: 4 }, () => new IdSource(() => start));
+    const made: string[] = [];
+    for (let ms = 0; ms < 1500; ms += 1) {
+      const source = sources[Math.floor(Math.random() * sources.length)];
+      made.push(source?.next('sshcr', new Date(start + ms)) ?? '');
+    }
+    expect([...made].sort()).toEqual(made);
+  });
+
+  it('stays in its millisecond however many the process makes in it', () => {
+    const at = new Date('2026-01-01T00:00:00.500Z');
+    const next = new IdSource().next('op', new Date(at.getTime() + 1));
+    const ids = new IdSource();
+    const made = Array.from({ length: 20_000 }, () => ids.next('op', at));
+    expect(made.filter((id) => id >= next)).toEqual([]);
+  });
+
+  it('is greater than the ids of earlier seconds that earlier versions made', () => {
+    const ofEarlierVersion = 'op_3MRoOoDeHQNpZZ4KhiEHm8oa4rU';
+    const at = new Date((secondOf(ofEarlierVersion) + 1) * 1000);
+    expect(new IdSource().next('op', at) > ofEarlierVersion).toBe(true);
+    expect(new IdSource().next('op', new Date(at.getTime() - 1001)) < ofEarlierVersion).toBe(true);
+  });
+
   it('does not show how many ids were made before it', () => {
     const ids = new IdSource(() => Date.parse('2026-01-01T00:00:00Z'));
     const numbers = Array.from({ length: 3 }, () =>

@@ -1,14 +1,24 @@
 import { randomFillSync } from 'node:crypto';
 
-/** An id is `<prefix>_` and a KSUID: 4 bytes of seconds since its epoch and 16 random bytes, in base62. */
+/**
+ * An id is `<prefix>_` and a KSUID in base62: 4 bytes of seconds since its epoch, and 16 bytes that begin with the
+ * millisecond (10 bits) and are random otherwise. In ids of earlier versions all 16 bytes are random.
+ */
 export type IdPrefix = 'ac' | 'ak' | 'bd' | 'bot' | 'edgtcp' | 'op' | 'sshcr' | 'usr';
 
 const KSUID_EPOCH_SECONDS = 1_400_000_000;
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const KSUID_CHARACTERS = 27;
 const WORDS = 5;
-/** The second word of a KSUID starts below 2^31, so that the increments of one second cannot overflow it. */
-const FIRST_PAYLOAD_WORD_MASK = 0x7fff_ffff;
+/** The second word of a KSUID: the millisecond, and bits that start in their lower half, so that steps cannot overflow it. */
+const RANDOM_BITS = 22;
+const FIRST_RANDOM_BITS_MASK = 2 ** (RANDOM_BITS - 1) - 1;
+
+/** The first two words of the ids of a millisecond. */
+function timeWords(ms: number): [second: number, millisecond: number] {
+  const sinceEpoch = Math.max(0, ms - KSUID_EPOCH_SECONDS * 1000);
+  return [Math.floor(sinceEpoch / 1000), Math.floor(sinceEpoch % 1000) * 2 ** RANDOM_BITS];
+}
 
 /** Base62 of a 160-bit number given as five big-endian 32-bit words, padded to 27 characters. */
 function encode(words: readonly number[]): string {
@@ -28,11 +38,11 @@ function encode(words: readonly number[]): string {
 
 /**
  * Makes ids and times. Within a process ids strictly increase, even if the clock steps back: the time never goes back,
- * and within a second the random part grows by a random step. A step of 1 would let an account count the ids of others.
+ * and within a millisecond the random part grows by a random step. A step of 1 would let an account count the ids of others.
  */
 export class IdSource {
   private lastMs = 0;
-  private lastSecond = -1;
+  private idMs = -1;
   private words: number[] = [];
   private readonly random = new Uint32Array(256);
   private unused = 0;
@@ -45,17 +55,17 @@ export class IdSource {
     return new Date(this.lastMs);
   }
 
-  /** A new id with the second of `at`, or the second of the newest id so far if that is later. */
+  /** A new id with the millisecond of `at`, or that of the newest id so far if it is later. */
   next(prefix: IdPrefix, at: Date = this.now()): string {
-    const second = Math.floor(at.getTime() / 1000) - KSUID_EPOCH_SECONDS;
-    if (second > this.lastSecond) this.start(second);
+    if (at.getTime() > this.idMs) this.start(at.getTime());
     else this.step();
     return `${prefix}_${encode(this.words)}`;
   }
 
-  private start(second: number): void {
-    this.lastSecond = second;
-    const first = this.draw() & FIRST_PAYLOAD_WORD_MASK;
+  private start(ms: number): void {
+    this.idMs = ms;
+    const [second, millisecond] = timeWords(ms);
+    const first = millisecond + (this.draw() & FIRST_RANDOM_BITS_MASK);
     this.words = [second, first, this.draw(), this.draw(), this.draw()];
   }
 
@@ -79,10 +89,13 @@ export class IdSource {
   }
 }
 
-/** An id between older and newer ones: greater than those of earlier seconds, less than those from this second on. */
+/**
+ * An id between older and newer ones: greater than those of earlier seconds, less than those from this second on. It is
+ * not exact to the millisecond, since the ids of earlier versions are not.
+ */
 export function firstIdOf(prefix: IdPrefix, at: Date): string {
-  const second = Math.floor(at.getTime() / 1000) - KSUID_EPOCH_SECONDS;
-  return `${prefix}_${encode([Math.max(0, second), 0, 0, 0, 0])}`;
+  const [second] = timeWords(at.getTime());
+  return `${prefix}_${encode([second, 0, 0, 0, 0])}`;
 }
 
 const ID = /^(?<prefix>[a-z]+)_[0-9A-Za-z]{27}$/;

@@ -119,6 +119,8 @@ const FURTHER: Readonly<Record<string, string>> = {
   'access/accounts/email.ts': 'The API and the commands of the operator accept the same email addresses.',
   'access/accounts/create-account.ts': 'Creates an account with its first admin, for the start and the operator.',
   'access/accounts/principals.ts': 'Commands of users and of bots change a principal and its account together.',
+  'access/accounts/pending-removals.ts': 'What a deleted principal owns can take more appends than its deletion.',
+  'access/accounts/removal-sweeper.ts': 'Every instance finishes the deletions that another one did not.',
 };
 
 interface Import {

@@ -1,39 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Answer, ApiClient } from './support/api-client.js';
-import { newPublicKey } from './support/keys.js';
 import { addAccount, addUser, type TestPrincipal } from './support/principals.js';
-import { MAKERS, RESOURCE_SAMPLES, type Sample } from './support/route-samples.js';
+import { callerOf, isForGateways, prepareSample, SAMPLES } from './support/route-samples.js';
 import { GATEWAY, GATEWAY_TOKEN, type Service, startService } from './support/service.js';
-
-/** A key that gateways may ask about. */
-async function uploaded(): Promise<{ readonly id: string; readonly fingerprint: string }> {
-  const { body } = await admin.client.post('/ssh_credentials', { public_key: newPublicKey() });
-  const { rows } = await service.pool.query('select id, fingerprint from ssh_credentials where id = $1', [body.id]);
-  return rows[0];
-}
-const fingerprint = async () => ({ fingerprint: (await uploaded()).fingerprint });
-
-const GATEWAY_SAMPLES: Record<string, Sample> = {
-  'POST /ssh_gateway/identify': { body: fingerprint },
-  'POST /ssh_gateway/authorize': { body: async () => ({ ...(await fingerprint()), target: { domain: 'a.example' } }) },
-  'POST /ssh_gateway/recheck': { body: async () => [{ credential_id: (await uploaded()).id, version: 1 }] },
-  'GET /ssh_gateway/authorized_keys': { query: async () => ({ type: 'ssh-ed25519', ...(await fingerprint()) }) },
-  'GET /ssh_gateway/edges': { query: async () => ({ hostport: 'a.example:1' }) },
-  'GET /ssh_gateway/metrics': {},
-};
 
 /**
  * Walks every route of the running service, from its own route table. A route that is not in SAMPLES fails the first test:
- * add it there or to RESOURCE_SAMPLES with a call that works, and every test below applies to it.
+ * add it there with a call that works, and every test below applies to it.
  */
-const SAMPLES: Record<string, Sample> = {
-  ...GATEWAY_SAMPLES,
-  ...RESOURCE_SAMPLES,
-  'GET /bind_decisions': {},
-  'GET /ssh_credentials/:id/usage': { on: 'ssh_credentials' },
-  'GET /events': {},
-};
-
 let service: Service;
 let admin: TestPrincipal;
 let foreigner: TestPrincipal;
@@ -50,21 +24,8 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-/** The route's path with the id of a new resource of the admin's account, and the call on it. */
-async function prepare(route: string): Promise<{ path: string; call: (client: ApiClient) => Promise<Answer> }> {
-  const { on, body, before, query } = SAMPLES[route] ?? {};
-  const [method = '', pattern = ''] = route.split(' ');
-  const made = on === undefined ? undefined : (await admin.client.post(`/${on}`, MAKERS[on]())).body;
-  const parameters = new URLSearchParams(await query?.()).toString();
-  const path = pattern.replace(':id', made?.id) + (parameters === '' ? '' : `?${parameters}`);
-  if (before !== undefined) await admin.client.json(before.method, path, before.body());
-  const sent = body === undefined ? undefined : JSON.stringify(await body());
-  const headers = { 'content-type': 'application/json', 'user-agent': 'walker/1.0' };
-  return { path, call: (client) => client.send(method, path, sent, headers) };
-}
-
-const isForGateways = (route: string): boolean => route in GATEWAY_SAMPLES;
-const callerOf = (route: string): ApiClient => (isForGateways(route) ? service.gateway : admin.client);
+const prepare = (route: string) => prepareSample({ service, admin }, route);
+const caller = (route: string): ApiClient => callerOf({ service, admin }, route);
 
 const newest = async () => {
   const { rows } = await service.pool.query(
@@ -92,7 +53,7 @@ describe('every route', () => {
 
   it.each(Object.keys(SAMPLES))('%s works as its sample calls it', async (route) => {
     const { call } = await prepare(route);
-    expect([200, 201, 204]).toContain((await call(callerOf(route))).status);
+    expect([200, 201, 204]).toContain((await call(caller(route))).status);
   });
 
   it('is for gateways if and only if it is under /ssh_gateway', () => {
@@ -137,7 +98,7 @@ describe('every route', () => {
       const [method = ''] = route.split(' ');
       const id = path.split('/').find((part) => /_[0-9A-Za-z]{27}$/.test(part)) ?? '';
       const unknownPath = path.replace(id, `${id.split('_')[0]}_3MPflUxi65UVJUZK1y0iEJKUOhV`);
-      const unknown = await foreigner.client.json(method, unknownPath, await body?.());
+      const unknown = await foreigner.client.json(method, unknownPath, await body?.({ service, admin }));
       expect(foreign.status).toBe(404);
       expect(withoutOperation(foreign)).toEqual(withoutOperation(unknown));
       expect(await newest()).toEqual(before);
@@ -168,7 +129,7 @@ describe('every route', () => {
     async (route) => {
       const { call } = await prepare(route);
       const before = await newest();
-      await call(callerOf(route));
+      await call(caller(route));
       expect(await newest()).toEqual(before);
     },
   );

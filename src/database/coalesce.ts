@@ -54,6 +54,6 @@ export function coalescedByRef<Row extends RefRow, Value>(
   );
 }
 
-/** SQL that joins table `t` with the refs of a coalesced look-up. */
+/** SQL that joins table `t` with the refs of a coalesced look-up; for `by_index` see migration 0010. */
 export const WANTED =
-  'join unnest($1::text[], $2::text[]) as wanted(account_id, id) on t.account_id = wanted.account_id and t.id = wanted.id';
+  'join unnest($1::text[], $2::text[]) as wanted(account_id, id) on t.account_id = wanted.account_id and t.id = wanted.id and by_index(t.id)';

@@ -1,9 +1,12 @@
 import type pg from 'pg';
 import { connectDedicated, type Database } from './database.js';
 
-/** Switches the server's time limits off for one transaction. */
-const NO_TIMEOUTS = `set local statement_timeout = 0; set local lock_timeout = 0;
-  set local idle_in_transaction_session_timeout = 0`;
+/**
+ * Switches the server's time limits and JIT off for one transaction. Some transactions switch scans off, which inflates
+ * the estimated costs: PostgreSQL would compile each small statement for half a second, with tables locked.
+ */
+const SETTINGS = `set local statement_timeout = 0; set local lock_timeout = 0;
+  set local idle_in_transaction_session_timeout = 0; set local jit = off`;
 /** First version of PostgreSQL that has `transaction_timeout`. */
 const TRANSACTION_TIMEOUT_SINCE = 170_000;
 
@@ -18,7 +21,7 @@ export interface MaintenanceDatabase extends Pick<Database, 'dataSource'> {
  */
 export class DedicatedConnections {
   private readonly clients: pg.Client[] = [];
-  private noTimeouts: string | undefined;
+  private settings: string | undefined;
   /** One of two concurrent tasks may fail while the other still opens connections. */
   private isEnded = false;
 
@@ -43,13 +46,13 @@ export class DedicatedConnections {
     const client = await connectDedicated(this.database.dataSource);
     this.clients.push(client);
     if (this.isEnded || this.database.interrupt?.aborted) await client.end();
-    this.noTimeouts ??= await noTimeoutsFor(client);
+    this.settings ??= await settingsFor(client);
     return client;
   }
 
-  /** Begins a transaction without time limits. The settings end with it, since a pooler reuses the connection. */
+  /** Begins a transaction without time limits and JIT. The settings end with it, since a pooler reuses the connection. */
   async begin(client: pg.Client, mode = ''): Promise<void> {
-    await client.query(`begin ${mode}; ${this.noTimeouts}`);
+    await client.query(`begin ${mode}; ${this.settings}`);
   }
 
   /** Opens a connection in a transaction with one snapshot: the given one, or a new one. */
@@ -74,10 +77,10 @@ export class DedicatedConnections {
 }
 
 /** Runs before any transaction, since inside one a query would fix the snapshot. */
-async function noTimeoutsFor(client: pg.Client): Promise<string> {
+async function settingsFor(client: pg.Client): Promise<string> {
   const { rows } = await client.query<{ server_version_num: string }>('show server_version_num');
   const hasTransactionTimeout = Number(rows[0]?.server_version_num) >= TRANSACTION_TIMEOUT_SINCE;
-  return hasTransactionTimeout ? `${NO_TIMEOUTS}; set local transaction_timeout = 0` : NO_TIMEOUTS;
+  return hasTransactionTimeout ? `${SETTINGS}; set local transaction_timeout = 0` : SETTINGS;
 }
 
 /** Exports the snapshot of a connection, so that other connections can open with it. */

@@ -71,13 +71,16 @@ function prepare<State extends object>(
   const [table] = model.tables;
   const select = `select ${table?.columns.map((column) => `t.${column}`).join(', ')} from ${table?.name} t`;
   // The lower bound keeps the query from scanning entities of another resource in the same table.
-  const pageWhere = `${select} where t.account_id = $1 and t.id < $2 and t.id > '${idPrefix}_' and ${condition}`;
+  const pageWhere = `${select} where t.account_id = $1 and t.id < $2 and t.id > '${idPrefix}_' and ${condition} and by_index(t.id)`;
   const newestFirst = 'order by t.id desc limit $3';
   const byIds = { name: `${idPrefix}_by_ids`, text: `${select} ${WANTED} where ${condition}` };
   return {
     find: coalescedByRef(pool, byIds, (entity: Entity<State>) => entity),
     page: { name: `${idPrefix}_page`, text: `${pageWhere} ${newestFirst}` },
     pageOfOwner: { name: `${idPrefix}_page_of_owner`, text: `${pageWhere} and t.owner_id = $4 ${newestFirst}` },
-    ofOwner: { name: `${idPrefix}_owned`, text: `${select} where t.account_id = $1 and t.owner_id = $2 limit $3` },
+    ofOwner: {
+      name: `${idPrefix}_owned`,
+      text: `${select} where t.account_id = $1 and t.owner_id = $2 and by_index(t.id) limit $3`,
+    },
   };
 }

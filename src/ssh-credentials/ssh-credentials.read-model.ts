@@ -33,7 +33,7 @@ export const EXCLUSIVE_KEY_CONSTRAINT = 'ssh_credentials_exclusive_key';
 const ACCOUNTS_BY_FINGERPRINTS = {
   name: 'accounts_by_fingerprints',
   text: `select fingerprint, array_agg(distinct account_id) as accounts from ssh_credentials
-    where fingerprint = any($1) group by fingerprint`,
+    where fingerprint = any($1) and by_index(id) group by fingerprint`,
 };
 
 type Holders = { readonly fingerprint: string; readonly accounts: readonly string[] };

@@ -38,15 +38,16 @@ const grantsStatement = (name: string, smallAcl: string) => ({
   text: `select c.fingerprint, c.account_id, c.id, c.version, c.row_version, c.owner_id, c.owner_active, c.small_acl
     from unnest($1::text[]) as wanted(fingerprint)
     cross join lateral (
-      select o.account_id, o.id from ssh_credentials o where o.fingerprint = wanted.fingerprint order by o.id limit 1
+      select o.account_id, o.id from ssh_credentials o where o.fingerprint = wanted.fingerprint and by_index(o.id) order by o.id limit 1
     ) oldest
     cross join lateral (
       select t.*, ${smallAcl} as small_acl from (
         select k.fingerprint, k.account_id, k.id, k.version, k.xmin::text as row_version, k.owner_id, k.acl, coalesce(
-            (select p.active and not p.deleted from principals p where p.account_id = k.account_id and p.id = k.owner_id),
+            (select p.active and not p.deleted from principals p where p.account_id = k.account_id and p.id = k.owner_id
+              and by_index(p.id)),
             true
           ) as owner_active
-        from ssh_credentials k where k.fingerprint = wanted.fingerprint and k.account_id = oldest.account_id
+        from ssh_credentials k where k.fingerprint = wanted.fingerprint and k.account_id = oldest.account_id and by_index(k.id)
         order by k.id limit ${MAX_CREDENTIALS_READ}
       ) t
       where t.owner_active or t.id = oldest.id order by t.id limit ${MAX_GRANTS_PER_KEY + 1}
@@ -65,7 +66,7 @@ const ACLS_BY_IDS = {
 
 const KEY_BY_FINGERPRINT = {
   name: 'key_by_fingerprint',
-  text: 'select key_type as "keyType", key_blob as "keyBlob" from ssh_credentials where fingerprint = $1 order by id limit 1',
+  text: 'select key_type as "keyType", key_blob as "keyBlob" from ssh_credentials where fingerprint = $1 and by_index(id) order by id limit 1',
 };
 
 /** A grant as it is stored. */

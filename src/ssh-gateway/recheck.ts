@@ -23,11 +23,11 @@ const CURRENT_STATES = {
   text: `select known.id as credential_id, known.version as known_version, c.version, c.fingerprint, state.grants_access,
       state.is_owner_active
     from unnest($1::text[], $2::int[]) with ordinality as known(id, version, ordinal)
-    left join ssh_credentials c on c.id = known.id
-    left join principals p on p.account_id = c.account_id and p.id = c.owner_id
+    left join ssh_credentials c on c.id = known.id and by_index(c.id)
+    left join principals p on p.account_id = c.account_id and p.id = c.owner_id and by_index(p.id)
     cross join lateral (select
       c.id is not null and c.account_id = (
-        select o.account_id from ssh_credentials o where o.fingerprint = c.fingerprint order by o.id limit 1
+        select o.account_id from ssh_credentials o where o.fingerprint = c.fingerprint and by_index(o.id) order by o.id limit 1
       ) as grants_access,
       coalesce(p.active and not p.deleted, true) as is_owner_active
     ) state

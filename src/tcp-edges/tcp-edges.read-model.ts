@@ -50,7 +50,7 @@ const BY_HOSTPORTS = {
   text: `select l.hostport, l.account_id as "accountId", l.edge_id as id from unnest($1::text[]) as wanted(hostport)
     cross join lateral (
       select t.hostport, t.account_id, t.edge_id from tcp_edge_hostports t
-      where t.hostport = wanted.hostport order by t.edge_id limit ${MAX_EDGES_OF_A_HOSTPORT}
+      where t.hostport = wanted.hostport and by_index(t.edge_id) order by t.edge_id limit ${MAX_EDGES_OF_A_HOSTPORT}
     ) l
     order by l.hostport, l.edge_id`,
 };

@@ -1,12 +1,26 @@
+import type { Answer, ApiClient } from './api-client.js';
 import { newPublicKey } from './keys.js';
+import type { TestPrincipal } from './principals.js';
+import type { Service } from './service.js';
 
-export interface Sample {
+/** The service that is walked, and an admin of it. */
+export interface Walk {
+  readonly service: Service;
+  readonly admin: TestPrincipal;
+}
+
+interface Sample {
   /** A call of this route that works: for the path's `:id`, what to create first; and the body. */
   readonly on?: keyof typeof MAKERS;
-  readonly body?: () => object | Promise<object>;
-  readonly query?: () => Promise<Record<string, string>>;
+  readonly body?: (walk: Walk) => object | Promise<object>;
+  readonly query?: (walk: Walk) => Promise<Record<string, string>>;
   /** Modules are set before they are read. */
   readonly before?: { readonly method: string; readonly body: () => object };
+}
+
+/** A call of a route of a resource, which a caller with an API key may make. */
+interface ResourceSample extends Sample {
+  readonly body?: () => object;
 }
 
 let n = 0;
@@ -30,7 +44,7 @@ const MODULES = {
   traffic_policy: () => ({ value: `{"n":${next()}}` }),
 };
 
-const resource = (path: keyof typeof MAKERS, change: () => object): Record<string, Sample> => ({
+const resource = (path: keyof typeof MAKERS, change: () => object): Record<string, ResourceSample> => ({
   [`POST /${path}`]: { body: MAKERS[path] },
   [`GET /${path}`]: {},
   [`GET /${path}/:id`]: { on: path },
@@ -39,7 +53,7 @@ const resource = (path: keyof typeof MAKERS, change: () => object): Record<strin
   [`DELETE /${path}/:id`]: { on: path },
 });
 
-const edgeModule = (name: keyof typeof MODULES): Record<string, Sample> => {
+const edgeModule = (name: keyof typeof MODULES): Record<string, ResourceSample> => {
   const before = { method: 'PUT', body: MODULES[name] };
   return {
     [`PUT /edges/tcp/:id/${name}`]: { on: 'edges/tcp', body: MODULES[name] },
@@ -48,8 +62,28 @@ const edgeModule = (name: keyof typeof MODULES): Record<string, Sample> => {
   };
 };
 
-/** A call of each route of the resources, which a caller with an API key may make. */
-export const RESOURCE_SAMPLES: Record<string, Sample> = {
+/** A key that gateways may ask about. */
+async function uploaded({ service, admin }: Walk): Promise<{ readonly id: string; readonly fingerprint: string }> {
+  const { body } = await admin.client.post('/ssh_credentials', { public_key: newPublicKey() });
+  const { rows } = await service.pool.query('select id, fingerprint from ssh_credentials where id = $1', [body.id]);
+  return rows[0];
+}
+const fingerprint = async (walk: Walk) => ({ fingerprint: (await uploaded(walk)).fingerprint });
+
+const GATEWAY_SAMPLES: Record<string, Sample> = {
+  'POST /ssh_gateway/identify': { body: fingerprint },
+  'POST /ssh_gateway/authorize': {
+    body: async (walk) => ({ ...(await fingerprint(walk)), target: { domain: 'a.example' } }),
+  },
+  'POST /ssh_gateway/recheck': { body: async (walk) => [{ credential_id: (await uploaded(walk)).id, version: 1 }] },
+  'GET /ssh_gateway/authorized_keys': {
+    query: async (walk) => ({ type: 'ssh-ed25519', ...(await fingerprint(walk)) }),
+  },
+  'GET /ssh_gateway/edges': { query: async () => ({ hostport: 'a.example:1' }) },
+  'GET /ssh_gateway/metrics': {},
+};
+
+export const RESOURCE_SAMPLES: Record<string, ResourceSample> = {
   ...resource('ssh_credentials', () => ({ description: `walked ${next()}` })),
   ...resource('edges/tcp', () => ({ description: `walked ${next()}` })),
   ...resource('users', () => ({ active: false })),
@@ -59,3 +93,33 @@ export const RESOURCE_SAMPLES: Record<string, Sample> = {
   ...edgeModule('ip_restriction'),
   ...edgeModule('traffic_policy'),
 };
+
+/** A call of every route that works. `routes.spec.ts` fails if a route is missing here. */
+export const SAMPLES: Record<string, Sample> = {
+  ...GATEWAY_SAMPLES,
+  'GET /bind_decisions': {},
+  'GET /ssh_credentials/:id/usage': { on: 'ssh_credentials' },
+  ...RESOURCE_SAMPLES,
+  'GET /events': {},
+};
+
+/** The route's path with the id of a new resource of the admin's account, and the call on it. */
+export async function prepareSample(
+  walk: Walk,
+  route: string,
+): Promise<{ path: string; call: (client: ApiClient) => Promise<Answer> }> {
+  const { admin } = walk;
+  const { on, body, before, query } = SAMPLES[route] ?? {};
+  const [method = '', pattern = ''] = route.split(' ');
+  const made = on === undefined ? undefined : (await admin.client.post(`/${on}`, MAKERS[on]())).body;
+  const parameters = new URLSearchParams(await query?.(walk)).toString();
+  const path = pattern.replace(':id', made?.id) + (parameters === '' ? '' : `?${parameters}`);
+  if (before !== undefined) await admin.client.json(before.method, path, before.body());
+  const sent = body === undefined ? undefined : JSON.stringify(await body(walk));
+  const headers = { 'content-type': 'application/json', 'user-agent': 'walker/1.0' };
+  return { path, call: (client) => client.send(method, path, sent, headers) };
+}
+
+export const isForGateways = (route: string): boolean => route in GATEWAY_SAMPLES;
+export const callerOf = ({ service, admin }: Walk, route: string): ApiClient =>
+  isForGateways(route) ? service.gateway : admin.client;

@@ -1,10 +1,8 @@
 import type { Ref } from '../../database/coalesce.js';
+import { PostgresFailure } from '../../database/failure.js';
 import type { RequestContext } from '../../http/request-context.js';
-import type { IdSource } from '../../ids.js';
 import type { StreamAppend } from '../../log/append/append.js';
-import { ConstraintViolated, StreamConflict } from '../../log/append/append-failures.js';
-import type { EventLog } from '../../log/append/event-log.js';
-import type { EventMetadata } from '../../log/event.js';
+import { ConstraintViolated } from '../../log/append/append-failures.js';
 import { type EntityRow, fold } from '../../log/read-model.js';
 import { Problem } from '../../problem.js';
 import { refuseUnlessAdmin } from '../../resources/access-rules.js';
@@ -14,6 +12,7 @@ import type { OwnedEntities } from '../../resources/owned-entities.js';
 import type { Resource } from '../../resources/resource.js';
 import { setAdmin } from './account.js';
 import { accountsReadModel } from './accounts.read-model.js';
+import type { PendingRemovals } from './pending-removals.js';
 import { isActiveAdmin, type Principal, type PrincipalDecision, type PrincipalEvent } from './principal.js';
 import { BOT_NAME_CONSTRAINT, USER_EMAIL_CONSTRAINT } from './principals.read-model.js';
 
@@ -25,10 +24,9 @@ const ACCOUNTS = { model: accountsReadModel, idPrefix: 'ac' } as const;
 export class Principals {
   constructor(
     private readonly changes: Changes,
-    private readonly log: EventLog,
     private readonly entities: EntityQueries,
     private readonly owned: OwnedEntities,
-    private readonly ids: IdSource,
+    private readonly pending: PendingRemovals,
   ) {}
 
   create(
@@ -56,8 +54,10 @@ export class Principals {
     };
     const options = { ...this.alongside(context), ...(sent !== undefined && { sent }) };
     const changed = await this.changes.apply(resource, context, id, decideAsAdmin, options).catch(explainTaken);
-    if (changed.entity?.deleted === true && !changed.isDuplicate)
-      await this.removeRemaining({ accountId: context.accountId, id }, context.metadata);
+    // A repetition too: the first request may have been interrupted before it had removed everything.
+    if (changed.entity?.deleted === true) {
+      await this.pending.finish({ accountId: context.accountId, id }).catch(explainUnfinished);
+    }
     return changed;
   }
 
@@ -82,21 +82,6 @@ export class Principals {
     const after = fold(accountsReadModel, ref, before, events, at);
     return events.length === 0 ? [] : [{ model: accountsReadModel, id: accountId, before, events, after }];
   }
-
-  /**
-   * Removes the owner's remaining entities: those beyond one append, and those created just before the deletion. The
-   * tables refuse new entities of a deleted owner, and the service refuses every use of the remaining ones.
-   */
-  private async removeRemaining(owner: Ref, { idempotency_key: _, ...metadata }: EventMetadata): Promise<void> {
-    for (;;) {
-      const streams = await this.owned.removalsOf(owner);
-      if (streams.length === 0) return;
-      const append = { accountId: owner.accountId, metadata, occurredAt: this.ids.now(), streams };
-      await this.log.append(append).catch((error) => {
-        if (!(error instanceof StreamConflict)) throw error;
-      });
-    }
-  }
 }
 
 /** The streams of users and bots hold principals. */
@@ -107,4 +92,13 @@ function explainTaken(error: unknown): never {
   if (constraint === USER_EMAIL_CONSTRAINT) throw new Problem('conflict', 'A user with this email exists already.');
   if (constraint === BOT_NAME_CONSTRAINT) throw new Problem('conflict', 'A bot with this name exists already.');
   throw error;
+}
+
+/** The principal is deleted already. A client that reads only "try again" would think that it is not. */
+function explainUnfinished(error: unknown): never {
+  if (!(error instanceof Problem) && !PostgresFailure.of(error).isConnectionLoss) throw error;
+  const message =
+    'The deletion is written, but the database went away before all API keys and SSH credentials of the owner were ' +
+    'removed; the last removals may have been written. The remaining ones are refused, and are removed without a new request.';
+  throw new Problem('overloaded', message);
 }

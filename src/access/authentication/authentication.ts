@@ -43,9 +43,9 @@ const CALLERS_BY_TOKENS = {
   name: 'callers_by_tokens',
   text: `select k.token_hash, k.id as api_key_id, k.account_id, p.id as principal_id, p.kind, p.role, p.active,
       case when k.token_hash = any($2) then
-        (select h.rights_position::float8 from log_heads h where h.account_id = k.account_id) end as rights_position
+        (select h.rights_position::float8 from log_heads h where h.account_id = k.account_id and by_index(h.account_id)) end as rights_position
     from api_keys k join principals p on p.account_id = k.account_id and p.id = k.owner_id
-    where k.token_hash = any($1)`,
+    where k.token_hash = any($1) and by_index(k.id) and by_index(p.id)`,
 };
 
 /** The longest API key is a bootstrap key of 255 characters; a gateway token has the same maximum. */

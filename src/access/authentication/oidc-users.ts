@@ -36,13 +36,15 @@ interface LoginRow {
 const LOGINS_BY_EMAILS = {
   name: 'logins_by_emails',
   text: `select wanted.email as wanted, a.account_id, p.id, p.role, p.active,
-      (select h.rights_position::float8 from log_heads h where h.account_id = a.account_id) as rights_position
+      (select h.rights_position::float8 from log_heads h where h.account_id = a.account_id and by_index(h.account_id)) as rights_position
     from (
-      select account_id from accounts where $2::text is null or account_id = $2 order by created_at, account_id limit 1
+      select account_id from accounts where by_index(account_id)
+        and account_id = coalesce($2::text, (select account_id from accounts order by created_at, account_id limit 1))
     ) a
     cross join unnest($1::text[]) as wanted(email)
     left join principals p
-      on p.account_id = a.account_id and p.kind = 'user' and not p.deleted and lower(p.email) = lower(wanted.email)`,
+      on p.account_id = a.account_id and p.kind = 'user' and not p.deleted and lower(p.email) = lower(wanted.email)
+        and by_index(p.id)`,
 };
 
 /** Finds and creates the users of tokens. It has no cache: a deactivated user is refused on the next request. */

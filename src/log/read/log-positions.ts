@@ -24,7 +24,7 @@ interface TimeRow {
 const HEADS = {
   name: 'heads_of_accounts',
   text: `select account_id, size::float8 as size, rights_position::float8 as "rightsPosition"
-    from log_heads where account_id = any($1)`,
+    from log_heads where account_id = any($1) and by_index(account_id)`,
 };
 const TIME_AT_HEAD = {
   name: 'time_at_head',

@@ -17,7 +17,7 @@ const PURGE_DECISIONS = {
   name: 'purge_bind_decisions',
   text: `delete from bind_decisions d using (
       select account_id, id from bind_decisions where id < $1 order by id limit $2 for update skip locked
-    ) old where d.account_id = old.account_id and d.id = old.id`,
+    ) old where d.account_id = old.account_id and d.id = old.id and by_index(d.id)`,
 };
 
 /** How long the last use of a deleted credential is kept, since a decision about it may still be in a queue. */

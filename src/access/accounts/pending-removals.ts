@@ -1,0 +1,77 @@
+import type { Pool } from 'pg';
+import type { Ref } from '../../database/coalesce.js';
+import { queryNamed } from '../../database/query.js';
+import type { IdSource } from '../../ids.js';
+import { StreamConflict } from '../../log/append/append-failures.js';
+import type { EventLog } from '../../log/append/event-log.js';
+import type { EventMetadata } from '../../log/event.js';
+import type { OwnedEntities } from '../../resources/owned-entities.js';
+
+/** Postpones the row instead of locking it: the work takes many transactions, and its instance may die. */
+const TAKE_DUE = {
+  name: 'take_pending_removal',
+  text: `update pending_removals set due_at = clock_timestamp() + interval '5 seconds'
+    where (account_id, owner_id) = (select account_id, owner_id from pending_removals
+      where due_at <= clock_timestamp() order by due_at limit 1 for update skip locked)
+    returning account_id as "accountId", owner_id as id`,
+};
+
+const FINISHED = {
+  name: 'finish_pending_removal',
+  text: 'delete from pending_removals where account_id = $1 and owner_id = $2',
+};
+
+const DELETION = {
+  name: 'metadata_of_deletion',
+  text: 'select metadata from events where account_id = $1 and stream_id = $2 order by stream_version desc limit 1',
+};
+
+/**
+ * Removes the API keys and SSH credentials of deleted users and bots: those beyond one append, and those created just
+ * before the deletion. The tables refuse new ones, and the service refuses every use of the remaining ones.
+ */
+export class PendingRemovals {
+  constructor(
+    private readonly pool: Pool,
+    private readonly log: EventLog,
+    private readonly owned: OwnedEntities,
+    private readonly ids: IdSource,
+  ) {}
+
+  /** A deleted owner whose removals have rested for five seconds. The row of the owner is postponed. */
+  async takeDue(): Promise<Ref | undefined> {
+    const { rows } = await queryNamed<Ref & Record<string, string>>(this.pool, TAKE_DUE, []);
+    return rows[0];
+  }
+
+  /** Removes what remains of the owner, and returns how many entities it removed. Stops early if the signal says so. */
+  async finish(owner: Ref, signal?: AbortSignal): Promise<number> {
+    let removed = 0;
+    let metadata: EventMetadata | undefined;
+    while (signal?.aborted !== true) {
+      const streams = await this.owned.removalsOf(owner);
+      if (streams.length === 0) {
+        await queryNamed(this.pool, FINISHED, [owner.accountId, owner.id]);
+        break;
+      }
+      metadata ??= await this.metadataOfDeletion(owner);
+      const append = { accountId: owner.accountId, metadata, occurredAt: this.ids.now(), streams };
+      removed += await this.log.append(append).then(() => streams.length, zeroIfConflict);
+    }
+    return removed;
+  }
+
+  /** Every removal names who deleted the owner, and in which operation, whichever instance makes it. */
+  private async metadataOfDeletion({ accountId, id }: Ref): Promise<EventMetadata> {
+    const { rows } = await queryNamed<{ metadata: string }>(this.pool, DELETION, [accountId, id]);
+    const recorded: EventMetadata = JSON.parse(rows[0]?.metadata ?? '{"actor":"system"}');
+    const { idempotency_key: _, request_hash: __, ...metadata } = recorded;
+    return metadata;
+  }
+}
+
+/** Another instance removes the same entities, or someone changed one: what remains is looked up again. */
+function zeroIfConflict(error: unknown): number {
+  if (error instanceof StreamConflict) return 0;
+  throw error;
+}

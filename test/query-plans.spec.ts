@@ -1,0 +1,111 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { addUser } from './support/principals.js';
+import { callerOf, prepareSample, SAMPLES, type Walk } from './support/route-samples.js';
+import { GATEWAY, type Service, startService } from './support/service.js';
+
+/** From its sixth run on, a prepared statement may have one plan for all values, which then stays. */
+const CALLS_BEFORE = 7;
+const CALLS_AFTER = 2;
+const CREDENTIALS = 50_000;
+const OTHERS = 10_000;
+/** Scans may read so few rows of a table. */
+const SMALL = 200;
+/** The hourly purge, which may come in the middle, looks at the last use of each credential once. */
+const purged = (table: string): number => (table === 'credential_usage' ? OTHERS + SMALL : 0);
+
+let service: Service;
+afterEach(() => service.stop());
+
+/** Rows as the service would have written them, but for the hashes of the log. */
+async function load(accountId: string, from: number, credentials: number, others: number): Promise<void> {
+  const rows = (max: number): string => `generate_series(${from}, ${from + max - 1}) n`;
+  const id = (prefix: string): string => `'${prefix}_' || lpad(n::text, 27, '0')`;
+  const added = credentials + others;
+  for (const statement of [
+    `insert into log_heads select ${id('ac')}, 0, now() from ${rows(others)}`,
+    `insert into accounts select ${id('ac')}, ${id('ac')}, 1, now(), 'n', '{}' from ${rows(others)}`,
+    `insert into principals select '${accountId}', ${id('bot')}, 1, now(), 'bot', 'n' || n, '', 'member', true, false from ${rows(others)}`,
+    `insert into api_keys select '${accountId}', ${id('ak')}, 1, now(), ${id('bot')}, '', '', md5(n::text) from ${rows(others)}`,
+    `insert into ssh_credentials select '${accountId}', ${id('sshcr')}, 1, now(), '', '', 'key', '{}', ${id('bot')}, 'ssh-ed25519', 256,
+       'blob', 'SHA256:' || n, true from ${rows(credentials)}`,
+    `insert into tcp_edges select '${accountId}', ${id('edgtcp')}, 1, now(), '', '', '[{"text":"h.example:1","canonical":"h.example:1","exclusive":false}]', null, null, null from ${rows(others)}`,
+    `insert into tcp_edge_hostports select '${accountId}', ${id('edgtcp')}, 'h' || n || '.example:1', true from ${rows(others)}`,
+    `insert into bind_decisions select '${accountId}', ${id('bd')}, now(), ${id('sshcr')}, 1, ${id('bot')}, 'SHA256:' || n, '{"domain":"a.example"}', true, 'permitted',
+       null, 'g', null from ${rows(others)}`,
+    `insert into credential_usage select '${accountId}', ${id('sshcr')}, now() from ${rows(others)}`,
+    `insert into events select '${accountId}', h.size + n - ${from} + 1, ${id('sshcr')}, 1, gen_random_uuid(), 'ssh_credential_created.v1',
+       json_build_object('description', '', 'metadata', '', 'public_key', 'key', 'acl', '{}'::text[], 'owner_id', 'bot_1', 'key_type',
+         'ssh-ed25519', 'key_bits', 256, 'key_blob', 'blob', 'fingerprint', 'SHA256:' || n, 'exclusive', true),
+       '{"actor":"system"}', now(), h.recorded_at + (n - ${from} + 1) * interval '1 microsecond', ''
+       from log_heads h, ${rows(added)} where h.account_id = '${accountId}'`,
+    `update log_heads set size = size + ${added}, recorded_at = recorded_at + ${added} * interval '1 microsecond'
+       where account_id = '${accountId}'`,
+  ]) {
+    await service.pool.query(statement);
+  }
+}
+
+async function callEveryRoute(walk: Walk, times: number): Promise<void> {
+  for (const route of Object.keys(SAMPLES)) {
+    for (let n = 0; n < times; n += 1) {
+      const { call } = await prepareSample(walk, route);
+      expect([200, 201, 204]).toContain((await call(callerOf(walk, route))).status);
+    }
+  }
+}
+
+/** The rows that scans of whole tables have read, by table. Backends report them when they end. */
+async function rowsScanned(): Promise<ReadonlyMap<string, number>> {
+  const client = new pg.Client(service.databaseUrl);
+  await client.connect();
+  const { rows } = await client.query(
+    'select relname, seq_tup_read::float8 as n from pg_stat_user_tables where seq_tup_read > 0',
+  );
+  await client.end();
+  return new Map(rows.map(({ relname, n }) => [relname, n]));
+}
+
+/** The plans of prepared statements that scan a table, for the message of a failure. */
+async function plansWithScans(): Promise<string[]> {
+  const { rows } = await service.pool.query(
+    'select name, array_length(parameter_types, 1) as parameters from pg_prepared_statements',
+  );
+  const plans: string[] = [];
+  for (const { name, parameters } of rows) {
+    const nulls = parameters === null ? '' : `(${Array.from({ length: parameters }, () => 'null').join()})`;
+    const { rows: lines } = await service.pool.query(`explain execute "${name}"${nulls}`);
+    const plan = lines.map((line) => line['QUERY PLAN']).join('\n');
+    if (plan.includes('Seq Scan')) plans.push(`${name}\n${plan}`);
+  }
+  return plans;
+}
+
+describe.each([
+  ['are empty', 0],
+  ['have a few rows and are analyzed', 60],
+])('statements that are prepared while the tables %s', (_, rowsBefore) => {
+  it('scan no table once the tables have grown, by any statement of any route', async () => {
+    service = await startService({ ...GATEWAY, authFailuresPerMinute: 0, strict: true, databasePoolSize: 1 });
+    const { rows: tables } = await service.pool.query(
+      `select tablename as name from pg_tables where schemaname = 'public'`,
+    );
+    for (const { name } of tables) await service.pool.query(`alter table ${name} set (autovacuum_enabled = off)`);
+    const { rows } = await service.pool.query('select account_id from accounts');
+    const accountId = rows[0].account_id;
+    if (rowsBefore > 0) {
+      await load(accountId, 1, rowsBefore, rowsBefore);
+      await service.pool.query('analyze');
+    }
+    const walk = { service, admin: await addUser(service, 'admin') };
+    await callEveryRoute(walk, CALLS_BEFORE);
+    await load(accountId, 1_000_000, CREDENTIALS, OTHERS);
+    await service.pool.query('select pg_stat_reset()');
+    await callEveryRoute(walk, CALLS_AFTER);
+    const plans = await plansWithScans();
+    await service.app.close();
+    const scanned = [...(await rowsScanned())].filter(([table, rows]) => rows > SMALL + purged(table));
+    const guilty = plans.filter((plan) => scanned.some(([table]) => plan.includes(`Seq Scan on ${table}`)));
+    expect({ scanned, guilty }).toEqual({ scanned: [], guilty: [] });
+  }, 180_000);
+});
