@@ -1,54 +1,53 @@
 import type { Cluster } from './cluster.js';
+import type { Instance } from './instance.js';
 import type { Machine } from './machines.js';
 
 export interface Fault {
   readonly name: string;
-  /** Returns what makes everything whole again. */
-  readonly strike: () => Promise<() => Promise<void>>;
+  /** Returns what repairs the damage. `direct` reaches the databases by their names, `proxied` through haproxy. */
+  readonly strike: (cluster: Cluster, instances: readonly [direct: Instance, proxied: Instance]) => Promise<Repair>;
 }
 
-/** What can happen to the machines. `apart`: the machines that a partition leaves with the primary. */
-export const faultsOf = (
-  cluster: Cluster,
-  island: readonly Machine[],
-  proxyIsland: readonly Machine[],
-): readonly Fault[] => [
+type Repair = () => Promise<void>;
+
+export const FAULTS: readonly Fault[] = [
+  { name: 'switchover', strike: switchOver },
+  { name: 'kill of the primary', strike: killPrimary },
+  { name: 'kill of the etcd leader', strike: killEtcdLeader },
   {
-    name: 'switchover',
-    strike: async () => {
-      await cluster.switchover();
-      return async () => undefined;
-    },
+    name: 'partition: the primary and an instance',
+    strike: async (cluster, [direct]) => cutOff([await primaryOf(cluster), direct.machine]),
   },
   {
-    name: 'kill of the primary',
-    strike: async () => {
-      const primary = await cluster.primary();
-      await cluster.machine(primary).kill();
-      return () => cluster.startDatabase(primary);
-    },
-  },
-  {
-    name: 'kill of the leading etcd',
-    strike: async () => {
-      const leader = await cluster.etcdLeader();
-      await cluster.machine(leader).kill();
-      return () => cluster.startEtcd(leader);
-    },
-  },
-  {
-    name: 'primary cut off with an instance',
-    strike: async () => cutOff([cluster.machine(await cluster.primary()), ...island]),
-  },
-  {
-    name: 'primary cut off with haproxy and an instance',
-    strike: async () => cutOff([cluster.machine(await cluster.primary()), cluster.machine('haproxy'), ...proxyIsland]),
+    name: 'partition: the primary, haproxy and an instance',
+    strike: async (cluster, [, proxied]) =>
+      cutOff([await primaryOf(cluster), cluster.machine('haproxy'), proxied.machine]),
   },
 ];
 
-async function cutOff(machines: readonly Machine[]): Promise<() => Promise<void>> {
+async function switchOver(cluster: Cluster): Promise<Repair> {
+  await cluster.switchover();
+  return async () => undefined;
+}
+
+async function killPrimary(cluster: Cluster): Promise<Repair> {
+  const name = await cluster.primary();
+  await cluster.machine(name).kill();
+  return () => cluster.startDatabase(name);
+}
+
+async function killEtcdLeader(cluster: Cluster): Promise<Repair> {
+  const name = await cluster.etcdLeader();
+  await cluster.machine(name).kill();
+  return () => cluster.startEtcd(name);
+}
+
+/** These machines still reach each other, and no other machine. */
+async function cutOff(machines: readonly Machine[]): Promise<Repair> {
   for (const machine of machines) await machine.cutOff();
   return async () => {
     for (const machine of machines) await machine.reconnect();
   };
 }
+
+const primaryOf = async (cluster: Cluster): Promise<Machine> => cluster.machine(await cluster.primary());

@@ -9,11 +9,18 @@ import { ADMIN_KEY, GATEWAY_TOKEN, type Instance } from './instance.js';
 export interface QuestionsReport {
   /** Questions with an answer, 200. */
   readonly answered: number;
-  /** Keys whose deletion was acknowledged. */
+  /** Keys whose deletion was acknowledged, and those of them whose deletion was asked for during the fault. */
   readonly revoked: number;
+  readonly revokedUnderFault: number;
   readonly staleYes: readonly string[];
   /** For each instance, the longest time without an answer to a question. */
   readonly longestSilenceMs: readonly number[];
+}
+
+interface Gateways {
+  /** Keys that are deleted from now on count as deleted under the fault. */
+  faultBegins(): void;
+  stop(): Promise<QuestionsReport>;
 }
 
 interface Key {
@@ -22,30 +29,32 @@ interface Key {
   revokedAt?: number;
 }
 
-const KEYS = 300;
+const KEYS = 400;
 const ASKERS_OF_EACH = 3;
-const BETWEEN_DELETIONS_MS = 120;
+const BETWEEN_DELETIONS_MS = 150;
 const BETWEEN_QUESTIONS_MS = 10;
 /** Half of the questions are about the keys that were deleted last: a lagging answer would show there. */
 const NEWEST = 20;
 const GIVE_UP_MS = 30_000;
 
-export async function askGateways(instances: readonly Instance[]): Promise<{ stop(): Promise<QuestionsReport> }> {
+export async function askGateways(instances: readonly Instance[]): Promise<Gateways> {
   const live = await createKeys(instances);
   const revoked: Key[] = [];
   const staleYes: string[] = [];
-  let [answered, isStopping] = [0, false];
+  let [answered, revokedUnderFault, hasFault, isStopping] = [0, 0, false, false];
 
   async function deleteKeys(): Promise<void> {
     for (let n = 0; !isStopping; n += 1) {
       const key = live.pop();
       const instance = instances[n % instances.length];
       if (key === undefined || instance === undefined) return;
+      const isUnderFault = hasFault;
       // Not awaited: the next deletion goes through the next instance, whatever becomes of this one.
       void send(instance, 'DELETE', `/ssh_credentials/${key.id}`, ADMIN_KEY).then((status) => {
         if (status?.status !== 204) return;
         key.revokedAt = performance.now();
         revoked.push(key);
+        if (isUnderFault) revokedUnderFault += 1;
       });
       await sleep(BETWEEN_DELETIONS_MS);
     }
@@ -75,11 +84,14 @@ export async function askGateways(instances: readonly Instance[]): Promise<{ sto
   );
   running.push(deleteKeys());
   return {
+    faultBegins: () => {
+      hasFault = true;
+    },
     stop: async () => {
       isStopping = true;
       await Promise.all(running);
       const longestSilenceMs = silences.map(({ longestMs }) => Math.round(longestMs));
-      return { answered, revoked: revoked.length, staleYes, longestSilenceMs };
+      return { answered, revoked: revoked.length, revokedUnderFault, staleYes, longestSilenceMs };
     },
   };
 }

@@ -64,7 +64,8 @@ export class Machine {
   reconnect = (): Promise<void> => ip('link', 'set', `${this.name}-0`, 'master', MAIN);
 
   start(user: string, command: readonly string[], env: Record<string, string> = {}): Program {
-    const asUser = ['setpriv', `--reuid=${user}`, `--regid=${user}`, '--clear-groups'];
+    // The change of user clears the signal that unshare's --kill-child has set, so setpriv sets it again.
+    const asUser = ['setpriv', `--reuid=${user}`, `--regid=${user}`, '--clear-groups', '--pdeathsig=KILL'];
     const ownProcesses = ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc'];
     const child = spawn('ip', ['netns', 'exec', this.name, ...ownProcesses, ...asUser, ...command], {
       env: { PATH: process.env.PATH, LANG: 'C.UTF-8', ...env },
