@@ -29,7 +29,7 @@ beforeAll(async () => {
 }, START_TIMEOUT_MS);
 
 afterAll(() => {
-  const rows = [...played].map(([fault, rounds]) => faultRow(fault, rounds.length, sumOf(rounds)));
+  const rows = [...played].map(([fault, rounds]) => rowOf(fault, rounds));
   process.stdout.write(`\n${[FAULT_COLUMNS, '|---|---|---|---|---|---|---|', ...rows].join('\n')}\n\n`);
 });
 
@@ -39,9 +39,10 @@ describe.each(FAULTS)('under recorded load, a $name', (fault: Fault) => {
     async () => {
       const round = await playRound(fault, cluster, instances);
       played.set(fault.name, [...(played.get(fault.name) ?? []), round]);
+      process.stderr.write(`${rowOf(fault.name, [round])}\n`);
       const { changes, questions } = round;
       expect(changes).toMatchObject({ lost: [], twice: [], staleYes: [], unexpected: [] });
-      expect(questions.staleYes).toEqual([]);
+      expect(questions.staleYes.slice(0, 5)).toEqual([]);
       expect(changes.longestPauseMs).toBeLessThanOrEqual(MAX_PAUSE_MS);
       // Else the round has proved nothing about gateways.
       expect(questions.revokedUnderFault).toBeGreaterThan(0);
@@ -56,6 +57,8 @@ async function expectSoundLog(): Promise<void> {
   expect(await runCli(settings, 'audit', 'verify')).toMatchObject({ code: 0 });
   expect(await runCli(settings, 'projections', 'prove')).toMatchObject({ code: 0 });
 }
+
+const rowOf = (fault: string, rounds: readonly Round[]): string => faultRow(fault, rounds.length, sumOf(rounds));
 
 const sumOf = (rounds: readonly Round[]): LoadReport => ({
   acknowledged: rounds.reduce((sum, { changes, questions }) => sum + changes.acknowledged + questions.revoked, 0),
