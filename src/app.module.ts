@@ -45,7 +45,7 @@ export interface Foundation {
 export const makeEventLog = ({ config, database }: Pick<Foundation, 'config' | 'database'>): EventLog => {
   const logger = new Logger('EventLog');
   const limits = { ...DEFAULT_BATCHER_LIMITS, queuedItems: config.appendQueueLimit };
-  return new EventLog(database.pool, (message) => logger.fatal(message), limits);
+  return new EventLog(database.pool, (message) => logger.fatal(message), limits, config.writeDeadlineMs);
 };
 
 const makeAuthentication = (config: Config, { pool }: Database, changes: Changes): Authentication =>

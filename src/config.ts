@@ -4,6 +4,7 @@ import { parseGatewayTokens } from './access/authentication/gateway-tokens.js';
 import { parseIssuer } from './access/authentication/issuer-url.js';
 import type { OidcSettings } from './access/authentication/oidc.js';
 import type { DatabaseOptions } from './database/database.js';
+import { parseDatabaseUrl } from './database/database-url.js';
 import { messageOf } from './error-message.js';
 import { parseOrigins } from './http/cors.js';
 import type { HttpOptions } from './http/http-options.js';
@@ -22,6 +23,8 @@ export interface Config extends DatabaseOptions, HttpOptions, OidcSettings, KeyP
   readonly port: number;
   /** Maximum number of commands that wait for the log; beyond it the service answers 503. */
   readonly appendQueueLimit: number;
+  /** After this time a change that the database did not accept is answered 503. */
+  readonly writeDeadlineMs: number;
   /** API key of the first admin, for the first start; undefined: the service makes one. */
   readonly bootstrapApiKey: string | undefined;
   /** Failed authentications of one source that answer 401 in a minute; further ones answer 429. 0: no limit. */
@@ -90,6 +93,11 @@ const url =
     return value;
   };
 
+const databaseUrl = (value: string): string => {
+  parseDatabaseUrl(value);
+  return value;
+};
+
 const baseUrl = (value: string): string => {
   const parsed = new URL(url('http:', 'https:')(value));
   if (parsed.search !== '' || parsed.hash !== '') throw new Error('must not have a query or a fragment');
@@ -119,7 +127,7 @@ const SETTINGS = {
     name: 'DATABASE_URL',
     example: 'postgres://user:password@db.example.com:5432/tunnel_access',
     fallback: undefined,
-    parse: url('postgres:', 'postgresql:'),
+    parse: databaseUrl,
     isSecret: true,
   },
   dataDir: { name: 'DATA_DIR', example: './data', fallback: resolve('data'), parse: (value: string) => resolve(value) },
@@ -130,6 +138,8 @@ const SETTINGS = {
     fallback: 10_000,
     parse: integer(1, 1_000_000),
   },
+  // A failover of Patroni usually takes less.
+  writeDeadlineMs: { name: 'WRITE_DEADLINE_MS', example: '20000', fallback: 20_000, parse: integer(1000, 600_000) },
   bootstrapApiKey: {
     name: 'BOOTSTRAP_API_KEY',
     example: 'the output of: openssl rand -hex 24',

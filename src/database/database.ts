@@ -5,6 +5,7 @@ import { DataSource, type DataSourceOptions } from 'typeorm';
 import { MIGRATIONS } from '../../migrations/all.js';
 import { messageOf } from '../error-message.js';
 import { OperatorError } from '../operator-error.js';
+import { describeDatabase, type HostConfig, parseDatabaseUrl } from './database-url.js';
 import {
   type EmbeddedPostgres,
   findRunningPostgres,
@@ -12,14 +13,18 @@ import {
   startEmbeddedPostgres,
 } from './embedded/embedded-postgres.js';
 import { PostgresFailure } from './failure.js';
-import { surviveLostConnections } from './lost-connections.js';
+import { PrimaryClient, type PrimaryOptions, PrimaryPool } from './primary-pool.js';
+import { Servers } from './servers.js';
 
 /** Injection token of the pg pool under TypeORM's data source; frequent queries use it with named statements. */
 export const POOL = Symbol('pg pool');
 
 const MIN_POSTGRES_VERSION = 140_000;
-const CONNECT_TIMEOUT_MS = 10_000;
-/** After this time the service gives a statement up: pg closes the connection, and an append is sent again. */
+/** Both for making a connection and for waiting until the pool has a free one. */
+const CONNECT_TIMEOUT_MS = 2_500;
+/** Long work may wait longer for its connection than a request. */
+const DEDICATED_CONNECT_TIMEOUT_MS = 10_000;
+/** For statements without a deadline of their own, which are those of the start and of commands. */
 const QUERY_TIMEOUT_MS = 30_000;
 /** How long a start waits for a database that is not up yet, for example in a compose file. */
 const WAIT_FOR_DATABASE_MS = 30_000;
@@ -48,8 +53,6 @@ class DatabaseUnusable extends OperatorError {
   override readonly name = 'DatabaseUnusable';
 }
 
-type Target = { readonly url: string } | { readonly host: string; readonly port: number; readonly user: string };
-
 /**
  * Applies to the embedded server. `serve`: start it, as only one instance of the service can. `attach`: use the server of a
  * running instance, else start it on existing data. `attach-or-create`: the same, but create the data if there is none.
@@ -62,13 +65,13 @@ export async function openDatabase(
   log: (line: string) => void,
   mode: OpenMode = 'serve',
 ): Promise<Database> {
-  const { target, embedded } = await findServer(options, log, mode);
+  const { hosts, embedded } = await findServer(options, log, mode);
   try {
-    const dataSource = await connect(target, options.databasePoolSize, log);
+    const dataSource = await connect(new Servers(hosts), options.databasePoolSize, log);
     return {
       dataSource,
-      pool: surviveLostConnections(poolOf(dataSource)),
-      description: 'url' in target ? describe(target.url) : 'embedded PostgreSQL',
+      pool: poolOf(dataSource),
+      description: options.databaseUrl === undefined ? 'embedded PostgreSQL' : describeDatabase(options.databaseUrl),
       embedded,
       close: async () => {
         // Nest closes the data source when it stops, but Nest may not have started.
@@ -86,20 +89,25 @@ async function findServer(
   { databaseUrl, dataDir }: DatabaseOptions,
   log: (line: string) => void,
   mode: OpenMode,
-): Promise<{ target: Target; embedded: EmbeddedPostgres | undefined }> {
-  if (databaseUrl !== undefined) return { target: { url: databaseUrl }, embedded: undefined };
+): Promise<{ hosts: readonly HostConfig[]; embedded: EmbeddedPostgres | undefined }> {
+  if (databaseUrl !== undefined) return { hosts: parseDatabaseUrl(databaseUrl), embedded: undefined };
   const running = mode === 'serve' ? undefined : await findRunningPostgres(dataDir);
-  if (running !== undefined) return { target: running, embedded: undefined };
+  if (running !== undefined) return { hosts: [embeddedHost(running)], embedded: undefined };
   if (mode === 'attach' && !(await hasData(dataDir))) {
     const text = `there is no database in DATA_DIR ${path.resolve(dataDir)}: set DATA_DIR or DATABASE_URL to the value that the service uses`;
     throw new DatabaseUnusable(text);
   }
   const embedded = await startEmbeddedPostgres({ dataDir, log });
-  return { target: embedded, embedded };
+  return { hosts: [embeddedHost(embedded)], embedded };
 }
 
-async function connect(target: Target, poolSize: number, log: (line: string) => void): Promise<DataSource> {
-  const dataSource = new DataSource(dataSourceOptions(target, poolSize));
+const embeddedHost = ({ host, port, user }: Pick<EmbeddedPostgres, 'host' | 'port' | 'user'>): HostConfig => ({
+  name: 'embedded PostgreSQL',
+  config: { host, port, user, database: 'postgres' },
+});
+
+async function connect(servers: Servers, poolSize: number, log: (line: string) => void): Promise<DataSource> {
+  const dataSource = new DataSource(dataSourceOptions(servers, poolSize));
   const deadline = Date.now() + WAIT_FOR_DATABASE_MS;
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -119,20 +127,19 @@ async function connect(target: Target, poolSize: number, log: (line: string) => 
 const unusable = (error: unknown): DatabaseUnusable =>
   error instanceof DatabaseUnusable ? error : new DatabaseUnusable(`the database cannot be used: ${messageOf(error)}`);
 
-const dataSourceOptions = (target: Target, poolSize: number): DataSourceOptions => ({
+const dataSourceOptions = (servers: Servers, poolSize: number): DataSourceOptions => ({
   type: 'postgres',
-  ...('url' in target
-    ? { url: target.url }
-    : { host: target.host, port: target.port, username: target.user, database: 'postgres' }),
+  driver: { ...pg, Pool: PrimaryPool },
   applicationName: 'tunnel-access',
   migrations: MIGRATIONS,
   migrationsTransactionMode: 'each',
   extra: {
+    servers,
     max: poolSize,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     query_timeout: QUERY_TIMEOUT_MS,
     keepAlive: true,
-  },
+  } satisfies PrimaryOptions,
 });
 
 async function requireSuitableServer(dataSource: DataSource): Promise<void> {
@@ -148,24 +155,16 @@ async function requireSuitableServer(dataSource: DataSource): Promise<void> {
 }
 
 /** TypeORM's type covers only what all drivers share; for type 'postgres', `master` is the pg pool. */
-function poolOf(dataSource: DataSource): Pool {
-  const { master } = dataSource.driver as unknown as { master: Pool };
+function poolOf(dataSource: DataSource): PrimaryPool {
+  const { master } = dataSource.driver as unknown as { master: PrimaryPool };
   return master;
 }
 
-function describe(url: string): string {
-  const { hostname, port, pathname } = new URL(url);
-  return `PostgreSQL at ${hostname || 'the local socket'}${port === '' ? '' : `:${port}`}${pathname}`;
-}
-
 /** Opens a connection to the same database outside the pool, without a time limit on statements. The caller ends it. */
-export async function connectDedicated(dataSource: DataSource): Promise<pg.Client> {
-  const { options } = poolOf(dataSource);
-  const client = new pg.Client(options).on('error', () => undefined);
-  // Set after construction, since a query_timeout in DATABASE_URL would override an option.
-  (client as unknown as { connectionParameters: pg.ClientConfig }).connectionParameters.query_timeout = 0;
-  await client.connect();
-  return client;
+export function connectDedicated(dataSource: DataSource): Promise<pg.Client> {
+  const { servers, options } = poolOf(dataSource);
+  const limits = { query_timeout: 0, connectionTimeoutMillis: DEDICATED_CONNECT_TIMEOUT_MS };
+  return servers.inTurn(() => new PrimaryClient({ ...options, servers, ...limits }).connect());
 }
 
 /** Runs migrations on a data source of a single connection, without the service's time limit on statements. */

@@ -1,14 +1,23 @@
 import { DatabaseError } from 'pg';
 
 /**
- * SQLSTATE codes of a server that is temporarily unavailable: shutdown, crash of a backend, not yet ready, too many
- * connections, and a primary that became a standby.
+ * SQLSTATE codes of a server that is temporarily unavailable or about to close the connection: shutdown, crash of a
+ * backend, database dropped, idle for too long, a transaction that took too long.
  */
-const SERVER_UNAVAILABLE = new Set(['57P01', '57P02', '57P03', '53300', '25006']);
+const SERVER_UNAVAILABLE = /^(08|57P0[125]|25P0[34])/;
+/** The same, but the server did not execute the statement: not yet ready, too many connections, and a read-only server. */
+const SERVER_REFUSED = new Set(['57P03', '53300', '25006']);
 
 /** No connection, or a connection that was lost before the server answered. */
 export class DatabaseUnreachable extends Error {
   override readonly name = 'DatabaseUnreachable';
+  /** False if the statement was never sent. */
+  readonly wasSent: boolean;
+
+  constructor(message: string, { wasSent = false, ...options }: ErrorOptions & { readonly wasSent?: boolean } = {}) {
+    super(message, options);
+    this.wasSent = wasSent;
+  }
 }
 
 /** Classifies the error of a failed query for its caller. SQLSTATE codes: PostgreSQL documentation, appendix A. */
@@ -45,9 +54,20 @@ export class PostgresFailure {
     return this.sqlState === '55P03';
   }
 
-  /** The connection was lost, so it is unknown whether the statement was committed. */
+  /** The server itself reported the error. */
+  get isOfServer(): boolean {
+    return this.sqlState !== undefined;
+  }
+
+  /** There is no usable connection, or no longer. */
   get isConnectionLoss(): boolean {
     if (this.sqlState === undefined) return this.cause instanceof DatabaseUnreachable;
-    return this.sqlState.startsWith('08') || SERVER_UNAVAILABLE.has(this.sqlState);
+    return SERVER_UNAVAILABLE.test(this.sqlState) || SERVER_REFUSED.has(this.sqlState);
+  }
+
+  /** It is unknown whether the statement was committed. */
+  get mayBeCommitted(): boolean {
+    if (this.cause instanceof DatabaseUnreachable) return this.cause.wasSent;
+    return this.isConnectionLoss && !SERVER_REFUSED.has(this.sqlState ?? '');
   }
 }

@@ -1,5 +1,5 @@
-import { DatabaseError, type Pool, type QueryResult, type QueryResultRow } from 'pg';
-import { DatabaseUnreachable } from './failure.js';
+import { DatabaseError, type Pool, type PoolClient, type QueryResult, type QueryResultRow } from 'pg';
+import { DatabaseUnreachable, PostgresFailure } from './failure.js';
 
 /** A prepared statement: PostgreSQL parses and plans `text` once per connection under `name`. */
 export interface NamedStatement {
@@ -7,29 +7,169 @@ export interface NamedStatement {
   readonly text: string;
 }
 
+export interface StatementLimits {
+  /** Bounds the whole call: the wait for a connection, every attempt, and the answer. */
+  readonly deadlineMs: number;
+  /** A server that answered no statement at all in this time counts as lost. */
+  readonly silenceMs: number;
+  /** How often a statement is sent if the connection is lost. More than once only if a repetition does no harm. */
+  readonly attempts: number;
+}
+
+/** A client of the service's own pools, which knows its server. Clients of other pools have none of it. */
+export interface WatchedClient {
+  readonly server: ServerState;
+  /** The server answered that a commit succeeded although no standby confirmed it. */
+  readonly hasUnconfirmedCommit: boolean;
+  /** After a lost connection or a silent server: no other connection to the server is used without a new check. */
+  suspectServer(): void;
+}
+
+interface ServerState {
+  answered(): void;
+  hasAnsweredSince(time: number): boolean;
+}
+
+/** A request is answered within 3 s, even if the first server falls silent while it holds the statement. */
+const READ_LIMITS: StatementLimits = { deadlineMs: 2_700, silenceMs: 1_200, attempts: 2 };
+
+/**
+ * Makes a statement that finds events of account $1 and, if there are any, commits a write to the account's head after
+ * them on the same server.
+ * After a crash or a failover an event can be visible that no standby has. The commit waits for the standbys like any
+ * other, and so for everything before it: what the statement answers is as durable as the server's settings promise.
+ */
+export const durably = (name: string, find: string): NamedStatement => ({
+  name,
+  text: `with found as materialized (${find}),
+    confirmed as (update log_heads set size = size where account_id = $1 and exists (select from found))
+    select * from found`,
+});
+
+/** The commit may wait for a standby. The statement may be sent again, since it changes nothing. */
+export const DURABLE_LIMITS: StatementLimits = { deadlineMs: 10_000, silenceMs: 5_000, attempts: 3 };
+
 /**
  * Runs a named statement on a pooled connection, and keeps the connection after an error that the server reported.
  * `pool.query` would close it after any error, and a new connection makes the next query take 7 ms instead of 1.
  */
 export async function queryNamed<R extends QueryResultRow>(
   pool: Pool,
-  { name, text }: NamedStatement,
+  statement: NamedStatement,
   values: readonly unknown[],
+  { deadlineMs, silenceMs, attempts }: StatementLimits = READ_LIMITS,
 ): Promise<QueryResult<R>> {
-  const client = await pool.connect().catch(unreachable);
-  try {
-    const result = await client.query<R>({ name, text, values: [...values] });
-    client.release();
-    return result;
-  } catch (error) {
-    const isServerError = error instanceof DatabaseError;
-    client.release(isServerError && error.severity === 'ERROR' ? undefined : true);
-    return isServerError ? Promise.reject(error) : unreachable(error);
+  const deadline = performance.now() + deadlineMs;
+  for (let attempt = 1; ; attempt += 1) {
+    const client = await connectBefore(deadline, pool);
+    try {
+      return await runOn<R>(client, statement, values, new StatementWatch(client, silenceMs, deadline));
+    } catch (error) {
+      if (attempt === attempts || !PostgresFailure.of(error).isConnectionLoss) throw error;
+    }
   }
 }
 
-function unreachable(error: unknown): never {
+/** Gives a client that comes too late back to the pool. */
+const connectBefore = (deadline: number, pool: Pool): Promise<PoolClient> =>
+  new Promise((resolve, reject) => {
+    let isLate = false;
+    const giveUp = (): void => {
+      isLate = true;
+      reject(new DatabaseUnreachable('there was no connection before the deadline'));
+    };
+    const timer = setTimeout(giveUp, deadline - performance.now());
+    pool.connect().then(
+      (client) => {
+        clearTimeout(timer);
+        if (isLate) client.release();
+        else resolve(client);
+      },
+      (error) => {
+        clearTimeout(timer);
+        reject(unreachable(error, false));
+      },
+    );
+  });
+
+async function runOn<R extends QueryResultRow>(
+  client: PoolClient,
+  { name, text }: NamedStatement,
+  values: readonly unknown[],
+  watch: StatementWatch,
+): Promise<QueryResult<R>> {
+  try {
+    const result = await client.query<R>({ name, text, values: [...values] });
+    watch.answered();
+    client.release();
+    return result;
+  } catch (error) {
+    const reported = unreachable(watch.givenUp ?? error, true);
+    const isLost = PostgresFailure.of(reported).isConnectionLoss;
+    watch.failed(isLost);
+    client.release(!isLost && error instanceof DatabaseError && error.severity === 'ERROR' ? undefined : true);
+    throw reported;
+  } finally {
+    watch.end();
+  }
+}
+
+/** Ends the connection of a statement at its deadline, or earlier if the server is silent. */
+class StatementWatch {
+  /** Why the connection was ended. */
+  givenUp: Error | undefined;
+  private readonly watched: WatchedClient | undefined;
+  private readonly sentAt = performance.now();
+  private timer: NodeJS.Timeout;
+
+  constructor(
+    private readonly client: PoolClient,
+    private readonly silenceMs: number,
+    private readonly deadline: number,
+  ) {
+    this.watched = isWatched(client) ? client : undefined;
+    this.timer = this.lookAgain(this.sentAt);
+  }
+
+  /** Throws if the server answered success although it cancelled the wait for a standby. */
+  answered(): void {
+    this.watched?.server.answered();
+    if (this.watched?.hasUnconfirmedCommit === true) throw new Error('no standby has confirmed the commit');
+  }
+
+  failed(isLost: boolean): void {
+    if (!isLost) this.watched?.server.answered();
+    else if (this.givenUp === undefined) this.watched?.suspectServer();
+  }
+
+  end(): void {
+    clearTimeout(this.timer);
+  }
+
+  private lookAgain(now: number): NodeJS.Timeout {
+    return setTimeout(() => this.look(), Math.min(this.silenceMs, this.deadline - now));
+  }
+
+  private look(): void {
+    const now = performance.now();
+    const isSilent = this.watched?.server.hasAnsweredSince(now - this.silenceMs) !== true;
+    if (!isSilent && now < this.deadline) {
+      this.timer = this.lookAgain(now);
+      return;
+    }
+    this.givenUp = new Error(`the server did not answer within ${Math.round(now - this.sentAt)} ms`);
+    // A slow statement says nothing about the server, but silence does.
+    if (isSilent) this.watched?.suspectServer();
+    // pg destroys the socket, since the statement still runs on it.
+    void this.client.end();
+  }
+}
+
+const isWatched = (client: PoolClient): client is PoolClient & WatchedClient => 'suspectServer' in client;
+
+function unreachable(error: unknown, wasSent: boolean): unknown {
   // The server's own error says more, and a bug of this process must not look like a network failure.
-  if (error instanceof DatabaseError || error instanceof TypeError || error instanceof RangeError) throw error;
-  throw new DatabaseUnreachable(error instanceof Error ? error.message : String(error), { cause: error });
+  if (error instanceof DatabaseError || error instanceof TypeError || error instanceof RangeError) return error;
+  if (error instanceof DatabaseUnreachable && error.wasSent === wasSent) return error;
+  return new DatabaseUnreachable(error instanceof Error ? error.message : String(error), { cause: error, wasSent });
 }

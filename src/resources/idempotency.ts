@@ -1,3 +1,4 @@
+import { PostgresFailure } from '../database/failure.js';
 import type { ChangeContext } from '../http/request-context.js';
 import { idempotentEventId } from '../log/append/event-ids.js';
 import type { EventMetadata } from '../log/event.js';
@@ -31,10 +32,17 @@ export class Idempotency {
     try {
       return await change();
     } catch (error) {
-      const meanwhile = await this.find(model, context);
+      const meanwhile = await this.findAgain(model, context, error);
       if (meanwhile === undefined) throw error;
       return repeat(meanwhile);
     }
+  }
+
+  /** If the database is away, the first error says more: the change may have been written. */
+  private findAgain<State extends object>(model: ReadModel<State, never>, context: ChangeContext, first: unknown) {
+    return this.find(model, context).catch((error: unknown) => {
+      throw PostgresFailure.of(error).isConnectionLoss ? first : error;
+    });
   }
 
   /** Undefined if no change has this Idempotency-Key. Throws Problem if another request used the key. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import pg from 'pg';
-import { surviveLostConnections } from '../../src/database/lost-connections.js';
+import { parseDatabaseUrl } from '../../src/database/database-url.js';
+import { PrimaryPool } from '../../src/database/primary-pool.js';
+import { Servers } from '../../src/database/servers.js';
 import type { Append, Appended, StreamAppend } from '../../src/log/append/append.js';
 import { EventLog } from '../../src/log/append/event-log.js';
 import type { DomainEvent, EventMetadata } from '../../src/log/event.js';
@@ -11,7 +12,8 @@ export function openLog(
   databaseUrl: string,
   connections = 4,
 ): { log: EventLog; alarms: string[]; close: () => Promise<void> } {
-  const pool = surviveLostConnections(new pg.Pool({ connectionString: databaseUrl, max: connections }));
+  const servers = new Servers(parseDatabaseUrl(databaseUrl));
+  const pool = new PrimaryPool({ servers, max: connections, connectionTimeoutMillis: 10_000 });
   const alarms: string[] = [];
   return { log: new EventLog(pool, (message) => alarms.push(message)), alarms, close: () => pool.end() };
 }

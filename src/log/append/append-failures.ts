@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { PostgresFailure } from '../../database/failure.js';
-import { queryNamed } from '../../database/query.js';
+import { DURABLE_LIMITS, durably, queryNamed } from '../../database/query.js';
 import { Problem } from '../../problem.js';
 import type { Appended } from './append.js';
 import type { PreparedAppend } from './append-statement.js';
@@ -26,11 +26,12 @@ export interface Failed {
   readonly wasSent: boolean;
 }
 
-const NEWEST_OF_EVENTS = {
-  name: 'newest_of_events',
-  text: `select position, metadata from events where account_id = $1 and event_id = any($2::uuid[])
+/** Event ids are in $2. A read-only find would acknowledge an event that only this server has. */
+const NEWEST_OF_EVENTS = durably(
+  'newest_of_events',
+  `select position, metadata from events where account_id = $1 and event_id = any($2::uuid[])
     order by position desc limit 1`,
-};
+);
 
 /** Finds the events of a command that the database refused for its own data. Throws if they are not in the log. */
 export async function recordedBefore(
@@ -42,11 +43,15 @@ export async function recordedBefore(
 ): Promise<Appended> {
   if (!failure.isUniqueViolation) throw refusalOf(failure, alarm);
   const values = [accountId, eventIds];
-  const { rows } = await queryNamed<{ position: string; metadata: string }>(pool, NEWEST_OF_EVENTS, values).catch(
-    (error) => {
-      throw unavailable(PostgresFailure.of(error), wasSent);
-    },
-  );
+  const { rows } = await queryNamed<{ position: string; metadata: string }>(
+    pool,
+    NEWEST_OF_EVENTS,
+    values,
+    DURABLE_LIMITS,
+  ).catch((error) => {
+    // The event may be there, whether or not this process sent it.
+    throw unavailable(PostgresFailure.of(error), true);
+  });
   const [found] = rows;
   if (found === undefined) throw refusalOf(failure, alarm);
   // After a lost connection the event may be our own first attempt. Under an Idempotency-Key it may also be the event of

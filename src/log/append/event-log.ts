@@ -7,39 +7,51 @@ import { type Failed, recordedBefore, unavailable } from './append-failures.js';
 import { type AppendStatement, appendStatement, type PreparedAppend, prepareAppend } from './append-statement.js';
 import { Batcher, type BatcherLimits, DEFAULT_BATCHER_LIMITS, type Waiting } from './batcher.js';
 
-type Command = Waiting<PreparedAppend, Appended>;
+/** A prepared append, and the time at which its caller is answered 503. */
+interface Write extends PreparedAppend {
+  readonly deadline: number;
+}
+type Command = Waiting<Write, Appended>;
 type Outcome = Failed | { readonly base: number };
 
 const MAX_DEADLOCKS = 5;
-/** Pauses before a batch is sent again after the connection was lost: six seconds in all, the usual length of a failover. */
-const PAUSES_ON_LOST_CONNECTION_MS = [0, 50, 100, 200, 400, 800, 1600, 3000];
+/** Pauses before a batch is sent again after the connection was lost; then the longest one, until the deadline. */
+const PAUSES_ON_LOST_CONNECTION_MS = [0, 50, 100, 200, 400];
+const LONGEST_PAUSE_MS = 800;
+/** Patroni's usual failover. */
+const DEFAULT_WRITE_DEADLINE_MS = 20_000;
+/** A commit may wait for a standby for a while, during which a server without other work looks silent. */
+const SILENCE_MS = 5_000;
 
 /**
  * Appends to the log. An append is durable when its promise resolves. A rejected append wrote nothing, unless the
  * connection was lost mid-statement; the error then says that the outcome is unknown.
  */
 export class EventLog {
-  private readonly batcher: Batcher<PreparedAppend, Appended>;
+  private readonly batcher: Batcher<Write, Appended>;
 
   constructor(
     private readonly pool: Pool,
     private readonly alarm: (message: string) => void,
     limits: BatcherLimits = DEFAULT_BATCHER_LIMITS,
+    private readonly deadlineMs = DEFAULT_WRITE_DEADLINE_MS,
   ) {
-    this.batcher = new Batcher((accountId, batch) => this.send(accountId, batch, false), limits);
+    this.batcher = new Batcher((accountId, batch) => this.send(accountId, batch), limits);
   }
 
   /** Throws StreamConflict, ConstraintViolated, or Problem `overloaded` when the queue is full or the database is away. */
   append(append: Append): Promise<Appended> {
-    return this.batcher.push(append.accountId, prepareAppend(append));
+    const deadline = performance.now() + this.deadlineMs;
+    return this.batcher.push(append.accountId, { ...prepareAppend(append), deadline });
   }
 
   /** Sends a batch until every command has its answer. `wasSent`: an earlier attempt may have been committed. */
-  private async send(accountId: string, batch: readonly Command[], wasSent: boolean): Promise<void> {
+  private async send(accountId: string, batch: readonly Command[], wasSent = false, losses = 0): Promise<void> {
     const items = batch.map(({ item }) => item);
-    const outcome = await this.attempt(appendStatement(accountId, items), wasSent);
+    const outcome = await this.attempt(appendStatement(accountId, items), deadlineOf(items), wasSent);
     if (outcome.base !== undefined) return acknowledge(batch, outcome.base);
     const { failure, wasSent: mayBeWritten } = outcome;
+    if (failure.isConnectionLoss) return this.sendAgain(accountId, batch, outcome, losses);
     if (!failure.isAboutData) return batch.forEach(({ reject }) => void reject(unavailable(failure, mayBeWritten)));
     const [only, ...others] = batch;
     if (only !== undefined && others.length === 0) {
@@ -47,29 +59,42 @@ export class EventLog {
     }
     // The statement was rolled back whole. Halving finds the command that failed; the others are written without it.
     const middle = Math.ceil(batch.length / 2);
-    await this.send(accountId, batch.slice(0, middle), mayBeWritten);
-    await this.send(accountId, batch.slice(middle), mayBeWritten);
+    await this.send(accountId, batch.slice(0, middle), mayBeWritten, losses);
+    await this.send(accountId, batch.slice(middle), mayBeWritten, losses);
   }
 
-  /** Runs the statement, again after a deadlock or a lost connection. Event ids are fixed, so nothing is written twice. */
-  private async attempt(statement: AppendStatement, wasSentBefore: boolean): Promise<Outcome> {
-    let [wasSent, deadlocks, losses] = [wasSentBefore, 0, 0];
-    for (;;) {
+  /** Answers the commands whose deadline has come. Event ids are fixed, so the others are written once at the most. */
+  private async sendAgain(accountId: string, batch: readonly Command[], failed: Failed, losses: number): Promise<void> {
+    const pauseMs = PAUSES_ON_LOST_CONNECTION_MS[losses] ?? LONGEST_PAUSE_MS;
+    const resumesAt = performance.now() + pauseMs;
+    const rest: Command[] = [];
+    for (const command of batch) {
+      if (command.item.deadline > resumesAt) rest.push(command);
+      else command.reject(unavailable(failed.failure, failed.wasSent));
+    }
+    if (rest.length === 0) return;
+    await sleep(pauseMs);
+    await this.send(accountId, rest, failed.wasSent, losses + 1);
+  }
+
+  /** Runs the statement, again after a deadlock. */
+  private async attempt(statement: AppendStatement, deadline: number, wasSentBefore: boolean): Promise<Outcome> {
+    for (let deadlocks = 0; ; deadlocks += 1) {
       try {
-        const { rows } = await queryNamed<{ base: string }>(this.pool, statement, statement.values);
+        const limits = { deadlineMs: deadline - performance.now(), silenceMs: SILENCE_MS, attempts: 1 };
+        const { rows } = await queryNamed<{ base: string }>(this.pool, statement, statement.values, limits);
         return { base: Number(rows[0]?.base) };
       } catch (error) {
         const failure = PostgresFailure.of(error);
-        if (failure.isDeadlock && deadlocks < MAX_DEADLOCKS) deadlocks += 1;
-        else if (failure.isConnectionLoss && losses < PAUSES_ON_LOST_CONNECTION_MS.length) {
-          wasSent = true;
-          await sleep(PAUSES_ON_LOST_CONNECTION_MS[losses]);
-          losses += 1;
-        } else return { base: undefined, failure, wasSent };
+        if (failure.isDeadlock && deadlocks < MAX_DEADLOCKS) continue;
+        return { base: undefined, failure, wasSent: wasSentBefore || failure.mayBeCommitted };
       }
     }
   }
 }
+
+/** The earliest one: a command must be answered at its own deadline, whatever else is in its batch. */
+const deadlineOf = (writes: readonly Write[]): number => Math.min(...writes.map(({ deadline }) => deadline));
 
 function acknowledge(batch: readonly Command[], base: number): void {
   let position = base;

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Ref } from '../../database/coalesce.js';
-import { queryNamed } from '../../database/query.js';
+import { DURABLE_LIMITS, durably, queryNamed } from '../../database/query.js';
 import type { DomainEvent } from '../event.js';
 import type { Entity, ReadModel } from '../read-model.js';
 import { EVENT_COLUMNS, foldRecorded, type RecordedEvent, type ReplayableEvent } from './recorded-event.js';
@@ -35,10 +35,10 @@ const CHARACTERS_PER_PAGE = 1024 * 1024;
 /** Events that a fold of one or several streams holds in memory at once. */
 const EVENTS_PER_FOLD = 200;
 
-const BY_EVENT_ID = {
-  name: 'event_by_id',
-  text: `select ${EVENT_COLUMNS}, e.data from events e where account_id = $1 and event_id = $2`,
-};
+const BY_EVENT_ID = durably(
+  'event_by_id',
+  `select ${EVENT_COLUMNS}, e.data from events e where account_id = $1 and event_id = $2`,
+);
 const OF_STREAMS = {
   name: 'events_of_streams',
   text: `select ${EVENT_COLUMNS}, e.data, e.occurred_at as "occurredAt" from events e
@@ -55,8 +55,9 @@ type PageRow = Omit<RecordedEvent, 'data'> & { data: string | null };
 export class LogReader {
   constructor(private readonly pool: Pool) {}
 
+  /** The caller may acknowledge the event: it is durable. */
   async find(accountId: string, eventId: string): Promise<RecordedEvent | undefined> {
-    const { rows } = await queryNamed<RecordedEvent>(this.pool, BY_EVENT_ID, [accountId, eventId]);
+    const { rows } = await queryNamed<RecordedEvent>(this.pool, BY_EVENT_ID, [accountId, eventId], DURABLE_LIMITS);
     return rows[0];
   }
 

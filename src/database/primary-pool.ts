@@ -1,0 +1,152 @@
+import { Socket } from 'node:net';
+import pg, { type PoolClient, type PoolConfig } from 'pg';
+import { DatabaseUnreachable } from './failure.js';
+import type { WatchedClient } from './query.js';
+import type { Server, Servers } from './servers.js';
+
+/** A server that does not answer must leave time to try another one within a read's deadline of 3 s. */
+const TRY_NEXT_SERVER_AFTER_MS = 1_200;
+/** Bounds how long a connection keeps to a server that a name or a proxy no longer leads to. */
+const MAX_LIFETIME_SECONDS = 300;
+
+const CHECK = `select pg_is_in_recovery() as is_standby, current_setting('transaction_read_only') = 'on' as is_read_only`;
+
+export interface PrimaryOptions extends PoolConfig {
+  readonly servers: Servers;
+  readonly connectionTimeoutMillis: number;
+}
+
+/**
+ * A connection to the primary. It is checked when it is made, because a name, a proxy or a pooler may lead to a standby
+ * or to a primary that was demoted: a standby answers from the past, so a revoked key would still be valid.
+ */
+export class PrimaryClient extends pg.Client implements WatchedClient {
+  private readonly servers: Servers;
+  readonly server: Server;
+  private readonly madeAt = performance.now();
+  private readonly checkTimeoutMs: number;
+  private address: string | undefined;
+  hasUnconfirmedCommit = false;
+
+  constructor({ servers, ...options }: PrimaryOptions) {
+    const server = servers.next;
+    const timeoutMs =
+      servers.attempts === 1
+        ? options.connectionTimeoutMillis
+        : Math.min(options.connectionTimeoutMillis, TRY_NEXT_SERVER_AFTER_MS);
+    super({
+      ...options,
+      ...server.config,
+      // Not from the URL: pg would then end long work too.
+      query_timeout: options.query_timeout,
+      connectionTimeoutMillis: timeoutMs,
+      ...(server.isName && { stream: () => server.socket() }),
+    });
+    this.servers = servers;
+    this.server = server;
+    this.checkTimeoutMs = timeoutMs;
+    // Besides rejecting the query, pg emits `error` when a connection is lost. Without a listener it ends the process.
+    this.on('error', () => undefined);
+    this.on('notice', ({ file }) => {
+      if (file === 'syncrep.c') this.hasUnconfirmedCommit = true;
+    });
+  }
+
+  /** False if the server has failed since the connection was made. */
+  get isTrusted(): boolean {
+    return !this.server.isSuspectedSince(this.madeAt);
+  }
+
+  suspectServer(): void {
+    this.server.suspect();
+    this.servers.passOver(this.server);
+  }
+
+  /** Closes at once: pg would wait for the server to close too, and a silent server never does. */
+  abort(): void {
+    this.connection.stream.destroy();
+  }
+
+  override connect(): Promise<this>;
+  override connect(callback: ((error: Error) => void) | ((error: null, client: pg.Client) => void)): void;
+  override connect(
+    callback?: ((error: Error) => void) | ((error: null, client: pg.Client) => void),
+  ): Promise<this> | undefined {
+    const connecting = this.connectToPrimary();
+    if (callback === undefined) return connecting;
+    const answer = callback as (error: Error | null, client?: pg.Client) => void;
+    connecting.then(
+      () => answer(null, this),
+      (error) => answer(error),
+    );
+    return undefined;
+  }
+
+  private async connectToPrimary(): Promise<this> {
+    try {
+      await super.connect();
+      await this.requirePrimary();
+      this.server.answered();
+      return this;
+    } catch (error) {
+      this.server.refuse(this.address);
+      this.servers.passOver(this.server);
+      // Not awaited: a silent server does not answer this either.
+      void this.end();
+      throw error;
+    }
+  }
+
+  private async requirePrimary(): Promise<void> {
+    const { stream } = this.connection;
+    if (stream instanceof Socket) this.address = stream.remoteAddress;
+    const check = { text: CHECK, query_timeout: this.checkTimeoutMs };
+    const { rows } = await this.query<{ is_standby: boolean; is_read_only: boolean }>(check);
+    const [row] = rows;
+    if (row?.is_standby === true) throw new DatabaseUnreachable('the server is a standby, not the primary');
+    if (row?.is_read_only !== false) {
+      throw new DatabaseUnreachable('the server is read-only (default_transaction_read_only)');
+    }
+  }
+}
+
+type ConnectCallback = (
+  error: Error | undefined,
+  client: PoolClient | undefined,
+  done: (release?: unknown) => void,
+) => void;
+
+/** A pool of checked connections to the primary. */
+export class PrimaryPool extends pg.Pool {
+  readonly servers: Servers;
+
+  constructor(options: PrimaryOptions) {
+    // The type of `Client` omits the options, with which the pool calls it.
+    const Client = PrimaryClient as unknown as new () => pg.ClientBase;
+    super({ maxLifetimeSeconds: MAX_LIFETIME_SECONDS, ...options, Client });
+    this.servers = options.servers;
+    // As with clients; the rejected query reports the failure.
+    this.on('error', () => undefined);
+  }
+
+  override connect(): Promise<PoolClient>;
+  override connect(callback: ConnectCallback): void;
+  override connect(callback?: ConnectCallback): Promise<PoolClient> | undefined {
+    const connecting = this.servers.inTurn(() => this.trustedClient());
+    if (callback === undefined) return connecting;
+    connecting.then(
+      (client) => callback(undefined, client, (error) => client.release(error as Error | undefined)),
+      (error) => callback(error, undefined, () => undefined),
+    );
+    return undefined;
+  }
+
+  private async trustedClient(): Promise<PoolClient> {
+    for (;;) {
+      const client = await super.connect();
+      if (!(client instanceof PrimaryClient) || client.isTrusted) return client;
+      client.abort();
+      client.release(true);
+    }
+  }
+}
