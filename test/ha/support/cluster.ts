@@ -102,6 +102,13 @@ export class Cluster {
     return leader.name;
   }
 
+  /** The standby that confirms commits. */
+  async synchronousStandby(): Promise<string> {
+    const standby = (await this.members()).find(({ role }) => role === 'sync_standby');
+    if (standby === undefined) throw new Error('there is no synchronous standby');
+    return standby.name;
+  }
+
   /** Waits until every database runs, one as the primary and another as its synchronous standby. */
   async healthy(): Promise<void> {
     await until(
@@ -152,8 +159,7 @@ export class Cluster {
 
   async switchover(): Promise<void> {
     const primary = await this.primary();
-    const standby = (await this.members()).find(({ role }) => role === 'sync_standby')?.name;
-    if (standby === undefined) throw new Error('there is no synchronous standby');
+    const standby = await this.synchronousStandby();
     await run(
       'patronictl',
       ['-c', `${RUN}/${primary}/patroni.yml`, 'switchover', '--force', '--master', primary, '--candidate', standby],

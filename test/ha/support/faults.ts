@@ -12,7 +12,11 @@ type Repair = () => Promise<void>;
 
 export const FAULTS: readonly Fault[] = [
   { name: 'switchover', strike: switchOver },
-  { name: 'kill of the primary', strike: killPrimary },
+  { name: 'kill of the primary', strike: async (cluster) => killDatabase(cluster, await cluster.primary()) },
+  {
+    name: 'kill of the synchronous standby',
+    strike: async (cluster) => killDatabase(cluster, await cluster.synchronousStandby()),
+  },
   { name: 'kill of the etcd leader', strike: killEtcdLeader },
   {
     name: 'partition: the primary and an instance',
@@ -30,8 +34,7 @@ async function switchOver(cluster: Cluster): Promise<Repair> {
   return async () => undefined;
 }
 
-async function killPrimary(cluster: Cluster): Promise<Repair> {
-  const name = await cluster.primary();
+async function killDatabase(cluster: Cluster, name: string): Promise<Repair> {
   await cluster.machine(name).kill();
   return () => cluster.startDatabase(name);
 }

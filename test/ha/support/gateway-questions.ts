@@ -18,7 +18,7 @@ export interface QuestionsReport {
 }
 
 interface Gateways {
-  /** Keys that are deleted from now on count as deleted under the fault. */
+  /** The fault has struck: keys that are deleted from now on count as deleted under it. */
   faultBegins(): void;
   stop(): Promise<QuestionsReport>;
 }

@@ -27,8 +27,8 @@ export async function playRound(
     const urls = instances.map(({ url }) => url);
     const load = recordLoad({ urls, apiKey: ADMIN_KEY, gatewayToken: GATEWAY_TOKEN });
     await load.more(CHANGES_BEFORE);
-    questions.faultBegins();
     const repair = await fault.strike(cluster, instances);
+    questions.faultBegins();
     await load.more(CHANGES_AFTER);
     await sleep(HOLD_MS);
     await repair();
