@@ -183,6 +183,11 @@ export class Cluster {
       .join('\n');
 }
 
+/** How long a lease of the primary lasts. */
+export async function leaseMs(): Promise<number> {
+  return Number(/ttl: (\d+)/.exec(await documented('patroni.yml'))?.[1]) * 1000;
+}
+
 const documented = (file: string): Promise<string> =>
   readFile(new URL(`../../../docs/failover/${file}`, import.meta.url), 'utf8');
 
