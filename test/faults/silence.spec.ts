@@ -1,0 +1,84 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { FaultyProxy } from '../support/faulty-proxy.js';
+import { type Instance, startInstance } from '../support/instance.js';
+import { newPublicKey } from '../support/keys.js';
+import { PostgresServer } from '../support/postgres-server.js';
+
+/** A host that swallows every packet without an RST, as after a power cut or a partition of the network. */
+let postgres: PostgresServer;
+/** The guarantee of 3 s, and the time that a busy machine takes for HTTP. */
+const ANSWERED_WITHIN_MS = 3_500;
+
+beforeAll(async () => {
+  postgres = await PostgresServer.primary();
+  await postgres.query('create database service');
+});
+
+const through = (...proxies: FaultyProxy[]): string =>
+  `postgres://postgres@${proxies.map(({ host }) => host).join(',')}/service`;
+
+async function timed<T>(work: () => Promise<T>): Promise<{ answer: T; ms: number }> {
+  const from = performance.now();
+  return { answer: await work(), ms: performance.now() - from };
+}
+
+/** One of every kind of request that only reads. */
+function readsOf({ admin, gateway }: Instance, publicKey: string) {
+  const question = { public_key: publicKey, target: { domain: 'app.example.com' } };
+  return [
+    () => admin.get('/ssh_credentials'),
+    () => admin.get('/events?limit=1'),
+    () => gateway.post('/ssh_gateway/authorize', question),
+  ];
+}
+
+describe('while a host is silent', () => {
+  it('reads and questions of gateways are answered from the other host within 3 s, and changes are written', async () => {
+    const [silent, other] = [await FaultyProxy.to(postgres.port), await FaultyProxy.to(postgres.port)];
+    const instance = await startInstance(through(silent, other));
+    const public_key = newPublicKey();
+    const create = await instance.admin.post('/ssh_credentials', { public_key, acl: ['bind:app.example.com'] });
+    expect(create.status).toBe(201);
+    silent.fallSilent();
+    const answers = await Promise.all(readsOf(instance, public_key).map(timed));
+    expect(answers.map(({ answer }) => answer.status)).toEqual([200, 200, 200]);
+    expect(answers[2]?.answer.body.allowed).toBe(true);
+    for (const { ms } of answers) expect(ms).toBeLessThan(ANSWERED_WITHIN_MS);
+    const change = await instance.admin.patch(`/ssh_credentials/${create.body.id}`, { description: 'written' });
+    expect(change.status).toBe(200);
+    await instance.stop();
+  });
+
+  it('a change that the silent host may hold is written once, through the other host', async () => {
+    const [silent, other] = [await FaultyProxy.to(postgres.port), await FaultyProxy.to(postgres.port)];
+    const instance = await startInstance(through(silent, other));
+    const creates = Array.from({ length: 20 }, (_, n) =>
+      instance.admin.post('/ssh_credentials', { public_key: newPublicKey(), description: `held ${n}` }),
+    );
+    await Promise.race(creates);
+    silent.fallSilent();
+    expect(new Set((await Promise.all(creates)).map(({ status }) => status))).toEqual(new Set([201]));
+    const { body } = await instance.admin.get('/ssh_credentials');
+    const held = body.ssh_credentials.filter((one: { description: string }) => one.description.startsWith('held'));
+    expect(held).toHaveLength(20);
+    await instance.stop();
+  });
+
+  it('and is the only one, everything is answered with 503 and Retry-After at its deadline, and works again afterwards', async () => {
+    const only = await FaultyProxy.to(postgres.port);
+    const instance = await startInstance(through(only), { writeDeadlineMs: 2_000 });
+    const public_key = newPublicKey();
+    expect((await instance.admin.post('/ssh_credentials', { public_key })).status).toBe(201);
+    only.fallSilent();
+    const change = () => instance.admin.post('/ssh_credentials', { public_key: newPublicKey() });
+    for (let round = 0; round < 2; round += 1) {
+      const answers = await Promise.all([...readsOf(instance, public_key), change].map(timed));
+      expect(answers.map(({ answer }) => answer.status)).toEqual([503, 503, 503, 503]);
+      expect(answers.map(({ answer }) => answer.headers.get('retry-after'))).toEqual(['1', '1', '1', '1']);
+      for (const { ms } of answers) expect(ms).toBeLessThan(ANSWERED_WITHIN_MS);
+    }
+    only.speak();
+    expect((await change()).status).toBe(201);
+    await instance.stop();
+  });
+});

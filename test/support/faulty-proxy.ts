@@ -1,0 +1,67 @@
+import { once } from 'node:events';
+import { type AddressInfo, createConnection, createServer, type Server, type Socket } from 'node:net';
+import { stopAtEnd } from './leftovers.js';
+
+/** A proxy on a TCP port between the service and PostgreSQL, which can fall silent and can lead elsewhere. */
+export class FaultyProxy {
+  private readonly sockets = new Set<Socket>();
+  private isSilent = false;
+  private readonly server: Server;
+
+  private constructor(private port: number) {
+    this.server = createServer((client) => this.accept(client));
+  }
+
+  static async to(port: number): Promise<FaultyProxy> {
+    const proxy = new FaultyProxy(port);
+    proxy.server.listen(0, '127.0.0.1');
+    await once(proxy.server, 'listening');
+    stopAtEnd(async () => {
+      proxy.cut();
+      proxy.server.close();
+    });
+    return proxy;
+  }
+
+  get host(): string {
+    return `127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+  }
+
+  /** Swallows every byte from now on, in both directions and of new connections too, and closes nothing. */
+  fallSilent(): void {
+    this.isSilent = true;
+  }
+
+  /** New connections work again. Those that lost bytes cannot be mended. */
+  speak(): void {
+    this.isSilent = false;
+    this.cut();
+  }
+
+  /** Cuts all connections and leads new ones to another server. */
+  leadTo(port: number): void {
+    this.port = port;
+    this.cut();
+  }
+
+  cut(): void {
+    for (const socket of this.sockets) socket.destroy();
+  }
+
+  private accept(client: Socket): void {
+    const upstream = createConnection(this.port, '127.0.0.1');
+    for (const [from, to] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      this.sockets.add(from);
+      from.on('data', (data) => this.isSilent || to.write(data));
+      from
+        .on('error', () => undefined)
+        .on('close', () => {
+          this.sockets.delete(from);
+          if (!this.isSilent) to.destroy();
+        });
+    }
+  }
+}
