@@ -1,24 +1,17 @@
 import { execFile } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
+import { DATABASES, ETCDS, findPrimary, findSynchronousStandby, isHealthy } from './leaders.js';
 import { Machine, type Program } from './machines.js';
 import { until } from './until.js';
 
 const run = promisify(execFile);
 const RUN = '/run/ha';
-const ETCDS = ['etcd1', 'etcd2', 'etcd3'];
-const DATABASES = ['db1', 'db2', 'db3'];
 const POSTGRES_PORT = 5432;
 const SUPERUSER_PASSWORD = 'superuser-of-the-test';
+const REPLICATION_PASSWORD = 'replication-of-the-test';
 const SERVICE_PASSWORD = 'service-of-the-test';
-const START_PATIENCE_MS = 90_000;
-
-interface Member {
-  readonly name: string;
-  readonly role: string;
-  readonly state: string;
-  readonly timeline?: number;
-}
+const HEALTH_PATIENCE_MS = 90_000;
 
 /** Three etcd, three PostgreSQL with Patroni, and a haproxy, each on a machine of its own, with the files of docs/failover. */
 export class Cluster {
@@ -54,38 +47,38 @@ export class Cluster {
 
   async startEtcd(name: string): Promise<void> {
     const dataDir = await this.privateFolder(name, 'etcd');
-    this.programs.set(
-      name,
-      this.machine(name).start('etcd', [
-        'etcd',
-        `--name=${name}`,
-        `--data-dir=${dataDir}/data`,
-        '--listen-client-urls=http://0.0.0.0:2379',
-        `--advertise-client-urls=http://${name}:2379`,
-        '--listen-peer-urls=http://0.0.0.0:2380',
-        `--initial-advertise-peer-urls=http://${name}:2380`,
-        `--initial-cluster=${ETCDS.map((one) => `${one}=http://${one}:2380`).join(',')}`,
-        '--log-level=warn',
-      ]),
-    );
+    const command = [
+      'etcd',
+      `--name=${name}`,
+      `--data-dir=${dataDir}/data`,
+      '--listen-client-urls=http://0.0.0.0:2379',
+      `--advertise-client-urls=http://${name}:2379`,
+      '--listen-peer-urls=http://0.0.0.0:2380',
+      `--initial-advertise-peer-urls=http://${name}:2380`,
+      `--initial-cluster=${ETCDS.map((one) => `${one}=http://${one}:2380`).join()}`,
+      '--log-level=warn',
+    ];
+    this.start(name, 'etcd', command);
   }
 
   async startDatabase(name: string): Promise<void> {
     const folder = await this.privateFolder(name, 'postgres');
     const config = (await documented('patroni.yml')).replaceAll('db1', name).replaceAll('/var/lib/postgresql', folder);
     await writeFile(`${folder}/patroni.yml`, config);
-    const passwords = {
+    this.start(name, 'postgres', ['patroni', `${folder}/patroni.yml`], {
+      HOME: folder,
       PATRONI_SUPERUSER_PASSWORD: SUPERUSER_PASSWORD,
-      PATRONI_REPLICATION_PASSWORD: 'replication-of-the-test',
-    };
-    const env = { HOME: folder, ...passwords };
-    this.programs.set(name, this.machine(name).start('postgres', ['patroni', `${folder}/patroni.yml`], env));
+      PATRONI_REPLICATION_PASSWORD: REPLICATION_PASSWORD,
+    });
   }
 
   private async startHaproxy(): Promise<void> {
     await writeFile(`${RUN}/haproxy.cfg`, await documented('haproxy.cfg'));
-    const haproxy = this.machine('haproxy').start('haproxy', ['haproxy', '-db', '-f', `${RUN}/haproxy.cfg`]);
-    this.programs.set('haproxy', haproxy);
+    this.start('haproxy', 'haproxy', ['haproxy', '-db', '-f', `${RUN}/haproxy.cfg`]);
+  }
+
+  private start(machine: string, user: string, command: readonly string[], env: Record<string, string> = {}): void {
+    this.programs.set(machine, this.machine(machine).start(user, command, env));
   }
 
   private async privateFolder(name: string, user: string): Promise<string> {
@@ -95,85 +88,22 @@ export class Cluster {
     return folder;
   }
 
-  /** The primary that Patroni's leases name at this moment. */
-  async primary(): Promise<string> {
-    const leader = (await this.members()).find(({ role, state }) => role === 'leader' && state === 'running');
-    if (leader === undefined) throw new Error('there is no primary');
-    return leader.name;
-  }
-
-  /** The standby that confirms commits. */
-  async synchronousStandby(): Promise<string> {
-    const standby = (await this.members()).find(({ role }) => role === 'sync_standby');
-    if (standby === undefined) throw new Error('there is no synchronous standby');
-    return standby.name;
-  }
-
-  /** Waits until every database runs, one as the primary and another as its synchronous standby. */
-  async healthy(): Promise<void> {
-    await until(
-      'the databases are one primary and two standbys',
-      START_PATIENCE_MS,
-      () => this.isHealthy(),
-      () => this.explain(),
-    );
-  }
-
-  private async isHealthy(): Promise<boolean> {
-    const members = await this.members();
-    const roles = members.filter(({ state }) => state === 'running' || state === 'streaming').map(({ role }) => role);
-    const timelines = new Set(members.map(({ timeline }) => timeline));
-    return roles.toSorted().join() === 'leader,replica,sync_standby' && timelines.size === 1;
-  }
-
-  /** What a database that is not cut off says about all of them. */
-  private async members(): Promise<readonly Member[]> {
-    for (const name of DATABASES) {
-      const answer = await fetchOrUndefined(`http://${name}:8008/cluster`);
-      if (answer?.ok) return ((await answer.json()) as { members: Member[] }).members;
-    }
-    return [];
-  }
-
-  /** The etcd that leads the other two. */
-  async etcdLeader(): Promise<string> {
-    const { stdout } = await run(
-      'etcdctl',
-      ['endpoint', 'status', '--write-out=fields', `--endpoints=${ETCDS.map((one) => `${one}:2379`)}`],
-      {
-        env: { PATH: process.env.PATH, ETCDCTL_API: '3' },
-      },
-    );
-    const statuses = stdout
-      .trim()
-      .split('\n\n')
-      .map((block) => ({
-        endpoint: /"Endpoint" : "(\w+):/.exec(block)?.[1],
-        member: /"MemberID" : (\d+)/.exec(block)?.[1],
-        leader: /"Leader" : (\d+)/.exec(block)?.[1],
-      }));
-    const leader = statuses.find(({ member, leader }) => member !== undefined && member === leader)?.endpoint;
-    if (leader === undefined) throw new Error(`etcd has no leader:\n${stdout}`);
-    return leader;
+  /** Waits until everything is whole again. */
+  healthy(): Promise<void> {
+    return until('the databases are a primary and two standbys', HEALTH_PATIENCE_MS, isHealthy, () => this.explain());
   }
 
   async switchover(): Promise<void> {
-    const primary = await this.primary();
-    const standby = await this.synchronousStandby();
-    await run(
-      'patronictl',
-      ['-c', `${RUN}/${primary}/patroni.yml`, 'switchover', '--force', '--master', primary, '--candidate', standby],
-      {
-        env: { PATH: process.env.PATH, LANG: 'C.UTF-8' },
-      },
-    );
+    const [primary, standby] = [await findPrimary(), await findSynchronousStandby()];
+    const args = ['switchover', '--force', '--master', primary, '--candidate', standby];
+    const env = { PATH: process.env.PATH, LANG: 'C.UTF-8' };
+    await run('patronictl', ['-c', `${RUN}/${primary}/patroni.yml`, ...args], { env });
   }
 
   /** Runs a statement on the primary as its superuser. */
-  async sql(statement: string, database = 'postgres'): Promise<string> {
+  private async sql(statement: string): Promise<void> {
     const env = { PATH: process.env.PATH, PGPASSWORD: SUPERUSER_PASSWORD };
-    const args = ['-h', 'haproxy', '-U', 'postgres', '-d', database, '-v', 'ON_ERROR_STOP=1', '-Atc', statement];
-    return (await run('psql', args, { env })).stdout.trim();
+    await run('psql', ['-h', 'haproxy', '-U', 'postgres', '-v', 'ON_ERROR_STOP=1', '-c', statement], { env });
   }
 
   /** The last lines of every program, for a failed test. */
@@ -193,11 +123,3 @@ const documented = (file: string): Promise<string> =>
 
 const databaseUrl = (hosts: readonly string[]): string =>
   `postgres://tunnel_access:${SERVICE_PASSWORD}@${hosts.map((host) => `${host}:${POSTGRES_PORT}`).join()}/tunnel_access`;
-
-async function fetchOrUndefined(url: string): Promise<Response | undefined> {
-  try {
-    return await fetch(url, { signal: AbortSignal.timeout(1000) });
-  } catch {
-    return undefined;
-  }
-}

@@ -1,5 +1,6 @@
 import type { Cluster } from './cluster.js';
 import type { Instance } from './instance.js';
+import { findEtcdLeader, findPrimary, findSynchronousStandby } from './leaders.js';
 import type { Machine } from './machines.js';
 
 export interface Fault {
@@ -12,10 +13,10 @@ type Repair = () => Promise<void>;
 
 export const FAULTS: readonly Fault[] = [
   { name: 'switchover', strike: switchOver },
-  { name: 'kill of the primary', strike: async (cluster) => killDatabase(cluster, await cluster.primary()) },
+  { name: 'kill of the primary', strike: async (cluster) => killDatabase(cluster, await findPrimary()) },
   {
     name: 'kill of the synchronous standby',
-    strike: async (cluster) => killDatabase(cluster, await cluster.synchronousStandby()),
+    strike: async (cluster) => killDatabase(cluster, await findSynchronousStandby()),
   },
   { name: 'kill of the etcd leader', strike: killEtcdLeader },
   {
@@ -40,7 +41,7 @@ async function killDatabase(cluster: Cluster, name: string): Promise<Repair> {
 }
 
 async function killEtcdLeader(cluster: Cluster): Promise<Repair> {
-  const name = await cluster.etcdLeader();
+  const name = await findEtcdLeader();
   await cluster.machine(name).kill();
   return () => cluster.startEtcd(name);
 }
@@ -53,4 +54,4 @@ async function cutOff(machines: readonly Machine[]): Promise<Repair> {
   };
 }
 
-const primaryOf = async (cluster: Cluster): Promise<Machine> => cluster.machine(await cluster.primary());
+const primaryOf = async (cluster: Cluster): Promise<Machine> => cluster.machine(await findPrimary());

@@ -13,7 +13,6 @@ const TOOLS = [
   ['/usr/bin/patroni', 'patroni'],
   ['/usr/lib/python3/dist-packages/etcd/__init__.py', 'python3-etcd'],
   ['/usr/bin/etcd', 'etcd-server'],
-  ['/usr/bin/etcdctl', 'etcd-client'],
   ['/usr/sbin/haproxy', 'haproxy'],
   ['/usr/lib/postgresql/15/bin/postgres', 'postgresql-15'],
   ['/usr/bin/psql', 'postgresql-client-common'],
