@@ -1,0 +1,125 @@
+import { execFile } from 'node:child_process';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { DATABASES, ETCDS, findPrimary, findSynchronousStandby, isHealthy } from './leaders.js';
+import { Machine, type Program } from './machines.js';
+import { until } from './until.js';
+
+const run = promisify(execFile);
+const RUN = '/run/ha';
+const POSTGRES_PORT = 5432;
+const SUPERUSER_PASSWORD = 'superuser-of-the-test';
+const REPLICATION_PASSWORD = 'replication-of-the-test';
+const SERVICE_PASSWORD = 'service-of-the-test';
+const HEALTH_PATIENCE_MS = 90_000;
+
+/** Three etcd, three PostgreSQL with Patroni, and a haproxy, each on a machine of its own, with the files of docs/failover. */
+export class Cluster {
+  private readonly programs = new Map<string, Program>();
+
+  private constructor(private readonly machines: ReadonlyMap<string, Machine>) {}
+
+  static async start(): Promise<Cluster> {
+    const machines = new Map<string, Machine>();
+    for (const [n, name] of ETCDS.entries()) machines.set(name, await Machine.add(name, 21 + n));
+    for (const [n, name] of DATABASES.entries()) machines.set(name, await Machine.add(name, 11 + n));
+    machines.set('haproxy', await Machine.add('haproxy', 31));
+    const cluster = new Cluster(machines);
+    for (const name of ETCDS) await cluster.startEtcd(name);
+    for (const name of DATABASES) await cluster.startDatabase(name);
+    await cluster.startHaproxy();
+    await cluster.healthy();
+    await cluster.sql(`create role tunnel_access login password '${SERVICE_PASSWORD}'`);
+    await cluster.sql('create database tunnel_access owner tunnel_access');
+    return cluster;
+  }
+
+  machine(name: string): Machine {
+    const machine = this.machines.get(name);
+    if (machine === undefined) throw new Error(`there is no machine ${name}`);
+    return machine;
+  }
+
+  /** DATABASE_URL by way of haproxy. */
+  readonly throughHaproxy = databaseUrl(['haproxy']);
+  /** DATABASE_URL of all databases. */
+  readonly severalHosts = databaseUrl(DATABASES);
+
+  async startEtcd(name: string): Promise<void> {
+    const dataDir = await this.privateFolder(name, 'etcd');
+    const command = [
+      'etcd',
+      `--name=${name}`,
+      `--data-dir=${dataDir}/data`,
+      '--listen-client-urls=http://0.0.0.0:2379',
+      `--advertise-client-urls=http://${name}:2379`,
+      '--listen-peer-urls=http://0.0.0.0:2380',
+      `--initial-advertise-peer-urls=http://${name}:2380`,
+      `--initial-cluster=${ETCDS.map((one) => `${one}=http://${one}:2380`).join()}`,
+      '--log-level=warn',
+    ];
+    this.start(name, 'etcd', command);
+  }
+
+  async startDatabase(name: string): Promise<void> {
+    const folder = await this.privateFolder(name, 'postgres');
+    const config = (await documented('patroni.yml')).replaceAll('db1', name).replaceAll('/var/lib/postgresql', folder);
+    await writeFile(`${folder}/patroni.yml`, config);
+    this.start(name, 'postgres', ['patroni', `${folder}/patroni.yml`], {
+      HOME: folder,
+      PATRONI_SUPERUSER_PASSWORD: SUPERUSER_PASSWORD,
+      PATRONI_REPLICATION_PASSWORD: REPLICATION_PASSWORD,
+    });
+  }
+
+  private async startHaproxy(): Promise<void> {
+    await writeFile(`${RUN}/haproxy.cfg`, await documented('haproxy.cfg'));
+    this.start('haproxy', 'haproxy', ['haproxy', '-db', '-f', `${RUN}/haproxy.cfg`]);
+  }
+
+  private start(machine: string, user: string, command: readonly string[], env: Record<string, string> = {}): void {
+    this.programs.set(machine, this.machine(machine).start(user, command, env));
+  }
+
+  private async privateFolder(name: string, user: string): Promise<string> {
+    const folder = `${RUN}/${name}`;
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await run('chown', [user, folder]);
+    return folder;
+  }
+
+  /** Waits until everything is whole again. */
+  healthy(): Promise<void> {
+    return until('the databases are a primary and two standbys', HEALTH_PATIENCE_MS, isHealthy, () => this.explain());
+  }
+
+  async switchover(): Promise<void> {
+    const [primary, standby] = [await findPrimary(), await findSynchronousStandby()];
+    const args = ['switchover', '--force', '--master', primary, '--candidate', standby];
+    const env = { PATH: process.env.PATH, LANG: 'C.UTF-8' };
+    await run('patronictl', ['-c', `${RUN}/${primary}/patroni.yml`, ...args], { env });
+  }
+
+  /** Runs a statement on the primary as its superuser. */
+  private async sql(statement: string): Promise<void> {
+    const env = { PATH: process.env.PATH, PGPASSWORD: SUPERUSER_PASSWORD };
+    await run('psql', ['-h', 'haproxy', '-U', 'postgres', '-v', 'ON_ERROR_STOP=1', '-c', statement], { env });
+  }
+
+  /** The last lines of every program, for a failed test. */
+  explain = (): string =>
+    [...this.programs]
+      .map(([name, { output }]) => `== ${name}\n${output().split('\n').slice(-15).join('\n')}`)
+      .join('\n');
+}
+
+/** How long a lease of the primary lasts. */
+export async function leaseMs(): Promise<number> {
+  return Number(/ttl: (\d+)/.exec(await documented('patroni.yml'))?.[1]) * 1000;
+}
+
+const documented = (file: string): Promise<string> =>
+  readFile(new URL(`../../../docs/failover/${file}`, import.meta.url), 'utf8');
+
+const databaseUrl = (hosts: readonly string[]): string =>
+  `postgres://tunnel_access:${SERVICE_PASSWORD}@${hosts.map((host) => `${host}:${POSTGRES_PORT}`).join()}/tunnel_access`;
