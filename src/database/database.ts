@@ -81,7 +81,7 @@ export async function openDatabase(
       description: options.databaseUrl === undefined ? 'embedded PostgreSQL' : describeDatabase(options.databaseUrl),
       embedded,
       close: async () => {
-        await dearReadPool.end();
+        if (!dearReadPool.ended) await dearReadPool.end();
         // Nest closes the data source when it stops, but Nest may not have started.
         if (dataSource.isInitialized) await dataSource.destroy();
         await embedded?.stop();
