@@ -33,7 +33,7 @@ describe('DATABASE_URL', () => {
     ],
     [
       'the parameters host and port',
-      'postgres://u:p@/db?host=h1,h2&port=1,2'.replace('@/', '@x/'),
+      'postgres://u:p@/db?host=h1,h2&port=1,2',
       [
         ['h1', 1],
         ['h2', 2],
