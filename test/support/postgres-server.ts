@@ -141,7 +141,14 @@ export class PostgresServer {
   resume = (): Promise<void> => this.signalAll('SIGCONT');
 
   private async signalAll(signal: NodeJS.Signals): Promise<void> {
-    for (const pid of await this.children()) process.kill(pid, signal);
+    for (const pid of await this.children()) {
+      try {
+        process.kill(pid, signal);
+      } catch (error) {
+        // A backend may end at any moment.
+        if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+      }
+    }
   }
 
   /** The processes that have the data folder as their working directory. */
