@@ -138,6 +138,7 @@ const SETTINGS = {
     fallback: 10_000,
     parse: integer(1, 1_000_000),
   },
+  preparedStatements: { name: 'PREPARED_STATEMENTS', example: 'false', fallback: true, parse: flag },
   // A failover of Patroni usually takes less.
   writeDeadlineMs: { name: 'WRITE_DEADLINE_MS', example: '20000', fallback: 20_000, parse: integer(1000, 600_000) },
   bootstrapApiKey: {

@@ -1,5 +1,5 @@
 import { DatabaseError } from 'pg';
-import { DatabaseUnreachable } from '../database/failure.js';
+import { DatabaseUnreachable, POOLER_ADVICE, PostgresFailure } from '../database/failure.js';
 
 /**
  * SQLSTATE classes and codes of a server that could not serve: connection, read-only standby, authorization, database
@@ -14,6 +14,7 @@ const END_OF_CONNECTION =
 /** Why the database could not do its part; undefined for an error that the database is not to blame for. */
 export function outageOf(error: unknown): string | undefined {
   const cause = causeOf(error);
+  if (PostgresFailure.of(cause).isLostStatement) return POOLER_ADVICE;
   return cause instanceof Error && isOutage(cause) ? cause.message : undefined;
 }
 

@@ -36,6 +36,8 @@ export interface DatabaseOptions {
   readonly databaseUrl: string | undefined;
   readonly dataDir: string;
   readonly databasePoolSize: number;
+  /** False behind a pooler that shares sessions and knows no named statements, such as PgBouncer 1.18. Absent: true. */
+  readonly preparedStatements?: boolean;
 }
 
 export interface Database {
@@ -67,7 +69,7 @@ export async function openDatabase(
 ): Promise<Database> {
   const { hosts, embedded } = await findServer(options, log, mode);
   try {
-    const dataSource = await connect(new Servers(hosts), options.databasePoolSize, log);
+    const dataSource = await connect(new Servers(hosts), options, log);
     return {
       dataSource,
       pool: poolOf(dataSource),
@@ -106,8 +108,8 @@ const embeddedHost = ({ host, port, user }: Pick<EmbeddedPostgres, 'host' | 'por
   config: { host, port, user, database: 'postgres' },
 });
 
-async function connect(servers: Servers, poolSize: number, log: (line: string) => void): Promise<DataSource> {
-  const dataSource = new DataSource(dataSourceOptions(servers, poolSize));
+async function connect(servers: Servers, options: DatabaseOptions, log: (line: string) => void): Promise<DataSource> {
+  const dataSource = new DataSource(dataSourceOptions(servers, options));
   const deadline = Date.now() + WAIT_FOR_DATABASE_MS;
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -127,7 +129,10 @@ async function connect(servers: Servers, poolSize: number, log: (line: string) =
 const unusable = (error: unknown): DatabaseUnusable =>
   error instanceof DatabaseUnusable ? error : new DatabaseUnusable(`the database cannot be used: ${messageOf(error)}`);
 
-const dataSourceOptions = (servers: Servers, poolSize: number): DataSourceOptions => ({
+const dataSourceOptions = (
+  servers: Servers,
+  { databasePoolSize, preparedStatements = true }: DatabaseOptions,
+): DataSourceOptions => ({
   type: 'postgres',
   driver: { ...pg, Pool: PrimaryPool },
   applicationName: 'tunnel-access',
@@ -135,7 +140,8 @@ const dataSourceOptions = (servers: Servers, poolSize: number): DataSourceOption
   migrationsTransactionMode: 'each',
   extra: {
     servers,
-    max: poolSize,
+    preparedStatements,
+    max: databasePoolSize,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     query_timeout: QUERY_TIMEOUT_MS,
     keepAlive: true,

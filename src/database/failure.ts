@@ -20,6 +20,9 @@ export class DatabaseUnreachable extends Error {
   }
 }
 
+export const POOLER_ADVICE =
+  'a pooler between the service and the database shares sessions and knows no named statements: set PREPARED_STATEMENTS=false';
+
 /** Classifies the error of a failed query for its caller. SQLSTATE codes: PostgreSQL documentation, appendix A. */
 export class PostgresFailure {
   private constructor(
@@ -57,6 +60,11 @@ export class PostgresFailure {
   /** The server itself reported the error. */
   get isOfServer(): boolean {
     return this.sqlState !== undefined;
+  }
+
+  /** A named statement is missing or there already: each statement reached another session of the server. */
+  get isLostStatement(): boolean {
+    return this.sqlState === '26000' || this.sqlState === '42P05';
   }
 
   /** There is no usable connection, or no longer. */

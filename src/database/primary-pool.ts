@@ -14,6 +14,8 @@ const CHECK = `select pg_is_in_recovery() as is_standby, current_setting('transa
 export interface PrimaryOptions extends PoolConfig {
   readonly servers: Servers;
   readonly connectionTimeoutMillis: number;
+  /** Absent: true. */
+  readonly preparedStatements?: boolean;
 }
 
 /**
@@ -27,8 +29,9 @@ export class PrimaryClient extends pg.Client implements WatchedClient {
   private readonly checkTimeoutMs: number;
   private address: string | undefined;
   hasUnconfirmedCommit = false;
+  readonly preparesStatements: boolean;
 
-  constructor({ servers, ...options }: PrimaryOptions) {
+  constructor({ servers, preparedStatements, ...options }: PrimaryOptions) {
     const server = servers.next;
     const timeoutMs =
       servers.attempts === 1
@@ -44,6 +47,7 @@ export class PrimaryClient extends pg.Client implements WatchedClient {
     });
     this.servers = servers;
     this.server = server;
+    this.preparesStatements = preparedStatements !== false;
     this.checkTimeoutMs = timeoutMs;
     // Besides rejecting the query, pg emits `error` when a connection is lost. Without a listener it ends the process.
     this.on('error', () => undefined);

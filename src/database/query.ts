@@ -21,6 +21,8 @@ export interface WatchedClient {
   readonly server: ServerState;
   /** The server answered that a commit succeeded although no standby confirmed it. */
   readonly hasUnconfirmedCommit: boolean;
+  /** False if a pooler gives each statement to another session. */
+  readonly preparesStatements: boolean;
   /** After a lost connection or a silent server: no other connection to the server is used without a new check. */
   suspectServer(): void;
 }
@@ -99,7 +101,8 @@ async function runOn<R extends QueryResultRow>(
   watch: StatementWatch,
 ): Promise<QueryResult<R>> {
   try {
-    const result = await client.query<R>({ name, text, values: [...values] });
+    const isNamed = !isWatched(client) || client.preparesStatements;
+    const result = await client.query<R>({ ...(isNamed && { name }), text, values: [...values] });
     watch.answered();
     client.release();
     return result;

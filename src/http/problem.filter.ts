@@ -1,6 +1,6 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { DatabaseUnreachable, PostgresFailure } from '../database/failure.js';
+import { DatabaseUnreachable, POOLER_ADVICE, PostgresFailure } from '../database/failure.js';
 import { Problem, type ProblemName } from '../problem.js';
 
 const OUTAGE_REPORT_EVERY_MS = 10_000;
@@ -26,15 +26,16 @@ export class ProblemFilter implements ExceptionFilter {
     const request = http.getRequest<FastifyRequest>();
     const problem = toProblem(error);
     if (problem.status === 500) this.report(error, request);
-    if (error instanceof DatabaseUnreachable) this.reportOutage(error);
+    if (PostgresFailure.of(error).isLostStatement) this.reportOutage(POOLER_ADVICE);
+    else if (error instanceof DatabaseUnreachable) this.reportOutage(`the database does not answer: ${error.message}`);
     sendProblem(http.getResponse<FastifyReply>(), request.id, problem);
   }
 
   /** Logs one line in ten seconds at most: every request fails while the database is away. */
-  private reportOutage({ message }: DatabaseUnreachable): void {
+  private reportOutage(message: string): void {
     if (Date.now() - this.outageReportedAt < OUTAGE_REPORT_EVERY_MS) return;
     this.outageReportedAt = Date.now();
-    this.logger.warn(`the database does not answer: ${message}`);
+    this.logger.warn(message);
   }
 
   /** Leaves out the request's body and headers and the `detail` of a database error: they may hold keys. */
@@ -64,7 +65,8 @@ export const problemBody = (operationId: string, problem: Problem) => ({
 
 export function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
-  if (PostgresFailure.of(error).isConnectionLoss) {
+  const failure = PostgresFailure.of(error);
+  if (failure.isConnectionLoss || failure.isLostStatement) {
     return new Problem('overloaded', 'The database does not answer. Try again shortly.');
   }
   const status = statusOf(error);

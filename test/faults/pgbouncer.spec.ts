@@ -1,0 +1,78 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { ApiClient } from '../support/api-client.js';
+import { type Instance, startInstance } from '../support/instance.js';
+import { newPublicKey } from '../support/keys.js';
+import { startPgBouncer } from '../support/pgbouncer.js';
+import { PostgresServer } from '../support/postgres-server.js';
+import { runCli, startMain, stopMain } from '../support/process.js';
+import { ADMIN_KEY, GATEWAY_TOKEN } from '../support/service.js';
+
+/** PgBouncer of Debian in transaction mode: each statement may reach another session of the server. */
+let url: string;
+
+beforeAll(async () => {
+  const postgres = await PostgresServer.primary();
+  await postgres.query('create database service');
+  url = await startPgBouncer(postgres.port, 'service');
+});
+
+const CONCURRENTLY = Array.from({ length: 30 }, (_, n) => n);
+
+/** Uses every statement often, from many requests at once. */
+async function useAll({ admin, gateway }: Pick<Instance, 'admin' | 'gateway'>): Promise<readonly number[]> {
+  const statuses = await Promise.all(
+    CONCURRENTLY.map(async (n) => {
+      const public_key = newPublicKey();
+      const create = await admin.post('/ssh_credentials', { public_key, acl: ['bind:app.example.com'] });
+      const path = `/ssh_credentials/${create.body.id}`;
+      const moment = `as_of=${create.headers.get('log-position')}`;
+      const answers = [create, await admin.patch(path, { description: `changed ${n}` })];
+      for (const read of [
+        path,
+        `${path}?${moment}`,
+        `/ssh_credentials?${moment}`,
+        '/ssh_credentials',
+        '/events?limit=10',
+      ]) {
+        answers.push(await admin.get(read));
+      }
+      answers.push(
+        await gateway.post('/ssh_gateway/authorize', { public_key, target: { domain: 'app.example.com' } }),
+        await admin.delete(path),
+      );
+      return answers.map(({ status }) => status);
+    }),
+  );
+  return [...new Set(statuses.flat())].sort();
+}
+
+describe('through PgBouncer in transaction mode', () => {
+  it('with PREPARED_STATEMENTS=false a fresh database is migrated and every kind of request works', async () => {
+    const instance = await startInstance(url, { preparedStatements: false });
+    expect(await useAll(instance)).toEqual([200, 201, 204]);
+    await instance.stop();
+  });
+
+  it.each([
+    ['audit', 'verify'],
+    ['projections', 'rebuild'],
+    ['projections', 'prove'],
+  ])('with PREPARED_STATEMENTS=false the command %s %s works', async (...command) => {
+    const { code, stderr } = await runCli({ DATABASE_URL: url, PREPARED_STATEMENTS: 'false' }, ...command);
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+  });
+
+  it('with named statements the operator reads a sentence with the way out, and clients get 503', async () => {
+    const main = startMain({ DATABASE_URL: url, BOOTSTRAP_API_KEY: ADMIN_KEY, GATEWAY_TOKENS: GATEWAY_TOKEN });
+    const base = await main.url;
+    const statuses = await useAll({
+      admin: new ApiClient(base, ADMIN_KEY),
+      gateway: new ApiClient(base, GATEWAY_TOKEN),
+    }).catch((error) => error);
+    await stopMain(main);
+    expect(statuses).toContain(503);
+    expect(statuses).not.toContain(500);
+    expect(main.output()).toContain('set PREPARED_STATEMENTS=false');
+    expect(main.output()).not.toContain('    at ');
+  });
+});
