@@ -44,7 +44,7 @@ export async function createApp(config: Config): Promise<App> {
       new FastifyAdapter(fastifyOptions(ids, config)),
       { logger: log, bodyParser: false, abortOnError: false },
     );
-    const routes = serveHttp(nest, { config, authentication: nest.get(Authentication) });
+    const routes = serveHttp(nest, { ids, config, authentication: nest.get(Authentication) });
     nest.get(ApiDocument).describe(nest, config.publicUrl ?? '/');
     await nest.listen(config.port, config.host);
     return { url: await nest.getUrl(), routes, database, newAccount, close: () => close(nest, database) };

@@ -40,10 +40,13 @@ export const PROBLEMS = {
   request_timed_out: [408, 'ERR_TAS_408'],
   conflict: [409, 'ERR_TAS_409'],
   precondition_failed: [412, 'ERR_TAS_412'],
+  expectation_failed: [417, 'ERR_TAS_417'],
   idempotency_key_reused: [422, 'ERR_TAS_422'],
   headers_too_large: [431, 'ERR_TAS_431'],
   internal: [500, 'ERR_TAS_500'],
+  not_implemented: [501, 'ERR_TAS_501'],
   overloaded: [503, 'ERR_TAS_503'],
+  http_version_unsupported: [505, 'ERR_TAS_505'],
 } as const satisfies Record<string, readonly [status: number, code: `ERR_${string}`]>;
 
 export type ProblemName = keyof typeof PROBLEMS;

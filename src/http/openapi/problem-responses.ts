@@ -5,7 +5,15 @@ import { idPattern } from './parts.js';
 import { type HeaderName, headerRefs } from './response-headers.js';
 
 /** Problems of a public route. */
-export const OPEN: readonly ProblemName[] = ['request_malformed', 'request_timed_out', 'headers_too_large', 'internal'];
+export const OPEN: readonly ProblemName[] = [
+  'request_malformed',
+  'request_timed_out',
+  'expectation_failed',
+  'headers_too_large',
+  'internal',
+  'not_implemented',
+  'http_version_unsupported',
+];
 
 /** Problems of every route that needs an API key. */
 export const CLOSED: readonly ProblemName[] = [
