@@ -68,11 +68,14 @@ export function parseAnswers(received: string): ParsedAnswer[] {
     const [line = '', ...lines] = rest.slice(0, end).split('\r\n');
     const status = /^HTTP\/1\.1 (\d{3}) /.exec(line)?.[1];
     if (end < 0 || status === undefined) throw new Error(`not an answer: ${JSON.stringify(rest.slice(0, 200))}`);
-    const headers = Object.fromEntries(lines.map((one) => /^([^:]+): (.*)$/.exec(one)?.slice(1) ?? []));
-    const lowered = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
-    const bodyEnd = end + 4 + Number(lowered['content-length'] ?? 0);
+    const pairs = lines.map((one): [string, string] => [
+      one.replace(/:.*/, '').toLowerCase(),
+      one.replace(/^.*?: /, ''),
+    ]);
+    const headers: Record<string, string | undefined> = Object.fromEntries(pairs);
+    const bodyEnd = end + 4 + Number(headers['content-length'] ?? 0);
     if (rest.length < bodyEnd) throw new Error('the last answer is cut off');
-    answers.push({ status: Number(status), headers: lowered, body: rest.slice(end + 4, bodyEnd) });
+    answers.push({ status: Number(status), headers, body: rest.slice(end + 4, bodyEnd) });
     rest = rest.slice(bodyEnd);
   }
   return answers;
