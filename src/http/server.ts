@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyHttpOptions, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Caller } from '../caller.js';
 import type { IdSource } from '../ids.js';
 import { Problem } from '../problem.js';
 import { Answer } from './answer.js';
@@ -61,10 +62,24 @@ export interface Route {
   readonly isForGateways: boolean;
 }
 
+/** What the server needs besides its settings. */
+interface ServerParts {
+  readonly ids: IdSource;
+  readonly config: HttpOptions;
+  readonly authentication: Authenticator;
+  /** Counts the requests of each caller; absent: no limit. */
+  readonly requestLimits?: RequestLimiter | undefined;
+}
+
+interface RequestLimiter {
+  /** The headers of the answer, and the answer itself beyond a limit. */
+  admit(caller: Caller): { readonly headers: Readonly<Record<string, string>>; readonly refusal?: Problem };
+}
+
 /** Adds the hooks and parsers that all routes share. The returned list holds the routes once the application listens. */
 export function serveHttp(
   nest: NestFastifyApplication,
-  { ids, config, authentication }: { ids: IdSource; config: HttpOptions; authentication: Authenticator },
+  { ids, config, authentication, requestLimits }: ServerParts,
 ): readonly Route[] {
   const server = nest.getHttpAdapter().getInstance() as unknown as FastifyInstance;
   nest.useGlobalFilters(new ProblemFilter());
@@ -100,6 +115,10 @@ export function serveHttp(
     if (isPublic === true) return void reply.header('cache-control', 'no-cache');
     if (isForGateways === true) return authentication.authenticateGateway(request);
     request.caller = await authentication.authenticate(request);
+    if (requestLimits === undefined) return;
+    const { headers, refusal } = requestLimits.admit(request.caller);
+    void reply.headers(headers);
+    if (refusal !== undefined) throw refusal;
   });
   // The one place where an answer becomes headers and a body.
   server.addHook('preSerialization', (request, reply, payload, done) => {

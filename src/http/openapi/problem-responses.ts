@@ -83,5 +83,6 @@ const problemResponse = (status: number, names: readonly ProblemName[]): ApiResp
 
 function headersAt(status: number): HeaderName[] {
   if (status === 401) return ['WWW-Authenticate'];
-  return status === 429 || status === 503 ? ['Retry-After'] : [];
+  if (status === 429) return ['Retry-After', 'RateLimit', 'RateLimit-Policy'];
+  return status === 503 ? ['Retry-After'] : [];
 }
