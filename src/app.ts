@@ -2,6 +2,7 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { createAccount, hasAccounts, type NewAccount } from './access/accounts/create-account.js';
 import { Authentication } from './access/authentication/authentication.js';
+import { requestLimitsOf } from './access/authentication/request-limits.js';
 import { appModule, makeEventLog } from './app.module.js';
 import type { Config } from './config.js';
 import { type Database, openDatabase } from './database/database.js';
@@ -44,7 +45,8 @@ export async function createApp(config: Config): Promise<App> {
       new FastifyAdapter(fastifyOptions(ids, config)),
       { logger: log, bodyParser: false, abortOnError: false },
     );
-    const routes = serveHttp(nest, { config, authentication: nest.get(Authentication) });
+    const requestLimits = requestLimitsOf(config, (line) => log.warn(line, 'RequestLimits'));
+    const routes = serveHttp(nest, { ids, config, authentication: nest.get(Authentication), requestLimits });
     nest.get(ApiDocument).describe(nest, config.publicUrl ?? '/');
     await nest.listen(config.port, config.host);
     return { url: await nest.getUrl(), routes, database, newAccount, close: () => close(nest, database) };

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { parseGatewayTokens } from './access/authentication/gateway-tokens.js';
 import { parseIssuer } from './access/authentication/issuer-url.js';
 import type { OidcSettings } from './access/authentication/oidc.js';
+import type { RequestLimitSettings } from './access/authentication/request-limits.js';
 import type { DatabaseOptions } from './database/database.js';
 import { parseDatabaseUrl } from './database/database-url.js';
 import { messageOf } from './error-message.js';
@@ -18,7 +19,13 @@ import type { GatewayPolicy } from './ssh-gateway/bind-decisions/gateway-policy.
  * The operator's settings, validated once at start and frozen. Only this file reads settings from the environment. A room
  * that needs settings declares them itself.
  */
-export interface Config extends DatabaseOptions, HttpOptions, OidcSettings, KeyPolicy, GatewayPolicy {
+export interface Config
+  extends DatabaseOptions,
+    HttpOptions,
+    OidcSettings,
+    KeyPolicy,
+    GatewayPolicy,
+    RequestLimitSettings {
   readonly host: string;
   readonly port: number;
   /** Maximum number of commands that wait for the log; beyond it the service answers 503. */
@@ -163,6 +170,19 @@ const SETTINGS = {
     example: '100',
     fallback: 100,
     parse: integer(0, 1_000_000),
+  },
+  // Off by default: the public API has no limit of its own that clients expect.
+  keyRequestsPerMinute: {
+    name: 'KEY_REQUESTS_PER_MINUTE',
+    example: '600',
+    fallback: 0,
+    parse: integer(0, 100_000_000),
+  },
+  accountRequestsPerMinute: {
+    name: 'ACCOUNT_REQUESTS_PER_MINUTE',
+    example: '6000',
+    fallback: 0,
+    parse: integer(0, 100_000_000),
   },
   // Empty by default: any client can send these headers, so they must not identify the caller.
   trustedProxies: { name: 'TRUST_PROXY', example: '10.0.0.0/8, 192.0.2.7', fallback: [], parse: parseTrustedProxies },

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { canonicalHost, canonicalName, ParseError, PortOutOfRange, parsePort, quoted, splitPort } from './host-name.js';
+import { canonicalHost, canonicalName, ParseError, PortOutOfRange, parsePort, splitPort } from './host-name.js';
 
 const label = (octets: number) => 'a'.repeat(octets);
 /** Four labels and three dots: 63 + 63 + 63 + the rest. */
@@ -213,18 +213,5 @@ describe('parsePort', () => {
   it.each(['', ' 80', '80 ', '+80', '8e1', '0x50', '80.0', '８０', 'http', '080', '*'])('%j is not a port', (text) => {
     expect(() => parsePort(text, 1)).toThrow(ParseError);
     expect(() => parsePort(text, 1)).not.toThrow(PortOutOfRange);
-  });
-});
-
-describe('quoted', () => {
-  it.each([
-    ['plain ünïcode', "'plain ünïcode'"],
-    ['a\r\nb\0\u001b[31m', "'a\\u{d}\\u{a}b\\u{0}\\u{1b}[31m'"],
-    ['\u202e\u2028\ud800', "'\\u{202e}\\u{2028}\\u{d800}'"],
-    ['x'.repeat(200), `'${'x'.repeat(200)}'`],
-    ['x'.repeat(201), `'${'x'.repeat(200)}...'`],
-    [`x${'💩'.repeat(300)}`, `'x${'💩'.repeat(199)}...'`],
-  ])('%j becomes %s', (text, excerpt) => {
-    expect(quoted(text)).toBe(excerpt);
   });
 });

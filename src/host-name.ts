@@ -1,5 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { domainToASCII } from 'node:url';
+import { quoted } from './problem.js';
 
 /**
  * One spelling for each host, so that two texts for the same host are equal strings: bind rules and hostports compare
@@ -16,7 +17,6 @@ export class PortOutOfRange extends ParseError {}
 const MAX_LABEL_OCTETS = 63;
 export const MAX_NAME_OCTETS = 253;
 const MAX_PORT = 65_535;
-const QUOTED_CHARACTERS = 200;
 
 const IDEOGRAPHIC_DOTS = /[\u3002\uff0e\uff61]/g;
 const FORBIDDEN_ASCII = /[^\w.\-\u{80}-\u{10ffff}]/u;
@@ -26,16 +26,6 @@ const NON_ASCII = /[^\0-\x7f]/;
 const LABEL = /^[a-z0-9_-]+$/;
 // inet_aton, and so most programs, reads such a name as an IPv4 address: 1, 0x7f.1, 010.0.0.1.
 const ENDS_IN_NUMBER = /(?:^|\.)(?:\d+|0x[0-9a-f]*)$/;
-
-/** `text` in single quotes for a message: at most 200 characters, with control and invisible characters escaped. */
-export function quoted(text: string): string {
-  const characters = [...text.slice(0, 2 * QUOTED_CHARACTERS)];
-  const excerpt = characters.slice(0, QUOTED_CHARACTERS).join('');
-  const escaped = excerpt.replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, (character) => {
-    return `\\u{${character.codePointAt(0)?.toString(16)}}`;
-  });
-  return `'${escaped}${excerpt.length < text.length ? '...' : ''}'`;
-}
 
 /** The canonical spelling of a DNS name, an IPv4 address or an `[IPv6]` address. Throws ParseError. */
 export function canonicalHost(text: string): string {

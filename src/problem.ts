@@ -1,3 +1,5 @@
+import { isId } from './ids.js';
+
 /**
  * Every error that the service answers: its name in the code, its HTTP status and its public code. `ERR_NGROK_*` are
  * codes of the public API; `ERR_TAS_*` are our own, for errors without a code there (README, "Errors").
@@ -40,10 +42,13 @@ export const PROBLEMS = {
   request_timed_out: [408, 'ERR_TAS_408'],
   conflict: [409, 'ERR_TAS_409'],
   precondition_failed: [412, 'ERR_TAS_412'],
+  expectation_failed: [417, 'ERR_TAS_417'],
   idempotency_key_reused: [422, 'ERR_TAS_422'],
   headers_too_large: [431, 'ERR_TAS_431'],
   internal: [500, 'ERR_TAS_500'],
+  not_implemented: [501, 'ERR_TAS_501'],
   overloaded: [503, 'ERR_TAS_503'],
+  http_version_unsupported: [505, 'ERR_TAS_505'],
 } as const satisfies Record<string, readonly [status: number, code: `ERR_${string}`]>;
 
 export type ProblemName = keyof typeof PROBLEMS;
@@ -53,7 +58,7 @@ export type ProblemDetails = Readonly<Record<string, string>>;
 
 /**
  * An error that the caller sees; one filter turns it into an answer. `message` is public: a sentence with the field,
- * the value in single quotes and the limit, but never a secret and never data of another account.
+ * the value (see `quoted`) and the limit, but never a secret and never data of another account.
  */
 export class Problem extends Error {
   readonly status: number;
@@ -70,4 +75,27 @@ export class Problem extends Error {
     this.name = 'Problem';
     [this.status, this.code] = PROBLEMS[problem];
   }
+}
+
+/** One less than the shortest secret, a bootstrap key. */
+const MAX_WORD = 15;
+const MAX_ID = 34;
+const PLAIN = /^[\w+.:*=[\]-]{1,64}$/;
+
+/**
+ * Whether a message may quote `text`: a short one, an id, or short words between the signs of hosts, times and rules.
+ * Any longer word may be a secret in the wrong place: part of a private key, a token or an API key.
+ */
+export const isQuotable = (text: string): boolean =>
+  text.length <= MAX_WORD ||
+  (text.length <= MAX_ID && isId(text)) ||
+  (PLAIN.test(text) && text.split(/[.:*=[\]]/).every((word) => word.length <= MAX_WORD));
+
+/** `text` in single quotes for a message, with control and invisible characters escaped; or only its length. */
+export function quoted(text: string): string {
+  if (!isQuotable(text)) return `(${text.length} characters, not shown)`;
+  const escaped = text.replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, (character) => {
+    return `\\u{${character.codePointAt(0)?.toString(16)}}`;
+  });
+  return `'${escaped}'`;
 }

@@ -62,6 +62,8 @@ const PURE = [
   'access/authentication/failure-limit.ts',
   'access/authentication/gateway-tokens.ts',
   'access/authentication/issuer-url.ts',
+  'access/authentication/request-limits.ts',
+  'access/authentication/windows.ts',
   'ssh-credentials/ssh-credential.ts',
   'tcp-edges/edge-modules.ts',
   'tcp-edges/hostport.ts',

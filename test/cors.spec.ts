@@ -60,7 +60,9 @@ describe('with CORS_ORIGINS', () => {
     expect(answers.map((a) => a.status)).toEqual([200, 400, 415, 401, 404, 404, 400]);
     for (const { headers } of answers) {
       expect(headers['access-control-allow-origin']).toBe(ORIGIN);
-      expect(headers['access-control-expose-headers']).toBe('ETag, Log-Position, Ngrok-Operation-Id, Retry-After');
+      expect(headers['access-control-expose-headers']).toBe(
+        'ETag, Log-Position, Ngrok-Operation-Id, RateLimit, RateLimit-Policy, Retry-After',
+      );
       expect(headers['access-control-allow-credentials']).toBeUndefined();
       expect(headers.vary?.split(', ')).toContain('Origin');
     }

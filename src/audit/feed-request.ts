@@ -1,7 +1,7 @@
 import { lastOf, readAfter, readEventLimit } from '../http/pages.js';
 import type { EventFilter } from '../log/read/event-filter.js';
 import { omitUndefined } from '../omit-undefined.js';
-import { Problem } from '../problem.js';
+import { isQuotable, Problem, quoted } from '../problem.js';
 
 type Query = Readonly<Record<string, unknown>>;
 
@@ -32,7 +32,7 @@ export function readFeedRequest(query: Query, eventTypes: readonly string[]): Fe
 }
 
 const refuse = (name: string, value: string, expected: string): never => {
-  throw new Problem('request_malformed', `${name} '${value.slice(0, 64)}' is not ${expected}.`);
+  throw new Problem('request_malformed', `${name} ${quoted(value)} is not ${expected}.`);
 };
 
 function streamOf(query: Query): string | undefined {
@@ -48,7 +48,7 @@ function typeOf(query: Query, eventTypes: readonly string[]): string | undefined
 
 function actorOf(query: Query): string | undefined {
   const actor = lastOf(query.actor);
-  return actor === undefined || /^[A-Za-z0-9_-]{1,128}$/.test(actor)
+  return actor === undefined || (isQuotable(actor) && /^[\w-]+$/.test(actor))
     ? actor
     : refuse('actor', actor, 'the id of an actor');
 }

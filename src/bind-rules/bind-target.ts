@@ -1,6 +1,6 @@
-import { ParseError, parsePort, quoted, splitPort } from '../host-name.js';
+import { ParseError, parsePort, splitPort } from '../host-name.js';
 import { isJsonObject } from '../json-object.js';
-import { Problem } from '../problem.js';
+import { Problem, quoted } from '../problem.js';
 import { parseHostPattern, refuseUnprintable } from './bind-rule.js';
 
 /**

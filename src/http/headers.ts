@@ -2,6 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { constantCorsHeaders, corsHeadersByOrigin, type HeaderValues } from './cors.js';
 import type { HttpOptions } from './http-options.js';
 
+export const OPERATION_ID_HEADER = 'ngrok-operation-id';
+
 const ONE_YEAR_SECONDS = 31_536_000;
 
 /** The headers that every answer has, even the answer to bytes that are not HTTP. */

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { Problem } from '../problem.js';
+import { isQuotable, Problem } from '../problem.js';
 
 /** Deeper than any body of this API. The limit keeps every later walk over a body from exhausting the stack. */
 const MAX_DEPTH = 64;
@@ -82,7 +82,7 @@ function inspect(value: unknown, path: string): number {
 }
 
 /** Hides a name that cannot be a field of this API: it may be anything, even a misplaced private key. */
-const safeName = (name: string): string => (/^[a-z_]{1,40}$/.test(name) ? name : 'a field');
+const safeName = (name: string): string => (/^[a-z_]+$/.test(name) && isQuotable(name) ? name : 'a field');
 
 function refuseUnstorable(text: string, path: string): 0 {
   const field = path === '' ? 'the body' : path;

@@ -1,5 +1,5 @@
 import { type IdPrefix, isId } from '../ids.js';
-import { Problem } from '../problem.js';
+import { Problem, quoted } from '../problem.js';
 
 export const MAX_PAGE_ITEMS = 100;
 
@@ -22,7 +22,7 @@ export function readPageRequest(query: Readonly<Record<string, unknown>>, prefix
   const limit = lastOf(query.limit);
   const beforeId = lastOf(query.before_id) ?? lastOf(query.beforeId) ?? null;
   if (beforeId !== null && !isId(beforeId, prefix)) {
-    throw new Problem('cursor_malformed', `before_id '${shorten(beforeId)}' is not the id of an item of this list.`);
+    throw new Problem('cursor_malformed', `before_id ${quoted(beforeId)} is not the id of an item of this list.`);
   }
   return { limit: limit === undefined ? MAX_PAGE_ITEMS : readLimit(limit, MAX_PAGE_ITEMS), beforeId };
 }
@@ -36,13 +36,13 @@ export function readAfter(query: Readonly<Record<string, unknown>>): number | un
   const after = lastOf(query.after);
   if (after === undefined) return undefined;
   if (/^\d{1,15}$/.test(after)) return Number(after);
-  throw new Problem('cursor_malformed', `after '${shorten(after)}' is not a log position.`);
+  throw new Problem('cursor_malformed', `after ${quoted(after)} is not a log position.`);
 }
 
 function readLimit(text: string, max: number): number {
-  if (!/^[+-]?\d+$/.test(text)) throw new Problem('limit_not_a_number', `limit '${shorten(text)}' is not a number.`);
+  if (!/^[+-]?\d+$/.test(text)) throw new Problem('limit_not_a_number', `limit ${quoted(text)} is not a number.`);
   const limit = Number(text);
-  if (limit < 1) throw new Problem('limit_out_of_range', `limit is ${shorten(text)}; the minimum is 1.`);
+  if (limit < 1) throw new Problem('limit_out_of_range', `limit is ${limit}; the minimum is 1.`);
   return Math.min(limit, max);
 }
 
@@ -51,8 +51,6 @@ export function lastOf(value: unknown): string | undefined {
   const last: unknown = Array.isArray(value) ? value.at(-1) : value;
   return typeof last === 'string' && last !== '' ? last : undefined;
 }
-
-const shorten = (text: string): string => (text.length > 64 ? `${text.slice(0, 64)}...` : text);
 
 /** The envelope of every list: the items under the resource's plural name, and the URI of the next page. */
 export function pageOf<Entity extends { readonly id: string }, Item>(

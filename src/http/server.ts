@@ -1,25 +1,26 @@
-import { type Server, STATUS_CODES } from 'node:http';
-import type { Socket } from 'node:net';
+import type { Server } from 'node:http';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyHttpOptions, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Caller } from '../caller.js';
 import type { IdSource } from '../ids.js';
-import { Problem, type ProblemName } from '../problem.js';
+import { Problem } from '../problem.js';
 import { Answer } from './answer.js';
 import type { Authenticator } from './authenticator.js';
 import { compress } from './compression.js';
+import { Connections } from './connections/connections.js';
+import { protocolProblemOf } from './connections/protocol.js';
 import { answerUnrouted } from './cors.js';
-import { constantHeaders, headerSetter } from './headers.js';
+import { constantHeaders, headerSetter, OPERATION_ID_HEADER } from './headers.js';
 import type { HttpOptions } from './http-options.js';
 import { parseJsonBody } from './json-body.js';
 import { isSafeMethod, matchesIfNoneMatch } from './preconditions.js';
-import { JSON_TYPE, ProblemFilter, problemBody, sendProblem, toProblem } from './problem.filter.js';
+import { ProblemFilter, sendProblem, toProblem } from './problem.filter.js';
+import { callerOf } from './request-context.js';
 import { TIMEOUTS, type Timeouts } from './timeouts.js';
 import { ValidatedBodyPipe } from './validated-body.js';
 
 /** JSON escapes can make a traffic policy of 256 KiB six times as long. */
 const BODY_LIMIT_BYTES = 2 * 1024 * 1024;
-
-const OPERATION_ID_HEADER = 'ngrok-operation-id';
 
 export function fastifyOptions(
   ids: IdSource,
@@ -41,14 +42,16 @@ export function fastifyOptions(
     forceCloseConnections: 'idle',
     keepAliveTimeout: keepAliveMs,
     requestTimeout: requestMs,
-    http: { headersTimeout: headersMs, connectionsCheckingInterval: checkEveryMs },
+    // Node would answer a missing Host without a body; protocolProblemOf counts the Hosts.
+    http: { headersTimeout: headersMs, connectionsCheckingInterval: checkEveryMs, requireHostHeader: false },
     // These errors come before any hook, so the headers of every answer are set here as well.
     frameworkErrors: (error, request, reply) => {
       setHeaders(request, reply as FastifyReply);
       void reply.header(OPERATION_ID_HEADER, request.id);
       sendProblem(reply as FastifyReply, request.id, toProblem(error));
     },
-    clientErrorHandler: (error, socket) => answerRawProblem(ids, constantHeaders(config), error, socket),
+    // The listeners of Connections answer these.
+    clientErrorHandler: () => undefined,
   };
 }
 
@@ -60,10 +63,24 @@ export interface Route {
   readonly isForGateways: boolean;
 }
 
+/** What the server needs besides its settings. */
+interface ServerParts {
+  readonly ids: IdSource;
+  readonly config: HttpOptions;
+  readonly authentication: Authenticator;
+  /** Counts the requests of each caller; absent: no limit. */
+  readonly requestLimits?: RequestLimiter | undefined;
+}
+
+interface RequestLimiter {
+  /** The headers of the answer, and the answer itself beyond a limit. */
+  admit(caller: Caller): { readonly headers: Readonly<Record<string, string>>; readonly refusal?: Problem };
+}
+
 /** Adds the hooks and parsers that all routes share. The returned list holds the routes once the application listens. */
 export function serveHttp(
   nest: NestFastifyApplication,
-  { config, authentication }: { config: HttpOptions; authentication: Authenticator },
+  { ids, config, authentication, requestLimits }: ServerParts,
 ): readonly Route[] {
   const server = nest.getHttpAdapter().getInstance() as unknown as FastifyInstance;
   nest.useGlobalFilters(new ProblemFilter());
@@ -78,23 +95,34 @@ export function serveHttp(
       return config.publicUrl ?? `${schemeOf(this)}://${hostOf(this)}`;
     },
   });
+  answerRawRequests(server, new Connections(ids, constantHeaders(config)));
   const routes = collectRoutes(server);
   const setHeaders = headerSetter(config);
   server.addHook('onRequest', (request, reply, done) => {
     setHeaders(request, reply);
     void reply.header(OPERATION_ID_HEADER, request.id);
-    if (request.is404 && answerUnrouted(request, reply, routes)) return;
-    done();
+    const problem = protocolProblemOf(request.raw);
+    // What follows on this connection may be part of the same request for a proxy in front.
+    if (problem !== undefined) {
+      void reply.header('connection', 'close');
+      return done(problem);
+    }
+    if (!request.is404) return done();
+    // Here, since the router's own answer would read the body first.
+    if (!answerUnrouted(request, reply, routes)) done(new Problem('not_found', 'Resource not found'));
   });
   // Runs before the body is read, so that an unauthenticated client cannot make the service parse one. A route is
   // closed unless it declares itself public.
   server.addHook('onRequest', async (request, reply) => {
-    if (request.is404) return;
     const { isPublic, isForGateways } = request.routeOptions.config;
     // A cache may keep a public answer but must revalidate it: it changes with the next version of the service.
     if (isPublic === true) return void reply.header('cache-control', 'no-cache');
     if (isForGateways === true) return authentication.authenticateGateway(request);
-    return request.authenticate();
+    await request.authenticate();
+    if (requestLimits === undefined) return;
+    const { headers, refusal } = requestLimits.admit(callerOf(request));
+    void reply.headers(headers);
+    if (refusal !== undefined) throw refusal;
   });
   // The one place where an answer becomes headers and a body.
   server.addHook('preSerialization', (request, reply, payload, done) => {
@@ -115,6 +143,16 @@ export function serveHttp(
     done(null, request.method === 'HEAD' ? payload : null);
   });
   return routes;
+}
+
+function answerRawRequests(server: FastifyInstance, connections: Connections): void {
+  connections.watch(server.server);
+  // Runs after authentication. A client that waits for 100 need not send what will be refused anyway.
+  server.addHook('preParsing', ({ headers }, reply, _payload, done) => {
+    const isTooLarge = Number(headers['content-length']) > BODY_LIMIT_BYTES;
+    if (!isTooLarge) connections.sendContinue(reply.raw);
+    done();
+  });
 }
 
 function collectRoutes(server: FastifyInstance): readonly Route[] {
@@ -158,31 +196,4 @@ function hostOf(request: FastifyRequest): string {
   if (HOST.test(request.host)) return request.host;
   const { localAddress = '127.0.0.1', localPort = 80 } = request.socket;
   return `${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
-}
-
-const RAW_PROBLEMS = new Map<string | undefined, [ProblemName, string]>([
-  ['HPE_HEADER_OVERFLOW', ['headers_too_large', 'The request headers are too large.']],
-  ['ERR_HTTP_REQUEST_TIMEOUT', ['request_timed_out', 'The request did not arrive in time.']],
-]);
-
-/** Answers bytes that did not become an HTTP request: there is no request and no reply, only the socket. */
-function answerRawProblem(
-  ids: IdSource,
-  headers: Readonly<Record<string, string>>,
-  error: NodeJS.ErrnoException,
-  socket: Socket,
-): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-  const [name, message] = RAW_PROBLEMS.get(error.code) ?? ['request_malformed', 'The request is not valid HTTP.'];
-  const problem = new Problem(name, message);
-  const operationId = ids.next('op');
-  const body = JSON.stringify(problemBody(operationId, problem));
-  socket.end(
-    `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\n` +
-      Object.entries(headers)
-        .map(([header, value]) => `${header}: ${value}\r\n`)
-        .join('') +
-      `content-type: ${JSON_TYPE}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n` +
-      `${OPERATION_ID_HEADER}: ${operationId}\r\nconnection: close\r\n\r\n${body}`,
-  );
 }

@@ -7,7 +7,7 @@ import {
   validateSync,
 } from 'class-validator';
 import { isJsonObject } from '../json-object.js';
-import { Problem, type ProblemName } from '../problem.js';
+import { isQuotable, Problem, type ProblemName, quoted } from '../problem.js';
 import { documentField, type Field } from './documentation.js';
 
 /**
@@ -188,7 +188,7 @@ function unknownField(name: string, fields: Fields): Problem {
 }
 
 /** Quotes a name that may be a mistyped field. Hides any other: it may be anything, even a misplaced private key. */
-const quotedName = (name: string): string => (/^[A-Za-z0-9_.-]{1,40}$/.test(name) ? `'${name}'` : 'A name you sent');
+const quotedName = (name: string): string => (isQuotable(name) ? quoted(name) : 'A name you sent');
 
 /** Reports a wrong type first: the other checks assume the right type. */
 function problemOf({ constraints = {}, contexts = {} }: ValidationError, path: string): Problem {

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import type { Caller, Role } from '../caller.js';
 import { coalescedByRef, type Ref, type RefRow, WANTED } from '../database/coalesce.js';
 import { ConstraintViolated } from '../log/append/append-failures.js';
-import { Problem } from '../problem.js';
+import { Problem, quoted } from '../problem.js';
 import { requireOwnOrAdmin } from './access-rules.js';
 import { OWNER_DELETED_CONSTRAINT } from './resource.js';
 
@@ -41,7 +41,7 @@ export class Owners {
     const owner = await this.find(ref);
     if (owner?.active === true) return owner;
     if (owner !== undefined) throw inactiveOwner(ref.id);
-    throw new Problem('owner_inactive', `The owner '${ref.id.slice(0, 128)}' is not known on this account.`);
+    throw new Problem('owner_inactive', `The owner ${quoted(ref.id)} is not known on this account.`);
   }
 }
 
@@ -53,7 +53,7 @@ export function requireOwnerId(caller: Caller, named: string | undefined): strin
 }
 
 const inactiveOwner = (ownerId: string): Problem =>
-  new Problem('owner_inactive', `The owner '${ownerId.slice(0, 128)}' is not active.`);
+  new Problem('owner_inactive', `The owner ${quoted(ownerId)} is not active.`);
 
 /** The owner was deleted between look-up and append. The table decides this race, so it holds across instances. */
 export const explainDeletedOwner = (error: unknown, ownerId: string): unknown =>

@@ -1,5 +1,4 @@
-import { quoted } from '../host-name.js';
-import { Problem, type ProblemName } from '../problem.js';
+import { Problem, type ProblemName, quoted } from '../problem.js';
 
 /** The modules of an edge, in the form of events, rows and decisions. This service only stores them. */
 export interface Backend {

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { quoted } from '../host-name.js';
 import { ConstraintViolated } from '../log/append/append-failures.js';
-import { Problem } from '../problem.js';
+import { Problem, quoted } from '../problem.js';
 import type { Hostport } from './hostport.js';
 import type { ListedHostport } from './tcp-edge.js';
 import { EdgesByHostport, EXCLUSIVE_HOSTPORT_CONSTRAINT } from './tcp-edges.read-model.js';

@@ -1,5 +1,5 @@
-import { canonicalHost, ParseError, PortOutOfRange, parsePort, quoted, splitPort } from '../host-name.js';
-import { Problem } from '../problem.js';
+import { canonicalHost, ParseError, PortOutOfRange, parsePort, splitPort } from '../host-name.js';
+import { Problem, quoted } from '../problem.js';
 
 export const MAX_HOSTPORT_BYTES = 512;
 

@@ -14,14 +14,15 @@ export const OWN_POLICY = "default-src 'self'";
 /** The real server with three public routes only. */
 export async function startBareServer(timeouts?: Timeouts): Promise<{ nest: NestFastifyApplication; url: string }> {
   const config = readConfig({});
-  const adapter = new FastifyAdapter(fastifyOptions(new IdSource(), config, timeouts));
+  const ids = new IdSource();
+  const adapter = new FastifyAdapter(fastifyOptions(ids, config, timeouts));
   const nest = await NestFactory.create<NestFastifyApplication>(NoModule, adapter, {
     logger: false,
     bodyParser: false,
   });
   const reject = () => Promise.reject(new Error('no route needs authentication'));
   const authentication = { authenticate: reject, authenticateGateway: reject, isStillAuthorized: reject };
-  serveHttp(nest, { config, authentication });
+  serveHttp(nest, { ids, config, authentication });
   const server = adapter.getInstance();
   const options = { config: { isPublic: true } } as object;
   server.get('/page', options, (_, reply) => {

@@ -84,3 +84,72 @@ export function sendRaw(url: string, pieces: readonly string[], everyMs = 0): Pr
     });
   });
 }
+
+/** One answer in the bytes of a connection. */
+export interface ParsedAnswer {
+  readonly status: number;
+  readonly headers: Record<string, string | undefined>;
+  readonly body: string;
+}
+
+/** All answers in what a connection received, interim ones included. Throws if they are not whole. */
+export function parseAnswers(received: string): ParsedAnswer[] {
+  const answers: ParsedAnswer[] = [];
+  for (let rest = received; rest !== ''; ) {
+    const end = rest.indexOf('\r\n\r\n');
+    const [line = '', ...lines] = rest.slice(0, end).split('\r\n');
+    const status = /^HTTP\/1\.1 (\d{3}) /.exec(line)?.[1];
+    if (end < 0 || status === undefined) throw new Error(`not an answer: ${JSON.stringify(rest.slice(0, 200))}`);
+    const pairs = lines.map((one): [string, string] => [
+      one.replace(/:.*/, '').toLowerCase(),
+      one.replace(/^.*?: /, ''),
+    ]);
+    const headers: Record<string, string | undefined> = Object.fromEntries(pairs);
+    const bodyEnd = end + 4 + Number(headers['content-length'] ?? 0);
+    if (rest.length < bodyEnd) throw new Error('the last answer is cut off');
+    answers.push({ status: Number(status), headers, body: rest.slice(end + 4, bodyEnd) });
+    rest = rest.slice(bodyEnd);
+  }
+  return answers;
+}
+
+/** A connection that stays open, for requests that are sent in steps. */
+export interface Conversation {
+  readonly received: () => string;
+  send(text: string): void;
+  /** Waits until what was received matches. */
+  hears(pattern: RegExp): Promise<void>;
+  /** Waits until the service has closed the connection. */
+  closed(): Promise<void>;
+  reset(): void;
+}
+
+export async function converse(url: string, { allowHalfOpen = false } = {}): Promise<Conversation> {
+  const { hostname, port } = new URL(url);
+  const socket = connect({ port: Number(port), host: hostname, allowHalfOpen });
+  let received = '';
+  let isClosed = false;
+  socket.on('data', (data) => {
+    received += data;
+  });
+  socket
+    .on('error', () => undefined)
+    .on('close', () => {
+      isClosed = true;
+    });
+  await new Promise((resolve) => socket.once('connect', resolve));
+  const until = async (what: string, condition: () => boolean): Promise<void> => {
+    const deadline = Date.now() + 10_000;
+    while (!condition()) {
+      if (Date.now() > deadline) throw new Error(`waited in vain until ${what}; received ${JSON.stringify(received)}`);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  };
+  return {
+    received: () => received,
+    send: (text) => void socket.write(text),
+    hears: (pattern) => until(`it hears ${pattern}`, () => pattern.test(received)),
+    closed: () => until('the connection is closed', () => isClosed),
+    reset: () => void socket.resetAndDestroy(),
+  };
+}

@@ -1,7 +1,7 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import type { Role } from '../../caller.js';
 import { omitUndefined } from '../../omit-undefined.js';
-import { Problem } from '../../problem.js';
+import { Problem, quoted } from '../../problem.js';
 import { isEmailAddress } from './email.js';
 import { createUser, remove, updateUser } from './principal.js';
 import { Principals } from './principals.js';
@@ -47,5 +47,5 @@ function parseEmail(email: string | undefined): string {
 function parseRole(role: string | undefined): Role | undefined {
   if (role === undefined || role === '') return undefined;
   if (role === 'admin' || role === 'member') return role;
-  throw new Problem('request_malformed', `role must be admin or member, not '${role.slice(0, 64)}'.`);
+  throw new Problem('request_malformed', `role must be admin or member, not ${quoted(role)}.`);
 }

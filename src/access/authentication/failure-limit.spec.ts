@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { FailureLimit, MAX_SOURCES, sourceOf, WINDOW_MS } from './failure-limit.js';
+import { FailureLimit, MAX_SOURCES, sourceOf } from './failure-limit.js';
+import { WINDOW_MS } from './windows.js';
 
 /** A limit whose clock the test sets. */
 function limitOf(maxPerMinute: number) {

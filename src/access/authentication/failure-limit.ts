@@ -1,18 +1,11 @@
 import { isIPv4, isIPv6 } from 'node:net';
-
-/** Length of the window in which failures are counted. The window of a source begins with its first failure. */
-export const WINDOW_MS = 60_000;
+import { Windows } from './windows.js';
 
 /**
  * Maximum number of sources kept, about 2 MB; a further one replaces the source with the oldest window. A limit per
  * address does not stop an attacker with that many addresses anyway: the 192 random bits of a key do.
  */
 export const MAX_SOURCES = 10_000;
-
-interface Window {
-  readonly startMs: number;
-  failures: number;
-}
 
 /** A failure beyond the limit. */
 export interface Excess {
@@ -24,14 +17,15 @@ export interface Excess {
 
 /** Counts failed authentications by source. Successes do not count, so that a valid key always works. */
 export class FailureLimit {
-  /** Ordered by the start of the window: the first is the oldest. */
-  private readonly windows = new Map<string, Window>();
+  private readonly windows: Windows;
 
-  /** `maxPerMinute` 0: no limit. The clock is in milliseconds and must never go back. */
+  /** `maxPerMinute` 0: no limit. */
   constructor(
     readonly maxPerMinute: number,
-    private readonly clock: () => number = () => performance.now(),
-  ) {}
+    clock?: () => number,
+  ) {
+    this.windows = new Windows(MAX_SOURCES, clock);
+  }
 
   /** Number of sources kept. */
   get size(): number {
@@ -41,32 +35,9 @@ export class FailureLimit {
   /** Counts one failure of `source`. Undefined within the limit. */
   count(source: string): Excess | undefined {
     if (this.maxPerMinute === 0) return undefined;
-    const nowMs = this.clock();
-    const window = this.windowOf(source, nowMs);
-    window.failures += 1;
-    if (window.failures <= this.maxPerMinute) return undefined;
-    return {
-      retryAfterSeconds: Math.ceil((window.startMs + WINDOW_MS - nowMs) / 1000),
-      isFirst: window.failures === this.maxPerMinute + 1,
-    };
-  }
-
-  private windowOf(source: string, nowMs: number): Window {
-    const current = this.windows.get(source);
-    if (current !== undefined && nowMs < current.startMs + WINDOW_MS) return current;
-    this.windows.delete(source);
-    this.forgetOldest();
-    const started = { startMs: nowMs, failures: 0 };
-    this.windows.set(source, started);
-    return started;
-  }
-
-  private forgetOldest(): void {
-    if (this.windows.size < MAX_SOURCES) return;
-    for (const oldest of this.windows.keys()) {
-      this.windows.delete(oldest);
-      return;
-    }
+    const { count, endsInSeconds } = this.windows.count(source);
+    if (count <= this.maxPerMinute) return undefined;
+    return { retryAfterSeconds: endsInSeconds, isFirst: count === this.maxPerMinute + 1 };
   }
 }
 

@@ -43,10 +43,13 @@ const MESSAGES: Readonly<Record<ProblemName, string>> = {
   request_timed_out: 'The request did not arrive in time.',
   conflict: 'A user with this email exists already.',
   precondition_failed: 'If-Match does not hold: the resource\'s ETag is "3" now.',
+  expectation_failed: 'The only Expect that the service meets is 100-continue.',
   idempotency_key_reused: 'This Idempotency-Key was used with another request; take a new one.',
   headers_too_large: 'The request headers are too large.',
   internal: 'Internal error.',
+  not_implemented: 'The only Transfer-Encoding that the service knows is chunked.',
   overloaded: 'Too many changes are waiting to be written. Try again shortly.',
+  http_version_unsupported: 'The service speaks HTTP/1.1 and HTTP/1.0 only.',
 };
 
 /** The example body of each problem in the OpenAPI document, by its name. */

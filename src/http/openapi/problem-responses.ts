@@ -5,7 +5,15 @@ import { idPattern } from './parts.js';
 import { type HeaderName, headerRefs } from './response-headers.js';
 
 /** Problems of a public route. */
-export const OPEN: readonly ProblemName[] = ['request_malformed', 'request_timed_out', 'headers_too_large', 'internal'];
+export const OPEN: readonly ProblemName[] = [
+  'request_malformed',
+  'request_timed_out',
+  'expectation_failed',
+  'headers_too_large',
+  'internal',
+  'not_implemented',
+  'http_version_unsupported',
+];
 
 /** Problems of every route that needs an API key. */
 export const CLOSED: readonly ProblemName[] = [
@@ -75,5 +83,6 @@ const problemResponse = (status: number, names: readonly ProblemName[]): ApiResp
 
 function headersAt(status: number): HeaderName[] {
   if (status === 401) return ['WWW-Authenticate'];
-  return status === 429 || status === 503 ? ['Retry-After'] : [];
+  if (status === 429) return ['Retry-After', 'RateLimit', 'RateLimit-Policy'];
+  return status === 503 ? ['Retry-After'] : [];
 }

@@ -23,6 +23,21 @@ export const HEADER_DEFINITIONS = {
     required: true,
     schema: { type: 'string', pattern: '^\\d+$', examples: ['1'] },
   },
+  RateLimit: {
+    description:
+      'For each limit of requests: those that remain (r) until its window ends (t, in seconds). Every answer to an API key has it if the service limits requests.',
+    required: false,
+    schema: { type: 'string', pattern: '^"(key|account)";r=\\d+;t=\\d+', examples: ['"key";r=0;t=42'] },
+  },
+  'RateLimit-Policy': {
+    description: 'The limits of requests: how many (q) in a window (w, in seconds). It comes with RateLimit.',
+    required: false,
+    schema: {
+      type: 'string',
+      pattern: '^"(key|account)";q=\\d+;w=\\d+',
+      examples: ['"key";q=600;w=60, "account";q=6000;w=60'],
+    },
+  },
   'WWW-Authenticate': {
     description: 'The authentication scheme.',
     required: true,

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { coalesced } from '../../database/coalesce.js';
 import { PostgresFailure } from '../../database/failure.js';
 import { queryNamed } from '../../database/query.js';
-import { Problem } from '../../problem.js';
+import { Problem, quoted } from '../../problem.js';
 import { CommitHorizon } from './commit-horizon.js';
 
 interface Head {
@@ -82,7 +82,10 @@ export class LogPositions {
     if (!POSITION.test(text)) throw malformedMoment(name, text, 'a log position or an RFC 3339 time');
     const [position, head] = [Number(text), await this.head(accountId)];
     if (position > head) {
-      throw new Problem('request_malformed', `${name} '${text}' is in the future: the log ends at position ${head}.`);
+      throw new Problem(
+        'request_malformed',
+        `${name} ${quoted(text)} is in the future: the log ends at position ${head}.`,
+      );
     }
     return position;
   }
@@ -95,7 +98,7 @@ export class LogPositions {
       throw PostgresFailure.of(error).isAboutData ? malformedMoment(name, text, 'an RFC 3339 time') : error;
     });
     if (at.is_future && allowed === 'past') {
-      throw new Problem('request_malformed', `${name} '${text}' is in the future.`);
+      throw new Problem('request_malformed', `${name} ${quoted(text)} is in the future.`);
     }
     if (!at.is_final && !at.is_future) await this.horizon.wait(accountId, at.time);
     const { rows } = await queryNamed<{ position: number }>(this.pool, POSITION_AT, [accountId, time]);
@@ -109,4 +112,4 @@ export class LogPositions {
 }
 
 const malformedMoment = (name: string, text: string, expected: string): Problem =>
-  new Problem('request_malformed', `${name} '${text.slice(0, 64)}' is not ${expected} such as 2026-11-21T11:45:07Z.`);
+  new Problem('request_malformed', `${name} ${quoted(text)} is not ${expected} such as 2026-11-21T11:45:07Z.`);

@@ -4,7 +4,7 @@ import type { ParameterOf } from '../../http/openapi/parts.js';
 import { lastOf, pageOf, readPageRequest } from '../../http/pages.js';
 import { Read, type ReadRequest } from '../../http/request-context.js';
 import { isId } from '../../ids.js';
-import { Problem } from '../../problem.js';
+import { Problem, quoted } from '../../problem.js';
 import { refuseUnlessAdmin } from '../../resources/access-rules.js';
 import { BindDecisions } from './bind-decisions.js';
 import { BindDecisionResource, PATH, toResource } from './bind-decisions.resource.js';
@@ -45,5 +45,5 @@ export class BindDecisionsController {
 function readCredentialId(value: unknown): string | undefined {
   const id = lastOf(value);
   if (id === undefined || isId(id, 'sshcr')) return id;
-  throw new Problem('request_malformed', `credential_id '${id.slice(0, 64)}' is not the id of an SSH credential.`);
+  throw new Problem('request_malformed', `credential_id ${quoted(id)} is not the id of an SSH credential.`);
 }

@@ -1,0 +1,89 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { IdSource } from '../../ids.js';
+import { Problem, type ProblemName } from '../../problem.js';
+import { unsupportedVersion } from './protocol.js';
+import { endWith, rawAnswer } from './raw-answer.js';
+
+/** The answers of one connection. A client may send further requests before it has read them (pipelining). */
+interface Answers {
+  /** Not yet written as a whole. */
+  readonly inFlight: Set<ServerResponse>;
+  /** The answer to the newest request. */
+  newest: ServerResponse;
+}
+
+const RAW_PROBLEMS = new Map<string | undefined, [ProblemName, string]>([
+  ['HPE_HEADER_OVERFLOW', ['headers_too_large', 'The request headers are too large.']],
+  ['ERR_HTTP_REQUEST_TIMEOUT', ['request_timed_out', 'The request did not arrive in time.']],
+]);
+
+/** Answers what did not become a request, in the same shape as any other error. */
+export class Connections {
+  private readonly answers = new WeakMap<Duplex, Answers>();
+  private readonly refused = new WeakSet<Duplex>();
+  private readonly awaitingContinue = new WeakSet<IncomingMessage>();
+
+  constructor(
+    private readonly ids: IdSource,
+    /** The headers that every answer has. */
+    private readonly headers: Readonly<Record<string, string>>,
+  ) {}
+
+  watch(server: Server): void {
+    server.prependListener('request', (_, response) => this.track(response));
+    server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+      if (error.code === 'ECONNRESET') socket.destroy();
+      else void this.refuse(socket, problemOf(error));
+    });
+    // Without these listeners Node answers by itself: 100 before authentication, a 417 without a body, and silence.
+    server.on('checkContinue', (request, response) => {
+      this.awaitingContinue.add(request);
+      server.emit('request', request, response);
+    });
+    server.on('checkExpectation', (request, response) => server.emit('request', request, response));
+    server.on('connect', (_, socket) => {
+      void this.refuse(socket, new Problem('not_implemented', 'The service is no proxy: it does not know CONNECT.'));
+    });
+  }
+
+  /** Sends 100 to a client that waits for it before it sends its body. */
+  sendContinue(response: ServerResponse): void {
+    if (this.awaitingContinue.delete(response.req)) response.writeContinue();
+  }
+
+  private track(response: ServerResponse): void {
+    const { socket } = response.req;
+    const { inFlight } = this.answers.get(socket) ?? { inFlight: new Set() };
+    inFlight.add(response);
+    response.once('close', () => inFlight.delete(response));
+    this.answers.set(socket, { inFlight, newest: response });
+  }
+
+  /**
+   * Answers in place of the request that the bytes would have become, or of the one whose body they broke. The requests
+   * before it are answered first: a client reads answers in the order of its requests, so it would take this one for
+   * the answer to the oldest of them.
+   */
+  private async refuse(socket: Duplex, problem: Problem): Promise<void> {
+    // Every further piece of data is an error again.
+    if (this.refused.has(socket)) return;
+    this.refused.add(socket);
+    socket.on('error', () => socket.destroy());
+    const { inFlight, newest } = this.answers.get(socket) ?? { inFlight: [] };
+    const isBroken = (response: ServerResponse): boolean => !response.req.complete && !response.headersSent;
+    await Promise.all([...inFlight].filter((response) => !isBroken(response)).map(closed));
+    const isAnswered = newest !== undefined && !newest.req.complete && newest.headersSent;
+    endWith(socket, isAnswered ? '' : rawAnswer(this.ids, this.headers, problem));
+  }
+}
+
+function problemOf({ code }: NodeJS.ErrnoException): Problem {
+  if (code === 'HPE_INVALID_VERSION') return unsupportedVersion();
+  return new Problem(...(RAW_PROBLEMS.get(code) ?? ['request_malformed', 'The request is not valid HTTP.']));
+}
+
+const closed = (response: ServerResponse): Promise<void> =>
+  new Promise((resolve) => {
+    response.once('close', resolve);
+  });

@@ -1,0 +1,208 @@
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { newPublicKey } from './support/keys.js';
+import { type RunningMain, startMain, stopMain } from './support/process.js';
+import { cloneDatabase } from './support/service.js';
+
+/** Answers to a secret in the wrong place. The requests are made from openapi.json, so that a new route is covered. */
+
+type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
+
+interface Parameter {
+  readonly in: 'query' | 'path' | 'header';
+  readonly name: string;
+}
+
+interface Operation {
+  readonly security?: readonly object[];
+  readonly parameters?: readonly Parameter[];
+  readonly requestBody?: { readonly content: { readonly 'application/json': { readonly example: Json } } };
+}
+
+interface Sent {
+  readonly method: string;
+  readonly path: string;
+  readonly headers?: Record<string, string>;
+  readonly body?: string;
+}
+
+const DOCUMENT = JSON.parse(readFileSync(new URL('../openapi.json', import.meta.url), 'utf8'));
+const OPERATIONS = Object.entries(DOCUMENT.paths as Record<string, Record<string, Operation>>).flatMap(
+  ([path, methods]) => Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+);
+
+const privateKey = (): string =>
+  generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+const BOOTSTRAP_KEY = randomBytes(24).toString('hex');
+const GATEWAY_TOKEN = randomBytes(24).toString('base64url');
+const SECRETS: Record<string, string> = {
+  'a private key': privateKey(),
+  'a line of an OpenSSH private key': `b3BlbnNzaC1rZXktdjEA${randomBytes(37).toString('base64')}`,
+  'a JWT': ['{"alg":"RS256"}', '{"sub":"ada"}', randomBytes(64)]
+    .map((p) => Buffer.from(p).toString('base64url'))
+    .join('.'),
+  'the bootstrap key': BOOTSTRAP_KEY,
+  'a gateway token': GATEWAY_TOKEN,
+};
+/** Parts of a secret that are long enough to tell it; PEM's own words are shorter. */
+const partsOf = (secret: string): string[] =>
+  secret
+    .split(/\s+/)
+    // The first half of an API key is its id, which is no secret.
+    .map((word) => word.replace(/^[0-9A-Za-z]{27}_(?=[\w-]{32}$)/, ''))
+    .filter((word) => word.length >= 16)
+    .flatMap((word) => [word.slice(0, 16), word.slice(-16)]);
+
+let main: RunningMain;
+let url: string;
+let database: Awaited<ReturnType<typeof cloneDatabase>>;
+const ids = new Map<string, string>();
+
+beforeAll(async () => {
+  database = await cloneDatabase();
+  main = startMain({
+    DATABASE_URL: database.url,
+    BOOTSTRAP_API_KEY: BOOTSTRAP_KEY,
+    GATEWAY_TOKENS: GATEWAY_TOKEN,
+    AUTH_FAILURES_PER_MINUTE: '0',
+    LOG_LEVEL: 'debug',
+  });
+  url = await main.url;
+  const create = async (path: string, body: object) => {
+    const answer = await send({ method: 'POST', path, body: JSON.stringify(body) });
+    ids.set(path, JSON.parse(answer.body).id);
+    return JSON.parse(answer.body);
+  };
+  await create('/ssh_credentials', { public_key: newPublicKey() });
+  await create('/edges/tcp', { hostports: ['a.example.com:1'] });
+  await create('/users', { email: 'first@example.com' });
+  await create('/bot_users', { name: 'first' });
+  SECRETS['an API key'] = (await create('/api_keys', {})).token;
+});
+afterAll(async () => {
+  await stopMain(main, 'SIGKILL');
+  await database.drop();
+});
+
+async function send({ method, path, headers = {}, body }: Sent) {
+  const isGateway = path.startsWith('/ssh_gateway');
+  const authorization = `Bearer ${isGateway ? GATEWAY_TOKEN : BOOTSTRAP_KEY}`;
+  const answer = await fetch(url + path, {
+    method: method.toUpperCase(),
+    headers: { authorization, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+    ...(body !== undefined && { body }),
+  });
+  return { status: answer.status, headers: JSON.stringify([...answer.headers]), body: await answer.text() };
+}
+
+/** The example with the secret in place of each value, and as a further field of each object. */
+function withSecret(example: Json, secret: string): Json[] {
+  const values: Json[] = typeof example === 'string' ? [secret, `bind:${secret}`] : [secret];
+  if (example === null || typeof example !== 'object') return values;
+  const inside = Object.entries(example).flatMap(([name, value]) =>
+    withSecret(value, secret).map((changed) =>
+      Array.isArray(example) ? example.with(Number(name), changed) : { ...example, [name]: changed },
+    ),
+  );
+  return [...inside, ...values, ...(Array.isArray(example) ? [] : [{ ...example, [secret]: 'x' }])];
+}
+
+/** Each of a group may be refused before the service looks at the next group. */
+const HEADERS = [
+  ['idempotency-key', 'last-event-id', 'ngrok-version', 'user-agent', 'origin', 'cookie', 'x-forwarded-for'],
+  ['if-match', 'if-none-match', 'accept', 'accept-encoding'],
+  ['content-type'],
+  ['authorization'],
+];
+
+function requestsWith(secret: string, { path, method, operation }: (typeof OPERATIONS)[number]): Sent[] {
+  const known = [...ids].find(([prefix]) => path.startsWith(prefix))?.[1] ?? '';
+  const real = path.replace('{id}', known).replace('{file}', 'index.html');
+  const example = operation.requestBody?.content['application/json'].example;
+  const [text, encoded] = [JSON.stringify(example), encodeURIComponent(secret)];
+  const oneLine = secret.replace(/\s+/g, ' ').trim();
+  const own = example === undefined ? {} : { body: text };
+  const queries = (operation.parameters ?? []).filter((p) => p.in === 'query').map(({ name }) => name);
+  // The real entity stays, for the requests that follow.
+  const harmless = method === 'delete' ? { headers: { 'if-match': '"0"' } } : {};
+  const requests: Omit<Sent, 'method'>[] = [
+    { path: path.replace(/\{\w+\}/, encoded), ...own },
+    ...[...queries, 'unknown', secret].map((name) => ({
+      path: `${real}?${encodeURIComponent(name)}=${encoded}`,
+      ...own,
+      ...harmless,
+    })),
+    ...HEADERS.map((names) => ({
+      path: real,
+      headers: { ...harmless.headers, ...Object.fromEntries(names.map((name) => [name, oneLine])) },
+      ...own,
+    })),
+    { path: real, headers: { authorization: `Bearer x${secret.replace(/\s/g, '')}` } },
+    ...(example === undefined ? [] : [{ path: real, body: secret }]),
+    ...(example === undefined
+      ? []
+      : withSecret(example, secret).map((body) => ({ path: real, body: JSON.stringify(body) }))),
+  ];
+  return requests.map((one) => ({ method, ...one }));
+}
+
+/** Where the answer has a part of the secret. The body of a success may have what the caller stored. */
+async function leakOf(request: Sent, parts: readonly string[]): Promise<string | undefined> {
+  const { status, headers, body } = await send(request);
+  const links = /"(?:next_page_)?uri":"[^"]*\?[^"]*"/g;
+  const told = headers + (status >= 400 ? body : (body.match(links) ?? []).join(''));
+  return parts.some((part) => told.includes(part)) ? `${status} ${request.method} ${request.path}: ${told}` : undefined;
+}
+
+describe('a secret in any field, query, header or path of any route', () => {
+  it.each([...Object.keys(SECRETS), 'an API key'])(
+    'does not come back in an error, a header or a link: %s',
+    async (name) => {
+      const secret = SECRETS[name] ?? '';
+      const parts = partsOf(secret);
+      expect(parts).not.toEqual([]);
+      const requests = OPERATIONS.flatMap((operation) => requestsWith(secret, operation));
+      expect(requests.length).toBeGreaterThan(OPERATIONS.length * 8);
+      const leaks: string[] = [];
+      for (let n = 0; n < requests.length; n += 16) {
+        const found = await Promise.all(requests.slice(n, n + 16).map((request) => leakOf(request, parts)));
+        leaks.push(...found.filter((leak) => leak !== undefined));
+      }
+      expect(leaks.slice(0, 5)).toEqual([]);
+    },
+    120_000,
+  );
+
+  it('does not reach the log of the service', async () => {
+    const { status } = await send({ method: 'GET', path: '/ssh_credentials' });
+    expect(status).toBe(200);
+    const parts = Object.values(SECRETS).flatMap(partsOf);
+    expect(parts.filter((part) => main.output().includes(part))).toEqual([]);
+    expect(main.output()).toContain('ready at');
+  });
+});
+
+describe('a secret in the place that users mistake for another', () => {
+  const problemOf = async (request: Sent) => {
+    const { status, body } = await send(request);
+    return { status, msg: JSON.parse(body).msg };
+  };
+
+  it('a private key as an ACL rule is refused by its index, its length and the reason', async () => {
+    const secret = SECRETS['a private key'] ?? '';
+    const body = JSON.stringify({ public_key: newPublicKey(), acl: ['*', secret] });
+    expect(await problemOf({ method: 'POST', path: '/ssh_credentials', body })).toEqual({
+      status: 400,
+      msg: `acl[1] (${secret.length} characters, not shown) is not a bind rule: a rule is '*' or begins with 'bind:'.`,
+    });
+  });
+
+  it.each(['actor', 'stream', 'type', 'after', 'as_of'])('an API key as ?%s= is refused without it', async (name) => {
+    const { status, msg } = await problemOf({ method: 'GET', path: `/events?${name}=${SECRETS['an API key']}` });
+    expect({ status, msg }).toEqual({
+      status: 400,
+      msg: expect.stringMatching(`^${name} \\(60 characters, not shown\\)`),
+    });
+  });
+});
