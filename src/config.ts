@@ -23,8 +23,6 @@ export interface Config extends DatabaseOptions, HttpOptions, OidcSettings, KeyP
   readonly port: number;
   /** Maximum number of commands that wait for the log; beyond it the service answers 503. */
   readonly appendQueueLimit: number;
-  /** After this time a change that the database did not accept is answered 503. */
-  readonly writeDeadlineMs: number;
   /** API key of the first admin, for the first start; undefined: the service makes one. */
   readonly bootstrapApiKey: string | undefined;
   /** Failed authentications of one source that answer 401 in a minute; further ones answer 429. 0: no limit. */

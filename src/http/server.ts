@@ -2,6 +2,7 @@ import { type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyHttpOptions, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { untilReachable } from '../database/until-reachable.js';
 import type { IdSource } from '../ids.js';
 import { Problem, type ProblemName } from '../problem.js';
 import { Answer } from './answer.js';
@@ -91,7 +92,11 @@ export function serveHttp(
     // A cache may keep a public answer but must revalidate it: it changes with the next version of the service.
     if (isPublic === true) return void reply.header('cache-control', 'no-cache');
     if (isForGateways === true) return authentication.authenticateGateway(request);
-    request.caller = await authentication.authenticate(request);
+    const authenticate = () => authentication.authenticate(request);
+    // A change that arrives during a failover waits for its end, like one that was under way when it began.
+    request.caller = await (isSafeMethod(request.method)
+      ? authenticate()
+      : untilReachable(config.writeDeadlineMs, authenticate));
   });
   // The one place where an answer becomes headers and a body.
   server.addHook('preSerialization', (request, reply, payload, done) => {
