@@ -32,8 +32,6 @@ export interface Config
   readonly appendQueueLimit: number;
   /** Time after which a feed, a history, an `as_of` request or a list of decisions is answered 503. */
   readonly dearReadTimeoutMs: number;
-  /** After this time a change that the database did not accept is answered 503. */
-  readonly writeDeadlineMs: number;
   /** API key of the first admin, for the first start; undefined: the service makes one. */
   readonly bootstrapApiKey: string | undefined;
   /** Failed authentications of one source that answer 401 in a minute; further ones answer 429. 0: no limit. */

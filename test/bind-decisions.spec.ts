@@ -228,6 +228,7 @@ describe('the queue of decisions', () => {
     proxy.swallowNextAnswer();
     await untilWritten(client);
     expect(proxy.swallowed).toBe(1);
+    expect(await metric(client, 'tunnel_access_bind_decisions_write_failures_total')).toBe(1);
     expect(await rowsOf(fingerprint)).toHaveLength(1);
     await stop();
     await proxy.close();

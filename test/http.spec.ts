@@ -240,7 +240,7 @@ describe('while the database is away', () => {
   it('every call answers 503 with Retry-After, and works again afterwards', async () => {
     const database = await cloneDatabase();
     const proxy = await startSwallowingProxy(database.url);
-    const app = await createApp(testConfig(proxy.url));
+    const app = await createApp(testConfig(proxy.url, { writeDeadlineMs: 1000 }));
     const client = new ApiClient(app.url, ADMIN_KEY);
     expect((await client.get('/ssh_credentials')).status).toBe(200);
     proxy.goAway();
@@ -254,6 +254,23 @@ describe('while the database is away', () => {
     }
     proxy.comeBack();
     expect((await client.post('/ssh_credentials', { public_key: newPublicKey() })).status).toBe(201);
+    await app.close();
+    await proxy.close();
+    await database.drop();
+  });
+});
+
+describe('a change that arrives while the database is away', () => {
+  it('is written when the database is back before the deadline', async () => {
+    const database = await cloneDatabase();
+    const proxy = await startSwallowingProxy(database.url);
+    const app = await createApp(testConfig(proxy.url));
+    const client = new ApiClient(app.url, ADMIN_KEY);
+    proxy.goAway();
+    expect((await client.get('/ssh_credentials')).status).toBe(503);
+    const change = client.post('/ssh_credentials', { public_key: newPublicKey() });
+    setTimeout(() => proxy.comeBack(), 2000);
+    expect((await change).status).toBe(201);
     await app.close();
     await proxy.close();
     await database.drop();

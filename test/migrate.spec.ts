@@ -1,7 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
 import { MIGRATIONS } from '../migrations/all.js';
+import { dataSourceOptions } from '../src/database/database.js';
+import { parseDatabaseUrl } from '../src/database/database-url.js';
 import { migrate } from '../src/database/migrate.js';
+import { Servers } from '../src/database/servers.js';
 import { emptyDatabase } from './support/service.js';
 
 /** Exceeds the time limit of the service's statements. */
@@ -18,13 +21,9 @@ class Slow9999999999999 implements MigrationInterface {
 describe('migrations', () => {
   it('may exceed the service’s time limit on statements, and leave the indexes that the service relies on', async () => {
     const { url, drop } = await emptyDatabase();
-    const dataSource = new DataSource({
-      type: 'postgres',
-      url,
-      migrations: [...MIGRATIONS, Slow9999999999999],
-      migrationsTransactionMode: 'each',
-      extra: { query_timeout: 300 },
-    });
+    const options = dataSourceOptions(new Servers(parseDatabaseUrl(url)), { databasePoolSize: 2 });
+    const migrations = [...MIGRATIONS, Slow9999999999999];
+    const dataSource = new DataSource({ ...options, migrations, extra: { ...options.extra, query_timeout: 300 } });
     await dataSource.initialize();
     try {
       await migrate({ dataSource }, async () => undefined);

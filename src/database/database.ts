@@ -2,6 +2,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg, { type Pool } from 'pg';
 import { DataSource, type DataSourceOptions } from 'typeorm';
+
 import { MIGRATIONS } from '../../migrations/all.js';
 import { messageOf } from '../error-message.js';
 import { OperatorError } from '../operator-error.js';
@@ -135,10 +136,12 @@ async function connect(servers: Servers, options: DatabaseOptions, log: (line: s
 const unusable = (error: unknown): DatabaseUnusable =>
   error instanceof DatabaseUnusable ? error : new DatabaseUnusable(`the database cannot be used: ${messageOf(error)}`);
 
-const dataSourceOptions = (
+type PostgresDataSourceOptions = Extract<DataSourceOptions, { readonly type: 'postgres' }>;
+
+export const dataSourceOptions = (
   servers: Servers,
-  { databasePoolSize, preparedStatements = true }: DatabaseOptions,
-): DataSourceOptions => ({
+  { databasePoolSize, preparedStatements = true }: Pick<DatabaseOptions, 'databasePoolSize' | 'preparedStatements'>,
+): PostgresDataSourceOptions => ({
   type: 'postgres',
   driver: { ...pg, Pool: PrimaryPool },
   applicationName: 'tunnel-access',

@@ -6,4 +6,6 @@ export interface HttpOptions {
   readonly corsOrigins: readonly string[];
   /** Addresses and CIDR ranges of the proxies whose X-Forwarded-* headers count. */
   readonly trustedProxies: readonly string[];
+  /** How long a change waits for a database that is away. */
+  readonly writeDeadlineMs: number;
 }

@@ -2,6 +2,7 @@ import type { Server } from 'node:http';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyHttpOptions, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../caller.js';
+import { untilReachable } from '../database/until-reachable.js';
 import type { IdSource } from '../ids.js';
 import { Problem } from '../problem.js';
 import { Answer } from './answer.js';
@@ -88,7 +89,11 @@ export function serveHttp(
   readBodiesAsJson(server);
   server.decorateRequest('caller', undefined);
   server.decorateRequest('authenticate', async function (this: FastifyRequest) {
-    this.caller = await authentication.authenticate(this);
+    const authenticate = () => authentication.authenticate(this);
+    // A change that arrives during a failover waits for its end, like one that was under way when it began.
+    this.caller = await (isSafeMethod(this.method)
+      ? authenticate()
+      : untilReachable(config.writeDeadlineMs, authenticate));
   });
   server.decorateRequest('baseUrl', {
     getter(this: FastifyRequest) {

@@ -1,4 +1,5 @@
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import dns from 'node:dns';
+import { beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Config } from '../../src/config.js';
 import { FaultyProxy } from '../support/faulty-proxy.js';
 import { type Instance, startInstance } from '../support/instance.js';
@@ -18,6 +19,8 @@ beforeAll(async () => {
 const start = (hosts: readonly string[], settings: Partial<Config> = {}): Promise<Instance> =>
   startInstance(`postgres://postgres@${hosts.join(',')}/service`, settings);
 
+type Answer = (error: null, addresses: readonly dns.LookupAddress[]) => void;
+
 const TARGET = { domain: 'app.example.com' };
 
 async function upload({ admin }: Instance): Promise<{ id: string; public_key: string }> {
@@ -33,6 +36,25 @@ describe('an instance', () => {
     const { id } = await upload(instance);
     expect((await instance.admin.get(`/ssh_credentials/${id}`)).status).toBe(200);
     await instance.stop();
+  });
+
+  it('whose host is a name of several addresses uses the address of the primary, also after that one moved', async () => {
+    const first = await FaultyProxy.to(standby.port, '127.0.0.1');
+    const second = await FaultyProxy.to(primary.port, '127.0.0.2', first.ownPort);
+    // Stands in for the resolver only: loopback has no name of several addresses.
+    const addresses = ['127.0.0.1', '127.0.0.2'].map((address) => ({ address, family: 4 }));
+    const real = dns.lookup as (...args: unknown[]) => void;
+    const fake = (name: string, ...rest: unknown[]): void =>
+      name === 'database.test' ? (rest.at(-1) as Answer)(null, addresses) : real(name, ...rest);
+    const lookup = jest.spyOn(dns, 'lookup').mockImplementation(fake as never);
+    const instance = await start([`database.test:${first.ownPort}`]);
+    const { id } = await upload(instance);
+    first.leadTo(primary.port);
+    second.leadTo(standby.port);
+    expect((await instance.admin.get(`/ssh_credentials/${id}`)).status).toBe(200);
+    await upload(instance);
+    await instance.stop();
+    lookup.mockRestore();
   });
 
   it('whose only host becomes a standby says 503 and never yes to a revoked key, until it leads to the primary', async () => {

@@ -12,9 +12,9 @@ export class FaultyProxy {
     this.server = createServer((client) => this.accept(client));
   }
 
-  static async to(port: number): Promise<FaultyProxy> {
+  static async to(port: number, address = '127.0.0.1', ownPort = 0): Promise<FaultyProxy> {
     const proxy = new FaultyProxy(port);
-    proxy.server.listen(0, '127.0.0.1');
+    proxy.server.listen(ownPort, address);
     await once(proxy.server, 'listening');
     stopAtEnd(async () => {
       proxy.cut();
@@ -23,8 +23,12 @@ export class FaultyProxy {
     return proxy;
   }
 
+  get ownPort(): number {
+    return (this.server.address() as AddressInfo).port;
+  }
+
   get host(): string {
-    return `127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+    return `127.0.0.1:${this.ownPort}`;
   }
 
   /** Swallows every byte from now on, in both directions and of new connections too, and closes nothing. */

@@ -3,7 +3,7 @@ import { Logger, type OnApplicationShutdown } from '@nestjs/common';
 import type { Pool } from 'pg';
 import type { BindTarget } from '../../bind-rules/bind-target.js';
 import { PostgresFailure } from '../../database/failure.js';
-import { queryNamed } from '../../database/query.js';
+import { queryNamed, WRITE_LIMITS } from '../../database/query.js';
 import { messageOf } from '../../error-message.js';
 import { Problem } from '../../problem.js';
 import type { BindDecision } from './bind-decision.js';
@@ -96,7 +96,7 @@ export class BindDecisionQueue implements OnApplicationShutdown {
     for (let failures = 0; this.waiting.length > 0; ) {
       const batch = this.waiting.slice(0, batchSize);
       try {
-        await queryNamed(this.pool, WRITE, [JSON.stringify(batch.map(rowOf))]);
+        await queryNamed(this.pool, WRITE, [JSON.stringify(batch.map(rowOf))], WRITE_LIMITS);
         this.waiting = this.waiting.slice(batch.length);
         [failures, batchSize] = [0, MAX_BATCH_DECISIONS];
       } catch (error) {

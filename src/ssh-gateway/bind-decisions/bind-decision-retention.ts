@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger, type OnApplicationShutdown, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import type { Pool } from 'pg';
-import { queryNamed } from '../../database/query.js';
+import { queryNamed, WRITE_LIMITS } from '../../database/query.js';
 import { firstIdOf } from '../../ids.js';
 
 const HOUR_MS = 3_600_000;
@@ -84,7 +84,7 @@ export class BindDecisionRetention implements OnModuleInit, OnModuleDestroy, OnA
 
   private async deleteAll(statement: typeof PURGE_DECISIONS, limit: string | Date): Promise<void> {
     while (!this.stopped) {
-      const { rowCount } = await queryNamed(this.pool, statement, [limit, BATCH_ROWS]);
+      const { rowCount } = await queryNamed(this.pool, statement, [limit, BATCH_ROWS], WRITE_LIMITS);
       if ((rowCount ?? 0) < BATCH_ROWS) return;
       await sleep(PAUSE_MS);
     }
