@@ -68,6 +68,8 @@ export class Machine {
     const asUser = ['setpriv', `--reuid=${user}`, `--regid=${user}`, '--clear-groups', '--pdeathsig=KILL'];
     const ownProcesses = ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc'];
     const child = spawn('ip', ['netns', 'exec', this.name, ...ownProcesses, ...asUser, ...command], {
+      // The user may not enter the checkout.
+      cwd: '/',
       env: { PATH: process.env.PATH, LANG: 'C.UTF-8', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
