@@ -1,3 +1,4 @@
+import { get } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -237,6 +238,24 @@ describe('a live feed', () => {
     while (next.response.statusCode === 429) next = await EventStream.open(url, tokenOf(by));
     expect(next.response.statusCode).toBe(200);
     for (const stream of streams) stream.close();
+  });
+
+  it('takes no place of its account if its client went away while its key was looked up', async () => {
+    const by = await addAccount(service);
+    const url = `${service.app.url}/events`;
+    const headers = { accept: 'text/event-stream', authorization: `Bearer ${tokenOf(by)}` };
+    const client = new pg.Client(service.databaseUrl);
+    await client.connect();
+    await client.query('begin; lock table api_keys in access exclusive mode');
+    const leaving = Array.from({ length: 100 }, () => get(url, { headers, agent: false }).on('error', () => undefined));
+    await sleep(300);
+    for (const request of leaving) request.destroy();
+    await sleep(100);
+    await client.end();
+    await sleep(500);
+    const stream = await EventStream.open(url, tokenOf(by));
+    expect(stream.response.statusCode).toBe(200);
+    stream.close();
   });
 
   it('sends a heartbeat with its position while there are no events', async () => {

@@ -6,7 +6,7 @@ import { Authenticator } from '../http/authenticator.js';
 import { ApiFeed, ApiTag } from '../http/openapi/decorators.js';
 import { lastOf, MAX_PAGE_ITEMS, uriWith } from '../http/pages.js';
 import { JSON_TYPE } from '../http/problem.filter.js';
-import { callerOf } from '../http/request-context.js';
+import { callerOf, signalOf } from '../http/request-context.js';
 import { Problem } from '../problem.js';
 import { refuseUnlessAdmin } from '../resources/access-rules.js';
 import { CloudEvents } from './cloud-events.js';
@@ -76,21 +76,24 @@ export class EventsController {
     const query = readFollowRequest(request, this.cloudEvents.types);
     const selection = await this.feed.select(readerOf(request), query, 'past');
     if (request.method === 'HEAD') return void reply.header('content-type', EVENT_STREAM).send('');
-    const connection = new AbortController();
-    reply.raw.once('close', () => connection.abort());
-    const stream = this.live.follow(
-      selection,
-      () => this.authenticator.isStillAuthorized(request, caller),
-      connection.signal,
-    );
+    const stillAuthorized = () => this.authenticator.isStillAuthorized(request, caller);
+    const stream = this.live.follow(selection, stillAuthorized, connectionOf(reply));
     void reply.header('content-type', EVENT_STREAM).header('x-accel-buffering', 'no').send(stream);
   }
+}
+
+/** Aborts when the connection closes, or if it is closed already. */
+function connectionOf({ raw }: FastifyReply): AbortSignal {
+  if (raw.destroyed) return AbortSignal.abort();
+  const connection = new AbortController();
+  raw.once('close', () => connection.abort());
+  return connection.signal;
 }
 
 const readerOf = (request: FastifyRequest): FeedReader => ({
   accountId: callerOf(request).accountId,
   baseUrl: request.baseUrl,
-  signal: request.signal,
+  signal: signalOf(request),
 });
 
 /** A client that reconnects sends the id of its last message, which replaces `after`. */

@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { KeyedQueue } from '../resources/keyed-queue.js';
 import type { EventFeed, FeedPage, FeedSelection } from './event-feed.js';
 import { StreamLimit } from './stream-limit.js';
 
@@ -11,6 +12,8 @@ const MAX_READERS_PER_ACCOUNT = 20;
 /** The log as lines: every event that a request selects, oldest first. A reader holds no connection while it stalls. */
 export class LineFeed {
   private readonly readers = new StreamLimit('readers of lines', MAX_READERS_PER_ACCOUNT);
+  /** An account makes one chunk at a time: making lines keeps the event loop busy, and neighbours wait for it. */
+  private readonly chunks = new KeyedQueue();
 
   constructor(
     private readonly feed: EventFeed,
@@ -43,7 +46,8 @@ export class LineFeed {
     let left = limit;
     const read = (after: number): Promise<FeedPage> => {
       const size = { ...CHUNK, events: Math.min(CHUNK.events, left) };
-      const page = this.feed.nextPage({ ...selection, span: { ...selection.span, after } }, signal, size);
+      const from = { ...selection, span: { ...selection.span, after } };
+      const page = this.chunks.run(selection.accountId, () => this.feed.nextPage(from, signal, size));
       // A reader that goes away never awaits this page.
       page.catch(() => undefined);
       return page;

@@ -56,6 +56,7 @@ export class LiveFeed implements OnModuleDestroy {
    * Problem 429 if the account has too many followers.
    */
   follow(selection: FeedSelection, stillAuthorized: StillAuthorized, disconnected: AbortSignal): Readable {
+    if (disconnected.aborted) return Readable.from([]);
     const removeFollower = this.followers.enter(selection.accountId);
     const ending = new AbortController();
     const signal = AbortSignal.any([this.stopping.signal, ending.signal, disconnected]);
@@ -72,7 +73,10 @@ export class LiveFeed implements OnModuleDestroy {
     while (!signal.aborted) {
       let text = '';
       if (position < head) {
-        const page = await this.shared({ ...selection, span: { after: position, upTo: head } });
+        const page = await this.shared({ ...selection, span: { after: position, upTo: head } }).catch(
+          unlessEnded(signal),
+        );
+        if (page === undefined) return;
         [position, text] = [page.scannedTo, page.text];
       } else head = await this.heads.beyond(selection.accountId, position, this.timings.authorizationCheckMs, signal);
       // The heartbeat has an id, so that a client that reconnects need not search the skipped positions again.
@@ -101,6 +105,13 @@ export class LiveFeed implements OnModuleDestroy {
 
 /** The position is the id of the message, which a client that reconnects sends as Last-Event-ID. */
 const messageOf = (position: number, line: string): string => `id: ${position}\ndata: ${line}\n\n`;
+
+/** A stop ends the read of a page, which is no error of the stream. */
+const unlessEnded =
+  (signal: AbortSignal) =>
+  (error: unknown): undefined => {
+    if (!signal.aborted) throw error;
+  };
 
 async function endWhenUnauthorized(
   stillAuthorized: StillAuthorized,

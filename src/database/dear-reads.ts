@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolClient, QueryResultRow } from 'pg';
 import { Problem } from '../problem.js';
+import { DatabaseUnreachable } from './failure.js';
 import { FairTurns } from './fair-turns.js';
+import { PrimaryClient } from './primary-pool.js';
 import { type Connections, type NamedStatement, send, type Transaction, unreachable } from './query.js';
 
 /** On whose behalf a read runs. */
@@ -71,7 +73,7 @@ export class DearReads {
     if (signal.aborted) leave();
     try {
       await this.turns.begin(accountId, ending.signal);
-      return await this.read(work, ending.signal).finally(() => this.turns.end(accountId));
+      return await this.read(work, ending).finally(() => this.turns.end(accountId));
     } finally {
       clearTimeout(deadline);
       signal.removeEventListener('abort', leave);
@@ -79,17 +81,35 @@ export class DearReads {
   }
 
   /** A connection whose transaction did not end is closed, which also ends its statement on the server. */
-  private async read<T>(work: (connections: Connections) => Promise<T>, signal: AbortSignal): Promise<T> {
-    const client = await this.pool.connect().catch(rethrow(false));
+  private async read<T>(work: (connections: Connections) => Promise<T>, ending: AbortController): Promise<T> {
+    const client = await this.connect(ending.signal);
+    const watch = setInterval(() => {
+      if (!isTrusted(client)) ending.abort(new DatabaseUnreachable('the server is lost', { wasSent: true }));
+    }, CHECK_CONNECTION_EVERY_MS);
     let isIdle = false;
     const reading = this.inTransaction(client, work).then((end) => {
       isIdle = true;
       return end();
     });
     try {
-      return await Promise.race([reading, abortOf(signal)]);
+      return await Promise.race([reading, abortOf(ending.signal)]);
     } finally {
+      clearInterval(watch);
       client.release(!isIdle);
+    }
+  }
+
+  /** A connection that comes too late goes back to the pool. */
+  private async connect(signal: AbortSignal): Promise<PoolClient> {
+    const connecting = this.pool.connect();
+    try {
+      return await Promise.race([connecting.catch(rethrow(false)), abortOf(signal)]);
+    } catch (error) {
+      connecting.then(
+        (late) => late.release(),
+        () => undefined,
+      );
+      throw error;
     }
   }
 
@@ -108,6 +128,9 @@ export class DearReads {
     return end;
   }
 }
+
+/** Statements of other requests may have shown that the server fell silent or is gone. */
+const isTrusted = (client: PoolClient): boolean => !(client instanceof PrimaryClient) || client.isTrusted;
 
 const rethrow =
   (wasSent: boolean) =>

@@ -1,5 +1,7 @@
 import type pg from 'pg';
 import { connectDedicated, type Database } from './database.js';
+import { DatabaseUnreachable } from './failure.js';
+import { PrimaryClient } from './primary-pool.js';
 
 /**
  * Switches the server's time limits and JIT off for one transaction. Some transactions switch scans off, which inflates
@@ -68,6 +70,13 @@ export class DedicatedConnections {
     const client = await this.open();
     await this.begin(client);
     return client;
+  }
+
+  /** Throws if the server answered success although it cancelled the wait for a standby. */
+  async commit(client: pg.Client): Promise<void> {
+    await client.query('commit');
+    if (!(client instanceof PrimaryClient && client.hasUnconfirmedCommit)) return;
+    throw new DatabaseUnreachable('no standby has confirmed the commit', { wasSent: true });
   }
 
   async end(): Promise<void> {

@@ -52,6 +52,11 @@ export class PostgresFailure {
     return this.sqlState === '40P01' || this.sqlState === '40001';
   }
 
+  /** The server or its operator ended the statement. */
+  get isCancelled(): boolean {
+    return this.sqlState === '57014';
+  }
+
   /** A `nowait` or a lock_timeout met a lock of another session. */
   get isLockHeld(): boolean {
     return this.sqlState === '55P03';

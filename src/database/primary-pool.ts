@@ -9,7 +9,12 @@ const TRY_NEXT_SERVER_AFTER_MS = 1_200;
 /** Bounds how long a connection keeps to a server that a name or a proxy no longer leads to. */
 const MAX_LIFETIME_SECONDS = 300;
 
-const CHECK = `select pg_is_in_recovery() as is_standby, current_setting('transaction_read_only') = 'on' as is_read_only`;
+/**
+ * Also asks the server to end a statement whose connection is closed, which PostgreSQL can on Linux: a statement that
+ * was given up would run on beside its repetition. In a pooler's session the setting does no harm.
+ */
+const CHECK = `select pg_is_in_recovery() as is_standby, current_setting('transaction_read_only') = 'on' as is_read_only,
+  (select set_config('client_connection_check_interval', '1000', false) where version() like '%linux%')`;
 
 export interface PrimaryOptions extends PoolConfig {
   readonly servers: Servers;
@@ -59,6 +64,11 @@ export class PrimaryClient extends pg.Client implements WatchedClient {
   /** False if the server has failed since the connection was made. */
   get isTrusted(): boolean {
     return !this.server.isSuspectedSince(this.madeAt);
+  }
+
+  get bytesRead(): number {
+    const { stream } = this.connection;
+    return stream instanceof Socket ? stream.bytesRead : 0;
   }
 
   suspectServer(): void {

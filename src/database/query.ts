@@ -30,6 +30,8 @@ export interface WatchedClient {
   readonly server: ServerState;
   /** The server answered that a commit succeeded although no standby confirmed it. */
   readonly hasUnconfirmedCommit: boolean;
+  /** Bytes that the server has sent. */
+  readonly bytesRead: number;
   /** False if a pooler gives each statement to another session. */
   readonly preparesStatements: boolean;
   /** After a lost connection or a silent server: no other connection to the server is used without a new check. */
@@ -79,7 +81,8 @@ export async function queryNamed<R extends QueryResultRow>(
     try {
       return await runOn<R>(client, statement, values, new StatementWatch(client, silenceMs, deadline));
     } catch (error) {
-      if (attempt === attempts || !PostgresFailure.of(error).isConnectionLoss) throw error;
+      const isLast = attempt === attempts || performance.now() >= deadline;
+      if (isLast || !PostgresFailure.of(error).isConnectionLoss) throw error;
     }
   }
 }
@@ -145,6 +148,8 @@ class StatementWatch {
   private readonly watched: WatchedClient | undefined;
   private readonly sentAt = performance.now();
   private timer: NodeJS.Timeout;
+  private bytesRead: number;
+  private hasEnded = false;
 
   constructor(
     private readonly client: PoolClient,
@@ -152,6 +157,7 @@ class StatementWatch {
     private readonly deadline: number,
   ) {
     this.watched = isWatched(client) ? client : undefined;
+    this.bytesRead = this.watched?.bytesRead ?? 0;
     this.timer = this.lookAgain(this.sentAt);
   }
 
@@ -167,15 +173,22 @@ class StatementWatch {
   }
 
   end(): void {
+    this.hasEnded = true;
     clearTimeout(this.timer);
   }
 
+  /** After a pause of this process, answers wait in the socket. They are read before the look. */
   private lookAgain(now: number): NodeJS.Timeout {
-    return setTimeout(() => this.look(), Math.min(this.silenceMs, this.deadline - now));
+    return setTimeout(() => setImmediate(() => this.look()), Math.min(this.silenceMs, this.deadline - now));
   }
 
   private look(): void {
+    if (this.hasEnded) return;
     const now = performance.now();
+    const { bytesRead = 0 } = this.watched ?? {};
+    // A long answer takes its time on a slow network.
+    if (bytesRead > this.bytesRead) this.watched?.server.answered();
+    this.bytesRead = bytesRead;
     const isSilent = this.watched?.server.hasAnsweredSince(now - this.silenceMs) !== true;
     if (!isSilent && now < this.deadline) {
       this.timer = this.lookAgain(now);

@@ -69,6 +69,7 @@ export function toProblem(error: unknown): Problem {
   if (failure.isConnectionLoss || failure.isLostStatement) {
     return new Problem('overloaded', 'The database does not answer. Try again shortly.');
   }
+  if (failure.isCancelled) return new Problem('overloaded', 'The database ended the statement. Try again shortly.');
   const status = statusOf(error);
   const known = FRAMEWORK_PROBLEMS.get(status);
   if (known !== undefined) return new Problem(...known);

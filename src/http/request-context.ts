@@ -99,6 +99,10 @@ export const Context = createParamDecorator(
     requestContextOf(context.switchToHttp().getRequest<FastifyRequest>()),
 );
 
+/** Aborts when the client goes away. Fastify's own signal misses a client that went away before it was asked for. */
+export const signalOf = (request: FastifyRequest): AbortSignal =>
+  request.raw.destroyed ? AbortSignal.abort() : request.signal;
+
 /** Parameter decorator: the ReadRequest of the current request. */
 export const Read = createParamDecorator((_: unknown, context: ExecutionContext): ReadRequest => {
   const request = context.switchToHttp().getRequest<FastifyRequest>();
@@ -109,7 +113,7 @@ export const Read = createParamDecorator((_: unknown, context: ExecutionContext)
     query,
     // A signal costs a listener of the connection, so Fastify makes it when it is asked for.
     get signal() {
-      return request.signal;
+      return signalOf(request);
     },
   };
 });

@@ -1,3 +1,4 @@
+import { untilReachable } from '../database/until-reachable.js';
 import { Answer } from '../http/answer.js';
 import { etagOf } from '../http/preconditions.js';
 import type { ChangeContext } from '../http/request-context.js';
@@ -99,7 +100,7 @@ export class Changes {
       const before = await this.entities.find(resource, ref);
       const events = await decide(before, context);
       if (before !== undefined) refuseUnexpected(resource, before, context, options.sent);
-      if (events.length === 0) return new Changed(resource, before, await this.headUnlessRightsTaken(context));
+      if (events.length === 0) return new Changed(resource, before, await this.durableHead(context));
       const at = this.ids.now();
       const after = fold(model, ref, before, events, at);
       const position = await this.record(context, { model, id, before, events, after }, at, options);
@@ -119,8 +120,10 @@ export class Changes {
     let context = requested;
     for (let n = 1; n <= MAX_ATTEMPTS; n += 1) {
       try {
-        return await this.once(resource, context, () => attempt(context)).catch(async (error) => {
-          if (error instanceof Problem && error.status < 500) await this.headUnlessRightsTaken(context);
+        // The log itself waits for a database that is away. These are the look-ups before it.
+        const change = () => this.once(resource, context, () => attempt(context));
+        return await untilReachable(this.log.deadlineMs, change).catch(async (error) => {
+          if (error instanceof Problem && error.status < 500) await this.refuseIfRightsTaken(context);
           throw error;
         });
       } catch (error) {
@@ -131,9 +134,14 @@ export class Changes {
     throw new Problem('overloaded', 'Too many others change this at the same time. Try again shortly.');
   }
 
-  private async headUnlessRightsTaken({ accountId, rightsPosition = Infinity }: ChangeContext): Promise<number> {
-    const head = await this.positions.headRow(accountId);
-    if (head.rightsPosition > rightsPosition) throw new RightsTaken('rights were taken after the decision');
+  private async refuseIfRightsTaken({ accountId, rightsPosition = Infinity }: ChangeContext): Promise<void> {
+    refuseOlderThan(await this.positions.headRow(accountId), rightsPosition);
+  }
+
+  /** For a change that is made already, perhaps by an earlier attempt that no standby has yet. */
+  private async durableHead({ accountId, rightsPosition = Infinity }: ChangeContext): Promise<number> {
+    const head = await this.positions.durableHeadRow(accountId);
+    refuseOlderThan(head, rightsPosition);
     return head.size;
   }
 
@@ -154,11 +162,15 @@ export class Changes {
   ): Promise<Changed<State>> {
     if (context.metadata.idempotency_key === undefined) return change();
     const repeat = async ({ entity, position }: RecordedChange<State>) => {
-      await this.headUnlessRightsTaken(context);
+      await this.refuseIfRightsTaken(context);
       return new Changed(resource, entity, position, true);
     };
     return this.idempotency.once(resource.model, context, change, repeat);
   }
+}
+
+function refuseOlderThan(head: { readonly rightsPosition: number }, rightsPosition: number): void {
+  if (head.rightsPosition > rightsPosition) throw new RightsTaken('rights were taken after the decision');
 }
 
 /** Rivals are other instances, and changes of other entities that write the same stream. Each lost race has a winner. */

@@ -100,6 +100,23 @@ describe('while the synchronous standby is away, a change is not acknowledged', 
     const rows = await primary.query(`select 1 from ssh_credentials where description = 'repeated'`, 'service');
     expect(rows).toHaveLength(1);
   });
+
+  it('when the same PATCH is sent again and finds nothing to change', async () => {
+    await standby.resume();
+    const { body } = await create('before');
+    await standby.pause();
+    const patch = () => instance.admin.patch(`/ssh_credentials/${body.id}`, { description: 'after' });
+    const first = patch();
+    await untilWaiting();
+    await primary.query(`select pg_terminate_backend(pid) ${WAITING}`);
+    expect(await first).toMatchObject(UNKNOWN);
+    expect(await isVisible('after')).toBe(true);
+    const second = patch();
+    expect(await Promise.race([second, sleep(2_000)])).toBeUndefined();
+    await standby.resume();
+    expect([200, 503]).toContain((await second).status);
+    expect((await patch()).status).toBe(200);
+  });
 });
 
 describe('a change whose first attempt was cut off', () => {

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Ref } from '../../database/coalesce.js';
-import { queryNamed } from '../../database/query.js';
+import { queryNamed, WRITE_LIMITS } from '../../database/query.js';
 import type { IdSource } from '../../ids.js';
 import { StreamConflict } from '../../log/append/append-failures.js';
 import type { EventLog } from '../../log/append/event-log.js';
@@ -40,7 +40,7 @@ export class PendingRemovals {
 
   /** A deleted owner whose removals have rested for five seconds. The row of the owner is postponed. */
   async takeDue(): Promise<Ref | undefined> {
-    const { rows } = await queryNamed<Ref & Record<string, string>>(this.pool, TAKE_DUE, []);
+    const { rows } = await queryNamed<Ref & Record<string, string>>(this.pool, TAKE_DUE, [], WRITE_LIMITS);
     return rows[0];
   }
 
@@ -51,7 +51,7 @@ export class PendingRemovals {
     while (signal?.aborted !== true) {
       const streams = await this.owned.removalsOf(owner);
       if (streams.length === 0) {
-        await queryNamed(this.pool, FINISHED, [owner.accountId, owner.id]);
+        await queryNamed(this.pool, FINISHED, [owner.accountId, owner.id], WRITE_LIMITS);
         break;
       }
       metadata ??= await this.metadataOfDeletion(owner);

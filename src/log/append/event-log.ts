@@ -36,7 +36,7 @@ export class EventLog {
     private readonly pool: Pool,
     private readonly alarm: (message: string) => void,
     limits: BatcherLimits = DEFAULT_BATCHER_LIMITS,
-    private readonly deadlineMs = DEFAULT_WRITE_DEADLINE_MS,
+    readonly deadlineMs = DEFAULT_WRITE_DEADLINE_MS,
   ) {
     this.batcher = new Batcher((accountId, batch) => this.send(accountId, batch), limits);
   }

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { coalesced } from '../../database/coalesce.js';
 import { PostgresFailure } from '../../database/failure.js';
-import { queryNamed } from '../../database/query.js';
+import { DURABLE_LIMITS, queryNamed } from '../../database/query.js';
 import { Problem, quoted } from '../../problem.js';
 import { CommitHorizon } from './commit-horizon.js';
 
@@ -25,6 +25,12 @@ const HEADS = {
   name: 'heads_of_accounts',
   text: `select account_id, size::float8 as size, rights_position::float8 as "rightsPosition"
     from log_heads where account_id = any($1) and by_index(account_id)`,
+};
+/** Its commit waits for the standbys, and so for every change that is visible here. */
+const DURABLE_HEAD = {
+  name: 'durable_head',
+  text: `update log_heads set size = size where account_id = $1 and by_index(account_id)
+    returning size::float8 as size, rights_position::float8 as "rightsPosition"`,
 };
 const TIME_AT_HEAD = {
   name: 'time_at_head',
@@ -63,6 +69,17 @@ export class LogPositions {
 
   async headRow(accountId: string): Promise<Head> {
     return (await this.heads(accountId)) ?? NO_HEAD;
+  }
+
+  /** The same, once everything up to it is as durable as an acknowledged change. */
+  async durableHeadRow(accountId: string): Promise<Head> {
+    const { rows } = await queryNamed<Head & Record<string, number>>(
+      this.pool,
+      DURABLE_HEAD,
+      [accountId],
+      DURABLE_LIMITS,
+    );
+    return rows[0] ?? NO_HEAD;
   }
 
   private readonly heads = coalesced<string, Head>(

@@ -33,7 +33,7 @@ export async function importLog(
     }
     const imported = await log.end();
     for (const model of models) await foldAccount(client, model, imported.account);
-    await client.query('commit');
+    await connections.commit(client);
     await client.query(`analyze events, ${models.flatMap(({ tables }) => tables.map(({ name }) => name)).join(', ')}`);
     return imported;
   });
