@@ -33,6 +33,17 @@ describe('FailureLimit', () => {
     expect(limit.count('a')).toEqual({ retryAfterSeconds: 60, isFirst: true });
   });
 
+  it('announces the whole window at its start, whatever the time', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 1e9 }), (thousandths) => {
+        const { clock, limit } = limitOf(1);
+        clock.nowMs = thousandths / 997;
+        limit.count('a');
+        expect(limit.count('a')?.retryAfterSeconds).toBe(WINDOW_MS / 1000);
+      }),
+    );
+  });
+
   it('counts each source separately', () => {
     const { limit } = limitOf(1);
     limit.count('a');

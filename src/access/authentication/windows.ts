@@ -34,7 +34,7 @@ export class Windows {
     const nowMs = this.clock();
     const window = this.windowOf(name, nowMs);
     window.count += 1;
-    return { count: window.count, endsInSeconds: Math.ceil((window.startMs + WINDOW_MS - nowMs) / 1000) };
+    return { count: window.count, endsInSeconds: Math.ceil((WINDOW_MS - (nowMs - window.startMs)) / 1000) };
   }
 
   private windowOf(name: string, nowMs: number): Window {
