@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { ApiClient } from '../support/api-client.js';
+import { FaultyProxy } from '../support/faulty-proxy.js';
 import { type Instance, startInstance } from '../support/instance.js';
 import { newPublicKey } from '../support/keys.js';
 import { startPgBouncer } from '../support/pgbouncer.js';
@@ -9,9 +10,10 @@ import { ADMIN_KEY, GATEWAY_TOKEN } from '../support/service.js';
 
 /** PgBouncer of Debian in transaction mode: each statement may reach another session of the server. */
 let url: string;
+let postgres: PostgresServer;
 
 beforeAll(async () => {
-  const postgres = await PostgresServer.primary();
+  postgres = await PostgresServer.primary();
   await postgres.query('create database service');
   url = await startPgBouncer(postgres.port, 'service');
 });
@@ -60,6 +62,35 @@ describe('through PgBouncer in transaction mode', () => {
   ])('with PREPARED_STATEMENTS=false the command %s %s works', async (...command) => {
     const { code, stderr } = await runCli({ DATABASE_URL: url, PREPARED_STATEMENTS: 'false' }, ...command);
     expect({ code, stderr }).toMatchObject({ code: 0 });
+  });
+
+  it('nothing is answered from a standby that the pooler leads to, although the connections to it stay', async () => {
+    const standby = await postgres.addStandby('standby');
+    const proxy = await FaultyProxy.to(postgres.port);
+    const pooled = await startPgBouncer(proxy.ownPort, 'service');
+    const settings = { preparedStatements: false, writeDeadlineMs: 1_000 };
+    const [behind, direct] = [await startInstance(pooled, settings), await startInstance(url, settings)];
+    const [old, recent] = [newPublicKey(), newPublicKey()];
+    const { body } = await behind.admin.post('/ssh_credentials', { public_key: old, acl: ['bind:app.example.com'] });
+    const ask = (public_key: string) =>
+      behind.gateway.post('/ssh_gateway/authorize', { public_key, target: { domain: 'app.example.com' } });
+    expect((await ask(old)).body.allowed).toBe(true);
+    // The standby keeps the past: the revoked key, and no key made since.
+    await standby.query('select pg_wal_replay_pause()');
+    expect((await direct.admin.delete(`/ssh_credentials/${body.id}`)).status).toBe(204);
+    expect((await direct.admin.post('/ssh_credentials', { public_key: recent })).status).toBe(201);
+    proxy.leadTo(standby.port);
+    const path = `/ssh_credentials/${body.id}`;
+    for (const read of [path, `${path}?as_of=1`, '/ssh_credentials', '/events', `${path}/events`, '/bind_decisions']) {
+      expect([read, (await behind.admin.get(read)).status]).toEqual([read, 503]);
+    }
+    for (const key of [old, recent]) expect((await ask(key)).status).toBe(503);
+    proxy.leadTo(postgres.port);
+    expect((await ask(old)).body.allowed).toBe(false);
+    expect((await ask(recent)).body.allowed).toBe(true);
+    expect((await behind.admin.get(path)).status).toBe(404);
+    await standby.query('select pg_wal_replay_resume()');
+    await Promise.all([behind.stop(), direct.stop()]);
   });
 
   it('with named statements the operator reads a sentence with the way out, and clients get 503', async () => {

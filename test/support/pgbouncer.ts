@@ -11,7 +11,7 @@ import { stopAtEnd } from './leftovers.js';
 /** Few sessions for many connections, so that consecutive statements of a connection reach different sessions. */
 const SESSIONS = 4;
 
-/** Starts PgBouncer in transaction mode before a database. Returns the URL that leads through it. */
+/** Starts PgBouncer in transaction mode before a database on this port of loopback. Returns the URL that leads through it. */
 export async function startPgBouncer(databasePort: number, database: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'tas-pgbouncer-'));
   const port = await freePort('127.0.0.1');
