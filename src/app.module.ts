@@ -63,7 +63,7 @@ class AppModule {}
 export function appModule({ config, database, ids }: Foundation, eventLog: EventLog): DynamicModule {
   const { pool, dearReadPool } = database;
   const { entities, positions, changes } = makeRunners(pool, eventLog, ids);
-  const dearReads = new DearReads(dearReadPool, config.dearReadTimeoutMs);
+  const dearReads = new DearReads(dearReadPool, pool, config.dearReadTimeoutMs);
   const authentication = makeAuthentication(config, database, changes);
   const providers = [
     { provide: POOL, useValue: pool },

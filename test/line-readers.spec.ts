@@ -69,7 +69,7 @@ describe('readers of lines', () => {
 
   it('that take nothing are cut off, and those that read on, slowly, are not', async () => {
     const positions = new LogPositions(service.pool);
-    const dearReads = new DearReads(service.app.database.dearReadPool, 10_000);
+    const dearReads = new DearReads(service.app.database.dearReadPool, service.pool, 10_000);
     const feed = new LineFeed(new EventFeed(positions, dearReads, new CloudEvents(READ_MODELS)), 500);
     const selection = { accountId: by.accountId, baseUrl: '', filter: {}, span: { after: 0, upTo: head } };
     const server = Fastify();

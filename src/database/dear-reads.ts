@@ -4,7 +4,7 @@ import { Problem } from '../problem.js';
 import { DatabaseUnreachable } from './failure.js';
 import { FairTurns } from './fair-turns.js';
 import { PrimaryClient } from './primary-pool.js';
-import { type Connections, type NamedStatement, send, type Transaction, unreachable } from './query.js';
+import { type Connections, type NamedStatement, queryNamed, send, type Transaction, unreachable } from './query.js';
 
 /** On whose behalf a read runs. */
 export interface Reader {
@@ -20,13 +20,16 @@ const MAX_WAITING = 1_000;
 const REFUSE_AFTER_MS = 1_000;
 /** How soon the server notices that the connection of a running statement is closed. */
 const CHECK_CONNECTION_EVERY_MS = 250;
+/** A server that answered no request for this time is asked whether it still does. */
+const ASK_AFTER_MS = 750;
+const IS_ALIVE: NamedStatement = { name: 'is_alive', text: 'select 1 as alive' };
 
 /**
  * Settings of the transaction, since a pooler reuses the connection afterwards. The server ends a statement at the
  * deadline, and when its connection is closed, which it can notice on Linux. The others force look-ups by index: a
  * plan made while the log was small would scan the grown one.
  */
-const beginRead = (deadlineMs: number): string => `begin read only;
+const beginRead = (deadlineMs: number): string => `begin read only; select require_primary();
   select set_config(name, setting, true) from (values ('statement_timeout', '${deadlineMs}'),
     ('enable_seqscan', 'off'), ('enable_hashjoin', 'off'), ('enable_mergejoin', 'off'), ('jit', 'off')) wanted(name, setting);
   select set_config('client_connection_check_interval', '${CHECK_CONNECTION_EVERY_MS}', true) where version() like '%linux%'`;
@@ -38,9 +41,12 @@ const beginRead = (deadlineMs: number): string => `begin read only;
  */
 export class DearReads {
   private readonly turns: FairTurns;
+  private isAsking = false;
 
+  /** `shared` is the pool of other requests. */
   constructor(
     private readonly pool: Pool,
+    private readonly shared: Pool,
     private readonly deadlineMs: number,
   ) {
     const running = pool.options.max;
@@ -85,6 +91,7 @@ export class DearReads {
     const client = await this.connect(ending.signal);
     const watch = setInterval(() => {
       if (!isTrusted(client)) ending.abort(new DatabaseUnreachable('the server is lost', { wasSent: true }));
+      else if (!hasAnswered(client)) void this.askServer();
     }, CHECK_CONNECTION_EVERY_MS);
     let isIdle = false;
     const reading = this.inTransaction(client, work).then((end) => {
@@ -97,6 +104,14 @@ export class DearReads {
       clearInterval(watch);
       client.release(!isIdle);
     }
+  }
+
+  /** A dear read may take long, so its own silence says nothing. If the server owes this answer too, it is suspected. */
+  private async askServer(): Promise<void> {
+    if (this.isAsking) return;
+    this.isAsking = true;
+    await queryNamed(this.shared, IS_ALIVE, []).catch(() => undefined);
+    this.isAsking = false;
   }
 
   /** A connection that comes too late goes back to the pool. */
@@ -131,6 +146,9 @@ export class DearReads {
 
 /** Statements of other requests may have shown that the server fell silent or is gone. */
 const isTrusted = (client: PoolClient): boolean => !(client instanceof PrimaryClient) || client.isTrusted;
+
+const hasAnswered = (client: PoolClient): boolean =>
+  !(client instanceof PrimaryClient) || client.server.hasAnsweredSince(performance.now() - ASK_AFTER_MS);
 
 const rethrow =
   (wasSent: boolean) =>

@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
 import { FaultyProxy } from '../support/faulty-proxy.js';
 import { type Instance, startInstance } from '../support/instance.js';
 import { newPublicKey } from '../support/keys.js';
@@ -13,6 +15,20 @@ beforeAll(async () => {
   postgres = await PostgresServer.primary();
   await postgres.query('create database service');
 });
+
+const HELD_READS = `select from pg_stat_activity where query like '%from bind_decisions%' and wait_event_type = 'Lock'`;
+
+/** Meanwhile every list of decisions waits in the database. */
+async function withHeldDecisions<T>(work: () => Promise<T>): Promise<T> {
+  const holder = new pg.Client(postgres.url('service'));
+  await holder.connect();
+  await holder.query('begin; lock table bind_decisions in access exclusive mode');
+  return work().finally(() => holder.end());
+}
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  while (!(await condition())) await sleep(25);
+}
 
 const through = (...proxies: FaultyProxy[]): string =>
   `postgres://postgres@${proxies.map(({ host }) => host).join(',')}/service`;
@@ -46,6 +62,33 @@ describe('while a host is silent', () => {
     for (const { ms } of answers) expect(ms).toBeLessThan(ANSWERED_WITHIN_MS);
     const change = await instance.admin.patch(`/ssh_credentials/${create.body.id}`, { description: 'written' });
     expect(change.status).toBe(200);
+    await instance.stop();
+  });
+
+  it('a dear read that is under way ends with 503 within 3 s, without any other request', async () => {
+    const only = await FaultyProxy.to(postgres.port);
+    const instance = await startInstance(through(only));
+    await withHeldDecisions(async () => {
+      const read = instance.admin.get('/bind_decisions');
+      await until(async () => (await postgres.query(HELD_READS)).length === 1);
+      only.fallSilent();
+      const { answer, ms } = await timed(() => read);
+      expect(answer.status).toBe(503);
+      expect(ms).toBeLessThan(ANSWERED_WITHIN_MS);
+    });
+    // The server still holds the transaction, with its lock.
+    only.cut();
+    await instance.stop();
+  });
+
+  it('a dear read waits longer than 3 s for a host that answers others', async () => {
+    const instance = await startInstance(postgres.url('service'));
+    const read = await withHeldDecisions(async () => {
+      const read = instance.admin.get('/bind_decisions');
+      await sleep(5_000);
+      return { answer: read };
+    });
+    expect((await read.answer).status).toBe(200);
     await instance.stop();
   });
 
