@@ -255,7 +255,7 @@ describe('as_of', () => {
     const id = new IdSource().next('sshcr');
     const event = { type: 'ssh_credential_created.v1', data: JSON.parse(rows[0].data) };
     const { text, values } = appendStatement(account.accountId, [
-      prepareAppend(appendOf(account.accountId, newEvent(id, 1, { event }))),
+      prepareAppend(appendOf(account.accountId, newEvent(id, 1, { event })), Number.POSITIVE_INFINITY),
     ]);
     const writer = new pg.Client(service.databaseUrl);
     await writer.connect();

@@ -4,7 +4,7 @@ import { createApp } from '../src/app.js';
 import { startSwallowingProxy } from './support/answer-swallowing-proxy.js';
 import { ApiClient } from './support/api-client.js';
 import { newPublicKey } from './support/keys.js';
-import { sendRaw } from './support/raw-http.js';
+import { AUTHORIZATION, sendRaw, stall } from './support/raw-http.js';
 import { ADMIN_KEY, cloneDatabase, type Service, startService, testConfig } from './support/service.js';
 
 let service: Service;
@@ -271,6 +271,27 @@ describe('a change that arrives while the database is away', () => {
     const change = client.post('/ssh_credentials', { public_key: newPublicKey() });
     setTimeout(() => proxy.comeBack(), 2000);
     expect((await change).status).toBe(201);
+    await app.close();
+    await proxy.close();
+    await database.drop();
+  });
+});
+
+describe('a change whose database goes away again', () => {
+  it('waits until one deadline for its authentication and its append together', async () => {
+    const database = await cloneDatabase();
+    const proxy = await startSwallowingProxy(database.url);
+    const app = await createApp(testConfig(proxy.url, { writeDeadlineMs: 4000 }));
+    const body = JSON.stringify({ public_key: newPublicKey() });
+    proxy.goAway();
+    const from = performance.now();
+    const headers = { ...AUTHORIZATION, expect: '100-continue' };
+    const change = stall(app.url, 'POST', '/ssh_credentials', headers, body);
+    setTimeout(() => proxy.comeBack(), 2500);
+    await change.isAwaited();
+    proxy.goAway();
+    expect((await change.finish()).status).toBe(503);
+    expect(performance.now() - from).toBeLessThan(5500);
     await app.close();
     await proxy.close();
     await database.drop();

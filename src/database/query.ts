@@ -63,8 +63,12 @@ export const durably = (name: string, find: string): NamedStatement => ({
 
 /** For writes whose caller repeats them. A commit may wait for a standby. */
 export const WRITE_LIMITS: StatementLimits = { deadlineMs: 10_000, silenceMs: 5_000, attempts: 1 };
-/** May be sent again, since it changes nothing. */
-export const DURABLE_LIMITS: StatementLimits = { ...WRITE_LIMITS, attempts: 3 };
+/** For `durably` and its like, which may be sent again, since they change nothing. */
+export const durableLimits = (deadline = Number.POSITIVE_INFINITY): StatementLimits => ({
+  ...WRITE_LIMITS,
+  deadlineMs: Math.min(WRITE_LIMITS.deadlineMs, deadline - performance.now()),
+  attempts: 3,
+});
 
 /**
  * Runs a named statement on a pooled connection, and keeps the connection after an error that the server reported.

@@ -9,8 +9,10 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Authentication sets it on every route that needs an API key. */
     caller: Caller | undefined;
-    /** Sets the caller. Throws Problem. */
-    authenticate(): Promise<void>;
+    /** Sets the caller. Throws Problem. A change waits until the deadline for a database that is away. */
+    authenticate(deadline: number): Promise<void>;
+    /** How long a change may still wait for a database that is away, after what its authentication waited. */
+    remainingWaitMs: number;
     /** Prefix of every `uri` in the answer: scheme, host and, with PUBLIC_URL, its path. */
     baseUrl: string;
   }
@@ -29,6 +31,8 @@ export interface ChangeContext {
   readonly metadata: EventMetadata;
   /** The last change of rights that the caller's authentication has seen. Absent: the service itself, or its operator. */
   readonly rightsPosition?: number;
+  /** Time of performance.now() until which the change waits for a database that is away. Absent: the log decides. */
+  readonly deadline?: number;
   /** The same with the caller authenticated again. Throws Problem. */
   renewed?(): Promise<this>;
   /** Whether If-Match allows a change of this version; absent: any version. */
@@ -57,16 +61,20 @@ export function callerOf({ caller, method, routeOptions }: FastifyRequest): Call
   return caller;
 }
 
-function requestContextOf(request: FastifyRequest): RequestContext {
+/** Called when the body is there: the time that the client takes for it does not count. */
+function requestContextOf(
+  request: FastifyRequest,
+  deadline = performance.now() + request.remainingWaitMs,
+): RequestContext {
   const caller = callerOf(request);
   // Without a position, every change of rights is unknown to the caller.
   const { accountId, rightsPosition = 0 } = caller;
   const renewed = async () => {
-    await request.authenticate();
-    return requestContextOf(request);
+    await request.authenticate(deadline);
+    return requestContextOf(request, deadline);
   };
   const metadata = metadataOf(request, caller);
-  return { caller, accountId, rightsPosition, renewed, metadata, ...readIfMatch(request) };
+  return { caller, accountId, rightsPosition, deadline, renewed, metadata, ...readIfMatch(request) };
 }
 
 const metadataOf = (request: FastifyRequest, caller: Caller): EventMetadata => ({

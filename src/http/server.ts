@@ -88,12 +88,11 @@ export function serveHttp(
   nest.useGlobalPipes(new ValidatedBodyPipe());
   readBodiesAsJson(server);
   server.decorateRequest('caller', undefined);
-  server.decorateRequest('authenticate', async function (this: FastifyRequest) {
+  server.decorateRequest('remainingWaitMs', config.writeDeadlineMs);
+  server.decorateRequest('authenticate', async function (this: FastifyRequest, deadline: number) {
     const authenticate = () => authentication.authenticate(this);
     // A change that arrives during a failover waits for its end, like one that was under way when it began.
-    this.caller = await (isSafeMethod(this.method)
-      ? authenticate()
-      : untilReachable(config.writeDeadlineMs, authenticate));
+    this.caller = await (isSafeMethod(this.method) ? authenticate() : untilReachable(deadline, authenticate));
   });
   server.decorateRequest('baseUrl', {
     getter(this: FastifyRequest) {
@@ -123,7 +122,9 @@ export function serveHttp(
     // A cache may keep a public answer but must revalidate it: it changes with the next version of the service.
     if (isPublic === true) return void reply.header('cache-control', 'no-cache');
     if (isForGateways === true) return authentication.authenticateGateway(request);
-    await request.authenticate();
+    const deadline = performance.now() + config.writeDeadlineMs;
+    await request.authenticate(deadline);
+    request.remainingWaitMs = deadline - performance.now();
     if (requestLimits === undefined) return;
     const { headers, refusal } = requestLimits.admit(callerOf(request));
     void reply.headers(headers);

@@ -118,11 +118,12 @@ export class Changes {
     attempt: (context: Context) => Promise<Changed<State>>,
   ): Promise<Changed<State>> {
     let context = requested;
+    const { deadline = performance.now() + this.log.deadlineMs } = requested;
     for (let n = 1; n <= MAX_ATTEMPTS; n += 1) {
       try {
         // The log itself waits for a database that is away. These are the look-ups before it.
         const change = () => this.once(resource, context, () => attempt(context));
-        return await untilReachable(this.log.deadlineMs, change).catch(async (error) => {
+        return await untilReachable(deadline, change).catch(async (error) => {
           if (error instanceof Problem && error.status < 500) await this.refuseIfRightsTaken(context);
           throw error;
         });
@@ -139,17 +140,17 @@ export class Changes {
   }
 
   /** For a change that is made already, perhaps by an earlier attempt that no standby has yet. */
-  private async durableHead({ accountId, rightsPosition = Infinity }: ChangeContext): Promise<number> {
-    const head = await this.positions.durableHeadRow(accountId);
+  private async durableHead({ accountId, rightsPosition = Infinity, deadline }: ChangeContext): Promise<number> {
+    const head = await this.positions.durableHeadRow(accountId, deadline);
     refuseOlderThan(head, rightsPosition);
     return head.size;
   }
 
   private async record(context: ChangeContext, own: StreamAppend, at: Date, options: ChangeOptions): Promise<number> {
-    const { accountId, metadata, rightsPosition } = context;
+    const { accountId, metadata, rightsPosition, deadline } = context;
     const others = (await options.alongside?.(own, at)) ?? [];
     const streams = [...others, { ...own, eventId: eventIdOf(metadata) }];
-    const append = { accountId, metadata, occurredAt: at, rightsPosition, streams };
+    const append = { accountId, metadata, occurredAt: at, rightsPosition, deadline, streams };
     const { position, isDuplicate } = await this.log.append(append);
     if (isDuplicate) throw new Error('this command is in the log already');
     return position;

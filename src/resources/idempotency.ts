@@ -48,9 +48,9 @@ export class Idempotency {
   /** Undefined if no change has this Idempotency-Key. Throws Problem if another request used the key. */
   private async find<State extends object>(
     model: ReadModel<State, never>,
-    { accountId, metadata: { actor, idempotency_key: key = '', request_hash } }: ChangeContext,
+    { accountId, deadline, metadata: { actor, idempotency_key: key = '', request_hash } }: ChangeContext,
   ): Promise<RecordedChange<State> | undefined> {
-    const event = await this.log.find(accountId, idempotentEventId(actor, key));
+    const event = await this.log.find(accountId, idempotentEventId(actor, key), deadline);
     if (event === undefined) return undefined;
     if ((JSON.parse(event.metadata) as EventMetadata).request_hash !== request_hash) {
       const message = 'This Idempotency-Key was used with another request; take a new one.';

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
 import { ADMIN_KEY } from './service.js';
@@ -27,6 +28,8 @@ export const call = (
 
 /** A request whose headers are sent and whose body is still to come. */
 export interface StalledRequest {
+  /** Resolves when the service asks for the body, after `Expect: 100-continue`. */
+  isAwaited(): Promise<void>;
   /** Sends the body. */
   finish(): Promise<RawAnswer>;
 }
@@ -45,7 +48,10 @@ export function stall(
   const answer = new Promise<RawAnswer>((resolve, reject) => {
     sent.on('error', reject).on('response', (response) => readAnswer(response, resolve));
   });
+  const awaited = once(sent, 'continue');
+  awaited.catch(() => undefined);
   return {
+    isAwaited: async () => void (await awaited),
     finish: () => {
       sent.end(body);
       return answer;

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { PostgresFailure } from '../../database/failure.js';
-import { DURABLE_LIMITS, durably, queryNamed } from '../../database/query.js';
+import { durableLimits, durably, queryNamed } from '../../database/query.js';
 import { Problem } from '../../problem.js';
 import type { Appended } from './append.js';
 import type { PreparedAppend } from './append-statement.js';
@@ -57,7 +57,7 @@ export async function recordedBefore(
 async function findRecorded(
   pool: Pool,
   accountId: string,
-  { eventIds, metadataText }: PreparedAppend,
+  { eventIds, metadataText, deadline }: PreparedAppend,
   wasSent: boolean,
 ): Promise<Appended | undefined> {
   const values = [accountId, eventIds];
@@ -65,7 +65,7 @@ async function findRecorded(
     pool,
     NEWEST_OF_EVENTS,
     values,
-    DURABLE_LIMITS,
+    durableLimits(deadline),
   ).catch((error) => {
     // The event may be there, whether or not this process sent it.
     throw unavailable(PostgresFailure.of(error), true);

@@ -27,9 +27,12 @@ export interface PreparedAppend {
   readonly sizeBytes: number;
   /** The head must not have a later change of rights. */
   readonly rightsPosition: number;
+  /** Time of performance.now() at which its caller is answered 503. */
+  readonly deadline: number;
 }
 
-export function prepareAppend({ metadata, occurredAt, rightsPosition, streams }: Append): PreparedAppend {
+export function prepareAppend(append: Append, defaultDeadline: number): PreparedAppend {
+  const { metadata, occurredAt, rightsPosition, streams, deadline = defaultDeadline } = append;
   const metadataText = JSON.stringify(metadata);
   const events = streams.flatMap(({ model, id, before, events, eventId }) =>
     events.map(({ type, data }, n) => ({
@@ -56,6 +59,7 @@ export function prepareAppend({ metadata, occurredAt, rightsPosition, streams }:
     mustNotFollow: [metadata.actor, metadata.api_key_id ?? ''],
     sizeBytes,
     rightsPosition: rightsPosition ?? Number.MAX_SAFE_INTEGER,
+    deadline,
   };
 }
 

@@ -9,6 +9,8 @@ export interface Append {
   readonly occurredAt: Date;
   /** The account's last change of rights that the handler knew. Absent: no caller's rights are needed. */
   readonly rightsPosition?: number | undefined;
+  /** Time of performance.now() at which the caller is answered 503. Absent: the log's own deadline from now. */
+  readonly deadline?: number | undefined;
   /** At least one, with at least one event. */
   readonly streams: readonly StreamAppend[];
 }

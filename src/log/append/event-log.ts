@@ -7,11 +7,7 @@ import { type Failed, recordedBefore, unavailable } from './append-failures.js';
 import { type AppendStatement, appendStatement, type PreparedAppend, prepareAppend } from './append-statement.js';
 import { Batcher, type BatcherLimits, DEFAULT_BATCHER_LIMITS, type Waiting } from './batcher.js';
 
-/** A prepared append, and the time at which its caller is answered 503. */
-interface Write extends PreparedAppend {
-  readonly deadline: number;
-}
-type Command = Waiting<Write, Appended>;
+type Command = Waiting<PreparedAppend, Appended>;
 type Outcome = Failed | { readonly base: number };
 /** A batch whose connection was lost. */
 type Lost = { readonly failure: PostgresFailure; readonly wasSent: boolean };
@@ -30,7 +26,7 @@ const SILENCE_MS = 5_000;
  * connection was lost mid-statement; the error then says that the outcome is unknown.
  */
 export class EventLog {
-  private readonly batcher: Batcher<Write, Appended>;
+  private readonly batcher: Batcher<PreparedAppend, Appended>;
 
   constructor(
     private readonly pool: Pool,
@@ -43,8 +39,7 @@ export class EventLog {
 
   /** Throws StreamConflict, RightsTaken, ConstraintViolated, or Problem `overloaded` when the queue is full or the database is away. */
   append(append: Append): Promise<Appended> {
-    const deadline = performance.now() + this.deadlineMs;
-    return this.batcher.push(append.accountId, { ...prepareAppend(append), deadline });
+    return this.batcher.push(append.accountId, prepareAppend(append, performance.now() + this.deadlineMs));
   }
 
   /** Sends a batch until every command has its answer. `wasSent`: an earlier attempt may have been committed. */
@@ -105,7 +100,7 @@ export class EventLog {
 }
 
 /** The earliest one: a command must be answered at its own deadline, whatever else is in its batch. */
-const deadlineOf = (writes: readonly Write[]): number => Math.min(...writes.map(({ deadline }) => deadline));
+const deadlineOf = (writes: readonly PreparedAppend[]): number => Math.min(...writes.map(({ deadline }) => deadline));
 
 function acknowledge(batch: readonly Command[], base: number): void {
   let position = base;

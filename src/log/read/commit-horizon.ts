@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { PostgresFailure } from '../../database/failure.js';
-import { DURABLE_LIMITS, type NamedStatement, queryNamed } from '../../database/query.js';
+import { durableLimits, type NamedStatement, queryNamed } from '../../database/query.js';
 import { Problem } from '../../problem.js';
 
 /** Locks the head: all appends are committed or get a later time. Waiting would occupy a connection. */
@@ -55,7 +55,7 @@ export class CommitHorizon {
   }
 
   private async timeOf(statement: NamedStatement, accountId: string): Promise<number> {
-    const { rows } = await queryNamed<{ time: number }>(this.pool, statement, [accountId], DURABLE_LIMITS);
+    const { rows } = await queryNamed<{ time: number }>(this.pool, statement, [accountId], durableLimits());
     return rows[0]?.time ?? Number.POSITIVE_INFINITY;
   }
 

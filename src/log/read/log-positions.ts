@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { coalesced } from '../../database/coalesce.js';
 import { PostgresFailure } from '../../database/failure.js';
-import { DURABLE_LIMITS, queryNamed } from '../../database/query.js';
+import { durableLimits, queryNamed } from '../../database/query.js';
 import { Problem, quoted } from '../../problem.js';
 import { CommitHorizon } from './commit-horizon.js';
 
@@ -72,12 +72,12 @@ export class LogPositions {
   }
 
   /** The same, once everything up to it is as durable as an acknowledged change. */
-  async durableHeadRow(accountId: string): Promise<Head> {
+  async durableHeadRow(accountId: string, deadline?: number): Promise<Head> {
     const { rows } = await queryNamed<Head & Record<string, number>>(
       this.pool,
       DURABLE_HEAD,
       [accountId],
-      DURABLE_LIMITS,
+      durableLimits(deadline),
     );
     return rows[0] ?? NO_HEAD;
   }

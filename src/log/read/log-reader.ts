@@ -1,5 +1,5 @@
 import type { Ref } from '../../database/coalesce.js';
-import { type Connections, DURABLE_LIMITS, durably, queryNamed } from '../../database/query.js';
+import { type Connections, durableLimits, durably, queryNamed } from '../../database/query.js';
 import type { DomainEvent } from '../event.js';
 import type { Entity, ReadModel } from '../read-model.js';
 import { EVENT_COLUMNS, foldRecorded, type RecordedEvent, type ReplayableEvent } from './recorded-event.js';
@@ -22,12 +22,12 @@ export class LogReader {
   constructor(private readonly connections: Connections) {}
 
   /** The caller may acknowledge the event: it is durable. */
-  async find(accountId: string, eventId: string): Promise<RecordedEvent | undefined> {
+  async find(accountId: string, eventId: string, deadline?: number): Promise<RecordedEvent | undefined> {
     const { rows } = await queryNamed<RecordedEvent>(
       this.connections,
       BY_EVENT_ID,
       [accountId, eventId],
-      DURABLE_LIMITS,
+      durableLimits(deadline),
     );
     return rows[0];
   }
