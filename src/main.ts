@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { type App, createApp } from './app.js';
 import { EXIT, exitOnUncaughtError, reportFailure } from './cli/exit-codes.js';
 import { type Config, readConfig } from './config.js';
-import { OperatorError } from './operator-error.js';
+import { OperatorError, STOP_SIGNALS } from './operator-error.js';
 import { startupBanner } from './startup-banner.js';
 
 const fail = (error: unknown): never => process.exit(reportFailure(error));
@@ -21,7 +21,7 @@ async function start(): Promise<void> {
 }
 
 /**
- * Stops on the first SIGINT or SIGTERM; npm repeats the SIGINT that the terminal has already sent. A signal during the
+ * Stops on the first of STOP_SIGNALS; npm repeats the SIGINT that the terminal has already sent. A signal during the
  * start takes effect when it is complete: else an embedded server would be left behind. The result says whether it stops.
  */
 function stopOnSignals(starting: Promise<App>, config: Config): () => boolean {
@@ -41,7 +41,7 @@ function stopOnSignals(starting: Promise<App>, config: Config): () => boolean {
     if (!hasStarted && config.databaseUrl !== undefined) process.exit(EXIT.success);
     void starting.then((app) => close(app, config.shutdownGraceMs)).catch(fail);
   };
-  process.on('SIGINT', () => stop('SIGINT')).on('SIGTERM', () => stop('SIGTERM'));
+  for (const signal of STOP_SIGNALS) process.on(signal, stop);
   return () => isStopping;
 }
 
@@ -54,5 +54,7 @@ async function close(app: App, graceMs: number): Promise<void> {
   process.exit(EXIT.success);
 }
 
+// A reader of the log that went away, or a closed terminal, must not end the service.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 exitOnUncaughtError();
 start().catch(fail);

@@ -18,7 +18,10 @@ export class CheckFailed extends Error {
   override name = 'CheckFailed';
 }
 
-/** SIGINT or SIGTERM ended the work before it was done. */
+/** Each ends the work in good order. SIGHUP: the terminal was closed. */
+export const STOP_SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+
+/** A signal ended the work before it was done. */
 export class Interrupted extends Error {
   override name = 'Interrupted';
 }

@@ -21,7 +21,7 @@ export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
   usage: 'a bad argument or setting, or the name of an account, resource, table or file that does not exist',
   operator: 'the operator must put something right first: the database, a file, a port in use',
   internal: 'an internal error; its stack is on stderr',
-  interrupted: 'interrupted by SIGINT or SIGTERM',
+  interrupted: 'interrupted by SIGINT, SIGTERM or SIGHUP',
 };
 
 const EXIT_OF_CLASS: readonly (readonly [errors: abstract new (...values: never[]) => Error, exitCode: number])[] = [

@@ -2,10 +2,10 @@ import { readConfig } from '../config.js';
 import { type Database, type OpenMode, openDatabase } from '../database/database.js';
 import type { MaintenanceDatabase } from '../database/dedicated-connections.js';
 import { migrate } from '../database/migrate.js';
-import { Interrupted } from '../operator-error.js';
+import { Interrupted, STOP_SIGNALS } from '../operator-error.js';
 import { reportFailure } from './exit-codes.js';
 
-/** The service's database as a command gets it. The first SIGINT or SIGTERM aborts `interrupt`. */
+/** The service's database as a command gets it. The first of STOP_SIGNALS aborts `interrupt`. */
 export type CommandDatabase = Database & Required<MaintenanceDatabase>;
 
 type Work = (database: CommandDatabase) => Promise<void>;
@@ -20,7 +20,7 @@ const interruption = new AbortController();
 let mayEndAtOnce = false;
 
 async function run(work: Work, mode: OpenMode): Promise<void> {
-  process.on('SIGINT', interrupt).on('SIGTERM', interrupt);
+  for (const signal of STOP_SIGNALS) process.on(signal, interrupt);
   try {
     await openAndRun(work, mode);
   } catch (error) {

@@ -118,6 +118,13 @@ async function end(service: ChildProcess, signal: NodeJS.Signals): Promise<void>
   await once(service, 'exit');
 }
 
+/** Kills a service, and before it the process that would stop its server. */
+async function orphan(service: ChildProcess, serverPid: number): Promise<void> {
+  const { stdout } = await promisify(execFile)('pgrep', ['-f', `tunnel-access-lifeline ${serverPid}$`]);
+  process.kill(Number(stdout), 'SIGKILL');
+  await end(service, 'SIGKILL');
+}
+
 async function query(server: Address, sql: string): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ host: server.host, port: server.port, user: server.user, database: 'postgres' });
   client.on('error', () => {});
@@ -228,16 +235,24 @@ describe('a start', () => {
 });
 
 describe('after a crash', () => {
-  it('a server whose service was killed is stopped and replaced, with every committed row', async () => {
-    const [orphan, service] = await startElsewhere(await used('crash'));
-    await query(orphan, 'create table kept as select 7 as seven');
+  it('a server ends with its service that was killed, and keeps every committed row', async () => {
+    const [server, service] = await startElsewhere(await used('killed'));
+    await query(server, 'create table kept as select 7 as seven');
     await end(service, 'SIGKILL');
-    expect(await isRunning(orphan.pid)).toBe(true);
+    await untilEnded(server.pid);
+    expect(await query(await start(folder('killed')), 'select * from kept')).toEqual([{ seven: 7 }]);
+  });
+
+  it('a server that was left behind all the same is stopped and replaced, with every committed row', async () => {
+    const [left, service] = await startElsewhere(await used('crash'));
+    await query(left, 'create table kept as select 7 as seven');
+    await orphan(service, left.pid);
+    expect(await isRunning(left.pid)).toBe(true);
     expect(await findRunningPostgres(folder('crash'))).toBeUndefined();
     const lines: string[] = [];
     const server = await start(folder('crash'), lines);
-    expect(await isRunning(orphan.pid)).toBe(false);
-    expect(lines[0]).toContain(`process ${orphan.pid}`);
+    expect(await isRunning(left.pid)).toBe(false);
+    expect(lines[0]).toContain(`process ${left.pid}`);
     expect(await query(server, 'select * from kept')).toEqual([{ seven: 7 }]);
   });
 
@@ -298,7 +313,7 @@ describe('two instances on one DATA_DIR', () => {
       expect(await readdir(folder('race'))).toEqual(['postgres']);
       const [, service] = instances.find(([report]) => report.pid) ?? [];
       if (round === 1) service?.stdin?.end();
-      await (round === 1 ? untilEnded(winner?.pid as number) : end(service as ChildProcess, 'SIGKILL'));
+      await (round === 1 ? untilEnded(winner?.pid as number) : orphan(service as ChildProcess, winner?.pid as number));
     }
     await start(folder('race'));
   });

@@ -13,6 +13,8 @@ const START_DEADLINE_MS = 120_000;
 const STILL_WAITING_MS = 5_000;
 const POLL_MS = 15;
 const TAIL_CHARACTERS = 4_000;
+/** Its input ends with the service, however that ends. Then it asks the server for a fast shutdown. */
+const LIFELINE = ['-c', 'read -r _; kill -INT "$1"', 'tunnel-access-lifeline'];
 
 /**
  * No TCP, so that only the serving user and root can connect. fsync and synchronous_commit keep their safe defaults.
@@ -60,7 +62,7 @@ export class PostgresServer {
         resolve(1);
       });
     });
-    this.stopOnExit();
+    this.stopWithService();
   }
 
   static async spawn(options: ServerOptions): Promise<PostgresServer> {
@@ -117,10 +119,18 @@ export class PostgresServer {
     this.options.log(line);
   }
 
-  /** Stops the server if this process ends without `stop`, for example by an uncaught error, but not by SIGKILL. */
-  private stopOnExit(): void {
-    const stop = () => this.child.kill('SIGINT');
-    process.once('exit', stop);
-    this.exited.then(() => process.off('exit', stop));
+  /** The server never outlives this process, even if that ends without `stop`: by an uncaught error or by SIGKILL. */
+  private stopWithService(): void {
+    if (this.pid === 0) return;
+    const { user } = this.options.location;
+    const lifeline = spawn('/bin/sh', [...LIFELINE, String(this.pid)], {
+      ...user,
+      cwd: '/',
+      stdio: ['pipe', 'ignore', 'ignore'],
+      detached: true,
+    });
+    lifeline.on('error', ({ message }) => this.options.log(`PostgreSQL would outlive a killed service: ${message}`));
+    lifeline.unref();
+    void this.exited.then(() => lifeline.kill('SIGKILL'));
   }
 }

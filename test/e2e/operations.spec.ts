@@ -1,0 +1,126 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { ApiClient } from '../support/api-client.js';
+import { newPublicKey } from '../support/keys.js';
+import { stopAtEnd } from '../support/leftovers.js';
+import { CLI } from '../support/process.js';
+import { ADMIN_KEY } from '../support/service.js';
+
+jest.setTimeout(120_000);
+const ROOT = new URL('../..', import.meta.url).pathname;
+
+let dataDir: string;
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'tas-operations-'));
+});
+afterEach(() => rm(dataDir, { recursive: true, force: true }));
+
+interface Running {
+  readonly child: ChildProcess;
+  readonly url: string;
+  readonly databasePid: number;
+}
+
+const isAlive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
+async function until(condition: () => boolean): Promise<void> {
+  for (let n = 0; n < 400; n += 1) {
+    if (condition()) return;
+    await sleep(25);
+  }
+  throw new Error('it did not become so within ten seconds');
+}
+
+/** Starts the service with a program that starts it, such as npm or a terminal. */
+async function startWith(program: string, ...args: string[]): Promise<Running> {
+  const settings = { PORT: '0', DATA_DIR: dataDir, BOOTSTRAP_API_KEY: ADMIN_KEY };
+  const env = { PATH: process.env.PATH, HOME: process.env.HOME, ...settings };
+  const child = spawn(program, args, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'inherit'] });
+  stopAtEnd(async () => void child.kill('SIGKILL'));
+  let output = '';
+  child.stdout.on('data', (data) => {
+    output += data;
+  });
+  await until(() => /ready at http/.test(output));
+  const [, url = ''] = /ready at (http:\/\/[\d.:]+)/.exec(output) ?? [];
+  const [, cluster = ''] = /data {6}(\S+)/.exec(output) ?? [];
+  const [pid] = (await readFile(join(cluster, 'postmaster.pid'), 'utf8')).split('\n');
+  return { child, url, databasePid: Number(pid) };
+}
+
+const NODE = [process.execPath, 'dist/src/main.js'] as const;
+
+const isListening = (url: string): Promise<boolean> =>
+  fetch(url).then(
+    () => true,
+    () => false,
+  );
+
+describe('the service and its embedded database end together', () => {
+  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('in good order after %s', async (signal) => {
+    const { child, databasePid } = await startWith(...NODE);
+    child.kill(signal);
+    expect(await once(child, 'exit')).toEqual([0, null]);
+    expect(isAlive(databasePid)).toBe(false);
+  });
+
+  it('when npm, which started the service, is told to stop', async () => {
+    const { child, url, databasePid } = await startWith('npm', 'start', '--ignore-scripts');
+    child.kill('SIGTERM');
+    await once(child, 'exit');
+    await until(() => !isAlive(databasePid));
+    expect(await isListening(url)).toBe(false);
+  });
+
+  it('when the terminal is closed', async () => {
+    const { child, url, databasePid } = await startWith('script', '-qec', NODE.join(' '), '/dev/null');
+    const created = await new ApiClient(url, ADMIN_KEY).post('/ssh_credentials', { public_key: newPublicKey() });
+    expect(created.status).toBe(201);
+    child.kill('SIGKILL');
+    await until(() => !isAlive(databasePid));
+    expect(await isListening(url)).toBe(false);
+  });
+
+  it('when the service is killed, and the next start has every acknowledged change', async () => {
+    const first = await startWith(...NODE);
+    const created = await new ApiClient(first.url, ADMIN_KEY).post('/ssh_credentials', { public_key: newPublicKey() });
+    first.child.kill('SIGKILL');
+    await until(() => !isAlive(first.databasePid));
+    const next = await startWith(...NODE);
+    const read = await new ApiClient(next.url, ADMIN_KEY).get(`/ssh_credentials/${created.body.id}`);
+    expect(read.body).toMatchObject({ id: created.body.id });
+    next.child.kill('SIGTERM');
+    await once(next.child, 'exit');
+  });
+});
+
+describe('a command on the embedded database', () => {
+  it('ends with its terminal, and its database with it', async () => {
+    const first = await startWith(...NODE);
+    first.child.kill('SIGTERM');
+    await once(first.child, 'exit');
+    const env = { PATH: process.env.PATH, HOME: process.env.HOME, DATA_DIR: dataDir };
+    const command = spawn(process.execPath, [CLI, 'audit', 'tail', '--follow'], { env, stdio: 'ignore' });
+    let pid = 0;
+    const pidFile = join(dataDir, 'postgres', 'postmaster.pid');
+    while (pid === 0) {
+      await sleep(25);
+      const text = await readFile(pidFile, 'utf8').catch(() => '');
+      if (/ready/.test(text)) pid = Number(text.split('\n')[0]);
+    }
+    command.kill('SIGHUP');
+    await once(command, 'exit');
+    expect(isAlive(pid)).toBe(false);
+  });
+});
