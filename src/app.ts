@@ -48,10 +48,19 @@ export async function createApp(config: Config): Promise<App> {
     const requestLimits = requestLimitsOf(config, (line) => log.warn(line, 'RequestLimits'));
     const routes = serveHttp(nest, { ids, config, authentication: nest.get(Authentication), requestLimits });
     nest.get(ApiDocument).describe(nest, config.publicUrl ?? '/');
-    await nest.listen(config.port, config.host);
+    await listen(nest, config);
     return { url: await nest.getUrl(), routes, database, newAccount, close: () => close(nest, database) };
   } catch (error) {
     await database.close();
+    throw error;
+  }
+}
+
+async function listen(nest: NestFastifyApplication, { port, host }: Config): Promise<void> {
+  try {
+    await nest.listen(port, host);
+  } catch (error) {
+    await nest.close();
     throw error;
   }
 }

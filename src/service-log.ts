@@ -24,6 +24,11 @@ export class ServiceLog extends ConsoleLogger {
     super({ logLevels: LEVELS[level], json: !isTerminal, colors: isTerminal, prefix: 'tunnel-access' });
   }
 
+  /** Nest reports that it cannot listen, with a stack, and then throws the same error: the start's end says it once. */
+  override error(message: unknown, ...rest: unknown[]): void {
+    if (rest.at(-1) !== 'NestApplication') super.error(message, ...rest);
+  }
+
   override log(message: unknown, ...rest: unknown[]): void {
     const context = rest.at(-1);
     if (this.level !== 'debug' && typeof context === 'string' && WIRING_CONTEXTS.has(context)) return;

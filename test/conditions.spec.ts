@@ -168,6 +168,13 @@ describe('ETag', () => {
     await expectRefusal(() => admin.delete(path, { 'if-match': '*' }), 404, 'ERR_TAS_404');
   });
 
+  it.each(['2', '', '"1', '1"', '"1" "2"', '*, "1"'])('If-Match: %s is malformed, and changes nothing', async (tag) => {
+    const { path, etag } = await create();
+    const refused = () => admin.patch(path, { description: 'x' }, { 'if-match': tag });
+    await expectRefusal(refused, 400, 'ERR_TAS_400', /^If-Match must be an ETag in quotes, such as "2"/);
+    expect((await admin.get(path)).headers.get('etag')).toBe(etag);
+  });
+
   it('in If-Match of 32 concurrent PATCHes lets one of them apply', async () => {
     const { path, etag } = await create();
     const answers = await all(32, (n) => admin.patch(path, { description: `d${n}` }, { 'if-match': etag }));

@@ -149,6 +149,18 @@ describe('transport', () => {
     }
   });
 
+  it.each(['application/json; charset=latin1', 'application/json;charset="utf-16"'])(
+    'refuses a body in another charset than UTF-8 with 415: %s',
+    async (type) => {
+      const send = (contentType: string) =>
+        service.admin.send('POST', '/ssh_credentials', JSON.stringify({ public_key: newPublicKey() }), {
+          'content-type': contentType,
+        });
+      expect(await send(type)).toMatchObject({ status: 415, body: problem(415, 'ERR_NGROK_210', /in UTF-8/) });
+      expect((await send('application/json; charset=UTF-8')).status).toBe(201);
+    },
+  );
+
   it('takes a JSON content type without a body on GET and DELETE', async () => {
     const { body } = await service.admin.post('/ssh_credentials', { public_key: newPublicKey() });
     const headers = { 'content-type': 'application/json', 'ngrok-version': '2' };

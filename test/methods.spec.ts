@@ -85,7 +85,11 @@ describe('a method that the path does not have', () => {
   ])("%s %s is 404 by the contract, and Allow lists the path's methods", async (method, path, allow) => {
     const { status, headers, bytes } = await send(method, path);
     expect([status, headers.allow]).toEqual([404, allow]);
-    expect(JSON.parse(bytes.toString())).toMatchObject({ error_code: 'ERR_TAS_404', status_code: 404 });
+    expect(JSON.parse(bytes.toString())).toMatchObject({
+      error_code: 'ERR_TAS_404',
+      status_code: 404,
+      msg: `This path has no method ${method}; it has ${allow}.`,
+    });
   });
 
   it('gets no Allow on an unknown path', async () => {

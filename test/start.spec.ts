@@ -205,4 +205,18 @@ describe('a start that fails says why in plain words', () => {
     expect(output).not.toContain('    at ');
     server.close();
   });
+
+  it.each([
+    [
+      '203.0.113.9',
+      'listen EADDRNOTAVAIL: address not available 203.0.113.9: this machine has no such address; set HOST',
+    ],
+    ['no-such-host.invalid', 'no-such-host.invalid: no such host; set HOST to an address of this machine'],
+  ])('says in one sentence that HOST %s cannot be bound', async (host, sentence) => {
+    const { url, drop } = await emptyDatabase();
+    const { code, output } = await start({ HOST: host, DATABASE_URL: url }).ended;
+    expect(code).toBe(3);
+    expect(output.trim().split('\n')).toEqual([expect.stringContaining(sentence)]);
+    await drop();
+  });
 });

@@ -113,6 +113,10 @@ describe('parseBindRule refuses', () => {
   });
 
   it.each([
+    [
+      'bind:https://a',
+      "acl[0] 'bind:https://a' is not a bind rule: it holds a URL; write the host alone, as in 'bind:app.example.com'.",
+    ],
     ['bind:a..b', "acl[0] 'bind:a..b' is not a bind rule: the host has an empty label."],
     ['a', "acl[0] 'a' is not a bind rule: a rule is '*' or begins with 'bind:'."],
     ['bind:k=\n', "acl[0] 'bind:k=\\u{a}' is not a bind rule: it holds a control character."],

@@ -28,6 +28,7 @@ export type BindRule = { readonly kind: 'everything' } | DomainRule | LabelRule;
 export const MAX_RULE_BYTES = 512;
 const PREFIX = 'bind:';
 const WILDCARD = '*.';
+const URL_SCHEME = /^[a-z][a-z0-9+.-]*:\/\//i;
 
 /** Throws acl_rule_invalid; the message quotes the rule and names its index in the ACL. */
 export function parseBindRule(rule: unknown, index: number): BindRule {
@@ -70,6 +71,8 @@ function readLabelRule(target: string): LabelRule {
 }
 
 function readDomainRule(target: string): DomainRule {
+  if (URL_SCHEME.test(target))
+    throw new ParseError("it holds a URL; write the host alone, as in 'bind:app.example.com'");
   const { host, port } = splitPort(target);
   const rule = { kind: 'domain', ...parseHostPattern(host) } as const;
   if (port === undefined) return rule;

@@ -65,7 +65,16 @@ function ofProblem(problem: Problem): Error {
 
 const isSystemError = (error: unknown): error is NodeJS.ErrnoException => error instanceof Error && 'syscall' in error;
 
-const adviceOn = (error: NodeJS.ErrnoException): string =>
-  error.code === 'EADDRINUSE' ? ': another program listens there; stop it or set PORT' : '';
+const ADVICE = new Map([
+  ['EADDRINUSE', 'another program listens there; stop it or set PORT'],
+  ['EADDRNOTAVAIL', 'this machine has no such address; set HOST to one that it has, or to 0.0.0.0 for all'],
+  ['ENOTFOUND', 'no such host; set HOST to an address of this machine'],
+]);
+
+/** Only failures to listen: a name that is looked up then can only be HOST. */
+function adviceOn({ code = '', syscall = '' }: NodeJS.ErrnoException): string {
+  const advice = ['listen', 'getaddrinfo'].includes(syscall) ? ADVICE.get(code) : undefined;
+  return advice === undefined ? '' : `: ${advice}`;
+}
 
 const stackOf = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error));

@@ -52,6 +52,10 @@ export class PostgresFailure {
     return this.sqlState === '40P01' || this.sqlState === '40001';
   }
 
+  get isDiskFull(): boolean {
+    return this.sqlState === '53100';
+  }
+
   /** The server or its operator ended the statement. */
   get isCancelled(): boolean {
     return this.sqlState === '57014';

@@ -18,12 +18,14 @@ describe('parseJsonBody', () => {
   });
 
   it.each([
-    ['{"a":1,"a":2}'],
-    ['{"a":{"b":1,"b":1}}'],
-    ['[{"a":1},{"a":1,"\\u0061":2}]'],
-    ['{"__proto__":1,"__proto__":2}'],
-  ])('refuses a duplicate name: %s', (text) => {
-    expect(parse(text)).toThrow('names a field twice');
+    ['{"a":1,"a":2}', 'the field a'],
+    ['{"a":{"b":1,"b":1}}', 'the field b'],
+    ['[{"a":1},{"a":1,"\\u0061":2}]', 'the field a'],
+    ['{"a":{"a":1},"b":"a","c":[{"a":1},{"a":1}],"c":2}', 'the field c'],
+    ['{"__proto__":1,"__proto__":2}', 'the field __proto__'],
+    ['{"OPENSSH-SECRET":1,"OPENSSH-SECRET":2,"OTHER":3}', 'a field'],
+  ])('refuses a duplicate name, and says which unless it may be a secret: %s', (text, field) => {
+    expect(parse(text)).toThrow(`The body names ${field} twice; give each field once.`);
   });
 
   it('is not misled by colons, quotes and braces inside strings', () => {

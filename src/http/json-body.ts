@@ -15,7 +15,7 @@ export function parseJsonBody(bytes: Buffer): unknown {
   const members = countMembers(text);
   const value = parse(text);
   if (inspect(value, '') !== members) {
-    throw new Problem('body_malformed', 'The body names a field twice; give each field once.');
+    throw new Problem('body_malformed', `The body names ${repeatedField(text)} twice; give each field once.`);
   }
   return value;
 }
@@ -47,6 +47,25 @@ function countMembers(text: string): number {
     } else if (character === CLOSE_BRACE || character === CLOSE_BRACKET) depth -= 1;
   }
   return members;
+}
+
+/** The first name that an object of the text has twice. Only a body that is refused is searched for it. */
+function repeatedField(text: string): string {
+  const objects: Set<string>[] = [];
+  let name = '';
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text.charCodeAt(at);
+    if (character === QUOTE) {
+      const end = endOfString(text, at);
+      name = safeName(JSON.parse(text.slice(at, end + 1)));
+      at = end;
+    } else if (character === COLON) {
+      if (objects.at(-1)?.has(name) === true && name !== A_FIELD) return `the field ${name}`;
+      objects.at(-1)?.add(name);
+    } else if (character === OPEN_BRACE || character === OPEN_BRACKET) objects.push(new Set());
+    else if (character === CLOSE_BRACE || character === CLOSE_BRACKET) objects.pop();
+  }
+  return A_FIELD;
 }
 
 const QUOTE = 0x22;
@@ -82,7 +101,8 @@ function inspect(value: unknown, path: string): number {
 }
 
 /** Hides a name that cannot be a field of this API: it may be anything, even a misplaced private key. */
-const safeName = (name: string): string => (/^[a-z_]+$/.test(name) && isQuotable(name) ? name : 'a field');
+const A_FIELD = 'a field';
+const safeName = (name: string): string => (/^[a-z_]+$/.test(name) && isQuotable(name) ? name : A_FIELD);
 
 function refuseUnstorable(text: string, path: string): 0 {
   const field = path === '' ? 'the body' : path;

@@ -6,6 +6,8 @@ import { Problem } from '../problem.js';
 /** The ETag of a resource is the version of its stream, which grows by one with each change and never repeats. */
 export const etagOf = (entity: { readonly version: number }): string => `"${entity.version}"`;
 
+const ENTITY_TAGS = /^\s*(\*|(W\/)?"[^"]*"(\s*,\s*(W\/)?"[^"]*")*)\s*$/;
+
 /**
  * Reads `If-Match`: one tag such as `"3"`, several, or `*` for any version. A weak tag never matches (RFC 9110,
  * 13.1.1).
@@ -13,6 +15,9 @@ export const etagOf = (entity: { readonly version: number }): string => `"${enti
 export function readIfMatch({ headers }: FastifyRequest): { ifMatch?: (version: number) => boolean } {
   const header = headers['if-match'];
   if (header === undefined) return {};
+  if (!ENTITY_TAGS.test(header)) {
+    throw new Problem('request_malformed', 'If-Match must be an ETag in quotes, such as "2", several of them, or *.');
+  }
   const tags = tagsOf(header);
   return { ifMatch: (version) => tags.includes('*') || tags.includes(etagOf({ version })) };
 }

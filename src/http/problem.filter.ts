@@ -4,6 +4,7 @@ import { DatabaseUnreachable, POOLER_ADVICE, PostgresFailure } from '../database
 import { Problem, type ProblemName } from '../problem.js';
 
 const OUTAGE_REPORT_EVERY_MS = 10_000;
+const DISK_FULL = "The disk of the database is full, so nothing was written. The service's operator must free space.";
 
 /** Retry-After of a 503 or 429 that does not say its own. */
 const RETRY_AFTER_SECONDS = 1;
@@ -27,6 +28,7 @@ export class ProblemFilter implements ExceptionFilter {
     const problem = toProblem(error);
     if (problem.status === 500) this.report(error, request);
     if (PostgresFailure.of(error).isLostStatement) this.reportOutage(POOLER_ADVICE);
+    else if (PostgresFailure.of(error).isDiskFull) this.reportOutage('the disk of the database is full');
     else if (error instanceof DatabaseUnreachable) this.reportOutage(`the database does not answer: ${error.message}`);
     sendProblem(http.getResponse<FastifyReply>(), request.id, problem);
   }
@@ -69,6 +71,7 @@ export function toProblem(error: unknown): Problem {
   if (failure.isConnectionLoss || failure.isLostStatement) {
     return new Problem('overloaded', 'The database does not answer. Try again shortly.');
   }
+  if (failure.isDiskFull) return new Problem('overloaded', DISK_FULL);
   if (failure.isCancelled) return new Problem('overloaded', 'The database ended the statement. Try again shortly.');
   const status = statusOf(error);
   const known = FRAMEWORK_PROBLEMS.get(status);

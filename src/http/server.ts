@@ -113,7 +113,7 @@ export function serveHttp(
     }
     if (!request.is404) return done();
     // Here, since the router's own answer would read the body first.
-    if (!answerUnrouted(request, reply, routes)) done(new Problem('not_found', 'Resource not found'));
+    if (!answerUnrouted(request, reply, routes)) done(notFound(request.method, reply.getHeader('allow')));
   });
   // Runs before the body is read, so that an unauthenticated client cannot make the service parse one. A route is
   // closed unless it declares itself public.
@@ -171,17 +171,27 @@ function collectRoutes(server: FastifyInstance): readonly Route[] {
 }
 
 /** A body without a content type is parsed as JSON; any type but JSON is refused. */
+const CHARSET = /;\s*charset\s*=\s*"?([^\s;"]*)/i;
+
 function readBodiesAsJson(server: FastifyInstance): void {
   server.removeAllContentTypeParsers();
-  server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body: Buffer, done) =>
-    parseInto(body, done),
-  );
+  server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body: Buffer, done) => {
+    const charset = CHARSET.exec(request.headers['content-type'] ?? '')?.[1] ?? 'utf-8';
+    if (/^utf-?8$/i.test(charset)) return parseInto(body, done);
+    done(new Problem('unsupported_content_type', 'The body must be sent in UTF-8.'));
+  });
   server.addContentTypeParser('*', { parseAs: 'buffer' }, (request, body: Buffer, done) => {
     const type = request.headers['content-type'];
     if (type === undefined || type === '') return parseInto(body, done);
     done(new Problem('unsupported_content_type', 'The body must be sent as application/json.'));
   });
 }
+
+const notFound = (method: string, allowed: unknown): Problem =>
+  new Problem(
+    'not_found',
+    allowed === undefined ? 'Resource not found' : `This path has no method ${method}; it has ${allowed}.`,
+  );
 
 /** An empty body is no error here: clients send a JSON content type on GET and DELETE as well. */
 function parseInto(body: Buffer, done: (error: Error | null, value?: unknown) => void): void {

@@ -4,6 +4,8 @@ import { mpint, wireOf } from './public-key-wire.js';
 
 /** SubjectPublicKeyInfo (BEGIN PUBLIC KEY) or PKCS#1 RSAPublicKey (BEGIN RSA PUBLIC KEY). */
 type DerForm = 'spki' | 'pkcs1';
+/** What `ssh-keygen -m` calls them. */
+const FORM_NAMES: Readonly<Record<DerForm, string>> = { spki: 'PKCS8', pkcs1: 'PEM' };
 
 const UNCOMPRESSED = Buffer.of(4);
 const SSH_CURVES: ReadonlyMap<string, string> = new Map([
@@ -30,7 +32,9 @@ export function wireFormOfPem(der: Buffer, form: DerForm): Buffer {
   if (blob === undefined) throw notForSsh(key);
   // OpenSSL ignores trailing bytes, odd lengths and signs, and accepts compressed points and explicit curves.
   if (!canonicalDer(jwk, form)?.equals(der)) {
-    throw refusal('public_key is PEM in an unusual encoding; write it out again with `ssh-keygen -e -m PKCS8`.');
+    throw refusal(
+      `public_key is PEM in an unusual encoding; send what \`ssh-keygen -i -m ${FORM_NAMES[form]} -f FILE\` prints.`,
+    );
   }
   return blob;
 }

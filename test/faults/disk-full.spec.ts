@@ -1,0 +1,67 @@
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { startInstance } from '../support/instance.js';
+import { newPublicKey } from '../support/keys.js';
+import { stopAtEnd } from '../support/leftovers.js';
+import { PostgresServer } from '../support/postgres-server.js';
+
+/** A small file system of its own, which only root can mount, as in CI. */
+let postgres: PostgresServer;
+
+beforeAll(async () => {
+  if (process.getuid?.() !== 0) throw new Error('this test mounts a small file system: run it as root');
+  const folder = await mkdtemp(join(tmpdir(), 'tas-small-'));
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=16m,mode=0777', 'tmpfs', folder]);
+  stopAtEnd(async () => {
+    await postgres.kill();
+    execFileSync('umount', [folder]);
+    await rm(folder, { recursive: true });
+  });
+  await chmod(folder, 0o777);
+  const place = join(folder, 'tables');
+  execFileSync('install', ['-d', '-o', 'postgres', place]);
+  postgres = await PostgresServer.primary();
+  await postgres.query(`create tablespace small location '${place}'`);
+  await postgres.query('create database service tablespace small');
+});
+
+async function untilRefused(work: () => Promise<unknown>): Promise<never> {
+  for (;;) await work();
+}
+
+describe('while the disk of the database is full', () => {
+  it('a change is answered 503 with the reason and stores nothing, reads go on, and it works again with space', async () => {
+    const instance = await startInstance(postgres.url('service'));
+    await postgres.query('create table ballast (text text)', 'service');
+    const fill = () =>
+      postgres.query(`insert into ballast select repeat('x', 1900) from generate_series(1, 100)`, 'service');
+    await expect(untilRefused(fill)).rejects.toMatchObject({ code: '53100' });
+    const change = () =>
+      instance.admin.post('/ssh_credentials', {
+        public_key: newPublicKey(),
+        metadata: randomBytes(2000).toString('hex'),
+      });
+    let written = 0;
+    let answer = await change();
+    for (; answer.status === 201; answer = await change()) written += 1;
+    expect(answer).toMatchObject({
+      status: 503,
+      body: {
+        error_code: 'ERR_TAS_503',
+        msg: expect.stringMatching(/^The disk of the database is full, so nothing was written/),
+      },
+    });
+    expect(answer.headers.get('retry-after')).toBe('1');
+    const page = await instance.admin.get('/ssh_credentials?limit=1');
+    expect(page.status).toBe(200);
+    const [{ count }] = await postgres.query('select count(*)::int as count from ssh_credentials', 'service');
+    expect(count).toBe(written);
+    await postgres.query('drop table ballast', 'service');
+    expect((await change()).status).toBe(201);
+    await instance.stop();
+  });
+});
