@@ -13,6 +13,7 @@ import { CloudEvents } from './audit/cloud-events.js';
 import type { Config } from './config.js';
 import { type Database, POOL } from './database/database.js';
 import { DearReads } from './database/dear-reads.js';
+import { HealthModule } from './health/health.module.js';
 import { Authenticator } from './http/authenticator.js';
 import { ApiDocument, OpenApiModule } from './http/openapi/openapi.controller.js';
 import { IdSource } from './ids.js';
@@ -103,6 +104,7 @@ export function appModule({ config, database, ids }: Foundation, eventLog: Event
       // Without tokens no gateway can authenticate, so its routes do not exist.
       ...(config.gatewayTokens.length > 0 ? [SshGatewayModule] : []),
       AuditModule,
+      HealthModule,
       OpenApiModule,
     ],
     providers,

@@ -15,7 +15,7 @@ const ROOMS: readonly (readonly string[])[] = [
   ['cli/audit'],
   ['cli'],
   ['wiring'],
-  ['ssh-gateway', 'audit'],
+  ['ssh-gateway', 'audit', 'health'],
   ['ssh-gateway/bind-decisions'],
   ['ssh-credentials', 'tcp-edges'],
   ['access/authentication'],

@@ -30,7 +30,6 @@ const send = (text: string): Promise<string> => sendRaw(service.app.url, [text])
 describe('every failure has the error shape', () => {
   it.each([
     ['an unknown route', 'GET', '/nope', 404, 'ERR_TAS_404'],
-    ['the root', 'GET', '/', 404, 'ERR_TAS_404'],
     ['an unknown method', 'PUT', '/ssh_credentials', 404, 'ERR_TAS_404'],
     ['a malformed path', 'GET', '/ssh_credentials/%zz', 400, 'ERR_TAS_400'],
   ])('%s', async (_, method, path, status, code) => {
@@ -38,6 +37,11 @@ describe('every failure has the error shape', () => {
     expect(answer).toMatchObject({ status, body: problem(status, code) });
     expect(answer.headers.get('ngrok-operation-id')).toBe(answer.body.details.operation_id);
     expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
+  });
+
+  it('but for the root, which leads to the documentation', async () => {
+    const answer = await fetch(`${service.app.url}/`, { redirect: 'manual' });
+    expect([answer.status, answer.headers.get('location')]).toEqual([302, `${service.app.url}/docs`]);
   });
 
   it('bytes that are not HTTP', async () => {

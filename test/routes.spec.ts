@@ -48,7 +48,14 @@ describe('every route', () => {
     const open = service.app.routes
       .filter((r) => r.isPublic && r.method !== 'HEAD')
       .map((r) => `${r.method} ${r.path}`);
-    expect(open.sort()).toEqual(['GET /docs', 'GET /docs/:file', 'GET /openapi.json']);
+    expect(open.sort()).toEqual([
+      'GET /',
+      'GET /docs',
+      'GET /docs/:file',
+      'GET /livez',
+      'GET /openapi.json',
+      'GET /readyz',
+    ]);
   });
 
   it.each(Object.keys(SAMPLES))('%s works as its sample calls it', async (route) => {

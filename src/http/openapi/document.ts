@@ -51,6 +51,7 @@ interface Body {
 interface Operation {
   operationId?: string;
   tags?: string[];
+  security?: Record<string, unknown>[];
   requestBody?: Body;
   responses: Record<string, Body | { $ref: string }>;
 }
@@ -64,7 +65,8 @@ function finish(document: OpenAPIObject): object {
   for (const operation of operations) addExamples(operation, schemas);
   const responses = shareResponses(operations);
   const tags = [...new Set(operations.flatMap((operation) => operation.tags ?? []))].map((name) => ({ name }));
-  const components = { schemas, responses, headers: HEADER_DEFINITIONS, examples: PROBLEM_BODIES };
+  const securitySchemes = usedSchemes(document.components?.securitySchemes, operations);
+  const components = { schemas, responses, headers: HEADER_DEFINITIONS, examples: PROBLEM_BODIES, securitySchemes };
   return { ...document, tags, components: { ...document.components, ...components } };
 }
 
@@ -102,4 +104,10 @@ function shareResponses(operations: readonly Operation[]): Record<string, object
     for (const { responses } of same) responses[status] = { $ref: `#/components/responses/${name}` };
   }
   return shared;
+}
+
+/** Without gateways no operation takes their tokens, and the page has no field for one. */
+function usedSchemes(schemes: object = {}, operations: readonly Operation[]): object {
+  const used = new Set(['bearer', ...operations.flatMap(({ security = [] }) => security.flatMap(Object.keys))]);
+  return Object.fromEntries(Object.entries(schemes).filter(([name]) => used.has(name)));
 }

@@ -91,6 +91,13 @@ const PAGE_POLICY =
 class OpenApiController {
   constructor(private readonly document: ApiDocument) {}
 
+  @Get()
+  @RouteConfig({ isPublic: true })
+  @ApiPublicFile('text/html', { id: 'getRoot', summary: 'Lead to the API documentation' })
+  root(@Req() { baseUrl }: FastifyRequest, @Res() reply: FastifyReply): void {
+    void reply.redirect(`${baseUrl}/docs`);
+  }
+
   @Get('openapi.json')
   @RouteConfig({ isPublic: true })
   @Header('content-type', JSON_TYPE)

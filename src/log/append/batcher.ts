@@ -45,9 +45,13 @@ export class Batcher<Item extends Batchable, Result> {
     return this.queuedItems;
   }
 
+  get isFull(): boolean {
+    return this.queuedItems >= this.limits.queuedItems || this.queuedBytes > this.limits.queuedBytes;
+  }
+
   /** Rejects with Problem `overloaded` when the queue is full. */
   async push(accountId: string, item: Item): Promise<Result> {
-    if (this.queuedItems >= this.limits.queuedItems || this.queuedBytes > this.limits.queuedBytes) {
+    if (this.isFull) {
       throw new Problem('overloaded', 'Too many changes are waiting to be written. Try again shortly.');
     }
     return new Promise<Result>((resolve, reject) => {

@@ -37,6 +37,11 @@ export class EventLog {
     this.batcher = new Batcher((accountId, batch) => this.send(accountId, batch), limits);
   }
 
+  /** Whether further appends are refused for now. */
+  get isFull(): boolean {
+    return this.batcher.isFull;
+  }
+
   /** Throws StreamConflict, RightsTaken, ConstraintViolated, or Problem `overloaded` when the queue is full or the database is away. */
   append(append: Append): Promise<Appended> {
     return this.batcher.push(append.accountId, prepareAppend(append, performance.now() + this.deadlineMs));

@@ -1,0 +1,51 @@
+import { Controller, Get, Header, Module } from '@nestjs/common';
+import { RouteConfig } from '@nestjs/platform-fastify';
+import type { Pool } from 'pg';
+import { POOL } from '../database/database.js';
+import { ApiPublicFile, ApiTag } from '../http/openapi/decorators.js';
+import { JSON_TYPE } from '../http/problem.filter.js';
+import { EventLog } from '../log/append/event-log.js';
+import { Problem } from '../problem.js';
+import { Readiness } from './readiness.js';
+
+/** For supervisors and load balancers, which have no key. The answers tell nothing about the data. */
+@ApiTag('Health')
+@Controller()
+class HealthController {
+  constructor(private readonly readiness: Readiness) {}
+
+  @Get('livez')
+  @RouteConfig({ isPublic: true })
+  @Header('content-type', JSON_TYPE)
+  @ApiPublicFile('application/json', { id: 'getLivez', summary: 'Tell whether the process runs' })
+  live(): object {
+    return { status: 'live' };
+  }
+
+  @Get('readyz')
+  @RouteConfig({ isPublic: true })
+  @Header('content-type', JSON_TYPE)
+  @ApiPublicFile('application/json', {
+    id: 'getReadyz',
+    summary: 'Tell whether the instance can serve: database, migrations, queue of changes',
+    problems: ['overloaded'],
+  })
+  async ready(): Promise<object> {
+    const failures = await this.readiness.check();
+    const reasons = Object.values(failures);
+    if (reasons.length > 0) throw new Problem('overloaded', `Not ready: ${reasons.join('; ')}.`, failures);
+    return { status: 'ready' };
+  }
+}
+
+@Module({
+  controllers: [HealthController],
+  providers: [
+    {
+      provide: Readiness,
+      useFactory: (pool: Pool, log: EventLog) => new Readiness(pool, log),
+      inject: [POOL, EventLog],
+    },
+  ],
+})
+export class HealthModule {}

@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createApp } from '../src/app.js';
+import { startSwallowingProxy } from './support/answer-swallowing-proxy.js';
+import { ApiClient } from './support/api-client.js';
+import { newPublicKey } from './support/keys.js';
+import { cloneDatabase, type Service, startService, testConfig } from './support/service.js';
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService({ appendQueueLimit: 2 });
+});
+afterAll(() => service.stop());
+
+/** Without a key, as a supervisor asks. */
+const ask = (path: string, url = service.app.url) => new ApiClient(url, undefined).get(path);
+
+const NOT_READY = (reason: RegExp) => ({
+  status: 503,
+  body: { error_code: 'ERR_TAS_503', status_code: 503, msg: expect.stringMatching(reason) },
+});
+
+describe('GET /livez', () => {
+  it('tells that the process runs, without a key', async () => {
+    expect(await ask('/livez')).toMatchObject({ status: 200, body: { status: 'live' } });
+  });
+});
+
+describe('GET /readyz', () => {
+  it('tells that every kind of request can be served, without a key', async () => {
+    expect(await ask('/readyz')).toMatchObject({ status: 200, body: { status: 'ready' } });
+  });
+
+  it('is 503 while the database does not answer, and /livez is not', async () => {
+    const database = await cloneDatabase();
+    const proxy = await startSwallowingProxy(database.url);
+    const app = await createApp(testConfig(proxy.url));
+    proxy.goAway();
+    const answer = await ask('/readyz', app.url);
+    expect(answer).toMatchObject(NOT_READY(/^Not ready: the database does not answer\.$/));
+    expect(answer.headers.get('retry-after')).toBe('1');
+    expect((await ask('/livez', app.url)).status).toBe(200);
+    proxy.comeBack();
+    expect((await ask('/readyz', app.url)).status).toBe(200);
+    await app.close();
+    await proxy.close();
+    await database.drop();
+  });
+
+  it('is 503 while a migration is pending, and 200 when a newer version has applied more', async () => {
+    const { rows } = await service.pool.query(
+      'delete from migrations where id = (select max(id) from migrations) returning *',
+    );
+    expect(await ask('/readyz')).toMatchObject(NOT_READY(/^Not ready: 1 of \d+ migrations are pending\.$/));
+    for (const name of [rows[0].name, 'OfANewerVersion9999999999999']) {
+      await service.pool.query('insert into migrations (timestamp, name) values ($1, $2)', [rows[0].timestamp, name]);
+    }
+    expect((await ask('/readyz')).status).toBe(200);
+  });
+
+  it('is 503 while the queue of changes is full', async () => {
+    const holder = await service.pool.connect();
+    await holder.query('begin; select 1 from log_heads for update');
+    const posts = Array.from({ length: 12 }, () =>
+      service.admin.post('/ssh_credentials', { public_key: newPublicKey() }),
+    );
+    expect((await Promise.any(posts)).status).toBe(503);
+    expect(await ask('/readyz')).toMatchObject(NOT_READY(/^Not ready: too many changes wait to be written\.$/));
+    await holder.query('commit');
+    holder.release();
+    await Promise.all(posts);
+    expect((await ask('/readyz')).status).toBe(200);
+  });
+});
