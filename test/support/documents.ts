@@ -22,11 +22,12 @@ export const RUNS = {
   'gateway-start': ['docs/gateways.md'],
   gateway: ['docs/gateways.md'],
   operating: ['docs/operating.md'],
-  systemd: ['docs/operating.md', 'docs/sshd-gateway.md'],
   packages: ['docs/failover.md'],
   'failover-database': ['docs/failover.md'],
   'sshd-setup': ['docs/sshd-gateway.md'],
   'sshd-start': ['docs/sshd-gateway.md'],
+  'sshd-systemd': ['docs/sshd-gateway.md'],
+  'sshd-credential': ['docs/sshd-gateway.md'],
   'sshd-tunnel': ['docs/sshd-gateway.md'],
 } satisfies Record<string, readonly string[]>;
 

@@ -1,15 +1,4 @@
-# Run by operating.spec.ts in new mount, network and process namespaces: all that the commands of docs/operating.md change
-# is in memory here, and ends with them. Makes the machine that the page starts from; the commands then come on stdin.
-set -euo pipefail
-
-ip link set lo up
-mount -t tmpfs -o mode=755 tmpfs "$SCRATCH"
-cp -a /etc "$SCRATCH/etc"
-mount --bind "$SCRATCH/etc" /etc
-for FOLDER in /run /opt /var/log /var/backups /var/lib/postgresql; do mount -t tmpfs -o mode=755 tmpfs "$FOLDER"; done
-
-mkdir /opt/tunnel-access
-mount --bind "$CHECKOUT" /opt/tunnel-access
+# The machine that docs/operating.md starts from: a name, a certificate and a PostgreSQL. Run by machine.sh.
 echo 127.0.0.1 localhost tunnels.example.com > /etc/hosts
 export CURL_CA_BUNDLE=/etc/ssl/private/tunnels.example.com.pem
 openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=tunnels.example.com -days 1 \
@@ -49,5 +38,3 @@ stop_unit() {
   while kill -0 "$(cat "/run/$1")" 2> /dev/null; do sleep 0.1; done
 }
 export -f systemctl unit_value start_unit stop_unit
-
-exec bash -euo pipefail

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { blocksOf } from './documents.js';
 import { freePort } from './free-port.js';
 import { stopAtEnd } from './leftovers.js';
-import { demandNamespaces } from './namespaces.js';
+import { demandNamespaces } from './machine.js';
 
 const REPOSITORY = new URL('../../', import.meta.url).pathname;
 const SCRIPT = new URL('sshd-gateway.sh', import.meta.url).pathname;

@@ -20,7 +20,10 @@ export class Terminal {
   private errors = '';
   private hasEnded = false;
 
-  private constructor(private readonly child: ChildProcessWithoutNullStreams) {
+  private constructor(
+    private readonly child: ChildProcessWithoutNullStreams,
+    readonly close: () => Promise<void>,
+  ) {
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       this.output += text;
     });
@@ -33,11 +36,14 @@ export class Terminal {
     });
   }
 
-  static open({ cwd, env }: Place, command: readonly string[] = SHELL): Terminal {
+  /** `cleanUp` runs when every process of the terminal has ended. */
+  static open({ cwd, env }: Place, command: readonly string[] = SHELL, cleanUp = async () => {}): Terminal {
     const [program = '', ...args] = command;
     const child = spawn(program, args, { cwd, env, detached: true });
-    stopAtEnd(() => endGroup(child, 'SIGKILL'));
-    return new Terminal(child);
+    return new Terminal(
+      child,
+      stopAtEnd(() => endGroup(child, 'SIGKILL').then(cleanUp)),
+    );
   }
 
   /** Runs commands; returns what they print on stdout. */
