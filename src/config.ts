@@ -154,7 +154,7 @@ const SETTINGS = {
   writeDeadlineMs: {
     name: 'WRITE_DEADLINE_MS',
     about:
-      'A change that the database did not accept is sent again for this long, then answered 503. Set it above the length of a failover.',
+      'A change that the database did not accept is sent again for this long, then answered 503; not below 1000. Set it above the length of a failover.',
     example: '20000',
     fallback: 20_000,
     parse: integer(1000, 600_000),
@@ -264,7 +264,7 @@ const SETTINGS = {
   },
   minRsaBits: {
     name: 'MIN_RSA_BITS',
-    about: 'Minimum length of an RSA key that is uploaded.',
+    about: 'Minimum length of an RSA key that is uploaded; not below 1024.',
     example: '3072',
     fallback: 2048,
     parse: integer(1024, 16_384),
@@ -291,7 +291,7 @@ const SETTINGS = {
   // The minimum is the largest number of decisions in one request, which otherwise could never succeed.
   decisionsQueueLimit: {
     name: 'DECISIONS_QUEUE_LIMIT',
-    about: 'Maximum bind decisions that wait to be recorded; further questions of gateways are answered 503.',
+    about: 'Maximum bind decisions that wait to be recorded; further questions of gateways are answered 503. Not below 1000.',
     example: '10000',
     fallback: 10_000,
     parse: integer(1000, 1_000_000),
