@@ -45,10 +45,10 @@ function keyLines({ url, newAccount }: Started, config: Config): string[] {
   ];
 }
 
-/** Lines to paste into a shell. The tour of the README goes on with the two variables. */
-const firstCall = (url: string, apiKey = "'<your API key>'"): string[] => [
+/** Lines to paste into a shell. The tour of the README goes on with the two variables; a later start leaves the key alone. */
+const firstCall = (url: string, apiKey?: string): string[] => [
   '',
   'Try it in another terminal:',
-  `  export API=${url} API_KEY=${apiKey}`,
+  `  export API=${url}${apiKey === undefined ? '' : ` API_KEY=${apiKey}`}`,
   '  curl -s "$API/ssh_credentials" -H "Authorization: Bearer $API_KEY"',
 ];
