@@ -291,7 +291,8 @@ const SETTINGS = {
   // The minimum is the largest number of decisions in one request, which otherwise could never succeed.
   decisionsQueueLimit: {
     name: 'DECISIONS_QUEUE_LIMIT',
-    about: 'Maximum bind decisions that wait to be recorded; further questions of gateways are answered 503. Not below 1000.',
+    about:
+      'Maximum bind decisions that wait to be recorded; further questions of gateways are answered 503. Not below 1000.',
     example: '10000',
     fallback: 10_000,
     parse: integer(1000, 1_000_000),
