@@ -37,7 +37,7 @@ export interface Config
   readonly authFailuresPerMinute: number;
   /** The tokens of the SSH gateways; empty: the routes for gateways do not exist. */
   readonly gatewayTokens: readonly string[];
-  /** Also refuses what only the public ngrok API refuses (docs/operating.md, "Strict mode"). */
+  /** Also refuses what only the public ngrok API refuses (docs/settings.md, "Strict mode"). */
   readonly strict: boolean;
   readonly logLevel: LogLevel;
   /** Maximum time that a stop waits for running requests. */
@@ -58,7 +58,7 @@ export class ConfigError extends UsageError {
 /** One environment variable and its parser. `parse` throws an Error whose message completes the sentence "NAME ...". */
 interface Setting<T> {
   readonly name: string;
-  /** One cell of the table of settings in docs/operating.md, in Markdown. */
+  /** One cell of the table of docs/settings.md, in Markdown. */
   readonly about: string;
   readonly example: string;
   readonly fallback: T;
@@ -97,7 +97,7 @@ const SETTINGS = {
   databaseUrl: {
     name: 'DATABASE_URL',
     about:
-      'PostgreSQL to use, with one or several hosts (`postgres://user@h1:5432,h2:5433/db`); see [Database](#database).',
+      'PostgreSQL to use, with one or several hosts (`postgres://user@h1:5432,h2:5433/db`); see [Database](operating.md#database).',
     fallbackText: 'an embedded PostgreSQL',
     example: 'postgres://user:password@db.example.com:5432/tunnel_access',
     fallback: undefined,
@@ -332,7 +332,7 @@ function explain(setting: Setting<unknown>, value: string, error: unknown): stri
   return `${setting.name}${quotedValue} ${messageOf(error)}; for example: ${setting.example}`;
 }
 
-/** The table of settings in docs/operating.md: a row of Markdown for each setting. */
+/** The table of docs/settings.md: a row of Markdown for each setting. */
 export const settingsTable = (): string =>
   ['| variable | default | |', '|---|---|---|', ...Object.values(SETTINGS).map(rowOf)].join('\n');
 

@@ -68,8 +68,8 @@ it('the service accepts every block of settings in a document', () => {
   }
 });
 
-describe('the table of settings in docs/operating.md', () => {
-  const FILE = 'docs/operating.md';
+describe('the table of docs/settings.md', () => {
+  const FILE = 'docs/settings.md';
   const TABLE = /(<!-- settings: .*-->\n)([\s\S]*?)\n(<!-- end of settings -->)/;
 
   it('is that of src/config.ts; look at the difference, and accept it with `npm run settings`', () => {
