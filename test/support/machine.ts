@@ -27,8 +27,8 @@ export async function demandNamespaces(namespaces: readonly string[]): Promise<v
   } catch (error) {
     const why = String(error).trim().replaceAll('\n', ' ');
     throw new Error(
-      'This test runs servers in namespaces of its own, so that nothing on this machine changes. That takes Linux, root ' +
-        `and CAP_SYS_ADMIN (in a container: --cap-add SYS_ADMIN), and here it failed: ${why}`,
+      'This test runs servers in namespaces of its own, so that nothing on this machine changes. That takes Linux, root, ' +
+        `CAP_SYS_ADMIN and CAP_NET_ADMIN (in a container: --privileged), and here it failed: ${why}`,
     );
   }
 }
