@@ -5,14 +5,13 @@ import { parseIssuer } from './access/authentication/issuer-url.js';
 import type { OidcSettings } from './access/authentication/oidc.js';
 import type { RequestLimitSettings } from './access/authentication/request-limits.js';
 import type { DatabaseOptions } from './database/database.js';
-import { parseDatabaseUrl } from './database/database-url.js';
 import { messageOf } from './error-message.js';
 import { parseOrigins } from './http/cors.js';
 import type { HttpOptions } from './http/http-options.js';
 import { parseTrustedProxies } from './http/trusted-proxies.js';
-import { isId } from './ids.js';
 import { UsageError } from './operator-error.js';
 import { type KeyPolicy, parseDeniedFingerprints } from './public-keys/public-key.js';
+import { accountId, baseUrl, bootstrapKey, databaseUrl, flag, integer, oneOf, text } from './setting-parsers.js';
 import type { GatewayPolicy } from './ssh-gateway/bind-decisions/gateway-policy.js';
 
 /**
@@ -38,7 +37,7 @@ export interface Config
   readonly authFailuresPerMinute: number;
   /** The tokens of the SSH gateways; empty: the routes for gateways do not exist. */
   readonly gatewayTokens: readonly string[];
-  /** Also refuses what only the public ngrok API refuses (README, "Strict mode"). */
+  /** Also refuses what only the public ngrok API refuses (docs/settings.md, "Strict mode"). */
   readonly strict: boolean;
   readonly logLevel: LogLevel;
   /** Maximum time that a stop waits for running requests. */
@@ -59,105 +58,112 @@ export class ConfigError extends UsageError {
 /** One environment variable and its parser. `parse` throws an Error whose message completes the sentence "NAME ...". */
 interface Setting<T> {
   readonly name: string;
+  /** One cell of the table of docs/settings.md, in Markdown. */
+  readonly about: string;
   readonly example: string;
   readonly fallback: T;
+  /** Says in the table what happens without the variable, if the fallback itself does not say it. */
+  readonly fallbackText?: string;
   readonly parse: (text: string) => T;
   /** A message never quotes a secret value, even if it is invalid. */
   readonly isSecret?: true;
 }
 
-const text = (value: string): string => value;
-
-const integer =
-  (min: number, max: number) =>
-  (value: string): number => {
-    const parsed = /^\d{1,9}$/.test(value) ? Number(value) : Number.NaN;
-    if (!(parsed >= min && parsed <= max)) throw new Error(`must be a whole number from ${min} to ${max}`);
-    return parsed;
-  };
-
-const flag = (value: string): boolean => {
-  if (['true', '1', 'yes', 'on'].includes(value.toLowerCase())) return true;
-  if (['false', '0', 'no', 'off'].includes(value.toLowerCase())) return false;
-  throw new Error('must be true or false');
-};
-
-const oneOf =
-  <T extends string>(values: readonly T[]) =>
-  (value: string): T => {
-    const found = values.find((candidate) => candidate === value);
-    if (found === undefined) throw new Error(`must be one of ${values.join(', ')}`);
-    return found;
-  };
-
-const url =
-  (...protocols: string[]) =>
-  (value: string): string => {
-    const parsed = URL.canParse(value) ? new URL(value) : undefined;
-    if (parsed === undefined || !protocols.includes(parsed.protocol)) {
-      throw new Error(`must be a URL that starts with ${protocols.map((p) => `${p}//`).join(' or ')}`);
-    }
-    return value;
-  };
-
-const databaseUrl = (value: string): string => {
-  parseDatabaseUrl(value);
-  return value;
-};
-
-const baseUrl = (value: string): string => {
-  const parsed = new URL(url('http:', 'https:')(value));
-  if (parsed.search !== '' || parsed.hash !== '') throw new Error('must not have a query or a fragment');
-  return value.replace(/\/+$/, '');
-};
-
-/** 16 to 255 printable ASCII characters without blanks: a header can carry them, and they are hard to guess. */
-const bootstrapKey = (value: string): string => {
-  if (value.length < 16) throw new Error(`is ${value.length} characters long; the minimum is 16`);
-  if (value.length > 255) throw new Error(`is ${value.length} characters long; the maximum is 255`);
-  if (!/^[\x21-\x7e]+$/.test(value)) throw new Error('must hold printable ASCII characters only, without blanks');
-  return value;
-};
-
-const accountId = (value: string): string => {
-  if (!isId(value, 'ac')) throw new Error('must be the id of an account');
-  return value;
-};
-
 const SETTINGS = {
   // Loopback by default: a first start must not be reachable from the network.
-  host: { name: 'HOST', example: '0.0.0.0', fallback: '127.0.0.1', parse: text },
+  host: {
+    name: 'HOST',
+    about: 'Address to listen on; `0.0.0.0` for all. The service has no TLS: put a proxy in front.',
+    example: '0.0.0.0',
+    fallback: '127.0.0.1',
+    parse: text,
+  },
   // 0: the operating system chooses a free port.
-  port: { name: 'PORT', example: '8080', fallback: 8080, parse: integer(0, 65_535) },
-  publicUrl: { name: 'PUBLIC_URL', example: 'https://api.example.com', fallback: undefined, parse: baseUrl },
+  port: {
+    name: 'PORT',
+    about: 'Port to listen on; 0 takes a free one.',
+    example: '8080',
+    fallback: 8080,
+    parse: integer(0, 65_535),
+  },
+  publicUrl: {
+    name: 'PUBLIC_URL',
+    about: 'Base of every `uri` in answers. Set it behind a proxy.',
+    fallbackText: "the request's scheme and host",
+    example: 'https://api.example.com',
+    fallback: undefined,
+    parse: baseUrl,
+  },
   databaseUrl: {
     name: 'DATABASE_URL',
+    about:
+      'PostgreSQL to use, with one or several hosts (`postgres://user@h1:5432,h2:5433/db`); see [Database](operating.md#database).',
+    fallbackText: 'an embedded PostgreSQL',
     example: 'postgres://user:password@db.example.com:5432/tunnel_access',
     fallback: undefined,
     parse: databaseUrl,
     isSecret: true,
   },
-  dataDir: { name: 'DATA_DIR', example: './data', fallback: resolve('data'), parse: (value: string) => resolve(value) },
-  databasePoolSize: { name: 'DATABASE_POOL_SIZE', example: '10', fallback: 10, parse: integer(2, 1000) },
+  dataDir: {
+    name: 'DATA_DIR',
+    about: 'Folder of the embedded PostgreSQL.',
+    fallbackText: '`./data`',
+    example: './data',
+    fallback: resolve('data'),
+    parse: (value: string) => resolve(value),
+  },
+  databasePoolSize: {
+    name: 'DATABASE_POOL_SIZE',
+    about: 'Maximum connections to the database for writes, reads of the current state and gateways.',
+    example: '10',
+    fallback: 10,
+    parse: integer(2, 1000),
+  },
   // The minimum lets a second account read while one account has as many as it may.
-  dearReadConnections: { name: 'DEAR_READ_CONNECTIONS', example: '4', fallback: 4, parse: integer(2, 100) },
+  dearReadConnections: {
+    name: 'DEAR_READ_CONNECTIONS',
+    about:
+      'Further connections, for reads that can cost much: `/events`, histories, `as_of` and `/bind_decisions`. An account has at most half of them.',
+    example: '4',
+    fallback: 4,
+    parse: integer(2, 100),
+  },
   dearReadTimeoutMs: {
     name: 'DEAR_READ_TIMEOUT_MS',
+    about: 'Time after which such a read is answered 503, and ended in the database.',
     example: '10000',
     fallback: 10_000,
     parse: integer(100, 600_000),
   },
   appendQueueLimit: {
     name: 'APPEND_QUEUE_LIMIT',
+    about: 'Maximum changes that wait to be written; further ones are answered 503.',
     example: '10000',
     fallback: 10_000,
     parse: integer(1, 1_000_000),
   },
-  preparedStatements: { name: 'PREPARED_STATEMENTS', example: 'false', fallback: true, parse: flag },
+  preparedStatements: {
+    name: 'PREPARED_STATEMENTS',
+    about:
+      '`false` behind a pooler that shares sessions and knows no named statements, such as PgBouncer before 1.21 in transaction mode. Every request and every command works through it.',
+    example: 'false',
+    fallback: true,
+    parse: flag,
+  },
   // A failover of Patroni usually takes less.
-  writeDeadlineMs: { name: 'WRITE_DEADLINE_MS', example: '20000', fallback: 20_000, parse: integer(1000, 600_000) },
+  writeDeadlineMs: {
+    name: 'WRITE_DEADLINE_MS',
+    about:
+      'A change that the database did not accept is sent again for this long, then answered 503; not below 1000. Set it above the length of a failover.',
+    example: '20000',
+    fallback: 20_000,
+    parse: integer(1000, 600_000),
+  },
   bootstrapApiKey: {
     name: 'BOOTSTRAP_API_KEY',
+    about:
+      "API key of the first account's admin, 16-255 printable ASCII characters. It takes effect only before the first account exists.",
+    fallbackText: 'a random key, printed once',
     example: 'the output of: openssl rand -hex 24',
     fallback: undefined,
     parse: bootstrapKey,
@@ -165,6 +171,8 @@ const SETTINGS = {
   },
   authFailuresPerMinute: {
     name: 'AUTH_FAILURES_PER_MINUTE',
+    about:
+      'Failed authentications of one address (IPv6: of one /64) that are answered 401; further ones are 429 until the minute is over, while valid keys work. 0: no limit.',
     example: '100',
     fallback: 100,
     parse: integer(0, 1_000_000),
@@ -172,36 +180,100 @@ const SETTINGS = {
   // Off by default: the public API has no limit of its own that clients expect.
   keyRequestsPerMinute: {
     name: 'KEY_REQUESTS_PER_MINUTE',
+    about:
+      'Requests of one API key, or of one user with a token, in a minute; further ones are 429. 0: no limit. See [Limits of requests](#limits-of-requests).',
     example: '600',
     fallback: 0,
     parse: integer(0, 100_000_000),
   },
   accountRequestsPerMinute: {
     name: 'ACCOUNT_REQUESTS_PER_MINUTE',
+    about: 'The same for all requests of one account.',
     example: '6000',
     fallback: 0,
     parse: integer(0, 100_000_000),
   },
   // Empty by default: any client can send these headers, so they must not identify the caller.
-  trustedProxies: { name: 'TRUST_PROXY', example: '10.0.0.0/8, 192.0.2.7', fallback: [], parse: parseTrustedProxies },
+  trustedProxies: {
+    name: 'TRUST_PROXY',
+    about:
+      'Addresses and CIDR ranges of your proxies, comma-separated; `loopback`, `linklocal`, `uniquelocal` name the usual ranges. See [Proxy and TLS](#proxy-and-tls).',
+    example: '10.0.0.0/8, 192.0.2.7',
+    fallback: [],
+    parse: parseTrustedProxies,
+  },
   // Empty by default: pages of other origins have no access unless the operator allows them.
-  corsOrigins: { name: 'CORS_ORIGINS', example: 'https://console.example.com', fallback: [], parse: parseOrigins },
-  oidcIssuer: { name: 'OIDC_ISSUER', example: 'https://login.example.com', fallback: undefined, parse: parseIssuer },
-  oidcAudience: { name: 'OIDC_AUDIENCE', example: 'tunnel-access', fallback: undefined, parse: text },
-  oidcEmailClaim: { name: 'OIDC_EMAIL_CLAIM', example: 'email', fallback: 'email', parse: text },
-  oidcRoleClaim: { name: 'OIDC_ROLE_CLAIM', example: 'groups', fallback: undefined, parse: text },
-  oidcAdminValue: { name: 'OIDC_ADMIN_VALUE', example: 'admin', fallback: 'admin', parse: text },
+  corsOrigins: {
+    name: 'CORS_ORIGINS',
+    about:
+      'Origins whose pages may call from a browser, comma-separated (`https://console.example.com`), or `*` for any. Cookies play no part: keys travel in `Authorization`.',
+    example: 'https://console.example.com',
+    fallback: [],
+    parse: parseOrigins,
+  },
+  oidcIssuer: {
+    name: 'OIDC_ISSUER',
+    about:
+      'OpenID Connect issuer whose tokens are accepted beside API keys, exactly as its tokens name it (`iss`). `https`, or `http` on loopback. See [oidc.md](oidc.md).',
+    example: 'https://login.example.com',
+    fallback: undefined,
+    parse: parseIssuer,
+  },
+  oidcAudience: {
+    name: 'OIDC_AUDIENCE',
+    about: 'What the tokens must name as their audience (`aud`). Set it together with `OIDC_ISSUER`.',
+    example: 'tunnel-access',
+    fallback: undefined,
+    parse: text,
+  },
+  oidcEmailClaim: {
+    name: 'OIDC_EMAIL_CLAIM',
+    about: "Claim that holds the user's email address.",
+    example: 'email',
+    fallback: 'email',
+    parse: text,
+  },
+  oidcRoleClaim: {
+    name: 'OIDC_ROLE_CLAIM',
+    about: 'Claim that says who is an admin, a text or a list of texts; absent: the role that is stored here.',
+    example: 'groups',
+    fallback: undefined,
+    parse: text,
+  },
+  oidcAdminValue: {
+    name: 'OIDC_ADMIN_VALUE',
+    about: 'The text in that claim that makes an admin.',
+    example: 'admin',
+    fallback: 'admin',
+    parse: text,
+  },
   oidcAccount: {
     name: 'OIDC_ACCOUNT',
+    about: 'Id of the account whose users sign in.',
+    fallbackText: 'the oldest account',
     example: 'ac_2Sd3gVzXW1vzFJpCFLqzmEJ9SgA',
     fallback: undefined,
     parse: accountId,
   },
-  oidcCreateUsers: { name: 'OIDC_CREATE_USERS', example: 'true', fallback: false, parse: flag },
-  minRsaBits: { name: 'MIN_RSA_BITS', example: '3072', fallback: 2048, parse: integer(1024, 16_384) },
+  oidcCreateUsers: {
+    name: 'OIDC_CREATE_USERS',
+    about: 'Create a user, as a member, if the email address of a token has no user.',
+    example: 'true',
+    fallback: false,
+    parse: flag,
+  },
+  minRsaBits: {
+    name: 'MIN_RSA_BITS',
+    about: 'Minimum length of an RSA key that is uploaded; not below 1024.',
+    example: '3072',
+    fallback: 2048,
+    parse: integer(1024, 16_384),
+  },
   // Read once, at start: if the file vanishes later, its keys must stay denied.
   deniedFingerprints: {
     name: 'DENIED_KEYS_FILE',
+    about:
+      'File of SHA-256 fingerprints (`SHA256:...`, one a line, `#` comments) of keys that are refused; read at start.',
     example: '/etc/tunnel-access/denied-keys',
     fallback: new Set(),
     parse: (path: string) => parseDeniedFingerprints(readFileSync(path, 'utf8')),
@@ -209,6 +281,8 @@ const SETTINGS = {
   // Empty by default: a gateway reads across accounts, so the operator must name its token.
   gatewayTokens: {
     name: 'GATEWAY_TOKENS',
+    about:
+      'Tokens of SSH gateways, comma-separated, each 20-255 printable ASCII characters without blanks, `"` and `\\`. Without a token the routes of gateways do not exist.',
     example: 'the output of: openssl rand -hex 24',
     fallback: [],
     parse: parseGatewayTokens,
@@ -217,25 +291,56 @@ const SETTINGS = {
   // The minimum is the largest number of decisions in one request, which otherwise could never succeed.
   decisionsQueueLimit: {
     name: 'DECISIONS_QUEUE_LIMIT',
+    about:
+      'Maximum bind decisions that wait to be recorded; further questions of gateways are answered 503. Not below 1000.',
     example: '10000',
     fallback: 10_000,
     parse: integer(1000, 1_000_000),
   },
   decisionsRetentionDays: {
     name: 'DECISIONS_RETENTION_DAYS',
+    about: 'Time for which bind decisions are kept; 0: for ever.',
     example: '90',
     fallback: 90,
     parse: integer(0, 36_500),
   },
-  strict: { name: 'STRICT', example: 'true', fallback: false, parse: flag },
-  logLevel: { name: 'LOG_LEVEL', example: 'info', fallback: 'info', parse: oneOf(LOG_LEVELS) },
-  shutdownGraceMs: { name: 'SHUTDOWN_GRACE_MS', example: '10000', fallback: 10_000, parse: integer(0, 600_000) },
+  strict: {
+    name: 'STRICT',
+    about: 'Refuse what only the public ngrok API refuses; see [Strict mode](#strict-mode).',
+    example: 'true',
+    fallback: false,
+    parse: flag,
+  },
+  logLevel: {
+    name: 'LOG_LEVEL',
+    about: '`error`, `warn`, `info` or `debug`. On a terminal a line is for a person, elsewhere it is JSON.',
+    example: 'info',
+    fallback: 'info',
+    parse: oneOf(LOG_LEVELS),
+  },
+  shutdownGraceMs: {
+    name: 'SHUTDOWN_GRACE_MS',
+    about: 'Maximum time that a stop waits for running requests.',
+    example: '10000',
+    fallback: 10_000,
+    parse: integer(0, 600_000),
+  },
 } satisfies { [K in keyof Config]: Setting<Config[K]> };
 
 function explain(setting: Setting<unknown>, value: string, error: unknown): string {
   const quotedValue = setting.isSecret === true ? '' : ` '${value}'`;
   return `${setting.name}${quotedValue} ${messageOf(error)}; for example: ${setting.example}`;
 }
+
+/** The table of docs/settings.md: a row of Markdown for each setting. */
+export const settingsTable = (): string =>
+  ['| variable | default | |', '|---|---|---|', ...Object.values(SETTINGS).map(rowOf)].join('\n');
+
+const rowOf = ({ name, about, fallback, fallbackText }: Setting<unknown>): string =>
+  `| \`${name}\` | ${fallbackText ?? defaultOf(fallback)} | ${about} |`;
+
+const defaultOf = (fallback: unknown): string =>
+  fallback === undefined || fallback instanceof Object ? 'none' : `\`${fallback}\``;
 
 /** Reads all settings and reports all problems at once. An empty variable counts as absent. */
 export function readConfig(environment: NodeJS.ProcessEnv): Config {

@@ -2,7 +2,7 @@ import { isId } from './ids.js';
 
 /**
  * Every error that the service answers: its name in the code, its HTTP status and its public code. `ERR_NGROK_*` are
- * codes of the public API; `ERR_TAS_*` are our own, for errors without a code there (README, "Errors").
+ * codes of the public API; `ERR_TAS_*` are our own, for errors without a code there (docs/api.md, "Errors").
  */
 export const PROBLEMS = {
   authorization_missing: [401, 'ERR_NGROK_200'],

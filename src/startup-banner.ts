@@ -28,25 +28,27 @@ function keyLines({ url, newAccount }: Started, config: Config): string[] {
       ...(config.bootstrapApiKey === undefined
         ? []
         : ['            (BOOTSTRAP_API_KEY takes effect only before the first account exists)']),
-      '',
-      'Try it:',
-      `  curl -s -H "Authorization: Bearer $API_KEY" ${url}/ssh_credentials`,
+      ...firstCall(url),
     ];
   }
   if (config.bootstrapApiKey !== undefined) {
     return [
       `  account   ${newAccount.accountId}, created now; its admin's API key is your BOOTSTRAP_API_KEY`,
-      '',
-      'Try it:',
-      `  curl -s -H "Authorization: Bearer $BOOTSTRAP_API_KEY" ${url}/ssh_credentials`,
+      ...firstCall(url),
     ];
   }
   return [
     `  account   ${newAccount.accountId}, created now`,
     `  API key   ${newAccount.adminKey}`,
     '            (key of the admin, shown only once: the service keeps only its hash)',
-    '',
-    'Try it:',
-    `  curl -s -H "Authorization: Bearer ${newAccount.adminKey}" ${url}/ssh_credentials`,
+    ...firstCall(url, newAccount.adminKey),
   ];
 }
+
+/** Lines to paste into a shell. The tour of the README goes on with the two variables; a later start leaves the key alone. */
+const firstCall = (url: string, apiKey?: string): string[] => [
+  '',
+  'Try it in another terminal:',
+  `  export API=${url}${apiKey === undefined ? '' : ` API_KEY=${apiKey}`}`,
+  '  curl -s "$API/ssh_credentials" -H "Authorization: Bearer $API_KEY"',
+];

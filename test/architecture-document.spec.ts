@@ -3,7 +3,9 @@ import { basename } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 
 const ROOT = new URL('..', import.meta.url).pathname;
-const text = readFileSync(`${ROOT}/docs/architecture.md`, 'utf8');
+const text = ['architecture', 'walks', 'decisions']
+  .map((name) => readFileSync(`${ROOT}/docs/${name}.md`, 'utf8'))
+  .join('\n');
 
 const files = ['src', 'migrations', 'test'].flatMap((folder) =>
   readdirSync(`${ROOT}/${folder}`, { recursive: true, encoding: 'utf8' }).map((file) => `${folder}/${file}`),
@@ -14,7 +16,7 @@ const TESTS = [...text.matchAll(/`([a-z-]+\.spec\.ts)`: ((?:"[^"]+"(?:, )?)+)/g)
   ([, file = '', titles = '']) => [...titles.matchAll(/"([^"]+)"/g)].map(([, title = '']) => [file, title] as const),
 );
 
-describe('docs/architecture.md', () => {
+describe('docs/architecture.md, with walks.md and decisions.md,', () => {
   it('names only files that exist', () => {
     const named = [...text.matchAll(/`([a-z0-9/.-]+\.ts)`/g)].map(([, file = '']) => file);
     expect(named.length).toBeGreaterThan(50);

@@ -36,7 +36,7 @@ describe('a start on an embedded database', () => {
     const key = keyOf(first);
     expect(first.output()).toContain('database  embedded PostgreSQL');
     expect(first.output()).toContain(dataDir());
-    expect(first.output()).toContain(`curl -s -H "Authorization: Bearer ${key}" ${url}/ssh_credentials`);
+    expect(first.output()).toContain(`export API=${url} API_KEY=${key}\n  curl -s "$API/ssh_credentials"`);
     const client = new ApiClient(url, key);
     const { body } = await client.post('/ssh_credentials', { public_key: newPublicKey() });
     expect(await stopMain(first, 'SIGINT')).toMatchObject({ code: 0 });

@@ -8,6 +8,12 @@ const TOOLS = [
   ['ssh-keygen', 'openssh-client'],
   ['ssh', 'openssh-client'],
   ['sshd', 'openssh-server'],
+  ['ip', 'iproute2'],
+  ['openssl', 'openssl'],
+  ['git', 'git'],
+  ['haproxy', 'haproxy'],
+  ['pg_createcluster', 'postgresql'],
+  ['systemd-analyze', 'systemd'],
 ];
 
 // biome-ignore lint/style/noDefaultExport: the form in which Jest loads a global setup

@@ -1,15 +1,14 @@
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rmdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
+import { blocksOf } from './documents.js';
 import { freePort } from './free-port.js';
 import { stopAtEnd } from './leftovers.js';
-import { shellBlocksOf } from './shell-blocks.js';
+import { demandNamespaces } from './machine.js';
 
-const run = promisify(execFile);
 const REPOSITORY = new URL('../../', import.meta.url).pathname;
 const SCRIPT = new URL('sshd-gateway.sh', import.meta.url).pathname;
 /** Without a network namespace: the tunnels of this sshd are on this machine's loopback addresses. */
@@ -34,8 +33,8 @@ export interface GatewaySettings {
 
 /** Stock sshd with its own /etc, set up by the commands of docs/sshd-gateway.md from the files in docs/sshd-gateway. */
 export async function startSshdGateway({ service, token, hosts }: GatewaySettings): Promise<SshdGateway> {
-  await demandNamespaces();
-  const setUp = await shellBlocksOf('docs/sshd-gateway.md', 'Set up the gateway');
+  await demandNamespaces(NAMESPACES);
+  const setUp = blocksOf('sshd-setup').map(({ text }) => text);
   const scratch = await mkdtemp(join(tmpdir(), 'tas-sshd-'));
   const port = await freePort('127.0.0.1');
   const env = {
@@ -70,16 +69,4 @@ export async function startSshdGateway({ service, token, hosts }: GatewaySetting
   child.stdin.end(setUp.join('\n'));
   await logged('Server listening on');
   return { port, logged, stop };
-}
-
-async function demandNamespaces(): Promise<void> {
-  try {
-    await run('unshare', [...NAMESPACES, 'true']);
-  } catch (error) {
-    const why = String(error).trim().replaceAll('\n', ' ');
-    throw new Error(
-      'This test runs sshd in namespaces of its own, so that nothing on this machine changes. That takes Linux, root and ' +
-        `CAP_SYS_ADMIN (in a container: --cap-add SYS_ADMIN), and here it failed: ${why}`,
-    );
-  }
 }

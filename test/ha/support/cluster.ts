@@ -1,6 +1,8 @@
 import { execFile } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
+import { blocksOf } from '../../support/documents.js';
+import { Terminal } from '../../support/terminal.js';
 import { DATABASES, ETCDS, findPrimary, findSynchronousStandby, isHealthy } from './leaders.js';
 import { Machine, type Program } from './machines.js';
 import { until } from './until.js';
@@ -29,8 +31,7 @@ export class Cluster {
     for (const name of DATABASES) await cluster.startDatabase(name);
     await cluster.startHaproxy();
     await cluster.healthy();
-    await cluster.sql(`create role tunnel_access login password '${SERVICE_PASSWORD}'`);
-    await cluster.sql('create database tunnel_access owner tunnel_access');
+    await createDatabase();
     return cluster;
   }
 
@@ -100,12 +101,6 @@ export class Cluster {
     await run('patronictl', ['-c', `${RUN}/${primary}/patroni.yml`, ...args], { env });
   }
 
-  /** Runs a statement on the primary as its superuser. */
-  private async sql(statement: string): Promise<void> {
-    const env = { PATH: process.env.PATH, PGPASSWORD: SUPERUSER_PASSWORD };
-    await run('psql', ['-h', 'haproxy', '-U', 'postgres', '-v', 'ON_ERROR_STOP=1', '-c', statement], { env });
-  }
-
   /** The last lines of every program, for a failed test. */
   explain = (): string =>
     [...this.programs]
@@ -116,6 +111,15 @@ export class Cluster {
 /** How long a lease of the primary lasts. */
 export async function leaseMs(): Promise<number> {
   return Number(/ttl: (\d+)/.exec(await documented('patroni.yml'))?.[1]) * 1000;
+}
+
+/** By the commands of docs/failover.md, on the primary as its superuser. */
+async function createDatabase(): Promise<void> {
+  const superuser = { PGHOST: 'haproxy', PGUSER: 'postgres', PGPASSWORD: SUPERUSER_PASSWORD };
+  const env = { PATH: process.env.PATH ?? '', ...superuser, PASSWORD: SERVICE_PASSWORD };
+  const terminal = Terminal.open({ cwd: RUN, env });
+  await terminal.runAll(blocksOf('failover-database'));
+  await terminal.close();
 }
 
 const documented = (file: string): Promise<string> =>

@@ -1,0 +1,127 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { readConfig, settingsTable } from '../src/config.js';
+import { PROBLEMS } from '../src/problem.js';
+import { blocksIn, DOCUMENTS, REPOSITORY, RUNS, textOf } from './support/documents.js';
+
+const BLOCKS = DOCUMENTS.flatMap(blocksIn);
+/** Languages of blocks that hold no commands. A block of commands is `sh`. */
+const NOT_COMMANDS = ['text', 'json', 'yaml', 'dotenv'];
+const withoutBlocks = (document: string): string => textOf(document).replace(/^```[\s\S]*?^```$/gm, '');
+
+describe('every block of commands in a document', () => {
+  // A new block: name it after a run of test/support/documents.ts, ```sh NAME.
+  it('belongs to a run', () => {
+    const blocks = BLOCKS.filter(({ language }) => !NOT_COMMANDS.includes(language));
+    const runOf = ({ language, document, name }: (typeof blocks)[number]) =>
+      Object.entries(RUNS).find(
+        ([run, documents]) => language === 'sh' && run === name && documents.includes(document),
+      );
+    expect(blocks.length).toBeGreaterThan(30);
+    expect(blocks.filter((block) => runOf(block) === undefined).map(({ place }) => place)).toEqual([]);
+  });
+
+  it('belongs to a run of some test, and every run has blocks', () => {
+    const test = join(REPOSITORY, 'test');
+    const files = readdirSync(test, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+    const sources = files.map((file) => readFileSync(join(test, file), 'utf8')).join('\n');
+    const called = [...sources.matchAll(/(?:blocksOf|commandsOf)\('([\w-]+)'\)/g)].map(([, run]) => run);
+    expect(Object.keys(RUNS).filter((run) => !called.includes(run))).toEqual([]);
+    expect(Object.keys(RUNS).filter((run) => BLOCKS.every(({ name }) => name !== run))).toEqual([]);
+  });
+
+  it('is fenced, as every other block is', () => {
+    expect(DOCUMENTS.filter((document) => /\n\n {4,}\S/.test(withoutBlocks(document)))).toEqual([]);
+    expect(BLOCKS.filter(({ text }) => text.includes('```')).map(({ place }) => place)).toEqual([]);
+  });
+});
+
+it('every output in a document stands right after the commands that print it', () => {
+  const outputs = BLOCKS.filter(({ name }) => name === 'output');
+  expect(outputs.length).toBe(BLOCKS.filter(({ output }) => output !== undefined).length);
+});
+
+it('every script that a document calls by `npm run` is in package.json', () => {
+  const { scripts } = JSON.parse(textOf('package.json'));
+  const called = DOCUMENTS.flatMap((document) =>
+    [...textOf(document).matchAll(/npm run (?:--silent )?([\w:]+)/g)].map(([, script = '']) => script),
+  );
+  expect(called.filter((script) => scripts[script] === undefined)).toEqual([]);
+});
+
+it('the service accepts every block of settings in a document', () => {
+  const blocks = BLOCKS.filter(({ language }) => language === 'dotenv');
+  expect(blocks.length).toBeGreaterThan(2);
+  for (const { place, text } of blocks) {
+    const settings = Object.fromEntries(
+      text
+        .trim()
+        .split('\n')
+        .map((line) => line.split(/=(.*)/s).slice(0, 2)),
+    );
+    expect([place, Object.keys(settings).filter((name) => !settingsTable().includes(`| \`${name}\` |`))]).toEqual([
+      place,
+      [],
+    ]);
+    expect(() => readConfig(settings)).not.toThrow();
+  }
+});
+
+describe('the table of docs/settings.md', () => {
+  const FILE = 'docs/settings.md';
+  const TABLE = /(<!-- settings: .*-->\n)([\s\S]*?)\n(<!-- end of settings -->)/;
+
+  it('is that of src/config.ts; look at the difference, and accept it with `npm run settings`', () => {
+    if (process.env.ACCEPT_SETTINGS === 'true') {
+      const text = textOf(FILE).replace(
+        TABLE,
+        (_, start: string, _table, end: string) => `${start}${settingsTable()}\n${end}`,
+      );
+      writeFileSync(join(REPOSITORY, FILE), text);
+    }
+    const [, , table = ''] = TABLE.exec(textOf(FILE)) ?? [];
+    expect(table.split('\n')).toEqual(settingsTable().split('\n'));
+  });
+});
+
+it('docs/api.md says what to do about every code of an error, and knows no other', () => {
+  const [, errors = ''] = textOf('docs/api.md').split('\n## Errors\n');
+  const rows = errors.split('\n').filter((line) => line.startsWith('| '));
+  const documented = rows.flatMap((row) => [...row.matchAll(/`(ERR_\w+)`/g)].map(([, code = '']) => code));
+  expect([...new Set(documented)].sort()).toEqual([...new Set(Object.values(PROBLEMS).map(([, code]) => code))].sort());
+});
+
+describe('a link in a document', () => {
+  /** The anchors that GitHub makes of the headings. */
+  const anchorsOf = (document: string): string[] =>
+    [...withoutBlocks(document).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+      heading
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N} _-]/gu, '')
+        .replaceAll(' ', '-'),
+    );
+  const links = DOCUMENTS.flatMap((document) =>
+    [...withoutBlocks(document).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => ({ document, target })),
+  ).filter(({ target }) => !/^[a-z]+:/.test(target));
+
+  it('leads to a file and a heading that exist', () => {
+    const broken = links.filter(({ document, target }) => {
+      const [path = '', anchor] = target.split('#');
+      const file = path === '' ? document : join(dirname(document), path);
+      if (!existsSync(join(REPOSITORY, file))) return true;
+      return anchor !== undefined && !anchorsOf(file).includes(anchor);
+    });
+    expect(links.length).toBeGreaterThan(40);
+    expect(broken).toEqual([]);
+  });
+
+  it('leads from the README to every document', () => {
+    const fromReadme = links.filter(({ document }) => document === 'README.md').map(({ target }) => target);
+    expect(DOCUMENTS.filter((document) => document !== 'README.md' && !fromReadme.includes(document))).toEqual([]);
+  });
+});
+
+it('the README fits on a few screens', () => {
+  expect(textOf('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(150);
+});

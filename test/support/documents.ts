@@ -1,0 +1,63 @@
+import { readdirSync, readFileSync } from 'node:fs';
+
+export const REPOSITORY = new URL('../../', import.meta.url).pathname;
+
+export const DOCUMENTS: readonly string[] = [
+  'README.md',
+  'CHANGELOG.md',
+  ...readdirSync(`${REPOSITORY}/docs`, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.md'))
+    .map((file) => `docs/${file}`),
+];
+
+export const textOf = (document: string): string => readFileSync(`${REPOSITORY}/${document}`, 'utf8');
+
+/**
+ * Blocks of commands, ```sh NAME in a document, belong to the run of this name: its documents in order, for one terminal.
+ * A spec calls `blocksOf` with the name and runs them. A new block without a run fails `documents.spec.ts`.
+ */
+export const RUNS = {
+  start: ['README.md'],
+  tour: ['README.md', 'docs/tour.md', 'docs/audit.md'],
+  'gateway-start': ['docs/gateways.md'],
+  gateway: ['docs/gateways.md'],
+  operating: ['docs/operating.md'],
+  packages: ['docs/failover.md'],
+  'failover-database': ['docs/failover.md'],
+  'sshd-setup': ['docs/sshd-gateway.md'],
+  'sshd-start': ['docs/sshd-gateway.md'],
+  'sshd-systemd': ['docs/sshd-gateway.md'],
+  'sshd-credential': ['docs/sshd-gateway.md'],
+  'sshd-tunnel': ['docs/sshd-gateway.md'],
+} satisfies Record<string, readonly string[]>;
+
+export type Run = keyof typeof RUNS;
+
+/** A fenced block. The words after its three backticks are the language and a name. */
+export interface Block {
+  /** For messages: document and line. */
+  readonly place: string;
+  readonly document: string;
+  readonly language: string;
+  readonly name: string | undefined;
+  readonly text: string;
+  /** The block "output" right after this one: what the commands print, with … for any text. */
+  readonly output: string | undefined;
+}
+
+export function blocksIn(document: string): Block[] {
+  const text = textOf(document);
+  const fences = [...text.matchAll(/^```(\S*) ?(\S*)\n([\s\S]*?)^```\n/gm)].map((match) => {
+    const [whole, language = '', name = '', body = ''] = match;
+    return { language, name, text: body, start: match.index, end: match.index + whole.length };
+  });
+  return fences.map(({ language, name, text: body, start, end }) => {
+    const output = fences.find((other) => other.start === end && other.name === 'output')?.text;
+    const place = `${document}:${text.slice(0, start).split('\n').length}`;
+    return { place, document, language, name: name === '' ? undefined : name, text: body, output };
+  });
+}
+
+/** The blocks of commands of one run, in the order in which a reader meets them. */
+export const blocksOf = (run: Run): Block[] =>
+  RUNS[run].flatMap((document) => blocksIn(document).filter(({ language, name }) => language === 'sh' && name === run));

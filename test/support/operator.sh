@@ -1,0 +1,40 @@
+# The machine that docs/operating.md starts from: a name, a certificate and a PostgreSQL. Run by machine.sh.
+echo 127.0.0.1 localhost tunnels.example.com > /etc/hosts
+export CURL_CA_BUNDLE=/etc/ssl/private/tunnels.example.com.pem
+openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=tunnels.example.com -days 1 \
+  -addext subjectAltName=DNS:tunnels.example.com -keyout "$SCRATCH/key" -out "$SCRATCH/certificate" 2> /dev/null
+cat "$SCRATCH/certificate" "$SCRATCH/key" > "$CURL_CA_BUNDLE"
+
+rm -rf /etc/postgresql
+install -d -o postgres -g postgres /etc/postgresql /var/lib/postgresql /var/log/postgresql
+install -d -m 2775 -o postgres -g postgres /run/postgresql
+pg_createcluster "$(ls /usr/lib/postgresql | sort -n | tail -1)" main --start > /dev/null
+
+# These namespaces have no systemd. A unit runs as its file says; haproxy has no other unit than Debian's.
+systemctl() {
+  case "$1 ${2:-}" in
+    'daemon-reload ') ;;
+    'restart haproxy') haproxy -D -f /etc/haproxy/haproxy.cfg ;;
+    'enable --now') for UNIT in "${@:3}"; do start_unit "$UNIT"; done ;;
+    'stop '*) stop_unit "$2" ;;
+    'restart '*) stop_unit "$2" && start_unit "$2" ;;
+    *) echo "operator.sh does not know systemctl $*" >&2 && return 1 ;;
+  esac
+}
+unit_value() { sed -n "s/^$2=//p" "/etc/systemd/system/${1%@*}@.service" | sed "s/%i/${1#*@}/g"; }
+start_unit() {
+  (
+    cd "$(unit_value "$1" WorkingDirectory)"
+    set -a
+    . "$(unit_value "$1" EnvironmentFile)"
+    export $(unit_value "$1" Environment)
+    USER_OF_UNIT=$(unit_value "$1" User)
+    exec setpriv --reuid "$USER_OF_UNIT" --regid "$USER_OF_UNIT" --init-groups -- $(unit_value "$1" ExecStart)
+  ) > "/var/log/$1" 2>&1 &
+  echo $! > "/run/$1"
+}
+stop_unit() {
+  kill "$(cat "/run/$1")"
+  while kill -0 "$(cat "/run/$1")" 2> /dev/null; do sleep 0.1; done
+}
+export -f systemctl unit_value start_unit stop_unit

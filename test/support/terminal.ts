@@ -1,0 +1,118 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Block } from './documents.js';
+import { stopAtEnd } from './leftovers.js';
+
+interface Place {
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** Ends the output of a block. No program prints this character. */
+const END = '\x1e';
+const SHELL = ['bash', '-euo', 'pipefail'] as const;
+const START_PATIENCE_MS = 300_000;
+
+/** A shell that keeps its variables from block to block. A command that fails ends it, and rejects `run`. */
+export class Terminal {
+  private output = '';
+  private errors = '';
+  private hasEnded = false;
+
+  private constructor(
+    private readonly child: ChildProcessWithoutNullStreams,
+    readonly close: () => Promise<void>,
+  ) {
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      this.output += text;
+    });
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      this.errors += text;
+    });
+    child.stdin.on('error', () => undefined);
+    child.on('close', () => {
+      this.hasEnded = true;
+    });
+  }
+
+  /** `cleanUp` runs when every process of the terminal has ended. */
+  static open({ cwd, env }: Place, command: readonly string[] = SHELL, cleanUp = async () => {}): Terminal {
+    const [program = '', ...args] = command;
+    const child = spawn(program, args, { cwd, env, detached: true });
+    return new Terminal(
+      child,
+      stopAtEnd(() => endGroup(child, 'SIGKILL').then(cleanUp)),
+    );
+  }
+
+  /** Runs commands; returns what they print on stdout. */
+  async run(commands: string, place = commands): Promise<string> {
+    this.output = '';
+    this.errors = '';
+    // The shell reads its commands from stdin, where no command may take them.
+    this.child.stdin.write(`{\n${commands}\n} < /dev/null\nprintf '${END}'\n`);
+    while (!this.output.includes(END)) {
+      if (this.hasEnded) throw new Error(`${place} failed:\n${this.output}\n${this.errors}`);
+      await sleep(10);
+    }
+    return this.output.slice(0, this.output.indexOf(END));
+  }
+
+  /** Runs blocks of a document, and compares what each prints with the block "output" after it. */
+  async runAll(blocks: readonly Block[]): Promise<void> {
+    for (const { place, text, output } of blocks) {
+      const printed = await this.run(text, place);
+      const missing = output === undefined ? undefined : missingLine(output, printed);
+      if (missing !== undefined) throw new Error(`${place} should print the line\n${missing}\nand printed\n${printed}`);
+    }
+  }
+}
+
+/** The first line of `output` that is not among the printed lines, in their order. In it … is any text. */
+function missingLine(output: string, printed: string): string | undefined {
+  const lines = printed.split('\n');
+  return output
+    .trimEnd()
+    .split('\n')
+    .find((expected) => {
+      const found = lines.findIndex((line) => patternOf(expected).test(line));
+      lines.splice(0, found + 1);
+      return found < 0;
+    });
+}
+
+const patternOf = (line: string): RegExp => new RegExp(`^${line.split('…').map(escaped).join('.*')}$`);
+const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+
+export interface Foreground {
+  readonly output: () => string;
+  /** Ctrl-C: SIGINT to every process of the terminal. */
+  readonly interrupt: () => Promise<void>;
+}
+
+/** Commands that run until Ctrl-C, in a terminal of their own. Resolves when they have printed `ready`. */
+export async function startInForeground(commands: string, ready: string, { cwd, env }: Place): Promise<Foreground> {
+  const child = spawn('bash', [...SHELL.slice(1), '-c', commands], { cwd, env, detached: true });
+  let printed = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      printed += text;
+    });
+  }
+  // SIGKILL would leave the embedded server behind.
+  stopAtEnd(() => endGroup(child, 'SIGINT'));
+  const deadline = Date.now() + START_PATIENCE_MS;
+  while (!printed.includes(ready)) {
+    if (child.exitCode !== null || Date.now() > deadline) throw new Error(`${commands}\nis not ready:\n${printed}`);
+    await sleep(20);
+  }
+  return { output: () => printed, interrupt: () => endGroup(child, 'SIGINT') };
+}
+
+async function endGroup(child: ChildProcessWithoutNullStreams, signal: NodeJS.Signals): Promise<void> {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, 'close');
+  process.kill(-child.pid, signal);
+  await ended;
+}
