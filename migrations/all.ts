@@ -4,6 +4,7 @@ import { SshCredentials1763683200003 } from './0003-ssh-credentials.js';
 import { TcpEdges1763683200004 } from './0004-tcp-edges.js';
 import { OwnedThings1763683200005 } from './0005-owned-things.js';
 import { BindDecisions1763683200006 } from './0006-bind-decisions.js';
+import { AclDigest1763683200011 } from './0011-acl-digest.js';
 
 /** Every migration, oldest first. A list rather than a glob, so that only compiled and reviewed migrations run. */
 export const MIGRATIONS = [
@@ -13,4 +14,5 @@ export const MIGRATIONS = [
   TcpEdges1763683200004,
   OwnedThings1763683200005,
   BindDecisions1763683200006,
+  AclDigest1763683200011,
 ];
