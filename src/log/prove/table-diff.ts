@@ -38,9 +38,14 @@ export class TableDiff implements RowTarget {
     this.from = [account ?? '', ''];
   }
 
+  /** JSON, the form in which an append sends rows too. */
+  encode(rows: readonly object[]): string {
+    return JSON.stringify(rows).slice(1, -1);
+  }
+
   /** Ranges must come in the order of their accounts and streams. */
-  async send(rows: string, last: ReplayedStream | undefined): Promise<void> {
-    const values: (string | undefined)[] = [rows, ...this.from];
+  async send(texts: readonly string[], last: ReplayedStream | undefined): Promise<void> {
+    const values = [`[${texts.join(',')}]`, ...this.from];
     const add = (value: string): string => `$${values.push(value)}`;
     const stream = `(t.account_id, t.${this.table.primaryKey[1]})`;
     const conditions = [`${stream} >= ($2, $3)`];

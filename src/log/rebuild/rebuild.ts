@@ -2,8 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from 'pg';
 import { DedicatedConnections, type MaintenanceDatabase } from '../../database/dedicated-connections.js';
 import type { AnyReadModel } from '../read-model.js';
+import { copyInto } from '../replay/copy-rows.js';
 import { estimatedEvents, replay } from '../replay/replay.js';
-import { insertInto, sendRows } from '../replay/send-rows.js';
+import { sendRows } from '../replay/send-rows.js';
 import { BY_INDEX, beginCatchUp, CATCH_UP_EVENTS, type Lag } from './catch-up.js';
 import { KnownStreams } from './known-streams.js';
 import { RebuildLock } from './rebuild-lock.js';
@@ -124,7 +125,7 @@ class Rebuild {
     const onEvents = (count: number): void => this.watcher.events(count);
     await this.relaxedTransaction(writer, async () => {
       const replayed = replay(reader, this.model, CATCH_UP_EVENTS, onEvents, this.known.entityOf);
-      await sendRows(this.known.recordAll(replayed), insertInto(writer, this.model, SHADOWS));
+      await sendRows(this.known.recordAll(replayed), await copyInto(writer, this.model, SHADOWS));
       await this.known.save(writer);
     });
     await reader.end();

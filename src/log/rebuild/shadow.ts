@@ -1,7 +1,8 @@
 import type { Client } from 'pg';
 import type { AnyReadModel } from '../read-model.js';
+import { copyInto } from '../replay/copy-rows.js';
 import { eventsOf, IN_INDEX_ORDER, replay } from '../replay/replay.js';
-import { insertInto, sendRows } from '../replay/send-rows.js';
+import { sendRows } from '../replay/send-rows.js';
 import { RECORD_HEADS } from './catch-up.js';
 import { REPLACED, SHADOWS, shapeOf, type TableShape } from './table-shape.js';
 
@@ -48,5 +49,5 @@ export async function fill(
   // Before the reader's snapshot: events between the two are read twice rather than missed.
   await writer.query(RECORD_HEADS);
   await reader.query(IN_INDEX_ORDER);
-  await sendRows(replay(reader, model, eventsOf(model), onEvents), insertInto(writer, model, SHADOWS));
+  await sendRows(replay(reader, model, eventsOf(model), onEvents), await copyInto(writer, model, SHADOWS));
 }

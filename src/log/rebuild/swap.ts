@@ -2,8 +2,9 @@ import type { Client } from 'pg';
 import type { DedicatedConnections } from '../../database/dedicated-connections.js';
 import { PostgresFailure } from '../../database/failure.js';
 import type { AnyReadModel } from '../read-model.js';
+import { copyInto } from '../replay/copy-rows.js';
 import { replay } from '../replay/replay.js';
-import { insertInto, sendRows } from '../replay/send-rows.js';
+import { sendRows } from '../replay/send-rows.js';
 import { BY_INDEX, beginCatchUp, CATCH_UP_EVENTS } from './catch-up.js';
 import type { KnownStreams } from './known-streams.js';
 import type { RebuildLock } from './rebuild-lock.js';
@@ -100,7 +101,7 @@ export class Swap {
     if (lag.toFold > MAX_EVENTS_IN_SWAP) return false;
     if (lag.events === 0) return true;
     const replayed = replay(client, model, CATCH_UP_EVENTS, undefined, known.entityOf);
-    await sendRows(replayed, insertInto(client, model, SHADOWS), true);
+    await sendRows(replayed, await copyInto(client, model, SHADOWS), true);
     return true;
   }
 

@@ -1,16 +1,13 @@
-import type { ClientBase } from 'pg';
 import { readAhead } from '../../database/cursor.js';
-import type { AnyReadModel, Table } from '../read-model.js';
+import type { Table } from '../read-model.js';
 import type { ReplayedStream } from './replay.js';
 
 /** Receives the rows that replayed streams make in one table. */
 export interface RowTarget {
   readonly table: Table<unknown>;
-  /**
-   * `rows`: a JSON list, the form in which an append sends rows too. `last`: the stream that the rows end with;
-   * undefined if no stream is left.
-   */
-  send(rows: string, last: ReplayedStream | undefined): Promise<void>;
+  encode(rows: readonly object[]): string;
+  /** Takes encoded rows. `last`: the stream that they end with; undefined if no stream is left. */
+  send(texts: readonly string[], last: ReplayedStream | undefined): Promise<void>;
 }
 
 /** Rows sent at once: enough that the round trip is negligible, and few enough to hold in memory twice. */
@@ -45,7 +42,6 @@ export async function sendRows(
 }
 
 class CollectedRows {
-  /** Members of the JSON list. */
   private texts: string[] = [];
   private characters = 0;
 
@@ -56,7 +52,7 @@ class CollectedRows {
     const { table } = this.target;
     const rows = streams.flatMap(({ entity }) => (entity === undefined ? [] : table.rowsOf(entity)));
     if (rows.length === 0) return;
-    const text = JSON.stringify(rows).slice(1, -1);
+    const text = this.target.encode(rows);
     this.texts.push(text);
     this.characters += text.length;
   }
@@ -66,22 +62,9 @@ class CollectedRows {
   }
 
   send(last: ReplayedStream | undefined): Promise<void> {
-    const rows = `[${this.texts.join(',')}]`;
+    const { texts } = this;
     this.texts = [];
     this.characters = 0;
-    return this.target.send(rows, last);
+    return this.target.send(texts, last);
   }
 }
-
-/** Targets that insert into the tables of a read model, in this schema. */
-export const insertInto = (client: ClientBase, { tables }: AnyReadModel, schema: string): RowTarget[] =>
-  tables.map((table) => {
-    const [name, columns] = [`"${schema}".${table.name}`, table.columns.join(', ')];
-    const text = `insert into ${name} (${columns}) select ${columns} from json_populate_recordset(null::${name}, $1::json)`;
-    return {
-      table,
-      send: async (rows) => {
-        await client.query(text, [rows]);
-      },
-    };
-  });

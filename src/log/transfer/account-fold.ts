@@ -1,15 +1,16 @@
 import type { Client } from 'pg';
 import { PostgresFailure } from '../../database/failure.js';
 import type { AnyReadModel } from '../read-model.js';
+import { copyInto } from '../replay/copy-rows.js';
 import { eventsOf, IN_INDEX_ORDER, replay } from '../replay/replay.js';
-import { insertInto, sendRows } from '../replay/send-rows.js';
+import { sendRows } from '../replay/send-rows.js';
 import { LogFileError } from './log-file.js';
 
 /** Writes the rows of one new account into the live tables, in the transaction that wrote its events. */
 export async function foldAccount(client: Client, model: AnyReadModel, account: string): Promise<void> {
   await client.query(IN_INDEX_ORDER);
   const { rows } = await client.query<{ schema: string }>('select current_schema() as schema');
-  const targets = insertInto(client, model, rows[0]?.schema ?? '');
+  const targets = await copyInto(client, model, rows[0]?.schema ?? '');
   try {
     await sendRows(replay(client, model, eventsOf(model, account)), targets, true);
   } catch (error) {
