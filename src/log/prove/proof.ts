@@ -81,13 +81,15 @@ async function proveModel(
   const report = (one: Difference): void =>
     watcher.difference(hidden.has(one.field) ? { ...one, live: '(hidden)', log: '(hidden)' } : one);
   const reader = await connections.openSnapshot(snapshot);
-  const tables = model.tables.map((table) => new TableDiff(reader, table, watcher.account, report));
+  const tables: TableDiff[] = [];
+  for (const table of model.tables) tables.push(await TableDiff.of(reader, table, watcher.account, report));
   let events = 0;
   const onEvents = (count: number): void => {
     events += count;
     watcher.events(count);
   };
-  for (const connection of [client, reader]) await connection.query(`${IN_INDEX_ORDER}; set local timezone = 'UTC'`);
+  await client.query(IN_INDEX_ORDER);
+  await reader.query(`set local enable_sort = off; set local timezone = 'UTC'`);
   const replayed = replay(client, model, eventsOf(model, watcher.account), onEvents);
   await sendRows(replayed, tables);
   await reader.end();

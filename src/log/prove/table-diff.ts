@@ -1,6 +1,7 @@
 import type { Client } from 'pg';
 import { fetchRows } from '../../database/cursor.js';
 import type { Table } from '../read-model.js';
+import { copyTarget } from '../replay/copy-rows.js';
 import type { ReplayedStream } from '../replay/replay.js';
 import type { RowTarget } from '../replay/send-rows.js';
 
@@ -29,28 +30,46 @@ export class TableDiff implements RowTarget {
   /** Account and stream with which the next range begins. */
   private from: readonly [account: string, id: string];
 
-  constructor(
+  private constructor(
     private readonly client: Client,
-    readonly table: Table<unknown>,
+    private readonly logRows: RowTarget,
     private readonly account: string | undefined,
     private readonly onDifference: (difference: Difference) => void,
   ) {
     this.from = [account ?? '', ''];
   }
 
-  /** JSON, the form in which an append sends rows too. */
+  /** `client`: in a transaction that can read the live rows, and write the log's rows into a temporary table. */
+  static async of(
+    client: Client,
+    table: Table<unknown>,
+    account: string | undefined,
+    onDifference: (difference: Difference) => void,
+  ): Promise<TableDiff> {
+    const log = logTable(table);
+    const columns = table.columns.join(', ');
+    await client.query(`create temporary table ${log} on commit drop as select ${columns} from ${table.name} limit 0`);
+    return new TableDiff(client, await copyTarget(client, table, log), account, onDifference);
+  }
+
+  get table(): Table<unknown> {
+    return this.logRows.table;
+  }
+
   encode(rows: readonly object[]): string {
-    return JSON.stringify(rows).slice(1, -1);
+    return this.logRows.encode(rows);
   }
 
   /** Ranges must come in the order of their accounts and streams. */
   async send(texts: readonly string[], last: ReplayedStream | undefined): Promise<void> {
-    const values = [`[${texts.join(',')}]`, ...this.from];
+    const values: string[] = [...this.from];
     const add = (value: string): string => `$${values.push(value)}`;
     const stream = `(t.account_id, t.${this.table.primaryKey[1]})`;
-    const conditions = [`${stream} >= ($2, $3)`];
+    const conditions = [`${stream} >= ($1, $2)`];
     if (last !== undefined) conditions.push(`${stream} <= (${add(last.accountId)}, ${add(last.id)})`);
     if (this.account !== undefined) conditions.push(`t.account_id = ${add(this.account)}`);
+    await this.client.query(`truncate ${logTable(this.table)}`);
+    await this.logRows.send(texts, last);
     await this.compare(joined(this.table, conditions.join(' and ')), values);
     // No text lies between an id and this one.
     if (last !== undefined) this.from = [last.accountId, `${last.id}\u0001`];
@@ -71,14 +90,17 @@ export class TableDiff implements RowTarget {
   }
 }
 
+/** Its name must differ from the live table's, which it would hide. */
+const logTable = ({ name }: Table<unknown>): string => `log_of_${name}`;
+
 /**
- * Joins the live rows that meet the condition, `live`, with the log's rows, `log`, which are the first parameter.
- * `order by` makes PostgreSQL read the rows by the primary key.
+ * Joins the live rows that meet the condition, `live`, with the log's rows of this range, `log`. `order by` makes PostgreSQL read the rows by the primary key.
  */
-function joined({ name, columns, primaryKey }: Table<unknown>, condition: string): string {
+function joined(table: Table<unknown>, condition: string): string {
+  const { name, columns, primaryKey } = table;
   const [list, key] = [columns.map((column) => `t.${column}`).join(', '), primaryKey.join(', ')];
   return `from (select ${list} from ${name} t where ${condition} order by ${key}) live
-    full join (select ${list} from json_populate_recordset(null::${name}, $1::json) t) log using (${key})`;
+    full join (select ${list} from ${logTable(table)} t) log using (${key})`;
 }
 
 /** Selects the fields in which a live row and the log's row differ. */
