@@ -8,6 +8,7 @@ import { Rights1763683200007 } from './0007-rights.js';
 import { EventFilters1763683200008 } from './0008-event-filters.js';
 import { PendingRemovals1763683200009 } from './0009-pending-removals.js';
 import { ByIndex1763683200010 } from './0010-by-index.js';
+import { AclDigest1763683200012 } from './0012-acl-digest.js';
 
 /** Every migration, oldest first. A list rather than a glob, so that only compiled and reviewed migrations run. */
 export const MIGRATIONS = [
@@ -21,4 +22,5 @@ export const MIGRATIONS = [
   EventFilters1763683200008,
   PendingRemovals1763683200009,
   ByIndex1763683200010,
+  AclDigest1763683200012,
 ];
