@@ -1,8 +1,9 @@
 import type { Client } from 'pg';
+import { to } from 'pg-copy-streams';
 import { fetchRows } from '../../database/cursor.js';
 import type { Table } from '../read-model.js';
 import { copyTarget } from '../replay/copy-rows.js';
-import type { ReplayedStream } from '../replay/replay.js';
+import { type ReplayedStream, sqlLiteral } from '../replay/replay.js';
 import type { RowTarget } from '../replay/send-rows.js';
 
 /** A field of a live row that differs from the log. The field `(row)` stands for a row that only one side has. */
@@ -21,8 +22,8 @@ export interface Difference {
 const MAX_VALUE_CHARACTERS = 60;
 
 /**
- * Compares the live rows of a table with the rows that the log makes. PostgreSQL itself compares them, one range of
- * streams after another, so memory holds the rows of one range.
+ * Compares the live rows of a table with the rows that the log makes, one range of streams after another, so memory holds
+ * the rows of one range. If the texts of a range differ, PostgreSQL compares the values and names the differences.
  */
 export class TableDiff implements RowTarget {
   rows = 0;
@@ -62,26 +63,43 @@ export class TableDiff implements RowTarget {
 
   /** Ranges must come in the order of their accounts and streams. */
   async send(texts: readonly string[], last: ReplayedStream | undefined): Promise<void> {
-    const values: string[] = [...this.from];
-    const add = (value: string): string => `$${values.push(value)}`;
-    const stream = `(t.account_id, t.${this.table.primaryKey[1]})`;
-    const conditions = [`${stream} >= ($1, $2)`];
-    if (last !== undefined) conditions.push(`${stream} <= (${add(last.accountId)}, ${add(last.id)})`);
-    if (this.account !== undefined) conditions.push(`t.account_id = ${add(this.account)}`);
-    await this.client.query(`truncate ${logTable(this.table)}`);
-    await this.logRows.send(texts, last);
-    await this.compare(joined(this.table, conditions.join(' and ')), values);
+    const live = liveRows(this.table, this.rangeUpTo(last));
     // No text lies between an id and this one.
     if (last !== undefined) this.from = [last.accountId, `${last.id}\u0001`];
+    if (await this.isSameText(live, Buffer.from(texts.join('')))) return;
+    await this.client.query(`truncate ${logTable(this.table)}`);
+    await this.logRows.send(texts, last);
+    await this.compare(`from (${live}) live full join ${logTable(this.table)} log using (${this.table.primaryKey})`);
   }
 
-  private async compare(both: string, values: readonly unknown[]): Promise<void> {
+  private rangeUpTo(last: ReplayedStream | undefined): string {
+    const stream = `(account_id, ${this.table.primaryKey[1]})`;
+    const conditions = [`${stream} >= (${this.from.map(sqlLiteral)})`];
+    if (last !== undefined) conditions.push(`${stream} <= (${[last.accountId, last.id].map(sqlLiteral)})`);
+    if (this.account !== undefined) conditions.push(`account_id = ${sqlLiteral(this.account)}`);
+    return conditions.join(' and ');
+  }
+
+  /** Counts the rows if they are the same. */
+  private async isSameText(live: string, log: Buffer): Promise<boolean> {
+    const copy = this.client.query(to(`copy (${live}) to stdout`));
+    let [isSame, at] = [true, 0];
+    for await (const chunk of copy as AsyncIterable<Buffer>) {
+      isSame &&= chunk.equals(log.subarray(at, at + chunk.length));
+      at += chunk.length;
+    }
+    if (!isSame || at < log.length) return false;
+    this.rows += copy.rowCount;
+    return true;
+  }
+
+  private async compare(both: string): Promise<void> {
     const counts = `select count(*)::int as rows, (count(*) filter (where live is distinct from log))::int as different ${both}`;
-    const { rows } = await this.client.query<{ rows: number; different: number }>(counts, [...values]);
+    const { rows } = await this.client.query<{ rows: number; different: number }>(counts);
     this.rows += rows[0]?.rows ?? 0;
     if (rows[0]?.different === 0) return;
     const fields = `select different.* ${both} cross join lateral (${differentFields(this.table)}) different`;
-    for await (const differences of fetchRows<Difference>(this.client, fields, values)) {
+    for await (const differences of fetchRows<Difference>(this.client, fields)) {
       this.differences += differences.length;
       for (const { live, log, ...place } of differences) {
         this.onDifference({ ...place, live: shortened(live), log: shortened(log) });
@@ -93,15 +111,9 @@ export class TableDiff implements RowTarget {
 /** Its name must differ from the live table's, which it would hide. */
 const logTable = ({ name }: Table<unknown>): string => `log_of_${name}`;
 
-/**
- * Joins the live rows that meet the condition, `live`, with the log's rows of this range, `log`. `order by` makes PostgreSQL read the rows by the primary key.
- */
-function joined(table: Table<unknown>, condition: string): string {
-  const { name, columns, primaryKey } = table;
-  const [list, key] = [columns.map((column) => `t.${column}`).join(', '), primaryKey.join(', ')];
-  return `from (select ${list} from ${name} t where ${condition} order by ${key}) live
-    full join (select ${list} from ${logTable(table)} t) log using (${key})`;
-}
+/** `order by` makes PostgreSQL read the rows by the primary key. */
+const liveRows = ({ name, columns, primaryKey }: Table<unknown>, condition: string): string =>
+  `select ${columns} from ${name} where ${condition} order by ${primaryKey}`;
 
 /** Selects the fields in which a live row and the log's row differ. */
 function differentFields({ name, columns, primaryKey }: Table<unknown>): string {
@@ -113,12 +125,17 @@ function differentFields({ name, columns, primaryKey }: Table<unknown>): string 
   const presence = ['live', 'log'].map((side) => `case when ${isMissing(side)} then 'not there' else 'there' end`);
   const row = selectDifference('(row)', presence, `${isMissing('live')} or ${isMissing('log')}`);
   const fields = columns.map((column) => {
-    const printed = ['live', 'log'].map((side) => `coalesce(to_json(${side}.${column})::text, 'NULL')`);
+    const printed = ['live', 'log'].map((side) => printedValue(`${side}.${column}`));
     const isDifferent = `live.${column} is distinct from log.${column}`;
     return selectDifference(column, printed, `live.${account} = log.${account} and ${isDifferent}`);
   });
   return [row, ...fields].join(' union all ');
 }
+
+/** As JSON, with times as the API has them. */
+const printedValue = (value: string): string => `case when ${value} is null then 'NULL'
+  when pg_typeof(${value}) = 'timestamptz'::regtype then replace(to_json(${value})::text, '+00:00"', 'Z"')
+  else to_json(${value})::text end`;
 
 const shortened = (value: string): string =>
   value.length <= MAX_VALUE_CHARACTERS
