@@ -90,7 +90,7 @@ async function proveModel(
   };
   await client.query(IN_INDEX_ORDER);
   await reader.query(MERGE_BY_INDEX);
-  const replayed = replay(client, model, eventsOf(model, watcher.account), onEvents);
+  const replayed = replay(client, model, eventsOf(model, watcher.account), { onEvents });
   await sendRows(replayed, tables);
   await reader.end();
   return { events, rows: sum(tables, 'rows'), differences: sum(tables, 'differences') };

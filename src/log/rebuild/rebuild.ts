@@ -124,7 +124,8 @@ class Rebuild {
     await reader.query(BY_INDEX);
     const onEvents = (count: number): void => this.watcher.events(count);
     await this.relaxedTransaction(writer, async () => {
-      const replayed = replay(reader, this.model, CATCH_UP_EVENTS, onEvents, this.known.entityOf);
+      const { entityOf } = this.known;
+      const replayed = replay(reader, this.model, CATCH_UP_EVENTS, { onEvents, findPriorEntity: entityOf });
       await sendRows(this.known.recordAll(replayed), await copyInto(writer, this.model, SHADOWS));
       await this.known.save(writer);
     });

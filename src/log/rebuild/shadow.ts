@@ -49,5 +49,5 @@ export async function fill(
   // Before the reader's snapshot: events between the two are read twice rather than missed.
   await writer.query(RECORD_HEADS);
   await reader.query(IN_INDEX_ORDER);
-  await sendRows(replay(reader, model, eventsOf(model), onEvents), await copyInto(writer, model, SHADOWS));
+  await sendRows(replay(reader, model, eventsOf(model), { onEvents }), await copyInto(writer, model, SHADOWS));
 }

@@ -100,7 +100,7 @@ export class Swap {
     const lag = await beginCatchUp(client, model);
     if (lag.toFold > MAX_EVENTS_IN_SWAP) return false;
     if (lag.events === 0) return true;
-    const replayed = replay(client, model, CATCH_UP_EVENTS, undefined, known.entityOf);
+    const replayed = replay(client, model, CATCH_UP_EVENTS, { findPriorEntity: known.entityOf, isShared: true });
     await sendRows(replayed, await copyInto(client, model, SHADOWS), true);
     return true;
   }

@@ -1,5 +1,5 @@
 import type { ClientBase } from 'pg';
-import { fetchRows } from '../../database/cursor.js';
+import { fetchRows, readAhead } from '../../database/cursor.js';
 import { OperatorError } from '../../operator-error.js';
 import type { DomainEvent } from '../event.js';
 import { type AnyReadModel, type EntityRow, entityOf } from '../read-model.js';
@@ -76,20 +76,28 @@ export async function estimatedEvents(client: ClientBase, model: AnyReadModel, a
 }
 
 /** Finds the entity that a stream's events are folded onto, if the query leaves out the stream's first events. */
-export type FindPriorEntity = (accountId: string, id: string) => EntityRow | undefined;
+type FindPriorEntity = (accountId: string, id: string) => EntityRow | undefined;
 
-/** Folds the events of a query in the order of `eventsOf`. Yields batches; `onEvents` gets the size of each. */
+interface ReplayOptions {
+  /** Gets the size of each batch. */
+  readonly onEvents?: (count: number) => void;
+  readonly findPriorEntity?: FindPriorEntity;
+  /** The connection runs other statements between two batches, so PostgreSQL cannot prepare the next one meanwhile. */
+  readonly isShared?: boolean;
+}
+
+/** Folds the events of a query in the order of `eventsOf`. Yields batches. */
 export async function* replay(
   client: ClientBase,
   model: AnyReadModel,
   query: string,
-  onEvents: (count: number) => void = () => undefined,
-  findPriorEntity: FindPriorEntity = () => undefined,
+  { onEvents, findPriorEntity = () => undefined, isShared = false }: ReplayOptions = {},
 ): AsyncGenerator<ReplayedStream[]> {
   const folding = new Folding(model, findPriorEntity);
-  for await (const rows of fetchRows<{ event: string }>(client, query)) {
+  const batches = fetchRows<{ event: string }>(client, query);
+  for await (const rows of isShared ? batches : readAhead(batches)) {
     yield folding.take(rows.map(({ event }) => parseEvent(event)));
-    onEvents(rows.length);
+    onEvents?.(rows.length);
   }
   yield folding.end();
 }

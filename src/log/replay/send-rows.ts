@@ -1,4 +1,3 @@
-import { readAhead } from '../../database/cursor.js';
 import type { Table } from '../read-model.js';
 import type { ReplayedStream } from './replay.js';
 
@@ -30,7 +29,7 @@ export async function sendRows(
     // The next await of `sending` throws its failure.
     sending.catch(() => undefined);
   };
-  for await (const streams of isShared ? replayed : readAhead(replayed)) {
+  for await (const streams of replayed) {
     for (const rows of collected) {
       rows.add(streams);
       if (rows.isFull) await send(rows, streams.at(-1));

@@ -12,7 +12,7 @@ export async function foldAccount(client: Client, model: AnyReadModel, account: 
   const { rows } = await client.query<{ schema: string }>('select current_schema() as schema');
   const targets = await copyInto(client, model, rows[0]?.schema ?? '');
   try {
-    await sendRows(replay(client, model, eventsOf(model, account)), targets, true);
+    await sendRows(replay(client, model, eventsOf(model, account), { isShared: true }), targets, true);
   } catch (error) {
     const { constraint } = PostgresFailure.of(error);
     if (constraint === undefined) throw error;
