@@ -7,7 +7,6 @@ import { appModule, makeEventLog } from './app.module.js';
 import type { Config } from './config.js';
 import { type Database, openDatabase } from './database/database.js';
 import { migrate } from './database/migrate.js';
-import { ApiDocument } from './http/openapi/openapi.controller.js';
 import { fastifyOptions, type Route, serveHttp } from './http/server.js';
 import { IdSource } from './ids.js';
 import { ServiceLog } from './service-log.js';
@@ -17,6 +16,8 @@ export interface App {
   readonly url: string;
   /** All routes, for tests that must cover every one. */
   readonly routes: readonly Route[];
+  /** For the test that makes the API's document. */
+  readonly nest: NestFastifyApplication;
   readonly database: Database;
   /** The first account, if this start created it. */
   readonly newAccount: NewAccount | undefined;
@@ -47,9 +48,8 @@ export async function createApp(config: Config): Promise<App> {
     );
     const requestLimits = requestLimitsOf(config, (line) => log.warn(line, 'RequestLimits'));
     const routes = serveHttp(nest, { ids, config, authentication: nest.get(Authentication), requestLimits });
-    nest.get(ApiDocument).describe(nest, config.publicUrl ?? '/');
     await listen(nest, config);
-    return { url: await nest.getUrl(), routes, database, newAccount, close: () => close(nest, database) };
+    return { nest, url: await nest.getUrl(), routes, database, newAccount, close: () => close(nest, database) };
   } catch (error) {
     await database.close();
     throw error;

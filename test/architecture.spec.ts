@@ -73,7 +73,7 @@ const PURE = [
   'ssh-gateway/gateway-requests.ts',
   'ssh-gateway/bind-decisions/bind-decision.ts',
 ];
-const PACKAGES_OF_PURE_FILES = ['node:crypto', 'node:net', 'node:url', 'sshpk'];
+const PACKAGES_OF_PURE_FILES = ['lru-cache', 'node:crypto', 'node:net', 'node:url', 'sshpk'];
 
 const MAX_FILES_IN_FOLDER = 17;
 /** Files and lines that the controller of a resource reaches by imports, itself included. */

@@ -121,9 +121,22 @@ describe('while the rules are fetched and compiled', () => {
     expect(active.map(({ acl }) => acl.rules)).toEqual([['bind:web.example.com']]);
   });
 
+  it('a row that is written again with the same rules needs no second fetch, and equal rules are compiled once', async () => {
+    const credential = await newCredential(BIG_ACL);
+    const access = new KeyAccess(new InterruptedGrants(service.pool, () => setAcl(credential, BIG_ACL)));
+    const [acl] = (await access.ofKey(credential.fingerprint)).active.map((grant) => grant.acl);
+    expect(acl?.rules).toEqual(BIG_ACL);
+    const equal = await newCredential(BIG_ACL);
+    expect((await access.ofKey(equal.fingerprint)).active[0]?.acl).toBe(acl);
+  });
+
   it('rules that change all the time lead to a refusal and not to a wait', async () => {
     const credential = await newCredential(BIG_ACL);
-    const change = () => setAcl(credential, BIG_ACL);
+    let changes = 0;
+    const change = () => {
+      changes += 1;
+      return setAcl(credential, [...BIG_ACL.slice(1), `bind:changed-${changes}.example.com`]);
+    };
     const access = new KeyAccess(new InterruptedGrants(service.pool, change));
     await expect(access.ofKey(credential.fingerprint)).rejects.toMatchObject({ problem: 'overloaded' });
   });

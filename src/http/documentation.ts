@@ -1,6 +1,6 @@
 import type { INestApplicationContext } from '@nestjs/common';
 
-/** Documentation beside the code that it describes. The folder openapi/ makes the document of it. */
+/** Documentation beside the code that it describes. A test makes openapi.json of it. */
 
 export type Swagger = typeof import('@nestjs/swagger');
 /** The providers of the running application, for values that only the wiring knows. */
@@ -9,8 +9,8 @@ export type Providers = Pick<INestApplicationContext, 'get'>;
 type Declaration = (swagger: Swagger, providers: Providers) => void;
 
 /**
- * The declarations of the API's decorators, kept until a client asks for the document: @nestjs/swagger takes a third of
- * a second to load, and no start should wait for it.
+ * The declarations of the API's decorators, kept for the test that makes the document: the service itself needs
+ * @nestjs/swagger for its types only.
  */
 const declarations: Declaration[] = [];
 

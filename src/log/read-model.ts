@@ -27,6 +27,7 @@ export interface Table<State> {
   readonly columns: readonly string[];
   /** Begins with the column of the account and the column of the stream's id. */
   readonly primaryKey: readonly string[];
+  /** In the order of the primary key. */
   rowsOf(entity: Entity<State>): readonly object[];
   /**
    * The values that only this row may have. Commands that share one are never sent in one batch. Rows are sent in the

@@ -2,7 +2,6 @@ import type { Pool } from 'pg';
 import { coalesced, WANTED } from '../database/coalesce.js';
 import { queryNamed } from '../database/query.js';
 import type { CredentialGrant } from './bind-decisions/bind-decision.js';
-import type { StoredAcl } from './compiled-acls.js';
 
 /** Only the oldest grants of a key count, so that one account cannot slow answers to others. */
 const MAX_GRANTS_PER_KEY = 100;
@@ -23,7 +22,7 @@ interface GrantRow {
   readonly account_id: string;
   readonly id: string;
   readonly version: number;
-  readonly row_version: string;
+  readonly acl_digest: string;
   readonly owner_id: string;
   readonly owner_active: boolean;
   readonly small_acl: string[] | null;
@@ -35,14 +34,14 @@ interface GrantRow {
  */
 const grantsStatement = (name: string, smallAcl: string) => ({
   name,
-  text: `select c.fingerprint, c.account_id, c.id, c.version, c.row_version, c.owner_id, c.owner_active, c.small_acl
+  text: `select c.fingerprint, c.account_id, c.id, c.version, c.acl_digest, c.owner_id, c.owner_active, c.small_acl
     from unnest($1::text[]) as wanted(fingerprint)
     cross join lateral (
       select o.account_id, o.id from ssh_credentials o where o.fingerprint = wanted.fingerprint and by_index(o.id) order by o.id limit 1
     ) oldest
     cross join lateral (
       select t.*, ${smallAcl} as small_acl from (
-        select k.fingerprint, k.account_id, k.id, k.version, k.xmin::text as row_version, k.owner_id, k.acl, coalesce(
+        select k.fingerprint, k.account_id, k.id, k.version, encode(k.acl_digest, 'hex') as acl_digest, k.owner_id, k.acl, coalesce(
             (select p.active and not p.deleted from principals p where p.account_id = k.account_id and p.id = k.owner_id
               and by_index(p.id)),
             true
@@ -61,7 +60,7 @@ const OWNERS_BY_FINGERPRINTS = grantsStatement('grant_owners_by_fingerprints', '
 /** ACLs as JSON, which the driver parses ten times faster than an array. */
 const ACLS_BY_IDS = {
   name: 'acls_by_ids',
-  text: `select t.account_id, t.id, t.version, t.xmin::text as row_version, to_json(t.acl) as acl from ssh_credentials t ${WANTED}`,
+  text: `select encode(t.acl_digest, 'hex') as digest, to_json(t.acl) as rules from ssh_credentials t ${WANTED}`,
 };
 
 const KEY_BY_FINGERPRINT = {
@@ -70,13 +69,16 @@ const KEY_BY_FINGERPRINT = {
 };
 
 /** A grant as it is stored. */
-export interface StoredCredentialGrant extends CredentialGrant, StoredAcl {
+export interface StoredCredentialGrant extends CredentialGrant {
+  /** SHA-256 of the rules. */
+  readonly aclDigest: string;
   /** The rules if there are few; null if they must be fetched. */
   readonly smallAcl: readonly string[] | null;
 }
 
-/** An ACL, with the row that it was read from. */
-export interface FetchedAcl extends StoredAcl {
+/** The rules of an ACL, and their SHA-256. */
+export interface FetchedAcl {
+  readonly digest: string;
   readonly rules: readonly string[];
 }
 
@@ -108,10 +110,10 @@ export class CredentialGrants {
   }
 
   /** The ACLs of these rows. A row may have changed meanwhile, and a deleted one is left out. */
-  async aclsOf(wanted: readonly StoredAcl[]): Promise<readonly FetchedAcl[]> {
+  async aclsOf(wanted: readonly StoredCredentialGrant[]): Promise<readonly FetchedAcl[]> {
     const refs = [wanted.map(({ accountId }) => accountId), wanted.map(({ credentialId }) => credentialId)];
-    const { rows } = await queryNamed<GrantRow & { readonly acl: string[] }>(this.pool, ACLS_BY_IDS, refs);
-    return rows.map((row) => ({ ...storedAclOf(row), rules: row.acl }));
+    const { rows } = await queryNamed<FetchedAcl & object>(this.pool, ACLS_BY_IDS, refs);
+    return rows;
   }
 
   /** Undefined for an unknown key. A fingerprint always stands for the same key. */
@@ -151,16 +153,12 @@ export class CredentialGrants {
 export const ofActiveOwners = <Grant extends CredentialGrant>(grants: readonly Grant[]): readonly Grant[] =>
   grants.filter(({ isOwnerActive }) => isOwnerActive).slice(0, MAX_GRANTS_PER_KEY);
 
-const storedAclOf = (row: Pick<GrantRow, 'account_id' | 'id' | 'version' | 'row_version'>): StoredAcl => ({
+const grantOf = (row: GrantRow): StoredCredentialGrant => ({
   accountId: row.account_id,
   credentialId: row.id,
   version: row.version,
-  rowVersion: row.row_version,
-});
-
-const grantOf = (row: GrantRow): StoredCredentialGrant => ({
-  ...storedAclOf(row),
   ownerId: row.owner_id,
   isOwnerActive: row.owner_active,
+  aclDigest: row.acl_digest,
   smallAcl: row.small_acl,
 });

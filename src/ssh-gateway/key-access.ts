@@ -1,7 +1,7 @@
 import type { CompiledAcl } from '../bind-rules/acl.js';
 import { Problem } from '../problem.js';
 import type { CompiledCredentialGrant } from './bind-decisions/bind-decision.js';
-import { CompiledAcls, keyOf, type StoredAcl } from './compiled-acls.js';
+import { CompiledAcls } from './compiled-acls.js';
 import {
   type CredentialGrants,
   type FetchedAcl,
@@ -56,12 +56,12 @@ export class KeyAccess {
     const [active, missing]: [CompiledCredentialGrant[], StoredCredentialGrant[]] = [[], []];
     let rules = 0;
     for (const grant of ofActiveOwners(grants)) {
-      const acl = compiled.get(keyOf(grant)) ?? this.cachedOrSmall(grant);
+      const acl = compiled.get(grant.aclDigest) ?? this.cachedOrSmall(grant);
       if (acl === undefined) {
         missing.push(grant);
         continue;
       }
-      compiled.set(keyOf(grant), acl);
+      compiled.set(grant.aclDigest, acl);
       rules += acl.rules.length;
       if (rules > MAX_RULES_PER_KEY) break;
       active.push({ ...grant, acl });
@@ -70,23 +70,27 @@ export class KeyAccess {
   }
 
   private cachedOrSmall(grant: StoredCredentialGrant): CompiledAcl | undefined {
-    const cached = this.acls.get(grant);
+    const cached = this.acls.get(grant.aclDigest);
     if (cached !== undefined || grant.smallAcl === null) return cached;
-    return this.acls.addAtOnce(grant, grant.smallAcl);
+    return this.acls.addAtOnce(grant.aclDigest, grant.smallAcl);
   }
 
   /** Compiles the missing ACLs from the oldest on, until all are compiled or one of their rows has changed. */
   private async prepare(grants: readonly StoredCredentialGrant[], compiled: Map<string, CompiledAcl>): Promise<void> {
     for (;;) {
       const missing = this.lookUp(grants, compiled).missing.slice(0, MAX_FETCHED_ACLS);
-      for (const acl of await this.fetch(missing)) compiled.set(keyOf(acl), await this.acls.addInTurn(acl, acl.rules));
-      if (missing.length === 0 || missing.some((grant) => !compiled.has(keyOf(grant)))) return;
+      for (const { digest, rules } of await this.fetch(missing)) {
+        compiled.set(digest, await this.acls.addInTurn(digest, rules));
+      }
+      if (missing.length === 0 || missing.some((grant) => !compiled.has(grant.aclDigest))) return;
     }
   }
 
   private async fetch(missing: readonly StoredCredentialGrant[]): Promise<readonly FetchedAcl[]> {
-    const small = missing.flatMap((grant) => (grant.smallAcl === null ? [] : [{ ...grant, rules: grant.smallAcl }]));
-    const large: readonly StoredAcl[] = missing.filter(({ smallAcl }) => smallAcl === null);
+    const small = missing.flatMap(({ smallAcl, aclDigest }) =>
+      smallAcl === null ? [] : [{ digest: aclDigest, rules: smallAcl }],
+    );
+    const large = missing.filter(({ smallAcl }) => smallAcl === null);
     return large.length === 0 ? small : [...small, ...(await this.grants.aclsOf(large))];
   }
 }

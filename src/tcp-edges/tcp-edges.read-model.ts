@@ -29,7 +29,7 @@ function hostportRows({ account_id, id, hostports }: Entity<TcpEdge>): Row[] {
     canonical,
     { account_id, edge_id: id, hostport: canonical, exclusive },
   ]);
-  return [...new Map(rows).values()];
+  return [...new Map(rows.sort(([a], [b]) => (a < b ? -1 : 1))).values()];
 }
 
 export const tcpEdgesReadModel: ReadModel<TcpEdge, TcpEdgeEvent> = {

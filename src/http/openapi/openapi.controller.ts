@@ -1,41 +1,36 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { Controller, Get, Header, type INestApplication, Module, Param, Req, Res } from '@nestjs/common';
+import { Controller, Get, Header, Module, Param, Req, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from '../../problem.js';
 import { JSON_TYPE } from '../problem.filter.js';
 import { ApiPublicFile, ApiTag } from './decorators.js';
-import { documentOf } from './document.js';
 import type { ParameterOf } from './parts.js';
 
-/** The OpenAPI document as JSON, made on the first request for it, which most processes never receive. */
+/** The committed document, of which the build makes a copy beside the compiled code. A test makes it from the code. */
+const COMMITTED = new URL('../../../openapi.json', import.meta.url);
+
+/** The OpenAPI document as JSON. `server` is the base URL of the paths. */
 export class ApiDocument {
-  private nest: INestApplication | undefined;
-  private server = '/';
   private json: Promise<string> | undefined;
 
-  /** Call it before the first request. `server` is the base URL of the paths. */
-  describe(nest: INestApplication, server: string): void {
-    this.nest = nest;
-    this.server = server;
-  }
+  constructor(private readonly server: string) {}
 
   text(): Promise<string> {
-    this.json ??= this.make();
+    this.json ??= this.read();
     return this.json;
   }
 
-  private async make(): Promise<string> {
-    if (this.nest === undefined) throw new Error('the OpenAPI document was requested before describe() was called');
-    return `${JSON.stringify(await documentOf(this.nest, this.server), null, 2)}\n`;
+  private async read(): Promise<string> {
+    const document = JSON.parse(await readFile(COMMITTED, 'utf8'));
+    return `${JSON.stringify({ ...document, servers: [{ url: this.server }] }, null, 2)}\n`;
   }
 }
 
-/** The directory of the version of Swagger UI that @nestjs/swagger depends on, wherever npm has put it. */
-const nestSwagger = createRequire(import.meta.url).resolve('@nestjs/swagger');
-const UI = dirname(createRequire(nestSwagger).resolve('swagger-ui-dist/package.json'));
+/** The directory of Swagger UI, wherever npm has put it. */
+const UI = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
 const CSS = 'text/css; charset=utf-8';
 const JAVASCRIPT = 'application/javascript; charset=utf-8';
 

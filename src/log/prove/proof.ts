@@ -1,21 +1,12 @@
 import type { Client } from 'pg';
-import { type CopiedRows, copyOut } from '../../database/copy-out.js';
 import {
   DedicatedConnections,
   exportSnapshot,
   type MaintenanceDatabase,
 } from '../../database/dedicated-connections.js';
-import { type AnyReadModel, hiddenFieldsOf, type Table } from '../read-model.js';
-import {
-  estimatedEvents,
-  eventsOf,
-  IN_INDEX_ORDER,
-  isOfModel,
-  ReplayError,
-  replay,
-  sqlLiteral,
-} from '../replay/replay.js';
-import { encodersOf } from '../replay/row-encoder.js';
+import { type AnyReadModel, hiddenFieldsOf } from '../read-model.js';
+import { estimatedEvents, eventsOf, IN_INDEX_ORDER, isOfModel, ReplayError, replay } from '../replay/replay.js';
+import { sendRows } from '../replay/send-rows.js';
 import { type Difference, TableDiff } from './table-diff.js';
 
 export interface Proof {
@@ -78,7 +69,7 @@ async function proveModels(
   return total;
 }
 
-/** Replays a read model once for all of its tables, and reads each table on a separate connection. */
+/** Replays a read model once for all of its tables. */
 async function proveModel(
   { connections, client, snapshot }: SharedSnapshot,
   model: AnyReadModel,
@@ -86,42 +77,34 @@ async function proveModel(
 ): Promise<Proof> {
   const names = model.tables.map(({ name }) => name).join(', ');
   watcher.begin(names, await estimatedEvents(client, model, watcher.account));
-  const readers: Client[] = [];
+  const hidden = hiddenFieldsOf(model);
+  const report = (one: Difference): void =>
+    watcher.difference(hidden.has(one.field) ? { ...one, live: '(hidden)', log: '(hidden)' } : one);
+  const reader = await connections.openSnapshot(snapshot);
   const tables: TableDiff[] = [];
-  for (const encoder of await encodersOf(client, model)) {
-    const reader = await connections.openSnapshot(snapshot);
-    const live = liveRows(reader, encoder.table, watcher.account);
-    tables.push(new TableDiff(encoder, live, hiddenFieldsOf(model), watcher.difference));
-    readers.push(reader);
-  }
+  for (const table of model.tables) tables.push(await TableDiff.of(reader, table, watcher.account, report));
   let events = 0;
   const onEvents = (count: number): void => {
     events += count;
     watcher.events(count);
   };
   await client.query(IN_INDEX_ORDER);
-  for await (const streams of replay(client, model, eventsOf(model, watcher.account), onEvents)) {
-    for (const table of tables) await table.compare(streams);
-  }
-  for (const table of tables) await table.end();
-  for (const reader of readers) await reader.end();
+  await reader.query(MERGE_BY_INDEX);
+  const replayed = replay(client, model, eventsOf(model, watcher.account), { onEvents });
+  await sendRows(replayed, tables);
+  await reader.end();
   return { events, rows: sum(tables, 'rows'), differences: sum(tables, 'differences') };
 }
 
+/**
+ * PostgreSQL expects many rows in a range that holds a thousand: it would sort them, or hash them into files on disk. One
+ * time zone makes every printed time the same text.
+ */
+const MERGE_BY_INDEX = `set local enable_sort = off; set local enable_incremental_sort = off;
+  set local enable_hashjoin = off; set local timezone = 'UTC'`;
+
 const sum = (tables: readonly TableDiff[], count: 'rows' | 'differences'): number =>
   tables.reduce((total, table) => total + table[count], 0);
-
-/** In the order of the primary key. */
-async function* liveRows(
-  client: Client,
-  { name, columns, primaryKey }: Table<unknown>,
-  account: string | undefined,
-): AsyncGenerator<CopiedRows> {
-  await client.query(IN_INDEX_ORDER);
-  const ofAccount = account === undefined ? '' : ` where t.account_id = ${sqlLiteral(account)}`;
-  const values = columns.map((column) => `t.${column}`).join(', ');
-  yield* copyOut(client, `select ${values} from ${name} t${ofAccount} order by ${primaryKey.join(', ')}`);
-}
 
 /** Selects accounts whose head is not the end of their log, or with an unknown stream. $1: account or null. */
 const inconsistentLogs = (models: readonly AnyReadModel[]): string => `

@@ -1,9 +1,10 @@
-import { isDeepStrictEqual } from 'node:util';
-import { compareKeys, RowBytes } from '../../database/copy-binary.js';
-import type { CopiedRows } from '../../database/copy-out.js';
-import type { EntityRow } from '../read-model.js';
-import type { ReplayedStream } from '../replay/replay.js';
-import type { RowEncoder } from '../replay/row-encoder.js';
+import type { Client } from 'pg';
+import { to } from 'pg-copy-streams';
+import { fetchRows } from '../../database/cursor.js';
+import type { Table } from '../read-model.js';
+import { copyTarget } from '../replay/copy-rows.js';
+import { type ReplayedStream, sqlLiteral } from '../replay/replay.js';
+import type { RowTarget } from '../replay/send-rows.js';
 
 /** A field of a live row that differs from the log. The field `(row)` stands for a row that only one side has. */
 export interface Difference {
@@ -18,153 +19,125 @@ export interface Difference {
   readonly log: string;
 }
 
-const ROW = '(row)';
-const THERE = 'there';
-const NOT_THERE = 'not there';
 const MAX_VALUE_CHARACTERS = 60;
-/** Estimate for the rows that one batch of events makes; the next batch reuses the memory. */
-const EXPECTED_BYTES = 1 << 16;
-
-/** Where a row starts and ends in its buffer. */
-interface RowRange {
-  readonly start: number;
-  readonly end: number;
-}
 
 /**
- * Compares the live rows of a table with the rows that the log makes, by a merge in the order of the primary key;
- * memory holds one batch of each. Both are in COPY's binary format, so equal rows are equal bytes.
+ * Compares the live rows of a table with the rows that the log makes, one range of streams after another, so memory holds
+ * the rows of one range. If the texts of a range differ, PostgreSQL compares the values and names the differences.
  */
-export class TableDiff {
+export class TableDiff implements RowTarget {
   rows = 0;
   differences = 0;
-  private readonly live: LiveRows;
-  private readonly logRows = new RowBytes(EXPECTED_BYTES);
-  private readonly keyFields: number;
+  /** Account and stream with which the next range begins. */
+  private from: readonly [account: string, id: string];
 
-  constructor(
-    private readonly encoder: RowEncoder,
-    live: AsyncIterator<CopiedRows>,
-    private readonly hidden: ReadonlySet<string>,
+  private constructor(
+    private readonly client: Client,
+    private readonly logRows: RowTarget,
+    private readonly account: string | undefined,
     private readonly onDifference: (difference: Difference) => void,
   ) {
-    this.live = new LiveRows(live);
-    this.keyFields = encoder.table.primaryKey.length;
+    this.from = [account ?? '', ''];
   }
 
-  /** Streams must come in the order of their accounts and ids. */
-  async compare(streams: readonly ReplayedStream[]): Promise<void> {
-    this.logRows.clear();
-    const rows: RowRange[] = [];
-    for (const { entity } of streams) if (entity !== undefined) this.encode(entity, rows);
-    for (const row of rows) while (!this.mergeUpTo(row)) await this.live.refill();
+  /** `client`: in a transaction that can read the live rows, and write the log's rows into a temporary table. */
+  static async of(
+    client: Client,
+    table: Table<unknown>,
+    account: string | undefined,
+    onDifference: (difference: Difference) => void,
+  ): Promise<TableDiff> {
+    const log = logTable(table);
+    const columns = table.columns.join(', ');
+    await client.query(`create temporary table ${log} on commit drop as select ${columns} from ${table.name} limit 0`);
+    return new TableDiff(client, await copyTarget(client, table, log), account, onDifference);
   }
 
-  /** Call after the last stream. Reports the remaining live rows. */
-  async end(): Promise<void> {
-    for (; !this.live.isEnded; await this.live.refill()) {
-      for (; this.live.row !== undefined; this.live.advance()) this.reportOnlyLive(this.live.row);
+  get table(): Table<unknown> {
+    return this.logRows.table;
+  }
+
+  encode(rows: readonly object[]): string {
+    return this.logRows.encode(rows);
+  }
+
+  /** Ranges must come in the order of their accounts and streams. */
+  async send(texts: readonly string[], last: ReplayedStream | undefined): Promise<void> {
+    const live = liveRows(this.table, this.rangeUpTo(last));
+    // No text lies between an id and this one.
+    if (last !== undefined) this.from = [last.accountId, `${last.id}\u0001`];
+    if (await this.isSameText(live, Buffer.from(texts.join('')))) return;
+    await this.client.query(`truncate ${logTable(this.table)}`);
+    await this.logRows.send(texts, last);
+    await this.compare(`from (${live}) live full join ${logTable(this.table)} log using (${this.table.primaryKey})`);
+  }
+
+  private rangeUpTo(last: ReplayedStream | undefined): string {
+    const stream = `(account_id, ${this.table.primaryKey[1]})`;
+    const conditions = [`${stream} >= (${this.from.map(sqlLiteral)})`];
+    if (last !== undefined) conditions.push(`${stream} <= (${[last.accountId, last.id].map(sqlLiteral)})`);
+    if (this.account !== undefined) conditions.push(`account_id = ${sqlLiteral(this.account)}`);
+    return conditions.join(' and ');
+  }
+
+  /** Counts the rows if they are the same. */
+  private async isSameText(live: string, log: Buffer): Promise<boolean> {
+    const copy = this.client.query(to(`copy (${live}) to stdout`));
+    let [isSame, at] = [true, 0];
+    for await (const chunk of copy as AsyncIterable<Buffer>) {
+      isSame &&= chunk.equals(log.subarray(at, at + chunk.length));
+      at += chunk.length;
     }
-  }
-
-  /** Appends the rows of an entity, in the order of their keys. */
-  private encode(entity: EntityRow, to: RowRange[]): void {
-    const before = to.length;
-    for (const row of this.encoder.table.rowsOf(entity)) {
-      const start = this.logRows.size;
-      this.encoder.encode(row, this.logRows);
-      to.push({ start, end: this.logRows.size });
-    }
-    if (to.length - before < 2) return;
-    const { bytes } = this.logRows;
-    to.push(...to.splice(before).sort((a, b) => compareKeys(bytes, a.start, bytes, b.start, this.keyFields)));
-  }
-
-  /** Consumes the live rows up to a row of the log; false if it needs more live rows first. */
-  private mergeUpTo(log: RowRange): boolean {
-    for (; this.live.row !== undefined; this.live.advance()) {
-      const order = this.compareRows(this.live.row, log);
-      if (order > 0) break;
-      if (order === 0) {
-        this.live.advance();
-        return true;
-      }
-      this.reportOnlyLive(this.live.row);
-    }
-    if (this.live.row === undefined && !this.live.isEnded) return false;
-    this.rows += 1;
-    this.report(this.logRows.bytes, log, ROW, NOT_THERE, THERE);
+    if (!isSame || at < log.length) return false;
+    this.rows += copy.rowCount;
     return true;
   }
 
-  private reportOnlyLive(row: RowRange): void {
-    this.rows += 1;
-    this.report(this.live.bytes, row, ROW, THERE, NOT_THERE);
-  }
-
-  /** Compares the keys. If they are equal, returns 0 and reports the fields that differ. */
-  private compareRows(live: RowRange, log: RowRange): number {
-    const [liveBytes, logBytes] = [this.live.bytes, this.logRows.bytes];
-    const isSame = liveBytes.compare(logBytes, log.start, log.end, live.start, live.end) === 0;
-    const order = isSame ? 0 : compareKeys(liveBytes, live.start, logBytes, log.start, this.keyFields);
-    if (order !== 0) return order;
-    this.rows += 1;
-    if (!isSame) this.compareFields(live, log);
-    return 0;
-  }
-
-  private compareFields(live: RowRange, log: RowRange): void {
-    const liveValues = this.encoder.decode(this.live.bytes, live.start);
-    const logValues = this.encoder.decode(this.logRows.bytes, log.start);
-    this.encoder.table.columns.forEach((column, i) => {
-      if (isDeepStrictEqual(liveValues[i], logValues[i])) return;
-      const printed = (value: unknown): string => (this.hidden.has(column) ? '(hidden)' : shortened(value));
-      this.report(this.live.bytes, live, column, printed(liveValues[i]), printed(logValues[i]));
-    });
-  }
-
-  private report(bytes: Buffer, { start }: RowRange, field: string, live: string, log: string): void {
-    const [account, ...key] = this.encoder.decode(bytes, start).slice(0, this.keyFields);
-    this.differences += 1;
-    const { name: table } = this.encoder.table;
-    this.onDifference({ table, account: String(account), key: key.join(' '), field, live, log });
+  private async compare(both: string): Promise<void> {
+    const counts = `select count(*)::int as rows, (count(*) filter (where live is distinct from log))::int as different ${both}`;
+    const { rows } = await this.client.query<{ rows: number; different: number }>(counts);
+    this.rows += rows[0]?.rows ?? 0;
+    if (rows[0]?.different === 0) return;
+    const fields = `select different.* ${both} cross join lateral (${differentFields(this.table)}) different`;
+    for await (const differences of fetchRows<Difference>(this.client, fields)) {
+      this.differences += differences.length;
+      for (const { live, log, ...place } of differences) {
+        this.onDifference({ ...place, live: shortened(live), log: shortened(log) });
+      }
+    }
   }
 }
 
-function shortened(value: unknown): string {
-  const text = value === undefined ? 'NULL' : JSON.stringify(value);
-  if (text.length <= MAX_VALUE_CHARACTERS) return text;
-  return `${text.slice(0, MAX_VALUE_CHARACTERS)}… (${text.length} characters)`;
+/** Its name must differ from the live table's, which it would hide. */
+const logTable = ({ name }: Table<unknown>): string => `log_of_${name}`;
+
+/** `order by` makes PostgreSQL read the rows by the primary key. */
+const liveRows = ({ name, columns, primaryKey }: Table<unknown>, condition: string): string =>
+  `select ${columns} from ${name} where ${condition} order by ${primaryKey}`;
+
+/** Selects the fields in which a live row and the log's row differ. */
+function differentFields({ name, columns, primaryKey }: Table<unknown>): string {
+  const [account = '', ...key] = primaryKey;
+  const selectDifference = (field: string, [live, log]: readonly string[], condition: string): string =>
+    `select '${name}' as table, ${account} as account, concat_ws(' ', ${key.join(', ')}) as key, '${field}' as field,
+      ${live} as live, ${log} as log where ${condition}`;
+  const isMissing = (side: string): string => `${side}.${account} is null`;
+  const presence = ['live', 'log'].map((side) => `case when ${isMissing(side)} then 'not there' else 'there' end`);
+  const row = selectDifference('(row)', presence, `${isMissing('live')} or ${isMissing('log')}`);
+  const fields = columns.map((column) => {
+    const printed = ['live', 'log'].map((side) => printedValue(`${side}.${column}`));
+    const isDifferent = `live.${column} is distinct from log.${column}`;
+    return selectDifference(column, printed, `live.${account} = log.${account} and ${isDifferent}`);
+  });
+  return [row, ...fields].join(' union all ');
 }
 
-/** Cursor over rows that arrive in batches. To await each row would cost more than the row itself. */
-class LiveRows {
-  isEnded = false;
-  /** Undefined if the batch is used up. */
-  row: RowRange | undefined;
-  private batch: CopiedRows = { bytes: Buffer.alloc(0), starts: [], ends: [] };
-  private at = 0;
+/** As JSON, with times as the API has them. */
+const printedValue = (value: string): string => `case when ${value} is null then 'NULL'
+  when pg_typeof(${value}) = 'timestamptz'::regtype then replace(to_json(${value})::text, '+00:00"', 'Z"')
+  else to_json(${value})::text end`;
 
-  constructor(private readonly source: AsyncIterator<CopiedRows>) {}
-
-  get bytes(): Buffer {
-    return this.batch.bytes;
-  }
-
-  advance(): void {
-    this.moveTo(this.at + 1);
-  }
-
-  async refill(): Promise<void> {
-    const { value, done } = await this.source.next();
-    this.isEnded = done === true;
-    this.batch = value ?? { ...this.batch, starts: [], ends: [] };
-    this.moveTo(0);
-  }
-
-  private moveTo(at: number): void {
-    const [start, end] = [this.batch.starts[at], this.batch.ends[at]];
-    this.at = at;
-    this.row = start === undefined || end === undefined ? undefined : { start, end };
-  }
-}
+const shortened = (value: string): string =>
+  value.length <= MAX_VALUE_CHARACTERS
+    ? value
+    : `${value.slice(0, MAX_VALUE_CHARACTERS)}… (${value.length} characters)`;

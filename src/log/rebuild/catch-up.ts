@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
 import type { AnyReadModel } from '../read-model.js';
-import { isOfModel, REPLAYED_COLUMNS } from '../replay/replay.js';
+import { isOfModel, REPLAYED_EVENT } from '../replay/replay.js';
 import { SHADOWS } from './table-shape.js';
 
 /**
@@ -61,7 +61,7 @@ export async function beginCatchUp(client: Client, model: AnyReadModel): Promise
 }
 
 /** Selects the events, up to `heads`, of the streams that `beginCatchUp` recorded, after the version recorded there. */
-export const CATCH_UP_EVENTS = `select ${REPLAYED_COLUMNS.map((column) => `e.${column}`).join(', ')}
+export const CATCH_UP_EVENTS = `select ${REPLAYED_EVENT}
   from ${SHADOWS}.touched join ${SHADOWS}.heads h on h.account_id = touched.account_id
   cross join lateral (select * from events e where e.account_id = touched.account_id and e.stream_id = touched.stream_id
     and e.stream_version > touched.after and e.position <= h.size offset 0) e

@@ -18,7 +18,15 @@ export class KnownStreams {
 
   readonly entityOf = (accountId: string, id: string): EntityRow | undefined => this.entities.get(keyOf(accountId, id));
 
-  record({ accountId, id, entity }: ReplayedStream): void {
+  /** Yields the streams again. */
+  async *recordAll(replayed: AsyncIterable<readonly ReplayedStream[]>): AsyncGenerator<readonly ReplayedStream[]> {
+    for await (const streams of replayed) {
+      for (const stream of streams) this.record(stream);
+      yield streams;
+    }
+  }
+
+  private record({ accountId, id, entity }: ReplayedStream): void {
     const key = keyOf(accountId, id);
     this.entities.delete(key);
     if (entity === undefined || entity.version < MIN_VERSION) return;

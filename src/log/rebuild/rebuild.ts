@@ -2,13 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from 'pg';
 import { DedicatedConnections, type MaintenanceDatabase } from '../../database/dedicated-connections.js';
 import type { AnyReadModel } from '../read-model.js';
+import { copyInto } from '../replay/copy-rows.js';
 import { estimatedEvents, replay } from '../replay/replay.js';
-import { encodersOf, type RowEncoder } from '../replay/row-encoder.js';
-import { RowWriter } from '../replay/row-writer.js';
+import { sendRows } from '../replay/send-rows.js';
 import { BY_INDEX, beginCatchUp, CATCH_UP_EVENTS, type Lag } from './catch-up.js';
 import { KnownStreams } from './known-streams.js';
 import { RebuildLock } from './rebuild-lock.js';
-import { createShadows, dropLeftovers, fill, shapesOf, writeAll } from './shadow.js';
+import { createShadows, dropLeftovers, fill, shapesOf } from './shadow.js';
 import { MAX_EVENTS_IN_SWAP, Swap } from './swap.js';
 import { SHADOWS, type TableShape } from './table-shape.js';
 
@@ -50,7 +50,6 @@ interface RunContext {
 class Rebuild {
   private readonly tables: string;
   private readonly known = new KnownStreams();
-  private encoders: readonly RowEncoder[] = [];
 
   constructor(
     private readonly context: RunContext,
@@ -65,7 +64,6 @@ class Rebuild {
     const shapes = await this.relaxedTransaction(writer, async () => {
       await dropLeftovers(writer, this.context.all);
       const found = await shapesOf(writer, this.model);
-      this.encoders = await encodersOf(writer, this.model);
       await createShadows(writer, found);
       return found;
     });
@@ -100,8 +98,7 @@ class Rebuild {
   private async fill(writer: Client): Promise<void> {
     this.watcher.step(this.tables, 'fill', await estimatedEvents(writer, this.model));
     const reader = await this.context.connections.openSnapshot();
-    const rows = new RowWriter(writer, this.encoders, SHADOWS);
-    await fill({ reader, writer, rows }, this.model, (count) => this.watcher.events(count));
+    await fill({ reader, writer }, this.model, (count) => this.watcher.events(count));
     await reader.end();
   }
 
@@ -127,8 +124,9 @@ class Rebuild {
     await reader.query(BY_INDEX);
     const onEvents = (count: number): void => this.watcher.events(count);
     await this.relaxedTransaction(writer, async () => {
-      const replayed = replay(reader, this.model, CATCH_UP_EVENTS, onEvents, this.known.entityOf);
-      await writeAll(replayed, new RowWriter(writer, this.encoders, SHADOWS), this.known);
+      const { entityOf } = this.known;
+      const replayed = replay(reader, this.model, CATCH_UP_EVENTS, { onEvents, findPriorEntity: entityOf });
+      await sendRows(this.known.recordAll(replayed), await copyInto(writer, this.model, SHADOWS));
       await this.known.save(writer);
     });
     await reader.end();
@@ -138,7 +136,7 @@ class Rebuild {
   private async swap(shapes: readonly TableShape[], writer: Client): Promise<void> {
     this.watcher.step(this.tables, 'swap');
     const { connections, lock } = this.context;
-    const swap = new Swap(connections, lock, { model: this.model, shapes, encoders: this.encoders, known: this.known });
+    const swap = new Swap(connections, lock, { model: this.model, shapes, known: this.known });
     for (let attempt = 1; !(await swap.try(attempt, () => this.catchUp(writer))); attempt += 1) {
       this.watcher.waiting(this.tables, attempt);
       await sleep(BETWEEN_SWAPS_MS * (0.5 + Math.random()));

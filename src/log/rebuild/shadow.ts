@@ -1,9 +1,9 @@
 import type { Client } from 'pg';
 import type { AnyReadModel } from '../read-model.js';
-import { eventsOf, IN_INDEX_ORDER, type ReplayedStream, replay } from '../replay/replay.js';
-import type { RowWriter } from '../replay/row-writer.js';
+import { copyInto } from '../replay/copy-rows.js';
+import { eventsOf, IN_INDEX_ORDER, replay } from '../replay/replay.js';
+import { sendRows } from '../replay/send-rows.js';
 import { RECORD_HEADS } from './catch-up.js';
-import type { KnownStreams } from './known-streams.js';
 import { REPLACED, SHADOWS, shapeOf, type TableShape } from './table-shape.js';
 
 /** Bookkeeping tables beside the shadows: they say up to which position of each log the shadows are filled. */
@@ -42,28 +42,12 @@ export const shapesOf = async (client: Client, { tables }: AnyReadModel): Promis
 
 /** Fills the empty shadows from the whole log. Catch-ups add the events that are appended meanwhile. */
 export async function fill(
-  { reader, writer, rows }: { readonly reader: Client; readonly writer: Client; readonly rows: RowWriter },
+  { reader, writer }: { readonly reader: Client; readonly writer: Client },
   model: AnyReadModel,
   onEvents: (count: number) => void,
 ): Promise<void> {
   // Before the reader's snapshot: events between the two are read twice rather than missed.
   await writer.query(RECORD_HEADS);
   await reader.query(IN_INDEX_ORDER);
-  await writeAll(replay(reader, model, eventsOf(model), onEvents), rows);
-}
-
-/** Writes the rows of every stream whose entity is not deleted. */
-export async function writeAll(
-  replayed: AsyncIterable<ReplayedStream[]> | Iterable<ReplayedStream[]>,
-  rows: RowWriter,
-  known?: KnownStreams,
-): Promise<void> {
-  for await (const streams of replayed) {
-    for (const stream of streams) {
-      known?.record(stream);
-      const flushed = stream.entity === undefined ? undefined : rows.write(stream.entity);
-      if (flushed !== undefined) await flushed;
-    }
-  }
-  await rows.finish();
+  await sendRows(replay(reader, model, eventsOf(model), { onEvents }), await copyInto(writer, model, SHADOWS));
 }

@@ -1,15 +1,14 @@
 import type { Client } from 'pg';
-import { copyOut } from '../../database/copy-out.js';
 import type { DedicatedConnections } from '../../database/dedicated-connections.js';
 import { PostgresFailure } from '../../database/failure.js';
 import type { AnyReadModel } from '../read-model.js';
-import { Folding } from '../replay/replay.js';
-import type { RowEncoder } from '../replay/row-encoder.js';
-import { RowWriter } from '../replay/row-writer.js';
+import { copyInto } from '../replay/copy-rows.js';
+import { replay } from '../replay/replay.js';
+import { sendRows } from '../replay/send-rows.js';
 import { BY_INDEX, beginCatchUp, CATCH_UP_EVENTS } from './catch-up.js';
 import type { KnownStreams } from './known-streams.js';
 import type { RebuildLock } from './rebuild-lock.js';
-import { shapesOf, writeAll } from './shadow.js';
+import { shapesOf } from './shadow.js';
 import { isSameShape, REPLACED, RebuildError, SHADOWS, type TableShape } from './table-shape.js';
 
 /** Limit of events to fold during a swap, since all requests to its tables wait meanwhile. */
@@ -26,7 +25,6 @@ const SWAP_TIMEOUT = '5s';
 interface ShadowedModel {
   readonly model: AnyReadModel;
   readonly shapes: readonly TableShape[];
-  readonly encoders: readonly RowEncoder[];
   readonly known: KnownStreams;
 }
 
@@ -98,14 +96,12 @@ export class Swap {
 
   /** Brings the shadows to the end of the logs, on the connection that holds the locks; false if too far behind. */
   private async catchUpLocked(client: Client): Promise<boolean> {
-    const { model, encoders, known } = this.shadowed;
+    const { model, known } = this.shadowed;
     const lag = await beginCatchUp(client, model);
     if (lag.toFold > MAX_EVENTS_IN_SWAP) return false;
     if (lag.events === 0) return true;
-    const folding = new Folding(model, known.entityOf);
-    const streams = [];
-    for await (const rows of copyOut(client, CATCH_UP_EVENTS)) streams.push(folding.take(rows));
-    await writeAll([...streams, folding.end()], new RowWriter(client, encoders, SHADOWS));
+    const replayed = replay(client, model, CATCH_UP_EVENTS, { findPriorEntity: known.entityOf, isShared: true });
+    await sendRows(replayed, await copyInto(client, model, SHADOWS), true);
     return true;
   }
 

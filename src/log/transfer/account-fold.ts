@@ -1,27 +1,18 @@
 import type { Client } from 'pg';
-import { copyOut } from '../../database/copy-out.js';
 import { PostgresFailure } from '../../database/failure.js';
 import type { AnyReadModel } from '../read-model.js';
-import { Folding, REPLAYED_COLUMNS, type ReplayedStream, sqlLiteral } from '../replay/replay.js';
-import { encodersOf } from '../replay/row-encoder.js';
-import { RowWriter } from '../replay/row-writer.js';
+import { copyInto } from '../replay/copy-rows.js';
+import { eventsOf, IN_INDEX_ORDER, replay } from '../replay/replay.js';
+import { sendRows } from '../replay/send-rows.js';
 import { LogFileError } from './log-file.js';
-
-/** Reading and writing share a connection, so a batch is held in memory before its rows are written. */
-const EVENTS_PER_BATCH = 500;
 
 /** Writes the rows of one new account into the live tables, in the transaction that wrote its events. */
 export async function foldAccount(client: Client, model: AnyReadModel, account: string): Promise<void> {
+  await client.query(IN_INDEX_ORDER);
   const { rows } = await client.query<{ schema: string }>('select current_schema() as schema');
-  const writer = new RowWriter(client, await encodersOf(client, model), rows[0]?.schema ?? '');
-  const folding = new Folding(model);
-  const write = async (streams: readonly ReplayedStream[]): Promise<void> => {
-    for (const { entity } of streams) if (entity !== undefined) await writer.write(entity);
-    await writer.finish();
-  };
+  const targets = await copyInto(client, model, rows[0]?.schema ?? '');
   try {
-    for await (const streams of batchesOf(client, model, folding, account)) await write(streams);
-    await write(folding.end());
+    await sendRows(replay(client, model, eventsOf(model, account), { isShared: true }), targets, true);
   } catch (error) {
     const { constraint } = PostgresFailure.of(error);
     if (constraint === undefined) throw error;
@@ -31,31 +22,3 @@ export async function foldAccount(client: Client, model: AnyReadModel, account: 
     );
   }
 }
-
-/** Folds the account's events in the order of `eventsOf`. Yields the streams that ended in each batch. */
-async function* batchesOf(
-  client: Client,
-  model: AnyReadModel,
-  folding: Folding,
-  account: string,
-): AsyncGenerator<ReplayedStream[]> {
-  for (const prefix of [...model.streamPrefixes].sort()) {
-    let last = { id: `${prefix}_`, version: 0 };
-    for (;;) {
-      const ended: ReplayedStream[] = [];
-      let events = 0;
-      for await (const rows of copyOut(client, batchQuery(account, prefix, last))) {
-        ended.push(...folding.take(rows));
-        events += rows.starts.length;
-      }
-      if (events === 0) break;
-      yield ended;
-      last = folding.last;
-    }
-  }
-}
-
-const batchQuery = (account: string, prefix: string, { id, version }: { id: string; version: number }): string =>
-  `select ${REPLAYED_COLUMNS.join(', ')} from events where account_id = ${sqlLiteral(account)}
-    and (stream_id, stream_version) > (${sqlLiteral(id)}, ${version}) and stream_id < '${prefix}\`'
-    order by stream_id, stream_version limit ${EVENTS_PER_BATCH}`;

@@ -1,5 +1,5 @@
-import { PROBLEMS, type ProblemName } from '../../problem.js';
-import { EXAMPLE_KSUID } from './parts.js';
+import { EXAMPLE_KSUID } from '../../../src/http/openapi/parts.js';
+import { PROBLEMS, type ProblemName } from '../../../src/problem.js';
 
 /** A real message of each problem. */
 const MESSAGES: Readonly<Record<ProblemName, string>> = {

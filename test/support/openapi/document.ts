@@ -1,12 +1,12 @@
 import { STATUS_CODES } from 'node:http';
 import type { INestApplication } from '@nestjs/common';
-import type { OpenAPIObject } from '@nestjs/swagger';
-import { isJsonObject } from '../../json-object.js';
-import { applyDeclarations } from '../documentation.js';
+import * as swagger from '@nestjs/swagger';
+import { applyDeclarations } from '../../../src/http/documentation.js';
+import { ERROR_SCHEMA } from '../../../src/http/openapi/problem-responses.js';
+import { HEADER_DEFINITIONS } from '../../../src/http/openapi/response-headers.js';
+import { isJsonObject } from '../../../src/json-object.js';
 import { exampleOf, type Schema, type Schemas } from './examples.js';
 import { PROBLEM_BODIES } from './problem-examples.js';
-import { ERROR_SCHEMA } from './problem-responses.js';
-import { HEADER_DEFINITIONS } from './response-headers.js';
 
 /** The version of package.json; a test compares them. */
 const VERSION = '0.1.0';
@@ -16,9 +16,8 @@ const DESCRIPTION = `Controls who may open tunnels: SSH credentials and TCP edge
 In a body, null counts as absent, and an undocumented field is refused. A resource in an answer has all of its fields.
 The body of every error is an \`Error\`. \`x-max-bytes\` is a limit in bytes, since a schema can only count characters.`;
 
-/** Makes the OpenAPI document from the declarations of the controllers. The first call takes about half a second. */
-export async function documentOf(nest: INestApplication, server: string): Promise<object> {
-  const swagger = await import('@nestjs/swagger');
+/** Makes the OpenAPI document from the declarations of the controllers, as openapi.json has it. */
+export function openApiText(nest: INestApplication): string {
   applyDeclarations(swagger, nest);
   const { DocumentBuilder, SwaggerModule } = swagger;
   const base = new DocumentBuilder()
@@ -27,7 +26,7 @@ export async function documentOf(nest: INestApplication, server: string): Promis
     .setDescription(DESCRIPTION)
     .setVersion(VERSION)
     .setLicense('MIT', 'https://spdx.org/licenses/MIT.html')
-    .addServer(server)
+    .addServer('/')
     .addBearerAuth({ type: 'http', bearerFormat: 'API key', description: 'An API key, or a token of the OIDC issuer.' })
     .addBearerAuth(
       { type: 'http', bearerFormat: 'gateway token', description: 'One of the tokens in GATEWAY_TOKENS.' },
@@ -35,7 +34,7 @@ export async function documentOf(nest: INestApplication, server: string): Promis
     )
     .addSecurityRequirements('bearer')
     .build();
-  return finish(SwaggerModule.createDocument(nest, base));
+  return `${JSON.stringify(finish(SwaggerModule.createDocument(nest, base)), null, 2)}\n`;
 }
 
 interface Media {
@@ -51,13 +50,12 @@ interface Body {
 interface Operation {
   operationId?: string;
   tags?: string[];
-  security?: Record<string, unknown>[];
   requestBody?: Body;
   responses: Record<string, Body | { $ref: string }>;
 }
 
 /** Completes the document of @nestjs/swagger: closes objects, shares responses, adds whole examples. */
-function finish(document: OpenAPIObject): object {
+function finish(document: swagger.OpenAPIObject): object {
   const schemas = { ...document.components?.schemas, Error: ERROR_SCHEMA } as unknown as Schemas;
   for (const schema of Object.values(schemas)) schema.additionalProperties = false;
   const paths = document.paths as unknown as Record<string, Record<string, Operation>>;
@@ -65,8 +63,7 @@ function finish(document: OpenAPIObject): object {
   for (const operation of operations) addExamples(operation, schemas);
   const responses = shareResponses(operations);
   const tags = [...new Set(operations.flatMap((operation) => operation.tags ?? []))].map((name) => ({ name }));
-  const securitySchemes = usedSchemes(document.components?.securitySchemes, operations);
-  const components = { schemas, responses, headers: HEADER_DEFINITIONS, examples: PROBLEM_BODIES, securitySchemes };
+  const components = { schemas, responses, headers: HEADER_DEFINITIONS, examples: PROBLEM_BODIES };
   return { ...document, tags, components: { ...document.components, ...components } };
 }
 
@@ -104,10 +101,4 @@ function shareResponses(operations: readonly Operation[]): Record<string, object
     for (const { responses } of same) responses[status] = { $ref: `#/components/responses/${name}` };
   }
   return shared;
-}
-
-/** Without gateways no operation takes their tokens, and the page has no field for one. */
-function usedSchemes(schemes: object = {}, operations: readonly Operation[]): object {
-  const used = new Set(['bearer', ...operations.flatMap(({ security = [] }) => security.flatMap(Object.keys))]);
-  return Object.fromEntries(Object.entries(schemes).filter(([name]) => used.has(name)));
 }

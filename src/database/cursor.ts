@@ -1,0 +1,30 @@
+import type { ClientBase, QueryResultRow } from 'pg';
+
+/** More would not be faster. An event may have 256 KiB, and memory holds two batches. */
+const ROWS_PER_FETCH = 300;
+
+/**
+ * Yields the rows of a query in batches, so that memory does not grow with their number. The connection must be in a
+ * transaction, may run other statements between two batches, and can have one cursor at a time.
+ */
+export async function* fetchRows<Row extends QueryResultRow>(client: ClientBase, query: string): AsyncGenerator<Row[]> {
+  await client.query(`declare rows no scroll cursor for ${query}`);
+  for (;;) {
+    const { rows } = await client.query<Row>(`fetch ${ROWS_PER_FETCH} from rows`);
+    if (rows.length > 0) yield rows;
+    if (rows.length < ROWS_PER_FETCH) break;
+  }
+  await client.query('close rows');
+}
+
+/** Reads the next batch while the caller works on the last one, on another connection. */
+export async function* readAhead<Batch>(batches: AsyncGenerator<Batch>): AsyncGenerator<Batch> {
+  for (let next = batches.next(); ; ) {
+    const { value, done } = await next;
+    if (done) return;
+    next = batches.next();
+    // A caller that stops early never awaits this batch.
+    next.catch(() => undefined);
+    yield value;
+  }
+}
