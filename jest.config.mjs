@@ -34,7 +34,7 @@ const service = (displayName, testMatch, options = {}) =>
       '^.+\\.ts$': compile,
     },
     transformIgnorePatterns: ['/node_modules/(?!(@nestjs/common|fast-check|pg/esm)/)'],
-    setupFiles: [`${SUPPORT}/shared-date.ts`],
+    setupFiles: [`${SUPPORT}/shared-globals.ts`],
     setupFilesAfterEnv: [`${SUPPORT}/stop-leftovers.ts`],
     ...options,
   });

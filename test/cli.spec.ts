@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { ApiClient } from './support/api-client.js';
-import { runCli, stopMain } from './support/process.js';
+import { runCli, spawnCli, stopMain } from './support/process.js';
 import { dataDir, start, statusOf, useStarts } from './support/starts.js';
 
 useStarts();
@@ -24,7 +24,7 @@ describe('api-keys create', () => {
 
   it('exits with 2 for a command that does not exist, and for a bad setting', async () => {
     const settings = { DATA_DIR: dataDir() };
-    expect(await runCli(settings, 'api-keys', 'make')).toMatchObject({ code: 2, stdout: '' });
+    expect(await spawnCli(settings, 'api-keys', 'make')).toMatchObject({ code: 2, stdout: '' });
     expect(await runCli({ ...settings, PORT: 'x' }, 'api-keys', 'create')).toMatchObject({ code: 2, stdout: '' });
   });
 });

@@ -3,11 +3,11 @@ import { get, type IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import type { Answer } from './support/api-client.js';
-import { newPublicKey } from './support/keys.js';
-import { stopAtEnd } from './support/leftovers.js';
-import { addAccount, type TestPrincipal } from './support/principals.js';
-import { GATEWAY, type Service, startService } from './support/service.js';
+import type { Answer } from '../support/api-client.js';
+import { newPublicKey } from '../support/keys.js';
+import { stopAtEnd } from '../support/leftovers.js';
+import { addAccount, type TestPrincipal } from '../support/principals.js';
+import { GATEWAY, type Service, startService } from '../support/service.js';
 
 let service: Service;
 let [flooding, neighbour]: TestPrincipal[] = [];

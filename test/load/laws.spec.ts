@@ -1,0 +1,34 @@
+import { afterAll, beforeAll, describe, it } from '@jest/globals';
+import { READ_MODELS } from '../../src/read-models.js';
+import { AnyBody } from '../support/any-body.js';
+import { expectLawsOfHistories } from '../support/history-laws.js';
+import { expectRowsToBeTheFoldOfTheLog } from '../support/replay.js';
+import { type Service, startCopy, startService } from '../support/service.js';
+
+/** The laws that `npm test` tries a few times, over and over. */
+let service: Service;
+let strict: Awaited<ReturnType<typeof startCopy>>;
+beforeAll(async () => {
+  service = await startService();
+  strict = await startCopy(service, { strict: true });
+});
+afterAll(async () => {
+  await strict.stop();
+  await service.stop();
+});
+
+describe('after thousands of random calls', () => {
+  it(
+    'every history of two accounts leaves rows that are the fold of the log',
+    () => expectLawsOfHistories(service, strict, 40),
+    300_000,
+  );
+
+  it('any body is accepted or refused with a reason', async () => {
+    const anyBody = await AnyBody.on(service);
+    await anyBody.post(400);
+    await anyBody.patch(300);
+    await anyBody.putModule(300);
+    for (const model of READ_MODELS) await expectRowsToBeTheFoldOfTheLog(service.pool, model);
+  }, 300_000);
+});
