@@ -1,4 +1,4 @@
-/** TypeScript as the tests have it; a test of the compiled service imports that instead of `src`. */
+/** TypeScript is compiled in memory; only the types are checked elsewhere (`npm run types`). */
 const compile = [
   '@swc/jest',
   {
@@ -14,26 +14,25 @@ const compile = [
 ];
 
 const SUPPORT = '<rootDir>/test/support';
+/** A JavaScript module as Node itself loads it, outside of the realm of a test file: a worker loads it once for all its files. */
+const outside = `${SUPPORT}/outside/modules.mjs`;
 
-const project = (displayName, testMatch, options = {}) => ({
+/** `packages`: a pattern of those that come from outside. */
+const project = (displayName, testMatch, packages, options = {}) => ({
   displayName,
   testMatch: testMatch.map((pattern) => `<rootDir>/${pattern}`),
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   testEnvironment: 'node',
-  transform: { '^.+\\.ts$': compile },
+  transformIgnorePatterns: [`/node_modules/(?!(${packages})/)`],
   ...options,
+  transform: { ...options.transform, [`/node_modules/(${packages})/`]: outside, '^.+\\.ts$': compile },
 });
 
-/** Tests of the running service. What they import of it, and the packages that it shares with them, comes from outside. */
+/** Tests of the running service import its compiled modules, and the packages that it shares with them, from outside. */
 const service = (displayName, testMatch, options = {}) =>
-  project(displayName, testMatch, {
-    transform: {
-      '/(src/.+\\.ts|outside/.+\\.mjs)$': `${SUPPORT}/outside/modules.mjs`,
-      '/node_modules/(@nestjs/common|fast-check|pg/esm)/': `${SUPPORT}/outside/modules.mjs`,
-      '^.+\\.ts$': compile,
-    },
-    transformIgnorePatterns: ['/node_modules/(?!(@nestjs/common|fast-check|pg/esm)/)'],
+  project(displayName, testMatch, '@nestjs/common|fast-check|pg/esm', {
+    transform: { '/(src/.+\\.ts|test/support/outside/.+\\.mjs)$': outside },
     setupFiles: [`${SUPPORT}/shared-globals.ts`],
     setupFilesAfterEnv: [`${SUPPORT}/stop-leftovers.ts`],
     ...options,
@@ -47,7 +46,7 @@ const onPostgres = (setup) => ({
 // biome-ignore lint/style/noDefaultExport: the form in which Jest loads its configuration
 export default {
   projects: [
-    project('pure', ['src/**/*.spec.ts']),
+    project('pure', ['src/**/*.spec.ts'], 'fast-check'),
     service('service', ['test/*.spec.ts', 'test/clients/*.spec.ts'], onPostgres('global-setup')),
     service('load', ['test/load/*.spec.ts'], onPostgres('global-setup')),
     service('e2e', ['test/e2e/*.spec.ts'], onPostgres('global-setup-e2e')),
