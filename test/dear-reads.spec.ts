@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { askForDecisions, heldStatements, holdDecisions, untilHeld } from './support/held-reads.js';
+import { newPublicKey } from './support/keys.js';
+import { addAccount } from './support/principals.js';
+import { type Service, startService } from './support/service.js';
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService({ dearReadTimeoutMs: 20_000 });
+});
+afterAll(() => service.stop());
+
+const DEAR_READS = [
+  '/bind_decisions',
+  '/events',
+  '/events?type=ssh_credential_created.v1',
+  '/ssh_credentials?as_of=1',
+  '/ssh_credentials/{id}?as_of=1',
+  '/ssh_credentials/{id}/events',
+  '/edges/tcp?as_of=1',
+  '/users?as_of=1',
+  '/bot_users?as_of=1',
+  '/api_keys?as_of=1',
+];
+
+describe('an account whose dear reads all wait', () => {
+  it('is answered 429 with Retry-After beyond 102 reads, on every route that can cost much, and no other account is', async () => {
+    const [flooding, neighbour] = [await addAccount(service), await addAccount(service)];
+    const { body } = await flooding.client.post('/ssh_credentials', { public_key: newPublicKey() });
+    const held = await holdDecisions(service);
+    const waiting = Array.from({ length: 103 }, () => askForDecisions(service, flooding));
+    const { statusCode } = await Promise.any(waiting.map(({ answered }) => answered));
+    expect([statusCode, (await heldStatements(service)).length]).toEqual([429, 2]);
+    // A refusal waits for a second, so all of them wait at once.
+    const refusals = DEAR_READS.map(async (path) => {
+      const { status, headers, body: problem } = await flooding.client.get(path.replace('{id}', body.id));
+      const refused = [path, 429, '1', 'ERR_NGROK_226'];
+      expect([path, status, headers.get('retry-after'), problem.error_code]).toEqual(refused);
+      expect(problem.msg).toMatch(/^The account already has 100 requests of this kind waiting/);
+    });
+    const streams = ['application/x-ndjson', 'text/event-stream'].map(async (accept) => {
+      const headers = { authorization: `Bearer ${flooding.client.token}`, accept };
+      expect((await fetch(`${service.app.url}/events`, { headers })).status).toBe(429);
+    });
+    await Promise.all([...refusals, ...streams]);
+    expect((await neighbour.client.get('/events?limit=1')).status).toBe(200);
+    for (const { leave } of waiting) leave();
+    await untilHeld(service, 0);
+    await held.release();
+    for (const path of DEAR_READS) {
+      expect((await flooding.client.get(path.replace('{id}', body.id))).status).toBeLessThan(429);
+    }
+  });
+});
+
+describe('a client that goes away', () => {
+  it('gives its place to the next request, and ends its statement on the server', async () => {
+    const by = await addAccount(service);
+    const held = await holdDecisions(service);
+    const gone = Array.from({ length: 4 }, () => askForDecisions(service, by));
+    await untilHeld(service, 2);
+    const before = await heldStatements(service);
+    for (const { leave } of gone) leave();
+    await untilHeld(service, 0);
+    const stayed = askForDecisions(service, by);
+    await untilHeld(service, 1);
+    expect(before).not.toContain((await heldStatements(service))[0]);
+    await held.release();
+    const { statusCode } = await stayed.answered;
+    expect(statusCode).toBe(200);
+  });
+});
+
+describe('a dear read that takes too long', () => {
+  it('is answered 503 at the deadline, in the queue too, and leaves no statement on the server', async () => {
+    const slow = await startService({ dearReadTimeoutMs: 1_000, dearReadConnections: 2 });
+    const by = await addAccount(slow);
+    const held = await holdDecisions(slow);
+    const answers = await Promise.all(Array.from({ length: 3 }, () => by.client.get('/bind_decisions')));
+    for (const { status, headers, body } of answers) {
+      expect([status, headers.get('retry-after'), body.error_code]).toEqual([503, '1', 'ERR_TAS_503']);
+      expect(body.msg).toBe('The request took longer than 1000 ms. Ask for less, or try again later.');
+    }
+    await untilHeld(slow, 0);
+    await held.release();
+    expect((await by.client.get('/bind_decisions')).status).toBe(200);
+    await slow.stop();
+  });
+});
