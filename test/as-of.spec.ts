@@ -31,7 +31,7 @@ async function timeOf(answer: Answer): Promise<string> {
 }
 
 /** The changes that the history records; each is one moment to ask about. */
-const MOMENTS = 40;
+const MOMENTS = 26;
 
 describe('as_of at every position of a random history over all resources', () => {
   const allLists = (asOf?: string | number): Promise<unknown[]> =>
