@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { READ_MODELS } from '../../src/read-models.js';
 import { AnyBody } from '../support/any-body.js';
 import { expectLawsOfHistories } from '../support/history-laws.js';
@@ -16,6 +16,14 @@ afterAll(async () => {
   await strict.stop();
   await service.stop();
 });
+
+/** Types of events that a call can cause: the generator reaches each. */
+const TYPES = [
+  ...['api_key', 'bot_user', 'ssh_credential', 'tcp_edge', 'user'].flatMap((name) =>
+    ['created', 'deleted', 'updated'].map((what) => `${name}_${what}.v1`),
+  ),
+  'account_admins_changed.v1',
+];
 
 describe('after thousands of random calls', () => {
   it(

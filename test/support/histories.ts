@@ -132,7 +132,7 @@ const changes = [
   ),
   patch(
     '/bot_users',
-    fc.boolean().map((active) => () => ({ active })),
+    fc.tuple(fc.boolean(), texts).map(([active, text]) => (mark) => ({ active, name: `${mark}${text} ${unique()}` })),
   ),
   patch('/api_keys', described),
   ...MODULES.map((name) =>
