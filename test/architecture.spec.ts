@@ -313,3 +313,14 @@ describe('every resource has the same six files', () => {
     expect(handlers.filter((file) => !shape.includes(file))).toEqual([]);
   });
 });
+
+describe('the tests', () => {
+  const LOAD = new URL('load', import.meta.url).pathname;
+
+  it('load on purpose in at most eight files, each of which README names', () => {
+    const names = readdirSync(LOAD).map((file) => file.replace(/\.spec\.ts$/, ''));
+    expect(names.length).toBeLessThanOrEqual(8);
+    const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+    expect(names.filter((name) => !readme.includes(name))).toEqual([]);
+  });
+});

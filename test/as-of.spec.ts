@@ -4,6 +4,7 @@ import pg from 'pg';
 import { IdSource } from '../src/ids.js';
 import { appendStatement, prepareAppend } from '../src/log/append/append-statement.js';
 import type { Answer, ApiClient } from './support/api-client.js';
+import { PATHS, playerOf, sampleOf, step } from './support/histories.js';
 import { newPublicKey } from './support/keys.js';
 import { appendOf, newEvent } from './support/log.js';
 import { addAccount, addUser } from './support/principals.js';
@@ -29,73 +30,33 @@ async function timeOf(answer: Answer): Promise<string> {
   return body.events[0].time;
 }
 
-const LISTS = ['ssh_credentials', 'edges/tcp', 'users', 'bot_users', 'api_keys'] as const;
+/** The changes that the history records; each is one moment to ask about. */
+const MOMENTS = 26;
 
 describe('as_of at every position of a random history over all resources', () => {
-  const pick = <T>(list: readonly T[]): T | undefined => list[Math.floor(Math.random() * list.length)];
-  const text = (): string => `${Math.random()} ünï\n"\\`;
-  const bots: string[] = [];
-  const acts: Record<(typeof LISTS)[number], { ids: string[]; create: () => object; change: () => object }> = {
-    ssh_credentials: {
-      ids: [],
-      create: () => ({ public_key: newPublicKey(), metadata: text(), owner_id: pick(bots) ?? null }),
-      change: () => ({ description: text(), acl: pick([[], ['bind:*.a.example'], ['*', 'bind:k=v']]) }),
-    },
-    'edges/tcp': {
-      ids: [],
-      create: () => ({ hostports: ['a.example:1', 'b.example:2'], traffic_policy: { value: text() } }),
-      change: () => ({ hostports: pick([[], ['c.example:3']]), backend: pick([null, { backend_id: 'bkdhr_1' }]) }),
-    },
-    users: {
-      ids: [],
-      create: () => ({ email: `u${Math.random()}@example.test`, role: pick(['admin', 'member']) }),
-      change: () => ({ role: pick(['admin', 'member']), active: Math.random() < 0.7 }),
-    },
-    bot_users: { ids: bots, create: () => ({ name: text() }), change: () => ({ active: Math.random() < 0.5 }) },
-    api_keys: {
-      ids: [],
-      create: () => ({ owner_id: pick(bots) ?? null, description: text() }),
-      change: () => ({ metadata: text() }),
-    },
-  };
-
-  async function act(): Promise<Answer> {
-    const path = pick(LISTS) ?? 'users';
-    const { ids, create, change } = acts[path];
-    const [dice, id] = [Math.random(), pick(ids)];
-    if (dice < 0.45 || id === undefined) {
-      const answer = await admin.post(`/${path}`, create());
-      if (answer.status === 201) ids.push(answer.body.id);
-      return answer;
-    }
-    return dice < 0.8 ? admin.patch(`/${path}/${id}`, change()) : admin.delete(`/${path}/${id}`);
-  }
-
   const allLists = (asOf?: string | number): Promise<unknown[]> =>
-    Promise.all(
-      LISTS.map(async (path) => {
-        const { body } = asOf === undefined ? await admin.get(`/${path}`) : await get(`/${path}`, asOf);
-        return body;
-      }),
-    );
+    Promise.all(PATHS.map(async (path) => (asOf === undefined ? await admin.get(path) : await get(path, asOf)).body));
 
   it('gives the earlier answer, by position and by time, for a list and for single resources', async () => {
+    const by = playerOf(admin);
     const snapshots: { position: number; lists: unknown[]; time: string }[] = [];
-    while (snapshots.length < 50) {
-      const answer = await act();
-      if (answer.status >= 400) continue;
+    while (snapshots.length < MOMENTS) {
+      const [act] = sampleOf(step, 1);
+      const answer = await act?.(by);
+      // A refused change and one that changes nothing are no moments of the log.
+      if (answer === undefined || answer.status >= 400) continue;
       snapshots.push({ position: positionOf(answer), lists: await allLists(), time: await timeOf(answer) });
     }
     for (const { position, lists, time } of snapshots) {
       expect(await allLists(position)).toEqual(lists);
       expect(await allLists(time)).toEqual(lists);
     }
-    const { position, lists } = snapshots[Math.floor(snapshots.length / 2)] ?? { position: 0, lists: [] };
-    for (const [n, path] of LISTS.entries()) {
+    const { position, lists } = snapshots[MOMENTS / 2] ?? { position: 0, lists: [] };
+    for (const [n, path] of PATHS.entries()) {
       const items = Object.values(lists[n] as object).find(Array.isArray) as { id: string }[];
-      for (const item of items) expect((await get(`/${path}/${item.id}`, position)).body).toEqual(item);
-      const gone = acts[path].ids.filter((id) => !items.some((item) => item.id === id));
-      for (const id of gone) expect((await get(`/${path}/${id}`, position)).status).toBe(404);
+      for (const item of items) expect((await get(`${path}/${item.id}`, position)).body).toEqual(item);
+      const gone = by.made[path].filter((id) => !items.some((item) => item.id === id));
+      for (const id of gone) expect((await get(`${path}/${id}`, position)).status).toBe(404);
     }
   });
 });

@@ -8,6 +8,7 @@ import { BindDecisionRetention } from '../src/ssh-gateway/bind-decisions/bind-de
 import { startSwallowingProxy } from './support/answer-swallowing-proxy.js';
 import { ApiClient } from './support/api-client.js';
 import { holdWrites, metric, type TestCredential, untilWritten, upload } from './support/decisions.js';
+import { takeErrorLines } from './support/error-lines.js';
 import { newPublicKey } from './support/keys.js';
 import { addAccount, addBot, addUser, type TestPrincipal } from './support/principals.js';
 import { startMain, stopMain } from './support/process.js';
@@ -226,7 +227,9 @@ describe('the queue of decisions', () => {
     const { fingerprint } = await credentialOf();
     await ask(fingerprint, DOMAIN, client);
     proxy.swallowNextAnswer();
+    const errors = takeErrorLines();
     await untilWritten(client);
+    expect(errors.end()).toEqual([expect.stringContaining('could not be written and will be retried')]);
     expect(proxy.swallowed).toBe(1);
     expect(await metric(client, 'tunnel_access_bind_decisions_write_failures_total')).toBe(1);
     expect(await rowsOf(fingerprint)).toHaveLength(1);
@@ -240,11 +243,13 @@ describe('the queue of decisions', () => {
     const { fingerprint } = await credentialOf();
     await ask(fingerprint, DOMAIN, client);
     proxy.goAway();
+    const errors = takeErrorLines();
     expect((await ask(fingerprint, DOMAIN, client)).status).toBe(503);
     const failures = () => metric(client, 'tunnel_access_bind_decisions_write_failures_total');
     while ((await failures()) === 0) await sleep(10);
     proxy.comeBack();
     await untilWritten(client);
+    expect(errors.end()).toContainEqual(expect.stringContaining('could not be written and will be retried'));
     expect(await rowsOf(fingerprint)).toHaveLength(1);
     await stop();
     await proxy.close();

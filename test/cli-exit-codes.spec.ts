@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { CLI, type RunningCli, runCli, startCli } from './support/process.js';
+import { CLI, type RunningCli, runCli, spawnCli, startCli } from './support/process.js';
 import { cloneDatabase, type Service, startService } from './support/service.js';
 
 let service: Service;
@@ -13,6 +13,7 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 const cli = (...args: string[]): RunningCli['ended'] => runCli({ DATABASE_URL: service.databaseUrl }, ...args);
+const spawned = (...args: string[]): RunningCli['ended'] => spawnCli({ DATABASE_URL: service.databaseUrl }, ...args);
 
 /** Waits until a connection to the database runs, or ran last, a statement like this. */
 async function untilQueried(databaseUrl: string, pattern: string): Promise<void> {
@@ -28,14 +29,14 @@ async function untilQueried(databaseUrl: string, pattern: string): Promise<void>
 
 describe('exit code 0', () => {
   it('is success: a check that found everything in order', async () => {
-    expect(await cli('audit', 'verify')).toMatchObject({ code: 0, stdout: '' });
+    expect(await spawned('audit', 'verify')).toMatchObject({ code: 0, stdout: '' });
   });
 });
 
 describe('exit code 1', () => {
   it('is a check that found faults, which are on stdout', async () => {
     await service.pool.query(`update accounts set name = name || '!'`);
-    const proof = await cli('projections', 'prove');
+    const proof = await spawned('projections', 'prove');
     expect(proof).toMatchObject({ code: 1, stdout: expect.stringMatching(/^accounts\t.*\tname\t/) });
     await service.pool.query(`update accounts set name = rtrim(name, '!')`);
   });

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { ApiClient } from './support/api-client.js';
-import { runCli, stopMain } from './support/process.js';
+import { runCli, spawnCli, stopMain } from './support/process.js';
+import { startService } from './support/service.js';
 import { dataDir, start, statusOf, useStarts } from './support/starts.js';
 
 useStarts();
@@ -24,16 +25,16 @@ describe('api-keys create', () => {
 
   it('exits with 2 for a command that does not exist, and for a bad setting', async () => {
     const settings = { DATA_DIR: dataDir() };
-    expect(await runCli(settings, 'api-keys', 'make')).toMatchObject({ code: 2, stdout: '' });
+    expect(await spawnCli(settings, 'api-keys', 'make')).toMatchObject({ code: 2, stdout: '' });
     expect(await runCli({ ...settings, PORT: 'x' }, 'api-keys', 'create')).toMatchObject({ code: 2, stdout: '' });
   });
 });
 
 describe('accounts create', () => {
   it('creates an admin key that works at once beside a running service; accounts list shows every account', async () => {
-    const main = start();
-    const url = await main.url;
-    const settings = { DATA_DIR: dataDir() };
+    const service = await startService();
+    const { url } = service.app;
+    const settings = { DATABASE_URL: service.databaseUrl };
     const made = await runCli(settings, 'accounts', 'create', 'Second team', '--admin-email', 'boss@example.test');
     expect(made).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\S+_\S+\n$/) });
     const boss = new ApiClient(url, made.stdout.trim());
@@ -51,6 +52,7 @@ describe('accounts create', () => {
     ]);
     expect(await runCli(settings, 'accounts', 'create', ' ')).toMatchObject({ code: 2, stdout: '' });
     expect(await runCli(settings, 'accounts', 'create')).toMatchObject({ code: 2, stdout: '' });
+    await service.stop();
   });
 });
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sshCredentialsReadModel } from '../src/ssh-credentials/ssh-credentials.read-model.js';
+import { takeErrorLines } from './support/error-lines.js';
 import { newPublicKey } from './support/keys.js';
 import { addAccount, addUser, type TestPrincipal } from './support/principals.js';
 import { type Service, startService } from './support/service.js';
@@ -195,7 +196,9 @@ describe('GET /events', () => {
     );
     expect(Object.keys(sshCredentialsReadModel.events)).not.toContain('ssh_credential_sealed.v9');
     const { rows } = await service.pool.query('select size from log_heads where account_id = $1', [by.accountId]);
+    const errors = takeErrorLines();
     const at = await by.client.get(`/ssh_credentials/${body.id}?as_of=${rows[0].size}`);
+    expect(errors.end()).toEqual([expect.stringContaining('does not know the type ssh_credential_sealed.v9')]);
     expect(at.status).toBe(500);
     expect((await lines(by)).at(-1)).toMatchObject({ type: 'ssh_credential_sealed.v9', subject: body.id });
   });

@@ -1,131 +1,27 @@
-import { get } from 'node:http';
-import { PassThrough } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import pg from 'pg';
-import { CloudEvents } from '../src/audit/cloud-events.js';
-import { EventFeed } from '../src/audit/event-feed.js';
-import { LiveFeed } from '../src/audit/live-feed.js';
-import { DearReads } from '../src/database/dear-reads.js';
-import { LogHeads } from '../src/log/read/log-heads.js';
-import { LogPositions } from '../src/log/read/log-positions.js';
-import { READ_MODELS } from '../src/read-models.js';
 import { ApiClient } from './support/api-client.js';
 import { EventStream } from './support/event-stream.js';
 import { newPublicKey } from './support/keys.js';
+import { liveFeed, tokenOf } from './support/live-feed.js';
 import { addAccount, addUser, type TestPrincipal } from './support/principals.js';
-import { startMain, stopMain } from './support/process.js';
-import { type Service, startService } from './support/service.js';
+import { type Service, startCopy, startService } from './support/service.js';
 
 let service: Service;
-let other: { url: string; stop: () => Promise<unknown> };
+let other: Awaited<ReturnType<typeof startCopy>>;
 beforeAll(async () => {
   service = await startService();
-  const main = startMain({ DATABASE_URL: service.databaseUrl });
-  other = { url: await main.url, stop: () => stopMain(main) };
+  other = await startCopy(service);
 });
 afterAll(async () => {
   await other.stop();
   await service.stop();
 });
 
-const upTo = (last: number): number[] => Array.from({ length: last }, (_, n) => n + 1);
-const tokenOf = ({ client }: TestPrincipal): string => client.token ?? '';
-
-/** A live feed with a fast heartbeat. */
-const liveFeed = (): LiveFeed => {
-  const positions = new LogPositions(service.pool);
-  const feed = new EventFeed(
-    positions,
-    new DearReads(service.app.database.dearReadPool, service.pool, 10_000),
-    new CloudEvents(READ_MODELS),
-  );
-  const timings = { heartbeatMs: 60, authorizationCheckMs: 20 };
-  return new LiveFeed(feed, new LogHeads(positions, () => undefined), timings);
-};
-
-/** Appends `count` events of 200 KB each. Returns the position of the last one. */
-async function appendLarge(by: TestPrincipal, count: number): Promise<number> {
-  const value = 'x'.repeat(200_000);
-  let last = 0;
-  for (let n = 0; n < count; n += 1) {
-    const { headers } = await by.client.post('/edges/tcp', { traffic_policy: { value } });
-    last = Number(headers.get('log-position'));
-  }
-  return last;
-}
-
-/** Follows over connections that are cut again and again. Each resumes after the id of the last message. */
-async function followDespiteCuts(url: string, token: string, isDone: (last: number) => boolean): Promise<number[]> {
-  const heard: number[] = [];
-  let lastEventId = '';
-  while (!isDone(heard.at(-1) ?? 0)) {
-    const stream = await EventStream.open(
-      `${url}/events`,
-      token,
-      lastEventId === '' ? {} : { 'last-event-id': lastEventId },
-    );
-    expect(stream.response.statusCode).toBe(200);
-    const cutAt = Date.now() + 50 + Math.random() * 300;
-    while (Date.now() < cutAt && !isDone(stream.messages.at(-1)?.id ?? 0)) await sleep(5);
-    stream.close();
-    heard.push(...stream.messages.map(({ id }) => id));
-    // A connection that was cut before its first message has no id to resume from.
-    if (stream.lastEventId !== '') lastEventId = stream.lastEventId;
-    expect(stream.messages.map(({ data }) => data.logposition)).toEqual(stream.messages.map(({ id }) => id));
-  }
-  return heard;
-}
-
-/** Polls for the lines after the last one. */
-async function poll(url: string, token: string, isDone: (last: number) => boolean): Promise<number[]> {
-  const heard: number[] = [];
-  while (!isDone(heard.at(-1) ?? 0)) {
-    const headers = { accept: 'application/x-ndjson', authorization: `Bearer ${token}` };
-    const response = await fetch(`${url}/events?after=${heard.at(-1) ?? 0}`, { headers });
-    const lines = (await response.text()).split('\n').filter((line) => line !== '');
-    heard.push(...lines.map((line) => JSON.parse(line).logposition));
-  }
-  return heard;
-}
-
-describe('32 writers on two instances, and three followers', () => {
-  it('every follower gets 1..N in order, without gaps or duplicates, even beside an open transaction', async () => {
-    const by = await addAccount(service);
-    const bystander = new pg.Client(service.databaseUrl);
-    await bystander.connect();
-    // A follower that trusted transaction ids or snapshots would wait for this transaction.
-    await bystander.query('begin isolation level serializable');
-    await bystander.query('create table unrelated as select txid_current() as id');
-    let last = Number.POSITIVE_INFINITY;
-    const isDone = (position: number): boolean => position >= last;
-    const followers = [
-      followDespiteCuts(service.app.url, tokenOf(by), isDone),
-      followDespiteCuts(other.url, tokenOf(by), isDone),
-      poll(other.url, tokenOf(by), isDone),
-    ];
-    const writers = Array.from({ length: 32 }, async (_, n) => {
-      const client = n % 2 === 0 ? by.client : new ApiClient(other.url, tokenOf(by));
-      for (let i = 0; i < 20; i += 1) {
-        const { status, body } = await client.post('/ssh_credentials', { public_key: newPublicKey() });
-        expect(status).toBe(201);
-        if (i % 4 === 0) await client.delete(`/ssh_credentials/${body.id}`);
-      }
-    });
-    await Promise.all(writers);
-    const { headers } = await by.client.post('/bot_users', { name: 'the last' });
-    last = Number(headers.get('log-position'));
-    for (const heard of await Promise.all(followers)) expect(heard).toEqual(upTo(last));
-    expect(last).toBeGreaterThan(32 * 25);
-    await bystander.query('rollback');
-    await bystander.end();
-  });
-});
-
 describe('a live feed', () => {
   it('has the events of this instance and of another one, filtered as requested', async () => {
     const by = await addAccount(service);
-    const elsewhere = new ApiClient(other.url, tokenOf(by));
+    const elsewhere = new ApiClient(other.app.url, tokenOf(by));
     const stream = await EventStream.open(`${service.app.url}/events?type=bot_user_created.v1`, tokenOf(by));
     expect(stream.response.headers['content-type']).toBe('text/event-stream');
     for (const client of [by.client, elsewhere, by.client]) {
@@ -160,37 +56,6 @@ describe('a live feed', () => {
     expect(stream.messages.at(-1)?.data.data).toMatchObject({ name: 'ours' });
   });
 
-  it('waits for a stalled reader, which then misses no event', async () => {
-    const by = await addAccount(service);
-    const stream = await EventStream.open(`${service.app.url}/events`, tokenOf(by));
-    stream.response.pause();
-    const head = await appendLarge(by, 100);
-    stream.response.resume();
-    await stream.until(head);
-    expect(stream.messages.map(({ id }) => id)).toEqual(upTo(head));
-  });
-
-  it('buffers one page for a stalled reader, for any number of events', async () => {
-    const by = await addAccount(service);
-    const head = await appendLarge(by, 50);
-    const live = liveFeed();
-    const selection = { accountId: by.accountId, baseUrl: 'http://x', filter: {}, span: { after: 0, upTo: head } };
-    const stream = live.follow(selection, () => Promise.resolve(true), new AbortController().signal);
-    const reader = stream.pipe(new PassThrough());
-    const held = (): number => stream.readableLength + reader.readableLength + reader.writableLength;
-    // Wait for the first event: the beginning of the stream is shorter.
-    while (held() < 200_000) await sleep(10);
-    await sleep(300);
-    expect(held()).toBeLessThan(5 * 1024 * 1024);
-    let text = '';
-    for await (const chunk of reader.setEncoding('utf8')) {
-      text += chunk;
-      if (text.includes(`id: ${head}\n`)) break;
-    }
-    expect([...text.matchAll(/^id: (\d+)$/gm)].map(([, id]) => Number(id))).toEqual(upTo(head));
-    live.onModuleDestroy();
-  });
-
   it.each([
     ['its key is revoked', (by: TestPrincipal) => service.admin.delete(`/api_keys/${by.keyId}`)],
     [
@@ -210,22 +75,6 @@ describe('a live feed', () => {
     expect(['ended', 'cut']).toContain(await stalled.ended);
   });
 
-  it('ends when the service stops, without delaying the shutdown', async () => {
-    const by = await addAccount(service);
-    // More than the buffers of two sockets, so that a reader stalls in the middle.
-    await appendLarge(by, 60);
-    const main = startMain({ DATABASE_URL: service.databaseUrl, SHUTDOWN_GRACE_MS: '20000' });
-    const url = await main.url;
-    const stalled = await EventStream.open(`${url}/events`, tokenOf(by));
-    stalled.response.pause();
-    const streams = await Promise.all([1, 2].map(() => EventStream.open(`${url}/events`, tokenOf(by))));
-    for (const stream of streams) await stream.until(60);
-    const { code, output } = await stopMain(main);
-    expect(output).not.toContain('still running');
-    expect(code).toBe(0);
-    for (const stream of streams) expect(await stream.ended).toBe('ended');
-  });
-
   it('is refused above the maximum of the account, until another one ends', async () => {
     const by = await addAccount(service);
     const url = `${service.app.url}/events`;
@@ -240,28 +89,11 @@ describe('a live feed', () => {
     for (const stream of streams) stream.close();
   });
 
-  it('takes no place of its account if its client went away while its key was looked up', async () => {
-    const by = await addAccount(service);
-    const url = `${service.app.url}/events`;
-    const headers = { accept: 'text/event-stream', authorization: `Bearer ${tokenOf(by)}` };
-    const client = new pg.Client(service.databaseUrl);
-    await client.connect();
-    await client.query('begin; lock table api_keys in access exclusive mode');
-    const leaving = Array.from({ length: 100 }, () => get(url, { headers, agent: false }).on('error', () => undefined));
-    await sleep(300);
-    for (const request of leaving) request.destroy();
-    await sleep(100);
-    await client.end();
-    await sleep(500);
-    const stream = await EventStream.open(url, tokenOf(by));
-    expect(stream.response.statusCode).toBe(200);
-    stream.close();
-  });
-
   it('sends a heartbeat with its position while there are no events', async () => {
     const by = await addAccount(service);
-    const live = liveFeed();
-    const head = await appendLarge(by, 1);
+    const live = liveFeed(service);
+    const { headers } = await by.client.post('/bot_users', { name: 'the last' });
+    const head = Number(headers.get('log-position'));
     const selection = { accountId: by.accountId, baseUrl: 'http://x', filter: {}, span: { after: head, upTo: head } };
     const chunks: string[] = [];
     const stream = live.follow(selection, () => Promise.resolve(true), new AbortController().signal);

@@ -22,7 +22,7 @@ afterAll(async () => {
   await service.stop();
 });
 
-const READERS_OF_EACH = 4;
+const READERS_OF_EACH = 2;
 const target = { domain: 'app.example.com' };
 
 interface Seen {
@@ -32,7 +32,7 @@ interface Seen {
   readonly answeredAt: number;
 }
 
-/** How long an answer from before a revocation may take to arrive through HTTP, with eight readers at work. */
+/** How long an answer from before a revocation may take to arrive through HTTP, with all readers at work. */
 const ON_ITS_WAY_MS = 1000;
 
 /** Asks both instances without a pause until `stop`. Notes when each request was sent and when its answer arrived. */
@@ -96,12 +96,12 @@ describe.each([
   ])('after %s no instance permits the target', async (_name, revoke) => {
     const credential = await newCredential();
     const watched = watch(credential);
-    await watched.more(10);
+    await watched.more(5);
     expect((await revoke(credential)).status).toBeLessThan(300);
     const revokedAt = performance.now();
-    await watched.more(10);
+    await watched.more(5);
     await watched.stop();
-    expect(watched.seen.slice(0, 10).every(({ allowed }) => allowed)).toBe(true);
+    expect(watched.seen.slice(0, 5).every(({ allowed }) => allowed)).toBe(true);
     const permitted = watched.seen.filter(({ allowed }) => allowed);
     expect(permitted.filter(({ askedAt }) => askedAt >= revokedAt)).toEqual([]);
     expect(permitted.filter(({ answeredAt }) => answeredAt >= revokedAt + ON_ITS_WAY_MS)).toEqual([]);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { OWN_POLICY, startBareServer } from './support/bare-server.js';
+import { takeErrorLines } from './support/error-lines.js';
 import { newPublicKey } from './support/keys.js';
 import { AUTHORIZATION, call, type RawAnswer, sendRaw } from './support/raw-http.js';
 import { type Service, startService } from './support/service.js';
@@ -53,7 +54,9 @@ describe('every answer', () => {
   it('has them in a 500', async () => {
     const broken = await startService();
     await broken.pool.query('alter table ssh_credentials rename to hidden');
+    const errors = takeErrorLines();
     const answer = await call(broken.app.url, 'GET', '/ssh_credentials');
+    expect(errors.end()).toEqual([expect.stringContaining('relation "ssh_credentials" does not exist')]);
     expect(answer.status).toBe(500);
     expectStandardHeaders(answer.headers);
     await broken.stop();

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createApp } from '../src/app.js';
 import { startSwallowingProxy } from './support/answer-swallowing-proxy.js';
 import { ApiClient } from './support/api-client.js';
+import { takeErrorLines } from './support/error-lines.js';
 import { newPublicKey } from './support/keys.js';
 import { AUTHORIZATION, sendRaw, stall } from './support/raw-http.js';
 import { ADMIN_KEY, cloneDatabase, type Service, startService, testConfig } from './support/service.js';
@@ -59,7 +60,9 @@ describe('every failure has the error shape', () => {
   it('an internal error, which hides its cause', async () => {
     const broken = await startService();
     await broken.pool.query('alter table ssh_credentials rename to hidden');
+    const errors = takeErrorLines();
     const answer = await broken.admin.post('/ssh_credentials', { public_key: newPublicKey() });
+    expect(errors.end()).toEqual([expect.stringContaining('relation "ssh_credentials" does not exist')]);
     expect(answer).toMatchObject({ status: 500, body: problem(500, 'ERR_TAS_500', /^Internal error\.$/) });
     await broken.stop();
   });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Answer, ApiClient } from './support/api-client.js';
-import { newPublicKey } from './support/keys.js';
+import fc from 'fast-check';
+import { type Answer, ApiClient } from './support/api-client.js';
+import { type Player, playerOf, read, sampleOf, step } from './support/histories.js';
 import { addAccount, addUser, type TestPrincipal } from './support/principals.js';
 import { startMain, stopMain } from './support/process.js';
 import { ADMIN_KEY, type Service, startService } from './support/service.js';
@@ -11,95 +12,67 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-/** One account at work. Every text that it writes has its mark, and it keeps every answer. */
-class Tenant {
+/** Keeps every answer, as the account that is called saw it. */
+class RecordingClient extends ApiClient {
   readonly answers: string[] = [];
-  readonly ids: string[] = [];
 
-  constructor(
-    readonly mark: string,
-    private readonly client: ApiClient,
-    readonly accountId: string,
-  ) {}
-
-  /** The account's mark, which no other account may see. */
-  private text = (): string => `${this.mark} ${Math.random().toString(36).slice(2)}`;
-  private pick = <T>(list: readonly T[]): T | undefined => list[Math.floor(Math.random() * list.length)];
-
-  /** Sends one random call; it may have an id of another account. */
-  async act(foreignIds: readonly string[]): Promise<void> {
-    const own = this.pick(this.ids);
-    const foreign = this.pick(foreignIds);
-    const acts: (() => Promise<Answer>)[] = [
-      () => this.client.post('/ssh_credentials', { public_key: newPublicKey(), description: this.text() }),
-      () => this.client.post('/edges/tcp', { hostports: ['shared.example.test:443'], metadata: this.text() }),
-      () => this.client.post('/bot_users', { name: this.text() }),
-      () => this.client.post('/api_keys', { description: this.text() }),
-      () => this.client.post('/users', { email: `${this.text().replaceAll(' ', '.')}@example.test` }),
-      () => this.client.get('/ssh_credentials?limit=5'),
-      () => this.client.get('/edges/tcp'),
-      () => this.client.get('/users'),
-      () => this.client.get('/bot_users'),
-      () => this.client.get('/api_keys'),
-      () => this.client.get(`/ssh_credentials?before_id=${foreign}`),
-      () => this.client.post('/ssh_credentials', { public_key: 'broken', owner_id: foreign }),
-      () => this.client.post('/api_keys', { owner_id: foreign }),
-      ...[own, foreign].flatMap((id) => {
-        const path = `${pathOf(id ?? '')}/${id}`;
-        return [
-          () => this.client.get(path),
-          () => this.client.patch(path, { description: this.text(), metadata: this.text() }),
-          () => this.client.delete(path),
-        ];
-      }),
-    ];
-    const answer = await (this.pick(acts) ?? acts[0])?.();
-    if (answer === undefined) return;
+  override async send(...call: Parameters<ApiClient['send']>): Promise<Answer> {
+    const answer = await super.send(...call);
     const text = JSON.stringify([answer.status, [...answer.headers], answer.body]);
     // A refusal may name what the caller itself has sent.
-    this.answers.push(answer.status >= 400 ? text.replaceAll(foreign ?? '-', '(echo)') : text);
-    if (answer.status === 201) this.ids.push(answer.body.id);
+    const sent = answer.status >= 400 ? (JSON.stringify(call).match(/\b[a-z]+_[0-9A-Za-z]{27}\b/g) ?? []) : [];
+    this.answers.push(sent.reduce((rest, id) => rest.replaceAll(id, '(echo)'), text));
+    return answer;
   }
 }
 
-const PATHS: Record<string, string> = {
-  sshcr: '/ssh_credentials',
-  edgtcp: '/edges/tcp',
-  usr: '/users',
-  bot: '/bot_users',
-  ak: '/api_keys',
-};
-const pathOf = (id: string): string => PATHS[id.split('_')[0] ?? ''] ?? '/nowhere';
+/** One account at work, which also tries the ids of the others. */
+interface Tenant {
+  readonly client: RecordingClient;
+  readonly player: Player;
+  readonly accountId: string;
+}
+
+const MARKS = ['aardvark', 'bumblebee', 'chameleon'];
+
+async function addTenants(): Promise<Tenant[]> {
+  const tenants: Tenant[] = [];
+  for (const mark of MARKS) {
+    const { client, accountId } = await addAccount(service);
+    const recording = new RecordingClient(client.url, client.token);
+    const foreign: Player['foreign'] = (path) =>
+      tenants.filter((one) => one.player.mark !== mark).flatMap(({ player }) => player.made[path].slice(-3));
+    tenants.push({ client: recording, player: playerOf(recording, mark, foreign), accountId });
+  }
+  return tenants;
+}
 
 describe('three accounts at work at the same time', () => {
   it('do not see each other in any answer, list, error or header', async () => {
-    const tenants = await Promise.all(
-      ['aardvark', 'bumblebee', 'chameleon'].map(async (mark) => {
-        const { client, accountId } = await addAccount(service);
-        return new Tenant(mark, client, accountId);
-      }),
-    );
-    const work = async (tenant: Tenant): Promise<void> => {
-      for (let n = 0; n < 150; n += 1) {
-        await tenant.act(tenants.filter((t) => t !== tenant).flatMap((t) => t.ids));
-      }
+    const tenants = await addTenants();
+    const work = async ({ player }: Tenant): Promise<void> => {
+      for (const act of sampleOf(fc.oneof(step, read), 150)) await act(player);
     };
     await Promise.all(tenants.map(work));
 
-    for (const tenant of tenants) {
-      const seen = tenant.answers.join('\n');
-      expect(seen).toContain(tenant.mark);
-      for (const other of tenants.filter((t) => t !== tenant)) {
-        expect(seen).not.toContain(other.mark);
+    for (const { client, player, accountId } of tenants) {
+      const seen = client.answers.join('\n');
+      expect(seen).toContain(player.mark);
+      // Ids of the others were tried.
+      expect(client.answers.filter((answer) => answer.startsWith('[404')).length).toBeGreaterThan(5);
+      for (const other of tenants.filter((one) => one.accountId !== accountId)) {
+        expect(seen).not.toContain(other.player.mark);
         expect(seen).not.toContain(other.accountId);
-        expect(other.ids.filter((id) => seen.includes(id))).toEqual([]);
+        const ids = Object.values(other.player.made).flat();
+        expect(ids.length).toBeGreaterThan(10);
+        expect(ids.filter((id) => seen.includes(id))).toEqual([]);
       }
     }
     const { rows } = await service.pool.query(
       `select account_id, substring(data from 'aardvark|bumblebee|chameleon') as mark from events
        where data ~ 'aardvark|bumblebee|chameleon' group by 1, 2 order by 2`,
     );
-    expect(rows).toEqual(tenants.map(({ accountId, mark }) => ({ account_id: accountId, mark })));
+    expect(rows).toEqual(tenants.map(({ accountId, player }) => ({ account_id: accountId, mark: player.mark })));
   });
 });
 

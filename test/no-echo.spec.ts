@@ -1,6 +1,7 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { exchange } from './support/http-exchange.js';
 import { newPublicKey } from './support/keys.js';
 import { type RunningMain, startMain, stopMain } from './support/process.js';
 import { cloneDatabase } from './support/service.js';
@@ -88,12 +89,9 @@ afterAll(async () => {
 async function send({ method, path, headers = {}, body }: Sent) {
   const isGateway = path.startsWith('/ssh_gateway');
   const authorization = `Bearer ${isGateway ? GATEWAY_TOKEN : BOOTSTRAP_KEY}`;
-  const answer = await fetch(url + path, {
-    method: method.toUpperCase(),
-    headers: { authorization, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
-    ...(body !== undefined && { body }),
-  });
-  return { status: answer.status, headers: JSON.stringify([...answer.headers]), body: await answer.text() };
+  const type = body === undefined ? undefined : { 'content-type': 'application/json' };
+  const answer = await exchange(url + path, method.toUpperCase(), { authorization, ...type, ...headers }, body);
+  return { status: answer.status, headers: JSON.stringify([...answer.headers]), body: answer.text };
 }
 
 /** The example with the secret in place of each value, and as a further field of each object. */

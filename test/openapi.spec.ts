@@ -3,9 +3,10 @@ import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { PROBLEMS } from '../src/problem.js';
-import { ACCEPT, expectDescribed, OPENAPI_FILE, validatorOf } from './support/described.js';
+import { ACCEPT, expectDescribed } from './support/described.js';
 import { newPublicKey } from './support/keys.js';
 import { openApiText } from './support/openapi/document.js';
+import { OPENAPI_FILE, validatorOf } from './support/outside/openapi-schemas.mjs';
 import { GATEWAY, type Service, startService } from './support/service.js';
 
 /** The parts of the document that this file reads. The validator checks that it has this form. */

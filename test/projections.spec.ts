@@ -10,11 +10,11 @@ import { rebuild } from '../src/log/rebuild/rebuild.js';
 import { copyTarget } from '../src/log/replay/copy-rows.js';
 import { eventsOf, replay } from '../src/log/replay/replay.js';
 import { READ_MODELS } from '../src/read-models.js';
-import { history, play } from './support/histories.js';
+import { history, play, playerOf } from './support/histories.js';
+import { allRows as rowsOf } from './support/history-laws.js';
 import { newPublicKey } from './support/keys.js';
 import { addAccount } from './support/principals.js';
 import { runCli } from './support/process.js';
-import { expectRowsToBeTheFoldOfTheLog } from './support/replay.js';
 import { describeSchema } from './support/schema.js';
 import { type Service, startService } from './support/service.js';
 
@@ -46,13 +46,7 @@ async function proven(account?: string): Promise<{ proof: Proof; differences: Di
 
 const cli = (...args: string[]) => runCli({ DATABASE_URL: service.databaseUrl }, ...args);
 
-/** Every row of every read model, as PostgreSQL prints it. */
-async function allRows(): Promise<string[]> {
-  const tables = READ_MODELS.flatMap((model) => model.tables.map(({ name }) => name));
-  const query = tables.map((name) => `select '${name} ' || t::text as row from ${name} t`).join(' union all ');
-  const { rows } = await service.pool.query(`${query} order by 1`);
-  return rows.map(({ row }) => row);
-}
+const allRows = (): Promise<string[]> => rowsOf(service);
 
 /** Else the proof is right, but PostgreSQL must compare value by value, which takes twice as long. */
 async function expectSpelledLikePostgres(client: PoolClient, model: AnyReadModel): Promise<void> {
@@ -67,22 +61,13 @@ async function expectSpelledLikePostgres(client: PoolClient, model: AnyReadModel
   }
 }
 
-describe('after any history over all resources', () => {
-  it('the proof finds no difference, and a rebuild makes the same rows', async () => {
-    const other = await addAccount(service);
-    const property = fc.asyncProperty(history, history, async (mine, theirs) => {
-      await Promise.all([play(service.admin, mine), play(other.client, theirs)]);
-      const before = await allRows();
-      expect((await proven()).differences).toEqual([]);
-      await rebuildAll();
-      expect(await allRows()).toEqual(before);
-      for (const model of READ_MODELS) await expectRowsToBeTheFoldOfTheLog(service.pool, model);
-    });
-    await fc.assert(property, { numRuns: 4 });
-    const { rows } = await service.pool.query('select count(distinct type)::int as n from events');
-    expect(rows[0].n).toBeGreaterThan(14);
-    expect((await proven(other.accountId)).proof.rows).toBeLessThan((await proven()).proof.rows);
-  });
+/** Rows of every table, in two accounts. */
+beforeAll(async () => {
+  const other = await addAccount(service);
+  const [steps = []] = fc.sample(history, { numRuns: 1, seed: 7 });
+  await play(playerOf(service.admin), steps);
+  await play(playerOf(other.client), steps);
+  expect((await proven(other.accountId)).proof.rows).toBeLessThan((await proven()).proof.rows);
 });
 
 describe('projections rebuild', () => {
@@ -243,6 +228,7 @@ const TABLES: readonly [table: string, edit: string, field: string, add: string]
 
 describe('projections prove', () => {
   beforeAll(async () => {
+    await service.admin.post('/ssh_credentials', { public_key: newPublicKey() });
     await service.admin.post('/edges/tcp', { hostports: ['x.example:1'], backend: { backend_id: 'bkd_1' } });
     const { body } = await service.admin.post('/bot_users', { name: 'tampered' });
     await service.admin.post('/api_keys', { owner_id: body.id });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { type Decision, expectRepetitionsToRecordNothing, given as givenEvents } from '../../test/support/given.js';
 import type { Caller } from '../caller.js';
 import { create, evolve, remove, type SshCredential, type SshCredentialEvent, update } from './ssh-credential.js';
 
@@ -31,15 +32,11 @@ const created = create(credential)(undefined);
 const deleted: SshCredentialEvent = { type: 'ssh_credential_deleted.v1', data: {} };
 const updated = (data: object): SshCredentialEvent => ({ type: 'ssh_credential_updated.v1', data });
 
-type Decision = (state: SshCredential | undefined) => readonly SshCredentialEvent[];
-const given = (...history: SshCredentialEvent[]) => {
-  const state = history.reduce(evolve, undefined as SshCredential | undefined);
-  return { when: (decision: Decision) => () => decision(state), state };
-};
+const given = (...history: SshCredentialEvent[]) => givenEvents(evolve, ...history);
 
 describe('create', () => {
   it('given nothing, records the whole credential', () => {
-    expect(given().when(create(credential))()).toEqual([
+    expect(given().when(create(credential))).toEqual([
       {
         type: 'ssh_credential_created.v1',
         data: {
@@ -71,36 +68,36 @@ describe('update', () => {
     ['an emptied acl', { acl: [] }],
     ['several', { description: '', metadata: 'x' }],
   ])('records the changed %s and nothing else', (_, change) => {
-    expect(given(...created).when(update({ by: owner, ...change }))()).toEqual([updated(change)]);
+    expect(given(...created).when(update({ by: owner, ...change }))).toEqual([updated(change)]);
   });
 
   it('leaves out unchanged fields', () => {
     const decision = update({ by: owner, description: 'desk', metadata: '', acl: credential.acl });
-    expect(given(...created).when(decision)()).toEqual([updated({ description: 'desk' })]);
+    expect(given(...created).when(decision)).toEqual([updated({ description: 'desk' })]);
   });
 
   it('records the order of rules as a change: it is given back as sent', () => {
     const two = create({ ...credential, acl: ['*', 'bind:a'] })(undefined);
-    expect(given(...two).when(update({ by: owner, acl: ['bind:a', '*'] }))()).toHaveLength(1);
+    expect(given(...two).when(update({ by: owner, acl: ['bind:a', '*'] }))).toHaveLength(1);
   });
 
   it('is for the owner and admins', () => {
     const change = { description: 'x' };
-    expect(given(...created).when(update({ by: admin, ...change }))()).toHaveLength(1);
-    expect(given(...created).when(update({ by: stranger, ...change }))).toThrow('Only its owner or an admin');
+    expect(given(...created).when(update({ by: admin, ...change }))).toHaveLength(1);
+    expect(given(...created).when(update({ by: stranger, ...change }))).toContain('Only its owner or an admin');
   });
 
   it('of an unknown or deleted credential is "not found"', () => {
-    expect(given().when(update({ by: owner }))).toThrow('Resource not found');
-    expect(given(...created, deleted).when(update({ by: owner }))).toThrow('Resource not found');
+    expect(given().when(update({ by: owner }))).toContain('Resource not found');
+    expect(given(...created, deleted).when(update({ by: owner }))).toContain('Resource not found');
   });
 });
 
 describe('remove', () => {
   it('records the deletion, for the owner and admins', () => {
-    expect(given(...created).when(remove({ by: owner }))()).toEqual([deleted]);
-    expect(given(...created).when(remove({ by: admin }))()).toEqual([deleted]);
-    expect(given(...created).when(remove({ by: stranger }))).toThrow('Only its owner or an admin');
+    expect(given(...created).when(remove({ by: owner }))).toEqual([deleted]);
+    expect(given(...created).when(remove({ by: admin }))).toEqual([deleted]);
+    expect(given(...created).when(remove({ by: stranger }))).toContain('Only its owner or an admin');
   });
 
   it('leaves nothing', () => {
@@ -114,29 +111,13 @@ describe('law: any command twice = once', () => {
     { description: text, metadata: text, acl: fc.array(fc.constantFrom('*', 'bind:a', 'bind:b'), { maxLength: 3 }) },
     { requiredKeys: [] },
   );
-  const decision: fc.Arbitrary<Decision> = fc.oneof(
+  const decision: fc.Arbitrary<Decision<SshCredential, SshCredentialEvent>> = fc.oneof(
     change.map((c) => create({ ...credential, ...c })),
     change.map((c) => update({ by: owner, ...c })),
     fc.constant(remove({ by: owner })),
   );
-  const orNothing = (d: Decision, state: SshCredential | undefined) => {
-    try {
-      return d(state);
-    } catch {
-      return [];
-    }
-  };
 
   it('the second run of any command after any history yields nothing', () => {
-    fc.assert(
-      fc.property(fc.array(decision, { maxLength: 6 }), decision, (history, command) => {
-        const before = history.reduce(
-          (state, d) => orNothing(d, state).reduce(evolve, state),
-          undefined as SshCredential | undefined,
-        );
-        const after = orNothing(command, before).reduce(evolve, before);
-        expect(orNothing(command, after)).toEqual([]);
-      }),
-    );
+    expectRepetitionsToRecordNothing(evolve, decision);
   });
 });

@@ -1,4 +1,5 @@
 import { expectDescribed } from './described.js';
+import { exchange } from './http-exchange.js';
 
 export interface Answer {
   readonly status: number;
@@ -47,13 +48,8 @@ export class ApiClient {
     headers: Record<string, string> = {},
   ): Promise<Answer> {
     const url = path.startsWith('http') ? path : this.url + path;
-    const response = await fetch(url, {
-      method,
-      headers: { ...(this.token !== undefined && { authorization: `Bearer ${this.token}` }), ...headers },
-      ...(body !== undefined && { body }),
-    });
-    const text = await response.text();
-    const { status, headers: answered } = response;
+    const authorization = this.token === undefined ? undefined : { authorization: `Bearer ${this.token}` };
+    const { status, headers: answered, text } = await exchange(url, method, { ...authorization, ...headers }, body);
     const isText = answered.get('content-type')?.startsWith('text/') === true;
     const answer = { status, headers: answered, body: text === '' ? undefined : isText ? text : JSON.parse(text) };
     expectDescribed({ method, url, sent: body, ...answer });

@@ -1,6 +1,4 @@
-import { readFileSync } from 'node:fs';
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import formats from 'ajv-formats';
+import { DOCUMENT, mismatch } from './outside/openapi-schemas.mjs';
 
 /**
  * Validates every answer that a test gets against the committed openapi.json, so that neither can change alone: the
@@ -16,7 +14,6 @@ export interface Exchange {
   readonly body: unknown;
 }
 
-export const OPENAPI_FILE = new URL('../../openapi.json', import.meta.url);
 export const ACCEPT = 'npm run openapi';
 
 interface Described {
@@ -29,10 +26,7 @@ interface Operation {
 }
 
 class Description {
-  private readonly document = JSON.parse(readFileSync(OPENAPI_FILE, 'utf8'));
-  private readonly ajv = validatorOf(this.document);
-  private readonly validators = new Map<string, ValidateFunction | undefined>();
-  private readonly paths = Object.keys(this.document.paths)
+  private readonly paths = Object.keys(DOCUMENT.paths)
     .sort((a, b) => Number(a.includes('{')) - Number(b.includes('{')))
     .map((path) => ({ path, pattern: new RegExp(`^${path.replaceAll('.', '\\.').replace(/\{\w+\}/g, '[^/]+')}$`) }));
 
@@ -41,7 +35,7 @@ class Description {
     const pathname = new URL(exchange.url).pathname.replace(/\/{2,}/g, '/').replace(/(?<=.)\/$/, '');
     const path = this.paths.find(({ pattern }) => pattern.test(pathname))?.path;
     const method = exchange.method === 'HEAD' ? 'get' : exchange.method.toLowerCase();
-    const operation: Operation | undefined = path === undefined ? undefined : this.document.paths[path][method];
+    const operation: Operation | undefined = path === undefined ? undefined : DOCUMENT.paths[path][method];
     if (path === undefined || operation === undefined) return this.faultUnrouted(exchange);
     return this.faultOf(exchange, operation, ['paths', path, method]);
   }
@@ -50,7 +44,7 @@ class Description {
   private faultUnrouted({ method, status, body }: Exchange): string | undefined {
     if (method === 'OPTIONS' && status === 204) return undefined;
     if (![400, 404].includes(status)) return 'is not in the document, so it must be 404';
-    return method === 'HEAD' ? undefined : this.mismatch(['components', 'schemas', 'Error'], body);
+    return method === 'HEAD' ? undefined : mismatch(['components', 'schemas', 'Error'], body);
   }
 
   private faultOf(exchange: Exchange, operation: Operation, at: readonly string[]): string | undefined {
@@ -58,7 +52,7 @@ class Description {
     const named = operation.responses[status];
     if (named === undefined) return `may not answer ${status}`;
     const shared = named.$ref?.split('/').slice(1);
-    const response: Described = shared === undefined ? named : this.document.components.responses[shared.at(-1) ?? ''];
+    const response: Described = shared === undefined ? named : DOCUMENT.components.responses[shared.at(-1) ?? ''];
     const location = shared ?? [...at, 'responses', String(status)];
     return (
       this.faultOfHeaders(exchange.headers, response) ??
@@ -70,9 +64,9 @@ class Description {
   private faultOfHeaders(headers: Headers, response: Described): string | undefined {
     for (const name of Object.keys(response.headers ?? {})) {
       const value = headers.get(name);
-      if (value === null && this.document.components.headers[name].required !== true) continue;
+      if (value === null && DOCUMENT.components.headers[name].required !== true) continue;
       if (value === null) return `promises the header ${name}`;
-      const fault = this.mismatch(['components', 'headers', name, 'schema'], value);
+      const fault = mismatch(['components', 'headers', name, 'schema'], value);
       if (fault !== undefined) return `promises another ${name}: ${fault}`;
     }
     return undefined;
@@ -86,27 +80,15 @@ class Description {
     if (response.content === undefined) return body === undefined ? undefined : 'promises no body';
     const json = response.content['application/json'];
     if (json?.schema === undefined || method === 'HEAD') return undefined;
-    return this.mismatch([...location, 'content', 'application/json', 'schema'], body);
+    return mismatch([...location, 'content', 'application/json', 'schema'], body);
   }
 
   /** An accepted request must fit the document; null counts as absent. */
   private faultOfRequest({ sent, status }: Exchange, operation: Operation, at: readonly string[]): string | undefined {
     if (operation.requestBody === undefined || sent === undefined || status >= 300) return undefined;
     const location = [...at, 'requestBody', 'content', 'application/json', 'schema'];
-    const fault = this.mismatch(location, JSON.parse(String(sent), withoutNulls));
+    const fault = mismatch(location, JSON.parse(String(sent), withoutNulls));
     return fault === undefined ? undefined : `accepted a request that does not fit: ${fault}`;
-  }
-
-  private mismatch(location: readonly string[], value: unknown): string | undefined {
-    const pointer = location
-      .map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1')))
-      .join('/');
-    let validate = this.validators.get(pointer);
-    if (validate === undefined) {
-      validate = this.ajv.compile({ $ref: `openapi.json#/${pointer}` });
-      this.validators.set(pointer, validate);
-    }
-    return validate(value) ? undefined : this.ajv.errorsText(validate.errors, { dataVar: 'it' });
   }
 }
 
@@ -114,13 +96,6 @@ const withoutNulls = (_name: string, value: unknown): unknown =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
     ? Object.fromEntries(Object.entries(value).filter(([, inner]) => inner !== null))
     : value;
-
-/** Validates against any schema of the document, named `openapi.json#/...`. */
-export function validatorOf(document: object): Ajv2020 {
-  const ajv = new Ajv2020({ strict: false });
-  formats.default(ajv);
-  return ajv.addSchema(document, 'openapi.json');
-}
 
 let description: Description | undefined;
 

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { stopAtEnd } from './leftovers.js';
+import { runCommand } from './outside/commands.mjs';
 
 const MAIN = new URL('../../dist/src/main.js', import.meta.url).pathname;
 export const CLI = new URL('../../dist/src/cli/cli.js', import.meta.url).pathname;
@@ -41,10 +42,12 @@ export async function stopMain(main: RunningMain, signal: NodeJS.Signals = 'SIGT
   return main.ended;
 }
 
+type Ended = Promise<{ code: number | null; stdout: string; stderr: string }>;
+
 export interface RunningCli {
   readonly child: ChildProcess;
   readonly stdout: () => string;
-  readonly ended: Promise<{ code: number | null; stdout: string; stderr: string }>;
+  readonly ended: Ended;
 }
 
 /** The operator's command, with only the given settings in its environment. */
@@ -63,8 +66,17 @@ export function startCli(settings: Record<string, string>, ...args: string[]): R
   return { child, stdout: () => stdout, ended };
 }
 
-export const runCli = (settings: Record<string, string>, ...args: string[]): RunningCli['ended'] =>
+/** A command in a process of its own. */
+export const spawnCli = (settings: Record<string, string>, ...args: string[]): Ended =>
   startCli(settings, ...args).ended;
+
+/** A command of which only the output and the exit code matter: a process that has loaded the program runs it. */
+export const runCli = (settings: Record<string, string>, ...args: string[]): Ended =>
+  runCommand(environment(settings), args);
+
+/** The same, with this text as its stdin. */
+export const runCliOn = (stdin: string, settings: Record<string, string>, ...args: string[]): Ended =>
+  runCommand(environment(settings), args, stdin);
 
 const environment = (settings: Record<string, string>): NodeJS.ProcessEnv => ({
   PATH: process.env.PATH,

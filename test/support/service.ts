@@ -15,7 +15,7 @@ const serverUrl = (): string => {
 /** A new database, cloned from the migrated template. */
 export async function cloneDatabase(): Promise<{ url: string; drop: () => Promise<void> }> {
   const name = `test_${randomBytes(8).toString('hex')}`;
-  await asServer(`create database ${name} template template_tas`);
+  await asServer(`create database ${name} template template_tas strategy file_copy`);
   return { url: `${serverUrl()}/${name}`, drop: () => asServer(`drop database ${name} with (force)`) };
 }
 

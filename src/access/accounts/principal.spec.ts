@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { type Decision, expectRepetitionsToRecordNothing, given, withCommand } from '../../../test/support/given.js';
 import {
   createBot,
   createUser,
@@ -12,9 +13,8 @@ import {
   updateUser,
 } from './principal.js';
 
-type Decision = (state: Principal | undefined) => readonly PrincipalEvent[];
-const stateAfter = (...decisions: Decision[]): Principal | undefined =>
-  decisions.reduce<Principal | undefined>((state, decide) => decide(state).reduce(evolve, state), undefined);
+const stateAfter = (...decisions: Decision<Principal, PrincipalEvent>[]): Principal | undefined =>
+  given(evolve, ...decisions.reduce<readonly PrincipalEvent[]>((h, d) => withCommand(evolve, h, d), [])).state;
 
 const user = createUser({ email: 'a@example.test', role: 'admin' });
 const bot = createBot({ name: 'b', active: true });
@@ -55,9 +55,9 @@ describe('a user', () => {
       active: false,
       deleted: true,
     });
+    const gone = [...user(undefined), ...remove(stateAfter(user))];
     for (const decide of [remove, updateUser({ active: true }), updateBot({ active: true })]) {
-      expect(() => decide(stateAfter(user, remove))).toThrow('Resource not found');
-      expect(() => decide(undefined)).toThrow('Resource not found');
+      for (const history of [gone, []]) expect(given(evolve, ...history).when(decide)).toContain('Resource not found');
     }
   });
 });
@@ -77,23 +77,10 @@ describe('a bot', () => {
 
 it('law: a repeated command records no event', () => {
   const role = fc.constantFrom<'admin' | 'member'>('admin', 'member');
-  const decision: fc.Arbitrary<Decision> = fc.oneof(
+  const decision: fc.Arbitrary<Decision<Principal, PrincipalEvent>> = fc.oneof(
     role.map((r) => createUser({ email: 'a@example.test', role: r })),
     fc.record({ role, active: fc.boolean() }, { requiredKeys: [] }).map(updateUser),
     fc.constant(remove),
   );
-  const run = (state: Principal | undefined, decide: Decision): readonly PrincipalEvent[] => {
-    try {
-      return decide(state);
-    } catch {
-      return [];
-    }
-  };
-  fc.assert(
-    fc.property(fc.array(decision, { maxLength: 6 }), decision, (history, last) => {
-      const apply = (state: Principal | undefined, d: Decision) => run(state, d).reduce(evolve, state);
-      const state = history.reduce(apply, undefined as Principal | undefined);
-      expect(run(apply(state, last), last)).toEqual([]);
-    }),
-  );
+  expectRepetitionsToRecordNothing(evolve, decision);
 });

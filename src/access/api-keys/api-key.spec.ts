@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
+import { given } from '../../../test/support/given.js';
 import type { Caller } from '../../caller.js';
 import { type ApiKey, create, evolve, hashToken, remove, TOKEN_SECRET_BYTES, tokenOf, update } from './api-key.js';
 
@@ -11,31 +12,31 @@ const caller = (principalId: string, role: Caller['role'] = 'member'): Caller =>
   apiKeyId: 'ak_1',
 });
 const key: ApiKey = { owner_id: 'usr_1', description: 'd', metadata: 'm', token_hash: 'h' };
-const created = create(key)(undefined).reduce(evolve, undefined as ApiKey | undefined);
+const created = given(evolve, ...create(key)(undefined));
 
 describe('an API key', () => {
   it('is recorded with every field and the hash of its token', () => {
     expect(create(key)(undefined)).toEqual([
       { type: 'api_key_created.v1', data: { owner_id: 'usr_1', description: 'd', metadata: 'm', token_hash: 'h' } },
     ]);
-    expect(created).toEqual(key);
-    expect(create(key)(created)).toEqual([]);
+    expect(created.state).toEqual(key);
+    expect(created.when(create(key))).toEqual([]);
   });
 
   it('records only the changed fields of an update', () => {
     const by = caller('usr_1');
-    expect(update({ by, description: 'x', metadata: 'm' })(created)).toEqual([
+    expect(created.when(update({ by, description: 'x', metadata: 'm' }))).toEqual([
       { type: 'api_key_updated.v1', data: { description: 'x' } },
     ]);
-    expect(update({ by, description: 'd' })(created)).toEqual([]);
+    expect(created.when(update({ by, description: 'd' }))).toEqual([]);
   });
 
   it('can be changed by its owner and by admins, and does not exist for others', () => {
-    for (const by of [caller('usr_1'), caller('usr_9', 'admin')]) expect(remove({ by })(created)).toHaveLength(1);
+    for (const by of [caller('usr_1'), caller('usr_9', 'admin')]) expect(created.when(remove({ by }))).toHaveLength(1);
     const by = caller('usr_2');
-    expect(() => remove({ by })(created)).toThrow('Resource not found');
-    expect(() => update({ by, description: 'x' })(created)).toThrow('Resource not found');
-    expect(() => remove({ by: caller('usr_9', 'admin') })(undefined)).toThrow('Resource not found');
+    expect(created.when(remove({ by }))).toContain('Resource not found');
+    expect(created.when(update({ by, description: 'x' }))).toContain('Resource not found');
+    expect(given(evolve).when(remove({ by: caller('usr_9', 'admin') }))).toContain('Resource not found');
   });
 });
 

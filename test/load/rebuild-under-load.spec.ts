@@ -4,12 +4,12 @@ import { constants, getPriority } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type pg from 'pg';
-import { prove } from '../src/log/prove/proof.js';
-import { type RebuildWatcher, rebuild } from '../src/log/rebuild/rebuild.js';
-import { MAX_EVENTS_IN_SWAP } from '../src/log/rebuild/swap.js';
-import { READ_MODELS } from '../src/read-models.js';
-import { newPublicKey } from './support/keys.js';
-import { type Service, startService } from './support/service.js';
+import { prove } from '../../src/log/prove/proof.js';
+import { type RebuildWatcher, rebuild } from '../../src/log/rebuild/rebuild.js';
+import { MAX_EVENTS_IN_SWAP } from '../../src/log/rebuild/swap.js';
+import { READ_MODELS } from '../../src/read-models.js';
+import { newPublicKey } from '../support/keys.js';
+import { type Service, startService } from '../support/service.js';
 
 let service: Service;
 beforeAll(async () => {
@@ -243,7 +243,7 @@ describe('a rebuild while clients write and read', () => {
 });
 
 function startRebuild(): ChildProcess {
-  const cli = new URL('../dist/src/cli/cli.js', import.meta.url).pathname;
+  const cli = new URL('../../dist/src/cli/cli.js', import.meta.url).pathname;
   const env = { PATH: process.env.PATH, HOME: process.env.HOME, DATABASE_URL: service.databaseUrl };
   return spawn(process.execPath, [cli, 'projections', 'rebuild', '--name', 'ssh_credentials'], { env });
 }

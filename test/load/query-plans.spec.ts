@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { addUser } from './support/principals.js';
-import { callerOf, prepareSample, SAMPLES, type Walk } from './support/route-samples.js';
-import { GATEWAY, type Service, startService } from './support/service.js';
+import { addUser } from '../support/principals.js';
+import { callerOf, prepareSample, SAMPLES, type Walk } from '../support/route-samples.js';
+import { GATEWAY, type Service, startService } from '../support/service.js';
 
 /** From its sixth run on, a prepared statement may have one plan for all values, which then stays. */
 const CALLS_BEFORE = 7;

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type pg from 'pg';
-import { DearReads } from '../src/database/dear-reads.js';
-import { queryNamed, type Transaction } from '../src/database/query.js';
-import type { EventFilter } from '../src/log/read/event-filter.js';
-import { LogPages } from '../src/log/read/log-pages.js';
-import { type Service, startService } from './support/service.js';
+import pg from 'pg';
+import { DearReads } from '../../src/database/dear-reads.js';
+import { queryNamed, type Transaction } from '../../src/database/query.js';
+import type { EventFilter } from '../../src/log/read/event-filter.js';
+import { LogPages } from '../../src/log/read/log-pages.js';
+import { runCli } from '../support/process.js';
+import { cloneDatabase, type Service, startService } from '../support/service.js';
 
 const ACCOUNT = 'ac_000000000000000000000000000';
 const EVENTS = 100_000;
@@ -113,5 +114,44 @@ describe('a filter of /events', () => {
     const { found, read } = await pageOf({ actor: 'actor_1' }, EVENTS - 5_000, 2);
     expect(found).toEqual([95_001, 95_003]);
     expect(read).toBeLessThan(100);
+  });
+});
+
+describe('audit verify', () => {
+  it('names the faults of a long log in order, wherever they are', async () => {
+    const copy = await cloneDatabase();
+    const sql = new pg.Client(copy.url);
+    await sql.connect();
+    await sql.query(`insert into log_heads (account_id, size, recorded_at) values ('ac_long', 45000, now())`);
+    await sql.query(
+      `insert into events select 'ac_long', n, 'edgtcp_' || n, 1, gen_random_uuid(), 'tcp_edge_created.v1', '{}', '{}', now(),
+         now() + n * interval '1 ms', '' from generate_series(1, 45000) n where n not in (9999, 20001, 44444)`,
+    );
+    await sql.query('alter table events disable trigger events_guard');
+    await sql.query(
+      `update events set leaf_hash = event_leaf_hash(account_id, position, stream_id, stream_version, event_id, type, data,
+         metadata, occurred_at, recorded_at) where position not in (1, 15000, 30000, 45000)`,
+    );
+    await sql.end();
+    const { code, stdout, stderr } = await runCli(
+      { DATABASE_URL: copy.url },
+      'audit',
+      'verify',
+      '--account',
+      'ac_long',
+    );
+    const positions = stdout.matchAll(/position (\d+): (missing|the leaf hash)/g);
+    expect([...positions].map(([, position, what]) => [Number(position), what])).toEqual([
+      [1, 'the leaf hash'],
+      [9999, 'missing'],
+      [15000, 'the leaf hash'],
+      [30000, 'the leaf hash'],
+      [20001, 'missing'],
+      [45000, 'the leaf hash'],
+      [44444, 'missing'],
+    ]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^44997 events of 1 accounts in .* s: 7 faults\n$/);
+    await copy.drop();
   });
 });

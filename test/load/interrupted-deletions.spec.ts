@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { prove } from '../src/log/prove/proof.js';
-import { READ_MODELS } from '../src/read-models.js';
-import { startSwallowingProxy } from './support/answer-swallowing-proxy.js';
-import { ApiClient } from './support/api-client.js';
-import { stopAtEnd } from './support/leftovers.js';
-import { addBot } from './support/principals.js';
-import { startMain, stopMain } from './support/process.js';
-import { ADMIN_KEY, type Service, startCopy, startService } from './support/service.js';
+import { prove } from '../../src/log/prove/proof.js';
+import { READ_MODELS } from '../../src/read-models.js';
+import { startSwallowingProxy } from '../support/answer-swallowing-proxy.js';
+import { ApiClient } from '../support/api-client.js';
+import { stopAtEnd } from '../support/leftovers.js';
+import { addBot } from '../support/principals.js';
+import { startMain, stopMain } from '../support/process.js';
+import { ADMIN_KEY, type Service, startCopy, startService } from '../support/service.js';
 
 const CREDENTIALS = 1_500;
 

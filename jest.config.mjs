@@ -1,0 +1,59 @@
+/** TypeScript is compiled in memory; only the types are checked elsewhere (`npm run types`). */
+const compile = [
+  '@swc/jest',
+  {
+    jsc: {
+      parser: { syntax: 'typescript', decorators: true },
+      transform: { legacyDecorator: true, decoratorMetadata: true, useDefineForClassFields: false },
+      target: 'es2022',
+      keepClassNames: true,
+    },
+    module: { type: 'es6' },
+    sourceMaps: 'inline',
+  },
+];
+
+const SUPPORT = '<rootDir>/test/support';
+/** A JavaScript module as Node itself loads it, outside of the realm of a test file: a worker loads it once for all its files. */
+const outside = `${SUPPORT}/outside/modules.mjs`;
+
+/** `packages`: a pattern of those that come from outside. */
+const project = (displayName, testMatch, packages, options = {}) => ({
+  displayName,
+  testMatch: testMatch.map((pattern) => `<rootDir>/${pattern}`),
+  extensionsToTreatAsEsm: ['.ts'],
+  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  testEnvironment: 'node',
+  transformIgnorePatterns: [`/node_modules/(?!(${packages})/)`],
+  ...options,
+  transform: { ...options.transform, [`/node_modules/(${packages})/`]: outside, '^.+\\.ts$': compile },
+});
+
+/** Tests of the running service import its compiled modules, and the packages that it shares with them, from outside. */
+const service = (displayName, testMatch, options = {}) =>
+  project(displayName, testMatch, '@nestjs/common|fast-check|pg/esm', {
+    transform: { '/(src/.+\\.ts|test/support/outside/.+\\.mjs)$': outside },
+    setupFiles: [`${SUPPORT}/shared-globals.ts`],
+    setupFilesAfterEnv: [`${SUPPORT}/stop-leftovers.ts`],
+    ...options,
+  });
+
+const onPostgres = (setup) => ({
+  globalSetup: `${SUPPORT}/${setup}.mjs`,
+  globalTeardown: `${SUPPORT}/global-teardown.mjs`,
+});
+
+// biome-ignore lint/style/noDefaultExport: the form in which Jest loads its configuration
+export default {
+  projects: [
+    project('pure', ['src/**/*.spec.ts'], 'fast-check'),
+    service('service', ['test/*.spec.ts', 'test/clients/*.spec.ts'], onPostgres('global-setup')),
+    service('load', ['test/load/*.spec.ts'], onPostgres('global-setup')),
+    service('e2e', ['test/e2e/*.spec.ts'], onPostgres('global-setup-e2e')),
+    service('faults', ['test/faults/*.spec.ts'], { globalSetup: `${SUPPORT}/global-setup-faults.mjs` }),
+    service('ha', ['test/ha/*.spec.ts']),
+  ],
+  reporters: ['default', 'summary', `${SUPPORT}/closing-line-reporter.mjs`],
+  testTimeout: 60_000,
+  maxWorkers: '100%',
+};

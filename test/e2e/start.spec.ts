@@ -1,0 +1,99 @@
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { ApiClient } from '../support/api-client.js';
+import { newPublicKey } from '../support/keys.js';
+import { stopMain } from '../support/process.js';
+import { emptyDatabase } from '../support/service.js';
+import { dataDir, start, statusOf, useStarts } from '../support/starts.js';
+
+/** Further starts of the program: test/start.spec.ts has those that `npm test` tries. */
+useStarts();
+
+const isAlive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+describe('a start on an embedded database', () => {
+  it('leaves no server running when it is stopped while it starts', async () => {
+    const main = start();
+    while (!existsSync(dataDir())) await sleep(10);
+    expect(await stopMain(main)).toMatchObject({ code: 0 });
+    const pid = await readFile(join(dataDir(), 'postgres', 'postmaster.pid'), 'utf8').catch(() => '');
+    expect(pid === '' || !isAlive(Number(pid.split('\n')[0]))).toBe(true);
+  });
+
+  it('finishes the requests in flight when it is stopped', async () => {
+    const main = start({ BOOTSTRAP_API_KEY: 'a-key-of-my-own-choice' });
+    const url = await main.url;
+    const client = new ApiClient(url, 'a-key-of-my-own-choice');
+    await client.get('/ssh_credentials');
+    const answers = Array.from({ length: 100 }, () => client.post('/ssh_credentials', { public_key: newPublicKey() }));
+    await Promise.race(answers);
+    main.child.kill('SIGTERM');
+    main.child.kill('SIGTERM');
+    const settled = await Promise.allSettled(answers);
+    expect(await main.ended).toMatchObject({ code: 0 });
+    // Each call was either answered or refused a connection. A call that was accepted must not be cut off.
+    for (const s of settled) {
+      if (s.status === 'fulfilled') expect(s.value.status).toBe(201);
+      else expect(s.reason.code).toMatch(/^(ECONNREFUSED|ECONNRESET)$/);
+    }
+    const answered = settled.filter((s) => s.status === 'fulfilled').length;
+
+    const next = start();
+    const again = new ApiClient(await next.url, 'a-key-of-my-own-choice');
+    expect((await again.get('/ssh_credentials')).body.ssh_credentials).toHaveLength(answered);
+  });
+
+  it('with BOOTSTRAP_API_KEY uses that key and does not print it', async () => {
+    const key = 'A!"#$%&()*+,-./:;<=>?@[]^_{|}~z9';
+    const main = start({ BOOTSTRAP_API_KEY: key });
+    expect(await statusOf(await main.url, key)).toBe(200);
+    expect(main.output()).not.toContain(key);
+    expect(main.output()).toContain('BOOTSTRAP_API_KEY');
+  });
+  it('names a port that is in use, exits with 3, and stops the database it had started', async () => {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as { port: number };
+    const { code, output } = await start({ PORT: String(port) }).ended;
+    expect(code).toBe(3);
+    expect(output).toContain('another program listens there; stop it or set PORT');
+    expect(output).not.toContain('    at ');
+    server.close();
+  });
+});
+
+describe('a start with DATABASE_URL', () => {
+  it('of five instances at once on an empty database migrates once, creates one account, and all serve', async () => {
+    const database = await emptyDatabase();
+    const settings = {
+      DATABASE_URL: database.url,
+      BOOTSTRAP_API_KEY: 'one-key-for-all-instances',
+      DATABASE_POOL_SIZE: '3',
+    };
+    const instances = Array.from({ length: 5 }, () => start(settings));
+    const urls = await Promise.all(instances.map((instance) => instance.url));
+    for (const url of urls) expect(await statusOf(url, 'one-key-for-all-instances')).toBe(200);
+    expect(instances.filter((instance) => instance.output().includes('created now'))).toHaveLength(1);
+    const sql = new pg.Client(database.url);
+    await sql.connect();
+    const { rows } = await sql.query(
+      'select count(*)::int as accounts, (select count(*)::int from events) as events from accounts',
+    );
+    expect(rows).toEqual([{ accounts: 1, events: 3 }]);
+    await sql.end();
+    await Promise.all(instances.map((instance) => stopMain(instance)));
+    await database.drop();
+  });
+});

@@ -1,0 +1,53 @@
+import { expect } from '@jest/globals';
+import fc from 'fast-check';
+import { prove } from '../../src/log/prove/proof.js';
+import { rebuild } from '../../src/log/rebuild/rebuild.js';
+import { READ_MODELS } from '../../src/read-models.js';
+import { ApiClient } from './api-client.js';
+import { history, play, playerOf } from './histories.js';
+import { addAccount } from './principals.js';
+import { expectRowsToBeTheFoldOfTheLog } from './replay.js';
+import type { Service, startCopy } from './service.js';
+
+const QUIET = { step: () => undefined, events: () => undefined, waiting: () => undefined, swapped: () => undefined };
+
+/** Every row of every read model, as PostgreSQL prints it. */
+export async function allRows({ pool }: Service): Promise<string[]> {
+  const tables = READ_MODELS.flatMap((model) => model.tables.map(({ name }) => name));
+  const query = tables.map((name) => `select '${name} ' || t::text as row from ${name} t`).join(' union all ');
+  const { rows } = await pool.query(`${query} order by 1`);
+  return rows.map(({ row }) => row);
+}
+
+async function expectExclusiveHostportsOnce({ pool }: Service): Promise<void> {
+  const text = 'select hostport from tcp_edge_hostports where exclusive group by 1 having count(*) > 1';
+  expect((await pool.query(text)).rows).toEqual([]);
+}
+
+async function differencesOf({ app }: Service): Promise<unknown[]> {
+  const differences: unknown[] = [];
+  const quiet = { account: undefined, begin: () => undefined, events: () => undefined };
+  const report = { ...quiet, difference: (one: unknown) => differences.push(one) };
+  await prove(app.database, { all: READ_MODELS, proven: READ_MODELS }, report);
+  return differences;
+}
+
+/** Plays random histories of two accounts at once, one on a strict instance, and holds the rows against the log. */
+export async function expectLawsOfHistories(
+  service: Service,
+  strict: Awaited<ReturnType<typeof startCopy>>,
+  numRuns: number,
+): Promise<void> {
+  const { client } = await addAccount(service);
+  const other = new ApiClient(strict.app.url, client.token);
+  const property = fc.asyncProperty(history, history, async (mine, theirs) => {
+    await Promise.all([play(playerOf(service.admin), mine), play(playerOf(other), theirs)]);
+    for (const model of READ_MODELS) await expectRowsToBeTheFoldOfTheLog(service.pool, model);
+    await expectExclusiveHostportsOnce(service);
+    expect(await differencesOf(service)).toEqual([]);
+    const before = await allRows(service);
+    await rebuild(service.app.database, { all: READ_MODELS, rebuilt: READ_MODELS }, QUIET);
+    expect(await allRows(service)).toEqual(before);
+  });
+  await fc.assert(property, { numRuns, endOnFailure: true });
+}

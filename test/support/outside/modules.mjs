@@ -1,0 +1,33 @@
+import { existsSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
+
+const ROOT = pathToFileURL(`${process.cwd()}/`).href;
+
+/** A JavaScript file as it is; for src/app.ts the compiled dist/src/app.js. */
+function urlOf(file) {
+  const url = pathToFileURL(file).href;
+  if (!url.endsWith('.ts')) return url;
+  const compiled = new URL(url.slice(ROOT.length).replace(/\.ts$/, '.js'), `${ROOT}dist/`);
+  if (existsSync(compiled)) return compiled.href;
+  throw new Error(`${compiled.pathname} is missing; run the tests with \`npm test\`, which builds first`);
+}
+
+/**
+ * A transformer of Jest: a test file gets modules of the service from outside of its own realm, as Node itself loads them.
+ * So a worker loads the service once, and not once for each file.
+ */
+// biome-ignore lint/style/noDefaultExport: the form in which Jest loads a transformer
+export default {
+  async processAsync(_source, file) {
+    const url = urlOf(file);
+    const { default: main, ...named } = await import(url);
+    const exported = Object.keys(named).map((name) => `export const ${name} = outside.${name};`);
+    if (main !== undefined) exported.push('export default outside.default;');
+    return {
+      code: `import { constants, runInThisContext } from 'node:vm';
+const options = { importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER };
+const outside = await runInThisContext('(url) => import(url)', options)(${JSON.stringify(url)});
+${exported.join('\n')}`,
+    };
+  },
+};

@@ -1,0 +1,27 @@
+import { readFileSync } from 'node:fs';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+
+export const OPENAPI_FILE = new URL('../../../openapi.json', import.meta.url);
+export const DOCUMENT = JSON.parse(readFileSync(OPENAPI_FILE, 'utf8'));
+
+/** Validates against any schema of the document, named `openapi.json#/...`. */
+export function validatorOf(document) {
+  const ajv = new Ajv2020({ strict: false });
+  formats.default(ajv);
+  return ajv.addSchema(document, 'openapi.json');
+}
+
+const ajv = validatorOf(DOCUMENT);
+/** To compile a schema takes longer than most tests: a worker does it once for all its files. */
+const validators = new Map();
+
+/** How a value differs from the schema at this place of the document; undefined if it fits. */
+export function mismatch(location, value) {
+  const pointer = location
+    .map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1')))
+    .join('/');
+  const validate = validators.get(pointer) ?? ajv.compile({ $ref: `openapi.json#/${pointer}` });
+  validators.set(pointer, validate);
+  return validate(value) ? undefined : ajv.errorsText(validate.errors, { dataVar: 'it' });
+}
