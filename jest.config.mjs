@@ -31,7 +31,7 @@ const project = (displayName, testMatch, packages, options = {}) => ({
 
 /** Tests of the running service import its compiled modules, and the packages that it shares with them, from outside. */
 const service = (displayName, testMatch, options = {}) =>
-  project(displayName, testMatch, '@nestjs/common|fast-check|pg/esm', {
+  project(displayName, testMatch, '@nestjs/common|@nestjs/swagger|fast-check|pg/esm', {
     transform: { '/(src/.+\\.ts|test/support/outside/.+\\.mjs)$': outside },
     setupFiles: [`${SUPPORT}/shared-globals.ts`],
     setupFilesAfterEnv: [`${SUPPORT}/stop-leftovers.ts`],

@@ -83,7 +83,7 @@ export function appModule({ config, database, ids }: Foundation, eventLog: Event
     { provide: TcpEdgePolicy, useValue: { strict: config.strict } },
     { provide: GatewayPolicy, useValue: config },
     { provide: CloudEvents, useValue: new CloudEvents(READ_MODELS) },
-    { provide: ApiDocument, useValue: new ApiDocument(config.publicUrl ?? '/') },
+    { provide: ApiDocument, useValue: new ApiDocument(config.publicUrl ?? '/', config.gatewayTokens.length > 0) },
   ];
   return {
     module: AppModule,

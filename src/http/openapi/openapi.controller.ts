@@ -12,11 +12,19 @@ import type { ParameterOf } from './parts.js';
 /** The committed document, of which the build makes a copy beside the compiled code. A test makes it from the code. */
 const COMMITTED = new URL('../../../openapi.json', import.meta.url);
 
-/** The OpenAPI document as JSON. `server` is the base URL of the paths. */
+interface Document {
+  readonly paths: Readonly<Record<string, object>>;
+  readonly components: { readonly securitySchemes: Readonly<Record<string, object>> };
+}
+
+/** The OpenAPI document as JSON. `server` is the base URL of the paths; without gateways their routes do not exist. */
 export class ApiDocument {
   private json: Promise<string> | undefined;
 
-  constructor(private readonly server: string) {}
+  constructor(
+    private readonly server: string,
+    private readonly hasGateways: boolean,
+  ) {}
 
   text(): Promise<string> {
     this.json ??= this.read();
@@ -24,9 +32,16 @@ export class ApiDocument {
   }
 
   private async read(): Promise<string> {
-    const document = JSON.parse(await readFile(COMMITTED, 'utf8'));
+    const committed: Document = JSON.parse(await readFile(COMMITTED, 'utf8'));
+    const document = this.hasGateways ? committed : withoutGateways(committed);
     return `${JSON.stringify({ ...document, servers: [{ url: this.server }] }, null, 2)}\n`;
   }
+}
+
+function withoutGateways({ paths, components, ...rest }: Document): Document {
+  const { gateway: _, ...securitySchemes } = components.securitySchemes;
+  const others = Object.entries(paths).filter(([path]) => !path.startsWith('/ssh_gateway'));
+  return { ...rest, paths: Object.fromEntries(others), components: { ...components, securitySchemes } };
 }
 
 /** The directory of Swagger UI, wherever npm has put it. */
@@ -90,7 +105,7 @@ class OpenApiController {
   @RouteConfig({ isPublic: true })
   @ApiPublicFile('text/html', { id: 'getRoot', summary: 'Lead to the API documentation' })
   root(@Req() { baseUrl }: FastifyRequest, @Res() reply: FastifyReply): void {
-    void reply.redirect(`${baseUrl}/docs`);
+    void reply.redirect(`${baseUrl}/docs`, 302);
   }
 
   @Get('openapi.json')
