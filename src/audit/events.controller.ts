@@ -69,7 +69,7 @@ export class EventsController {
     const select = () => this.feed.select(reader, query, 'future');
     void reply.header('content-type', JSON_LINES);
     if (request.method === 'HEAD') return select().then(() => void reply.send(''));
-    void reply.send(await this.lineFeed.open(reader.accountId, select, query.limit));
+    void reply.send(await this.lineFeed.open(reader, select, query.limit));
   }
 
   private async follow(request: FastifyRequest, reply: FastifyReply, caller: Caller): Promise<void> {

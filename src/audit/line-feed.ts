@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { type Reader, refuseLater } from '../database/dear-reads.js';
 import { KeyedQueue } from '../resources/keyed-queue.js';
 import type { EventFeed, FeedPage, FeedSelection } from './event-feed.js';
 import { StreamLimit } from './stream-limit.js';
@@ -21,8 +22,8 @@ export class LineFeed {
   ) {}
 
   /** Runs `select` as a reader of its account. Throws Problem 429 if the account has too many readers. */
-  async open(accountId: string, select: () => Promise<FeedSelection>, limit: number | undefined): Promise<Readable> {
-    const leave = this.readers.enter(accountId);
+  async open(reader: Reader, select: () => Promise<FeedSelection>, limit: number | undefined): Promise<Readable> {
+    const leave = await this.enter(reader);
     try {
       const ending = new AbortController();
       const lines = this.lines(await select(), limit ?? Number.POSITIVE_INFINITY, ending.signal);
@@ -38,6 +39,14 @@ export class LineFeed {
     } catch (error) {
       leave();
       throw error;
+    }
+  }
+
+  private enter({ accountId, signal }: Reader): (() => void) | Promise<never> {
+    try {
+      return this.readers.enter(accountId);
+    } catch (refusal) {
+      return refuseLater(refusal, signal);
     }
   }
 

@@ -63,9 +63,7 @@ export class DearReads {
     try {
       this.turns.refuseIfFull(reader.accountId);
     } catch (refusal) {
-      // A client that asks again at once, on each of a thousand connections, would keep the service busy refusing.
-      await sleep(REFUSE_AFTER_MS, undefined, { signal: reader.signal }).catch(() => undefined);
-      throw refusal;
+      return refuseLater(refusal, reader.signal);
     }
     return this.runAdmitted(reader, work);
   }
@@ -142,6 +140,12 @@ export class DearReads {
     await client.query('rollback').catch(rethrow(true));
     return end;
   }
+}
+
+/** A client that asks again at once, on each of a thousand connections, would keep the service busy refusing. */
+export async function refuseLater(refusal: unknown, signal: AbortSignal): Promise<never> {
+  await sleep(REFUSE_AFTER_MS, undefined, { signal }).catch(() => undefined);
+  throw refusal;
 }
 
 /** Statements of other requests may have shown that the server fell silent or is gone. */

@@ -74,7 +74,13 @@ describe('readers of lines', () => {
     const selection = { accountId: by.accountId, baseUrl: '', filter: {}, span: { after: 0, upTo: head } };
     const server = Fastify();
     server.get('/events', async (_, reply) => {
-      return reply.send(await feed.open(by.accountId, async () => selection, undefined));
+      return reply.send(
+        await feed.open(
+          { accountId: by.accountId, signal: new AbortController().signal },
+          async () => selection,
+          undefined,
+        ),
+      );
     });
     const url = `${await server.listen()}/events`;
     const stop = stopAtEnd(() => server.close());
