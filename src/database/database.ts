@@ -46,7 +46,7 @@ export interface Database {
   readonly dataSource: DataSource;
   readonly pool: Pool;
   /** The connections of reads that can cost much (DearReads). They open when they are needed. */
-  readonly dearReadPool: Pool;
+  readonly dearReadPool: PrimaryPool;
   /** Names the database for people. Never holds a password. */
   readonly description: string;
   /** Undefined if DATABASE_URL names the server. */
@@ -176,7 +176,7 @@ function poolOf(dataSource: DataSource): PrimaryPool {
 }
 
 /** Connects as the pool under the data source does, but its users set the time limits of their statements. */
-function secondPool(dataSource: DataSource, size: number): Pool {
+function secondPool(dataSource: DataSource, size: number): PrimaryPool {
   const { servers, options } = poolOf(dataSource);
   const limits = { query_timeout: undefined, connectionTimeoutMillis: CONNECT_TIMEOUT_MS };
   return new PrimaryPool({ ...options, ...limits, servers, max: size });

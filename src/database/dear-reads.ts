@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolClient, QueryResultRow } from 'pg';
 import { Problem } from '../problem.js';
-import { DatabaseUnreachable } from './failure.js';
 import { FairTurns } from './fair-turns.js';
-import { PrimaryClient } from './primary-pool.js';
-import { type Connections, type NamedStatement, queryNamed, send, type Transaction, unreachable } from './query.js';
+import type { PrimaryPool } from './primary-pool.js';
+import { type Connections, type NamedStatement, send, type Transaction, unreachable } from './query.js';
+import { ServerWatch, type WatchedRead } from './server-watch.js';
 
 /** On whose behalf a read runs. */
 export interface Reader {
@@ -20,9 +20,6 @@ const MAX_WAITING = 1_000;
 const REFUSE_AFTER_MS = 1_000;
 /** How soon the server notices that the connection of a running statement is closed. */
 const CHECK_CONNECTION_EVERY_MS = 250;
-/** A server that answered no request for this time is asked whether it still does. */
-const ASK_AFTER_MS = 750;
-const IS_ALIVE: NamedStatement = { name: 'is_alive', text: 'select 1 as alive' };
 
 /**
  * Settings of the transaction, since a pooler reuses the connection afterwards. The server ends a statement at the
@@ -41,14 +38,15 @@ const beginRead = (deadlineMs: number): string => `begin read only; select requi
  */
 export class DearReads {
   private readonly turns: FairTurns;
-  private isAsking = false;
+  private readonly watch: ServerWatch;
 
   /** `shared` is the pool of other requests. */
   constructor(
-    private readonly pool: Pool,
-    private readonly shared: Pool,
+    private readonly pool: PrimaryPool,
+    shared: Pool,
     private readonly deadlineMs: number,
   ) {
+    this.watch = new ServerWatch(pool.servers, shared);
     const running = pool.options.max;
     this.turns = new FairTurns({
       running,
@@ -75,41 +73,33 @@ export class DearReads {
     const deadline = setTimeout(() => ending.abort(tooLong(this.deadlineMs)), this.deadlineMs);
     signal.addEventListener('abort', leave);
     if (signal.aborted) leave();
+    const read: WatchedRead = { ending };
+    this.watch.begin(read);
     try {
       await this.turns.begin(accountId, ending.signal);
-      return await this.read(work, ending).finally(() => this.turns.end(accountId));
+      return await this.read(work, read).finally(() => this.turns.end(accountId));
     } finally {
+      this.watch.end(read);
       clearTimeout(deadline);
       signal.removeEventListener('abort', leave);
     }
   }
 
   /** A connection whose transaction did not end is closed, which also ends its statement on the server. */
-  private async read<T>(work: (connections: Connections) => Promise<T>, ending: AbortController): Promise<T> {
-    const client = await this.connect(ending.signal);
-    const watch = setInterval(() => {
-      if (!isTrusted(client)) ending.abort(new DatabaseUnreachable('the server is lost', { wasSent: true }));
-      else if (!hasAnswered(client)) void this.askServer();
-    }, CHECK_CONNECTION_EVERY_MS);
+  private async read<T>(work: (connections: Connections) => Promise<T>, read: WatchedRead): Promise<T> {
+    const { signal } = read.ending;
+    const client = await this.connect(signal);
+    read.client = client;
     let isIdle = false;
     const reading = this.inTransaction(client, work).then((end) => {
       isIdle = true;
       return end();
     });
     try {
-      return await Promise.race([reading, abortOf(ending.signal)]);
+      return await Promise.race([reading, abortOf(signal)]);
     } finally {
-      clearInterval(watch);
       client.release(!isIdle);
     }
-  }
-
-  /** A dear read may take long, so its own silence says nothing. If the server owes this answer too, it is suspected. */
-  private async askServer(): Promise<void> {
-    if (this.isAsking) return;
-    this.isAsking = true;
-    await queryNamed(this.shared, IS_ALIVE, []).catch(() => undefined);
-    this.isAsking = false;
   }
 
   /** A connection that comes too late goes back to the pool. */
@@ -147,12 +137,6 @@ export async function refuseLater(refusal: unknown, signal: AbortSignal): Promis
   await sleep(REFUSE_AFTER_MS, undefined, { signal }).catch(() => undefined);
   throw refusal;
 }
-
-/** Statements of other requests may have shown that the server fell silent or is gone. */
-const isTrusted = (client: PoolClient): boolean => !(client instanceof PrimaryClient) || client.isTrusted;
-
-const hasAnswered = (client: PoolClient): boolean =>
-  !(client instanceof PrimaryClient) || client.server.hasAnsweredSince(performance.now() - ASK_AFTER_MS);
 
 const rethrow =
   (wasSent: boolean) =>

@@ -16,6 +16,8 @@ beforeAll(async () => {
   await postgres.query('create database service');
 });
 
+/** Half of the connections for dear reads. */
+const RUNNING_OF_ONE_ACCOUNT = 2;
 const HELD_READS = `select from pg_stat_activity where query like '%from bind_decisions%' and wait_event_type = 'Lock'`;
 
 /** Meanwhile every list of decisions waits in the database. */
@@ -65,19 +67,36 @@ describe('while a host is silent', () => {
     await instance.stop();
   });
 
-  it('a dear read that is under way ends with 503 within 3 s, without any other request', async () => {
+  it('dear reads, those that run and those that wait for a turn, end with 503 within 3 s without any other request', async () => {
     const only = await FaultyProxy.to(postgres.port);
     const instance = await startInstance(through(only));
     await withHeldDecisions(async () => {
-      const read = instance.admin.get('/bind_decisions');
-      await until(async () => (await postgres.query(HELD_READS)).length === 1);
+      const reads = Array.from({ length: 6 }, () => instance.admin.get('/bind_decisions'));
+      await until(async () => (await postgres.query(HELD_READS)).length === RUNNING_OF_ONE_ACCOUNT);
       only.fallSilent();
-      const { answer, ms } = await timed(() => read);
-      expect(answer.status).toBe(503);
-      expect(ms).toBeLessThan(ANSWERED_WITHIN_MS);
+      const answers = await Promise.all(reads.map((read) => timed(() => read)));
+      expect(answers.map(({ answer }) => answer.status)).toEqual([503, 503, 503, 503, 503, 503]);
+      for (const { ms } of answers) expect(ms).toBeLessThan(ANSWERED_WITHIN_MS);
     });
-    // The server still holds the transaction, with its lock.
+    // The server still holds the transactions, with their locks.
     only.cut();
+    await instance.stop();
+  });
+
+  it('dear reads that wait for a turn are answered from the other host', async () => {
+    const [silent, other] = [await FaultyProxy.to(postgres.port), await FaultyProxy.to(postgres.port)];
+    const instance = await startInstance(through(silent, other));
+    const { reads } = await withHeldDecisions(async () => {
+      let ended = 0;
+      const reads = Array.from({ length: 4 }, () => instance.admin.get('/bind_decisions').finally(() => ended++));
+      await until(async () => (await postgres.query(HELD_READS)).length === RUNNING_OF_ONE_ACCOUNT);
+      silent.fallSilent();
+      await until(async () => ended === RUNNING_OF_ONE_ACCOUNT);
+      return { reads };
+    });
+    const statuses = (await Promise.all(reads)).map(({ status }) => status);
+    expect(statuses.toSorted()).toEqual([200, 200, 503, 503]);
+    silent.cut();
     await instance.stop();
   });
 

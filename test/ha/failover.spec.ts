@@ -11,6 +11,8 @@ import { playRound, type Round } from './support/round.js';
 const ROUNDS = Number(process.env.HA_ROUNDS || 1);
 /** A failover lasts as long as the lease of the lost primary (Patroni's ttl), and this long. */
 const AFTER_LEASE_MS = 5_000;
+/** On a slow machine the cluster itself may take longer than its lease. The service's part stays the same. */
+const COLUMNS = `${FAULT_COLUMNS} pause of the cluster itself |`;
 const START_TIMEOUT_MS = 180_000;
 const ROUND_TIMEOUT_MS = 180_000;
 
@@ -30,7 +32,7 @@ beforeAll(async () => {
 
 afterAll(() => {
   const rows = [...played].map(([fault, rounds]) => rowOf(fault, rounds));
-  process.stdout.write(`\n${[FAULT_COLUMNS, '|---|---|---|---|---|---|---|', ...rows].join('\n')}\n\n`);
+  process.stdout.write(`\n${[COLUMNS, COLUMNS.replaceAll(/[^|]+/g, '---'), ...rows].join('\n')}\n\n`);
 });
 
 describe.each(FAULTS)('under recorded load, a $name', (fault: Fault) => {
@@ -40,10 +42,10 @@ describe.each(FAULTS)('under recorded load, a $name', (fault: Fault) => {
       const round = await playRound(fault, cluster, instances);
       played.set(fault.name, [...(played.get(fault.name) ?? []), round]);
       process.stderr.write(`${rowOf(fault.name, [round])}\n`);
-      const { changes, questions } = round;
+      const { changes, questions, clusterPauseMs } = round;
       expect(changes).toMatchObject({ lost: [], twice: [], staleYes: [], unexpected: [] });
       expect(questions.staleYes.slice(0, 5)).toEqual([]);
-      expect(changes.longestPauseMs).toBeLessThanOrEqual((await leaseMs()) + AFTER_LEASE_MS);
+      expect(changes.longestPauseMs).toBeLessThanOrEqual(Math.max(await leaseMs(), clusterPauseMs) + AFTER_LEASE_MS);
       // Else the round has proved nothing about gateways.
       expect(questions.revokedUnderFault).toBeGreaterThan(0);
       await expectSoundLog();
@@ -58,7 +60,10 @@ async function expectSoundLog(): Promise<void> {
   expect(await runCli(settings, 'projections', 'prove')).toMatchObject({ code: 0 });
 }
 
-const rowOf = (fault: string, rounds: readonly Round[]): string => faultRow(fault, rounds.length, sumOf(rounds));
+const rowOf = (fault: string, rounds: readonly Round[]): string => {
+  const clusterPauseMs = Math.max(...rounds.map((round) => round.clusterPauseMs));
+  return `${faultRow(fault, rounds.length, sumOf(rounds))} ${(clusterPauseMs / 1000).toFixed(1)} s |`;
+};
 
 const sumOf = (rounds: readonly Round[]): LoadReport => ({
   acknowledged: rounds.reduce((sum, { changes, questions }) => sum + changes.acknowledged + questions.revoked, 0),

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
+import type { ClientConfig } from 'pg';
 import { blocksOf } from '../../support/documents.js';
 import { Terminal } from '../../support/terminal.js';
 import { DATABASES, ETCDS, findPrimary, findSynchronousStandby, isHealthy } from './leaders.js';
@@ -45,6 +46,9 @@ export class Cluster {
   readonly throughHaproxy = databaseUrl(['haproxy']);
   /** DATABASE_URL of all databases. */
   readonly severalHosts = databaseUrl(DATABASES);
+
+  /** A connection to this database as the superuser. */
+  superuserOf = (name: string): ClientConfig => ({ host: name, user: 'postgres', password: SUPERUSER_PASSWORD });
 
   async startEtcd(name: string): Promise<void> {
     const dataDir = await this.privateFolder(name, 'etcd');

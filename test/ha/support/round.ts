@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type LoadReport, recordLoad } from '../../support/recorded-load.js';
 import type { Cluster } from './cluster.js';
+import { firstCommit } from './commits.js';
 import type { Fault } from './faults.js';
 import { askGateways, type QuestionsReport } from './gateway-questions.js';
 import { ADMIN_KEY, GATEWAY_TOKEN, type Instance } from './instance.js';
@@ -8,6 +9,8 @@ import { ADMIN_KEY, GATEWAY_TOKEN, type Instance } from './instance.js';
 export interface Round {
   readonly changes: LoadReport;
   readonly questions: QuestionsReport;
+  /** From the fault to the first commit of a plain client on a database that is not cut off. */
+  readonly clusterPauseMs: number;
 }
 
 const CHANGES_BEFORE = 100;
@@ -27,13 +30,14 @@ export async function playRound(
     const urls = instances.map(({ url }) => url);
     const load = recordLoad({ urls, apiKey: ADMIN_KEY, gatewayToken: GATEWAY_TOKEN });
     await load.more(CHANGES_BEFORE);
+    const struckAt = performance.now();
     const repair = await fault.strike(cluster, instances);
     questions.faultBegins();
-    await load.more(CHANGES_AFTER);
+    const [committedAt] = await Promise.all([firstCommit(cluster), load.more(CHANGES_AFTER)]);
     await sleep(HOLD_MS);
     await repair();
     await cluster.healthy();
-    return { questions: await questions.stop(), changes: await load.stop() };
+    return { questions: await questions.stop(), changes: await load.stop(), clusterPauseMs: committedAt - struckAt };
   } catch (error) {
     process.stderr.write(`${cluster.explain()}\n${instances.map(explain).join('\n')}\n`);
     throw error;
