@@ -14,7 +14,7 @@ const POSTGRES_PORT = 5432;
 const SUPERUSER_PASSWORD = 'superuser-of-the-test';
 const REPLICATION_PASSWORD = 'replication-of-the-test';
 const SERVICE_PASSWORD = 'service-of-the-test';
-const HEALTH_PATIENCE_MS = 90_000;
+const HEALTH_PATIENCE_MS = 240_000;
 
 /** Three etcd, three PostgreSQL with Patroni, and a haproxy, each on a machine of its own, with the files of docs/failover. */
 export class Cluster {
