@@ -1,6 +1,4 @@
 import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
 import { Controller, Get, Header, Module, Param, Req, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -44,8 +42,8 @@ function withoutGateways({ paths, components, ...rest }: Document): Document {
   return { ...rest, paths: Object.fromEntries(others), components: { ...components, securitySchemes } };
 }
 
-/** The directory of Swagger UI, wherever npm has put it. */
-const UI = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
+/** The build copies Swagger UI here: its package reports installations to its makers, so users do not install it. */
+const UI = new URL('../../../swagger-ui/', import.meta.url);
 const CSS = 'text/css; charset=utf-8';
 const JAVASCRIPT = 'application/javascript; charset=utf-8';
 
@@ -60,8 +58,8 @@ const START = `SwaggerUIBundle({
 
 /** The files of the page. The service serves all of them itself, so that the page works without the internet. */
 const FILES = new Map<string, { readonly type: string; readonly read: () => Promise<string> }>([
-  ['swagger-ui.css', { type: CSS, read: () => readFile(join(UI, 'swagger-ui.css'), 'utf8') }],
-  ['swagger-ui-bundle.js', { type: JAVASCRIPT, read: () => readFile(join(UI, 'swagger-ui-bundle.js'), 'utf8') }],
+  ['swagger-ui.css', { type: CSS, read: () => readFile(new URL('swagger-ui.css', UI), 'utf8') }],
+  ['swagger-ui-bundle.js', { type: JAVASCRIPT, read: () => readFile(new URL('swagger-ui-bundle.js', UI), 'utf8') }],
   ['start.js', { type: JAVASCRIPT, read: async () => START }],
 ]);
 
