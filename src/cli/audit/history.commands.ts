@@ -64,9 +64,12 @@ async function findResource(pool: Pool, id: string): Promise<FoundResource> {
   return { accountId: found.account_id, model: readModelOf(id) };
 }
 
+/** A command that needs SELECT only cannot wait for appends in progress: it shows what is committed. */
+const AS_COMMITTED = { wait: () => Promise.resolve() };
+
 async function printDiff(pool: Pool, id: string, from: string, to: string | undefined): Promise<void> {
   const { accountId, model } = await findResource(pool, id);
-  const [reader, positions] = [new LogReader(pool), new LogPositions(pool)];
+  const [reader, positions] = [new LogReader(pool), new LogPositions(pool, AS_COMMITTED)];
   const positionOf = (name: string, moment: string | undefined): Promise<number> =>
     moment === undefined ? positions.head(accountId) : positions.positionOf(accountId, name, moment);
   const at = (position: number): Promise<Entity<unknown> | undefined> =>
