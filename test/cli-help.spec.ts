@@ -25,6 +25,7 @@ describe('--help', () => {
   it('of every command ends with an example that calls it, and with the environment variables it reads', () => {
     expect(helps.map(([command]) => command)).toEqual([
       'tunnel-access',
+      'tunnel-access start',
       'tunnel-access accounts',
       'tunnel-access accounts create',
       'tunnel-access accounts list',

@@ -7,7 +7,7 @@ import { UsageError } from '../operator-error.js';
 import { logOf, SHOWN_ONCE } from './api-keys.commands.js';
 import { withExamples } from './help.js';
 import { print } from './print.js';
-import { onExistingDatabase, onExistingOrNewDatabase } from './run-on-database.js';
+import { onDatabase, READS, WRITES } from './run-on-database.js';
 
 export function addAccountCommands(program: Command): void {
   const accounts = program
@@ -26,7 +26,7 @@ export function addAccountCommands(program: Command): void {
     .description(
       'List the accounts, the oldest first. Each line holds the id, creation time, number of events and name, separated by tabs',
     )
-    .action(() => onExistingDatabase(({ pool }) => printAccounts(pool)));
+    .action(() => onDatabase(READS, ({ pool }) => printAccounts(pool)));
   withExamples(list, 'accounts list');
 }
 
@@ -37,7 +37,7 @@ async function runCreate(name: string, { adminEmail }: { adminEmail: string }): 
   if (name.trim() === '' || /\p{Cc}/u.test(name)) {
     throw new UsageError('an account needs a name without control characters');
   }
-  await onExistingOrNewDatabase(async ({ pool }) => {
+  await onDatabase(WRITES, async ({ pool }) => {
     const account = await createAccount(logOf(pool), new IdSource(), { name, adminEmail, adminKey: undefined });
     console.error(`account ${account.accountId} '${name}', admin ${account.adminId}; the admin's API key:`);
     console.error(SHOWN_ONCE);

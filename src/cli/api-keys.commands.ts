@@ -9,7 +9,7 @@ import { OperatorError, UsageError } from '../operator-error.js';
 import { makeRunners } from '../runners.js';
 import { withExamples } from './help.js';
 import { print } from './print.js';
-import { onExistingDatabase } from './run-on-database.js';
+import { onDatabase, WRITES } from './run-on-database.js';
 
 export const logOf = (pool: Pool): EventLog => new EventLog(pool, console.error);
 const SAMPLE_USER = 'usr_2Sd3gVzXW1vzFJpCFLqzmEJ9SgA';
@@ -24,7 +24,7 @@ export function addApiKeyCommands(program: Command): void {
     .option('--owner <id>', 'user or bot that owns the key (default: the oldest active admin of the oldest account)')
     .option('--description <text>', 'what the key is for', 'Made by the operator')
     .action((options: { owner?: string; description: string }) =>
-      onExistingDatabase(async ({ pool }) => {
+      onDatabase(WRITES, async ({ pool }) => {
         const { token, ownerId } = await createApiKey(pool, options);
         console.error(`API key for ${ownerId}; ${SHOWN_ONCE}`);
         print(token);

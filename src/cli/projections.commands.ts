@@ -11,7 +11,7 @@ import { withExamples } from './help.js';
 import { lowerPriority } from './lower-priority.js';
 import { printProof } from './printed-proof.js';
 import { progressOn } from './progress.js';
-import { onExistingDatabase } from './run-on-database.js';
+import { onDatabase, READS, WRITES } from './run-on-database.js';
 import { Stopwatch } from './stopwatch.js';
 
 export function addProjectionCommands(program: Command): void {
@@ -34,7 +34,7 @@ function addRebuildCommand(projections: Command): void {
     .option(...NAME)
     .action(({ name }: { name?: string }) => {
       const rebuilt = chosenModels(READ_MODELS, name);
-      return onExistingDatabase((database) => runRebuild(database, rebuilt));
+      return onDatabase(WRITES, (database) => runRebuild(database, rebuilt));
     });
   withExamples(command, 'projections rebuild', 'projections rebuild --name ssh_credentials');
 }
@@ -49,7 +49,7 @@ function addProveCommand(projections: Command): void {
     .option(...NAME)
     .action(({ account, name }: { account?: string; name?: string }) => {
       const proven = chosenModels(READ_MODELS, name);
-      return onExistingDatabase((database) => runProof(database, proven, account));
+      return onDatabase(READS, (database) => runProof(database, proven, account));
     });
   withExamples(command, 'projections prove', 'projections prove --name tcp_edges');
 }

@@ -1,4 +1,6 @@
+import type { Pool } from 'pg';
 import { readConfig } from '../config.js';
+import { requireMigrations } from '../database/applied-migrations.js';
 import { type Database, type OpenMode, openDatabase } from '../database/database.js';
 import type { MaintenanceDatabase } from '../database/dedicated-connections.js';
 import { migrate } from '../database/migrate.js';
@@ -8,38 +10,41 @@ import { reportFailure } from './exit-codes.js';
 /** The service's database as a command gets it. The first of STOP_SIGNALS aborts `interrupt`. */
 export type CommandDatabase = Database & Required<MaintenanceDatabase>;
 
-type Work = (database: CommandDatabase) => Promise<void>;
-type OnDatabase = (work: Work) => Promise<void>;
+/** What a command needs of the database. A running instance of the service goes on beside it. */
+interface Needs {
+  readonly mode: Exclude<OpenMode, 'serve'>;
+  /** `current`: refuse a database whose migrations are not those of this version. `run`: run what is pending. `any`: as it is. */
+  readonly migrations: 'current' | 'run' | 'any';
+}
 
-/** Runs a command on the service's database, beside a running instance if there is one. Refuses a DATA_DIR without a database. */
-export const onExistingDatabase: OnDatabase = (work) => run(work, 'attach');
-/** The same, but a DATA_DIR without a database gets one. */
-export const onExistingOrNewDatabase: OnDatabase = (work) => run(work, 'attach-or-create');
+/** SELECT is all it needs: a standby will do, or a role that may do no more. It makes nothing, not even a temporary table. */
+export const READS: Needs = { mode: 'read', migrations: 'current' };
+/** It changes rows, or rebuilds tables, of a database that the service has made. */
+export const WRITES: Needs = { mode: 'attach', migrations: 'current' };
+/** A database without tables gets them, and a DATA_DIR without a database gets one. */
+export const CREATES: Needs = { mode: 'attach-or-create', migrations: 'run' };
 
 const interruption = new AbortController();
 let mayEndAtOnce = false;
 
-async function run(work: Work, mode: OpenMode): Promise<void> {
+/** Runs a command on the service's database. */
+export async function onDatabase(needs: Needs, work: (database: CommandDatabase) => Promise<void>): Promise<void> {
   for (const signal of STOP_SIGNALS) process.on(signal, interrupt);
   try {
-    await openAndRun(work, mode);
+    const database = await open(needs);
+    try {
+      interruption.signal.throwIfAborted();
+      await prepare(needs, database);
+      await work({ ...database, interrupt: interruption.signal });
+    } finally {
+      await database.close();
+    }
   } catch (error) {
     throw interruption.signal.aborted ? interrupted() : error;
   }
 }
 
-async function openAndRun(work: Work, mode: OpenMode): Promise<void> {
-  const database = await open(mode);
-  try {
-    interruption.signal.throwIfAborted();
-    await migrate(database, () => Promise.resolve());
-    await work({ ...database, interrupt: interruption.signal });
-  } finally {
-    await database.close();
-  }
-}
-
-async function open(mode: OpenMode): Promise<Database> {
+async function open({ mode }: Needs): Promise<Database> {
   const config = readConfig(process.env);
   // The wait for an external server can be long, and may end at any point. An embedded server must be stopped again.
   mayEndAtOnce = config.databaseUrl !== undefined;
@@ -48,6 +53,17 @@ async function open(mode: OpenMode): Promise<Database> {
   } finally {
     mayEndAtOnce = false;
   }
+}
+
+async function prepare({ mode, migrations }: Needs, database: Database): Promise<void> {
+  if (mode === 'read') await tellOfStandby(database.pool);
+  if (migrations === 'run') await migrate(database, () => Promise.resolve());
+  if (migrations === 'current') await requireMigrations(database);
+}
+
+async function tellOfStandby(pool: Pool): Promise<void> {
+  const { rows } = await pool.query<{ is_standby: boolean }>('select pg_is_in_recovery() as is_standby');
+  if (rows[0]?.is_standby === true) console.error('the server is a standby, which may lack the newest changes');
 }
 
 /** The first Ctrl-C ends the work in good order; the second ends the process. */

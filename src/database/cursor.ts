@@ -7,8 +7,12 @@ const ROWS_PER_FETCH = 300;
  * Yields the rows of a query in batches, so that memory does not grow with their number. The connection must be in a
  * transaction, may run other statements between two batches, and can have one cursor at a time.
  */
-export async function* fetchRows<Row extends QueryResultRow>(client: ClientBase, query: string): AsyncGenerator<Row[]> {
-  await client.query(`declare rows no scroll cursor for ${query}`);
+export async function* fetchRows<Row extends QueryResultRow>(
+  client: ClientBase,
+  query: string,
+  values: readonly unknown[] = [],
+): AsyncGenerator<Row[]> {
+  await client.query(`declare rows no scroll cursor for ${query}`, [...values]);
   for (;;) {
     const { rows } = await client.query<Row>(`fetch ${ROWS_PER_FETCH} from rows`);
     if (rows.length > 0) yield rows;

@@ -60,10 +60,11 @@ class DatabaseUnusable extends OperatorError {
 }
 
 /**
- * Applies to the embedded server. `serve`: start it, as only one instance of the service can. `attach`: use the server of a
- * running instance, else start it on existing data. `attach-or-create`: the same, but create the data if there is none.
+ * `serve`: start the embedded server, as only one instance of the service can. `attach`: use the server of a running
+ * instance, else start it on existing data. `attach-or-create`: the same, but create the data if there is none. `read`: as
+ * `attach`, and a read-only server will do, or a standby if DATABASE_URL names it alone.
  */
-export type OpenMode = 'serve' | 'attach' | 'attach-or-create';
+export type OpenMode = 'serve' | 'attach' | 'attach-or-create' | 'read';
 
 /** Connects, and starts the embedded server if DATABASE_URL is not set and `mode` allows it. Does not migrate. */
 export async function openDatabase(
@@ -73,7 +74,7 @@ export async function openDatabase(
 ): Promise<Database> {
   const { hosts, embedded } = await findServer(options, log, mode);
   try {
-    const dataSource = await connect(new Servers(hosts), options, log);
+    const dataSource = await connect(new Servers(hosts), { ...options, readsOnly: mode === 'read' }, log);
     const dearReadPool = secondPool(dataSource, options.dearReadConnections);
     return {
       dataSource,
@@ -102,7 +103,7 @@ async function findServer(
   if (databaseUrl !== undefined) return { hosts: parseDatabaseUrl(databaseUrl), embedded: undefined };
   const running = mode === 'serve' ? undefined : await findRunningPostgres(dataDir);
   if (running !== undefined) return { hosts: [embeddedHost(running)], embedded: undefined };
-  if (mode === 'attach' && !(await hasData(dataDir))) {
+  if (['attach', 'read'].includes(mode) && !(await hasData(dataDir))) {
     const text = `there is no database in DATA_DIR ${path.resolve(dataDir)}: set DATA_DIR or DATABASE_URL to the value that the service uses`;
     throw new DatabaseUnusable(text);
   }
@@ -115,7 +116,7 @@ const embeddedHost = ({ host, port, user }: Pick<EmbeddedPostgres, 'host' | 'por
   config: { host, port, user, database: 'postgres' },
 });
 
-async function connect(servers: Servers, options: DatabaseOptions, log: (line: string) => void): Promise<DataSource> {
+async function connect(servers: Servers, options: ConnectionOptions, log: (line: string) => void): Promise<DataSource> {
   const dataSource = new DataSource(dataSourceOptions(servers, options));
   const deadline = Date.now() + WAIT_FOR_DATABASE_MS;
   for (let attempt = 1; ; attempt += 1) {
@@ -138,9 +139,13 @@ const unusable = (error: unknown): DatabaseUnusable =>
 
 type PostgresDataSourceOptions = Extract<DataSourceOptions, { readonly type: 'postgres' }>;
 
+interface ConnectionOptions extends Pick<DatabaseOptions, 'databasePoolSize' | 'preparedStatements'> {
+  readonly readsOnly?: boolean;
+}
+
 export const dataSourceOptions = (
   servers: Servers,
-  { databasePoolSize, preparedStatements = true }: Pick<DatabaseOptions, 'databasePoolSize' | 'preparedStatements'>,
+  { databasePoolSize, preparedStatements = true, readsOnly = false }: ConnectionOptions,
 ): PostgresDataSourceOptions => ({
   type: 'postgres',
   driver: { ...pg, Pool: PrimaryPool },
@@ -150,6 +155,7 @@ export const dataSourceOptions = (
   extra: {
     servers,
     preparedStatements,
+    readsOnly,
     max: databasePoolSize,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     query_timeout: QUERY_TIMEOUT_MS,

@@ -21,6 +21,8 @@ export interface PrimaryOptions extends PoolConfig {
   readonly connectionTimeoutMillis: number;
   /** Absent: true. */
   readonly preparedStatements?: boolean;
+  /** Only reads of an operator, to whom a read-only server will do, or a standby if it is the only server. Absent: false. */
+  readonly readsOnly?: boolean;
 }
 
 /**
@@ -32,11 +34,12 @@ export class PrimaryClient extends pg.Client implements WatchedClient {
   readonly server: Server;
   private readonly madeAt = performance.now();
   private readonly checkTimeoutMs: number;
+  private readonly readsOnly: boolean;
   private address: string | undefined;
   hasUnconfirmedCommit = false;
   readonly preparesStatements: boolean;
 
-  constructor({ servers, preparedStatements, ...options }: PrimaryOptions) {
+  constructor({ servers, preparedStatements, readsOnly = false, ...options }: PrimaryOptions) {
     const server = servers.next;
     const timeoutMs =
       servers.attempts === 1
@@ -52,6 +55,7 @@ export class PrimaryClient extends pg.Client implements WatchedClient {
     });
     this.servers = servers;
     this.server = server;
+    this.readsOnly = readsOnly;
     this.preparesStatements = preparedStatements !== false;
     this.checkTimeoutMs = timeoutMs;
     // Besides rejecting the query, pg emits `error` when a connection is lost. Without a listener it ends the process.
@@ -117,8 +121,10 @@ export class PrimaryClient extends pg.Client implements WatchedClient {
     const check = { text: CHECK, query_timeout: this.checkTimeoutMs };
     const { rows } = await this.query<{ is_standby: boolean; is_read_only: boolean }>(check);
     const [row] = rows;
-    if (row?.is_standby === true) throw new DatabaseUnreachable('the server is a standby, not the primary');
-    if (row?.is_read_only !== false) {
+    if (row?.is_standby === true && !(this.readsOnly && this.servers.isSingle)) {
+      throw new DatabaseUnreachable('the server is a standby, not the primary');
+    }
+    if (row?.is_read_only !== false && !this.readsOnly) {
       throw new DatabaseUnreachable('the server is read-only (default_transaction_read_only)');
     }
   }
@@ -133,12 +139,14 @@ type ConnectCallback = (
 /** A pool of checked connections to the primary. */
 export class PrimaryPool extends pg.Pool {
   readonly servers: Servers;
+  readonly readsOnly: boolean;
 
   constructor(options: PrimaryOptions) {
     // The type of `Client` omits the options, with which the pool calls it.
     const Client = PrimaryClient as unknown as new () => pg.ClientBase;
     super({ maxLifetimeSeconds: MAX_LIFETIME_SECONDS, ...options, Client });
     this.servers = options.servers;
+    this.readsOnly = options.readsOnly === true;
     // As with clients; the rejected query reports the failure.
     this.on('error', () => undefined);
   }

@@ -81,7 +81,7 @@ export async function queryNamed<R extends QueryResultRow>(
   { deadlineMs, silenceMs, attempts, isRead }: StatementLimits = READ_LIMITS,
 ): Promise<QueryResult<R>> {
   if ('run' in connections) return connections.run(statement, values);
-  const sent = isRead === true ? onPrimary(statement) : statement;
+  const sent = isRead === true && !readsOnly(connections) ? onPrimary(statement) : statement;
   const deadline = performance.now() + deadlineMs;
   for (let attempt = 1; ; attempt += 1) {
     const client = await connectBefore(deadline, connections);
@@ -93,6 +93,9 @@ export async function queryNamed<R extends QueryResultRow>(
     }
   }
 }
+
+/** A pool of an operator who only reads, to whom a standby will do. */
+const readsOnly = (pool: Pool): boolean => 'readsOnly' in pool && pool.readsOnly === true;
 
 /** The same statement, which a standby refuses. Migration 0011 tells why each statement asks. */
 function onPrimary(statement: NamedStatement): NamedStatement {

@@ -82,6 +82,10 @@ export class Servers {
     this.all = hosts.map(({ name, config }) => new Server(name, config));
   }
 
+  get isSingle(): boolean {
+    return this.all.length === 1;
+  }
+
   /** The server that the next connection is made to. */
   get next(): Server {
     const server = this.all[this.current];

@@ -7,7 +7,7 @@ import { exportQuery } from '../../log/transfer/log-file.js';
 import { chosenAccount } from '../chosen-account.js';
 import { withExamples } from '../help.js';
 import { progressOn } from '../progress.js';
-import { onExistingDatabase } from '../run-on-database.js';
+import { onDatabase, READS } from '../run-on-database.js';
 
 export function addExportCommand(audit: Command): void {
   const command = audit
@@ -18,7 +18,7 @@ export function addExportCommand(audit: Command): void {
     .option('--account <id>', 'the account; may be left out when there is only one')
     .option('--after <position>', 'only the events after this position', parsePosition, 0)
     .action(({ account, after }: { account?: string; after: number }) =>
-      onExistingDatabase((database) => exportLog(database, account, after)),
+      onDatabase(READS, (database) => exportLog(database, account, after)),
     );
   withExamples(
     command,

@@ -8,7 +8,7 @@ import { UsageError } from '../../operator-error.js';
 import { readModelOf } from '../../read-models.js';
 import { withExamples } from '../help.js';
 import { print } from '../print.js';
-import { onExistingDatabase } from '../run-on-database.js';
+import { onDatabase, READS } from '../run-on-database.js';
 import { changedValue, historyLines, initialValue } from './format.js';
 
 const SAMPLE_ID = 'sshcr_2Sd3gVzXW1vzFJpCFLqzmEJ9SgA';
@@ -19,7 +19,7 @@ export function addShowCommand(audit: Command): void {
     .command('show')
     .description('Print the history of a resource: each change, who made it, with which key and from where')
     .argument('<id>', ID)
-    .action((id: string) => onExistingDatabase(({ pool }) => printHistory(pool, id)));
+    .action((id: string) => onDatabase(READS, ({ pool }) => printHistory(pool, id)));
   withExamples(show, `audit show ${SAMPLE_ID}`);
 }
 
@@ -31,7 +31,7 @@ export function addDiffCommand(audit: Command): void {
     .requiredOption('--from <moment>', 'a log position, or an RFC 3339 time')
     .option('--to <moment>', 'a log position, or an RFC 3339 time (default: now)')
     .action((id: string, { from, to }: { from: string; to?: string }) =>
-      onExistingDatabase(({ pool }) => printDiff(pool, id, from, to)),
+      onDatabase(READS, ({ pool }) => printDiff(pool, id, from, to)),
     );
   withExamples(
     diff,
@@ -64,9 +64,12 @@ async function findResource(pool: Pool, id: string): Promise<FoundResource> {
   return { accountId: found.account_id, model: readModelOf(id) };
 }
 
+/** A command that needs SELECT only cannot wait for appends in progress: it shows what is committed. */
+const AS_COMMITTED = { wait: () => Promise.resolve() };
+
 async function printDiff(pool: Pool, id: string, from: string, to: string | undefined): Promise<void> {
   const { accountId, model } = await findResource(pool, id);
-  const [reader, positions] = [new LogReader(pool), new LogPositions(pool)];
+  const [reader, positions] = [new LogReader(pool), new LogPositions(pool, AS_COMMITTED)];
   const positionOf = (name: string, moment: string | undefined): Promise<number> =>
     moment === undefined ? positions.head(accountId) : positions.positionOf(accountId, name, moment);
   const at = (position: number): Promise<Entity<unknown> | undefined> =>

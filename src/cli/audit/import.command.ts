@@ -8,7 +8,7 @@ import { READ_MODELS } from '../../read-models.js';
 import { withExamples } from '../help.js';
 import { printProof } from '../printed-proof.js';
 import { type Progress, progressOn } from '../progress.js';
-import { type CommandDatabase, onExistingOrNewDatabase } from '../run-on-database.js';
+import { type CommandDatabase, CREATES, onDatabase } from '../run-on-database.js';
 import { warnOfImported } from './import-warnings.js';
 import { linesOf } from './ndjson.js';
 
@@ -22,7 +22,7 @@ export function addImportCommand(audit: Command): void {
     .action(async (file: string) => {
       // Before the database is opened: the operator hears of a mistyped name at once.
       const input = file === '-' ? process.stdin : await openFile(file);
-      await onExistingOrNewDatabase((database) => runImport(database, input));
+      await onDatabase(CREATES, (database) => runImport(database, input));
     });
   withExamples(command, 'audit import account.ndjson', 'audit import - < account.ndjson');
 }

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { UsageError } from '../../operator-error.js';
 import { withExamples } from '../help.js';
 import { print } from '../print.js';
-import { type CommandDatabase, onExistingDatabase } from '../run-on-database.js';
+import { type CommandDatabase, onDatabase, READS } from '../run-on-database.js';
 import { eventLine } from './format.js';
 import { followLogs, newestEvents } from './log-tail.js';
 
@@ -13,7 +13,7 @@ export function addTailCommand(audit: Command): void {
     .option('-f, --follow', 'go on with new events until interrupted; the exit code is then 0')
     .option('-n, --lines <count>', 'how many', parseCount, 10)
     .option('--account <id>', 'only this account (default: all)')
-    .action((options: TailOptions) => onExistingDatabase((database) => tail(database, options)));
+    .action((options: TailOptions) => onDatabase(READS, (database) => tail(database, options)));
   withExamples(command, 'audit tail -n 20', 'audit tail -f --account ac_2Sd3gVzXW1vzFJpCFLqzmEJ9SgA');
 }
 

@@ -8,7 +8,7 @@ import { withExamples } from '../help.js';
 import { lowerPriority } from '../lower-priority.js';
 import { print } from '../print.js';
 import { progressOn } from '../progress.js';
-import { onExistingDatabase } from '../run-on-database.js';
+import { onDatabase, READS } from '../run-on-database.js';
 import { Stopwatch } from '../stopwatch.js';
 
 export function addVerifyCommand(audit: Command): void {
@@ -18,7 +18,7 @@ export function addVerifyCommand(audit: Command): void {
       'Check the logs: positions without gaps up to the head, versions without gaps, and every hash. Each fault is a line on stdout, which holds the account and the fault, separated by a tab',
     )
     .option('--account <id>', 'only this account (default: all)')
-    .action(({ account }: { account?: string }) => onExistingDatabase((database) => runVerify(database, account)));
+    .action(({ account }: { account?: string }) => onDatabase(READS, (database) => runVerify(database, account)));
   withExamples(command, 'audit verify', 'audit verify --account ac_2Sd3gVzXW1vzFJpCFLqzmEJ9SgA');
 }
 

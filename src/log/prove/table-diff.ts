@@ -2,7 +2,7 @@ import type { Client } from 'pg';
 import { to } from 'pg-copy-streams';
 import { fetchRows } from '../../database/cursor.js';
 import type { Table } from '../read-model.js';
-import { copyTarget } from '../replay/copy-rows.js';
+import { decodeColumns, encodeRows, type Field, fieldsOf } from '../replay/copy-rows.js';
 import { type ReplayedStream, sqlLiteral } from '../replay/replay.js';
 import type { RowTarget } from '../replay/send-rows.js';
 
@@ -23,7 +23,8 @@ const MAX_VALUE_CHARACTERS = 60;
 
 /**
  * Compares the live rows of a table with the rows that the log makes, one range of streams after another, so memory holds
- * the rows of one range. If the texts of a range differ, PostgreSQL compares the values and names the differences.
+ * the rows of one range. If the texts of a range differ, PostgreSQL compares the values and names the differences; it gets
+ * the log's rows as parameters, since a standby, and a role with SELECT only, can make no temporary table.
  */
 export class TableDiff implements RowTarget {
   rows = 0;
@@ -33,32 +34,26 @@ export class TableDiff implements RowTarget {
 
   private constructor(
     private readonly client: Client,
-    private readonly logRows: RowTarget,
+    readonly table: Table<unknown>,
+    private readonly fields: readonly Field[],
     private readonly account: string | undefined,
     private readonly onDifference: (difference: Difference) => void,
   ) {
     this.from = [account ?? '', ''];
   }
 
-  /** `client`: in a transaction that can read the live rows, and write the log's rows into a temporary table. */
+  /** `client`: in a transaction, of which PostgreSQL reads the live rows. */
   static async of(
     client: Client,
     table: Table<unknown>,
     account: string | undefined,
     onDifference: (difference: Difference) => void,
   ): Promise<TableDiff> {
-    const log = logTable(table);
-    const columns = table.columns.join(', ');
-    await client.query(`create temporary table ${log} on commit drop as select ${columns} from ${table.name} limit 0`);
-    return new TableDiff(client, await copyTarget(client, table, log), account, onDifference);
-  }
-
-  get table(): Table<unknown> {
-    return this.logRows.table;
+    return new TableDiff(client, table, await fieldsOf(client, table), account, onDifference);
   }
 
   encode(rows: readonly object[]): string {
-    return this.logRows.encode(rows);
+    return encodeRows(this.fields, rows);
   }
 
   /** Ranges must come in the order of their accounts and streams. */
@@ -66,10 +61,10 @@ export class TableDiff implements RowTarget {
     const live = liveRows(this.table, this.rangeUpTo(last));
     // No text lies between an id and this one.
     if (last !== undefined) this.from = [last.accountId, `${last.id}\u0001`];
-    if (await this.isSameText(live, Buffer.from(texts.join('')))) return;
-    await this.client.query(`truncate ${logTable(this.table)}`);
-    await this.logRows.send(texts, last);
-    await this.compare(`from (${live}) live full join ${logTable(this.table)} log using (${this.table.primaryKey})`);
+    const log = texts.join('');
+    if (await this.isSameText(live, Buffer.from(log))) return;
+    const both = `from (${live}) live full join (${logRows(this.fields)}) log using (${this.table.primaryKey})`;
+    await this.compare(both, decodeColumns(this.fields, log));
   }
 
   private rangeUpTo(last: ReplayedStream | undefined): string {
@@ -93,13 +88,13 @@ export class TableDiff implements RowTarget {
     return true;
   }
 
-  private async compare(both: string): Promise<void> {
+  private async compare(both: string, log: readonly unknown[]): Promise<void> {
     const counts = `select count(*)::int as rows, (count(*) filter (where live is distinct from log))::int as different ${both}`;
-    const { rows } = await this.client.query<{ rows: number; different: number }>(counts);
+    const { rows } = await this.client.query<{ rows: number; different: number }>(counts, [...log]);
     this.rows += rows[0]?.rows ?? 0;
     if (rows[0]?.different === 0) return;
     const fields = `select different.* ${both} cross join lateral (${differentFields(this.table)}) different`;
-    for await (const differences of fetchRows<Difference>(this.client, fields)) {
+    for await (const differences of fetchRows<Difference>(this.client, fields, log)) {
       this.differences += differences.length;
       for (const { live, log, ...place } of differences) {
         this.onDifference({ ...place, live: shortened(live), log: shortened(log) });
@@ -108,8 +103,12 @@ export class TableDiff implements RowTarget {
   }
 }
 
-/** Its name must differ from the live table's, which it would hide. */
-const logTable = ({ name }: Table<unknown>): string => `log_of_${name}`;
+/** Selects the log's rows, of which each parameter holds one column as texts. */
+const logRows = (fields: readonly Field[]): string => {
+  const parameters = fields.map((_, n) => `$${n + 1}::text[]`);
+  const values = fields.map(({ name, cast }, n) => `t${n}${cast} as ${name}`);
+  return `select ${values} from unnest(${parameters}) as texts(${fields.map((_, n) => `t${n}`)})`;
+};
 
 /** `order by` makes PostgreSQL read the rows by the primary key. */
 const liveRows = ({ name, columns, primaryKey }: Table<unknown>, condition: string): string =>

@@ -56,11 +56,11 @@ const TIME = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+ -]\d\d:\d\d
 
 /** Looks up positions of an account's log: its head, and the position that a caller names by number or by time. */
 export class LogPositions {
-  private readonly horizon: CommitHorizon;
-
-  constructor(private readonly pool: Pool) {
-    this.horizon = new CommitHorizon(pool);
-  }
+  /** `horizon` waits for appends in progress, which takes a lock of the head. */
+  constructor(
+    private readonly pool: Pool,
+    private readonly horizon: Pick<CommitHorizon, 'wait'> = new CommitHorizon(pool),
+  ) {}
 
   /** The account's newest position; 0 for an account without a log. Concurrent look-ups share one query. */
   async head(accountId: string): Promise<number> {

@@ -19,10 +19,9 @@ export async function copyInto(client: ClientBase, { tables }: AnyReadModel, sch
  */
 export async function copyTarget(client: ClientBase, table: Table<unknown>, into: string): Promise<RowTarget> {
   const fields = await fieldsOf(client, table);
-  const lineOf = (row: Row): string => `${fields.map(({ name, textOf }) => fieldText(row[name], textOf)).join('\t')}\n`;
   return {
     table,
-    encode: (rows) => rows.map((row) => lineOf(row as Row)).join(''),
+    encode: (rows) => encodeRows(fields, rows),
     send: async (texts) => {
       const copy = client.query(from(`copy ${into} (${table.columns.join(', ')}) from stdin`));
       copy.end(texts.join(''));
@@ -31,29 +30,48 @@ export async function copyTarget(client: ClientBase, table: Table<unknown>, into
   };
 }
 
-interface Field {
+/** A column of a table. */
+export interface Field {
   readonly name: string;
+  /** SQL that casts a text to the column's type, and gives it the column's collation. */
+  readonly cast: string;
   readonly textOf: (value: unknown) => string;
 }
 
 /** The live table tells the types, since JSON does not tell a `text[]` from a `jsonb` list. Its copies have the same. */
-async function fieldsOf(client: ClientBase, { name: table, columns }: Table<unknown>): Promise<Field[]> {
-  const { rows } = await client.query<{ name: string; type: string }>(COLUMN_TYPES, [table]);
-  const types = new Map(rows.map(({ name, type }) => [name, type]));
+export async function fieldsOf(client: ClientBase, { name: table, columns }: Table<unknown>): Promise<Field[]> {
+  const { rows } = await client.query<Record<'name' | 'type' | 'cast', string>>(COLUMN_TYPES, [table]);
+  const types = new Map(rows.map((row) => [row.name, row]));
   return columns.map((name) => {
-    const type = types.get(name);
-    if (type === undefined) throw new OperatorError(`table ${table} has no column ${name}; run the migrations first`);
+    const { type, cast } = types.get(name) ?? {};
+    if (type === undefined || cast === undefined)
+      throw new OperatorError(`table ${table} has no column ${name}; run the migrations first`);
     const textOf = textOfType(type);
-    if (textOf !== undefined) return { name, textOf };
+    if (textOf !== undefined) return { name, cast, textOf };
     throw new OperatorError(`${table}.${name} is of type ${type}, but no migration made it so; change it back first`);
   });
 }
 
-const COLUMN_TYPES = `select attname as name, format_type(atttypid, null) as type
+const COLUMN_TYPES = `select attname as name, format_type(atttypid, null) as type,
+    '::' || format_type(atttypid, null) || coalesce(' collate ' || nullif(attcollation, 0)::regcollation, '') as cast
   from pg_attribute where attrelid = to_regclass($1) and attnum > 0 and not attisdropped`;
 
+export const encodeRows = (fields: readonly Field[], rows: readonly object[]): string =>
+  rows.map((row) => `${fields.map(({ name, textOf }) => fieldText((row as Row)[name], textOf)).join('\t')}\n`).join('');
+
+/** The texts of encoded rows, field by field; null stands for NULL. */
+export function decodeColumns(fields: readonly Field[], encoded: string): (string | null)[][] {
+  const rows = encoded
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => line.split('\t'));
+  return fields.map((_, n) => rows.map((row) => unescaped(row[n] ?? NULL)));
+}
+
+const NULL = '\\N';
+
 const fieldText = (value: unknown, textOf: Field['textOf']): string =>
-  value === null || value === undefined ? '\\N' : escaped(textOf(value));
+  value === null || value === undefined ? NULL : escaped(textOf(value));
 
 const SPECIAL = /[\\\b\f\n\r\t\v]/;
 const LETTERS: Readonly<Record<string, string>> = { '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't', '\v': 'v' };
@@ -61,3 +79,8 @@ const LETTERS: Readonly<Record<string, string>> = { '\b': 'b', '\f': 'f', '\n': 
 /** All characters that PostgreSQL escapes itself, for the proof. */
 const escaped = (text: string): string =>
   SPECIAL.test(text) ? text.replace(/[\\\b\f\n\r\t\v]/g, (character) => `\\${LETTERS[character] ?? character}`) : text;
+
+const CHARACTERS = new Map(Object.entries(LETTERS).map(([character, letter]) => [letter, character]));
+
+const unescaped = (text: string): string | null =>
+  text === NULL ? null : text.replace(/\\(.)/g, (_, letter: string) => CHARACTERS.get(letter) ?? letter);
