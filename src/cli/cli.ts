@@ -6,6 +6,7 @@ import { addApiKeyCommands } from './api-keys.commands.js';
 import { addAuditCommands } from './audit/audit.commands.js';
 import { EXIT, exitOnUncaughtError, reportFailure } from './exit-codes.js';
 import { withExamples, withExitCodes } from './help.js';
+import { addMigrateCommand } from './migrate.command.js';
 import { addProjectionCommands } from './projections.commands.js';
 
 exitOnUncaughtError();
@@ -19,6 +20,7 @@ withExitCodes(withExamples(program, 'audit tail -f', 'audit export --help'));
 addAccountCommands(program);
 addApiKeyCommands(program);
 addAuditCommands(program);
+addMigrateCommand(program);
 addProjectionCommands(program);
 
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

@@ -15,24 +15,26 @@ type OnDatabase = (work: Work) => Promise<void>;
 export const onExistingDatabase: OnDatabase = (work) => run(work, 'attach');
 /** The same, but a DATA_DIR without a database gets one. */
 export const onExistingOrNewDatabase: OnDatabase = (work) => run(work, 'attach-or-create');
+/** Runs a command on the database without migrating it first. */
+export const onDatabaseAsItIs = (mode: OpenMode, work: Work): Promise<void> => run(work, mode, false);
 
 const interruption = new AbortController();
 let mayEndAtOnce = false;
 
-async function run(work: Work, mode: OpenMode): Promise<void> {
+async function run(work: Work, mode: OpenMode, migrates = true): Promise<void> {
   for (const signal of STOP_SIGNALS) process.on(signal, interrupt);
   try {
-    await openAndRun(work, mode);
+    await openAndRun(work, mode, migrates);
   } catch (error) {
     throw interruption.signal.aborted ? interrupted() : error;
   }
 }
 
-async function openAndRun(work: Work, mode: OpenMode): Promise<void> {
+async function openAndRun(work: Work, mode: OpenMode, migrates: boolean): Promise<void> {
   const database = await open(mode);
   try {
     interruption.signal.throwIfAborted();
-    await migrate(database, () => Promise.resolve());
+    if (migrates) await migrate(database, () => Promise.resolve(), console.error);
     await work({ ...database, interrupt: interruption.signal });
   } finally {
     await database.close();
