@@ -15,8 +15,11 @@ const ADVICE: readonly Advice[] = [
   { what: /^(EACCES|EPERM)/, wayOut: 'let the user of this process open the socket' },
   { what: /^28P01/, wayOut: 'correct the user and the password in URL' },
   { what: /password must be a/, wayOut: 'the server asks for a password; add it to URL' },
-  { what: /^28000.*no encryption$/, wayOut: 'the server wants TLS; set sslmode=require or more in URL' },
-  { what: /^28/, wayOut: "make the role, and allow the connection in the server's pg_hba.conf" },
+  {
+    what: /^28/,
+    wayOut:
+      "make the role, and allow the connection in the server's pg_hba.conf, where hostssl refuses sslmode=disable",
+  },
   { what: /^3D000/, wayOut: 'create the database, or correct its name in URL' },
   { what: /^42501/, wayOut: 'give the role the rights that docs/database.md names, or set MIGRATION_DATABASE_URL' },
   {
