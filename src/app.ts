@@ -32,14 +32,17 @@ export async function createApp(config: Config): Promise<App> {
   try {
     const ids = new IdSource();
     const eventLog = makeEventLog({ config, database });
-    const newAccount = await migrate(database, async () =>
-      (await hasAccounts(database.pool))
-        ? undefined
-        : createAccount(eventLog, ids, {
-            name: 'Default',
-            adminEmail: 'admin@localhost',
-            adminKey: config.bootstrapApiKey,
-          }),
+    const newAccount = await migrate(
+      database,
+      async () =>
+        (await hasAccounts(database.pool))
+          ? undefined
+          : createAccount(eventLog, ids, {
+              name: 'Default',
+              adminEmail: 'admin@localhost',
+              adminKey: config.bootstrapApiKey,
+            }),
+      (line) => log.log(line, 'Database'),
     );
     const nest = await NestFactory.create<NestFastifyApplication>(
       appModule({ config, database, ids }, eventLog),

@@ -97,9 +97,19 @@ const SETTINGS = {
   databaseUrl: {
     name: 'DATABASE_URL',
     about:
-      'PostgreSQL to use, with one or several hosts (`postgres://user@h1:5432,h2:5433/db`); see [Database](operating.md#database).',
+      'PostgreSQL to use, with one or several hosts (`postgres://user@h1:5432,h2:5433/db`); see [database.md](database.md).',
     fallbackText: 'an embedded PostgreSQL',
     example: 'postgres://user:password@db.example.com:5432/tunnel_access',
+    fallback: undefined,
+    parse: databaseUrl,
+    isSecret: true,
+  },
+  migrationDatabaseUrl: {
+    name: 'MIGRATION_DATABASE_URL',
+    about:
+      'The same database with the role that owns its tables: migrations and rebuilds run as this role, and the role of `DATABASE_URL` gets the rights of the service only. See [database.md](database.md#roles).',
+    fallbackText: 'the role of `DATABASE_URL` owns the tables',
+    example: 'postgres://owner:password@db.example.com:5432/tunnel_access',
     fallback: undefined,
     parse: databaseUrl,
     isSecret: true,
@@ -365,7 +375,11 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
  * Problems of settings that are each valid but contradict each other. An issuer needs an audience: without one, a token
  * that the issuer made for another program would give access here.
  */
-function contradictionsIn({ oidcIssuer, oidcAudience, bootstrapApiKey, gatewayTokens }: Config): string[] {
+function contradictionsIn(config: Config): string[] {
+  const { oidcIssuer, oidcAudience, bootstrapApiKey, gatewayTokens } = config;
+  if (config.migrationDatabaseUrl !== undefined && config.databaseUrl === undefined) {
+    return ['MIGRATION_DATABASE_URL is set without DATABASE_URL'];
+  }
   // An API key and a gateway token must not give access to each other's routes.
   if (bootstrapApiKey !== undefined && gatewayTokens.includes(bootstrapApiKey)) {
     return ['BOOTSTRAP_API_KEY is one of GATEWAY_TOKENS; make another'];

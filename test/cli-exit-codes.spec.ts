@@ -73,7 +73,9 @@ describe('exit code 3', () => {
       expect(await runCli({ DATABASE_URL: `${service.databaseUrl}_typo` }, ...command.split(' '))).toEqual({
         code: 3,
         stdout: '',
-        stderr: expect.stringMatching(/^the database cannot be used: database ".*_typo" does not exist\n$/),
+        stderr: expect.stringMatching(
+          /^the database cannot be used: database ".*_typo" does not exist; create [^\n]* DATABASE_URL\n$/,
+        ),
       });
     },
   );

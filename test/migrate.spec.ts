@@ -26,7 +26,7 @@ describe('migrations', () => {
     const dataSource = new DataSource({ ...options, migrations, extra: { ...options.extra, query_timeout: 300 } });
     await dataSource.initialize();
     try {
-      await migrate({ dataSource }, async () => undefined);
+      await migrate({ dataSource, hasOwner: false, asOwner: (work) => work(dataSource) }, async () => undefined);
       expect(await dataSource.query('select count(*)::int as made from slowly')).toEqual([{ made: 1 }]);
       const indexes = await dataSource.query<{ name: string; columns: string }[]>(
         `select indexname as name, substring(indexdef from 'btree (.*)$') as columns from pg_indexes

@@ -4,6 +4,7 @@ import { addAccountCommands } from './accounts.commands.js';
 import { addApiKeyCommands } from './api-keys.commands.js';
 import { addAuditCommands } from './audit/audit.commands.js';
 import { withExamples } from './help.js';
+import { addMigrateCommand } from './migrate.command.js';
 import { newProgram, runProgram } from './program.js';
 import { addProjectionCommands } from './projections.commands.js';
 import { asStart } from './start/start.command.js';
@@ -16,6 +17,7 @@ asStart(program.command('start'));
 addAccountCommands(program);
 addApiKeyCommands(program);
 addAuditCommands(program);
+addMigrateCommand(program);
 addProjectionCommands(program);
 
 await runProgram(program);

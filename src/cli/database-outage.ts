@@ -1,4 +1,5 @@
 import { DatabaseError } from 'pg';
+import { withAdvice } from '../database/connection/advice.js';
 import { DatabaseUnreachable, POOLER_ADVICE, PostgresFailure } from '../database/failure.js';
 
 /**
@@ -15,7 +16,7 @@ const END_OF_CONNECTION =
 export function outageOf(error: unknown): string | undefined {
   const cause = causeOf(error);
   if (PostgresFailure.of(cause).isLostStatement) return POOLER_ADVICE;
-  return cause instanceof Error && isOutage(cause) ? cause.message : undefined;
+  return cause instanceof Error && isOutage(cause) ? withAdvice(cause, 'DATABASE_URL') : undefined;
 }
 
 /** TypeORM wraps the driver's errors; Node gives one error for each address of a host. */

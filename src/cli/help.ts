@@ -5,6 +5,9 @@ const ENVIRONMENT = `
 Environment:
   DATABASE_URL  the PostgreSQL that the service uses, such as
                 postgres://user:password@db.example.com:5432/tunnel_access
+  MIGRATION_DATABASE_URL
+                the same database with the role that owns its tables, if
+                the role of DATABASE_URL does not
   DATA_DIR      without DATABASE_URL: the folder of the service's embedded
                 PostgreSQL (default: ./data)`;
 

@@ -34,7 +34,9 @@ function addRebuildCommand(projections: Command): void {
     .option(...NAME)
     .action(({ name }: { name?: string }) => {
       const rebuilt = chosenModels(READ_MODELS, name);
-      return onDatabase(WRITES, (database) => runRebuild(database, rebuilt));
+      return onDatabase(WRITES, ({ asOwner, interrupt }) =>
+        asOwner((dataSource) => runRebuild({ dataSource, interrupt }, rebuilt)),
+      );
     });
   withExamples(command, 'projections rebuild', 'projections rebuild --name ssh_credentials');
 }

@@ -19,6 +19,8 @@ interface Needs {
 
 /** SELECT is all it needs: a standby will do, or a role that may do no more. It makes nothing, not even a temporary table. */
 export const READS: Needs = { mode: 'read', migrations: 'current' };
+/** It tells of the database as it is. */
+export const INSPECTS: Needs = { mode: 'read', migrations: 'any' };
 /** It changes rows, or rebuilds tables, of a database that the service has made. */
 export const WRITES: Needs = { mode: 'attach', migrations: 'current' };
 /** A database without tables gets them, and a DATA_DIR without a database gets one. */
@@ -57,7 +59,7 @@ async function open({ mode }: Needs): Promise<Database> {
 
 async function prepare({ mode, migrations }: Needs, database: Database): Promise<void> {
   if (mode === 'read') await tellOfStandby(database.pool);
-  if (migrations === 'run') await migrate(database, () => Promise.resolve());
+  if (migrations === 'run') await migrate(database, () => Promise.resolve(), console.error);
   if (migrations === 'current') await requireMigrations(database);
 }
 

@@ -6,6 +6,7 @@ import { DataSource, type DataSourceOptions } from 'typeorm';
 import { MIGRATIONS } from '../../migrations/all.js';
 import { messageOf } from '../error-message.js';
 import { OperatorError } from '../operator-error.js';
+import { mayPass, withAdvice } from './connection/advice.js';
 import { describeDatabase, type HostConfig, parseDatabaseUrl } from './database-url.js';
 import {
   type EmbeddedPostgres,
@@ -13,8 +14,8 @@ import {
   hasData,
   startEmbeddedPostgres,
 } from './embedded/embedded-postgres.js';
-import { PostgresFailure } from './failure.js';
 import { PrimaryClient, type PrimaryOptions, PrimaryPool } from './primary-pool.js';
+import { refuseNewerSchema } from './schema/schema-state.js';
 import { Servers } from './servers.js';
 
 /** Injection token of the pg pool under TypeORM's data source; frequent queries use it with named statements. */
@@ -35,6 +36,8 @@ const BETWEEN_CONNECTS_MS = 500;
 export interface DatabaseOptions {
   /** A PostgreSQL server to use; undefined: the embedded one, with its data under `dataDir`. */
   readonly databaseUrl: string | undefined;
+  /** The same database, with the role that owns its tables; undefined: the role of `databaseUrl` owns them. */
+  readonly migrationDatabaseUrl?: string | undefined;
   readonly dataDir: string;
   readonly databasePoolSize: number;
   readonly dearReadConnections: number;
@@ -51,6 +54,10 @@ export interface Database {
   readonly description: string;
   /** Undefined if DATABASE_URL names the server. */
   readonly embedded: EmbeddedPostgres | undefined;
+  /** Whether another role than the service's owns the tables. */
+  readonly hasOwner: boolean;
+  /** Runs `work` as the role that owns the tables. */
+  asOwner<T>(work: (owner: DataSource) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
 
@@ -74,7 +81,8 @@ export async function openDatabase(
 ): Promise<Database> {
   const { hosts, embedded } = await findServer(options, log, mode);
   try {
-    const dataSource = await connect(new Servers(hosts), { ...options, readsOnly: mode === 'read' }, log);
+    const place = { setting: 'DATABASE_URL', hosts };
+    const dataSource = await connect(place, { ...options, readsOnly: mode === 'read' }, log);
     const dearReadPool = secondPool(dataSource, options.dearReadConnections);
     return {
       dataSource,
@@ -82,6 +90,8 @@ export async function openDatabase(
       pool: poolOf(dataSource),
       description: options.databaseUrl === undefined ? 'embedded PostgreSQL' : describeDatabase(options.databaseUrl),
       embedded,
+      hasOwner: options.migrationDatabaseUrl !== undefined,
+      asOwner: (work) => runAsOwner(options, dataSource, log, work),
       close: async () => {
         if (!dearReadPool.ended) await dearReadPool.end();
         // Nest closes the data source when it stops, but Nest may not have started.
@@ -92,6 +102,22 @@ export async function openDatabase(
   } catch (error) {
     await embedded?.stop();
     throw error;
+  }
+}
+
+async function runAsOwner<T>(
+  options: DatabaseOptions,
+  service: DataSource,
+  log: (line: string) => void,
+  work: (owner: DataSource) => Promise<T>,
+): Promise<T> {
+  if (options.migrationDatabaseUrl === undefined) return work(service);
+  const place = { setting: 'MIGRATION_DATABASE_URL', hosts: parseDatabaseUrl(options.migrationDatabaseUrl) };
+  const owner = await connect(place, options, log);
+  try {
+    return await work(owner);
+  } finally {
+    await owner.destroy();
   }
 }
 
@@ -114,10 +140,21 @@ async function findServer(
 const embeddedHost = ({ host, port, user }: Pick<EmbeddedPostgres, 'host' | 'port' | 'user'>): HostConfig => ({
   name: 'embedded PostgreSQL',
   config: { host, port, user, database: 'postgres' },
+  encryptions: [false],
 });
 
-async function connect(servers: Servers, options: ConnectionOptions, log: (line: string) => void): Promise<DataSource> {
-  const dataSource = new DataSource(dataSourceOptions(servers, options));
+/** Hosts, and the setting that names them. */
+interface Place {
+  readonly setting: string;
+  readonly hosts: readonly HostConfig[];
+}
+
+async function connect(
+  { setting, hosts }: Place,
+  options: ConnectionOptions,
+  log: (line: string) => void,
+): Promise<DataSource> {
+  const dataSource = new DataSource(dataSourceOptions(new Servers(hosts), options));
   const deadline = Date.now() + WAIT_FOR_DATABASE_MS;
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -126,16 +163,15 @@ async function connect(servers: Servers, options: ConnectionOptions, log: (line:
       return dataSource;
     } catch (error) {
       if (dataSource.isInitialized) await dataSource.destroy();
-      const isServerError = error instanceof pg.DatabaseError && !PostgresFailure.of(error).isConnectionLoss;
-      if (isServerError || error instanceof DatabaseUnusable || Date.now() > deadline) throw unusable(error);
+      if (error instanceof OperatorError) throw error;
+      if (!mayPass(error) || Date.now() > deadline) {
+        throw new DatabaseUnusable(`the database cannot be used: ${withAdvice(error, setting)}`);
+      }
       if (attempt === 1) log(`waiting for the database: ${messageOf(error)}`);
       await sleep(BETWEEN_CONNECTS_MS);
     }
   }
 }
-
-const unusable = (error: unknown): DatabaseUnusable =>
-  error instanceof DatabaseUnusable ? error : new DatabaseUnusable(`the database cannot be used: ${messageOf(error)}`);
 
 type PostgresDataSourceOptions = Extract<DataSourceOptions, { readonly type: 'postgres' }>;
 
@@ -173,6 +209,7 @@ async function requireSuitableServer(dataSource: DataSource): Promise<void> {
   if (row.encoding !== 'UTF8') {
     throw new DatabaseUnusable(`the database's encoding is ${row.encoding}; create it with encoding 'UTF8'`);
   }
+  await refuseNewerSchema(dataSource);
 }
 
 /** TypeORM's type covers only what all drivers share; for type 'postgres', `master` is the pg pool. */

@@ -27,15 +27,17 @@ export const POOLER_ADVICE =
 export class PostgresFailure {
   private constructor(
     readonly cause: unknown,
-    private readonly sqlState: string | undefined,
+    readonly sqlState: string | undefined,
     /** Name of the violated constraint, if there is one. */
     readonly constraint: string | undefined,
   ) {}
 
+  /** TypeORM wraps the errors of the driver. */
   static of(error: unknown): PostgresFailure {
-    return error instanceof DatabaseError
-      ? new PostgresFailure(error, error.code, error.constraint)
-      : new PostgresFailure(error, undefined, undefined);
+    const cause = error instanceof Error && 'driverError' in error ? error.driverError : error;
+    return cause instanceof DatabaseError
+      ? new PostgresFailure(cause, cause.code, cause.constraint)
+      : new PostgresFailure(cause, undefined, undefined);
   }
 
   /** The sent data caused it: classes 21 (cardinality), 22 (data exception), 23 (integrity constraint). */
@@ -50,6 +52,10 @@ export class PostgresFailure {
   /** Deadlock or serialization failure: the server rolled back, and the caller can send the same statement again. */
   get isDeadlock(): boolean {
     return this.sqlState === '40P01' || this.sqlState === '40001';
+  }
+
+  get lacksPrivilege(): boolean {
+    return this.sqlState === '42501';
   }
 
   get isDiskFull(): boolean {

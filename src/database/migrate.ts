@@ -1,27 +1,83 @@
-import pg from 'pg';
+import { type DataSource, MigrationExecutor } from 'typeorm';
+import { OperatorError } from '../operator-error.js';
 import { connectDedicated, type Database, withoutTimeLimit } from './database.js';
+import { PostgresFailure } from './failure.js';
+import { describeRights, grantMissingRights } from './schema/rights.js';
+import { readSchemaState, type SchemaState } from './schema/schema-state.js';
+
+type MigratedDatabase = Pick<Database, 'dataSource' | 'asOwner' | 'hasOwner'>;
+type Log = (line: string) => void;
 
 /**
- * Runs the pending migrations, then `afterwards`, under a lock: TypeORM's own run races if several instances of the
- * service start on an empty database. The lock is a locked row, so it ends with its connection and, unlike an advisory
- * lock, works behind a pooler.
+ * Runs the pending migrations, each of which is logged with its time, then `afterwards` under a lock. A database that is
+ * current needs no more than the rights of the service.
  */
 export async function migrate<T>(
-  { dataSource }: Pick<Database, 'dataSource'>,
+  database: MigratedDatabase,
   afterwards: () => Promise<T>,
+  log: Log = () => undefined,
 ): Promise<T> {
-  const lockClient = await connectDedicated(dataSource);
+  const state = await readSchemaState(database.dataSource);
+  if (!isCurrent(state)) await bringUpToDate(database, state, log);
+  return locked(database.dataSource, afterwards);
+}
+
+export const isCurrent = ({ pending, missing }: SchemaState): boolean => pending.length === 0 && missing.length === 0;
+
+/** The owner runs the migrations, and gives the service's role the rights to what they made. */
+async function bringUpToDate(database: MigratedDatabase, service: SchemaState, log: Log): Promise<void> {
+  if (!database.hasOwner && service.missing.length > 0) throw new OperatorError(lackOf(service));
+  await database.asOwner((owner) => migrateAs(owner, service, log));
+  const now = await readSchemaState(database.dataSource);
+  if (now.missing.length > 0) throw new OperatorError(lackOf(now));
+  if (now.pending.length > 0) throw new OperatorError(elsewhere('another database or schema', service));
+}
+
+async function migrateAs(owner: DataSource, service: SchemaState, log: Log): Promise<void> {
+  const { role, database, schema } = await readSchemaState(owner);
+  if (database !== service.database) throw new OperatorError(elsewhere(`the database ${database}`, service));
   try {
-    await createLockTable(lockClient);
-    await lockClient.query('begin');
-    await lockClient.query('select id from migration_lock for update');
-    // No time limit: an index build that a timeout aborted would start again at every start of the service.
-    await withoutTimeLimit(dataSource, (unlimited) => unlimited.runMigrations());
-    const result = await afterwards();
-    await lockClient.query('commit');
+    await createLockTable(owner);
+    await locked(owner, async () => {
+      // No time limit: an index build that a timeout aborted would start again at every start of the service.
+      await withoutTimeLimit(owner, (unlimited) => runPending(unlimited, log));
+      if (role === service.role) return;
+      const granted = await grantMissingRights(owner, service.role, schema);
+      if (granted.length > 0) log(`granted to the role ${service.role}: ${describeRights(granted)}`);
+    });
+  } catch (error) {
+    throw PostgresFailure.of(error).lacksPrivilege ? mayNotMigrate(error, role, service) : error;
+  }
+}
+
+async function runPending(dataSource: DataSource, log: Log): Promise<void> {
+  const runner = dataSource.createQueryRunner();
+  const executor = new MigrationExecutor(dataSource, runner);
+  for (const migration of await executor.getPendingMigrations()) {
+    const begun = performance.now();
+    await runner.startTransaction();
+    // If it fails, the connection ends with its data source, and the transaction with it.
+    await executor.executeMigration(migration);
+    await runner.commitTransaction();
+    log(`migration ${migration.name} ran in ${Math.ceil(performance.now() - begun)} ms`);
+  }
+  await runner.release();
+}
+
+/**
+ * Runs `work` in one process at a time: migrations race if several instances start on an empty database. The lock is a
+ * locked row, so it ends with its connection and, unlike an advisory lock, works behind a pooler.
+ */
+async function locked<T>(dataSource: DataSource, work: () => Promise<T>): Promise<T> {
+  const client = await connectDedicated(dataSource);
+  try {
+    await client.query('begin');
+    await client.query('select id from migration_lock for update');
+    const result = await work();
+    await client.query('commit');
     return result;
   } finally {
-    await lockClient.end();
+    await client.end();
   }
 }
 
@@ -31,15 +87,35 @@ export async function migrate<T>(
 const LOST_RACE = new Set(['23505', '42P07', 'XX000']);
 const MAX_ATTEMPTS = 10;
 
-async function createLockTable(client: pg.Client): Promise<void> {
+async function createLockTable(owner: DataSource): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      await client.query('create table if not exists migration_lock (id int primary key)');
-      await client.query('insert into migration_lock (id) values (1) on conflict do nothing');
+      await owner.query('create table if not exists migration_lock (id int primary key)');
+      await owner.query('insert into migration_lock (id) values (1) on conflict do nothing');
       return;
     } catch (error) {
-      const isLostRace = error instanceof pg.DatabaseError && LOST_RACE.has(error.code ?? '');
+      const isLostRace = LOST_RACE.has(PostgresFailure.of(error).sqlState ?? '');
       if (!isLostRace || attempt === MAX_ATTEMPTS) throw error;
     }
   }
 }
+
+const WAY_OUT =
+  'set MIGRATION_DATABASE_URL, with the role that owns the database and its tables, or run `tunnel-access migrate` with it';
+
+const lackOf = ({ role, missing }: SchemaState): string =>
+  `the role ${role} of DATABASE_URL lacks rights: ${describeRights(missing)}. To grant them, ${WAY_OUT}`;
+
+function mayNotMigrate(error: unknown, role: string, service: SchemaState): OperatorError {
+  const reason = error instanceof Error ? error.message : String(error);
+  const pending = `${service.pending.length} migrations are pending`;
+  return role === service.role
+    ? new OperatorError(`${pending}, and the role ${role} may not run them (${reason}): ${WAY_OUT}`)
+    : new OperatorError(
+        `the role ${role} of MIGRATION_DATABASE_URL may not migrate (${reason}): it must own the database ` +
+          `${service.database} and the tables of the service`,
+      );
+}
+
+const elsewhere = (place: string, { database }: SchemaState): string =>
+  `MIGRATION_DATABASE_URL leads to ${place}, but DATABASE_URL to the database ${database}: both must name the same one`;

@@ -1,8 +1,10 @@
 import { Socket } from 'node:net';
 import pg, { type PoolClient, type PoolConfig } from 'pg';
+import { messageOf } from '../error-message.js';
+import type { Encryption } from './connection/encryption.js';
 import { DatabaseUnreachable } from './failure.js';
 import type { WatchedClient } from './query.js';
-import type { Server, Servers } from './servers.js';
+import { EncryptionRefused, type Server, type Servers } from './servers.js';
 
 /** A server that does not answer must leave time to try another one within a read's deadline of 3 s. */
 const TRY_NEXT_SERVER_AFTER_MS = 1_200;
@@ -35,12 +37,14 @@ export class PrimaryClient extends pg.Client implements WatchedClient {
   private readonly madeAt = performance.now();
   private readonly checkTimeoutMs: number;
   private readonly readsOnly: boolean;
+  private readonly encryption: Encryption;
   private address: string | undefined;
   hasUnconfirmedCommit = false;
   readonly preparesStatements: boolean;
 
   constructor({ servers, preparedStatements, readsOnly = false, ...options }: PrimaryOptions) {
     const server = servers.next;
+    const { encryption } = server;
     const timeoutMs =
       servers.attempts === 1
         ? options.connectionTimeoutMillis
@@ -48,6 +52,7 @@ export class PrimaryClient extends pg.Client implements WatchedClient {
     super({
       ...options,
       ...server.config,
+      ssl: encryption,
       // Not from the URL: pg would then end long work too.
       query_timeout: options.query_timeout,
       connectionTimeoutMillis: timeoutMs,
@@ -56,6 +61,7 @@ export class PrimaryClient extends pg.Client implements WatchedClient {
     this.servers = servers;
     this.server = server;
     this.readsOnly = readsOnly;
+    this.encryption = encryption;
     this.preparesStatements = preparedStatements !== false;
     this.checkTimeoutMs = timeoutMs;
     // Besides rejecting the query, pg emits `error` when a connection is lost. Without a listener it ends the process.
@@ -107,10 +113,13 @@ export class PrimaryClient extends pg.Client implements WatchedClient {
       this.server.answered();
       return this;
     } catch (error) {
-      this.server.refuse(this.address);
-      this.servers.passOver(this.server);
       // Not awaited: a silent server does not answer this either.
       void this.end();
+      if (this.server.turnsFrom(this.encryption, error)) {
+        throw new EncryptionRefused(messageOf(error), { cause: error });
+      }
+      this.server.refuse(this.address);
+      this.servers.passOver(this.server);
       throw error;
     }
   }

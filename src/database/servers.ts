@@ -2,8 +2,13 @@ import dns from 'node:dns';
 import { isIP, type LookupFunction, Socket } from 'node:net';
 import type { ClientConfig } from 'pg';
 import { messageOf } from '../error-message.js';
+import { refusesEncryption } from './connection/advice.js';
+import type { Encryption, Encryptions } from './connection/encryption.js';
 import type { HostConfig } from './database-url.js';
 import { DatabaseUnreachable, PostgresFailure } from './failure.js';
+
+/** How long a connection is made in the second way to encrypt before the first one is tried again. */
+const SECOND_WAY_MS = 300_000;
 
 /**
  * One host of DATABASE_URL. Its name may have several addresses, of which only one is the primary: an address that was
@@ -14,11 +19,34 @@ export class Server {
   private readonly refused = new Set<string>();
   private suspectedAt = Number.NEGATIVE_INFINITY;
   private answeredAt = Number.NEGATIVE_INFINITY;
+  private secondWayUntil = Number.NEGATIVE_INFINITY;
+  readonly name: string;
+  readonly config: ClientConfig;
+  private readonly encryptions: Encryptions;
 
-  constructor(
-    readonly name: string,
-    readonly config: ClientConfig,
-  ) {}
+  constructor({ name, config, encryptions }: HostConfig) {
+    this.name = name;
+    this.config = config;
+    this.encryptions = encryptions;
+  }
+
+  /** How the next connection is encrypted. */
+  get encryption(): Encryption {
+    const [first, second] = this.encryptions;
+    return second !== undefined && performance.now() < this.secondWayUntil ? second : first;
+  }
+
+  get waysToEncrypt(): number {
+    return this.encryptions.length;
+  }
+
+  /** Whether another connection is worth a try, because it is encrypted in another way than the failed one. */
+  turnsFrom(encryption: Encryption, error: unknown): boolean {
+    if (this.waysToEncrypt === 1 || !refusesEncryption(error)) return false;
+    const wasFirst = encryption === this.encryptions[0];
+    this.secondWayUntil = wasFirst ? performance.now() + SECOND_WAY_MS : Number.NEGATIVE_INFINITY;
+    return true;
+  }
 
   /** Attempts after which every address was tried. Node itself goes on to the next address if one does not accept. */
   get attempts(): number {
@@ -73,13 +101,16 @@ export class Server {
   };
 }
 
+/** The server may accept a connection that is encrypted in another way. */
+export class EncryptionRefused extends DatabaseUnreachable {}
+
 /** The hosts of DATABASE_URL. The one that was good last is tried first. */
 export class Servers {
   private readonly all: readonly Server[];
   private current = 0;
 
   constructor(hosts: readonly HostConfig[]) {
-    this.all = hosts.map(({ name, config }) => new Server(name, config));
+    this.all = hosts.map((host) => new Server(host));
   }
 
   get isSingle(): boolean {
@@ -102,24 +133,35 @@ export class Servers {
     if (server === this.next) this.current = (this.current + 1) % this.all.length;
   }
 
-  /** Calls `connect` until it succeeds or has failed at every server. */
+  /** Calls `connect` until it succeeds or has failed at every server, in every way to encrypt. */
   async inTurn<Connection>(connect: () => Promise<Connection>): Promise<Connection> {
-    const failures: string[] = [];
+    const failures: Failure[] = [];
+    const secondWays = this.all.filter(({ waysToEncrypt }) => waysToEncrypt > 1).length;
     for (;;) {
       const { name } = this.next;
       try {
         return await connect();
       } catch (error) {
-        failures.push(`${name}: ${messageOf(error)}`);
-        if (failures.length >= this.attempts || isFinal(error)) throw this.failure(error, failures);
+        failures.push({ name, error });
+        const turns = failures.filter((failure) => failure.error instanceof EncryptionRefused).length;
+        const isLast = failures.length - Math.min(turns, secondWays) >= this.attempts;
+        if (isLast || isFinal(error)) throw isFinal(error) ? error : allOf(failures);
       }
     }
   }
+}
 
-  private failure(error: unknown, failures: readonly string[]): unknown {
-    if (isFinal(error) || failures.length === 1) return error;
-    return new DatabaseUnreachable([...new Set(failures)].join('; '), { cause: error });
-  }
+interface Failure {
+  readonly name: string;
+  readonly error: unknown;
+}
+
+/** An AggregateError has the failures as its cause, for those who judge them one by one. */
+function allOf(failures: readonly Failure[]): unknown {
+  if (failures.length === 1) return failures[0]?.error;
+  const texts = failures.map(({ name, error }) => `${name}: ${messageOf(error)}`);
+  const cause = new AggregateError(failures.map(({ error }) => error));
+  return new DatabaseUnreachable([...new Set(texts)].join('; '), { cause });
 }
 
 /** As in libpq, a wrong password or a missing database ends the search: the next server has the same ones. */

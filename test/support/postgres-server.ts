@@ -1,7 +1,7 @@
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
-import { chmod, chown, mkdtemp, readlink, rm } from 'node:fs/promises';
+import { chmod, chown, mkdtemp, readlink, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -20,7 +20,7 @@ function programs(): string {
 }
 
 /** PostgreSQL refuses to run as root, so root runs it as the user that Debian's package has made. */
-function unprivileged(): { uid?: number; gid?: number } {
+export function unprivileged(): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {};
   const idOf = (flag: string): number => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }));
   return { uid: idOf('-u'), gid: idOf('-g') };
@@ -112,6 +112,15 @@ export class PostgresServer {
   async set(settings: Readonly<Record<string, string>>): Promise<void> {
     for (const [name, value] of Object.entries(settings)) await this.query(`alter system set ${name} = '${value}'`);
     await this.query('select pg_reload_conf()');
+  }
+
+  /** Replaces pg_hba.conf: these lines, and the superuser of this class. */
+  async trust(...lines: readonly string[]): Promise<void> {
+    const own = 'local all all trust';
+    await writeFile(join(this.data, 'pg_hba.conf'), `${[own, ...lines].join('\n')}\n`);
+    await this.query('select pg_reload_conf()');
+    // The postmaster reloads when it gets its signal.
+    await sleep(300);
   }
 
   /** Waits until the standby of this name confirms commits. */

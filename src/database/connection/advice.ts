@@ -1,0 +1,79 @@
+import { messageOf } from '../../error-message.js';
+import { PostgresFailure } from '../failure.js';
+
+/** What an operator can do about a failed connection. `what` is matched with its code and message. */
+interface Advice {
+  readonly what: RegExp;
+  /** Completes the sentence that the message begins. `URL` stands for the setting that names the database. */
+  readonly wayOut: string;
+  /** The failure may pass by itself. Absent: to wait for the database does not help. */
+  readonly mayPass?: true;
+}
+
+const ADVICE: readonly Advice[] = [
+  { what: /^ENOTFOUND/, wayOut: 'no such host; correct its name in URL' },
+  { what: /^(EACCES|EPERM)/, wayOut: 'let the user of this process open the socket' },
+  { what: /^28P01/, wayOut: 'correct the user and the password in URL' },
+  { what: /password must be a/, wayOut: 'the server asks for a password; add it to URL' },
+  {
+    what: /^28/,
+    wayOut:
+      "make the role, and allow the connection in the server's pg_hba.conf, where hostssl refuses sslmode=disable",
+  },
+  { what: /^3D000/, wayOut: 'create the database, or correct its name in URL' },
+  { what: /^42501/, wayOut: 'give the role the rights that docs/database.md names, or set MIGRATION_DATABASE_URL' },
+  {
+    what: /does not support SSL/,
+    wayOut: 'switch TLS on at the server (ssl = on), or set sslmode=prefer or disable in URL',
+  },
+  {
+    what: /^(DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|CERT_SIGNATURE|CERT_UNTRUSTED)/,
+    wayOut: "the CA of the server's certificate is not trusted; name its file as sslrootcert in URL",
+  },
+  {
+    what: /^ERR_TLS_CERT_ALTNAME/,
+    wayOut: "use a host in URL that the server's certificate names, or sslmode=verify-ca with the file of its CA",
+  },
+  { what: /^CERT_/, wayOut: "put the server's certificate right" },
+  { what: /^(ERR_SSL|ERR_TLS|EPROTO)|establishing an SSL/, wayOut: 'TLS failed; see the log of the server' },
+  {
+    what: /server is read-only/,
+    wayOut: 'set default_transaction_read_only=off for the server, the database or the role',
+  },
+  { what: /server is a standby/, wayOut: 'name the primary in URL, or all servers', mayPass: true },
+];
+
+/** Answers of a server, or of TLS, after which a connection that is encrypted in another way may succeed. */
+const REFUSED_ENCRYPTION =
+  /^28000|^(ERR_SSL|ERR_TLS|EPROTO|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_)|SSL connection|before secure TLS/;
+
+export const refusesEncryption = (error: unknown): boolean => REFUSED_ENCRYPTION.test(codeAndMessage(error));
+
+/** The message with the way out, if there is one. `setting`: the name of the one that names the database. */
+export function withAdvice(error: unknown, setting: string): string {
+  const ways = rootsOf(error).map((root) => adviceOn(root)?.wayOut.replaceAll(/\bURL\b/g, setting));
+  const distinct = [...new Set(ways)].filter((way) => way !== undefined);
+  return [messageOf(error), ...distinct].join('; ');
+}
+
+/** Whether the same connection may succeed later without a change that the operator makes. */
+export const mayPass = (error: unknown): boolean =>
+  rootsOf(error).some((root) => {
+    const failure = PostgresFailure.of(root);
+    const advice = adviceOn(root);
+    return advice === undefined ? !failure.isOfServer || failure.isConnectionLoss : advice.mayPass === true;
+  });
+
+const adviceOn = (error: unknown): Advice | undefined => ADVICE.find(({ what }) => what.test(codeAndMessage(error)));
+
+function codeAndMessage(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? `${error.code} ` : '';
+  return `${code}${messageOf(error)}`;
+}
+
+/** The errors behind that of a database with several hosts, addresses or ways to encrypt. */
+function rootsOf(error: unknown): readonly unknown[] {
+  if (error instanceof AggregateError) return error.errors.flatMap(rootsOf);
+  if (error instanceof Error && 'driverError' in error) return rootsOf(error.driverError);
+  return error instanceof Error && error.cause !== undefined ? rootsOf(error.cause) : [error];
+}

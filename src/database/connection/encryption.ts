@@ -1,0 +1,119 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { type ConnectionOptions, createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
+import { messageOf } from '../../error-message.js';
+
+/** How a connection is encrypted; false: not at all. */
+export type Encryption = false | ConnectionOptions;
+
+/** The ways to connect, of which the second is tried if the server refuses the first. */
+export type Encryptions = readonly [first: Encryption, second?: Encryption];
+
+const MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
+type Mode = (typeof MODES)[number];
+
+/** libpq takes `ssl=true` of JDBC, and node-postgres has the other values. */
+const MODE_OF_SSL = new Map([
+  ['true', 'require'],
+  ['1', 'require'],
+  ['false', 'disable'],
+  ['0', 'disable'],
+]);
+/** node-postgres cannot keep what they demand. */
+const UNSUPPORTED = ['sslcrl', 'sslcrldir', 'ssl_min_protocol_version', 'ssl_max_protocol_version'];
+/** The CA certificates of the system: of Debian, Red Hat, SUSE, and Alpine or macOS. */
+const SYSTEM_CAS = [
+  '/etc/ssl/certs/ca-certificates.crt',
+  '/etc/pki/tls/certs/ca-bundle.crt',
+  '/etc/ssl/ca-bundle.pem',
+  '/etc/ssl/cert.pem',
+];
+
+/** Names of the parameters that this file reads. */
+export const ENCRYPTION_PARAMETERS = [
+  'ssl',
+  'sslmode',
+  'sslrootcert',
+  'sslcert',
+  'sslkey',
+  'sslpassword',
+  'uselibpqcompat',
+];
+
+/**
+ * Reads the parameters of a URL that libpq has for TLS, with the meaning that they have there. Files are named in the
+ * URL: the folder ~/.postgresql is not read. The messages complete the sentence "DATABASE_URL ...".
+ */
+export function encryptionsOf(parameters: URLSearchParams): Encryptions {
+  const parameter = (name: string): string | undefined => parameters.getAll(name).at(-1);
+  const unsupported = UNSUPPORTED.find((name) => parameter(name) !== undefined);
+  if (unsupported !== undefined) throw new Error(`must not have ${unsupported}, which the service does not support`);
+  const usesSystem = parameter('sslrootcert') === 'system';
+  const mode = modeOf(parameter, usesSystem);
+  if (mode === 'disable') return [false];
+  const { ca, ...check } = serverCheck(mode, parameter('sslrootcert'));
+  const encryption = { ...check, secureContext: contextOf({ ...clientCertificate(parameter), ca }) };
+  if (mode === 'allow') return [false, encryption];
+  return mode === 'prefer' ? [encryption, false] : [encryption];
+}
+
+type Parameter = (name: string) => string | undefined;
+
+function modeOf(parameter: Parameter, usesSystem: boolean): Mode {
+  const ssl = parameter('ssl');
+  // Like other PG variables, which node-postgres reads for what the URL leaves out.
+  const inherited = process.env.PGSSLMODE || (usesSystem ? 'verify-full' : 'prefer');
+  const given = parameter('sslmode') ?? (ssl === undefined ? inherited : (MODE_OF_SSL.get(ssl) ?? ssl));
+  const mode = MODES.find((known) => known === given);
+  if (mode === undefined) {
+    throw new Error(
+      `must have one of these values as sslmode: ${MODES.join(', ')} (instead of no-verify, use require)`,
+    );
+  }
+  if (usesSystem && mode !== 'verify-full') throw new Error('must have sslmode=verify-full with sslrootcert=system');
+  return mode;
+}
+
+/**
+ * As in libpq, a file of CAs is used in every mode, and only verify-full compares the name of the host. Without a file
+ * verify-full trusts the CAs that Node trusts.
+ */
+function serverCheck(mode: Mode, rootCert: string | undefined): ConnectionOptions {
+  if (rootCert === 'system') return { ca: systemCas() };
+  const ca = rootCert === undefined ? undefined : fileOf('sslrootcert', rootCert);
+  if (mode === 'verify-full') return { ca };
+  if (ca !== undefined) return { ca, checkServerIdentity: () => undefined };
+  if (mode === 'verify-ca') throw new Error('needs sslrootcert beside sslmode=verify-ca: the file of the CA to trust');
+  return { rejectUnauthorized: false };
+}
+
+/** Undefined: the CAs that come with Node. */
+function systemCas(): string | undefined {
+  const file = [process.env.SSL_CERT_FILE ?? '', ...SYSTEM_CAS].find((path) => path !== '' && existsSync(path));
+  return file === undefined ? undefined : readFileSync(file, 'utf8');
+}
+
+function clientCertificate(parameter: Parameter): ConnectionOptions {
+  const [cert, key, passphrase] = ['sslcert', 'sslkey', 'sslpassword'].map(parameter);
+  if (cert === undefined && key === undefined) return {};
+  if (cert === undefined || key === undefined) throw new Error('needs both sslcert and sslkey, or neither');
+  const files = { cert: fileOf('sslcert', cert), key: fileOf('sslkey', key) };
+  return passphrase === undefined ? files : { ...files, passphrase };
+}
+
+function fileOf(name: string, path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    const { code = 'it is no path' } = error as NodeJS.ErrnoException;
+    throw new Error(`names a file in ${name} that cannot be read (${code})`);
+  }
+}
+
+/** Made once: it holds all CAs of a system. Else OpenSSL would also refuse bad files only when it connects. */
+function contextOf(files: SecureContextOptions): SecureContext {
+  try {
+    return createSecureContext(files);
+  } catch (error) {
+    throw new Error(`names files in sslcert and sslkey that OpenSSL refuses (${messageOf(error)})`);
+  }
+}

@@ -1,0 +1,73 @@
+import type { DataSource } from 'typeorm';
+
+/**
+ * What the service does with each table of the migrations: the rights that its role needs, and no more. An event is
+ * never changed. `for update` takes UPDATE, also where no row is updated.
+ */
+export const TABLE_RIGHTS: Readonly<Record<string, readonly string[]>> = {
+  events: ['SELECT', 'INSERT'],
+  log_heads: ['SELECT', 'INSERT', 'UPDATE'],
+  accounts: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  principals: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  api_keys: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  ssh_credentials: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  tcp_edges: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  tcp_edge_hostports: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  bind_decisions: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  credential_usage: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  pending_removals: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  migrations: ['SELECT'],
+  schema_requirements: ['SELECT'],
+  migration_lock: ['SELECT', 'UPDATE'],
+};
+
+/** The functions that statements of the service call; triggers need no right to theirs. */
+const FUNCTIONS = ['acl_digest', 'by_index', 'event_actor', 'event_leaf_hash', 'require_primary'];
+
+/** A right that a role lacks. `object`: as GRANT names it, for example `table events`. */
+export interface MissingRight {
+  readonly right: string;
+  readonly object: string;
+}
+
+/** The catalogs name objects by their oid, so this needs no right, not even to use the schema. */
+const MISSING = `
+  select 'USAGE' as right, format('schema %I', $2::text) as object where not has_schema_privilege($1, to_regnamespace(quote_ident($2)), 'USAGE')
+  union all
+  select p, format('table %I.%I', $2::text, c.relname) from json_each($3::json) wanted
+    join pg_class c on c.relname = wanted.key and c.relkind = 'r' and c.relnamespace = to_regnamespace(quote_ident($2))
+    cross join json_array_elements_text(wanted.value) p where not has_table_privilege($1, c.oid, p)
+  union all
+  select 'EXECUTE', format('function %I.%I(%s)', $2::text, f.proname, pg_get_function_identity_arguments(f.oid)) from pg_proc f
+    where f.pronamespace = to_regnamespace(quote_ident($2)) and f.proname = any ($4)
+      and not has_function_privilege($1, f.oid, 'EXECUTE')
+  order by object, "right"`;
+
+/** The rights to the existing tables and functions of `schema` that `role` lacks. */
+export const missingRights = (
+  dataSource: Pick<DataSource, 'query'>,
+  role: string,
+  schema: string,
+): Promise<MissingRight[]> => dataSource.query(MISSING, [role, schema, JSON.stringify(TABLE_RIGHTS), FUNCTIONS]);
+
+/** Gives `role` the rights that it lacks. The connection's role must own the tables. Returns what it granted. */
+export async function grantMissingRights(
+  dataSource: Pick<DataSource, 'query'>,
+  role: string,
+  schema: string,
+): Promise<readonly MissingRight[]> {
+  const missing = await missingRights(dataSource, role, schema);
+  const [{ grantee } = { grantee: '' }] = await dataSource.query<{ grantee: string }[]>(
+    'select quote_ident($1) as grantee',
+    [role],
+  );
+  for (const { right, object } of missing) await dataSource.query(`grant ${right} on ${object} to ${grantee}`);
+  return missing;
+}
+
+/** For people: `INSERT, SELECT on table public.events; USAGE on schema public`. */
+export function describeRights(rights: readonly MissingRight[]): string {
+  const objects = [...new Set(rights.map(({ object }) => object))];
+  const of = (wanted: string): string[] => rights.filter(({ object }) => object === wanted).map(({ right }) => right);
+  return objects.map((object) => `${of(object).join(', ')} on ${object}`).join('; ');
+}

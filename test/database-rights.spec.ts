@@ -1,0 +1,194 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { TABLE_RIGHTS } from '../src/database/schema/rights.js';
+import { ApiClient } from './support/api-client.js';
+import { newPublicKey } from './support/keys.js';
+import { addUser, type TestPrincipal } from './support/principals.js';
+import { runCli, runCliOn } from './support/process.js';
+import { callerOf, prepareSample, SAMPLES } from './support/route-samples.js';
+import { ADMIN_KEY, GATEWAY, type Service, startCopy } from './support/service.js';
+import { makeTwoRoles, type TwoRoles } from './support/two-roles.js';
+
+const SUPERUSER = `${process.env.TEST_POSTGRES_URL}/postgres`;
+
+let roles: TwoRoles;
+let service: Service;
+let admin: TestPrincipal;
+beforeAll(async () => {
+  roles = await makeTwoRoles(SUPERUSER);
+  const first = await startInstanceOf(roles.serviceUrl, roles.ownerUrl);
+  await first.stop();
+  service = await startInstanceOf(roles.serviceUrl);
+  admin = await addUser(service, 'admin');
+});
+afterAll(() => service.stop());
+
+async function startInstanceOf(databaseUrl: string, migrationDatabaseUrl?: string): Promise<Service> {
+  const { app, gateway, stop } = await startCopy({ databaseUrl } as Service, { ...GATEWAY, migrationDatabaseUrl });
+  return { app, gateway, stop, databaseUrl, pool: app.database.pool, admin: new ApiClient(app.url, ADMIN_KEY) };
+}
+
+/** The SQLSTATE with which the server refuses a statement of the role. */
+async function refusal(url: string, statement: string): Promise<string | undefined> {
+  const client = new pg.Client(url);
+  await client.connect();
+  try {
+    await client.query(statement);
+    return undefined;
+  } catch (error) {
+    return (error as pg.DatabaseError).code;
+  } finally {
+    await client.end();
+  }
+}
+
+const cli = (...args: string[]) => runCli({ DATABASE_URL: roles.serviceUrl }, ...args);
+const asOwner = (...args: string[]) =>
+  runCli({ DATABASE_URL: roles.serviceUrl, MIGRATION_DATABASE_URL: roles.ownerUrl }, ...args);
+
+describe('the role of the service, whose tables another role owns,', () => {
+  it.each(Object.keys(SAMPLES))('may do all that %s needs', async (route) => {
+    const walk = { service, admin };
+    const { call } = await prepareSample(walk, route);
+    expect([200, 201, 204]).toContain((await call(callerOf(walk, route))).status);
+  });
+
+  it.each([
+    'create table other (n int)',
+    'create schema other',
+    `update events set type = 'x'`,
+    'delete from events',
+    'truncate events',
+    'alter table events disable trigger events_guard',
+    'drop trigger events_guard on events',
+    'truncate log_heads',
+    'delete from log_heads',
+    'delete from migrations',
+    'drop table accounts',
+  ])('may not %s', async (statement) => {
+    expect(await refusal(roles.serviceUrl, statement)).toBe('42501');
+  });
+
+  it('has the rights of the table in the code to every table, and no other', async () => {
+    const granted = await roles.query(
+      `select c.relname as table, coalesce(json_agg(privilege_type) filter (where grantee = '${roles.service}'::regrole), '[]') as rights
+       from pg_class c left join aclexplode(c.relacl) on true
+       where c.relkind = 'r' and c.relnamespace = 'public'::regnamespace group by 1`,
+    );
+    const found = Object.fromEntries(granted.map(({ table, rights }) => [table, [...(rights as string[])].sort()]));
+    const wanted = Object.entries(TABLE_RIGHTS).map(([table, rights]) => [table, [...rights].sort()]);
+    expect(found).toEqual(Object.fromEntries(wanted));
+  });
+
+  it('records the bind decisions and the last use of a credential', async () => {
+    const { body } = await admin.client.post('/ssh_credentials', {
+      public_key: newPublicKey(),
+      acl: ['bind:*.example'],
+    });
+    const [key] = await roles.query(`select fingerprint from ssh_credentials where id = '${body.id}'`);
+    const question = { fingerprint: key?.fingerprint, target: { domain: 'a.example' } };
+    expect((await service.gateway.post('/ssh_gateway/authorize', question)).body).toMatchObject({ allowed: true });
+    const used = `select from credential_usage where credential_id = '${body.id}'`;
+    while ((await roles.query(used)).length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(await roles.query(`select from bind_decisions where credential_id = '${body.id}'`)).toHaveLength(1);
+  });
+
+  it('finishes a deletion that takes further changes', async () => {
+    const user = await addUser(service, 'member', admin.client);
+    await user.client.post('/ssh_credentials', { public_key: newPublicKey() });
+    expect((await admin.client.delete(`/users/${user.id}`)).status).toBe(204);
+    expect(await roles.query(`select from ssh_credentials where owner_id = '${user.id}'`)).toEqual([]);
+    expect(await roles.query(`select from pending_removals where owner_id = '${user.id}'`)).toEqual([]);
+  });
+
+  it.each(['audit verify', 'projections prove', 'accounts list', 'api-keys create', 'accounts create Other'])(
+    'may do all that `%s` needs',
+    async (command) => {
+      expect(await cli(...command.split(' '))).toMatchObject({ code: 0 });
+    },
+  );
+
+  it('may export a log, and import it into another database', async () => {
+    const [account = ''] = (await cli('accounts', 'list')).stdout.split('\t');
+    const { stdout, code } = await cli('audit', 'export', '--account', account);
+    expect(code).toBe(0);
+    const target = await makeTwoRoles(SUPERUSER);
+    const settings = { DATABASE_URL: target.serviceUrl, MIGRATION_DATABASE_URL: target.ownerUrl };
+    expect(await runCliOn(stdout, settings, 'audit', 'import', '-')).toMatchObject({ code: 0 });
+    expect(await runCliOn(stdout, { DATABASE_URL: target.serviceUrl }, 'audit', 'import', '-')).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining('has a log in this database already'),
+    });
+  });
+
+  it('may not rebuild tables; the owner may, and the service goes on with its rights', async () => {
+    const refused = await cli('projections', 'rebuild');
+    expect(refused).toMatchObject({ code: 3, stdout: '' });
+    expect(refused.stderr).toMatch(
+      /^the database cannot be used: permission denied for database \S+; [^\n]*MIGRATION_DATABASE_URL\n$/,
+    );
+    expect(await asOwner('projections', 'rebuild')).toMatchObject({ code: 0 });
+    expect((await admin.client.post('/ssh_credentials', { public_key: newPublicKey() })).status).toBe(201);
+    expect(await cli('projections', 'prove')).toMatchObject({ code: 0 });
+    expect(await asOwner('migrate', '--check')).toMatchObject({ code: 0 });
+  });
+});
+
+describe('a right that the role of the service lacks', () => {
+  it('is named at the start, and granted again by the owner', async () => {
+    await roles.query(
+      `revoke insert on events from ${roles.service}; revoke update, select on log_heads from ${roles.service};
+       revoke execute on function by_index(text) from public`,
+    );
+    const named = /INSERT on table public.events; SELECT, UPDATE on table public.log_heads/;
+    const start = startInstanceOf(roles.serviceUrl);
+    await expect(start).rejects.toThrow(named);
+    await expect(start).rejects.toThrow(/EXECUTE on function public.by_index\(.*MIGRATION_DATABASE_URL/s);
+    const check = await cli('migrate', '--check');
+    expect(check).toMatchObject({ code: 1, stdout: expect.stringMatching(named) });
+    expect(await asOwner('migrate')).toMatchObject({ code: 0, stderr: expect.stringMatching(named) });
+    expect(await cli('migrate', '--check')).toMatchObject({ code: 0, stdout: '' });
+    await (await startInstanceOf(roles.serviceUrl)).stop();
+  });
+
+  it('may be that to the schema', async () => {
+    await roles.query(`revoke usage on schema public from public, ${roles.service}`);
+    await expect(startInstanceOf(roles.serviceUrl)).rejects.toThrow('USAGE on schema public');
+    expect(await asOwner('migrate')).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('USAGE on schema public'),
+    });
+    await (await startInstanceOf(roles.serviceUrl)).stop();
+  });
+});
+
+it('a role that owns all tables by itself needs no grants', async () => {
+  const owned = await makeTwoRoles(SUPERUSER);
+  const instance = await startInstanceOf(owned.ownerUrl);
+  expect((await instance.admin.get('/ssh_credentials')).status).toBe(200);
+  await instance.stop();
+});
+
+it('MIGRATION_DATABASE_URL that leads to another database is refused before it changes anything', async () => {
+  const [one, other] = [await makeTwoRoles(SUPERUSER), await makeTwoRoles(SUPERUSER)];
+  const start = startInstanceOf(one.serviceUrl, other.ownerUrl);
+  await expect(start).rejects.toThrow(
+    /^MIGRATION_DATABASE_URL leads to the database roles_\w+, but DATABASE_URL to the/,
+  );
+  expect(await other.query(`select from pg_class where relname = 'events'`)).toEqual([]);
+});
+
+it('a role that may not create, on an empty database, is told what to do', async () => {
+  const empty = await makeTwoRoles(SUPERUSER);
+  const start = startInstanceOf(empty.serviceUrl);
+  await expect(start).rejects.toThrow(
+    /^13 migrations are pending, and the role service_\w+ may not run them \(permission denied/,
+  );
+  const url = empty.serviceUrl;
+  expect(await runCli({ DATABASE_URL: url, MIGRATION_DATABASE_URL: url }, 'migrate')).toMatchObject({
+    code: 3,
+    stderr: expect.stringMatching(
+      /^13 migrations are pending, and the role service_[^\n]*MIGRATION_DATABASE_URL[^\n]*\n$/,
+    ),
+  });
+});

@@ -1,0 +1,146 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { MIGRATIONS } from '../migrations/all.js';
+import { runCli, spawnCli, startMain, stopMain } from './support/process.js';
+import { cloneDatabase, emptyDatabase } from './support/service.js';
+import { makeTwoRoles } from './support/two-roles.js';
+
+const NAMES = MIGRATIONS.map(({ name }) => name);
+const SUPERUSER = `${process.env.TEST_POSTGRES_URL}/postgres`;
+
+let drop: (() => Promise<void>) | undefined;
+afterEach(async () => {
+  await drop?.();
+  drop = undefined;
+});
+
+async function database(make: typeof cloneDatabase | typeof emptyDatabase) {
+  const made = await make();
+  drop = made.drop;
+  const cli = (...args: string[]) => runCli({ DATABASE_URL: made.url }, ...args);
+  return { url: made.url, cli };
+}
+
+describe('migrate --check', () => {
+  it('names what is pending on an empty database, ends with 1 and changes nothing', async () => {
+    const { roles, run } = await emptyWithRoles();
+    expect(await run('migrate', '--check')).toEqual({
+      code: 1,
+      stdout: NAMES.map((name) => `pending migration: ${name}\n`).join(''),
+      stderr: '',
+    });
+    expect(await roles.query(`select relname from pg_class where relnamespace = 'public'::regnamespace`)).toEqual([]);
+  });
+
+  it('ends with 0 on a current database', async () => {
+    const { cli } = await database(cloneDatabase);
+    expect(await cli('migrate', '--check')).toEqual({ code: 0, stdout: '', stderr: 'the database is current\n' });
+  });
+
+  it('needs a database that is there', async () => {
+    const { code, stderr } = await spawnCli({ DATA_DIR: '/nonexistent/data' }, 'migrate', '--check');
+    expect([code, stderr]).toEqual([3, expect.stringContaining('there is no database in DATA_DIR /nonexistent/data')]);
+  });
+});
+
+describe('migrate', () => {
+  it('runs what is pending, and says how long each migration took', async () => {
+    const { cli } = await database(emptyDatabase);
+    const { code, stdout, stderr } = await cli('migrate');
+    expect([code, stdout]).toEqual([0, '']);
+    const lines = stderr.trimEnd().split('\n');
+    expect(lines.slice(0, -1).map((line) => line.replace(/ in \d+ ms$/, ' in N ms'))).toEqual(
+      NAMES.map((name) => `migration ${name} ran in N ms`),
+    );
+    expect(lines.at(-1)).toBe('the database is current');
+    expect(await cli('migrate')).toEqual({ code: 0, stdout: '', stderr: 'the database is current\n' });
+  });
+
+  it('runs by the role of MIGRATION_DATABASE_URL, and grants the service its rights', async () => {
+    const { roles, run } = await emptyWithRoles();
+    expect(await run('migrate')).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(
+        new RegExp(`\ngranted to the role ${roles.service}: .*INSERT, SELECT on table public.events;`),
+      ),
+    });
+    const owners = await roles.query(
+      `select distinct relowner::regrole::text as owner from pg_class where relnamespace = 'public'::regnamespace`,
+    );
+    expect(owners).toEqual([{ owner: roles.owner }]);
+    expect(await runCli({ DATABASE_URL: roles.serviceUrl }, 'migrate', '--check')).toMatchObject({ code: 0 });
+  });
+
+  it('leaves a database without the migration that failed, with those before it', async () => {
+    const { url, cli } = await database(emptyDatabase);
+    await withClient(url, 'create table accounts (n int)');
+    const { code, stderr } = await cli('migrate');
+    expect(code).not.toBe(0);
+    expect(stderr).toContain('relation "accounts" already exists');
+    await withClient(url, 'drop table accounts');
+    expect(await cli('migrate', '--check')).toMatchObject({
+      stdout: NAMES.slice(1)
+        .map((name) => `pending migration: ${name}\n`)
+        .join(''),
+    });
+    expect(await cli('migrate')).toMatchObject({ code: 0 });
+  });
+});
+
+describe('a start', () => {
+  it('logs each migration with its time', async () => {
+    const { url } = await database(emptyDatabase);
+    const main = startMain({ DATABASE_URL: url });
+    await main.url;
+    const { output } = await stopMain(main);
+    for (const name of NAMES) expect(output).toMatch(new RegExp(`migration ${name} ran in \\d+ ms`));
+  });
+
+  it('goes on with a database that a newer version has migrated: upgrades are rolling', async () => {
+    const { url } = await database(cloneDatabase);
+    await withClient(url, `insert into migrations (timestamp, name) values (9999999999999, 'Future9999999999999')`);
+    const main = startMain({ DATABASE_URL: url });
+    await main.url;
+    await stopMain(main);
+  });
+
+  it('refuses a database whose newer migration says that this version cannot use it, and so does every command', async () => {
+    const { url, cli } = await database(cloneDatabase);
+    await withClient(url, `insert into migrations (timestamp, name) values (9999999999999, 'Future9999999999999')`);
+    await withClient(
+      url,
+      `insert into schema_requirements values ('${NAMES.at(-1)}', '0.1.0'), ('Future9999999999999', '7.1')`,
+    );
+    const sentence =
+      /the database needs version 7\.1 of the service or a newer one, since the migration Future9999999999999 has run: install that version/;
+    const { code, output } = await startMain({ DATABASE_URL: url }).ended;
+    expect([code, output]).toEqual([3, expect.stringMatching(sentence)]);
+    expect(output).not.toMatch(/\n +at /);
+    for (const command of ['accounts list', 'audit verify', 'projections prove', 'migrate', 'migrate --check']) {
+      expect(await cli(...command.split(' '))).toMatchObject({
+        code: 3,
+        stdout: '',
+        stderr: expect.stringMatching(sentence),
+      });
+    }
+  });
+
+  it('needs MIGRATION_DATABASE_URL together with DATABASE_URL', async () => {
+    const { code, output } = await startMain({ MIGRATION_DATABASE_URL: 'postgres://owner:secret@h/db' }).ended;
+    expect([code, output]).toEqual([2, expect.stringContaining('MIGRATION_DATABASE_URL is set without DATABASE_URL')]);
+    expect(output).not.toContain('secret');
+  });
+});
+
+async function emptyWithRoles() {
+  const roles = await makeTwoRoles(SUPERUSER);
+  const settings = { DATABASE_URL: roles.serviceUrl, MIGRATION_DATABASE_URL: roles.ownerUrl };
+  return { roles, run: (...args: string[]) => runCli(settings, ...args) };
+}
+
+async function withClient(url: string, statement: string): Promise<void> {
+  const client = new pg.Client(url);
+  await client.connect();
+  await client.query(statement);
+  await client.end();
+}
