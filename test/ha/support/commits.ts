@@ -11,24 +11,21 @@ const BETWEEN_PROBES_MS = 250;
 /** Resolves with the time of the first commit on any database that is not cut off, asked without the service. */
 export async function firstCommit(cluster: Cluster): Promise<number> {
   const committed = new AbortController();
-  for (let at: number | undefined; ; ) {
-    for (const database of DATABASES) {
-      void commitOn(cluster.superuserOf(database), committed.signal).then(
-        () => {
-          at ??= performance.now();
-        },
-        () => undefined,
-      );
-    }
-    await sleep(BETWEEN_PROBES_MS);
-    if (at === undefined) continue;
-    committed.abort();
-    return at;
-  }
+  const probes = DATABASES.map((name) => commitsAt(cluster.superuserOf(name), committed.signal));
+  return Promise.race(probes).finally(() => committed.abort());
 }
 
-/** A probe that still waits is closed with the signal, since a cancelled wait for a standby would look like a commit. */
-async function commitOn(config: pg.ClientConfig, ended: AbortSignal): Promise<void> {
+/** One attempt after the other, so that those that wait for a standby do not use up the connections. */
+async function commitsAt(config: pg.ClientConfig, ended: AbortSignal): Promise<number> {
+  while (!ended.aborted) {
+    if (await commits(config, ended)) return performance.now();
+    await sleep(BETWEEN_PROBES_MS);
+  }
+  return Number.POSITIVE_INFINITY;
+}
+
+/** At the end it closes its connection: a cancelled wait for a standby would look like a commit. */
+async function commits(config: pg.ClientConfig, ended: AbortSignal): Promise<boolean> {
   const client = new pg.Client({ ...config, connectionTimeoutMillis: CONNECT_PATIENCE_MS });
   client.on('error', () => undefined);
   const close = (): void => void client.end().catch(() => undefined);
@@ -36,6 +33,9 @@ async function commitOn(config: pg.ClientConfig, ended: AbortSignal): Promise<vo
   try {
     await client.connect();
     await client.query(COMMIT);
+    return true;
+  } catch {
+    return false;
   } finally {
     ended.removeEventListener('abort', close);
     close();
