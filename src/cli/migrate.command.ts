@@ -23,8 +23,8 @@ export function addMigrateCommand(program: Command): void {
 }
 
 async function runMigrations(database: CommandDatabase): Promise<void> {
-  await migrate(database, () => Promise.resolve(), console.error);
-  console.error('the database is current');
+  await migrate(database, () => Promise.resolve(), print);
+  print('the database is current');
 }
 
 async function checkMigrations({ dataSource }: CommandDatabase): Promise<void> {
@@ -32,5 +32,5 @@ async function checkMigrations({ dataSource }: CommandDatabase): Promise<void> {
   for (const name of state.pending) print(`pending migration: ${name}`);
   if (state.missing.length > 0) print(`missing rights of the role ${state.role}: ${describeRights(state.missing)}`);
   if (!isCurrent(state)) throw new CheckFailed();
-  console.error('the database is current');
+  print('the database is current');
 }
