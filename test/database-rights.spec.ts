@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { TABLE_RIGHTS } from '../src/database/schema/rights.js';
-import { ApiClient } from './support/api-client.js';
+import { textOf } from './support/documents.js';
 import { newPublicKey } from './support/keys.js';
 import { addUser, type TestPrincipal } from './support/principals.js';
 import { runCli, runCliOn } from './support/process.js';
 import { callerOf, prepareSample, SAMPLES } from './support/route-samples.js';
-import { ADMIN_KEY, GATEWAY, type Service, startCopy } from './support/service.js';
-import { makeTwoRoles, type TwoRoles } from './support/two-roles.js';
+import type { Service } from './support/service.js';
+import { makeTwoRoles, startAs, type TwoRoles } from './support/two-roles.js';
 
 const SUPERUSER = `${process.env.TEST_POSTGRES_URL}/postgres`;
 
@@ -16,17 +16,12 @@ let service: Service;
 let admin: TestPrincipal;
 beforeAll(async () => {
   roles = await makeTwoRoles(SUPERUSER);
-  const first = await startInstanceOf(roles.serviceUrl, roles.ownerUrl);
+  const first = await startAs(roles.serviceUrl, roles.ownerUrl);
   await first.stop();
-  service = await startInstanceOf(roles.serviceUrl);
+  service = await startAs(roles.serviceUrl);
   admin = await addUser(service, 'admin');
 });
 afterAll(() => service.stop());
-
-async function startInstanceOf(databaseUrl: string, migrationDatabaseUrl?: string): Promise<Service> {
-  const { app, gateway, stop } = await startCopy({ databaseUrl } as Service, { ...GATEWAY, migrationDatabaseUrl });
-  return { app, gateway, stop, databaseUrl, pool: app.database.pool, admin: new ApiClient(app.url, ADMIN_KEY) };
-}
 
 /** The SQLSTATE with which the server refuses a statement of the role. */
 async function refusal(url: string, statement: string): Promise<string | undefined> {
@@ -78,6 +73,14 @@ describe('the role of the service, whose tables another role owns,', () => {
     const found = Object.fromEntries(granted.map(({ table, rights }) => [table, [...(rights as string[])].sort()]));
     const wanted = Object.entries(TABLE_RIGHTS).map(([table, rights]) => [table, [...rights].sort()]);
     expect(found).toEqual(Object.fromEntries(wanted));
+  });
+
+  it('has the rights that docs/database.md names', () => {
+    const rows = [...textOf('docs/database.md').matchAll(/^\| (`\w+`(?:, `\w+`)*) \| ([A-Z, ]+) \|$/gm)];
+    const named = rows.flatMap(([, tables = '', rights = '']) =>
+      [...tables.matchAll(/\w+/g)].map(([table]) => [table, rights.split(', ')]),
+    );
+    expect(Object.fromEntries(named)).toEqual(TABLE_RIGHTS);
   });
 
   it('records the bind decisions and the last use of a credential', async () => {
@@ -141,46 +144,54 @@ describe('a right that the role of the service lacks', () => {
        revoke execute on function by_index(text) from public`,
     );
     const named = /INSERT on table public.events; SELECT, UPDATE on table public.log_heads/;
-    const start = startInstanceOf(roles.serviceUrl);
+    const start = startAs(roles.serviceUrl);
     await expect(start).rejects.toThrow(named);
     await expect(start).rejects.toThrow(/EXECUTE on function public.by_index\(.*MIGRATION_DATABASE_URL/s);
     const check = await cli('migrate', '--check');
     expect(check).toMatchObject({ code: 1, stdout: expect.stringMatching(named) });
-    expect(await asOwner('migrate')).toMatchObject({ code: 0, stderr: expect.stringMatching(named) });
-    expect(await cli('migrate', '--check')).toMatchObject({ code: 0, stdout: '' });
-    await (await startInstanceOf(roles.serviceUrl)).stop();
+    expect(await asOwner('migrate')).toMatchObject({ code: 0, stdout: expect.stringMatching(named) });
+    expect(await cli('migrate', '--check')).toMatchObject({ code: 0 });
+    await (await startAs(roles.serviceUrl)).stop();
   });
 
   it('may be that to the schema', async () => {
     await roles.query(`revoke usage on schema public from public, ${roles.service}`);
-    await expect(startInstanceOf(roles.serviceUrl)).rejects.toThrow('USAGE on schema public');
+    await expect(startAs(roles.serviceUrl)).rejects.toThrow('USAGE on schema public');
     expect(await asOwner('migrate')).toMatchObject({
       code: 0,
-      stderr: expect.stringContaining('USAGE on schema public'),
+      stdout: expect.stringContaining('USAGE on schema public'),
     });
-    await (await startInstanceOf(roles.serviceUrl)).stop();
+    await (await startAs(roles.serviceUrl)).stop();
   });
 });
 
 it('a role that owns all tables by itself needs no grants', async () => {
   const owned = await makeTwoRoles(SUPERUSER);
-  const instance = await startInstanceOf(owned.ownerUrl);
+  const instance = await startAs(owned.ownerUrl);
   expect((await instance.admin.get('/ssh_credentials')).status).toBe(200);
   await instance.stop();
 });
 
 it('MIGRATION_DATABASE_URL that leads to another database is refused before it changes anything', async () => {
   const [one, other] = [await makeTwoRoles(SUPERUSER), await makeTwoRoles(SUPERUSER)];
-  const start = startInstanceOf(one.serviceUrl, other.ownerUrl);
+  const start = startAs(one.serviceUrl, other.ownerUrl);
   await expect(start).rejects.toThrow(
     /^MIGRATION_DATABASE_URL leads to the database roles_\w+, but DATABASE_URL to the/,
   );
   expect(await other.query(`select from pg_class where relname = 'events'`)).toEqual([]);
 });
 
+it('MIGRATION_DATABASE_URL with a role that owns nothing is told what it must own', async () => {
+  const [one, other] = [await makeTwoRoles(SUPERUSER), await makeTwoRoles(SUPERUSER)];
+  const stranger = one.serviceUrl.replace(one.service, other.owner);
+  await expect(startAs(one.serviceUrl, stranger)).rejects.toThrow(
+    /^the role owner_\w+ of MIGRATION_DATABASE_URL may not migrate \(permission denied .*: it must own the database roles_/,
+  );
+});
+
 it('a role that may not create, on an empty database, is told what to do', async () => {
   const empty = await makeTwoRoles(SUPERUSER);
-  const start = startInstanceOf(empty.serviceUrl);
+  const start = startAs(empty.serviceUrl);
   await expect(start).rejects.toThrow(
     /^13 migrations are pending, and the role service_\w+ may not run them \(permission denied/,
   );

@@ -34,7 +34,7 @@ describe('migrate --check', () => {
 
   it('ends with 0 on a current database', async () => {
     const { cli } = await database(cloneDatabase);
-    expect(await cli('migrate', '--check')).toEqual({ code: 0, stdout: '', stderr: 'the database is current\n' });
+    expect(await cli('migrate', '--check')).toEqual({ code: 0, stdout: 'the database is current\n', stderr: '' });
   });
 
   it('needs a database that is there', async () => {
@@ -47,20 +47,20 @@ describe('migrate', () => {
   it('runs what is pending, and says how long each migration took', async () => {
     const { cli } = await database(emptyDatabase);
     const { code, stdout, stderr } = await cli('migrate');
-    expect([code, stdout]).toEqual([0, '']);
-    const lines = stderr.trimEnd().split('\n');
+    expect([code, stderr]).toEqual([0, '']);
+    const lines = stdout.trimEnd().split('\n');
     expect(lines.slice(0, -1).map((line) => line.replace(/ in \d+ ms$/, ' in N ms'))).toEqual(
       NAMES.map((name) => `migration ${name} ran in N ms`),
     );
     expect(lines.at(-1)).toBe('the database is current');
-    expect(await cli('migrate')).toEqual({ code: 0, stdout: '', stderr: 'the database is current\n' });
+    expect(await cli('migrate')).toEqual({ code: 0, stdout: 'the database is current\n', stderr: '' });
   });
 
   it('runs by the role of MIGRATION_DATABASE_URL, and grants the service its rights', async () => {
     const { roles, run } = await emptyWithRoles();
     expect(await run('migrate')).toMatchObject({
       code: 0,
-      stderr: expect.stringMatching(
+      stdout: expect.stringMatching(
         new RegExp(`\ngranted to the role ${roles.service}: .*INSERT, SELECT on table public.events;`),
       ),
     });

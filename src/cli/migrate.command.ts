@@ -17,7 +17,7 @@ export function addMigrateCommand(program: Command): void {
     .action(({ check }: { check?: true }) =>
       check === true
         ? onDatabase(INSPECTS, checkMigrations)
-        : onDatabase(CREATES, async () => console.error('the database is current')),
+        : onDatabase(CREATES, async () => print('the database is current')),
     );
   withExamples(command, 'migrate --check', 'migrate');
 }
@@ -27,5 +27,5 @@ async function checkMigrations({ dataSource }: CommandDatabase): Promise<void> {
   for (const name of state.pending) print(`pending migration: ${name}`);
   if (state.missing.length > 0) print(`missing rights of the role ${state.role}: ${describeRights(state.missing)}`);
   if (!isCurrent(state)) throw new CheckFailed();
-  console.error('the database is current');
+  print('the database is current');
 }

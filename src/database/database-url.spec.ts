@@ -58,6 +58,11 @@ describe('DATABASE_URL', () => {
     }
   });
 
+  it('reads an encoded password, also beside a blank', () => {
+    const [host] = parseDatabaseUrl('postgres://u:%25%2F%3F%23%40%C3%BC a%2Fb@h/db');
+    expect(host?.config).toMatchObject({ user: 'u', password: '%/?#@ü a/b' });
+  });
+
   it.each([
     ['another scheme', 'mysql://u:secret@h/db', 'must be a URL that starts with postgres:// or postgresql://'],
     ['no URL', 'host=h1 password=secret', 'must be a URL that starts with postgres:// or postgresql://'],
@@ -68,6 +73,15 @@ describe('DATABASE_URL', () => {
       'has a host, a port or a login that is malformed',
     ],
     ['an IPv6 address without brackets', 'postgres://u:secret@fe80::1:5432,h2/db', 'has a malformed host'],
+    ['a % that encodes no sign', 'postgres://u:secret%@h/db', 'is malformed; write % / ? # @ in a user'],
+    ['a % that encodes no text', 'postgres://u:secret%ff@h/db', 'is malformed; write % / ? # @ in a user'],
+    ['a / in a password', 'postgres://u:secret/secret@h/db', 'malformed host; write host:port'],
+    ['a # in a password', 'postgres://u:secret#secret@h/db', 'is malformed; write % / ? # @ in a user'],
+    [
+      'an sslmode that libpq does not have',
+      'postgres://u:secret@h/db?sslmode=no-verify',
+      'as sslmode: disable, allow, ',
+    ],
     ['too many ports', 'postgres:///db?host=h1,h2&port=1,2,3&password=secret', 'names 2 hosts and 3 ports'],
   ])('refuses %s without an echo', (_, url, message) => {
     const refusal = (): unknown => parseDatabaseUrl(url);
