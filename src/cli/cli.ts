@@ -4,6 +4,8 @@ import { Command, CommanderError } from 'commander';
 import { addAccountCommands } from './accounts.commands.js';
 import { addApiKeyCommands } from './api-keys.commands.js';
 import { addAuditCommands } from './audit/audit.commands.js';
+import { addBackupCommand } from './backup/backup.command.js';
+import { addRestoreCommand } from './backup/restore.command.js';
 import { EXIT, exitOnUncaughtError, reportFailure } from './exit-codes.js';
 import { withExamples, withExitCodes } from './help.js';
 import { addProjectionCommands } from './projections.commands.js';
@@ -20,6 +22,8 @@ addAccountCommands(program);
 addApiKeyCommands(program);
 addAuditCommands(program);
 addProjectionCommands(program);
+addBackupCommand(program);
+addRestoreCommand(program);
 
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   // A reader may have enough, as `head` does: that is no failure, and the command ends in good order all the same.

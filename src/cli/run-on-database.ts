@@ -15,24 +15,28 @@ type OnDatabase = (work: Work) => Promise<void>;
 export const onExistingDatabase: OnDatabase = (work) => run(work, 'attach');
 /** The same, but a DATA_DIR without a database gets one. */
 export const onExistingOrNewDatabase: OnDatabase = (work) => run(work, 'attach-or-create');
+/** The same as onExistingDatabase, but it migrates nothing, so a role that may only SELECT is enough. */
+export const onUnchangedDatabase: OnDatabase = (work) => run(work, 'attach', { migrates: false });
+/** For a restore: no instance may run on the DATA_DIR, which gets a database if it has none. The work itself migrates. */
+export const onOwnDatabase: OnDatabase = (work) => run(work, 'serve', { migrates: false });
 
 const interruption = new AbortController();
 let mayEndAtOnce = false;
 
-async function run(work: Work, mode: OpenMode): Promise<void> {
+async function run(work: Work, mode: OpenMode, { migrates } = { migrates: true }): Promise<void> {
   for (const signal of STOP_SIGNALS) process.on(signal, interrupt);
   try {
-    await openAndRun(work, mode);
+    await openAndRun(work, mode, migrates);
   } catch (error) {
     throw interruption.signal.aborted ? interrupted() : error;
   }
 }
 
-async function openAndRun(work: Work, mode: OpenMode): Promise<void> {
+async function openAndRun(work: Work, mode: OpenMode, migrates: boolean): Promise<void> {
   const database = await open(mode);
   try {
     interruption.signal.throwIfAborted();
-    await migrate(database, () => Promise.resolve());
+    if (migrates) await migrate(database, () => Promise.resolve());
     await work({ ...database, interrupt: interruption.signal });
   } finally {
     await database.close();
