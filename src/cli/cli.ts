@@ -5,6 +5,7 @@ import { addAccountCommands } from './accounts.commands.js';
 import { addApiKeyCommands } from './api-keys.commands.js';
 import { addAuditCommands } from './audit/audit.commands.js';
 import { addBackupCommand } from './backup/backup.command.js';
+import { addDataCommand } from './backup/data.command.js';
 import { addRestoreCommand } from './backup/restore.command.js';
 import { EXIT, exitOnUncaughtError, reportFailure } from './exit-codes.js';
 import { withExamples, withExitCodes } from './help.js';
@@ -24,6 +25,7 @@ addAuditCommands(program);
 addProjectionCommands(program);
 addBackupCommand(program);
 addRestoreCommand(program);
+addDataCommand(program);
 
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   // A reader may have enough, as `head` does: that is no failure, and the command ends in good order all the same.
