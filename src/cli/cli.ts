@@ -7,6 +7,7 @@ import { addAuditCommands } from './audit/audit.commands.js';
 import { addBackupCommand } from './backup/backup.command.js';
 import { addDataCommand } from './backup/data.command.js';
 import { addRestoreCommand } from './backup/restore.command.js';
+import { addDoctorCommand } from './doctor/doctor.command.js';
 import { EXIT, exitOnUncaughtError, reportFailure } from './exit-codes.js';
 import { withExamples, withExitCodes } from './help.js';
 import { addProjectionCommands } from './projections.commands.js';
@@ -26,6 +27,7 @@ addProjectionCommands(program);
 addBackupCommand(program);
 addRestoreCommand(program);
 addDataCommand(program);
+addDoctorCommand(program);
 
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   // A reader may have enough, as `head` does: that is no failure, and the command ends in good order all the same.
