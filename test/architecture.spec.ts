@@ -12,6 +12,7 @@ const SRC = new URL('../src', import.meta.url).pathname;
  */
 const ROOMS: readonly (readonly string[])[] = [
   ['main.ts', 'cli/cli.ts'],
+  ['cli/backup', 'cli/doctor'],
   ['cli/audit'],
   ['cli'],
   ['wiring'],
@@ -24,6 +25,7 @@ const ROOMS: readonly (readonly string[])[] = [
   ['resources'],
   ['http/openapi'],
   ['http'],
+  ['backup'],
   ['log/transfer'],
   ['log/prove', 'log/rebuild'],
   ['log/replay'],

@@ -42,6 +42,11 @@ describe('--help', () => {
       'tunnel-access projections',
       'tunnel-access projections rebuild',
       'tunnel-access projections prove',
+      'tunnel-access backup',
+      'tunnel-access restore',
+      'tunnel-access data',
+      'tunnel-access data remove',
+      'tunnel-access doctor',
     ]);
     for (const [command, help] of helps) {
       const [, examples = '', environment] = help.split(/\n(?:Examples|Environment):\n/);

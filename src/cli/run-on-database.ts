@@ -10,9 +10,9 @@ import { reportFailure } from './exit-codes.js';
 /** The service's database as a command gets it. The first of STOP_SIGNALS aborts `interrupt`. */
 export type CommandDatabase = Database & Required<MaintenanceDatabase>;
 
-/** What a command needs of the database. A running instance of the service goes on beside it. */
+/** What a command needs of the database. A running instance of the service goes on beside it, except beside `serve`. */
 interface Needs {
-  readonly mode: Exclude<OpenMode, 'serve'>;
+  readonly mode: OpenMode;
   /** `current`: refuse a database whose migrations are not those of this version. `run`: run what is pending. `any`: as it is. */
   readonly migrations: 'current' | 'run' | 'any';
 }
@@ -25,6 +25,8 @@ export const INSPECTS: Needs = { mode: 'read', migrations: 'any' };
 export const WRITES: Needs = { mode: 'attach', migrations: 'current' };
 /** A database without tables gets them, and a DATA_DIR without a database gets one. */
 export const CREATES: Needs = { mode: 'attach-or-create', migrations: 'run' };
+/** No instance may run on the DATA_DIR, which gets a database if it has none. The work itself migrates. */
+export const RESTORES: Needs = { mode: 'serve', migrations: 'any' };
 
 const interruption = new AbortController();
 let mayEndAtOnce = false;

@@ -137,7 +137,7 @@ async function findServer(
   return { hosts: [embeddedHost(embedded)], embedded };
 }
 
-const embeddedHost = ({ host, port, user }: Pick<EmbeddedPostgres, 'host' | 'port' | 'user'>): HostConfig => ({
+export const embeddedHost = ({ host, port, user }: Pick<EmbeddedPostgres, 'host' | 'port' | 'user'>): HostConfig => ({
   name: 'embedded PostgreSQL',
   config: { host, port, user, database: 'postgres' },
   encryptions: [false],

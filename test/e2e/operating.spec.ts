@@ -6,14 +6,24 @@ import { openMachine } from '../support/machine.js';
 const CREATE_BOT = `curl -s --interface 127.0.0.2 https://tunnels.example.com/bot_users -H "Authorization: Bearer $API_KEY" \\
   -H 'Content-Type: application/json' -H 'X-Forwarded-For: 192.0.2.9' -d '{"name": "deploy"}'`;
 const STATUS = `curl -s https://tunnels.example.com/users -H "Authorization: Bearer $API_KEY" -o /dev/null -w '%{http_code}'`;
+/** The database at an address that is not loopback, although it is of this machine. */
+const ELSEWHERE = `ip addr add 192.0.2.1/32 dev lo
+CLUSTER=$(ls /usr/lib/postgresql | sort -n | tail -1)/main
+echo 'host all all 192.0.2.1/32 scram-sha-256' >> "/etc/postgresql/$CLUSTER/pg_hba.conf"
+runuser -u postgres -- psql -qc "alter system set listen_addresses = '*'"
+systemctl restart postgresql
+DATABASE_URL=\${DATABASE_URL/127.0.0.1/192.0.2.1} node dist/src/cli/cli.js doctor`;
 
-it('an operator can set up, back up, restore and upgrade the service with the commands of docs/operating.md', async () => {
+it('an operator can set up, upgrade, back up and restore the service with the commands of docs/operating.md and docs/backup.md', async () => {
   const terminal = await openMachine('operator.sh');
   await terminal.runAll(blocksOf('operating'));
+  await terminal.run(`until [ "$(${STATUS})" = 200 ]; do sleep 0.2; done`);
   const bot = JSON.parse(await terminal.run(CREATE_BOT));
   expect(bot.uri).toMatch(/^https:\/\/tunnels\.example\.com\/bot_users\/bot_/);
   expect(await terminal.run(`node dist/src/cli/cli.js audit show ${bot.id}`)).toContain(' from 127.0.0.2 using ');
   // The proxy of the document goes to the other instance.
   expect(await terminal.run('systemctl stop tunnel-access@8081')).toBe('');
   expect(await terminal.run(STATUS)).toBe('200');
-}, 300_000);
+  const warned = await terminal.run(ELSEWHERE);
+  expect(warned).toMatch(/^warning +encryption +the connection to 192\.0\.2\.1 has no TLS: add \?sslmode=/m);
+}, 600_000);

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { chmod, cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -53,4 +54,7 @@ it('a new user can follow the README, the tour, the audit example and the gatewa
   const again = await startInForeground(commandsOf('gateway-start'), 'curl -s', { cwd, env });
   await terminal.runAll(blocksOf('gateway'));
   await again.interrupt();
+
+  await terminal.runAll(blocksOf('tour-end'));
+  expect(existsSync(join(cwd, 'data'))).toBe(false);
 }, 600_000);

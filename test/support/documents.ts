@@ -19,9 +19,11 @@ export const textOf = (document: string): string => readFileSync(`${REPOSITORY}/
 export const RUNS = {
   start: ['README.md'],
   tour: ['README.md', 'docs/tour.md', 'docs/audit.md'],
+  'tour-end': ['docs/tour.md'],
   'gateway-start': ['docs/gateways.md'],
   gateway: ['docs/gateways.md'],
-  operating: ['docs/operating.md', 'docs/database.md'],
+  operating: ['docs/operating.md', 'docs/database.md', 'docs/backup.md'],
+  moving: ['docs/backup.md'],
   packages: ['docs/failover.md'],
   'failover-database': ['docs/failover.md'],
   'sshd-setup': ['docs/sshd-gateway.md'],

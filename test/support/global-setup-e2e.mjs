@@ -13,6 +13,8 @@ const TOOLS = [
   ['git', 'git'],
   ['haproxy', 'haproxy'],
   ['pg_createcluster', 'postgresql'],
+  ['pgbackrest', 'pgbackrest'],
+  ['script', 'bsdutils'],
   ['systemd-analyze', 'systemd'],
 ];
 

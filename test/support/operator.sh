@@ -8,6 +8,9 @@ cat "$SCRATCH/certificate" "$SCRATCH/key" > "$CURL_CA_BUNDLE"
 rm -rf /etc/postgresql
 install -d -o postgres -g postgres /etc/postgresql /var/lib/postgresql /var/log/postgresql
 install -d -m 2775 -o postgres -g postgres /run/postgresql
+for FOLDER in /var/lib/pgbackrest /var/spool/pgbackrest; do mount -t tmpfs -o mode=750,uid="$(id -u postgres)" tmpfs "$FOLDER"; done
+install -d -o postgres -g postgres /var/log/pgbackrest
+export PGBACKREST_LOCK_PATH=/run/postgresql/pgbackrest
 pg_createcluster "$(ls /usr/lib/postgresql | sort -n | tail -1)" main --start > /dev/null
 
 # These namespaces have no systemd. A unit runs as its file says; haproxy has no other unit than Debian's.
@@ -15,8 +18,10 @@ systemctl() {
   case "$1 ${2:-}" in
     'daemon-reload ') ;;
     'restart haproxy') haproxy -D -f /etc/haproxy/haproxy.cfg ;;
+    'start postgresql' | 'stop postgresql' | 'restart postgresql') pg_ctlcluster "$(ls /usr/lib/postgresql | sort -n | tail -1)" main "$1" ;;
     'enable --now') for UNIT in "${@:3}"; do start_unit "$UNIT"; done ;;
-    'stop '*) stop_unit "$2" ;;
+    'start '*) for UNIT in "${@:2}"; do start_unit "$UNIT"; done ;;
+    'stop '*) for UNIT in "${@:2}"; do stop_unit "$UNIT"; done ;;
     'restart '*) stop_unit "$2" && start_unit "$2" ;;
     *) echo "operator.sh does not know systemctl $*" >&2 && return 1 ;;
   esac

@@ -1,15 +1,14 @@
-import { open } from 'node:fs/promises';
 import { addAbortSignal, type Readable } from 'node:stream';
 import type { Command } from 'commander';
-import { messageOf } from '../../error-message.js';
 import { importLog } from '../../log/transfer/log-import.js';
-import { CheckFailed, UsageError } from '../../operator-error.js';
+import { CheckFailed } from '../../operator-error.js';
 import { READ_MODELS } from '../../read-models.js';
 import { withExamples } from '../help.js';
 import { printProof } from '../printed-proof.js';
 import { type Progress, progressOn } from '../progress.js';
 import { type CommandDatabase, CREATES, onDatabase } from '../run-on-database.js';
 import { warnOfImported } from './import-warnings.js';
+import { openInput } from './input-file.js';
 import { linesOf } from './ndjson.js';
 
 export function addImportCommand(audit: Command): void {
@@ -21,21 +20,10 @@ export function addImportCommand(audit: Command): void {
     .argument('<file>', 'a file that audit export wrote; - for stdin')
     .action(async (file: string) => {
       // Before the database is opened: the operator hears of a mistyped name at once.
-      const input = file === '-' ? process.stdin : await openFile(file);
+      const input = await openInput(file, 'audit export');
       await onDatabase(CREATES, (database) => runImport(database, input));
     });
   withExamples(command, 'audit import account.ndjson', 'audit import - < account.ndjson');
-}
-
-async function openFile(file: string): Promise<Readable> {
-  try {
-    const handle = await open(file);
-    if (!(await handle.stat()).isDirectory()) return handle.createReadStream();
-    await handle.close();
-  } catch (error) {
-    throw new UsageError(`the file cannot be read: ${messageOf(error)}`);
-  }
-  throw new UsageError(`${file} is a directory, not a file that audit export wrote`);
 }
 
 async function runImport(database: CommandDatabase, input: Readable): Promise<void> {

@@ -78,7 +78,7 @@ export async function writeLocationNote(dataDir: string, dir: string): Promise<b
   if (!dir.startsWith(STATE_DIR)) return true; // the operator created the link
   const note =
     `The database of this folder is in ${dir}\nbecause PostgreSQL does not run as root, and the user that it runs as cannot enter this folder.\n` +
-    'The link "postgres" beside this file leads there. Back up that folder: this one holds no data.\n';
+    'The link "postgres" beside this file leads there. Removing this folder keeps the data: `tunnel-access data remove` removes both.\n';
   await writeFile(path.join(dataDir, 'WHERE-IS-MY-DATA.txt'), note);
   await symlink(dir, link).catch(ignoreExisting);
   if ((await realpath(link)) === dir) return true;

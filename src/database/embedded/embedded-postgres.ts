@@ -67,11 +67,12 @@ export async function findRunningPostgres(
 }
 
 async function start(dataDir: string, log: Log): Promise<EmbeddedPostgres> {
+  const wasHere = await hasData(dataDir);
   const location = await locateCluster(dataDir);
   const binaries = await findBinaries(location.user, log);
   const isNew = await ensureCluster(location, binaries);
   const isElsewhere = await writeLocationNote(dataDir, location.dir);
-  if (isElsewhere) log(`the database of ${dataDir} is in ${location.dir}`);
+  if (isElsewhere) log(whereabouts(dataDir, location.dir, !wasHere && !isNew));
   const host = await socketFolder(location);
   const options = { postgres: binaries.postgres, location, socketFolder: host, log };
   const server = await startServer(dataDir, options);
@@ -85,6 +86,12 @@ async function start(dataDir: string, log: Log): Promise<EmbeddedPostgres> {
     exited: server.exited,
     stop: () => server.stop(),
   };
+}
+
+/** Says what a folder that was removed and made again would hide: its data is not in it. */
+function whereabouts(dataDir: string, dir: string, isOfEarlierFolder: boolean): string {
+  const earlier = isOfEarlierFolder ? ', with the data of an earlier folder of this name' : '';
+  return `the database of ${dataDir} is in ${dir}${earlier}: to remove it, run tunnel-access data remove`;
 }
 
 /**
@@ -108,7 +115,7 @@ async function startServer(dataDir: string, options: Omit<ServerOptions, 'staleP
   }
 }
 
-async function stopOrphan(pid: number, log: Log): Promise<void> {
+export async function stopOrphan(pid: number, log: Log): Promise<void> {
   log(`stopping the PostgreSQL server (process ${pid}) that an instance of the service left behind when it was killed`);
   process.kill(pid, 'SIGINT');
   for (const deadline = Date.now() + ORPHAN_STOP_MS; await isRunning(pid); await sleep(POLL_MS)) {
@@ -119,7 +126,7 @@ async function stopOrphan(pid: number, log: Log): Promise<void> {
   }
 }
 
-const inUse = (dataDir: string, owner: string): EmbeddedPostgresError =>
+export const inUse = (dataDir: string, owner: string): EmbeddedPostgresError =>
   new EmbeddedPostgresError(
     `DATA_DIR ${dataDir} is in use by ${owner}: stop it, or set another DATA_DIR for this instance, ` +
       'or set DATABASE_URL for both, to share one database.',

@@ -1,0 +1,25 @@
+import type { MaintenanceDatabase } from '../../database/dedicated-connections.js';
+import { verify } from '../../log/prove/verify.js';
+import { print } from '../print.js';
+import { progressOn } from '../progress.js';
+import { Stopwatch } from '../stopwatch.js';
+
+/** Checks the logs. Each fault is a line on stdout, the result a line on stderr. Resolves with the number of faults. */
+export async function printVerification(database: MaintenanceDatabase, account: string | undefined): Promise<number> {
+  const took = new Stopwatch();
+  const progress = progressOn(process.stderr);
+  let faults = 0;
+  const { accounts, events } = await verify(database, {
+    account,
+    begin: (one, size) => progress.begin(`verify ${one}`, 'events', size),
+    events: (count) => progress.add(count),
+    fault: ({ account: one, what }) => {
+      faults += 1;
+      print(`${one}\t${what}`);
+    },
+  });
+  progress.done();
+  const result = faults === 0 ? 'all in order' : `${faults} faults`;
+  console.error(`${events} events of ${accounts} accounts in ${took.total} s: ${result}`);
+  return faults;
+}

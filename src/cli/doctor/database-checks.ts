@@ -1,0 +1,163 @@
+import { statfs } from 'node:fs/promises';
+import { BlockList, Socket } from 'node:net';
+import type { Client } from 'pg';
+import { MIGRATIONS } from '../../../migrations/all.js';
+import { appliedMigrations } from '../../backup/tables.js';
+import type { Config } from '../../config.js';
+import { type Finding, ok, warning, wrong } from './finding.js';
+import { missingRights } from './role-rights.js';
+import type { Primary } from './server-check.js';
+
+type DatabaseCheck = (primary: Primary, config: Config) => Promise<readonly Finding[]>;
+
+/** By the name that stands in the line. Each only reads. */
+export const DATABASE_CHECKS: Readonly<Record<string, DatabaseCheck>> = {
+  version: checkVersion,
+  migrations: checkMigrations,
+  rights: checkRights,
+  history: checkHistory,
+  encryption: checkEncryption,
+  connections: checkConnections,
+  jit: checkJit,
+  clock: checkClock,
+  disk: checkDisk,
+  bootstrap: checkFirstKey,
+};
+
+const MIN_VERSION = 140_000;
+
+async function checkVersion({ client }: Primary): Promise<readonly Finding[]> {
+  const { version, encoding } = await rowOf<{ version: number; encoding: string }>(
+    client,
+    `select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding`,
+  );
+  if (version < MIN_VERSION) return [wrong('the server is older than PostgreSQL 14: upgrade it')];
+  if (encoding === 'UTF8') return [ok('PostgreSQL 14 or newer, encoding UTF8')];
+  return [
+    wrong(`the encoding of the database is ${encoding}: make one with encoding 'UTF8', and restore a backup there`),
+  ];
+}
+
+async function checkMigrations({ client }: Primary): Promise<readonly Finding[]> {
+  const applied = await appliedMigrations(client);
+  const known: readonly string[] = MIGRATIONS.map(({ name }) => name);
+  const newer = applied.filter((name) => !known.includes(name));
+  const pending = known.filter((name) => !applied.includes(name));
+  if (newer.length > 0) {
+    return [warning(`a newer version has migrated the database (${newer.at(-1)}): upgrade this instance too`)];
+  }
+  if (applied.length === 0) return [warning('the database has no tables yet: the first start makes them')];
+  if (pending.length === 0) return [ok(`all ${known.length} have run`)];
+  return [warning(`${pending.length} of ${known.length} are pending: the next start of this version runs them`)];
+}
+
+async function checkRights({ client }: Primary): Promise<readonly Finding[]> {
+  const { role } = await rowOf<{ role: string }>(client, 'select current_user as role');
+  const missing = await missingRights(client);
+  if (missing.length === 0) return [ok(`the role ${role} has all that it needs`)];
+  return [wrong(`the role ${role} lacks ${missing.join('; ')}: grant them (docs/operating.md)`)];
+}
+
+/** Whether more than a trigger keeps the role from changing the past. A superuser has every right. */
+async function checkHistory({ client, isEmbedded }: Primary): Promise<readonly Finding[]> {
+  const { role, changes, guard } = await rowOf<{ role: string; changes: boolean | null; guard: string | null }>(
+    client,
+    `select current_user as role,
+       has_table_privilege(to_regclass('events'), 'UPDATE, DELETE, TRUNCATE') as changes,
+       (select tgenabled from pg_trigger where tgrelid = to_regclass('events') and tgname = 'events_guard') as guard`,
+  );
+  if (changes === null) return [];
+  if (guard === null || !['O', 'A'].includes(guard)) {
+    return [
+      wrong(
+        'the trigger that refuses changes of events is off: alter table events enable trigger events_guard, then run audit verify',
+      ),
+    ];
+  }
+  if (!changes) return [ok(`the role ${role} cannot change events`)];
+  if (isEmbedded) return [ok('a trigger refuses changes of events')];
+  return [
+    warning(
+      `only a trigger keeps the role ${role} from changing events: let another role own the tables (docs/operating.md)`,
+    ),
+  ];
+}
+
+const THIS_MACHINE = new BlockList();
+THIS_MACHINE.addSubnet('127.0.0.0', 8);
+THIS_MACHINE.addAddress('::1', 'ipv6');
+
+async function checkEncryption({ client }: Primary): Promise<readonly Finding[]> {
+  const { stream } = (client as Client & { readonly connection: { readonly stream: unknown } }).connection;
+  if ('encrypted' in (stream as object)) return [ok('the connection has TLS')];
+  const { remoteAddress = '', remoteFamily } = stream instanceof Socket ? stream : {};
+  const isHere = remoteAddress === '' || THIS_MACHINE.check(remoteAddress, remoteFamily === 'IPv6' ? 'ipv6' : 'ipv4');
+  if (isHere) return [ok('the connection stays on this machine')];
+  return [warning(`the connection to ${remoteAddress} has no TLS: add ?sslmode=verify-full to DATABASE_URL`)];
+}
+
+/** For the long work of an instance, such as a rebuild. */
+const FURTHER_CONNECTIONS = 4;
+
+async function checkConnections({ client }: Primary, config: Config): Promise<readonly Finding[]> {
+  const { admitted, role_limit } = await rowOf<{ admitted: number; role_limit: number }>(
+    client,
+    `select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int as admitted,
+       (select rolconnlimit from pg_roles where rolname = current_user) as role_limit`,
+  );
+  const max = role_limit < 0 ? admitted : Math.min(admitted, role_limit);
+  const needed = config.databasePoolSize + config.dearReadConnections + FURTHER_CONNECTIONS;
+  const numbers = `an instance opens up to ${needed} connections, and the server admits ${max}`;
+  if (needed <= max) return [ok(numbers)];
+  return [warning(`${numbers}: lower DATABASE_POOL_SIZE, or raise max_connections`)];
+}
+
+async function checkJit({ client }: Primary): Promise<readonly Finding[]> {
+  const { jit, role } = await rowOf<{ jit: boolean; role: string }>(
+    client,
+    `select current_setting('jit') = 'on' and pg_jit_available() as jit, quote_ident(current_user) as role`,
+  );
+  if (!jit) return [ok('off, or not installed')];
+  return [warning(`on, which can delay a query by half a second: alter role ${role} set jit = off`)];
+}
+
+const MAX_CLOCK_MS = { ok: 2_000, warning: 30_000 };
+
+async function checkClock({ client }: Primary): Promise<readonly Finding[]> {
+  const before = Date.now();
+  const { now } = await rowOf<{ now: string }>(client, 'select extract(epoch from clock_timestamp()) * 1000 as now');
+  const [earliest, latest] = [before - Number(now), Date.now() - Number(now)];
+  const differsMs = earliest <= 0 && latest >= 0 ? 0 : Math.min(Math.abs(earliest), Math.abs(latest));
+  const text = `the clocks of this machine and of the database differ by ${(differsMs / 1000).toFixed(1)} s`;
+  if (differsMs <= MAX_CLOCK_MS.ok) return [ok(text)];
+  return [(differsMs > MAX_CLOCK_MS.warning ? wrong : warning)(`${text}: let NTP set both`)];
+}
+
+const MIN_FREE_BYTES = { ok: 2 ** 30, warning: 2 ** 27 };
+
+async function checkDisk({ client, isEmbedded }: Primary): Promise<readonly Finding[]> {
+  if (!isEmbedded) return [ok('how much is free is known to the server alone: watch it there')];
+  const { folder } = await rowOf<{ folder: string }>(client, `select current_setting('data_directory') as folder`);
+  const { bavail, bsize } = await statfs(folder);
+  const free = bavail * bsize;
+  const text = `${(free / 2 ** 30).toFixed(1)} GiB are free at ${folder}`;
+  if (free >= MIN_FREE_BYTES.ok) return [ok(text)];
+  return [(free < MIN_FREE_BYTES.warning ? wrong : warning)(`${text}: make room, or move the data (docs/backup.md)`)];
+}
+
+async function checkFirstKey({ client }: Primary, { bootstrapApiKey }: Config): Promise<readonly Finding[]> {
+  const { made } = await rowOf<{ made: boolean }>(client, `select to_regclass('accounts') is not null as made`);
+  const { exists } = made
+    ? await rowOf<{ exists: boolean }>(client, 'select exists (select from accounts)')
+    : { exists: false };
+  if (!exists) return [ok('the first start makes an account, and its key')];
+  if (bootstrapApiKey === undefined) return [ok('an account exists')];
+  return [warning('BOOTSTRAP_API_KEY is still set, although an account exists: remove it, it has no effect')];
+}
+
+async function rowOf<Row extends object>(client: Client, query: string): Promise<Row> {
+  const { rows } = await client.query<Row>(query);
+  const [row] = rows;
+  if (row === undefined) throw new RangeError('a select without a table has one row');
+  return row;
+}

@@ -1,0 +1,44 @@
+import { discoveryUrl, isSafeToTrust } from '../../access/authentication/issuer-url.js';
+import type { Config } from '../../config.js';
+import { messageOf } from '../../error-message.js';
+import { isJsonObject } from '../../json-object.js';
+import { type Finding, ok, wrong } from './finding.js';
+
+const TIMEOUT_MS = 3_000;
+
+/** Whether the issuer gives the keys that a token is checked with. */
+export async function checkIssuer({ oidcIssuer: issuer }: Config): Promise<readonly Finding[]> {
+  if (issuer === undefined) return [ok('OIDC_ISSUER is not set: API keys only')];
+  try {
+    const document = await fetchObject(discoveryUrl(issuer));
+    if (document.issuer !== issuer) {
+      return [wrong(`it names itself '${document.issuer}': set OIDC_ISSUER to exactly that`)];
+    }
+    const { jwks_uri: keysUrl } = document;
+    if (typeof keysUrl !== 'string' || !URL.canParse(keysUrl) || !isSafeToTrust(new URL(keysUrl))) {
+      return [wrong('its document has no jwks_uri that starts with https://: correct it at the issuer')];
+    }
+    const { keys } = await fetchObject(new URL(keysUrl));
+    const count = Array.isArray(keys) ? keys.length : 0;
+    if (count === 0) return [wrong(`${keysUrl} holds no key: correct it at the issuer`)];
+    return [ok(`${issuer} answers, and has ${count} ${count === 1 ? 'key' : 'keys'}`)];
+  } catch (error) {
+    return [
+      wrong(`${messageOf(error)}: its tokens are answered 503 until it answers; check OIDC_ISSUER and the network`),
+    ];
+  }
+}
+
+async function fetchObject(url: URL): Promise<Readonly<Record<string, unknown>>> {
+  try {
+    const response = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS) });
+    if (response.status !== 200) throw new Error(`it answers ${response.status}`);
+    const value: unknown = await response.json();
+    if (isJsonObject(value)) return value;
+    throw new Error('its answer is not a JSON object');
+  } catch (error) {
+    // The message of `fetch` is "fetch failed"; its cause holds the reason.
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+    throw new Error(`${url.href}: ${messageOf(cause)}`);
+  }
+}

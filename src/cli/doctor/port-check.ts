@@ -1,0 +1,59 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { Config } from '../../config.js';
+import { isJsonObject } from '../../json-object.js';
+import { type Finding, ok, warning, wrong } from './finding.js';
+
+const ANSWER_TIMEOUT_MS = 5_000;
+
+/** Whether the service could listen, or listens already. */
+export async function checkPort({ host, port }: Config): Promise<readonly Finding[]> {
+  const place = `port ${port} of ${host}`;
+  if (port === 0) return [ok('PORT is 0, so each start takes a free one')];
+  const refusal = await refusalToListen(host, port);
+  if (refusal === undefined) return [ok(`${place} is free: no instance of the service listens there`)];
+  if (refusal === 'EADDRNOTAVAIL' || refusal === 'ENOTFOUND') {
+    return [wrong(`this machine has no address ${host}: set HOST to one that it has, or to 0.0.0.0 for all`)];
+  }
+  if (refusal !== 'EADDRINUSE') return [wrong(`${place} cannot be used (${refusal}): choose another PORT`)];
+  return [await askListener(urlOf(host, port), place)];
+}
+
+async function refusalToListen(host: string, port: number): Promise<string | undefined> {
+  const server = createServer();
+  try {
+    server.listen({ host, port, exclusive: true });
+    await once(server, 'listening');
+    return undefined;
+  } catch (error) {
+    return error instanceof Error && 'code' in error ? String(error.code) : String(error);
+  } finally {
+    server.close();
+  }
+}
+
+const WILDCARDS = new Map([
+  ['0.0.0.0', '127.0.0.1'],
+  ['::', '::1'],
+]);
+
+function urlOf(host: string, port: number): string {
+  const address = WILDCARDS.get(host) ?? host;
+  return `http://${address.includes(':') ? `[${address}]` : address}:${port}`;
+}
+
+async function askListener(url: string, place: string): Promise<Finding> {
+  const [live, ready] = await Promise.all([ask(`${url}/livez`), ask(`${url}/readyz`)]);
+  if (live?.status !== 'live') {
+    return wrong(`another program listens on ${place}: stop it, or set another PORT`);
+  }
+  if (ready?.status === 'ready') return ok(`an instance of the service listens on ${place}, and is ready`);
+  return warning(`an instance of the service listens on ${place}, and is not ready: ${ready?.msg ?? 'no answer'}`);
+}
+
+async function ask(url: string): Promise<Readonly<Record<string, unknown>> | undefined> {
+  const value = await fetch(url, { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) })
+    .then((response): Promise<unknown> => response.json())
+    .catch(() => undefined);
+  return isJsonObject(value) ? value : undefined;
+}

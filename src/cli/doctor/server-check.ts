@@ -1,0 +1,83 @@
+import type { Client } from 'pg';
+import type { Config } from '../../config.js';
+import { embeddedHost } from '../../database/database.js';
+import { type HostConfig, parseDatabaseUrl } from '../../database/database-url.js';
+import { findRunningPostgres, hasData, startEmbeddedPostgres } from '../../database/embedded/embedded-postgres.js';
+import { PrimaryClient } from '../../database/primary-pool.js';
+import { Servers } from '../../database/servers.js';
+import { messageOf } from '../../error-message.js';
+import { type Finding, ok, warning, wrong } from './finding.js';
+
+const CONNECT_TIMEOUT_MS = 5_000;
+const QUERY_TIMEOUT_MS = 10_000;
+
+/** The primary, for the other checks. */
+export interface Primary {
+  readonly client: Client;
+  readonly host: string;
+  readonly isEmbedded: boolean;
+}
+
+export interface FoundServer {
+  readonly findings: readonly Finding[];
+  /** Undefined if there is none. */
+  readonly primary: Primary | undefined;
+  close(): Promise<void>;
+}
+
+/** Finds the server as the service would, but makes no database and waits for none. */
+export async function findServer(config: Config): Promise<FoundServer> {
+  const { databaseUrl, dataDir } = config;
+  if (databaseUrl !== undefined) return connectToAny(parseDatabaseUrl(databaseUrl), 'external');
+  const running = await findRunningPostgres(dataDir);
+  if (running !== undefined) return connectToAny([embeddedHost(running)], 'a running instance has started it');
+  if (!(await hasData(dataDir))) {
+    const text = `there is no database in DATA_DIR ${dataDir} yet: the first start makes it; if there should be one, set DATA_DIR or DATABASE_URL`;
+    return { findings: [warning(text)], primary: undefined, close: () => Promise.resolve() };
+  }
+  const embedded = await startEmbeddedPostgres({ dataDir, log: () => undefined });
+  const found = await connectToAny([embeddedHost(embedded)], 'no instance runs; it was started for this check');
+  return { ...found, close: () => found.close().then(() => embedded.stop()) };
+}
+
+async function connectToAny(hosts: readonly HostConfig[], state: string): Promise<FoundServer> {
+  const findings: Finding[] = [];
+  let primary: Primary | undefined;
+  for (const host of hosts) {
+    const found = await connect(host);
+    if (typeof found === 'string') findings.push(judge(found, host.name, hosts.length));
+    else if (primary === undefined) primary = { client: found, host: host.name, isEmbedded: state !== 'external' };
+    else findings.push(warning(`${host.name} accepts writes as well: of several primaries, fence all but one`));
+  }
+  if (primary === undefined) findings.push(wrong('no server accepts writes: start it, or correct DATABASE_URL'));
+  else findings.unshift(ok(await describe(primary, state)));
+  return { findings, primary, close: async () => primary?.client.end() };
+}
+
+/** A sentence if there is no connection to a primary. */
+async function connect(host: HostConfig): Promise<Client | string> {
+  const servers = new Servers([host]);
+  const limits = { connectionTimeoutMillis: CONNECT_TIMEOUT_MS, query_timeout: QUERY_TIMEOUT_MS };
+  const options = { servers, application_name: 'tunnel-access doctor', ...limits };
+  try {
+    return await servers.inTurn(() => new PrimaryClient(options).connect());
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+function judge(failure: string, host: string, hosts: number): Finding {
+  if (/is a standby/.test(failure) && hosts > 1) return ok(`${host} is a standby`);
+  return warning(`${host} cannot be used: ${failure}`);
+}
+
+async function describe({ client, host, isEmbedded }: Primary, state: string): Promise<string> {
+  const { rows } = await client.query<{ version: string; name: string; size: string }>(
+    `select split_part(current_setting('server_version'), ' ', 1) as version, current_database() as name,
+       pg_size_pretty(pg_database_size(current_database())) as size`,
+  );
+  const [{ version, name, size } = { version: '', name: '', size: '' }] = rows;
+  return isEmbedded
+    ? `embedded PostgreSQL ${version}, ${size}; ${state}`
+    : `PostgreSQL ${version} at ${host || 'the local socket'}, database ${name}, ${size}`;
+}

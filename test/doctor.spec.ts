@@ -1,0 +1,220 @@
+import { existsSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { inDatabase, rowsOf } from './support/backups.js';
+import { freePort } from './support/free-port.js';
+import { newSigningKey, TestIssuer } from './support/oidc-issuer.js';
+import { runCli, spawnCli } from './support/process.js';
+import { cloneDatabase, emptyDatabase, type Service, startService } from './support/service.js';
+
+let service: Service;
+let settings: Record<string, string>;
+beforeAll(async () => {
+  service = await startService();
+  await service.pool.query(`do $$ begin execute format('alter database %I set jit = off', current_database()); end $$`);
+});
+afterAll(() => service.stop());
+beforeEach(() => {
+  settings = { DATABASE_URL: service.databaseUrl, PORT: new URL(service.app.url).port };
+});
+
+const doctor = (more: Record<string, string> = {}) => runCli({ ...settings, ...more }, 'doctor');
+/** The findings of one check: level and text. */
+const found = (stdout: string, check: string): string[] =>
+  stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => /^(\w+) +(\w+) +(.*)$/.exec(line) ?? [])
+    .filter(([, , name]) => name === check)
+    .map(([, level, , text]) => `${level}: ${text}`);
+/** Runs the doctor, which must find this and end with this code. */
+async function expectFinding(code: number, check: string, pattern: RegExp, more: Record<string, string> = {}) {
+  const result = await doctor(more);
+  expect([result.code, result.stderr]).toEqual([code, '']);
+  expect(found(result.stdout, check)).toEqual(expect.arrayContaining([expect.stringMatching(pattern)]));
+  return result.stdout;
+}
+/** Changes a database of its own for the time of one test. */
+async function onDatabase(change: string, work: (url: string) => Promise<unknown>): Promise<void> {
+  const clone = await cloneDatabase();
+  await inDatabase(clone.url, (client) => client.query(change));
+  await work(clone.url);
+  await clone.drop();
+}
+
+describe('doctor beside a service that is in order', () => {
+  it('says ok or what could be better, one line a check, and ends with 0', async () => {
+    const { code, stdout, stderr } = await doctor();
+    expect([code, stderr]).toEqual([0, '']);
+    const lines = stdout.trimEnd().split('\n');
+    const names = lines.map((line) => line.split(/ +/)[1]);
+    expect(names).toEqual([
+      ...['settings', 'database', 'version', 'migrations', 'rights', 'history', 'encryption', 'connections', 'jit'],
+      ...['clock', 'disk', 'bootstrap', 'issuer', 'port'],
+    ]);
+    const notOk = lines.filter((line) => !line.startsWith('ok '));
+    expect(notOk).toEqual([expect.stringMatching(/^warning +history +only a trigger keeps the role postgres/)]);
+    expect(found(stdout, 'port')).toEqual([
+      expect.stringMatching(/^ok: an instance of the service listens .* is ready$/),
+    ]);
+  });
+
+  it('changes nothing: neither migrations nor a folder nor a row', async () => {
+    const empty = await emptyDatabase();
+    await expectFinding(0, 'migrations', /^warning: the database has no tables yet/, { DATABASE_URL: empty.url });
+    expect(await rowsOf(empty.url)).toEqual([]);
+    await empty.drop();
+    const folder = '/nonexistent/tunnel-access-data';
+    await expectFinding(0, 'database', /^warning: there is no database in DATA_DIR .* yet/, {
+      DATABASE_URL: '',
+      DATA_DIR: folder,
+    });
+    expect(existsSync(folder)).toBe(false);
+  });
+});
+
+describe('the settings', () => {
+  it('that cannot be read are wrong, and the other checks go on without the value of a secret', async () => {
+    const stdout = await expectFinding(1, 'settings', /^wrong: PORT 'x' must be a whole number/, {
+      PORT: 'x',
+      BOOTSTRAP_API_KEY: 's3cret',
+      OIDC_ISSUER: 'https://login.example.com',
+    });
+    expect(found(stdout, 'settings')).toHaveLength(3);
+    expect(found(stdout, 'version')).toHaveLength(1);
+    expect(stdout).not.toContain('s3cret');
+  });
+
+  it('without a readable place of the database check no other database', async () => {
+    const stdout = await expectFinding(1, 'settings', /^wrong: DATABASE_URL must/, {
+      DATABASE_URL: 'mysql://s3cret@h',
+    });
+    expect(found(stdout, 'database')).toEqual([]);
+    expect(stdout).not.toContain('s3cret');
+  });
+
+  it.each([
+    [{ PUBLIC_URL: 'http://tunnels.example.com' }, /PUBLIC_URL is not https/],
+    [{ TRUST_PROXY: 'loopback' }, /TRUST_PROXY is set without PUBLIC_URL/],
+    [{ PUBLIC_URL: 'https://tunnels.example.com' }, /TRUST_PROXY is not set/],
+    [{ HOST: '0.0.0.0' }, /HOST opens the service to the network/],
+    [{ AUTH_FAILURES_PER_MINUTE: '0' }, /AUTH_FAILURES_PER_MINUTE is 0/],
+    [{ CORS_ORIGINS: '*' }, /CORS_ORIGINS is \*/],
+    [{ LOG_LEVEL: 'debug' }, /LOG_LEVEL is debug/],
+  ])('%j is a warning', async (doubtful, pattern) => {
+    const { stdout } = await doctor(doubtful as Record<string, string>);
+    expect(found(stdout, 'settings')).toEqual([expect.stringMatching(pattern)]);
+    expect(found(stdout, 'settings')[0]).toMatch(/^warning: /);
+  });
+});
+
+describe('the database', () => {
+  it('that cannot be reached is wrong, and one of two hosts is a warning', async () => {
+    const port = await freePort('127.0.0.1');
+    const gone = `postgres://me:s3cret@127.0.0.1:${port}/db`;
+    const stdout = await expectFinding(1, 'database', /^wrong: no server accepts writes/, { DATABASE_URL: gone });
+    expect(found(stdout, 'version')).toEqual([]);
+    expect(found(stdout, 'port')).toHaveLength(1);
+    expect(stdout).not.toContain('s3cret');
+    const absent = { DATABASE_URL: `${service.databaseUrl}_typo` };
+    await expectFinding(1, 'database', /^warning: .* cannot be used: .*does not exist/, absent);
+  });
+
+  it('of another encoding is wrong', async () => {
+    const ascii = await emptyDatabase(`encoding 'SQL_ASCII' template template0`);
+    const pattern = /^wrong: the encoding of the database is SQL_ASCII/;
+    await expectFinding(1, 'version', pattern, { DATABASE_URL: ascii.url });
+    await ascii.drop();
+  });
+
+  it('with pending migrations, and with those of a newer version, is a warning', async () => {
+    const pending = 'delete from migrations where id = (select max(id) from migrations)';
+    await onDatabase(pending, (url) =>
+      expectFinding(0, 'migrations', /^warning: 1 of \d+ are pending/, { DATABASE_URL: url }),
+    );
+    const newer = `insert into migrations (timestamp, name) values (9999999999999, 'Later9999999999999')`;
+    await onDatabase(newer, (url) =>
+      expectFinding(0, 'migrations', /^warning: a newer version .*Later9999999999999/, { DATABASE_URL: url }),
+    );
+  });
+
+  it('whose role lacks rights is wrong and names them; one that cannot change events is ok', async () => {
+    await onDatabase(
+      'create role limited login; grant select on all tables in schema public to limited',
+      async (url) => {
+        const limited = { DATABASE_URL: url.replace('//postgres@', '//limited@') };
+        const stdout = await expectFinding(1, 'rights', /^wrong: the role limited lacks .*INSERT on events/, limited);
+        expect(found(stdout, 'history')).toEqual(['ok: the role limited cannot change events']);
+        const blind = `revoke select on accounts from limited`;
+        await inDatabase(url, (client) => client.query(blind));
+        await expectFinding(1, 'bootstrap', /^wrong: the check failed: permission denied/, limited);
+        await inDatabase(url, (client) => client.query('drop owned by limited; drop role limited'));
+      },
+    );
+  });
+
+  it('whose guard of the events is off is wrong', async () => {
+    await onDatabase('alter table events disable trigger events_guard', (url) =>
+      expectFinding(1, 'history', /^wrong: the trigger that refuses changes of events is off/, { DATABASE_URL: url }),
+    );
+  });
+
+  it('that admits fewer connections than an instance opens is a warning', async () => {
+    await expectFinding(0, 'connections', /^warning: .*lower DATABASE_POOL_SIZE/, { DATABASE_POOL_SIZE: '900' });
+  });
+
+  it.each([
+    [10, 0, /^warning: the clocks .* differ by (9|10|11)\.\d s/],
+    [-3600, 1, /^wrong: the clocks .* differ by 3[56]\d\d\.\d s/],
+  ])('whose clock differs by %i s ends with %i', async (seconds, code, pattern) => {
+    const shift = `const now = Date.now; Date.now = () => now() + ${seconds * 1000}`;
+    const options = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(shift)}` };
+    const result = await spawnCli({ ...settings, ...options }, 'doctor');
+    expect([result.code, found(result.stdout, 'clock')]).toEqual([code, [expect.stringMatching(pattern)]]);
+  });
+
+  it('with accounts makes BOOTSTRAP_API_KEY a warning, which does not show it', async () => {
+    const key = 'a-key-that-nobody-may-see';
+    const stdout = await expectFinding(0, 'bootstrap', /^warning: BOOTSTRAP_API_KEY is still set/, {
+      BOOTSTRAP_API_KEY: key,
+    });
+    expect(stdout).not.toContain(key);
+  });
+});
+
+describe('the issuer', () => {
+  it('is ok with its keys; wrong if it does not answer, names itself otherwise or has no key', async () => {
+    const issuer = await TestIssuer.start(await newSigningKey('first'));
+    const oidc = { OIDC_ISSUER: issuer.url, OIDC_AUDIENCE: 'tunnel-access' };
+    await expectFinding(0, 'issuer', /^ok: .* has 1 key$/, oidc);
+    issuer.publish();
+    await expectFinding(1, 'issuer', /^wrong: .* holds no key/, oidc);
+    issuer.claimedIssuer = 'https://other.example.com';
+    await expectFinding(1, 'issuer', /^wrong: it names itself 'https:\/\/other\.example\.com'/, oidc);
+    issuer.isUp = false;
+    await expectFinding(1, 'issuer', /^wrong: .*it answers 500/, oidc);
+    issuer.isSilent = true;
+    await expectFinding(1, 'issuer', /^wrong: .*timeout/, oidc);
+    await issuer.stop();
+    await expectFinding(1, 'issuer', /^wrong: .*ECONNREFUSED/, oidc);
+  });
+});
+
+describe('the port', () => {
+  it('is ok if it is free, and wrong if another program has it or the machine lacks the address', async () => {
+    const port = String(await freePort('127.0.0.1'));
+    await expectFinding(0, 'port', /^ok: port \d+ of 127\.0\.0\.1 is free/, { PORT: port });
+    const other = createServer((socket) => socket.end('hello')).listen(Number(port), '127.0.0.1');
+    await expectFinding(1, 'port', /^wrong: another program listens/, { PORT: port });
+    other.close();
+    await expectFinding(1, 'port', /^wrong: this machine has no address 192\.0\.2\.1/, { HOST: '192.0.2.1' });
+  });
+
+  it('of an instance that is not ready is a warning with the reason', async () => {
+    const other = await startService();
+    await other.pool.query('delete from migrations where id = (select max(id) from migrations)');
+    const pattern = /^warning: an instance .* is not ready: Not ready: 1 of \d+ migrations are pending/;
+    await expectFinding(0, 'port', pattern, { PORT: new URL(other.app.url).port });
+    await other.stop();
+  });
+});
