@@ -7,7 +7,7 @@ const CREATE_BOT = `curl -s --interface 127.0.0.2 https://tunnels.example.com/bo
   -H 'Content-Type: application/json' -H 'X-Forwarded-For: 192.0.2.9' -d '{"name": "deploy"}'`;
 const STATUS = `curl -s https://tunnels.example.com/users -H "Authorization: Bearer $API_KEY" -o /dev/null -w '%{http_code}'`;
 
-it('an operator can set up, back up, restore and upgrade the service with the commands of docs/operating.md', async () => {
+it('an operator can set up, back up, restore, upgrade and monitor the service with the commands of docs/operating.md and docs/monitoring.md', async () => {
   const terminal = await openMachine('operator.sh');
   await terminal.runAll(blocksOf('operating'));
   const bot = JSON.parse(await terminal.run(CREATE_BOT));

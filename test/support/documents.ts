@@ -21,7 +21,7 @@ export const RUNS = {
   tour: ['README.md', 'docs/tour.md', 'docs/audit.md'],
   'gateway-start': ['docs/gateways.md'],
   gateway: ['docs/gateways.md'],
-  operating: ['docs/operating.md'],
+  operating: ['docs/operating.md', 'docs/monitoring.md'],
   packages: ['docs/failover.md'],
   'failover-database': ['docs/failover.md'],
   'sshd-setup': ['docs/sshd-gateway.md'],

@@ -14,6 +14,7 @@ const TOOLS = [
   ['haproxy', 'haproxy'],
   ['pg_createcluster', 'postgresql'],
   ['systemd-analyze', 'systemd'],
+  ['promtool', 'prometheus'],
 ];
 
 // biome-ignore lint/style/noDefaultExport: the form in which Jest loads a global setup

@@ -1,4 +1,4 @@
-# The machine that docs/operating.md starts from: a name, a certificate and a PostgreSQL. Run by machine.sh.
+# The machine that docs/operating.md and docs/monitoring.md start from: a name, a certificate and a PostgreSQL. Run by machine.sh.
 echo 127.0.0.1 localhost tunnels.example.com > /etc/hosts
 export CURL_CA_BUNDLE=/etc/ssl/private/tunnels.example.com.pem
 openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=tunnels.example.com -days 1 \
@@ -10,11 +10,12 @@ install -d -o postgres -g postgres /etc/postgresql /var/lib/postgresql /var/log/
 install -d -m 2775 -o postgres -g postgres /run/postgresql
 pg_createcluster "$(ls /usr/lib/postgresql | sort -n | tail -1)" main --start > /dev/null
 
-# These namespaces have no systemd. A unit runs as its file says; haproxy has no other unit than Debian's.
+# These namespaces have no systemd. A unit runs as its file says; haproxy and Prometheus have no other unit than Debian's.
 systemctl() {
   case "$1 ${2:-}" in
     'daemon-reload ') ;;
     'restart haproxy') haproxy -D -f /etc/haproxy/haproxy.cfg ;;
+    'restart prometheus') start_prometheus ;;
     'enable --now') for UNIT in "${@:3}"; do start_unit "$UNIT"; done ;;
     'stop '*) stop_unit "$2" ;;
     'restart '*) stop_unit "$2" && start_unit "$2" ;;
@@ -37,4 +38,9 @@ stop_unit() {
   kill "$(cat "/run/$1")"
   while kill -0 "$(cat "/run/$1")" 2> /dev/null; do sleep 0.1; done
 }
-export -f systemctl unit_value start_unit stop_unit
+start_prometheus() {
+  install -d -o prometheus /run/prometheus
+  setpriv --reuid prometheus --regid prometheus --init-groups -- prometheus --config.file=/etc/prometheus/prometheus.yml \
+    --storage.tsdb.path=/run/prometheus --web.listen-address=127.0.0.1:9090 > /var/log/prometheus.log 2>&1 &
+}
+export -f systemctl start_prometheus unit_value start_unit stop_unit
