@@ -15,6 +15,7 @@ const TOOLS = [
   ['pg_createcluster', 'postgresql'],
   ['systemd-analyze', 'systemd'],
   ['promtool', 'prometheus'],
+  ['docker-compose', 'docker-compose'],
 ];
 
 // biome-ignore lint/style/noDefaultExport: the form in which Jest loads a global setup

@@ -100,8 +100,8 @@ export class Batcher<Item extends Batchable, Result> {
       .catch((error: unknown) => batch.forEach(({ reject }) => void reject(error)))
       .finally(() => {
         this.busy.delete(accountId);
-        this.onBatch?.(batch.length, performance.now() - startedAt);
         this.sendReady();
+        this.onBatch?.(batch.length, performance.now() - startedAt);
       });
   }
 }
