@@ -5,8 +5,8 @@ import { AccountsModule } from './access/accounts/accounts.module.js';
 import { ApiKeysModule } from './access/api-keys/api-keys.module.js';
 import { API_KEYS } from './access/api-keys/api-keys.resource.js';
 import { Authentication } from './access/authentication/authentication.js';
+import { DeploymentTokens } from './access/authentication/deployment-tokens.js';
 import { FailureLimit } from './access/authentication/failure-limit.js';
-import { GatewayTokens } from './access/authentication/gateway-tokens.js';
 import { oidcOf } from './access/authentication/oidc.js';
 import { AuditModule } from './audit/audit.module.js';
 import { CloudEvents } from './audit/cloud-events.js';
@@ -20,6 +20,7 @@ import { IdSource } from './ids.js';
 import { DEFAULT_BATCHER_LIMITS } from './log/append/batcher.js';
 import { EventLog } from './log/append/event-log.js';
 import { LogPositions } from './log/read/log-positions.js';
+import { metricsModules } from './metrics/metrics.module.js';
 import { READ_MODELS } from './read-models.js';
 import { Changes } from './resources/changes.js';
 import { EntityQueries } from './resources/entity-queries.js';
@@ -30,6 +31,7 @@ import { makeRunners } from './runners.js';
 import { SshCredentialPolicy } from './ssh-credentials/ssh-credentials.handlers.js';
 import { SshCredentialsModule } from './ssh-credentials/ssh-credentials.module.js';
 import { SSH_CREDENTIALS } from './ssh-credentials/ssh-credentials.resource.js';
+import { BindDecisionMetrics } from './ssh-gateway/bind-decisions/bind-decision-metrics.js';
 import { BindDecisionsModule } from './ssh-gateway/bind-decisions/bind-decisions.module.js';
 import { GatewayPolicy } from './ssh-gateway/bind-decisions/gateway-policy.js';
 import { SshGatewayModule } from './ssh-gateway/ssh-gateway.module.js';
@@ -50,12 +52,10 @@ export const makeEventLog = ({ config, database }: Pick<Foundation, 'config' | '
 };
 
 const makeAuthentication = (config: Config, { pool }: Database, changes: Changes): Authentication =>
-  new Authentication(
-    pool,
-    new FailureLimit(config.authFailuresPerMinute),
-    oidcOf(config, pool, changes),
-    new GatewayTokens(config.gatewayTokens),
-  );
+  new Authentication(pool, new FailureLimit(config.authFailuresPerMinute), oidcOf(config, pool, changes), {
+    'gateway token': new DeploymentTokens(config.gatewayTokens),
+    'metrics token': new DeploymentTokens(config.metricsToken === undefined ? [] : [config.metricsToken]),
+  });
 
 @Module({})
 class AppModule {}
@@ -82,6 +82,8 @@ export function appModule({ config, database, ids }: Foundation, eventLog: Event
     { provide: SshCredentialPolicy, useValue: { strict: config.strict, keys: config } },
     { provide: TcpEdgePolicy, useValue: { strict: config.strict } },
     { provide: GatewayPolicy, useValue: config },
+    // Shared, since the service's metrics have them too, with and without gateways.
+    { provide: BindDecisionMetrics, useValue: new BindDecisionMetrics() },
     { provide: CloudEvents, useValue: new CloudEvents(READ_MODELS) },
     { provide: ApiDocument, useValue: new ApiDocument(config.publicUrl ?? '/', config.gatewayTokens.length > 0) },
   ];
@@ -105,6 +107,7 @@ export function appModule({ config, database, ids }: Foundation, eventLog: Event
       ...(config.gatewayTokens.length > 0 ? [SshGatewayModule] : []),
       AuditModule,
       HealthModule,
+      ...metricsModules(config, database),
       OpenApiModule,
     ],
     providers,

@@ -96,6 +96,36 @@ describe('readConfig', () => {
     ]);
   });
 
+  it.each(['x'.repeat(19), 'x'.repeat(256), 'a metrics token with blanks', 'two-tokens-of-metrics,two-tokens'])(
+    'refuses METRICS_TOKEN %p without echoing it',
+    (token) => {
+      const [text = ''] = problemsOf({ METRICS_TOKEN: token });
+      expect(text).toMatch(
+        /^METRICS_TOKEN must be 20 to 255 printable ASCII characters, without blanks, commas, " and \\;/,
+      );
+      expect(text).not.toContain(token);
+    },
+  );
+
+  it('refuses a METRICS_TOKEN that gives access to other routes as well', () => {
+    const token = 'a-token-of-twenty-or-more';
+    for (const other of ['BOOTSTRAP_API_KEY', 'GATEWAY_TOKENS']) {
+      expect(problemsOf({ METRICS_TOKEN: token, [other]: token })).toEqual([
+        'METRICS_TOKEN is also BOOTSTRAP_API_KEY or one of GATEWAY_TOKENS; make another',
+      ]);
+    }
+  });
+
+  it('refuses METRICS_LISTEN without a port, and on the port of the service', () => {
+    expect(problemsOf({ METRICS_LISTEN: '9464' })).toEqual([
+      "METRICS_LISTEN '9464' must be an address and a port from 1 to 65535, IPv6 in brackets; for example: 127.0.0.1:9464",
+    ]);
+    expect(problemsOf({ METRICS_LISTEN: '127.0.0.1:8080' })).toEqual([
+      'METRICS_LISTEN has the port of the service (PORT); choose another',
+    ]);
+    expect(readConfig({ METRICS_LISTEN: '[::1]:9464' }).metricsAddress).toEqual({ host: '::1', port: 9464 });
+  });
+
   it('refuses a DECISIONS_QUEUE_LIMIT below the decisions of one request', () => {
     expect(problemsOf({ DECISIONS_QUEUE_LIMIT: '999' })).toEqual([expect.stringContaining('from 1000 to 1000000')]);
     expect(readConfig({ DECISIONS_RETENTION_DAYS: '0' }).decisionsRetentionDays).toBe(0);

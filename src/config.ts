@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { parseGatewayTokens } from './access/authentication/gateway-tokens.js';
+import { parseToken, parseTokens } from './access/authentication/deployment-tokens.js';
 import { parseIssuer } from './access/authentication/issuer-url.js';
 import type { OidcSettings } from './access/authentication/oidc.js';
 import type { RequestLimitSettings } from './access/authentication/request-limits.js';
@@ -9,6 +9,7 @@ import { messageOf } from './error-message.js';
 import { parseOrigins } from './http/cors.js';
 import type { HttpOptions } from './http/http-options.js';
 import { parseTrustedProxies } from './http/trusted-proxies.js';
+import { type MetricsSettings, parseMetricsAddress } from './metrics/metrics-settings.js';
 import { UsageError } from './operator-error.js';
 import { type KeyPolicy, parseDeniedFingerprints } from './public-keys/public-key.js';
 import { accountId, baseUrl, bootstrapKey, databaseUrl, flag, integer, oneOf, text } from './setting-parsers.js';
@@ -24,6 +25,7 @@ export interface Config
     OidcSettings,
     KeyPolicy,
     GatewayPolicy,
+    MetricsSettings,
     RequestLimitSettings {
   readonly host: string;
   readonly port: number;
@@ -295,7 +297,7 @@ const SETTINGS = {
       'Tokens of SSH gateways, comma-separated, each 20-255 printable ASCII characters without blanks, `"` and `\\`. Without a token the routes of gateways do not exist.',
     example: 'the output of: openssl rand -hex 24',
     fallback: [],
-    parse: parseGatewayTokens,
+    parse: parseTokens,
     isSecret: true,
   },
   // The minimum is the largest number of decisions in one request, which otherwise could never succeed.
@@ -320,6 +322,24 @@ const SETTINGS = {
     example: 'true',
     fallback: false,
     parse: flag,
+  },
+  // Closed by default: the metrics tell how much the deployment is used, and by which routes.
+  metricsToken: {
+    name: 'METRICS_TOKEN',
+    about:
+      'Token that opens `GET /metrics` to Prometheus, of the same form as a gateway token. Without it the route does not exist. See [monitoring.md](monitoring.md).',
+    example: 'the output of: openssl rand -hex 24',
+    fallback: undefined,
+    parse: parseToken,
+    isSecret: true,
+  },
+  metricsAddress: {
+    name: 'METRICS_LISTEN',
+    about:
+      'Address and port that serve `GET /metrics` and nothing else, without a token. Choose an address that only Prometheus can reach.',
+    example: '127.0.0.1:9464',
+    fallback: undefined,
+    parse: parseMetricsAddress,
   },
   logLevel: {
     name: 'LOG_LEVEL',
@@ -375,14 +395,18 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
  * Problems of settings that are each valid but contradict each other. An issuer needs an audience: without one, a token
  * that the issuer made for another program would give access here.
  */
-function contradictionsIn(config: Config): string[] {
-  const { oidcIssuer, oidcAudience, bootstrapApiKey, gatewayTokens } = config;
+function contradictionsIn({ oidcIssuer, oidcAudience, metricsAddress, port, ...config }: Config): string[] {
+  const { bootstrapApiKey, gatewayTokens, metricsToken } = config;
   if (config.migrationDatabaseUrl !== undefined && config.databaseUrl === undefined) {
     return ['MIGRATION_DATABASE_URL is set without DATABASE_URL'];
   }
-  // An API key and a gateway token must not give access to each other's routes.
+  if (metricsAddress?.port === port) return ['METRICS_LISTEN has the port of the service (PORT); choose another'];
+  // An API key, a gateway token and the metrics token must not give access to each other's routes.
   if (bootstrapApiKey !== undefined && gatewayTokens.includes(bootstrapApiKey)) {
     return ['BOOTSTRAP_API_KEY is one of GATEWAY_TOKENS; make another'];
+  }
+  if (metricsToken !== undefined && [...gatewayTokens, bootstrapApiKey].includes(metricsToken)) {
+    return ['METRICS_TOKEN is also BOOTSTRAP_API_KEY or one of GATEWAY_TOKENS; make another'];
   }
   if (oidcIssuer !== undefined && oidcAudience === undefined) return ['OIDC_ISSUER is set without OIDC_AUDIENCE'];
   if (oidcIssuer === undefined && oidcAudience !== undefined) return ['OIDC_AUDIENCE is set without OIDC_ISSUER'];

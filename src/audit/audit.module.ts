@@ -31,5 +31,6 @@ const logger = new Logger('Audit');
       inject: [EventFeed, LogHeads],
     },
   ],
+  exports: [LineFeed, LiveFeed],
 })
 export class AuditModule {}

@@ -21,6 +21,11 @@ export class LineFeed {
     private readonly maxStallMs = MAX_STALL_MS,
   ) {}
 
+  /** Readers of lines on this instance. */
+  get openReaders(): number {
+    return this.readers.size;
+  }
+
   /** Runs `select` as a reader of its account. Throws Problem 429 if the account has too many readers. */
   async open(reader: Reader, select: () => Promise<FeedSelection>, limit: number | undefined): Promise<Readable> {
     const leave = await this.enter(reader);

@@ -45,6 +45,11 @@ export class LiveFeed implements OnModuleDestroy {
     private readonly timings: FeedTimings = FEED_TIMINGS,
   ) {}
 
+  /** Live feeds that are open on this instance. */
+  get openFeeds(): number {
+    return this.followers.size;
+  }
+
   /** Ends every stream, since an open connection would delay the shutdown. */
   onModuleDestroy(): void {
     this.stopping.abort();

@@ -9,6 +9,11 @@ export class StreamLimit {
     private readonly maxPerAccount: number,
   ) {}
 
+  /** Open streams of all accounts. */
+  get size(): number {
+    return [...this.open.values()].reduce((sum, count) => sum + count, 0);
+  }
+
   /** Returns a function that takes the stream off the count again. Throws Problem 429 if the account has too many. */
   enter(accountId: string): () => void {
     const count = this.open.get(accountId) ?? 0;

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg, { type Pool } from 'pg';
+import pg from 'pg';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 
 import { MIGRATIONS } from '../../migrations/all.js';
@@ -47,7 +47,7 @@ export interface DatabaseOptions {
 
 export interface Database {
   readonly dataSource: DataSource;
-  readonly pool: Pool;
+  readonly pool: PrimaryPool;
   /** The connections of reads that can cost much (DearReads). They open when they are needed. */
   readonly dearReadPool: PrimaryPool;
   /** Names the database for people. Never holds a password. */

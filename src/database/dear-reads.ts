@@ -37,6 +37,8 @@ const beginRead = (deadlineMs: number): string => `begin read only; select requi
  * write, a read of current state or a gateway, and one account never delays another.
  */
 export class DearReads {
+  /** Is told how long each read waited for its turn. There are as many turns as connections, so none waits for those. */
+  onWaited: ((waitMs: number) => void) | undefined;
   private readonly turns: FairTurns;
   private readonly watch: ServerWatch;
 
@@ -54,6 +56,11 @@ export class DearReads {
       waiting: MAX_WAITING,
       waitingPerAccount: MAX_WAITING_PER_ACCOUNT,
     });
+  }
+
+  /** Reads that wait for their turn. */
+  get waiting(): number {
+    return this.turns.queued;
   }
 
   /** Throws Problem 429 or 503 if too many reads wait already, and 503 at the deadline, which includes the wait. */
@@ -76,12 +83,21 @@ export class DearReads {
     const read: WatchedRead = { ending };
     this.watch.begin(read);
     try {
-      await this.turns.begin(accountId, ending.signal);
+      await this.turn(accountId, ending.signal);
       return await this.read(work, read).finally(() => this.turns.end(accountId));
     } finally {
       this.watch.end(read);
       clearTimeout(deadline);
       signal.removeEventListener('abort', leave);
+    }
+  }
+
+  private async turn(accountId: string, signal: AbortSignal): Promise<void> {
+    const startedAt = performance.now();
+    try {
+      await this.turns.begin(accountId, signal);
+    } finally {
+      this.onWaited?.(performance.now() - startedAt);
     }
   }
 

@@ -24,6 +24,11 @@ export class FairTurns {
 
   constructor(private readonly limits: TurnLimits) {}
 
+  /** Requests that wait for a turn. */
+  get queued(): number {
+    return this.waiting;
+  }
+
   /** Throws Problem 429 if too many of the account wait, and 503 if too many of all accounts do. */
   refuseIfFull(accountId: string): void {
     const waiting = this.lines.get(accountId)?.waiting.size ?? 0;

@@ -149,6 +149,8 @@ type ConnectCallback = (
 export class PrimaryPool extends pg.Pool {
   readonly servers: Servers;
   readonly readsOnly: boolean;
+  /** Is told how long each caller waited for a connection, or for the failure. */
+  onWaited: ((waitMs: number) => void) | undefined;
 
   constructor(options: PrimaryOptions) {
     // The type of `Client` omits the options, with which the pool calls it.
@@ -163,13 +165,21 @@ export class PrimaryPool extends pg.Pool {
   override connect(): Promise<PoolClient>;
   override connect(callback: ConnectCallback): void;
   override connect(callback?: ConnectCallback): Promise<PoolClient> | undefined {
-    const connecting = this.servers.inTurn(() => this.trustedClient());
+    const connecting = this.connectInTurn();
     if (callback === undefined) return connecting;
     connecting.then(
       (client) => callback(undefined, client, (error) => client.release(error as Error | undefined)),
       (error) => callback(error, undefined, () => undefined),
     );
     return undefined;
+  }
+
+  private connectInTurn(): Promise<PoolClient> {
+    const connecting = this.servers.inTurn(() => this.trustedClient());
+    const { onWaited } = this;
+    if (onWaited === undefined) return connecting;
+    const startedAt = performance.now();
+    return connecting.finally(() => onWaited(performance.now() - startedAt));
   }
 
   private async trustedClient(): Promise<PoolClient> {

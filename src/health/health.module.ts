@@ -47,5 +47,6 @@ class HealthController {
       inject: [POOL, EventLog],
     },
   ],
+  exports: [Readiness],
 })
 export class HealthModule {}

@@ -1,6 +1,9 @@
 import type { FastifyRequest } from 'fastify';
 import type { Caller } from '../caller.js';
 
+/** The token of an SSH gateway, or that of Prometheus. */
+export type DeploymentToken = 'gateway token' | 'metrics token';
+
 /**
  * Authenticates the caller of a request. A hook calls it before every route; a live feed calls it again while it runs.
  */
@@ -14,6 +17,6 @@ export abstract class Authenticator {
    */
   abstract isStillAuthorized(request: FastifyRequest, caller: Caller): Promise<boolean>;
 
-  /** Throws Problem unless the request comes from an SSH gateway. */
-  abstract authenticateGateway(request: FastifyRequest): Promise<void>;
+  /** Throws Problem unless the request has this token of the deployment. */
+  abstract authenticateProgram(request: FastifyRequest, token: DeploymentToken): Promise<void>;
 }

@@ -21,6 +21,8 @@ declare module 'fastify' {
     isPublic?: boolean;
     /** True: this route serves SSH gateways only, which authenticate with a gateway token. */
     isForGateways?: boolean;
+    /** True: this route serves Prometheus only, which authenticates with the metrics token. */
+    isForMetrics?: boolean;
   }
 }
 

@@ -118,10 +118,11 @@ export function serveHttp(
   // Runs before the body is read, so that an unauthenticated client cannot make the service parse one. A route is
   // closed unless it declares itself public.
   server.addHook('onRequest', async (request, reply) => {
-    const { isPublic, isForGateways } = request.routeOptions.config;
+    const { isPublic, isForGateways, isForMetrics } = request.routeOptions.config;
     // A cache may keep a public answer but must revalidate it: it changes with the next version of the service.
     if (isPublic === true) return void reply.header('cache-control', 'no-cache');
-    if (isForGateways === true) return authentication.authenticateGateway(request);
+    if (isForGateways === true) return authentication.authenticateProgram(request, 'gateway token');
+    if (isForMetrics === true) return authentication.authenticateProgram(request, 'metrics token');
     const deadline = performance.now() + config.writeDeadlineMs;
     await request.authenticate(deadline);
     request.remainingWaitMs = deadline - performance.now();

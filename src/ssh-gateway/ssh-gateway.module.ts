@@ -14,7 +14,6 @@ import { SshGatewayController } from './ssh-gateway.controller.js';
 @Module({
   controllers: [SshGatewayController, GatewayMetricsController],
   providers: [
-    BindDecisionMetrics,
     {
       provide: BindDecisionQueue,
       useFactory: (pool: Pool, { decisionsQueueLimit }: GatewayPolicy, metrics: BindDecisionMetrics) =>

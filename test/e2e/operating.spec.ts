@@ -14,7 +14,7 @@ runuser -u postgres -- psql -qc "alter system set listen_addresses = '*'"
 systemctl restart postgresql
 DATABASE_URL=\${DATABASE_URL/127.0.0.1/192.0.2.1} node dist/src/cli/cli.js doctor`;
 
-it('an operator can set up, upgrade, back up and restore the service with the commands of docs/operating.md and docs/backup.md', async () => {
+it('an operator can set up, monitor, upgrade, back up and restore the service with the commands of the operating pages', async () => {
   const terminal = await openMachine('operator.sh');
   await terminal.runAll(blocksOf('operating'));
   await terminal.run(`until [ "$(${STATUS})" = 200 ]; do sleep 0.2; done`);

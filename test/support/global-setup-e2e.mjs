@@ -16,6 +16,8 @@ const TOOLS = [
   ['pgbackrest', 'pgbackrest'],
   ['script', 'bsdutils'],
   ['systemd-analyze', 'systemd'],
+  ['promtool', 'prometheus'],
+  ['docker-compose', 'docker-compose'],
 ];
 
 // biome-ignore lint/style/noDefaultExport: the form in which Jest loads a global setup

@@ -1,4 +1,4 @@
-# The machine that docs/operating.md starts from: a name, a certificate and a PostgreSQL. Run by machine.sh.
+# The machine that docs/operating.md and docs/monitoring.md start from: a name, a certificate and a PostgreSQL. Run by machine.sh.
 echo 127.0.0.1 localhost tunnels.example.com > /etc/hosts
 export CURL_CA_BUNDLE=/etc/ssl/private/tunnels.example.com.pem
 openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=tunnels.example.com -days 1 \
@@ -13,12 +13,13 @@ install -d -o postgres -g postgres /var/log/pgbackrest
 export PGBACKREST_LOCK_PATH=/run/postgresql/pgbackrest
 pg_createcluster "$(ls /usr/lib/postgresql | sort -n | tail -1)" main --start > /dev/null
 
-# These namespaces have no systemd. A unit runs as its file says; haproxy has no other unit than Debian's.
+# These namespaces have no systemd. A unit runs as its file says; haproxy and Prometheus have no other unit than Debian's.
 systemctl() {
   case "$1 ${2:-}" in
     'daemon-reload ') ;;
     'restart haproxy') haproxy -D -f /etc/haproxy/haproxy.cfg ;;
     'start postgresql' | 'stop postgresql' | 'restart postgresql') pg_ctlcluster "$(ls /usr/lib/postgresql | sort -n | tail -1)" main "$1" ;;
+    'restart prometheus') start_prometheus ;;
     'enable --now') for UNIT in "${@:3}"; do start_unit "$UNIT"; done ;;
     'start '*) for UNIT in "${@:2}"; do start_unit "$UNIT"; done ;;
     'stop '*) for UNIT in "${@:2}"; do stop_unit "$UNIT"; done ;;
@@ -42,4 +43,9 @@ stop_unit() {
   kill "$(cat "/run/$1")"
   while kill -0 "$(cat "/run/$1")" 2> /dev/null; do sleep 0.1; done
 }
-export -f systemctl unit_value start_unit stop_unit
+start_prometheus() {
+  install -d -o prometheus /run/prometheus
+  setpriv --reuid prometheus --regid prometheus --init-groups -- prometheus --config.file=/etc/prometheus/prometheus.yml \
+    --storage.tsdb.path=/run/prometheus --web.listen-address=127.0.0.1:9090 > /var/log/prometheus.log 2>&1 &
+}
+export -f systemctl start_prometheus unit_value start_unit stop_unit

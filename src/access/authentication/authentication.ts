@@ -4,13 +4,13 @@ import type { Pool } from 'pg';
 import type { Caller, Role } from '../../caller.js';
 import { coalesced } from '../../database/coalesce.js';
 import { queryNamed } from '../../database/query.js';
-import { Authenticator } from '../../http/authenticator.js';
+import { Authenticator, type DeploymentToken } from '../../http/authenticator.js';
 import { isSafeMethod } from '../../http/preconditions.js';
 import { ipOf } from '../../http/request-context.js';
 import { Problem } from '../../problem.js';
 import { hashToken } from '../api-keys/api-key.js';
+import type { DeploymentTokens } from './deployment-tokens.js';
 import { type FailureLimit, sourceOf } from './failure-limit.js';
-import type { GatewayTokens } from './gateway-tokens.js';
 import { isJwt, type Oidc } from './oidc.js';
 
 interface FoundCaller {
@@ -62,7 +62,7 @@ export class Authentication extends Authenticator {
     private readonly pool: Pool,
     private readonly failures: FailureLimit,
     private readonly oidc: Oidc | undefined,
-    private readonly gatewayTokens: GatewayTokens,
+    private readonly deploymentTokens: Readonly<Record<DeploymentToken, DeploymentTokens>>,
   ) {
     super();
   }
@@ -89,13 +89,13 @@ export class Authentication extends Authenticator {
     }
   }
 
-  /** Throws the same for a gateway. A gateway token is not an API key, nor is an API key a gateway token. */
-  async authenticateGateway(request: FastifyRequest): Promise<void> {
+  /** Throws the same for a program of the deployment. Its token is not an API key, nor is an API key such a token. */
+  async authenticateProgram(request: FastifyRequest, expected: DeploymentToken): Promise<void> {
     try {
-      const token = tokenOf(request.headers.authorization, 'gateway token');
-      refuseTooLong(token, 'gateway token');
-      if (!this.gatewayTokens.includes(token)) {
-        throw new Problem('api_key_unknown', 'The gateway token is not one of this deployment.');
+      const token = tokenOf(request.headers.authorization, expected);
+      refuseTooLong(token, expected);
+      if (!this.deploymentTokens[expected].includes(token)) {
+        throw new Problem('api_key_unknown', `The ${expected} is not one of this deployment.`);
       }
     } catch (error) {
       throw isFailedAttempt(error) ? this.countFailure(error, request) : error;
@@ -156,7 +156,7 @@ const toFoundCaller = (row: CallerRow): FoundCaller => ({
 });
 
 /** The kind of token that a route needs; messages name it, so that the reader looks at the right one. */
-type Credential = 'API key' | 'gateway token';
+type Credential = 'API key' | DeploymentToken;
 
 function tokenOf(header: string | undefined, credential: Credential = 'API key'): string {
   const form = `Bearer <${credential.toLowerCase()}>"`;

@@ -14,6 +14,9 @@ export interface Waiting<Item extends Batchable, Result> {
   reject(error: unknown): void;
 }
 
+/** Is told of each batch when all of its items have their answer. */
+export type BatchListener = (items: number, durationMs: number) => void;
+
 export const DEFAULT_BATCHER_LIMITS = {
   /** Items that may wait over all accounts; one more is refused with 503. */
   queuedItems: 10_000,
@@ -30,6 +33,7 @@ export type BatcherLimits = Readonly<typeof DEFAULT_BATCHER_LIMITS>;
  * service sends at once. `send` settles every item of its batch.
  */
 export class Batcher<Item extends Batchable, Result> {
+  onBatch: BatchListener | undefined;
   private readonly queues = new Map<string, Waiting<Item, Result>[]>();
   private readonly busy = new Set<string>();
   private queuedItems = 0;
@@ -87,6 +91,7 @@ export class Batcher<Item extends Batchable, Result> {
   }
 
   private start(accountId: string, batch: readonly Waiting<Item, Result>[]): void {
+    const startedAt = performance.now();
     this.busy.add(accountId);
     this.queuedItems -= batch.length;
     for (const { item } of batch) this.queuedBytes -= item.sizeBytes;
@@ -96,6 +101,7 @@ export class Batcher<Item extends Batchable, Result> {
       .finally(() => {
         this.busy.delete(accountId);
         this.sendReady();
+        this.onBatch?.(batch.length, performance.now() - startedAt);
       });
   }
 }

@@ -5,7 +5,7 @@ import { queryNamed } from '../../database/query.js';
 import type { Append, Appended } from './append.js';
 import { type Failed, recordedBefore, unavailable } from './append-failures.js';
 import { type AppendStatement, appendStatement, type PreparedAppend, prepareAppend } from './append-statement.js';
-import { Batcher, type BatcherLimits, DEFAULT_BATCHER_LIMITS, type Waiting } from './batcher.js';
+import { Batcher, type BatcherLimits, type BatchListener, DEFAULT_BATCHER_LIMITS, type Waiting } from './batcher.js';
 
 type Command = Waiting<PreparedAppend, Appended>;
 type Outcome = Failed | { readonly base: number };
@@ -31,7 +31,7 @@ export class EventLog {
   constructor(
     private readonly pool: Pool,
     private readonly alarm: (message: string) => void,
-    limits: BatcherLimits = DEFAULT_BATCHER_LIMITS,
+    private readonly limits: BatcherLimits = DEFAULT_BATCHER_LIMITS,
     readonly deadlineMs = DEFAULT_WRITE_DEADLINE_MS,
   ) {
     this.batcher = new Batcher((accountId, batch) => this.send(accountId, batch), limits);
@@ -40,6 +40,16 @@ export class EventLog {
   /** Whether further appends are refused for now. */
   get isFull(): boolean {
     return this.batcher.isFull;
+  }
+
+  /** Appends that wait to be sent, and how many may wait. */
+  get queue(): { readonly waiting: number; readonly limit: number } {
+    return { waiting: this.batcher.queued, limit: this.limits.queuedItems };
+  }
+
+  /** There is one listener. */
+  onBatch(listener: BatchListener): void {
+    this.batcher.onBatch = listener;
   }
 
   /** Throws StreamConflict, RightsTaken, ConstraintViolated, or Problem `overloaded` when the queue is full or the database is away. */

@@ -6,7 +6,7 @@ const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 
 /** The metrics of this instance of the service, for its operator. */
 export class BindDecisionMetrics {
-  private readonly registry = new Registry();
+  readonly registry = new Registry();
   private readonly registers = [this.registry];
   private readonly decisions = new Counter({
     name: 'tunnel_access_bind_decisions_total',
@@ -31,21 +31,25 @@ export class BindDecisionMetrics {
     registers: this.registers,
   });
 
+  /** Read each time the metrics are read. Without gateways there is no queue. */
+  private queueLength = (): number => 0;
+
   constructor() {
     // A rate is wrong if a counter appears only with its first decision, so every reason starts at 0.
     for (const reason of REASONS) this.decisions.inc({ reason }, 0);
-  }
-
-  /** Reads the length of the queue each time the metrics are read. */
-  watchQueue(length: () => number): void {
+    const queueLength = (): number => this.queueLength();
     new Gauge({
       name: 'tunnel_access_bind_decisions_queued',
       help: 'Decisions that are waiting to be recorded.',
       registers: this.registers,
       collect() {
-        this.set(length());
+        this.set(queueLength());
       },
     });
+  }
+
+  watchQueue(length: () => number): void {
+    this.queueLength = length;
   }
 
   /** @returns a function to call with the decisions, which stops the timer and counts them. */

@@ -1,0 +1,66 @@
+import { Gauge, Histogram, type Registry } from 'prom-client';
+import type { DearReads } from '../database/dear-reads.js';
+import type { PrimaryPool } from '../database/primary-pool.js';
+
+/** In seconds: up to the deadline of a dear read. */
+const WAIT_BUCKETS_SECONDS = [0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+interface WatchedPool {
+  readonly connections: PrimaryPool;
+  readonly waiting: () => number;
+  /** Set to be told of each wait. */
+  readonly source: { onWaited: ((waitMs: number) => void) | undefined };
+}
+
+/** The connections of both pools, and the waits for them. A dear read waits for its turn, not in its pool. */
+export function measurePools(
+  { pool, dearReadPool, dearReads }: { pool: PrimaryPool; dearReadPool: PrimaryPool; dearReads: DearReads },
+  registry: Registry,
+): void {
+  const pools: Readonly<Record<string, WatchedPool>> = {
+    shared: { connections: pool, waiting: () => pool.waitingCount, source: pool },
+    dear_reads: { connections: dearReadPool, waiting: () => dearReads.waiting, source: dearReads },
+  };
+  const registers = [registry];
+  new Gauge({
+    name: 'tunnel_access_pool_connections',
+    help: 'Open connections to the database, by pool and state.',
+    labelNames: ['pool', 'state'],
+    registers,
+    collect() {
+      for (const [name, { connections }] of Object.entries(pools)) {
+        const { totalCount, idleCount } = connections;
+        this.set({ pool: name, state: 'idle' }, idleCount);
+        this.set({ pool: name, state: 'busy' }, totalCount - idleCount);
+      }
+    },
+  });
+  const gauge = (name: string, help: string, read: (pool: WatchedPool) => number): void => {
+    new Gauge({
+      name,
+      help,
+      labelNames: ['pool'],
+      registers,
+      collect() {
+        for (const [pool, watched] of Object.entries(pools)) this.set({ pool }, read(watched));
+      },
+    });
+  };
+  gauge(
+    'tunnel_access_pool_connections_max',
+    'Connections that the pool may open.',
+    (one) => one.connections.options.max,
+  );
+  gauge('tunnel_access_pool_waiting', 'Requests that wait for a connection of the pool.', (one) => one.waiting());
+  const waits = new Histogram({
+    name: 'tunnel_access_pool_wait_seconds',
+    help: 'Seconds that requests waited for a connection of the pool.',
+    labelNames: ['pool'],
+    buckets: WAIT_BUCKETS_SECONDS,
+    registers,
+  });
+  for (const [name, { source }] of Object.entries(pools)) {
+    waits.zero({ pool: name });
+    source.onWaited = (waitMs) => waits.observe({ pool: name }, waitMs / 1000);
+  }
+}
