@@ -1,15 +1,17 @@
+import { Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
-import { createAccount, hasAccounts, type NewAccount } from './access/accounts/create-account.js';
+import { type FirstAccount, requireFirstAccount } from './access/accounts/first-account.js';
 import { Authentication } from './access/authentication/authentication.js';
 import { requestLimitsOf } from './access/authentication/request-limits.js';
 import { appModule, makeEventLog } from './app.module.js';
-import type { Config } from './config.js';
+import { bootstrapKeyOf, type Config } from './config.js';
 import { type Database, openDatabase } from './database/database.js';
 import { migrate } from './database/migrate.js';
+import { RequestLog } from './http/logging/request-log.js';
 import { fastifyOptions, type Route, serveHttp } from './http/server.js';
 import { IdSource } from './ids.js';
-import { ServiceLog } from './service-log.js';
+import { ServiceLog } from './service-log/service-log.js';
 
 export interface App {
   /** URL of the listening service, for example `http://127.0.0.1:8080`. */
@@ -19,40 +21,44 @@ export interface App {
   /** For the test that makes the API's document. */
   readonly nest: NestFastifyApplication;
   readonly database: Database;
-  /** The first account, if this start created it. */
-  readonly newAccount: NewAccount | undefined;
+  readonly firstAccount: FirstAccount;
   /** Stops accepting, finishes what is in flight, closes the database. */
   close(): Promise<void>;
 }
 
 /** Starts the service, from its configuration until it listens. The tests and the benchmarks use it too. */
-export async function createApp(config: Config): Promise<App> {
-  const log = new ServiceLog(config.logLevel);
+export async function createApp(config: Config, log = new ServiceLog(config.logLevel)): Promise<App> {
+  Logger.overrideLogger(log);
   const database = await openDatabase(config, (line) => logDatabaseLine(log, line));
   try {
     const ids = new IdSource();
     const eventLog = makeEventLog({ config, database });
-    const newAccount = await migrate(
+    const firstAccount = await migrate(
       database,
-      async () =>
-        (await hasAccounts(database.pool))
-          ? undefined
-          : createAccount(eventLog, ids, {
-              name: 'Default',
-              adminEmail: 'admin@localhost',
-              adminKey: config.bootstrapApiKey,
-            }),
+      () =>
+        requireFirstAccount(
+          { pool: database.pool, eventLog, ids },
+          // A collector would keep a printed key, but a first try on an embedded database needs one.
+          { given: bootstrapKeyOf(config), mayGenerate: config.databaseUrl === undefined || log.isOnTerminal },
+        ),
       (line) => log.log(line, 'Database'),
     );
+    const requestLog = new RequestLog((level, fields, text) => log.line(level, fields, text), config.logRequests);
     const nest = await NestFactory.create<NestFastifyApplication>(
       appModule({ config, database, ids }, eventLog),
-      new FastifyAdapter(fastifyOptions(ids, config)),
+      new FastifyAdapter(fastifyOptions(ids, config, requestLog)),
       { logger: log, bodyParser: false, abortOnError: false },
     );
     const requestLimits = requestLimitsOf(config, (line) => log.warn(line, 'RequestLimits'));
-    const routes = serveHttp(nest, { ids, config, authentication: nest.get(Authentication), requestLimits });
+    const routes = serveHttp(nest, {
+      ids,
+      config,
+      requestLog,
+      authentication: nest.get(Authentication),
+      requestLimits,
+    });
     await listen(nest, config);
-    return { nest, url: await nest.getUrl(), routes, database, newAccount, close: () => close(nest, database) };
+    return { nest, url: await nest.getUrl(), routes, database, firstAccount, close: () => close(nest, database) };
   } catch (error) {
     await database.close();
     throw error;

@@ -8,11 +8,23 @@ import type { DatabaseOptions } from './database/database.js';
 import { messageOf } from './error-message.js';
 import { parseOrigins } from './http/cors.js';
 import type { HttpOptions } from './http/http-options.js';
+import { LOGGED_REQUESTS, type LoggedRequests } from './http/logging/request-log.js';
 import { parseTrustedProxies } from './http/trusted-proxies.js';
 import { type MetricsSettings, parseMetricsAddress } from './metrics/metrics-settings.js';
 import { UsageError } from './operator-error.js';
 import { type KeyPolicy, parseDeniedFingerprints } from './public-keys/public-key.js';
-import { accountId, baseUrl, bootstrapKey, databaseUrl, flag, integer, oneOf, text } from './setting-parsers.js';
+import { LOG_LEVELS, type LogLevel } from './service-log/service-log.js';
+import {
+  accountId,
+  baseUrl,
+  bootstrapKey,
+  bootstrapKeyFile,
+  databaseUrl,
+  flag,
+  integer,
+  oneOf,
+  text,
+} from './setting-parsers.js';
 import type { GatewayPolicy } from './ssh-gateway/bind-decisions/gateway-policy.js';
 
 /**
@@ -33,8 +45,10 @@ export interface Config
   readonly appendQueueLimit: number;
   /** Time after which a feed, a history, an `as_of` request or a list of decisions is answered 503. */
   readonly dearReadTimeoutMs: number;
-  /** API key of the first admin, for the first start; undefined: the service makes one. */
+  /** API key of the first admin, for the first start. */
   readonly bootstrapApiKey: string | undefined;
+  /** The same, as a file held it. */
+  readonly bootstrapApiKeyFile: string | undefined;
   /** Failed authentications of one source that answer 401 in a minute; further ones answer 429. 0: no limit. */
   readonly authFailuresPerMinute: number;
   /** The tokens of the SSH gateways; empty: the routes for gateways do not exist. */
@@ -42,12 +56,10 @@ export interface Config
   /** Also refuses what only the public ngrok API refuses (docs/settings.md, "Strict mode"). */
   readonly strict: boolean;
   readonly logLevel: LogLevel;
+  readonly logRequests: LoggedRequests;
   /** Maximum time that a stop waits for running requests. */
   readonly shutdownGraceMs: number;
 }
-
-const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** The settings are invalid; main prints the problems and exits with 2. */
 export class ConfigError extends UsageError {
@@ -174,12 +186,19 @@ const SETTINGS = {
   bootstrapApiKey: {
     name: 'BOOTSTRAP_API_KEY',
     about:
-      "API key of the first account's admin, 16-255 printable ASCII characters. It takes effect only before the first account exists.",
-    fallbackText: 'a random key, printed once',
+      "API key of the first account's admin, 16-255 printable ASCII characters. It takes effect only until this account has had a key. See [The first key](operating.md#the-first-key).",
+    fallbackText: 'a random key, printed once, or none',
     example: 'the output of: openssl rand -hex 24',
     fallback: undefined,
     parse: bootstrapKey,
     isSecret: true,
+  },
+  bootstrapApiKeyFile: {
+    name: 'BOOTSTRAP_API_KEY_FILE',
+    about: 'File that holds this key instead, such as a secret of a container; read at start.',
+    example: '/run/secrets/bootstrap-api-key',
+    fallback: undefined,
+    parse: bootstrapKeyFile,
   },
   authFailuresPerMinute: {
     name: 'AUTH_FAILURES_PER_MINUTE',
@@ -343,10 +362,17 @@ const SETTINGS = {
   },
   logLevel: {
     name: 'LOG_LEVEL',
-    about: '`error`, `warn`, `info` or `debug`. On a terminal a line is for a person, elsewhere it is JSON.',
+    about: '`error`, `warn`, `info` or `debug`. See [logs.md](logs.md).',
     example: 'info',
     fallback: 'info',
     parse: oneOf(LOG_LEVELS),
+  },
+  logRequests: {
+    name: 'LOG_REQUESTS',
+    about: '`changes`: the log has a line for every error and every change. `all`: for every request.',
+    example: 'all',
+    fallback: 'changes',
+    parse: oneOf(LOGGED_REQUESTS),
   },
   shutdownGraceMs: {
     name: 'SHUTDOWN_GRACE_MS',
@@ -372,6 +398,10 @@ const rowOf = ({ name, about, fallback, fallbackText }: Setting<unknown>): strin
 const defaultOf = (fallback: unknown): string =>
   fallback === undefined || fallback instanceof Object ? 'none' : `\`${fallback}\``;
 
+/** The key of the first admin that the operator chose, whichever setting has it. */
+export const bootstrapKeyOf = (config: Pick<Config, 'bootstrapApiKey' | 'bootstrapApiKeyFile'>): string | undefined =>
+  config.bootstrapApiKey ?? config.bootstrapApiKeyFile;
+
 /** Reads all settings and reports all problems at once. An empty variable counts as absent. */
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const problems: string[] = [];
@@ -396,14 +426,20 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
  * that the issuer made for another program would give access here.
  */
 function contradictionsIn({ oidcIssuer, oidcAudience, metricsAddress, port, ...config }: Config): string[] {
-  const { bootstrapApiKey, gatewayTokens, metricsToken } = config;
+  const { bootstrapApiKey, bootstrapApiKeyFile, gatewayTokens, metricsToken } = config;
   if (config.migrationDatabaseUrl !== undefined && config.databaseUrl === undefined) {
     return ['MIGRATION_DATABASE_URL is set without DATABASE_URL'];
   }
   if (metricsAddress?.port === port) return ['METRICS_LISTEN has the port of the service (PORT); choose another'];
+  if (bootstrapApiKey !== undefined && bootstrapApiKeyFile !== undefined) {
+    return ['BOOTSTRAP_API_KEY and BOOTSTRAP_API_KEY_FILE are both set; set one of them'];
+  }
   // An API key, a gateway token and the metrics token must not give access to each other's routes.
-  if (bootstrapApiKey !== undefined && gatewayTokens.includes(bootstrapApiKey)) {
-    return ['BOOTSTRAP_API_KEY is one of GATEWAY_TOKENS; make another'];
+  const bootstrapKey = bootstrapKeyOf(config);
+  const nameOfKey = bootstrapApiKey === undefined ? 'the key in BOOTSTRAP_API_KEY_FILE' : 'BOOTSTRAP_API_KEY';
+  if (gatewayTokens.includes(bootstrapKey ?? '')) return [`${nameOfKey} is one of GATEWAY_TOKENS; make another`];
+  if (metricsToken !== undefined && [...gatewayTokens, bootstrapKey].includes(metricsToken)) {
+    return [`METRICS_TOKEN is also ${nameOfKey} or one of GATEWAY_TOKENS; make another`];
   }
   if (metricsToken !== undefined && [...gatewayTokens, bootstrapApiKey].includes(metricsToken)) {
     return ['METRICS_TOKEN is also BOOTSTRAP_API_KEY or one of GATEWAY_TOKENS; make another'];

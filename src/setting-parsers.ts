@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { parseDatabaseUrl } from './database/database-url.js';
+import { messageOf } from './error-message.js';
 import { isId } from './ids.js';
 
 /** Parsers of environment variables. Each throws an Error whose message completes the sentence "NAME ...". */
@@ -55,6 +57,25 @@ export const bootstrapKey = (value: string): string => {
   if (!/^[\x21-\x7e]+$/.test(value)) throw new Error('must hold printable ASCII characters only, without blanks');
   return value;
 };
+
+/** The key that the file of this name holds. A message never quotes the content. */
+export const bootstrapKeyFile = (path: string): string => {
+  const key = readKeyFile(path).trim();
+  if (key === '') throw new Error('names a file that is empty');
+  try {
+    return bootstrapKey(key);
+  } catch (error) {
+    throw new Error(`names a file with a bad key: it ${messageOf(error)}`);
+  }
+};
+
+function readKeyFile(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new Error(`cannot be read: ${messageOf(error)}`);
+  }
+}
 
 export const accountId = (value: string): string => {
   if (!isId(value, 'ac')) throw new Error('must be the id of an account');

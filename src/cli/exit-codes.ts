@@ -20,7 +20,7 @@ export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
   checkFailed: 'a check found something wrong',
   usage: 'a bad argument or setting, or the name of an account, resource, table or file that does not exist',
   operator: 'the operator must put something right first: the database, a file, a port in use',
-  internal: 'an internal error; its stack is on stderr',
+  internal: 'an internal error; its stack is on stderr, that of the service in its log',
   interrupted: 'interrupted by SIGINT, SIGTERM or SIGHUP',
 };
 
@@ -31,19 +31,31 @@ const EXIT_OF_CLASS: readonly (readonly [errors: abstract new (...values: never[
   [Interrupted, EXIT.interrupted],
 ];
 
-/** Reports on stderr why the process ends; returns the exit code. Only an internal error shows its stack. */
-export function reportFailure(error: unknown): number {
+/** Why a process ends. Only an internal error shows its stack. */
+interface Failure {
+  readonly exitCode: number;
+  readonly error: unknown;
+}
+
+export function failureOf(error: unknown): Failure {
   const failure = forOperator(error);
   const exitCode = EXIT_OF_CLASS.find(([errors]) => failure instanceof errors)?.[1] ?? EXIT.internal;
-  const text = exitCode === EXIT.internal ? stackOf(failure) : messageOf(failure);
+  return { exitCode, error: failure };
+}
+
+/** Reports on stderr why a command ends; returns the exit code. */
+export function reportFailure(error: unknown): number {
+  const failure = failureOf(error);
+  const text = failure.exitCode === EXIT.internal ? stackOf(failure.error) : messageOf(failure.error);
   if (text !== '') console.error(text);
-  return exitCode;
+  return failure.exitCode;
 }
 
 /** By itself Node ends with 1 after an uncaught error, which would say that a check found something wrong. */
-export function exitOnUncaughtError(): void {
+export function exitOnUncaughtError(report: (error: Error) => void = (error) => console.error(stackOf(error))): void {
+  process.removeAllListeners('uncaughtException');
   process.on('uncaughtException', (error) => {
-    console.error(stackOf(error));
+    report(error);
     process.exit(EXIT.internal);
   });
 }

@@ -3,6 +3,18 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DatabaseUnreachable, POOLER_ADVICE, PostgresFailure } from '../database/failure.js';
 import { Problem, type ProblemName } from '../problem.js';
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Why the answer is an error, for its line in the log. */
+    failure?: Failure;
+  }
+}
+
+interface Failure {
+  readonly problem: Problem;
+  readonly error: unknown;
+}
+
 const OUTAGE_REPORT_EVERY_MS = 10_000;
 const DISK_FULL = "The disk of the database is full, so nothing was written. The service's operator must free space.";
 
@@ -16,7 +28,7 @@ const FRAMEWORK_PROBLEMS = new Map<number, [ProblemName, string]>([
   [415, ['unsupported_content_type', 'The body must be sent as application/json.']],
 ]);
 
-/** Turns every error into an answer. An unexpected error answers 500 and is logged with its operation id. */
+/** Turns every error into an answer. */
 @Catch()
 export class ProblemFilter implements ExceptionFilter {
   private readonly logger = new Logger('Problem');
@@ -26,10 +38,10 @@ export class ProblemFilter implements ExceptionFilter {
     const http = host.switchToHttp();
     const request = http.getRequest<FastifyRequest>();
     const problem = toProblem(error);
-    if (problem.status === 500) this.report(error, request);
     if (PostgresFailure.of(error).isLostStatement) this.reportOutage(POOLER_ADVICE);
     else if (PostgresFailure.of(error).isDiskFull) this.reportOutage('the disk of the database is full');
     else if (error instanceof DatabaseUnreachable) this.reportOutage(`the database does not answer: ${error.message}`);
+    request.failure = { problem, error };
     sendProblem(http.getResponse<FastifyReply>(), request.id, problem);
   }
 
@@ -38,12 +50,6 @@ export class ProblemFilter implements ExceptionFilter {
     if (Date.now() - this.outageReportedAt < OUTAGE_REPORT_EVERY_MS) return;
     this.outageReportedAt = Date.now();
     this.logger.warn(message);
-  }
-
-  /** Leaves out the request's body and headers and the `detail` of a database error: they may hold keys. */
-  private report(error: unknown, request: FastifyRequest): void {
-    const stack = error instanceof Error ? error.stack : String(error);
-    this.logger.error(`${request.id} ${request.method} ${request.routeOptions?.url ?? '(no route)'}`, stack);
   }
 }
 

@@ -11,6 +11,8 @@ declare module 'fastify' {
     caller: Caller | undefined;
     /** Sets the caller. Throws Problem. A change waits until the deadline for a database that is away. */
     authenticate(deadline: number): Promise<void>;
+    /** Time of performance.now() at which its headers had arrived; 0 before any hook has run. */
+    receivedAt: number;
     /** How long a change may still wait for a database that is away, after what its authentication waited. */
     remainingWaitMs: number;
     /** Prefix of every `uri` in the answer: scheme, host and, with PUBLIC_URL, its path. */

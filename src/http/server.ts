@@ -14,6 +14,7 @@ import { answerUnrouted } from './cors.js';
 import { constantHeaders, headerSetter, OPERATION_ID_HEADER } from './headers.js';
 import type { HttpOptions } from './http-options.js';
 import { parseJsonBody } from './json-body.js';
+import type { RequestLog } from './logging/request-log.js';
 import { isSafeMethod, matchesIfNoneMatch } from './preconditions.js';
 import { ProblemFilter, sendProblem, toProblem } from './problem.filter.js';
 import { callerOf } from './request-context.js';
@@ -26,6 +27,7 @@ const BODY_LIMIT_BYTES = 2 * 1024 * 1024;
 export function fastifyOptions(
   ids: IdSource,
   config: HttpOptions,
+  requestLog: RequestLog,
   { keepAliveMs, headersMs, requestMs, checkEveryMs }: Timeouts = TIMEOUTS,
 ): FastifyHttpOptions<Server> {
   const setHeaders = headerSetter(config);
@@ -49,7 +51,9 @@ export function fastifyOptions(
     frameworkErrors: (error, request, reply) => {
       setHeaders(request, reply as FastifyReply);
       void reply.header(OPERATION_ID_HEADER, request.id);
-      sendProblem(reply as FastifyReply, request.id, toProblem(error));
+      request.failure = { problem: toProblem(error), error };
+      sendProblem(reply as FastifyReply, request.id, request.failure.problem);
+      requestLog.answered(request, reply as FastifyReply);
     },
     // The listeners of Connections answer these.
     clientErrorHandler: () => undefined,
@@ -68,6 +72,7 @@ export interface Route {
 interface ServerParts {
   readonly ids: IdSource;
   readonly config: HttpOptions;
+  readonly requestLog: RequestLog;
   readonly authentication: Authenticator;
   /** Counts the requests of each caller; absent: no limit. */
   readonly requestLimits?: RequestLimiter | undefined;
@@ -81,13 +86,14 @@ interface RequestLimiter {
 /** Adds the hooks and parsers that all routes share. The returned list holds the routes once the application listens. */
 export function serveHttp(
   nest: NestFastifyApplication,
-  { ids, config, authentication, requestLimits }: ServerParts,
+  { ids, config, requestLog, authentication, requestLimits }: ServerParts,
 ): readonly Route[] {
   const server = nest.getHttpAdapter().getInstance() as unknown as FastifyInstance;
   nest.useGlobalFilters(new ProblemFilter());
   nest.useGlobalPipes(new ValidatedBodyPipe());
   readBodiesAsJson(server);
   server.decorateRequest('caller', undefined);
+  server.decorateRequest('receivedAt', 0);
   server.decorateRequest('remainingWaitMs', config.writeDeadlineMs);
   server.decorateRequest('authenticate', async function (this: FastifyRequest, deadline: number) {
     const authenticate = () => authentication.authenticate(this);
@@ -99,10 +105,11 @@ export function serveHttp(
       return config.publicUrl ?? `${schemeOf(this)}://${hostOf(this)}`;
     },
   });
-  answerRawRequests(server, new Connections(ids, constantHeaders(config)));
+  answerRawRequests(server, new Connections(ids, constantHeaders(config), requestLog));
   const routes = collectRoutes(server);
   const setHeaders = headerSetter(config);
   server.addHook('onRequest', (request, reply, done) => {
+    request.receivedAt = performance.now();
     setHeaders(request, reply);
     void reply.header(OPERATION_ID_HEADER, request.id);
     const problem = protocolProblemOf(request.raw);
@@ -123,7 +130,7 @@ export function serveHttp(
     if (isPublic === true) return void reply.header('cache-control', 'no-cache');
     if (isForGateways === true) return authentication.authenticateProgram(request, 'gateway token');
     if (isForMetrics === true) return authentication.authenticateProgram(request, 'metrics token');
-    const deadline = performance.now() + config.writeDeadlineMs;
+    const deadline = request.receivedAt + config.writeDeadlineMs;
     await request.authenticate(deadline);
     request.remainingWaitMs = deadline - performance.now();
     if (requestLimits === undefined) return;
@@ -148,6 +155,10 @@ export function serveHttp(
     void reply.code(304).removeHeader('content-length').removeHeader('content-type');
     // Fastify takes the length of a HEAD's body and then drops the body itself.
     done(null, request.method === 'HEAD' ? payload : null);
+  });
+  server.addHook('onSend', (request, reply, payload, done) => {
+    requestLog.answered(request, reply);
+    done(null, payload);
   });
   return routes;
 }

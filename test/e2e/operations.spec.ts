@@ -54,7 +54,7 @@ async function startWith(program: string, ...args: string[]): Promise<Running> {
   });
   await until(() => /ready at http/.test(output));
   const [, url = ''] = /ready at (http:\/\/[\d.:]+)/.exec(output) ?? [];
-  const [, cluster = ''] = /data {6}(\S+)/.exec(output) ?? [];
+  const [, cluster = ''] = /data(?: {6}|":")([^\s"]+)/.exec(output) ?? [];
   const [pid] = (await readFile(join(cluster, 'postmaster.pid'), 'utf8')).split('\n');
   return { child, url, databasePid: Number(pid) };
 }

@@ -1,15 +1,21 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { open, readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { ApiClient } from '../support/api-client.js';
+import { REPOSITORY } from '../support/documents.js';
+import { freePort } from '../support/free-port.js';
 import { newPublicKey } from '../support/keys.js';
+import { stopAtEnd } from '../support/leftovers.js';
 import { stopMain } from '../support/process.js';
 import { emptyDatabase } from '../support/service.js';
 import { dataDir, start, statusOf, useStarts } from '../support/starts.js';
+import { startInForeground } from '../support/terminal.js';
 
 /** Further starts of the program: test/start.spec.ts has those that `npm test` tries. */
 useStarts();
@@ -71,6 +77,48 @@ describe('a start on an embedded database', () => {
     expect(output).toContain('another program listens there; stop it or set PORT');
     expect(output).not.toContain('    at ');
     server.close();
+  });
+});
+
+describe('the log of a start', () => {
+  it('is for people on a terminal: the welcome with two calls, a line for each change, errors and the stop', async () => {
+    const env = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', DATA_DIR: dataDir(), PORT: '0' };
+    const { output, interrupt } = await startInForeground(`${process.execPath} dist/src/main.js`, '"; echo\n', {
+      cwd: REPOSITORY,
+      env,
+    });
+    const [, url = '', key = ''] = /export API=(\S+) API_KEY=(\S+)/.exec(output()) ?? [];
+    expect(output()).toContain(`\nTunnel access service is ready at ${url}\n  database  embedded PostgreSQL\n`);
+    expect(output()).toContain(`  API key   ${key}\n`);
+    const client = new ApiClient(url, key);
+    const { headers } = await client.post('/ssh_credentials', { public_key: newPublicKey() });
+    await interrupt();
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: colours
+    const plain = output().replace(/\x1b\[\d+m/g, '');
+    const operation = `operation_id=${headers.get('ngrok-operation-id')} account=ac_`;
+    expect(plain).toMatch(
+      new RegExp(`^\\d\\d:\\d\\d:\\d\\d INFO  POST /ssh_credentials 201 ms=[\\d.]+ ${operation}`, 'm'),
+    );
+    expect(plain).toMatch(/ INFO {2}SIGINT: finishing the requests in flight signal=SIGINT\n[\d:]+ INFO {2}stopped\n$/);
+    expect(plain).not.toContain('{"level"');
+  });
+
+  it('may be on a full disk: the service goes on, and ends with 0', async () => {
+    const full = await open('/dev/full', 'w');
+    const port = await freePort('127.0.0.1');
+    const env = { PATH: process.env.PATH, HOME: process.env.HOME, DATA_DIR: dataDir(), PORT: String(port) };
+    const settings = { BOOTSTRAP_API_KEY: 'a-key-of-my-own-choice' };
+    const child = spawn(process.execPath, [`${REPOSITORY}/dist/src/main.js`], {
+      env: { ...env, ...settings },
+      stdio: ['ignore', full.fd, 'inherit'],
+    });
+    stopAtEnd(async () => void child.kill('SIGKILL'));
+    const url = `http://127.0.0.1:${port}`;
+    while ((await statusOf(url, 'a-key-of-my-own-choice').catch(() => 0)) !== 200) await sleep(20);
+    expect(await statusOf(url, 'another-key')).toBe(401);
+    child.kill('SIGTERM');
+    expect(await once(child, 'exit')).toEqual([0, null]);
+    await full.close();
   });
 });
 

@@ -30,6 +30,9 @@ function ignoreDeleted(error: NodeJS.ErrnoException): void {
   if (error.code !== 'ENOENT') throw error;
 }
 
+/** The end of what a start prints. */
+const READY = '$(cat "$SSH_KEY.pub")\\"}"; echo';
+
 const commandsOf = (name: Run): string =>
   blocksOf(name)
     .map(({ text }) => text)
@@ -44,14 +47,16 @@ it('a new user can follow the README, the tour, the audit example and the gatewa
     PORT: String(await freePort('127.0.0.1')),
     npm_config_prefer_offline: 'true',
   };
-  const service = await startInForeground(commandsOf('start'), 'curl -s', { cwd, env });
+  const service = await startInForeground(commandsOf('start'), READY, { cwd, env });
   const [, pasted = ''] = service.output().split('Try it in another terminal:\n');
   const terminal = Terminal.open({ cwd, env });
-  expect(await terminal.run(pasted.trimEnd())).toContain('{"ssh_credentials":[]');
+  const [listed, created] = (await terminal.run(pasted.trimEnd())).split('\n').map((line) => JSON.parse(line || '{}'));
+  expect(listed).toMatchObject({ ssh_credentials: [] });
+  expect(created).toMatchObject({ id: expect.stringMatching(/^sshcr_/), public_key: expect.stringMatching(/ first$/) });
   await terminal.runAll(blocksOf('tour'));
   await service.interrupt();
 
-  const again = await startInForeground(commandsOf('gateway-start'), 'curl -s', { cwd, env });
+  const again = await startInForeground(commandsOf('gateway-start'), READY, { cwd, env });
   await terminal.runAll(blocksOf('gateway'));
   await again.interrupt();
 

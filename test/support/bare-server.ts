@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { readConfig } from '../../src/config.js';
+import { RequestLog } from '../../src/http/logging/request-log.js';
 import { fastifyOptions, serveHttp } from '../../src/http/server.js';
 import type { Timeouts } from '../../src/http/timeouts.js';
 import { IdSource } from '../../src/ids.js';
@@ -15,14 +16,15 @@ export const OWN_POLICY = "default-src 'self'";
 export async function startBareServer(timeouts?: Timeouts): Promise<{ nest: NestFastifyApplication; url: string }> {
   const config = readConfig({});
   const ids = new IdSource();
-  const adapter = new FastifyAdapter(fastifyOptions(ids, config, timeouts));
+  const requestLog = new RequestLog(() => undefined, 'changes');
+  const adapter = new FastifyAdapter(fastifyOptions(ids, config, requestLog, timeouts));
   const nest = await NestFactory.create<NestFastifyApplication>(NoModule, adapter, {
     logger: false,
     bodyParser: false,
   });
   const reject = () => Promise.reject(new Error('no route needs authentication'));
   const authentication = { authenticate: reject, authenticateProgram: reject, isStillAuthorized: reject };
-  serveHttp(nest, { ids, config, authentication });
+  serveHttp(nest, { ids, config, requestLog, authentication });
   const server = adapter.getInstance();
   const options = { config: { isPublic: true } } as object;
   server.get('/page', options, (_, reply) => {

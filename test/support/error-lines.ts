@@ -1,17 +1,34 @@
 import { jest } from '@jest/globals';
-import { ServiceLog } from '../../src/service-log.js';
+import { ServiceLog } from '../../src/service-log/service-log.js';
 
-/**
- * Takes the error lines that a test provokes, so that a passing test prints none. `end` returns them, the message and
- * the stack of each.
- */
-export function takeErrorLines(): { end: () => string[] } {
-  const spy = jest.spyOn(ServiceLog.prototype, 'error').mockImplementation(() => undefined);
+export interface TakenLine {
+  readonly level: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly message: string;
+}
+
+/** Takes the lines of the log of the services in this process, so that a passing test prints none. `end` returns them. */
+export function takeLines(): { readonly lines: () => TakenLine[]; end: () => TakenLine[] } {
+  const spy = jest.spyOn(ServiceLog.prototype, 'line').mockImplementation(() => undefined);
+  const lines = () => spy.mock.calls.map(([level, fields, message]) => ({ level, fields: { ...fields }, message }));
   return {
+    lines,
     end: () => {
-      const lines = spy.mock.calls.map((parts) => parts.join(' '));
+      const taken = lines();
       spy.mockRestore();
-      return lines;
+      return taken;
     },
+  };
+}
+
+/** The same for error lines: the message and the stack of each. */
+export function takeErrorLines(): { end: () => string[] } {
+  const taken = takeLines();
+  return {
+    end: () =>
+      taken
+        .end()
+        .filter(({ level }) => level === 'error' || level === 'fatal')
+        .map(({ message, fields: { err } }) => `${message} ${err instanceof Error ? err.stack : ''}`),
   };
 }

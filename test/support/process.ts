@@ -5,7 +5,14 @@ import { runCommand } from './outside/commands.mjs';
 
 const MAIN = new URL('../../dist/src/main.js', import.meta.url).pathname;
 export const CLI = new URL('../../dist/src/cli/cli.js', import.meta.url).pathname;
-const READY = /ready at (http:\/\/\S+)/;
+const READY = /ready at (http:\/\/[^\s"]+)/;
+
+export interface LogLine {
+  readonly level: string;
+  readonly time: string;
+  readonly msg: string;
+  readonly [field: string]: unknown;
+}
 
 export interface RunningMain {
   readonly child: ChildProcess;
@@ -36,6 +43,13 @@ export function startMain(settings: Record<string, string>): RunningMain {
   void ended.then(kill);
   return { child, url, output: () => output, ended };
 }
+
+/** The log of the program so far. Throws unless every line is JSON. */
+export const logLines = ({ output }: RunningMain): LogLine[] =>
+  output()
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line));
 
 export async function stopMain(main: RunningMain, signal: NodeJS.Signals = 'SIGTERM') {
   main.child.kill(signal);

@@ -91,23 +91,35 @@ export interface Foreground {
   readonly interrupt: () => Promise<void>;
 }
 
+/** What the Ctrl-C key sends. */
+const CTRL_C = '\x03';
+
 /** Commands that run until Ctrl-C, in a terminal of their own. Resolves when they have printed `ready`. */
 export async function startInForeground(commands: string, ready: string, { cwd, env }: Place): Promise<Foreground> {
-  const child = spawn('bash', [...SHELL.slice(1), '-c', commands], { cwd, env, detached: true });
+  // script(1) makes the terminal. It ends the line of a command with a carriage return as well.
+  const child = spawn('script', ['-qefc', `set -euo pipefail\n${commands}`, '/dev/null'], {
+    cwd,
+    env: { ...env, SHELL: '/bin/bash' },
+  });
+  child.stdin.on('error', () => undefined);
   let printed = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {
-      printed += text;
+      printed += text.replaceAll('\r', '');
     });
   }
-  // SIGKILL would leave the embedded server behind.
-  stopAtEnd(() => endGroup(child, 'SIGINT'));
+  const ended = once(child, 'close');
+  const interrupt = async (): Promise<void> => {
+    child.stdin.write(CTRL_C);
+    await ended;
+  };
+  stopAtEnd(interrupt);
   const deadline = Date.now() + START_PATIENCE_MS;
   while (!printed.includes(ready)) {
     if (child.exitCode !== null || Date.now() > deadline) throw new Error(`${commands}\nis not ready:\n${printed}`);
     await sleep(20);
   }
-  return { output: () => printed, interrupt: () => endGroup(child, 'SIGINT') };
+  return { output: () => printed, interrupt };
 }
 
 async function endGroup(child: ChildProcessWithoutNullStreams, signal: NodeJS.Signals): Promise<void> {

@@ -5,52 +5,116 @@ import type { StreamAppend } from '../../log/append/append.js';
 import type { EventLog } from '../../log/append/event-log.js';
 import type { DomainEvent } from '../../log/event.js';
 import { fold, type ReadModel } from '../../log/read-model.js';
-import { create as createApiKey, hashToken, TOKEN_SECRET_BYTES, tokenOf } from '../api-keys/api-key.js';
+import {
+  type ApiKeyEvent,
+  create as createApiKey,
+  hashToken,
+  TOKEN_SECRET_BYTES,
+  tokenOf,
+} from '../api-keys/api-key.js';
 import { apiKeysReadModel } from '../api-keys/api-keys.read-model.js';
 import { create } from './account.js';
 import { accountsReadModel } from './accounts.read-model.js';
 import { createUser } from './principal.js';
 import { principalsReadModel } from './principals.read-model.js';
 
-export interface NewAccount {
+const KEY_CREATED: ApiKeyEvent['type'] = 'api_key_created.v1';
+
+export interface AccountAndAdmin {
   readonly accountId: string;
   readonly adminId: string;
+}
+
+export interface NewAccount extends AccountAndAdmin {
   /** The admin's API key. Shown once; the database holds only its hash. */
   readonly adminKey: string;
 }
 
-export async function hasAccounts(pool: Pool): Promise<boolean> {
-  const { rows } = await pool.query<{ found: boolean }>('select exists (select from accounts) as found');
-  return rows[0]?.found ?? false;
+interface AccountArgs {
+  readonly name: string;
+  readonly adminEmail: string;
 }
 
-/** Creates an account with one admin and one API key in a single append, so that every account has a working key. */
+/** The oldest account, one of its admins, and whether it has ever had an API key. */
+export async function findOldestAccount(pool: Pool): Promise<(AccountAndAdmin & { hasHadKey: boolean }) | undefined> {
+  const { rows } = await pool.query(
+    `select a.account_id as "accountId", a.admins[1] as "adminId",
+       exists (select from events e where e.account_id = a.account_id and e.type = $1) as "hasHadKey"
+     from accounts a order by a.created_at, a.id limit 1`,
+    [KEY_CREATED],
+  );
+  return rows[0];
+}
+
+/** Creates an account with one admin and one API key in a single append, so that it has a working key at once. */
 export async function createAccount(
   log: EventLog,
   ids: IdSource,
-  args: { name: string; adminEmail: string; adminKey: string | undefined },
+  { adminKey, ...args }: AccountArgs & { readonly adminKey: string | undefined },
 ): Promise<NewAccount> {
   const occurredAt = ids.now();
-  const [accountId, adminId, keyId] = [
-    ids.next('ac', occurredAt),
-    ids.next('usr', occurredAt),
-    ids.next('ak', occurredAt),
-  ];
-  const adminKey = args.adminKey ?? tokenOf(keyId, randomBytes(TOKEN_SECRET_BYTES));
-  const key = { description: 'First admin key', metadata: '', owner_id: adminId, token_hash: hashToken(adminKey) };
-  const newStream = <State extends object, Event extends DomainEvent>(
-    model: ReadModel<State, Event>,
-    id: string,
-    events: readonly Event[],
-  ): StreamAppend => {
-    const after = fold(model, { accountId, id }, undefined, events, occurredAt);
-    return { model, id, before: undefined, events, after };
-  };
+  const account = draftAccount(ids, args, occurredAt);
+  const { token, stream } = draftKey(ids, account, adminKey, occurredAt);
+  await append(log, account, occurredAt, [...account.streams, stream]);
+  return { accountId: account.accountId, adminId: account.adminId, adminKey: token };
+}
+
+/** The same without a key, which the operator or a later start makes. */
+export async function createAccountWithoutKey(
+  log: EventLog,
+  ids: IdSource,
+  args: AccountArgs,
+): Promise<AccountAndAdmin> {
+  const occurredAt = ids.now();
+  const { streams, ...account } = draftAccount(ids, args, occurredAt);
+  await append(log, account, occurredAt, streams);
+  return account;
+}
+
+/** Gives the admin of such an account a key: this one, or a random one. Returns it. */
+export async function createFirstKey(
+  log: EventLog,
+  ids: IdSource,
+  account: AccountAndAdmin,
+  adminKey: string | undefined,
+): Promise<string> {
+  const occurredAt = ids.now();
+  const { token, stream } = draftKey(ids, account, adminKey, occurredAt);
+  await append(log, account, occurredAt, [stream]);
+  return token;
+}
+
+function draftAccount(ids: IdSource, { name, adminEmail }: AccountArgs, at: Date) {
+  const [accountId, adminId] = [ids.next('ac', at), ids.next('usr', at)];
   const streams = [
-    newStream(accountsReadModel, accountId, create({ name: args.name, admins: [adminId] })(undefined)),
-    newStream(principalsReadModel, adminId, createUser({ email: args.adminEmail, role: 'admin' })(undefined)),
-    newStream(apiKeysReadModel, keyId, createApiKey(key)(undefined)),
+    newStream(accountsReadModel, accountId, accountId, create({ name, admins: [adminId] })(undefined), at),
+    newStream(principalsReadModel, accountId, adminId, createUser({ email: adminEmail, role: 'admin' })(undefined), at),
   ];
+  return { accountId, adminId, streams };
+}
+
+function draftKey(ids: IdSource, { accountId, adminId }: AccountAndAdmin, given: string | undefined, at: Date) {
+  const keyId = ids.next('ak', at);
+  const token = given ?? tokenOf(keyId, randomBytes(TOKEN_SECRET_BYTES));
+  const key = { description: 'First admin key', metadata: '', owner_id: adminId, token_hash: hashToken(token) };
+  return { token, stream: newStream(apiKeysReadModel, accountId, keyId, createApiKey(key)(undefined), at) };
+}
+
+function newStream<State extends object, Event extends DomainEvent>(
+  model: ReadModel<State, Event>,
+  accountId: string,
+  id: string,
+  events: readonly Event[],
+  at: Date,
+): StreamAppend {
+  return { model, id, before: undefined, events, after: fold(model, { accountId, id }, undefined, events, at) };
+}
+
+async function append(
+  log: EventLog,
+  { accountId }: Pick<AccountAndAdmin, 'accountId'>,
+  occurredAt: Date,
+  streams: readonly StreamAppend[],
+): Promise<void> {
   await log.append({ accountId, metadata: { actor: 'system' }, occurredAt, streams });
-  return { accountId, adminId, adminKey };
 }

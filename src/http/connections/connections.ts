@@ -1,7 +1,9 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { IdSource } from '../../ids.js';
 import { Problem, type ProblemName } from '../../problem.js';
+import type { RequestLog } from '../logging/request-log.js';
 import { unsupportedVersion } from './protocol.js';
 import { endWith, rawAnswer } from './raw-answer.js';
 
@@ -28,6 +30,7 @@ export class Connections {
     private readonly ids: IdSource,
     /** The headers that every answer has. */
     private readonly headers: Readonly<Record<string, string>>,
+    private readonly log: Pick<RequestLog, 'refused'>,
   ) {}
 
   watch(server: Server): void {
@@ -74,7 +77,13 @@ export class Connections {
     const isBroken = (response: ServerResponse): boolean => !response.req.complete && !response.headersSent;
     await Promise.all([...inFlight].filter((response) => !isBroken(response)).map(closed));
     const isAnswered = newest !== undefined && !newest.req.complete && newest.headersSent;
-    endWith(socket, isAnswered ? '' : rawAnswer(this.ids, this.headers, problem));
+    endWith(socket, isAnswered ? '' : this.answer(socket, problem));
+  }
+
+  private answer(socket: Duplex, problem: Problem): string {
+    const operationId = this.ids.next('op');
+    this.log.refused(operationId, problem, socket instanceof Socket ? socket.remoteAddress : undefined);
+    return rawAnswer(operationId, this.headers, problem);
   }
 }
 

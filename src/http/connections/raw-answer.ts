@@ -1,6 +1,5 @@
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { IdSource } from '../../ids.js';
 import type { Problem } from '../../problem.js';
 import { OPERATION_ID_HEADER } from '../headers.js';
 import { JSON_TYPE, problemBody } from '../problem.filter.js';
@@ -9,8 +8,7 @@ import { JSON_TYPE, problemBody } from '../problem.filter.js';
 const LINGER_MS = 2_000;
 
 /** The bytes that answer what did not become a request: there is no reply, only the connection. */
-export function rawAnswer(ids: IdSource, headers: Readonly<Record<string, string>>, problem: Problem): string {
-  const operationId = ids.next('op');
+export function rawAnswer(operationId: string, headers: Readonly<Record<string, string>>, problem: Problem): string {
   const body = JSON.stringify(problemBody(operationId, problem));
   const all = {
     ...headers,
