@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
-import { createAccount, hasAccounts, type NewAccount } from './access/accounts/create-account.js';
+import { createAccount, DEFAULT_ADMIN_EMAIL, hasAccounts, type NewAccount } from './access/accounts/create-account.js';
 import { Authentication } from './access/authentication/authentication.js';
 import { requestLimitsOf } from './access/authentication/request-limits.js';
 import { appModule, makeEventLog } from './app.module.js';
@@ -40,7 +40,7 @@ export async function createApp(config: Config): Promise<App> {
         ? undefined
         : createAccount(eventLog, ids, {
             name: 'Default',
-            adminEmail: 'admin@localhost',
+            adminEmail: DEFAULT_ADMIN_EMAIL,
             adminKey: config.bootstrapApiKey,
           }),
     );

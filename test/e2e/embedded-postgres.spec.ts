@@ -500,7 +500,7 @@ describe('an installation', () => {
     await startElsewhere(folder('older'), compiled());
     expect(await exists(folder('older/postgres/PG_VERSION'))).toBe(true);
     await rename(`${program}.real`, program);
-  });
+  }, 60_000);
 
   if (isRoot) {
     it('in a folder that only root may enter runs from a copy', async () => {

@@ -19,6 +19,9 @@ export interface NewAccount {
   readonly adminKey: string;
 }
 
+/** Of the first admin of every account, unless the operator names another. It is no address that anyone can have. */
+export const DEFAULT_ADMIN_EMAIL = 'admin@localhost';
+
 export async function hasAccounts(pool: Pool): Promise<boolean> {
   const { rows } = await pool.query<{ found: boolean }>('select exists (select from accounts) as found');
   return rows[0]?.found ?? false;
