@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -29,6 +31,7 @@ export interface App {
 /** Starts the service, from its configuration until it listens. The tests and the benchmarks use it too. */
 export async function createApp(config: Config, log = new ServiceLog(config.logLevel)): Promise<App> {
   Logger.overrideLogger(log);
+  await requireFreeAddress(config);
   const database = await openDatabase(config, (line) => logDatabaseLine(log, line));
   try {
     const ids = new IdSource();
@@ -61,8 +64,18 @@ export async function createApp(config: Config, log = new ServiceLog(config.logL
     return { nest, url: await nest.getUrl(), routes, database, firstAccount, close: () => close(nest, database) };
   } catch (error) {
     await database.close();
+    // Its first admin's key was never shown.
+    await database.embedded?.removeNew();
     throw error;
   }
+}
+
+/** Before a database is made or migrated, since the first account's key is shown only by a start that succeeds. */
+async function requireFreeAddress({ port, host }: Config): Promise<void> {
+  const probe = createServer().listen(port, host);
+  await once(probe, 'listening');
+  probe.close();
+  await once(probe, 'close');
 }
 
 async function listen(nest: NestFastifyApplication, { port, host }: Config): Promise<void> {

@@ -50,6 +50,17 @@ describe('accounts create', () => {
       ['ac_', '3', 'Default'],
       ['ac_', '4', 'Second team'],
     ]);
+    const again = await runCli(settings, 'accounts', 'create', 'Second team');
+    const refusal = `account ${lines[1]?.[0]} has the name 'Second team': choose another name, or add --same-name\n`;
+    expect(again).toEqual({ code: 2, stdout: '', stderr: refusal });
+    const twin = await runCli(settings, 'accounts', 'create', 'Second team', '--same-name');
+    expect(twin).toMatchObject({ code: 0, stderr: expect.stringContaining(`'Second team', admin usr_`) });
+
+    // The default is that of the first account.
+    const emails = async (client: ApiClient): Promise<string[]> =>
+      (await client.get('/users')).body.users.map(({ email }: { email: string }) => email);
+    expect(await emails(new ApiClient(url, twin.stdout.trim()))).toEqual(await emails(service.admin));
+
     expect(await runCli(settings, 'accounts', 'create', ' ')).toMatchObject({ code: 2, stdout: '' });
     expect(await runCli(settings, 'accounts', 'create')).toMatchObject({ code: 2, stdout: '' });
     await service.stop();

@@ -211,6 +211,41 @@ describe('projections rebuild', () => {
   });
 });
 
+describe('the count of a rebuild', () => {
+  it('is that of the log, each event once, also of those that are written while it runs', async () => {
+    const { body } = await service.admin.post('/ssh_credentials', { public_key: newPublicKey() });
+    const reader = await service.pool.connect();
+    let isEnding = false;
+    const write = async (): Promise<void> => {
+      for (let n = 0; !isEnding; n += 1)
+        await service.admin.patch(`/ssh_credentials/${body.id}`, { description: `${n}` });
+    };
+    const writing = write();
+    const counts: number[] = [];
+    const model = MODELS.rebuilt.filter(({ tables }) => tables[0]?.name === 'ssh_credentials');
+    // The reader keeps the rebuild from its end until the last change is written.
+    await reader.query('begin; select id from ssh_credentials limit 1');
+    await new Promise<void>((resolve, reject) => {
+      const waiting = (_: string, attempt: number): void => {
+        if (attempt !== 3) return;
+        isEnding = true;
+        void writing.then(() => reader.query('commit'));
+      };
+      const swapped = (_: string, _pauseMs: number, events: number) => counts.push(events);
+      rebuild(service.app.database, { ...MODELS, rebuilt: model }, { ...QUIET, waiting, swapped }).then(
+        resolve,
+        reject,
+      );
+    });
+    reader.release();
+    const { rows } = await service.pool.query(
+      `select count(*)::int as events, max(stream_version) as newest from events where stream_id like 'sshcr\\_%'`,
+    );
+    expect(rows[0].newest).toBeGreaterThan(3);
+    expect(counts).toEqual([rows[0].events]);
+  });
+});
+
 /** Manual changes of each table: an edited field, a lost row, an added row. */
 const TABLES: readonly [table: string, edit: string, field: string, add: string][] = [
   ['accounts', `name = 'Mine'`, 'name', `'ac_x', 1, now(), 'n', '{}'`],

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -6,7 +7,7 @@ import pg from 'pg';
 import { findRunningPostgres } from '../src/database/embedded/embedded-postgres.js';
 import { ApiClient } from './support/api-client.js';
 import { newPublicKey } from './support/keys.js';
-import { logLines, type RunningMain, stopMain } from './support/process.js';
+import { logLines, type RunningMain, spawnMain, startCli, stopMain } from './support/process.js';
 import { emptyDatabase } from './support/service.js';
 import { dataDir, start, useStarts } from './support/starts.js';
 
@@ -15,6 +16,12 @@ useStarts();
 const KEY = /"api_key":"(\S+?_\S+?)"/;
 const keyOf = (main: RunningMain): string => KEY.exec(main.output())?.[1] ?? '';
 const said = (main: RunningMain): string[] => logLines(main).map(({ msg }) => msg);
+
+async function query(url: string, statement: string): Promise<void> {
+  const client = new pg.Client(url);
+  await client.connect();
+  await client.query(statement).finally(() => client.end());
+}
 
 const serverPid = async (): Promise<number> =>
   Number((await readFile(join(dataDir(), 'postgres', 'postmaster.pid'), 'utf8')).split('\n')[0]);
@@ -110,6 +117,27 @@ describe('a start with DATABASE_URL', () => {
   });
 });
 
+describe('the program', () => {
+  const ran = (...args: string[]) => spawnMain({ DATA_DIR: dataDir() }, ...args);
+
+  it('prints its help and its version instead of starting, and refuses an argument that it does not know', async () => {
+    expect(await ran('--help')).toEqual({ code: 0, output: expect.stringMatching(/^Usage: main\.js /) });
+    expect(await ran('--version')).toEqual({ code: 0, output: '0.1.0\n' });
+    expect(await ran('--prot', '1')).toEqual({ code: 2, output: "error: unknown option '--prot'\n" });
+    expect(await ran('serve')).toMatchObject({ code: 2, output: expect.stringMatching(/^error: too many arguments/) });
+    expect(existsSync(dataDir())).toBe(false);
+  });
+
+  it('starts by `tunnel-access start` as well', async () => {
+    const database = await emptyDatabase();
+    const main = startCli({ DATABASE_URL: database.url, PORT: '0' }, 'start');
+    while (!main.stdout().includes('ready at http')) await sleep(20);
+    main.child.kill('SIGTERM');
+    expect(await main.ended).toMatchObject({ code: 0, stderr: '' });
+    await database.drop();
+  });
+});
+
 describe('a start that fails says why in plain words', () => {
   it('names every bad setting at once and exits with 2', async () => {
     const main = start({ PORT: 'http', BOOTSTRAP_API_KEY: 'short', STRICT: '2' });
@@ -119,6 +147,7 @@ describe('a start that fails says why in plain words', () => {
       'BOOTSTRAP_API_KEY is 5 characters long; the minimum is 16; for example: the output of: openssl rand -hex 24',
       "STRICT '2' must be true or false; for example: true",
     ]);
+    expect(existsSync(dataDir())).toBe(false);
   });
 
   it.each([
@@ -132,6 +161,8 @@ describe('a start that fails says why in plain words', () => {
     const main = start({ HOST: host, DATABASE_URL: url });
     expect((await main.ended).code).toBe(3);
     expect(said(main)).toEqual([expect.stringContaining(sentence)]);
+    // Its admin's key would never be shown.
+    await expect(query(url, 'select from accounts')).rejects.toThrow('does not exist');
     await drop();
   });
 });

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Pool } from 'pg';
-import { createAccount } from '../access/accounts/create-account.js';
+import { createAccount, DEFAULT_ADMIN_EMAIL } from '../access/accounts/create-account.js';
 import { isEmailAddress } from '../access/accounts/email.js';
 import { IdSource } from '../ids.js';
 import { UsageError } from '../operator-error.js';
@@ -18,7 +18,8 @@ export function addAccountCommands(program: Command): void {
     .command('create')
     .description('Create an account with an admin, and print the API key of the admin on stdout. It is shown only once')
     .argument('<name>', 'name of the account')
-    .option('--admin-email <email>', 'email address of its first admin', 'admin@example.com')
+    .option('--admin-email <email>', `email address of its first admin (default: ${DEFAULT_ADMIN_EMAIL})`)
+    .option('--same-name', 'create it even if there is an account of this name')
     .action(runCreate);
   withExamples(create, "accounts create 'Example Ltd' --admin-email admin@example.com");
   const list = accounts
@@ -30,19 +31,36 @@ export function addAccountCommands(program: Command): void {
   withExamples(list, 'accounts list');
 }
 
-async function runCreate(name: string, { adminEmail }: { adminEmail: string }): Promise<void> {
-  if (!isEmailAddress(adminEmail)) {
+interface CreateOptions {
+  readonly adminEmail?: string;
+  readonly sameName?: true;
+}
+
+async function runCreate(name: string, { adminEmail, sameName }: CreateOptions): Promise<void> {
+  if (adminEmail !== undefined && !isEmailAddress(adminEmail)) {
     throw new UsageError(`'${adminEmail}' is not an email address of ASCII characters`);
   }
   if (name.trim() === '' || /\p{Cc}/u.test(name)) {
     throw new UsageError('an account needs a name without control characters');
   }
   await onDatabase(WRITES, async ({ pool }) => {
-    const account = await createAccount(logOf(pool), new IdSource(), { name, adminEmail, adminKey: undefined });
+    if (sameName === undefined) await refuseTakenName(pool, name);
+    const args = { name, adminEmail: adminEmail ?? DEFAULT_ADMIN_EMAIL, adminKey: undefined };
+    const account = await createAccount(logOf(pool), new IdSource(), args);
     console.error(`account ${account.accountId} '${name}', admin ${account.adminId}; the admin's API key:`);
     console.error(SHOWN_ONCE);
     print(account.adminKey);
   });
+}
+
+/** Names need not be unique, but a repeated command is rarely meant. */
+async function refuseTakenName(pool: Pool, name: string): Promise<void> {
+  const { rows } = await pool.query<{ id: string }>('select id from accounts where name = $1 order by id limit 1', [
+    name,
+  ]);
+  const [taken] = rows;
+  if (taken === undefined) return;
+  throw new UsageError(`account ${taken.id} has the name '${name}': choose another name, or add --same-name`);
 }
 
 interface AccountRow {

@@ -16,7 +16,7 @@ export async function printProof(
   const models = { all: READ_MODELS, proven };
   const proof = await prove(database, models, {
     account,
-    begin: (tables, events) => progress.begin(`prove ${tables}`, 'events', events),
+    begin: (tables, events) => progress.begin(`prove ${tables}`, 'events', events, 'estimate'),
     events: (count) => progress.add(count),
     difference: (difference) => print(lineOf(difference)),
   });

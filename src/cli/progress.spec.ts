@@ -7,11 +7,28 @@ describe('a progress line', () => {
     expect(progressLine(state)).toBe('rebuild  420,000 of 1,000,000 events  42 %  105,000/s  6 s left');
   });
 
-  it('leaves out the rest without a total, and stops at 100 % when the total was an estimate', () => {
+  it('leaves out the rest without a total', () => {
     const state = { what: 'import', unit: 'events', total: undefined, count: 5, elapsedMs: 1000 };
     expect(progressLine(state)).toBe('import  5 events  5/s');
-    expect(progressLine({ ...state, total: 4 })).toBe('import  5 of 4 events  100 %  5/s');
     expect(progressLine({ ...state, total: 1005, count: 0, elapsedMs: 0 })).toBe('import  0 of 1,005 events  0 %');
+  });
+
+  it.each([
+    ['too high', 240, 'prove  120 of 240 events  50 %'],
+    ['too low', 60, 'prove  120 events'],
+  ])('ends at its total, also when the estimate of it was %s', (_, estimate, running) => {
+    const written: string[] = [];
+    let now = 0;
+    const progress = progressOn({ isTTY: true, write: (text: string) => written.push(text) }, () => now);
+    progress.begin('prove', 'events', estimate, 'estimate');
+    now = 1000;
+    progress.add(120);
+    progress.done();
+    expect(written.slice(-3).map((text) => text.replace(/ {2}120\/s.*/, ''))).toEqual([
+      `\r\u001b[K${running}`,
+      '\r\u001b[Kprove  120 of 120 events  100 %',
+      '\n',
+    ]);
   });
 
   it('is redrawn on a terminal a few times a second, and silent elsewhere', () => {

@@ -2,10 +2,10 @@ const REDRAW_MS = 200;
 
 /** Shows how far a long operation is, in one line that is redrawn. */
 export interface Progress {
-  /** Begins a part of the operation. `total` is its number of `unit`s, if that is known. */
-  begin(what: string, unit: string, total?: number): void;
+  /** Begins a part of the operation. `total` is its number of `unit`s, if that is known, or an estimate of it. */
+  begin(what: string, unit: string, total?: number, kind?: 'exact' | 'estimate'): void;
   add(count: number): void;
-  /** Draws the last state and ends the line. */
+  /** The last part is complete: draws it and ends the line. */
   done(): void;
 }
 
@@ -25,6 +25,7 @@ class ProgressLine implements Progress {
   private what = '';
   private unit = '';
   private total: number | undefined;
+  private isEstimate = false;
   private count = 0;
   private startedMs = 0;
   private drawnMs = 0;
@@ -34,17 +35,21 @@ class ProgressLine implements Progress {
     private readonly now: () => number,
   ) {}
 
-  begin(what: string, unit: string, total?: number): void {
-    Object.assign(this, { what, unit, total, count: 0, startedMs: this.now(), drawnMs: 0 });
+  begin(what: string, unit: string, total?: number, kind = 'exact'): void {
+    const isEstimate = total !== undefined && kind === 'estimate';
+    Object.assign(this, { what, unit, total, isEstimate, count: 0, startedMs: this.now(), drawnMs: 0 });
     this.draw();
   }
 
   add(count: number): void {
     this.count += count;
+    // The estimate was too low, and there is no other.
+    if (this.isEstimate && this.count > (this.total ?? 0)) this.total = undefined;
     if (this.now() - this.drawnMs >= REDRAW_MS) this.draw();
   }
 
   done(): void {
+    if (this.isEstimate) this.total = this.count;
     this.draw();
     this.terminal.write('\n');
   }

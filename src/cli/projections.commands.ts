@@ -73,15 +73,15 @@ class RebuildReport implements RebuildWatcher {
 
   step(tables: string, what: string, about?: number): void {
     this.took.begin(what);
-    this.progress.begin(`${tables}: ${what}`, 'events', about);
+    this.progress.begin(`${tables}: ${what}`, 'events', about, 'estimate');
   }
 
   events(count: number): void {
-    this.count += count;
     this.progress.add(count);
   }
 
-  swapped(_tables: string, pauseMs: number): void {
+  swapped(_tables: string, pauseMs: number, events: number): void {
+    this.count += events;
     this.longestPauseMs = Math.max(this.longestPauseMs, pauseMs);
   }
 
@@ -90,6 +90,8 @@ class RebuildReport implements RebuildWatcher {
   }
 
   end(): string {
+    this.progress.begin('rebuild', 'events', this.count);
+    this.progress.add(this.count);
     this.progress.done();
     const { total } = this.took;
     const pause = `no query waited for a table for longer than ${Math.ceil(this.longestPauseMs)} ms`;

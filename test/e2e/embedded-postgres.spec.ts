@@ -11,6 +11,7 @@ import {
   readFile,
   readlink,
   realpath,
+  rename,
   rm,
   stat,
   symlink,
@@ -480,6 +481,27 @@ describe('an installation', () => {
     expect(await query(server, 'select 1 as one')).toEqual([{ one: 1 }]);
   });
 
+  it('whose server does not start leaves no new folder, and all that was there before', async () => {
+    const program = path.join(pkg(), 'native/bin/postgres');
+    await rename(program, `${program}.real`);
+    const script = `#!/bin/sh\ncase "$*" in *tunnel_access.service*) echo broken >&2; exit 1;; esac\nexec "$0.real" "$@"\n`;
+    await writeFile(program, script, { mode: 0o755 });
+    const [{ refusal: message }] = await startElsewhere(folder('broken/data'), compiled());
+    expect(message).toMatch(/PostgreSQL did not start in .*broken/s);
+    expect(await exists(folder('broken'))).toBe(false);
+
+    await mkdir(folder('kept'), { mode: 0o711 });
+    await chmod(folder('kept'), 0o711);
+    await writeFile(folder('kept/letter.txt'), 'dear');
+    await startElsewhere(folder('kept'), compiled());
+    expect(await readdir(folder('kept'))).toEqual(['letter.txt']);
+
+    await used('older');
+    await startElsewhere(folder('older'), compiled());
+    expect(await exists(folder('older/postgres/PG_VERSION'))).toBe(true);
+    await rename(`${program}.real`, program);
+  }, 60_000);
+
   if (isRoot) {
     it('in a folder that only root may enter runs from a copy', async () => {
       await chmod(folder('app'), 0o700);
@@ -490,8 +512,9 @@ describe('an installation', () => {
     });
   }
 
-  it('without PostgreSQL for this system is refused', async () => {
-    const [{ refusal: message }] = await startElsewhere(folder('none'), compiled(), 'plan9');
+  it('without PostgreSQL for this system is refused, and leaves no folder', async () => {
+    const [{ refusal: message }] = await startElsewhere(folder('none/data'), compiled(), 'plan9');
+    expect(await exists(folder('none'))).toBe(false);
     expect(message).toMatch(/not installed for this system.*plan9.*DATABASE_URL.*without --omit=optional/);
   });
 });

@@ -76,6 +76,7 @@ describe('a start on an embedded database', () => {
     expect(code).toBe(3);
     expect(output).toContain('another program listens there; stop it or set PORT');
     expect(output).not.toContain('    at ');
+    expect(existsSync(dataDir())).toBe(false);
     server.close();
   });
 });

@@ -24,8 +24,8 @@ export interface RunningMain {
 }
 
 /** The program as `npm start` runs it, with only the given settings in its environment. */
-export function startMain(settings: Record<string, string>): RunningMain {
-  const child = spawn(process.execPath, [MAIN], { env: environment({ PORT: '0', ...settings }) });
+export function startMain(settings: Record<string, string>, ...args: string[]): RunningMain {
+  const child = spawn(process.execPath, [MAIN, ...args], { env: environment({ PORT: '0', ...settings }) });
   const kill = stopAtEnd(async () => void child.kill('SIGKILL'));
   let output = '';
   const ended = once(child, 'close').then(([code]) => ({ code: code as number | null, output }));
@@ -50,6 +50,10 @@ export const logLines = ({ output }: RunningMain): LogLine[] =>
     .split('\n')
     .slice(0, -1)
     .map((line) => JSON.parse(line));
+
+/** The program with arguments, until it ends. */
+export const spawnMain = (settings: Record<string, string>, ...args: string[]): RunningMain['ended'] =>
+  startMain(settings, ...args).ended;
 
 export async function stopMain(main: RunningMain, signal: NodeJS.Signals = 'SIGTERM') {
   main.child.kill(signal);

@@ -30,6 +30,9 @@ export interface NewAccount extends AccountAndAdmin {
   readonly adminKey: string;
 }
 
+/** Of the first admin of every account, unless the operator names another. It is no address that anyone can have. */
+export const DEFAULT_ADMIN_EMAIL = 'admin@localhost';
+
 interface AccountArgs {
   readonly name: string;
   readonly adminEmail: string;

@@ -1,7 +1,13 @@
 import type { Pool } from 'pg';
 import type { IdSource } from '../../ids.js';
 import type { EventLog } from '../../log/append/event-log.js';
-import { createAccount, createAccountWithoutKey, createFirstKey, findOldestAccount } from './create-account.js';
+import {
+  createAccount,
+  createAccountWithoutKey,
+  createFirstKey,
+  DEFAULT_ADMIN_EMAIL,
+  findOldestAccount,
+} from './create-account.js';
 
 /** The account that a start found or created, and where the key of its admin comes from. */
 export interface FirstAccount {
@@ -26,7 +32,7 @@ interface Parts {
   readonly ids: IdSource;
 }
 
-const FIRST_ACCOUNT = { name: 'Default', adminEmail: 'admin@localhost' };
+const FIRST_ACCOUNT = { name: 'Default', adminEmail: DEFAULT_ADMIN_EMAIL };
 
 /**
  * Sees to the first account and its admin's key. Without a key, the account and its admin exist all the same, so that

@@ -63,6 +63,15 @@ async function ownerOf(dir: string): Promise<ServingUser> {
   );
 }
 
+/** Whether root has put the cluster outside of DATA_DIR, in a folder for it alone. */
+export const isInStateFolder = (dir: string): boolean => dir.startsWith(`${STATE_DIR}/`);
+
+/** What leads to a cluster outside of DATA_DIR. */
+export const locationNotes = (dataDir: string): string[] => [
+  path.join(dataDir, 'postgres'),
+  path.join(dataDir, 'WHERE-IS-MY-DATA.txt'),
+];
+
 async function createStateFolder(dataDir: string): Promise<string> {
   const home = path.join(STATE_DIR, shortHash(dataDir));
   await mkdir(home, { recursive: true });
@@ -73,13 +82,13 @@ async function createStateFolder(dataDir: string): Promise<string> {
 
 /** Returns whether the cluster is outside DATA_DIR. If we put it there, leaves a note and a link in DATA_DIR. */
 export async function writeLocationNote(dataDir: string, dir: string): Promise<boolean> {
-  const link = path.join(await realpath(dataDir), 'postgres');
+  const [link = '', file = ''] = locationNotes(await realpath(dataDir));
   if (dir === link) return false;
-  if (!dir.startsWith(STATE_DIR)) return true; // the operator created the link
+  if (!isInStateFolder(dir)) return true; // the operator created the link
   const note =
     `The database of this folder is in ${dir}\nbecause PostgreSQL does not run as root, and the user that it runs as cannot enter this folder.\n` +
     'The link "postgres" beside this file leads there. Removing this folder keeps the data: `tunnel-access data remove` removes both.\n';
-  await writeFile(path.join(dataDir, 'WHERE-IS-MY-DATA.txt'), note);
+  await writeFile(file, note);
   await symlink(dir, link).catch(ignoreExisting);
   if ((await realpath(link)) === dir) return true;
   throw new EmbeddedPostgresError(

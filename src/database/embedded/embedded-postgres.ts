@@ -2,8 +2,9 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findBinaries } from './binaries.js';
 import { ensureCluster } from './cluster.js';
-import { findCluster, locateCluster, writeLocationNote } from './cluster-location.js';
+import { findCluster, isInStateFolder, locateCluster, locationNotes, writeLocationNote } from './cluster-location.js';
 import { dataDirError, EmbeddedPostgresError } from './embedded-postgres-error.js';
+import { missingFolders, type NewFolders, removeNew } from './new-folders.js';
 import { findPostmaster, isListening, isRunning, readPidFile } from './postmaster.js';
 import { PostgresServer, type ServerOptions } from './server.js';
 import { POSTGRES_PORT, socketFolder } from './socket.js';
@@ -19,6 +20,8 @@ export interface EmbeddedPostgres {
   readonly clusterDir: string;
   /** Whether initdb ran in this start. */
   readonly isNew: boolean;
+  /** Removes a cluster that this start has made, with the folders that it has made for it. For a stopped server. */
+  removeNew(): Promise<void>;
   /** Fast shutdown (SIGINT); resolves when the server process has ended. Idempotent. */
   stop(): Promise<void>;
   /** Resolves with the exit code when the server ends for any reason. */
@@ -67,11 +70,35 @@ export async function findRunningPostgres(
 }
 
 async function start(dataDir: string, log: Log): Promise<EmbeddedPostgres> {
+  const made = { cluster: [] as string[], around: await missingFolders(dataDir) };
+  try {
+    return await startIn(dataDir, made, log);
+  } catch (error) {
+    await discard(made);
+    throw error;
+  }
+}
+
+/** Another instance may have started on the new cluster first: then it is that one's. */
+async function discard(made: NewFolders): Promise<void> {
+  const [dir] = made.cluster;
+  const isServed = dir !== undefined && (await findPostmaster(dir)).kind !== 'none';
+  if (!isServed) await removeNew(made);
+}
+
+async function startIn(
+  dataDir: string,
+  made: { readonly cluster: string[]; readonly around: string[] },
+  log: Log,
+): Promise<EmbeddedPostgres> {
   const wasHere = await hasData(dataDir);
   const location = await locateCluster(dataDir);
   const binaries = await findBinaries(location.user, log);
   const isNew = await ensureCluster(location, binaries);
+  if (isNew) made.cluster.push(location.dir);
+  if (isNew && isInStateFolder(location.dir)) made.around.unshift(path.dirname(location.dir));
   const isElsewhere = await writeLocationNote(dataDir, location.dir);
+  if (isNew && isElsewhere) made.cluster.push(...locationNotes(dataDir));
   if (isElsewhere) log(whereabouts(dataDir, location.dir, !wasHere && !isNew));
   const host = await socketFolder(location);
   const options = { postgres: binaries.postgres, location, socketFolder: host, log };
@@ -83,6 +110,7 @@ async function start(dataDir: string, log: Log): Promise<EmbeddedPostgres> {
     pid: server.pid,
     clusterDir: location.dir,
     isNew,
+    removeNew: () => discard(made),
     exited: server.exited,
     stop: () => server.stop(),
   };

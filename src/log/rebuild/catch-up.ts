@@ -60,6 +60,14 @@ export async function beginCatchUp(client: Client, model: AnyReadModel): Promise
   return lag;
 }
 
+/** Counts the events of a read model that are after `heads` in the snapshot of this connection. */
+export async function eventsSinceHeads(client: Client, model: AnyReadModel): Promise<number> {
+  const { rows } = await client.query<{ events: number }>(`with now as materialized (${MOVED_HEADS})
+    select count(*)::int as events from now cross join lateral (select * from events e where e.account_id = now.account_id
+      and e.position > now.after and e.position <= now.up_to offset 0) e where ${isOfModel(model)}`);
+  return rows[0]?.events ?? 0;
+}
+
 /** Selects the events, up to `heads`, of the streams that `beginCatchUp` recorded, after the version recorded there. */
 export const CATCH_UP_EVENTS = `select ${REPLAYED_EVENT}
   from ${SHADOWS}.touched join ${SHADOWS}.heads h on h.account_id = touched.account_id

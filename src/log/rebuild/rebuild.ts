@@ -5,7 +5,7 @@ import type { AnyReadModel } from '../read-model.js';
 import { copyInto } from '../replay/copy-rows.js';
 import { estimatedEvents, replay } from '../replay/replay.js';
 import { sendRows } from '../replay/send-rows.js';
-import { BY_INDEX, beginCatchUp, CATCH_UP_EVENTS, type Lag } from './catch-up.js';
+import { BY_INDEX, beginCatchUp, CATCH_UP_EVENTS, eventsSinceHeads, type Lag, RECORD_HEADS } from './catch-up.js';
 import { KnownStreams } from './known-streams.js';
 import { RebuildLock } from './rebuild-lock.js';
 import { createShadows, dropLeftovers, fill, shapesOf } from './shadow.js';
@@ -16,11 +16,12 @@ import { SHADOWS, type TableShape } from './table-shape.js';
 export interface RebuildWatcher {
   /** A step of one read model begins; `events` estimates how many it reads. */
   step(tables: string, what: 'fill' | 'index' | 'catch up' | 'swap', events?: number): void;
+  /** So many were read; an event of a stream that changes meanwhile is read again. */
   events(count: number): void;
   /** The swap would have blocked others for too long, so it is tried again; `attempt` counts from 1. */
   waiting(tables: string, attempt: number): void;
-  /** The new tables are live; `pauseMs` is the longest time that a statement can have waited for them. */
-  swapped(tables: string, pauseMs: number): void;
+  /** The tables made of so many events are live; `pauseMs` is the longest time that a statement can have waited for them. */
+  swapped(tables: string, pauseMs: number, events: number): void;
 }
 
 const BETWEEN_SWAPS_MS = 100;
@@ -50,6 +51,8 @@ interface RunContext {
 class Rebuild {
   private readonly tables: string;
   private readonly known = new KnownStreams();
+  /** The events that the shadows show, each of them once. */
+  private events = 0;
 
   constructor(
     private readonly context: RunContext,
@@ -65,6 +68,8 @@ class Rebuild {
       await dropLeftovers(writer, this.context.all);
       const found = await shapesOf(writer, this.model);
       await createShadows(writer, found);
+      // Before the reader's snapshot: events between the two are read twice rather than missed.
+      await writer.query(RECORD_HEADS);
       return found;
     });
     await this.relaxedTransaction(writer, () => this.fill(writer));
@@ -98,7 +103,11 @@ class Rebuild {
   private async fill(writer: Client): Promise<void> {
     this.watcher.step(this.tables, 'fill', await estimatedEvents(writer, this.model));
     const reader = await this.context.connections.openSnapshot();
-    await fill({ reader, writer }, this.model, (count) => this.watcher.events(count));
+    this.events -= await eventsSinceHeads(reader, this.model);
+    await fill({ reader, writer }, this.model, (count) => {
+      this.events += count;
+      this.watcher.events(count);
+    });
     await reader.end();
   }
 
@@ -119,6 +128,7 @@ class Rebuild {
       await writer.query(BY_INDEX);
       return beginCatchUp(writer, this.model);
     });
+    this.events += lag.events;
     if (lag.events === 0) return lag;
     const reader = await this.context.connections.openSnapshot();
     await reader.query(BY_INDEX);
@@ -141,7 +151,7 @@ class Rebuild {
       this.watcher.waiting(this.tables, attempt);
       await sleep(BETWEEN_SWAPS_MS * (0.5 + Math.random()));
     }
-    this.watcher.swapped(this.tables, swap.longestPauseMs);
+    this.watcher.swapped(this.tables, swap.longestPauseMs, this.events + swap.events);
   }
 }
 

@@ -3,7 +3,6 @@ import type { AnyReadModel } from '../read-model.js';
 import { copyInto } from '../replay/copy-rows.js';
 import { eventsOf, IN_INDEX_ORDER, replay } from '../replay/replay.js';
 import { sendRows } from '../replay/send-rows.js';
-import { RECORD_HEADS } from './catch-up.js';
 import { REPLACED, SHADOWS, shapeOf, type TableShape } from './table-shape.js';
 
 /** Bookkeeping tables beside the shadows: they say up to which position of each log the shadows are filled. */
@@ -46,8 +45,6 @@ export async function fill(
   model: AnyReadModel,
   onEvents: (count: number) => void,
 ): Promise<void> {
-  // Before the reader's snapshot: events between the two are read twice rather than missed.
-  await writer.query(RECORD_HEADS);
   await reader.query(IN_INDEX_ORDER);
   await sendRows(replay(reader, model, eventsOf(model), { onEvents }), await copyInto(writer, model, SHADOWS));
 }

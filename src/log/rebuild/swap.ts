@@ -32,6 +32,8 @@ interface ShadowedModel {
 export class Swap {
   /** The longest time that a statement can have waited for the tables: from an attempt's lock request to its end. */
   longestPauseMs = 0;
+  /** The events that the successful attempt took over while it held the tables. */
+  events = 0;
   private readonly live: readonly string[];
 
   constructor(
@@ -99,6 +101,7 @@ export class Swap {
     const { model, known } = this.shadowed;
     const lag = await beginCatchUp(client, model);
     if (lag.toFold > MAX_EVENTS_IN_SWAP) return false;
+    this.events = lag.events;
     if (lag.events === 0) return true;
     const replayed = replay(client, model, CATCH_UP_EVENTS, { findPriorEntity: known.entityOf, isShared: true });
     await sendRows(replayed, await copyInto(client, model, SHADOWS), true);
