@@ -7,7 +7,7 @@ import { findRunningPostgres } from '../src/database/embedded/embedded-postgres.
 import { ApiClient } from './support/api-client.js';
 import { newPublicKey } from './support/keys.js';
 import { type RunningMain, stopMain } from './support/process.js';
-import { emptyDatabase } from './support/service.js';
+import { cloneDatabase, emptyDatabase } from './support/service.js';
 import { dataDir, start, useStarts } from './support/starts.js';
 
 useStarts();
@@ -130,7 +130,7 @@ describe('a start that fails says why in plain words', () => {
     ],
     ['no-such-host.invalid', 'no-such-host.invalid: no such host; set HOST to an address of this machine'],
   ])('says in one sentence that HOST %s cannot be bound', async (host, sentence) => {
-    const { url, drop } = await emptyDatabase();
+    const { url, drop } = await cloneDatabase();
     const { code, output } = await start({ HOST: host, DATABASE_URL: url }).ended;
     expect(code).toBe(3);
     expect(output.trim().split('\n')).toEqual([expect.stringContaining(sentence)]);
