@@ -19,7 +19,12 @@ export async function copyInto(client: ClientBase, { tables }: AnyReadModel, sch
  */
 export async function copyTarget(client: ClientBase, table: Table<unknown>, into: string): Promise<RowTarget> {
   const fields = await fieldsOf(client, table);
-  const lineOf = (row: Row): string => `${fields.map(({ name, textOf }) => fieldText(row[name], textOf)).join('\t')}\n`;
+  // Faster than to join a list of texts.
+  const lineOf = (row: Row): string => {
+    let line = '';
+    for (const { name, textOf, end } of fields) line += fieldText(row[name], textOf) + end;
+    return line;
+  };
   return {
     table,
     encode: (rows) => rows.map((row) => lineOf(row as Row)).join(''),
@@ -34,17 +39,19 @@ export async function copyTarget(client: ClientBase, table: Table<unknown>, into
 interface Field {
   readonly name: string;
   readonly textOf: (value: unknown) => string;
+  /** What follows it in a line. */
+  readonly end: string;
 }
 
 /** The live table tells the types, since JSON does not tell a `text[]` from a `jsonb` list. Its copies have the same. */
 async function fieldsOf(client: ClientBase, { name: table, columns }: Table<unknown>): Promise<Field[]> {
   const { rows } = await client.query<{ name: string; type: string }>(COLUMN_TYPES, [table]);
   const types = new Map(rows.map(({ name, type }) => [name, type]));
-  return columns.map((name) => {
+  return columns.map((name, i) => {
     const type = types.get(name);
     if (type === undefined) throw new OperatorError(`table ${table} has no column ${name}; run the migrations first`);
     const textOf = textOfType(type);
-    if (textOf !== undefined) return { name, textOf };
+    if (textOf !== undefined) return { name, textOf, end: i < columns.length - 1 ? '\t' : '\n' };
     throw new OperatorError(`${table}.${name} is of type ${type}, but no migration made it so; change it back first`);
   });
 }
