@@ -1,8 +1,7 @@
 import type { DearReads, Reader } from '../database/dear-reads.js';
 import type { Connections } from '../database/query.js';
-import { MAX_EVENTS_CHARACTERS, MAX_PAGE_EVENTS } from '../http/pages.js';
 import type { EventFilter, Span } from '../log/read/event-filter.js';
-import { LogPages } from '../log/read/log-pages.js';
+import { FULL_PAGE, LogPages, type PageSize } from '../log/read/log-pages.js';
 import type { LogPositions } from '../log/read/log-positions.js';
 import { Problem } from '../problem.js';
 import type { CloudEvents } from './cloud-events.js';
@@ -32,14 +31,6 @@ export interface FeedPage {
   /** Every match up to this position is in `events` or was on an earlier page. */
   readonly scannedTo: number;
 }
-
-/** The bounds of a page: it ends with the event at which its data reaches `characters`. */
-interface FeedPageSize {
-  readonly events: number;
-  readonly characters: number;
-}
-
-const FULL_PAGE: FeedPageSize = { events: MAX_PAGE_EVENTS, characters: MAX_EVENTS_CHARACTERS };
 
 /** The events of an account, as CloudEvents. */
 export class EventFeed {
@@ -95,7 +86,7 @@ export class EventFeed {
   private async pageOf(
     connections: Connections,
     { accountId, span, filter, baseUrl }: FeedSelection,
-    size: FeedPageSize,
+    size: PageSize,
   ): Promise<FeedPage> {
     if (span.after >= span.upTo) return { events: [], scannedTo: span.after };
     const { events, scannedTo } = await new LogPages(connections).page(accountId, span, filter, size);

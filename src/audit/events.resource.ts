@@ -7,9 +7,9 @@ import {
   EXAMPLE_BASE_URL,
   EXAMPLE_KSUID,
   EXAMPLE_TIME,
-  filterParameter,
   NEXT_PAGE_URI,
   type ParameterOf,
+  queryParameter,
   uriOfList,
 } from '../http/openapi/parts.js';
 import { CloudEvents } from './cloud-events.js';
@@ -76,20 +76,19 @@ export class EventPageResource {
   @ApiField(NEXT_PAGE_URI) next_page_uri!: string | null;
 }
 
+const filter = (name: string, description: string, schema: object): ParameterOf =>
+  queryParameter(name, description, { type: 'string', ...schema });
+
 const TYPE: ParameterOf = (swagger, prefix, providers) =>
-  filterParameter('type', 'Only events of this type.', { enum: [...eventTypes(providers)] })(
-    swagger,
-    prefix,
-    providers,
-  );
+  filter('type', 'Only events of this type.', { enum: [...eventTypes(providers)] })(swagger, prefix, providers);
 
 export const FEED_PARAMETERS = [
   AFTER,
   EVENT_LIMIT,
   AS_OF,
-  filterParameter('stream', 'Only events of the entity with this id.', { examples: [`sshcr_${EXAMPLE_KSUID}`] }),
+  filter('stream', 'Only events of the entity with this id.', { examples: [`sshcr_${EXAMPLE_KSUID}`] }),
   TYPE,
-  filterParameter('actor', 'Only events of this user or bot.', { examples: [`usr_${EXAMPLE_KSUID}`] }),
-  filterParameter('since', 'Only events recorded after this RFC 3339 time.', { examples: [EXAMPLE_TIME] }),
-  filterParameter('until', 'Only events recorded until this RFC 3339 time.', { examples: [EXAMPLE_TIME] }),
+  filter('actor', 'Only events of this user or bot.', { examples: [`usr_${EXAMPLE_KSUID}`] }),
+  filter('since', 'Only events recorded after this RFC 3339 time.', { examples: [EXAMPLE_TIME] }),
+  filter('until', 'Only events recorded until this RFC 3339 time.', { examples: [EXAMPLE_TIME] }),
 ];

@@ -53,41 +53,29 @@ const typeCheck =
 
 const withArticle = (noun: string): string => (/^[aeiou]/.test(noun) ? `an ${noun}` : `a ${noun}`);
 
+/** Documents a field, and refuses a value of another type. */
+const typed = (
+  noun: string,
+  test: (value: unknown) => boolean,
+  field: Field,
+  context?: Omit<FieldContext, 'problem'>,
+): PropertyDecorator =>
+  combine(documentBodyField(field), checkField(noun, 'field_wrong_type', typeCheck(noun, test), context));
+
 /** A field that holds a string. */
 export const Text = (field: Field): PropertyDecorator =>
-  combine(
-    documentBodyField({ type: 'string', ...field }),
-    checkField(
-      'text',
-      'field_wrong_type',
-      typeCheck('string', (value) => typeof value === 'string'),
-    ),
-  );
+  typed('string', (value) => typeof value === 'string', { type: 'string', ...field });
 
 /** A field that holds true or false. */
 export const Flag = (field: Field): PropertyDecorator =>
-  combine(
-    documentBodyField({ type: 'boolean', ...field }),
-    checkField(
-      'flag',
-      'field_wrong_type',
-      typeCheck('boolean', (value) => typeof value === 'boolean'),
-    ),
-  );
+  typed('boolean', (value) => typeof value === 'boolean', { type: 'boolean', ...field });
 
 /** A field that holds an object, whose own class checks it. Messages name its fields as `backend.enabled`. */
 export const ObjectOf = (nestedClass: BodyClass, field: Field): PropertyDecorator =>
-  combine(
-    documentBodyField({ type: nestedClass, ...field }),
-    checkField('object', 'field_wrong_type', typeCheck('object', isJsonObject), { nestedClass }),
-  );
+  typed('object', isJsonObject, { type: nestedClass, ...field }, { nestedClass });
 
 /** A field that holds any JSON value; the code that knows its meaning checks it. */
-export const Anything = (field: Field): PropertyDecorator =>
-  combine(
-    documentBodyField(field),
-    checkField('anything', 'field_wrong_type', () => undefined),
-  );
+export const Anything = (field: Field): PropertyDecorator => typed('value', () => true, field);
 
 /** A field that holds a string of at most `maxBytes` bytes of UTF-8. */
 export function TextOfBytes(maxBytes: number, tooLong: ProblemName, field: Field): PropertyDecorator {
@@ -107,10 +95,7 @@ export const atMostBytes = (maxBytes: number, description: string) => ({
 
 /** A field that holds a list; the code that knows the meaning of its items checks them. */
 export const List = (field: Field & { readonly items: object }): PropertyDecorator =>
-  combine(
-    documentBodyField({ type: 'array', ...field }),
-    checkField('list', 'field_wrong_type', typeCheck('list', Array.isArray)),
-  );
+  typed('list', Array.isArray, { type: 'array', ...field });
 
 const documentBodyField = (field: Field): PropertyDecorator =>
   documentField({ ...field, required: field.required === true, nullable: field.required !== true });

@@ -4,16 +4,7 @@ import { Problem } from '../problem.js';
 export const MAX_PUBLIC_KEY_BYTES = 16_384;
 
 /** The key types a credential may hold, by their SSH names (RFC 4253, 5656, 8709 and OpenSSH's PROTOCOL.u2f). */
-export type KeyType =
-  | 'ssh-rsa'
-  | 'ecdsa-sha2-nistp256'
-  | 'ecdsa-sha2-nistp384'
-  | 'ecdsa-sha2-nistp521'
-  | 'ssh-ed25519'
-  | 'sk-ssh-ed25519@openssh.com'
-  | 'sk-ecdsa-sha2-nistp256@openssh.com';
-
-const ACCEPTED: readonly KeyType[] = [
+const ACCEPTED = [
   'ssh-ed25519',
   'sk-ssh-ed25519@openssh.com',
   'ecdsa-sha2-nistp256',
@@ -21,7 +12,8 @@ const ACCEPTED: readonly KeyType[] = [
   'ecdsa-sha2-nistp521',
   'sk-ecdsa-sha2-nistp256@openssh.com',
   'ssh-rsa',
-];
+] as const;
+export type KeyType = (typeof ACCEPTED)[number];
 
 /** A Map, not an object: a caller may send names such as `constructor` and `__proto__`. */
 const BY_NAME: ReadonlyMap<string, KeyType> = new Map(ACCEPTED.map((type) => [type, type]));

@@ -1,10 +1,17 @@
-/** The fields that a change gives another value than the state has: what an updated event holds. Undefined changes nothing. */
-export function changedFields<Fields extends object>(changes: Fields, state: object): Partial<Fields> {
+/**
+ * The updated event of a change, which holds the fields that get another value than the state has; none if every field
+ * stays as it is. Undefined changes nothing.
+ */
+export function updatedEvents<Type extends string, Fields extends object>(
+  type: Type,
+  changes: Fields,
+  state: object,
+): { readonly type: Type; readonly data: Partial<Fields> }[] {
   const stored = state as Readonly<Record<string, unknown>>;
   const changed = Object.entries(changes).filter(
     ([name, value]) => value !== undefined && !isSame(value, stored[name]),
   );
-  return Object.fromEntries(changed) as Partial<Fields>;
+  return changed.length === 0 ? [] : [{ type, data: Object.fromEntries(changed) as Partial<Fields> }];
 }
 
 /** Equal as JSON. The order of names does not count: rows come back with another order than events. */

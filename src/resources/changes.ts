@@ -12,9 +12,9 @@ import type { LogPositions } from '../log/read/log-positions.js';
 import { type Entity, fold } from '../log/read-model.js';
 import { Problem } from '../problem.js';
 import type { EntityQueries } from './entity-queries.js';
-import { refuseUnexpected } from './expectations.js';
 import type { Idempotency, RecordedChange } from './idempotency.js';
 import { KeyedQueue } from './keyed-queue.js';
+import { refuseReadOnlyChanges } from './read-only-fields.js';
 import type { Resource } from './resource.js';
 
 /** The answer to a command: an entity after its change, rendered by its resource. */
@@ -168,6 +168,18 @@ export class Changes {
     };
     return this.idempotency.once(resource.model, context, change, repeat);
   }
+}
+
+/** Throws Problem when the entity is not as the caller says: its read-only fields in the body of a PATCH, and If-Match. */
+function refuseUnexpected<State extends object, Event extends DomainEvent>(
+  resource: Resource<State, Event>,
+  entity: Entity<State>,
+  { ifMatch }: Pick<ChangeContext, 'ifMatch'>,
+  sent: object | undefined,
+): void {
+  if (sent !== undefined) refuseReadOnlyChanges(sent, resource.toResource(entity, ''), resource.readOnlyFields);
+  if (ifMatch?.(entity.version) !== false) return;
+  throw new Problem('precondition_failed', `If-Match does not hold: the resource's ETag is "${entity.version}" now.`);
 }
 
 function refuseOlderThan(head: { readonly rightsPosition: number }, rightsPosition: number): void {

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { coalescedByRef, type Ref, WANTED } from '../database/coalesce.js';
-import { type NamedStatement, queryNamed } from '../database/query.js';
+import { queryNamed } from '../database/query.js';
 import type { PageRequest } from '../http/pages.js';
 import { type IdPrefix, isId } from '../ids.js';
 import type { Entity, ReadModel } from '../log/read-model.js';
@@ -13,12 +13,7 @@ interface Queried<State> {
 }
 
 /** The prepared statements of one resource. */
-interface Prepared<State> {
-  find(ref: Ref): Promise<Entity<State> | undefined>;
-  readonly page: NamedStatement;
-  readonly pageOfOwner: NamedStatement;
-  readonly ofOwner: NamedStatement;
-}
+type Prepared<State extends object> = ReturnType<typeof prepare<State>>;
 
 /** Reads the live entities of every resource, from the first table of its model, which has one row for each entity. */
 export class EntityQueries {
@@ -64,10 +59,7 @@ export class EntityQueries {
   }
 }
 
-function prepare<State extends object>(
-  pool: Pool,
-  { model, idPrefix, condition = 'true' }: Queried<State>,
-): Prepared<State> {
+function prepare<State extends object>(pool: Pool, { model, idPrefix, condition = 'true' }: Queried<State>) {
   const [table] = model.tables;
   const select = `select ${table?.columns.map((column) => `t.${column}`).join(', ')} from ${table?.name} t`;
   // The lower bound keeps the query from scanning entities of another resource in the same table.

@@ -1,18 +1,19 @@
-import { Inject, type Type } from '@nestjs/common';
+import { type Abstract, Inject, type Type } from '@nestjs/common';
 import { CommandHandler } from '@nestjs/cqrs';
-import { type Changed, Changes } from './changes.js';
+import type { Changed } from './changes.js';
 
-/** A handler that needs only the runner of changes. */
-export function handlerOf<Data extends object, State>(
+/** A handler that needs only one runner of changes. */
+export function handlerOf<Data extends object, Runner, State>(
   command: abstract new (...data: never[]) => Data,
-  run: (changes: Changes, data: Data) => Promise<Changed<State>>,
+  runnerClass: Abstract<Runner>,
+  run: (runner: Runner, data: Data) => Promise<Changed<State>>,
 ): Type {
   @CommandHandler(command as unknown as Type<Data>)
   class Handler {
-    constructor(@Inject(Changes) private readonly changes: Changes) {}
+    constructor(@Inject(runnerClass) private readonly runner: Runner) {}
 
     execute(data: Data): Promise<Changed<State>> {
-      return run(this.changes, data);
+      return run(this.runner, data);
     }
   }
   return Handler;

@@ -1,7 +1,7 @@
 import type { Caller } from '../caller.js';
 import { Problem } from '../problem.js';
 import { refuseUnlessOwnerOrAdmin } from '../resources/access-rules.js';
-import { changedFields } from '../resources/changed-fields.js';
+import { updatedEvents } from '../resources/changed-fields.js';
 
 /** Storage format: the log holds these types. Add fields as optional; for any other change add a new version. */
 export type SshCredentialEvent =
@@ -53,10 +53,8 @@ export const create =
 
 export const update =
   ({ by, ...changes }: SshCredentialUpdate & { readonly by: Caller }): Decision =>
-  (state) => {
-    const data = changedFields(changes, requireChangeable(by, state));
-    return Object.keys(data).length === 0 ? [] : [{ type: 'ssh_credential_updated.v1', data }];
-  };
+  (state) =>
+    updatedEvents('ssh_credential_updated.v1', changes, requireChangeable(by, state));
 
 export const REMOVAL: SshCredentialEvent = { type: 'ssh_credential_deleted.v1', data: {} };
 

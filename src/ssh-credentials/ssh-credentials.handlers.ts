@@ -80,13 +80,13 @@ const keyAlreadyUsed = (): Problem =>
 const explainTakenKey = (error: unknown): unknown =>
   error instanceof ConstraintViolated && error.constraint === EXCLUSIVE_KEY_CONSTRAINT ? keyAlreadyUsed() : error;
 
-export const UpdateSshCredentialHandler = handlerOf(UpdateSshCredential, (changes, { context, id, body }) => {
+export const UpdateSshCredentialHandler = handlerOf(UpdateSshCredential, Changes, (changes, { context, id, body }) => {
   const { description, metadata, acl } = body;
   const decide = (credential: SshCredential | undefined, { caller: by }: RequestContext) =>
     update({ by, ...omitUndefined({ description, metadata, acl: acl && parseAcl(acl) }) })(credential);
   return changes.apply(SSH_CREDENTIALS, context, id, decide, { sent: body });
 });
 
-export const DeleteSshCredentialHandler = handlerOf(DeleteSshCredential, (changes, { context, id }) =>
+export const DeleteSshCredentialHandler = handlerOf(DeleteSshCredential, Changes, (changes, { context, id }) =>
   changes.apply(SSH_CREDENTIALS, context, id, (credential, { caller: by }) => remove({ by })(credential)),
 );

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
-import type { Pool } from 'pg';
 import { POOL } from '../database/database.js';
+import { providerOf } from '../resources/provider-of.js';
 import { SshCredentialsController } from './ssh-credentials.controller.js';
 import {
   CreateSshCredentialHandler,
@@ -12,7 +12,7 @@ import { KeyHolders } from './ssh-credentials.read-model.js';
 @Module({
   controllers: [SshCredentialsController],
   providers: [
-    { provide: KeyHolders, useFactory: (pool: Pool) => new KeyHolders(pool), inject: [POOL] },
+    providerOf(KeyHolders, POOL),
     CreateSshCredentialHandler,
     UpdateSshCredentialHandler,
     DeleteSshCredentialHandler,

@@ -17,24 +17,14 @@ const MAX_SMALL_ACL_RULES = 32;
 const SMALL_ACL = `case when pg_column_size(t.acl) <= ${MAX_SMALL_ACL_BYTES} and cardinality(t.acl) <= ${MAX_SMALL_ACL_RULES}
   then t.acl end`;
 
-interface GrantRow {
-  readonly fingerprint: string;
-  readonly account_id: string;
-  readonly id: string;
-  readonly version: number;
-  readonly acl_digest: string;
-  readonly owner_id: string;
-  readonly owner_active: boolean;
-  readonly small_acl: string[] | null;
-}
-
 /**
  * The oldest credential of each key, whose account owns the key, and the credentials of active owners on that account.
  * The owner is looked up row by row, so that no plan reads all principals.
  */
 const grantsStatement = (name: string, smallAcl: string) => ({
   name,
-  text: `select c.fingerprint, c.account_id, c.id, c.version, c.acl_digest, c.owner_id, c.owner_active, c.small_acl
+  text: `select c.fingerprint, c.account_id as "accountId", c.id as "credentialId", c.version, c.owner_id as "ownerId",
+      c.owner_active as "isOwnerActive", c.acl_digest as "aclDigest", c.small_acl as "smallAcl"
     from unnest($1::text[]) as wanted(fingerprint)
     cross join lateral (
       select o.account_id, o.id from ssh_credentials o where o.fingerprint = wanted.fingerprint and by_index(o.id) order by o.id limit 1
@@ -70,6 +60,7 @@ const KEY_BY_FINGERPRINT = {
 
 /** A grant as it is stored. */
 export interface StoredCredentialGrant extends CredentialGrant {
+  readonly fingerprint: string;
   /** SHA-256 of the rules. */
   readonly aclDigest: string;
   /** The rules if there are few; null if they must be fetched. */
@@ -136,13 +127,10 @@ export class CredentialGrants {
     return coalesced<string, readonly StoredCredentialGrant[]>(
       (fingerprint) => fingerprint,
       async (fingerprints) => {
-        const { rows } = await queryNamed<GrantRow>(this.pool, statement, [[...new Set(fingerprints)]]);
+        const wanted = [...new Set(fingerprints)];
+        const { rows } = await queryNamed<StoredCredentialGrant & object>(this.pool, statement, [wanted]);
         const grants = new Map<string, StoredCredentialGrant[]>();
-        for (const row of rows) {
-          const found = grants.get(row.fingerprint);
-          if (found === undefined) grants.set(row.fingerprint, [grantOf(row)]);
-          else found.push(grantOf(row));
-        }
+        for (const row of rows) grants.set(row.fingerprint, [...(grants.get(row.fingerprint) ?? []), row]);
         return grants;
       },
     );
@@ -152,13 +140,3 @@ export class CredentialGrants {
 /** The grants that count: those of active owners, up to the maximum. */
 export const ofActiveOwners = <Grant extends CredentialGrant>(grants: readonly Grant[]): readonly Grant[] =>
   grants.filter(({ isOwnerActive }) => isOwnerActive).slice(0, MAX_GRANTS_PER_KEY);
-
-const grantOf = (row: GrantRow): StoredCredentialGrant => ({
-  accountId: row.account_id,
-  credentialId: row.id,
-  version: row.version,
-  ownerId: row.owner_id,
-  isOwnerActive: row.owner_active,
-  aclDigest: row.acl_digest,
-  smallAcl: row.small_acl,
-});

@@ -1,5 +1,5 @@
 import { Problem } from '../problem.js';
-import { changedFields } from '../resources/changed-fields.js';
+import { updatedEvents } from '../resources/changed-fields.js';
 import type { Backend, IpRestriction, TrafficPolicy } from './edge-modules.js';
 import type { Hostport } from './hostport.js';
 
@@ -75,8 +75,7 @@ export const update =
     const { hostports } = changes;
     const wanted =
       hostports === undefined ? changes : { ...changes, hostports: keepClaims(hostports, state.hostports) };
-    const data = changedFields(wanted, state);
-    return Object.keys(data).length === 0 ? [] : [{ type: 'tcp_edge_updated.v1', data }];
+    return updatedEvents('tcp_edge_updated.v1', wanted, state);
   };
 
 export const remove: Decision = (state) => {

@@ -44,6 +44,6 @@ export class UpdateTcpEdgeHandler implements ICommandHandler<UpdateTcpEdge> {
   }
 }
 
-export const DeleteTcpEdgeHandler = handlerOf(DeleteTcpEdge, (changes, { context, id }) =>
+export const DeleteTcpEdgeHandler = handlerOf(DeleteTcpEdge, Changes, (changes, { context, id }) =>
   changes.apply(TCP_EDGES, context, id, remove),
 );

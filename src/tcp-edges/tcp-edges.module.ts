@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
-import type { Pool } from 'pg';
 import { POOL } from '../database/database.js';
+import { providerOf } from '../resources/provider-of.js';
 import { EdgeModulesController } from './edge-modules.controller.js';
 import { HostportClaims } from './hostport-claims.js';
 import { TcpEdgesController } from './tcp-edges.controller.js';
@@ -10,7 +10,7 @@ import { EdgesByHostport } from './tcp-edges.read-model.js';
 @Module({
   controllers: [TcpEdgesController, EdgeModulesController],
   providers: [
-    { provide: EdgesByHostport, useFactory: (pool: Pool) => new EdgesByHostport(pool), inject: [POOL] },
+    providerOf(EdgesByHostport, POOL),
     HostportClaims,
     CreateTcpEdgeHandler,
     UpdateTcpEdgeHandler,

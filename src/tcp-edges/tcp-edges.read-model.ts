@@ -70,11 +70,7 @@ export class EdgesByHostport {
       const wanted = [...new Set(canonicals)];
       const { rows } = await queryNamed<Ref & { hostport: string }>(this.pool, BY_HOSTPORTS, [wanted]);
       const refs = new Map<string, Ref[]>();
-      for (const { hostport, accountId, id } of rows) {
-        const found = refs.get(hostport);
-        if (found === undefined) refs.set(hostport, [{ accountId, id }]);
-        else found.push({ accountId, id });
-      }
+      for (const { hostport, ...ref } of rows) refs.set(hostport, [...(refs.get(hostport) ?? []), ref]);
       return refs;
     },
   );

@@ -78,7 +78,7 @@ export class TrafficPolicyResource {
 }
 
 @ApiSchemaName('TcpEdge')
-export class TcpEdgeResource implements Modules {
+export class TcpEdgeResource {
   @ApiField(ENVELOPE.id) id!: string;
   @ApiField(ENVELOPE.uri) uri!: string;
   @ApiField(ENVELOPE.created_at) created_at!: string;
@@ -111,11 +111,7 @@ export class TcpEdgeResource implements Modules {
   traffic_policy!: TrafficPolicyResource | null;
 }
 
-interface Modules extends Record<ModuleName, object | null> {
-  readonly backend: BackendResource | null;
-  readonly ip_restriction: IpRestrictionResource | null;
-  readonly traffic_policy: TrafficPolicyResource | null;
-}
+type Modules = Pick<TcpEdgeResource, ModuleName>;
 
 export const TCP_EDGES: Resource<TcpEdge, TcpEdgeEvent> = {
   model: tcpEdgesReadModel,

@@ -1,11 +1,11 @@
 import { Module } from '@nestjs/common';
-import type { Pool } from 'pg';
 import { POOL } from '../../database/database.js';
 import { IdSource } from '../../ids.js';
 import { EventLog } from '../../log/append/event-log.js';
 import { Changes } from '../../resources/changes.js';
 import { EntityQueries } from '../../resources/entity-queries.js';
 import { OwnedEntities } from '../../resources/owned-entities.js';
+import { providerOf } from '../../resources/provider-of.js';
 import { BotUsersController } from './bot-users.controller.js';
 import { CreateBotUserHandler, DeleteBotUserHandler, UpdateBotUserHandler } from './bot-users.handlers.js';
 import { PendingRemovals } from './pending-removals.js';
@@ -17,23 +17,9 @@ import { CreateUserHandler, DeleteUserHandler, UpdateUserHandler } from './users
 @Module({
   controllers: [UsersController, BotUsersController],
   providers: [
-    {
-      provide: Principals,
-      useFactory: (changes: Changes, entities: EntityQueries, owned: OwnedEntities, pending: PendingRemovals) =>
-        new Principals(changes, entities, owned, pending),
-      inject: [Changes, EntityQueries, OwnedEntities, PendingRemovals],
-    },
-    {
-      provide: PendingRemovals,
-      useFactory: (pool: Pool, log: EventLog, owned: OwnedEntities, ids: IdSource) =>
-        new PendingRemovals(pool, log, owned, ids),
-      inject: [POOL, EventLog, OwnedEntities, IdSource],
-    },
-    {
-      provide: RemovalSweeper,
-      useFactory: (pending: PendingRemovals) => new RemovalSweeper(pending),
-      inject: [PendingRemovals],
-    },
+    providerOf(Principals, Changes, EntityQueries, OwnedEntities, PendingRemovals),
+    providerOf(PendingRemovals, POOL, EventLog, OwnedEntities, IdSource),
+    providerOf(RemovalSweeper, PendingRemovals),
     CreateUserHandler,
     UpdateUserHandler,
     DeleteUserHandler,

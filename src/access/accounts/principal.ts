@@ -1,6 +1,6 @@
 import type { Role } from '../../caller.js';
 import { Problem } from '../../problem.js';
-import { changedFields } from '../../resources/changed-fields.js';
+import { updatedEvents } from '../../resources/changed-fields.js';
 
 /** Storage format: the log holds these types. Add fields as optional; for any other change add a new version. */
 export type PrincipalEvent =
@@ -55,17 +55,13 @@ export const createBot =
 
 export const updateUser =
   (args: { readonly role?: Role; readonly active?: boolean }): PrincipalDecision =>
-  (state) => {
-    const data = changedFields(args, requireLive(state));
-    return Object.keys(data).length === 0 ? [] : [{ type: 'user_updated.v1', data }];
-  };
+  (state) =>
+    updatedEvents('user_updated.v1', args, requireLive(state));
 
 export const updateBot =
   (args: { readonly name?: string; readonly active?: boolean }): PrincipalDecision =>
-  (state) => {
-    const data = changedFields(args, requireLive(state));
-    return Object.keys(data).length === 0 ? [] : [{ type: 'bot_user_updated.v1', data }];
-  };
+  (state) =>
+    updatedEvents('bot_user_updated.v1', args, requireLive(state));
 
 export const remove: PrincipalDecision = (state) => {
   const { kind } = requireLive(state);

@@ -1,43 +1,27 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import type { Role } from '../../caller.js';
 import { omitUndefined } from '../../omit-undefined.js';
 import { Problem, quoted } from '../../problem.js';
+import { handlerOf } from '../../resources/handler-of.js';
 import { isEmailAddress } from './email.js';
 import { createUser, remove, updateUser } from './principal.js';
 import { Principals } from './principals.js';
 import { CreateUser, DeleteUser, UpdateUser, USERS } from './users.resource.js';
 
-@CommandHandler(CreateUser)
-export class CreateUserHandler implements ICommandHandler<CreateUser> {
-  constructor(private readonly principals: Principals) {}
+export const CreateUserHandler = handlerOf(CreateUser, Principals, (principals, { context, body }) => {
+  const { email, role } = body;
+  const decide = () => createUser({ email: parseEmail(email), role: parseRole(role) ?? 'member' });
+  return principals.create(USERS, context, decide);
+});
 
-  execute({ context, body }: CreateUser) {
-    const { email, role } = body;
-    return this.principals.create(USERS, context, () =>
-      createUser({ email: parseEmail(email), role: parseRole(role) ?? 'member' }),
-    );
-  }
-}
+export const UpdateUserHandler = handlerOf(UpdateUser, Principals, (principals, { context, id, body }) => {
+  const { role, active } = body;
+  const decide = () => updateUser(omitUndefined({ role: parseRole(role), active }));
+  return principals.apply(USERS, context, id, decide, body);
+});
 
-@CommandHandler(UpdateUser)
-export class UpdateUserHandler implements ICommandHandler<UpdateUser> {
-  constructor(private readonly principals: Principals) {}
-
-  execute({ context, id, body }: UpdateUser) {
-    const { role, active } = body;
-    const decide = () => updateUser(omitUndefined({ role: parseRole(role), active }));
-    return this.principals.apply(USERS, context, id, decide, body);
-  }
-}
-
-@CommandHandler(DeleteUser)
-export class DeleteUserHandler implements ICommandHandler<DeleteUser> {
-  constructor(private readonly principals: Principals) {}
-
-  execute({ context, id }: DeleteUser) {
-    return this.principals.apply(USERS, context, id, () => remove);
-  }
-}
+export const DeleteUserHandler = handlerOf(DeleteUser, Principals, (principals, { context, id }) =>
+  principals.apply(USERS, context, id, () => remove),
+);
 
 function parseEmail(email: string | undefined): string {
   if (email !== undefined && isEmailAddress(email)) return email;

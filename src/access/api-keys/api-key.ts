@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Caller } from '../../caller.js';
 import { Problem } from '../../problem.js';
 import { isOwnerOrAdmin } from '../../resources/access-rules.js';
-import { changedFields } from '../../resources/changed-fields.js';
+import { updatedEvents } from '../../resources/changed-fields.js';
 
 /** Storage format: the log holds these types. Add fields as optional; for any other change add a new version. */
 export type ApiKeyEvent =
@@ -42,10 +42,8 @@ export const create =
 
 export const update =
   ({ by, ...changes }: ApiKeyUpdate & { readonly by: Caller }): Decision =>
-  (state) => {
-    const data = changedFields(changes, requireVisible(by, state));
-    return Object.keys(data).length === 0 ? [] : [{ type: 'api_key_updated.v1', data }];
-  };
+  (state) =>
+    updatedEvents('api_key_updated.v1', changes, requireVisible(by, state));
 
 export const REMOVAL: ApiKeyEvent = { type: 'api_key_deleted.v1', data: {} };
 

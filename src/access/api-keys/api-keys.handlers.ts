@@ -61,13 +61,13 @@ export class CreateApiKeyHandler implements ICommandHandler<CreateApiKey> {
   }
 }
 
-export const UpdateApiKeyHandler = handlerOf(UpdateApiKey, (changes, { context, id, body }) => {
+export const UpdateApiKeyHandler = handlerOf(UpdateApiKey, Changes, (changes, { context, id, body }) => {
   const { description, metadata } = body;
   const decide = (key: ApiKey | undefined, { caller: by }: RequestContext) =>
     update({ by, ...omitUndefined({ description, metadata }) })(key);
   return changes.apply(API_KEYS, context, id, decide, { sent: body });
 });
 
-export const DeleteApiKeyHandler = handlerOf(DeleteApiKey, (changes, { context, id }) =>
+export const DeleteApiKeyHandler = handlerOf(DeleteApiKey, Changes, (changes, { context, id }) =>
   changes.apply(API_KEYS, context, id, (key, { caller: by }) => remove({ by })(key)),
 );

@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import type { Pool } from 'pg';
-import type { Caller, Role } from '../../caller.js';
+import type { Caller } from '../../caller.js';
 import { coalesced } from '../../database/coalesce.js';
 import { queryNamed } from '../../database/query.js';
 import { Authenticator, type DeploymentToken } from '../../http/authenticator.js';
@@ -18,16 +18,11 @@ interface FoundCaller {
   readonly isActive: boolean;
 }
 
-interface CallerRow {
-  readonly token_hash: string;
-  readonly api_key_id: string;
-  readonly account_id: string;
-  readonly principal_id: string;
-  readonly kind: 'user' | 'bot';
-  readonly role: Role;
-  readonly active: boolean;
-  readonly rights_position: number | null;
-}
+type CallerRow = Omit<Caller, 'rightsPosition'> & {
+  readonly hash: string;
+  readonly isActive: boolean;
+  readonly rightsPosition: number | null;
+};
 
 /** The hash of a token, and whether its request is to change something. */
 interface Sought {
@@ -41,9 +36,9 @@ interface Sought {
  */
 const CALLERS_BY_TOKENS = {
   name: 'callers_by_tokens',
-  text: `select k.token_hash, k.id as api_key_id, k.account_id, p.id as principal_id, p.kind, p.role, p.active,
-      case when k.token_hash = any($2) then
-        (select h.rights_position::float8 from log_heads h where h.account_id = k.account_id and by_index(h.account_id)) end as rights_position
+  text: `select k.token_hash as hash, k.id as "apiKeyId", k.account_id as "accountId", p.id as "principalId", p.kind, p.role,
+      p.active as "isActive", case when k.token_hash = any($2) then
+        (select h.rights_position::float8 from log_heads h where h.account_id = k.account_id and by_index(h.account_id)) end as "rightsPosition"
     from api_keys k join principals p on p.account_id = k.account_id and p.id = k.owner_id
     where k.token_hash = any($1) and by_index(k.id) and by_index(p.id)`,
 };
@@ -73,7 +68,7 @@ export class Authentication extends Authenticator {
       const changing = sought.filter(({ isChange }) => isChange);
       const values = [sought, changing].map((some) => some.map(({ hash }) => hash));
       const { rows } = await queryNamed<CallerRow>(this.pool, CALLERS_BY_TOKENS, values);
-      return new Map(rows.map((row) => [row.token_hash, toFoundCaller(row)]));
+      return new Map(rows.map((row) => [row.hash, toFoundCaller(row)]));
     },
   );
 
@@ -143,16 +138,9 @@ export class Authentication extends Authenticator {
 const isFailedAttempt = (error: unknown): error is Problem =>
   error instanceof Problem && error.status === 401 && error.problem !== 'authorization_missing';
 
-const toFoundCaller = (row: CallerRow): FoundCaller => ({
-  isActive: row.active,
-  caller: {
-    accountId: row.account_id,
-    principalId: row.principal_id,
-    kind: row.kind,
-    role: row.role,
-    apiKeyId: row.api_key_id,
-    ...(row.rights_position !== null && { rightsPosition: row.rights_position }),
-  },
+const toFoundCaller = ({ hash: _, isActive, rightsPosition, ...caller }: CallerRow): FoundCaller => ({
+  isActive,
+  caller: rightsPosition === null ? caller : { ...caller, rightsPosition },
 });
 
 /** The kind of token that a route needs; messages name it, so that the reader looks at the right one. */

@@ -23,20 +23,14 @@ export interface OidcLogin {
   readonly user: FoundUser | undefined;
 }
 
-interface LoginRow {
-  readonly wanted: string;
-  readonly account_id: string;
-  readonly rights_position: number;
-  readonly id: string | null;
-  readonly role: Role;
-  readonly active: boolean;
-}
+type LoginRow = Omit<OidcLogin, 'user'> &
+  Omit<FoundUser, 'id'> & { readonly wanted: string; readonly id: string | null };
 
 /** PostgreSQL lowers both sides: its result depends on the database's locale. */
 const LOGINS_BY_EMAILS = {
   name: 'logins_by_emails',
-  text: `select wanted.email as wanted, a.account_id, p.id, p.role, p.active,
-      (select h.rights_position::float8 from log_heads h where h.account_id = a.account_id and by_index(h.account_id)) as rights_position
+  text: `select wanted.email as wanted, a.account_id as "accountId", p.id, p.role, p.active as "isActive",
+      (select h.rights_position::float8 from log_heads h where h.account_id = a.account_id and by_index(h.account_id)) as "rightsPosition"
     from (
       select account_id from accounts where by_index(account_id)
         and account_id = coalesce($2::text, (select account_id from accounts order by created_at, account_id limit 1))
@@ -88,14 +82,8 @@ function ignoreTakenEmail(error: unknown): void {
   if (!(error instanceof ConstraintViolated && error.constraint === USER_EMAIL_CONSTRAINT)) throw error;
 }
 
-const toLogin = ({
-  account_id: accountId,
-  rights_position: rightsPosition,
-  id,
-  role,
-  active,
-}: LoginRow): OidcLogin => ({
+const toLogin = ({ accountId, rightsPosition, id, role, isActive }: LoginRow): OidcLogin => ({
   accountId,
   rightsPosition,
-  user: id === null ? undefined : { id, role, isActive: active },
+  user: id === null ? undefined : { id, role, isActive },
 });

@@ -41,17 +41,10 @@ export class Windows {
     const current = this.windows.get(name);
     if (current !== undefined && nowMs < current.startMs + WINDOW_MS) return current;
     this.windows.delete(name);
-    this.forgetOldest();
+    const [oldest = ''] = this.windows.keys();
+    if (this.windows.size >= this.maxNames) this.windows.delete(oldest);
     const started = { startMs: nowMs, count: 0 };
     this.windows.set(name, started);
     return started;
-  }
-
-  private forgetOldest(): void {
-    if (this.windows.size < this.maxNames) return;
-    for (const oldest of this.windows.keys()) {
-      this.windows.delete(oldest);
-      return;
-    }
   }
 }

@@ -58,86 +58,71 @@ export const ID: ParameterOf = ({ ApiParam }, prefix = 'op') => {
   });
 };
 
-export const LIMIT: ParameterOf = ({ ApiQuery }) =>
-  ApiQuery({
-    name: 'limit',
-    required: false,
-    description: `Maximum number of items. A value above ${MAX_PAGE_ITEMS} counts as ${MAX_PAGE_ITEMS}.`,
-    schema: { type: 'integer', minimum: 1, default: MAX_PAGE_ITEMS },
-  });
-
-export const BEFORE_ID: ParameterOf = ({ ApiQuery }, prefix = 'op') =>
-  ApiQuery({
-    name: 'before_id',
-    required: false,
-    description: 'Only items older than the one with this id, which may be deleted by now. `beforeId` is an alias.',
-    schema: { type: 'string', pattern: `${idPattern(prefix)}|^$`, examples: [`${prefix}_${EXAMPLE_KSUID}`] },
-  });
-
-export const AS_OF: ParameterOf = ({ ApiQuery }) =>
-  ApiQuery({
-    name: 'as_of',
-    required: false,
-    description:
-      'A log position or an RFC 3339 time: the answer is the state at that moment, which must not be in the future. ' +
-      'A resource is not found before its creation and after its deletion. ' +
-      'Access depends on the current permissions of the caller.',
-    schema: { type: 'string', examples: ['42', EXAMPLE_TIME] },
-  });
-
-export const AFTER: ParameterOf = ({ ApiQuery }) =>
-  ApiQuery({
-    name: 'after',
-    required: false,
-    description: 'Only events after this log position.',
-    schema: { type: 'integer', minimum: 0, default: 0 },
-  });
-
-export const EVENT_LIMIT: ParameterOf = ({ ApiQuery }) =>
-  ApiQuery({
-    name: 'limit',
-    required: false,
-    description:
-      `Maximum number of events. A value above ${MAX_PAGE_EVENTS} counts as ${MAX_PAGE_EVENTS}. ` +
-      'A page may hold fewer events and still have a next page.',
-    schema: { type: 'integer', minimum: 1, default: MAX_PAGE_ITEMS },
-  });
-
-export const filterParameter =
+/** An optional query parameter. */
+export const queryParameter =
   (name: string, description: string, schema: object): ParameterOf =>
   ({ ApiQuery }) =>
-    ApiQuery({ name, required: false, description, schema: { type: 'string', ...schema } });
+    ApiQuery({ name, required: false, description, schema });
 
-export const LAST_EVENT_ID: ParameterOf = ({ ApiHeader }) =>
-  ApiHeader({
-    name: 'Last-Event-ID',
-    required: false,
-    description: 'For a live feed: id of the last message that the client received. It replaces `after`.',
-    schema: { type: 'string', pattern: '^\\d*$' },
-  });
+/** An optional header. */
+const header =
+  (name: string, description: string, schema: object = {}): ParameterOf =>
+  ({ ApiHeader }) =>
+    ApiHeader({ name, required: false, description, schema: { type: 'string', ...schema } });
 
-export const IDEMPOTENCY_KEY: ParameterOf = ({ ApiHeader }) =>
-  ApiHeader({
-    name: 'Idempotency-Key',
-    required: false,
-    description:
-      'Makes the request safe to repeat: if the caller sends it again with the same key, the service does not ' +
-      'execute it again and gives the first answer.',
-    schema: { type: 'string', pattern: '^[\\x20-\\x7e]{1,255}$' },
-  });
+export const LIMIT = queryParameter(
+  'limit',
+  `Maximum number of items. A value above ${MAX_PAGE_ITEMS} counts as ${MAX_PAGE_ITEMS}.`,
+  { type: 'integer', minimum: 1, default: MAX_PAGE_ITEMS },
+);
 
-export const IF_MATCH: ParameterOf = ({ ApiHeader }) =>
-  ApiHeader({
-    name: 'If-Match',
-    required: false,
-    description: 'Change only this version of the resource: one ETag, several separated by commas, or `*`.',
-    schema: { type: 'string' },
-  });
+export const BEFORE_ID: ParameterOf = (swagger, prefix = 'op', providers) =>
+  queryParameter(
+    'before_id',
+    'Only items older than the one with this id, which may be deleted by now. `beforeId` is an alias.',
+    { type: 'string', pattern: `${idPattern(prefix)}|^$`, examples: [`${prefix}_${EXAMPLE_KSUID}`] },
+  )(swagger, prefix, providers);
 
-export const IF_NONE_MATCH: ParameterOf = ({ ApiHeader }) =>
-  ApiHeader({
-    name: 'If-None-Match',
-    required: false,
-    description: 'Versions that the caller already has: one ETag, several separated by commas, or `*`.',
-    schema: { type: 'string' },
-  });
+export const AS_OF = queryParameter(
+  'as_of',
+  'A log position or an RFC 3339 time: the answer is the state at that moment, which must not be in the future. ' +
+    'A resource is not found before its creation and after its deletion. ' +
+    'Access depends on the current permissions of the caller.',
+  { type: 'string', examples: ['42', EXAMPLE_TIME] },
+);
+
+export const AFTER = queryParameter('after', 'Only events after this log position.', {
+  type: 'integer',
+  minimum: 0,
+  default: 0,
+});
+
+export const EVENT_LIMIT = queryParameter(
+  'limit',
+  `Maximum number of events. A value above ${MAX_PAGE_EVENTS} counts as ${MAX_PAGE_EVENTS}. ` +
+    'A page may hold fewer events and still have a next page.',
+  { type: 'integer', minimum: 1, default: MAX_PAGE_ITEMS },
+);
+
+export const LAST_EVENT_ID = header(
+  'Last-Event-ID',
+  'For a live feed: id of the last message that the client received. It replaces `after`.',
+  { pattern: '^\\d*$' },
+);
+
+export const IDEMPOTENCY_KEY = header(
+  'Idempotency-Key',
+  'Makes the request safe to repeat: if the caller sends it again with the same key, the service does not ' +
+    'execute it again and gives the first answer.',
+  { pattern: '^[\\x20-\\x7e]{1,255}$' },
+);
+
+export const IF_MATCH = header(
+  'If-Match',
+  'Change only this version of the resource: one ETag, several separated by commas, or `*`.',
+);
+
+export const IF_NONE_MATCH = header(
+  'If-None-Match',
+  'Versions that the caller already has: one ETag, several separated by commas, or `*`.',
+);

@@ -1,9 +1,5 @@
 import type { Client } from 'pg';
-import {
-  DedicatedConnections,
-  exportSnapshot,
-  type MaintenanceDatabase,
-} from '../../database/dedicated-connections.js';
+import { DedicatedConnections, type MaintenanceDatabase } from '../../database/dedicated-connections.js';
 
 /** An inconsistency of a log, which arises only if another program than the service wrote to it. */
 interface Fault {
@@ -25,11 +21,6 @@ const CHUNK_POSITIONS = 10_000;
 const MAX_REPORTED = 10;
 
 /**
- * PostgreSQL computes the hashes and uses one core a connection; more connections would slow down a running service.
- */
-const CONNECTIONS = 2;
-
-/**
  * Checks each log in one snapshot: its positions are 1, 2, 3 ... up to the head, the versions of every stream have no
  * gap, and every leaf hash is the hash of its event. Resolves with the numbers of accounts and events.
  */
@@ -38,28 +29,17 @@ export async function verify(
   watcher: VerifyWatcher,
 ): Promise<{ accounts: number; events: number }> {
   return DedicatedConnections.use(database, async (connections) => {
-    const clients = await openSharedSnapshot(connections);
-    const [client] = clients;
+    const client = await connections.openSnapshot();
+    // An aggregate in the order of positions makes PostgreSQL read each page once.
+    await client.query('set local enable_hashagg = off');
     const { rows } = await client.query<{ account_id: string; size: string }>(ACCOUNTS, [watcher.account ?? null]);
     let events = 0;
     for (const { account_id: account, size } of rows) {
       watcher.begin(account, Number(size));
-      events += await verifyAccount(clients, account, Number(size), watcher);
+      events += await verifyAccount(client, account, Number(size), watcher);
     }
     return { accounts: rows.length, events };
   });
-}
-
-type Clients = readonly [Client, ...Client[]];
-
-async function openSharedSnapshot(connections: DedicatedConnections): Promise<Clients> {
-  const first = await connections.openSnapshot();
-  const snapshot = await exportSnapshot(first);
-  const clients: [Client, ...Client[]] = [first];
-  while (clients.length < CONNECTIONS) clients.push(await connections.openSnapshot(snapshot));
-  // An aggregate in the order of positions makes PostgreSQL read each page once.
-  for (const client of clients) await client.query('set local enable_hashagg = off');
-  return clients;
 }
 
 /** $1: the account, or null for all. A log without a head has size 0. */
@@ -67,13 +47,13 @@ const ACCOUNTS = `select coalesce(h.account_id, e.account_id) as account_id, coa
   from log_heads h full join (select distinct account_id from events) e using (account_id)
   where $1::text is null or coalesce(h.account_id, e.account_id) = $1 order by 1`;
 
-async function verifyAccount(clients: Clients, account: string, size: number, watcher: VerifyWatcher): Promise<number> {
-  const [client] = clients;
+async function verifyAccount(client: Client, account: string, size: number, watcher: VerifyWatcher): Promise<number> {
   const report = (faults: readonly string[], describe: (fault: string) => string): void => {
     for (const what of summarize(faults, describe)) watcher.fault({ account, what });
   };
   let events = 0;
-  for await (const { found, wrong, missing } of chunks(clients, account, size)) {
+  for (let after = 0; after < size; after += CHUNK_POSITIONS) {
+    const { found, wrong, missing } = await checkChunk(client, account, after, Math.min(after + CHUNK_POSITIONS, size));
     events += found;
     report(wrong, (position) => `position ${position}: the leaf hash is not that of the event`);
     report(missing, (position) => `position ${position}: missing`);
@@ -93,22 +73,6 @@ interface Chunk {
   readonly wrong: readonly string[];
   /** Positions without an event. */
   readonly missing: readonly string[];
-}
-
-/** Yields the chunks in order, while every connection checks one. */
-async function* chunks(clients: Clients, account: string, size: number): AsyncGenerator<Chunk> {
-  const pending: Promise<Chunk>[] = [];
-  for (let after = 0, n = 0; after < size; after += CHUNK_POSITIONS, n += 1) {
-    const oldest = pending.length === clients.length ? pending.shift() : undefined;
-    if (oldest !== undefined) yield await oldest;
-    // This client has just finished the oldest chunk.
-    const client = clients[n % clients.length] ?? clients[0];
-    const chunk = checkChunk(client, account, after, Math.min(after + CHUNK_POSITIONS, size));
-    // The await above or below throws its failure.
-    chunk.catch(() => undefined);
-    pending.push(chunk);
-  }
-  yield* pending;
 }
 
 async function checkChunk(client: Client, account: string, after: number, upTo: number): Promise<Chunk> {

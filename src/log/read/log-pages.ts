@@ -3,7 +3,7 @@ import { type EventFilter, isEmpty, matchingPositions, type Span } from './event
 import { EVENT_COLUMNS, type RecordedEvent } from './recorded-event.js';
 
 /** The bounds of a page. It ends with the event at which either is reached. */
-interface PageSize {
+export interface PageSize {
   readonly events: number;
   /** Of the events' data. */
   readonly characters: number;
@@ -17,7 +17,7 @@ interface EventPage {
 }
 
 /** An event takes about a kilobyte. */
-const FULL_PAGE: PageSize = { events: 1_000, characters: 1024 * 1024 };
+export const FULL_PAGE: PageSize = { events: 1_000, characters: 1024 * 1024 };
 /** Longer data takes a query of its own: an event may have 256 KiB, and a page of 1,000 must stay within 8 MiB. */
 const MAX_BYTES_IN_ROW = 8 * 1024;
 /** PostgreSQL knows the length of a long text without decompressing it. */

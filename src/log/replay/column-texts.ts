@@ -8,7 +8,10 @@ type TextOf = (value: unknown) => string;
 export const textOfType = (type: string): TextOf | undefined => TEXTS.get(type);
 
 /** `2026-01-02 03:04:05.67+00`, without the fraction's last zeros, in the time zone UTC. */
-const timeText = (time: Date): string => time.toISOString().replace('T', ' ').replace(LAST_ZEROS, '+00');
+function timeText(time: Date): string {
+  const iso = time.toISOString();
+  return `${iso.slice(0, -14)} ${iso.slice(-13, -5)}${iso.slice(-5).replace(LAST_ZEROS, '+00')}`;
+}
 const LAST_ZEROS = /\.?0*Z$/;
 
 /** An array has no escape but the backslash within quotes. */
@@ -31,10 +34,12 @@ function jsonbText(value: unknown): string {
 /** jsonb stores shorter keys first. */
 const compareKeys = ([a]: [string, unknown], [b]: [string, unknown]): number => a.length - b.length || (a < b ? -1 : 1);
 
+const asIs = (value: string): string => value;
+
 /** The types that the migrations use, and types that an operator can alter a column to without harm. */
 const TEXTS: ReadonlyMap<string, TextOf> = new Map<string, unknown>([
-  ['text', String],
-  ['character varying', String],
+  ['text', asIs],
+  ['character varying', asIs],
   ['boolean', (value: boolean) => (value ? 't' : 'f')],
   ['integer', String],
   ['bigint', String],

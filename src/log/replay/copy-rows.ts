@@ -36,18 +36,20 @@ export interface Field {
   /** SQL that casts a text to the column's type, and gives it the column's collation. */
   readonly cast: string;
   readonly textOf: (value: unknown) => string;
+  /** What follows it in a line. */
+  readonly end: string;
 }
 
 /** The live table tells the types, since JSON does not tell a `text[]` from a `jsonb` list. Its copies have the same. */
 export async function fieldsOf(client: ClientBase, { name: table, columns }: Table<unknown>): Promise<Field[]> {
   const { rows } = await client.query<Record<'name' | 'type' | 'cast', string>>(COLUMN_TYPES, [table]);
   const types = new Map(rows.map((row) => [row.name, row]));
-  return columns.map((name) => {
+  return columns.map((name, i) => {
     const { type, cast } = types.get(name) ?? {};
     if (type === undefined || cast === undefined)
       throw new OperatorError(`table ${table} has no column ${name}; run the migrations first`);
     const textOf = textOfType(type);
-    if (textOf !== undefined) return { name, cast, textOf };
+    if (textOf !== undefined) return { name, cast, textOf, end: i < columns.length - 1 ? '\t' : '\n' };
     throw new OperatorError(`${table}.${name} is of type ${type}, but no migration made it so; change it back first`);
   });
 }
@@ -57,7 +59,14 @@ const COLUMN_TYPES = `select attname as name, format_type(atttypid, null) as typ
   from pg_attribute where attrelid = to_regclass($1) and attnum > 0 and not attisdropped`;
 
 export const encodeRows = (fields: readonly Field[], rows: readonly object[]): string =>
-  rows.map((row) => `${fields.map(({ name, textOf }) => fieldText((row as Row)[name], textOf)).join('\t')}\n`).join('');
+  rows.map((row) => lineOf(fields, row as Row)).join('');
+
+/** Faster than to join a list of texts. */
+function lineOf(fields: readonly Field[], row: Row): string {
+  let line = '';
+  for (const { name, textOf, end } of fields) line += fieldText(row[name], textOf) + end;
+  return line;
+}
 
 /** The texts of encoded rows, field by field; null stands for NULL. */
 export function decodeColumns(fields: readonly Field[], encoded: string): (string | null)[][] {

@@ -96,7 +96,7 @@ export async function* replay(
   const folding = new Folding(model, findPriorEntity);
   const batches = fetchRows<{ event: string }>(client, query);
   for await (const rows of isShared ? batches : readAhead(batches)) {
-    yield folding.take(rows.map(({ event }) => parseEvent(event)));
+    yield folding.take(rows);
     onEvents?.(rows.length);
   }
   yield folding.end();
@@ -117,9 +117,10 @@ class Folding {
   ) {}
 
   /** Returns the streams that ended among these events. */
-  take(events: readonly ReplayedEvent[]): ReplayedStream[] {
+  take(rows: readonly { readonly event: string }[]): ReplayedStream[] {
     const ended: ReplayedStream[] = [];
-    for (const event of events) {
+    for (const row of rows) {
+      const event = parseEvent(row.event);
       const { accountId, streamId } = event;
       if (streamId !== this.id || accountId !== this.accountId) {
         ended.push(...this.end());

@@ -2,24 +2,6 @@ import { isJsonObject } from '../../json-object.js';
 import { OperatorError } from '../../operator-error.js';
 import { sqlLiteral } from '../replay/replay.js';
 
-/**
- * One event as a line of an exported log. `data` and `metadata` are texts rather than objects, to keep the exact bytes
- * of the leaf hash. Times are UTC to the microsecond; the hash is hex.
- */
-export interface LoggedEvent {
-  readonly account_id: string;
-  readonly position: number;
-  readonly stream_id: string;
-  readonly stream_version: number;
-  readonly event_id: string;
-  readonly type: string;
-  readonly data: string;
-  readonly metadata: string;
-  readonly occurred_at: string;
-  readonly recorded_at: string;
-  readonly leaf_hash: string;
-}
-
 /** A file, or a line of it, is not a log in this format. */
 export class LogFileError extends OperatorError {
   override readonly name = 'LogFileError';
@@ -40,7 +22,11 @@ export const exportQuery = (account: string, { after, upTo }: { after: number; u
   from events where account_id = ${sqlLiteral(account)} and position > ${after} and position <= ${upTo} order by position
 ) to stdout (format csv, delimiter e'\\x02', quote e'\\x01')`;
 
-const TYPES: Readonly<Record<keyof LoggedEvent, 'string' | 'number'>> = {
+/**
+ * One event as a line of an exported log. `data` and `metadata` are texts rather than objects, to keep the exact bytes
+ * of the leaf hash. Times are UTC to the microsecond; the hash is hex.
+ */
+const TYPES = {
   account_id: 'string',
   position: 'number',
   stream_id: 'string',
@@ -52,6 +38,9 @@ const TYPES: Readonly<Record<keyof LoggedEvent, 'string' | 'number'>> = {
   occurred_at: 'string',
   recorded_at: 'string',
   leaf_hash: 'string',
+} as const;
+export type LoggedEvent = {
+  readonly [Name in keyof typeof TYPES]: (typeof TYPES)[Name] extends 'number' ? number : string;
 };
 const NAMES = Object.keys(TYPES) as (keyof LoggedEvent)[];
 

@@ -1,6 +1,6 @@
 import { Controller, Get } from '@nestjs/common';
 import { ApiList, ApiTag } from '../../http/openapi/decorators.js';
-import type { ParameterOf } from '../../http/openapi/parts.js';
+import { queryParameter } from '../../http/openapi/parts.js';
 import { lastOf, pageOf, readPageRequest } from '../../http/pages.js';
 import { Read, type ReadRequest } from '../../http/request-context.js';
 import { isId } from '../../ids.js';
@@ -9,13 +9,11 @@ import { refuseUnlessAdmin } from '../../resources/access-rules.js';
 import { BindDecisions } from './bind-decisions.js';
 import { BindDecisionResource, PATH, toResource } from './bind-decisions.resource.js';
 
-const CREDENTIAL_ID: ParameterOf = ({ ApiQuery }) =>
-  ApiQuery({
-    name: 'credential_id',
-    required: false,
-    description: 'Only decisions that name this SSH credential. It may be deleted.',
-    schema: { type: 'string' },
-  });
+const CREDENTIAL_ID = queryParameter(
+  'credential_id',
+  'Only decisions that name this SSH credential. It may be deleted.',
+  { type: 'string' },
+);
 
 /** The decisions about the account's keys. They show who tunnels from where, so only admins may read them. */
 @ApiTag('Bind decisions', 'bd')

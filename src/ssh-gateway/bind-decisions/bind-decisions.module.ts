@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { POOL } from '../../database/database.js';
 import { DearReads } from '../../database/dear-reads.js';
+import { providerOf } from '../../resources/provider-of.js';
 import { BindDecisionRetention } from './bind-decision-retention.js';
 import { BindDecisionsController } from './bind-decisions.controller.js';
 import { BindDecisions } from './bind-decisions.js';
@@ -13,12 +14,8 @@ import { GatewayPolicy } from './gateway-policy.js';
 @Module({
   controllers: [BindDecisionsController, CredentialUsageController],
   providers: [
-    {
-      provide: BindDecisions,
-      useFactory: (dearReads: DearReads) => new BindDecisions(dearReads),
-      inject: [DearReads],
-    },
-    { provide: CredentialUsage, useFactory: (pool: Pool) => new CredentialUsage(pool), inject: [POOL] },
+    providerOf(BindDecisions, DearReads),
+    providerOf(CredentialUsage, POOL),
     {
       provide: BindDecisionRetention,
       useFactory: (pool: Pool, policy: GatewayPolicy) => new BindDecisionRetention(pool, policy.decisionsRetentionDays),

@@ -10,7 +10,6 @@ import {
   TARGET_SCHEMA,
   VERSION,
 } from './bind-decision-fields.js';
-import type { RecordedBindDecision } from './bind-decisions.js';
 
 export const PATH = 'bind_decisions';
 
@@ -46,19 +45,12 @@ export class BindDecisionResource {
   source!: string | null;
 }
 
+/** A row of `bind_decisions`, under the names of the resource. */
+export type RecordedBindDecision = Omit<BindDecisionResource, 'decided_at'> & { readonly decided_at: Date };
+
 export const toResource = (decision: RecordedBindDecision): BindDecisionResource => ({
-  id: decision.id,
+  ...decision,
   decided_at: decision.decided_at.toISOString(),
-  allowed: decision.allowed,
-  reason: decision.reason,
-  matched_rule: decision.rule,
-  target: decision.target,
-  credential_id: decision.credential_id,
-  version: decision.credential_version,
-  owner_id: decision.owner_id,
-  fingerprint: decision.fingerprint,
-  gateway: decision.gateway,
-  source: decision.source,
 });
 
 export class CredentialUsageResource {

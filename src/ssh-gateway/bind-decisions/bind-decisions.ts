@@ -1,25 +1,11 @@
 import type { DearReads, Reader } from '../../database/dear-reads.js';
 import { queryNamed } from '../../database/query.js';
 import type { PageRequest } from '../../http/pages.js';
+import type { RecordedBindDecision } from './bind-decisions.resource.js';
 
-/** A row of `bind_decisions`. */
-export interface RecordedBindDecision {
-  readonly id: string;
-  readonly decided_at: Date;
-  readonly credential_id: string;
-  readonly credential_version: number;
-  readonly owner_id: string;
-  readonly fingerprint: string;
-  readonly target: object;
-  readonly allowed: boolean;
-  readonly reason: string;
-  readonly rule: string | null;
-  readonly gateway: string;
-  readonly source: string | null;
-}
-
-const SELECT = `select d.id, d.decided_at, d.credential_id, d.credential_version, d.owner_id, d.fingerprint, d.target,
-  d.allowed, d.reason, d.rule, d.gateway, d.source from bind_decisions d`;
+/** The columns of RecordedBindDecision, in the order of the resource's fields. */
+const SELECT = `select d.id, d.decided_at, d.allowed, d.reason, d.rule as matched_rule, d.target, d.credential_id,
+  d.credential_version as version, d.owner_id, d.fingerprint, d.gateway, d.source from bind_decisions d`;
 
 const PAGE = {
   name: 'bind_decisions_page',
