@@ -436,7 +436,7 @@ function contradictionsIn({ oidcIssuer, oidcAudience, metricsAddress, port, ...c
   }
   // An API key, a gateway token and the metrics token must not give access to each other's routes.
   const bootstrapKey = bootstrapKeyOf(config);
-  const nameOfKey = bootstrapApiKey === undefined ? 'the key in BOOTSTRAP_API_KEY_FILE' : 'BOOTSTRAP_API_KEY';
+  const nameOfKey = bootstrapApiKeyFile === undefined ? 'BOOTSTRAP_API_KEY' : 'the key in BOOTSTRAP_API_KEY_FILE';
   if (gatewayTokens.includes(bootstrapKey ?? '')) return [`${nameOfKey} is one of GATEWAY_TOKENS; make another`];
   if (metricsToken !== undefined && [...gatewayTokens, bootstrapKey].includes(metricsToken)) {
     return [`METRICS_TOKEN is also ${nameOfKey} or one of GATEWAY_TOKENS; make another`];
