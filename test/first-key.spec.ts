@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createApp } from '../src/app.js';
 import { readConfig } from '../src/config.js';
+import { ServiceLog } from '../src/service-log/service-log.js';
 import { ApiClient } from './support/api-client.js';
 import { logLines, runCli, startMain, stopMain } from './support/process.js';
 import { cloneDatabase, testConfig } from './support/service.js';
@@ -16,9 +17,12 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
+/** Jest may run on a terminal. */
+const noTerminal = () => Object.assign(new ServiceLog('error'), { isOnTerminal: false });
+
 /** What an instance on this database answers to the key. */
 async function statusOf(databaseUrl: string, key: string, settings = {}): Promise<number> {
-  const app = await createApp(testConfig(databaseUrl, { bootstrapApiKey: undefined, ...settings }));
+  const app = await createApp(testConfig(databaseUrl, { bootstrapApiKey: undefined, ...settings }), noTerminal());
   try {
     return (await new ApiClient(app.url, key).get('/ssh_credentials')).status;
   } finally {
@@ -53,7 +57,7 @@ describe('the first start with DATABASE_URL, without a terminal and without a ke
     expect(await statusOf(database.url, KEY, { bootstrapApiKey: KEY })).toBe(200);
     expect(await statusOf(database.url, KEY)).toBe(200);
     // A key that was revoked must not come back with the next start.
-    const app = await createApp(testConfig(database.url, { bootstrapApiKey: undefined }));
+    const app = await createApp(testConfig(database.url, { bootstrapApiKey: undefined }), noTerminal());
     const client = new ApiClient(app.url, KEY);
     const { body } = await client.get('/api_keys');
     expect(body.keys).toHaveLength(1);
