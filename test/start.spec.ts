@@ -131,7 +131,7 @@ describe('the program', () => {
   it('starts by `tunnel-access start` as well', async () => {
     const database = await emptyDatabase();
     const main = startCli({ DATABASE_URL: database.url, PORT: '0' }, 'start');
-    while (!main.stdout().includes('ready at http')) await sleep(20);
+    while (main.child.exitCode === null && !main.stdout().includes('ready at http')) await sleep(20);
     main.child.kill('SIGTERM');
     expect(await main.ended).toMatchObject({ code: 0, stderr: '' });
     await database.drop();
