@@ -12,11 +12,11 @@ const CREATE_KEY = 'npm run cli -- api-keys create';
 const KEPT_AS_HASH = 'key of the admin, shown only once: the service keeps only its hash';
 const NO_EFFECT = 'BOOTSTRAP_API_KEY takes effect only until the first account has had a key; it may be removed';
 
-/** What a start says in a log that no terminal shows: first that the service is ready, then what is new about its key. */
+/** What a start says in a log that no terminal shows: what is new about its key, and at last that the service is ready. */
 export function startupLines({ url, database, firstAccount }: Started, config: Config): [object, string][] {
   const data = database.embedded === undefined ? {} : { data: database.embedded.clusterDir };
   const ready = `Tunnel access service is ready at ${url} on ${database.description}`;
-  return [[{ url, database: database.description, ...data }, ready], ...firstKeyLines(firstAccount, config)];
+  return [...firstKeyLines(firstAccount, config), [{ url, database: database.description, ...data }, ready]];
 }
 
 function firstKeyLines({ accountId: account, isNew, key, adminKey }: FirstAccount, config: Config): [object, string][] {

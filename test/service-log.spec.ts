@@ -11,10 +11,10 @@ const SECRETS = {
   url: 'postgres://me:pass-word@db/x',
 };
 
-/** An option by which Node runs this code in the program, once it has taken charge of its errors. */
+/** An option by which Node runs this code in the program, once the service starts in it. */
 const running = (code: string): string => {
   const whenReady = `const timer = setInterval(() => {
-    if (process.listenerCount('uncaughtException') === 0) return;
+    if (process.listenerCount('SIGTERM') === 0) return;
     clearInterval(timer);
     ${code}
   }, 1)`;
@@ -52,8 +52,8 @@ describe('every line of the log is JSON with an ISO time and a standard level', 
     }
     expect(lines.map(({ msg }) => msg)).toEqual([
       'careful with Bearer [redacted]',
-      expect.stringContaining(`ready at ${url} on PostgreSQL at`),
       expect.stringContaining("created now; the admin's API key is that of BOOTSTRAP_API_KEY"),
+      expect.stringContaining(`ready at ${url} on PostgreSQL at`),
       'POST /ssh_credentials 201',
       'GET (no route) 404',
       'SIGTERM: finishing the requests in flight',
@@ -65,7 +65,7 @@ describe('every line of the log is JSON with an ISO time and a standard level', 
     // The stack names the code, which must not hold the secrets as they are.
     const [url, token] = [SECRETS.url, SECRETS.token].map((secret) => `atob('${btoa(secret)}')`);
     const thrown = `Object.assign(new TypeError('no ' + ${url}), { token: ${token}, detail: 'x' })`;
-    const main = startMain({ NODE_OPTIONS: running(`throw ${thrown}`) });
+    const main = startMain({ DATABASE_URL: database.url, NODE_OPTIONS: running(`throw ${thrown}`) });
     const { code, output } = await main.ended;
     expect(code).toBe(70);
     const stack = expect.stringMatching(/^TypeError: no postgres:\/\/\[redacted]@db\/x\n {4}at /);
@@ -82,8 +82,8 @@ it('LOG_LEVEL=error has start and stop too; a reader of the log that goes away d
   const admin = new ApiClient(await main.url, ADMIN_KEY);
   expect((await admin.get('/no/such/path')).status).toBe(404);
   expect(logLines(main).map(({ msg }) => msg)).toEqual([
-    expect.stringContaining('ready at'),
     expect.stringContaining('takes effect only until'),
+    expect.stringContaining('ready at'),
   ]);
   main.child.stdout?.destroy();
   main.child.kill('SIGHUP');

@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
-import { isCurrent } from '../database/migrate.js';
+import { isCurrent, migrate } from '../database/migrate.js';
 import { describeRights } from '../database/schema/rights.js';
 import { readSchemaState } from '../database/schema/schema-state.js';
 import { CheckFailed } from '../operator-error.js';
 import { withExamples } from './help.js';
 import { print } from './print.js';
-import { type CommandDatabase, CREATES, INSPECTS, onDatabase } from './run-on-database.js';
+import { type CommandDatabase, INSPECTS, MIGRATES, onDatabase } from './run-on-database.js';
 
 export function addMigrateCommand(program: Command): void {
   const command = program
@@ -15,11 +15,14 @@ export function addMigrateCommand(program: Command): void {
     )
     .option('--check', 'change nothing: print what is pending, a line each, and end with 1 if there is anything')
     .action(({ check }: { check?: true }) =>
-      check === true
-        ? onDatabase(INSPECTS, checkMigrations)
-        : onDatabase(CREATES, async () => print('the database is current')),
+      check === true ? onDatabase(INSPECTS, checkMigrations) : onDatabase(MIGRATES, runMigrations),
     );
   withExamples(command, 'migrate --check', 'migrate');
+}
+
+async function runMigrations(database: CommandDatabase): Promise<void> {
+  await migrate(database, () => Promise.resolve(), print);
+  print('the database is current');
 }
 
 async function checkMigrations({ dataSource }: CommandDatabase): Promise<void> {

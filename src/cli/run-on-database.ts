@@ -25,6 +25,8 @@ export const INSPECTS: Needs = { mode: 'read', migrations: 'any' };
 export const WRITES: Needs = { mode: 'attach', migrations: 'current' };
 /** A database without tables gets them, and a DATA_DIR without a database gets one. */
 export const CREATES: Needs = { mode: 'attach-or-create', migrations: 'run' };
+/** The same, but the work itself migrates. */
+export const MIGRATES: Needs = { mode: 'attach-or-create', migrations: 'any' };
 /** No instance may run on the DATA_DIR, which gets a database if it has none. The work itself migrates. */
 export const RESTORES: Needs = { mode: 'serve', migrations: 'any' };
 
