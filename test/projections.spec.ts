@@ -27,6 +27,11 @@ afterAll(() => service.stop());
 const MODELS = { all: READ_MODELS, rebuilt: READ_MODELS };
 const QUIET = { step: () => undefined, events: () => undefined, waiting: () => undefined, swapped: () => undefined };
 const rebuildAll = (): Promise<void> => rebuild(service.app.database, MODELS, QUIET);
+/** Only the read model of this table, which costs PostgreSQL a fraction. */
+const rebuildOf = (table: string): Promise<void> => {
+  const rebuilt = READ_MODELS.filter(({ tables }) => tables.some(({ name }) => name === table));
+  return rebuild(service.app.database, { all: READ_MODELS, rebuilt }, QUIET);
+};
 
 async function proven(account?: string): Promise<{ proof: Proof; differences: Difference[] }> {
   const differences: Difference[] = [];
@@ -175,7 +180,7 @@ describe('projections rebuild', () => {
     await service.pool.query('create view watched as select id from api_keys');
     await expect(rebuildAll()).rejects.toThrow('api_keys cannot be rebuilt: it would lose a view or rule');
     await service.pool.query('drop view watched');
-    await rebuildAll();
+    await rebuildOf('api_keys');
   });
 
   it('refuses a second run at the same time', async () => {
@@ -187,7 +192,7 @@ describe('projections rebuild', () => {
       await holder.query('rollback');
       holder.release();
     }
-    await rebuildAll();
+    await rebuildOf('api_keys');
   });
 
   it('waits for a long reader without making others wait', async () => {
@@ -298,7 +303,7 @@ describe('projections prove', () => {
       ]),
     );
     await service.pool.query(`alter table ${table} enable trigger user`);
-    await rebuildAll();
+    await rebuildOf(table);
     expect((await proven()).differences).toEqual([]);
     expect(await allRows()).toEqual(before);
   });
@@ -310,7 +315,8 @@ describe('projections prove', () => {
     expect([...new Set(differences.map(({ field }) => field))].sort()).toEqual(['created_at', 'traffic_policy']);
     expect(differences).toContainEqual(expect.objectContaining({ live: expect.stringMatching(/\.\d{3}001Z"$/) }));
     expect(differences).toContainEqual(expect.objectContaining({ live: 'null', log: 'NULL' }));
-    await rebuildAll();
+    await rebuildOf('accounts');
+    await rebuildOf('tcp_edges');
     expect((await proven()).differences).toEqual([]);
   });
 
@@ -359,7 +365,7 @@ describe('projections prove', () => {
       expect((await proven()).differences).toEqual([
         expect.objectContaining({ table: 'principals', field: 'version' }),
       ]);
-      await rebuildAll();
+      await rebuildOf('principals');
       expect((await proven()).differences).toEqual([]);
       await service.pool.query(
         'alter table principals alter name type text, alter version type integer using version::integer',
@@ -387,7 +393,7 @@ describe('projections prove', () => {
          '{"actor":"system"}', now(), now() + n * interval '1 microsecond', '' from head, generate_series(1, 4000) n`,
       [accountId],
     );
-    await rebuildAll();
+    await rebuildOf('tcp_edges');
     expect((await proven(accountId)).differences).toEqual([]);
     const places = [1, 1200, 1201, 2500, 3999, 4000];
     const at = (n: number): string => `edgtcp_long${String(n).padStart(5, '0')}`;
@@ -412,7 +418,7 @@ describe('projections prove', () => {
       ...lost,
     ];
     expect(found.sort()).toEqual(expected.sort());
-    await rebuildAll();
+    await rebuildOf('tcp_edges');
     expect((await proven()).differences).toEqual([]);
   });
 
@@ -451,6 +457,6 @@ describe('projections prove', () => {
     const { code, stdout, stderr } = await cli('projections', 'prove', '--name', 'principals');
     expect([code, stdout.split('\t').slice(-3)]).toEqual([1, ['role', '"guest"', '"member"\n']]);
     expect(stderr).toMatch(/1 differences\n$/);
-    await rebuildAll();
+    await rebuildOf('principals');
   });
 });

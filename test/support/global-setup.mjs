@@ -11,6 +11,8 @@ const SETTINGS = ['fsync = off', 'full_page_writes = off', 'synchronous_commit =
 export default async function globalSetup() {
   const built = new URL('../../dist/src/database/', import.meta.url);
   if (!existsSync(built)) throw new Error('dist is missing; run the tests with `npm test`, which builds first');
+  // As in a small container: PostgreSQL looks through all its buffers whenever it drops a table or a database.
+  process.constrainedMemory = () => 1 << 30;
   const { startEmbeddedPostgres } = await import(new URL('embedded/embedded-postgres.js', built).href);
   const { openDatabase } = await import(new URL('database.js', built).href);
   const { migrate } = await import(new URL('migrate.js', built).href);
