@@ -12,7 +12,7 @@ useStarts();
 const KEY = 'the-key-of-the-first-tour';
 const remove = (...args: string[]) => runCli({ DATA_DIR: dataDir() }, 'data', 'remove', ...args);
 /** The folder of the database that the start prints. */
-const placeIn = (output: string): string => / data {6}(\S+)/.exec(output)?.[1] ?? '';
+const placeIn = (output: string): string => /"data":"([^"]+)"/.exec(output)?.[1] ?? '';
 
 describe('data remove', () => {
   it('removes the database with its folder, asks for --yes, and refuses while an instance runs', async () => {

@@ -22,7 +22,7 @@ export const RUNS = {
   'tour-end': ['docs/tour.md'],
   'gateway-start': ['docs/gateways.md'],
   gateway: ['docs/gateways.md'],
-  operating: ['docs/operating.md', 'docs/monitoring.md', 'docs/database.md', 'docs/backup.md'],
+  operating: ['docs/operating.md', 'docs/monitoring.md', 'docs/backup.md', 'docs/database.md'],
   moving: ['docs/backup.md'],
   packages: ['docs/failover.md'],
   'failover-database': ['docs/failover.md'],
