@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { PostgresServer } from '../support/postgres-server.js';
-import { runCli, startMain } from '../support/process.js';
+import { logLines, runCli, startMain } from '../support/process.js';
 
 /** What an operator reads if the database refuses the service. No line more: a line about waiting would come first. */
 const PASSWORD = 'p%/?#@ü:secret';
@@ -69,7 +69,7 @@ describe('a database that cannot be used is a sentence with the way out, at once
       /a.invalid.*b.invalid; no such host; correct its name in DATABASE_URL$/,
     ],
   ])('%s', async (_, url, sentence) => {
-    const { code, stdout, stderr } = await runCli({ DATABASE_URL: url() }, 'accounts', 'list');
+    const { code, stdout, stderr } = await runCli({ DATABASE_URL: url() }, 'api-keys', 'create');
     expect([code, stdout]).toEqual([3, '']);
     expect(stderr).toMatch(/^the database cannot be used: [^\n]*\n$/);
     expect(stderr.trimEnd()).toMatch(sentence);
@@ -91,8 +91,10 @@ describe('a database that cannot be used is a sentence with the way out, at once
     ['a read-only database', () => urlOf('postgres', 'read_only')],
     ['an unknown host', () => urlOf('postgres', 'service', 'host.invalid')],
   ])('also at the start: %s', async (_, url) => {
-    const { code, output } = await startMain({ DATABASE_URL: url() }).ended;
-    expect([code, output]).toEqual([3, expect.stringMatching(/^the database cannot be used: [^\n]*\n$/)]);
+    const main = startMain({ DATABASE_URL: url() });
+    const { code } = await main.ended;
+    const sentence = expect.stringMatching(/^the database cannot be used: [^\n]*$/);
+    expect([code, logLines(main).map(({ msg }) => msg)]).toEqual([3, [sentence]]);
   });
 });
 

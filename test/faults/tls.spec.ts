@@ -5,7 +5,7 @@ import { readConfig } from '../../src/config.js';
 import { openDatabase } from '../../src/database/database.js';
 import { ApiClient } from '../support/api-client.js';
 import { PostgresServer, unprivileged } from '../support/postgres-server.js';
-import { startMain, stopMain } from '../support/process.js';
+import { logLines, startMain, stopMain } from '../support/process.js';
 import { makeTlsFiles, type TlsFiles } from '../support/tls-files.js';
 
 /**
@@ -138,8 +138,9 @@ describe('the program', () => {
   });
 
   it('ends at once with a sentence if the server has no TLS', async () => {
-    const { code, output } = await startMain({ DATABASE_URL: urlOf('plain', 'sslmode=require') }).ended;
-    expect([code, output.trim()]).toEqual([3, expect.stringMatching(NO_TLS)]);
+    const main = startMain({ DATABASE_URL: urlOf('plain', 'sslmode=require') });
+    const { code } = await main.ended;
+    expect([code, logLines(main).map(({ msg }) => msg)]).toEqual([3, [expect.stringMatching(NO_TLS)]]);
   });
 });
 
