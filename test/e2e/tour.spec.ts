@@ -1,34 +1,10 @@
-import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chmod, cp, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { expect, it } from '@jest/globals';
-import { blocksOf, REPOSITORY, type Run } from '../support/documents.js';
+import { cloneCheckout } from '../support/checkout.js';
+import { blocksOf, type Run } from '../support/documents.js';
 import { freePort } from '../support/free-port.js';
-import { stopAtEnd } from '../support/leftovers.js';
 import { startInForeground, Terminal } from '../support/terminal.js';
-
-const run = promisify(execFile);
-
-/** The files that a clone of this checkout would have, with changes that are not committed yet, in a folder of their own. */
-async function cloneCheckout(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'tas-clone-'));
-  stopAtEnd(() => rm(folder, { recursive: true, force: true }));
-  // As root the embedded server runs as another user, which must be able to enter the folder.
-  await chmod(folder, 0o755);
-  const { stdout } = await run('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
-    cwd: REPOSITORY,
-  });
-  const files = stdout.split('\0').filter((file) => file !== '');
-  for (const file of files) await cp(join(REPOSITORY, file), join(folder, file)).catch(ignoreDeleted);
-  return folder;
-}
-
-function ignoreDeleted(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'ENOENT') throw error;
-}
 
 /** The end of what a start prints. */
 const READY = '$(cat "$SSH_KEY.pub")\\"}"; echo';
