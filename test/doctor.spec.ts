@@ -217,4 +217,21 @@ describe('the port', () => {
     await expectFinding(0, 'port', pattern, { PORT: new URL(other.app.url).port });
     await other.stop();
   });
+
+  it('of the metrics is checked as well', async () => {
+    const port = await freePort('127.0.0.1');
+    const metrics = { METRICS_LISTEN: `127.0.0.1:${port}` };
+    await expectFinding(0, 'port', /^ok: port \d+ of 127\.0\.0\.1 for the metrics is free/, metrics);
+    const other = createServer((socket) => socket.end('hello')).listen(port, '127.0.0.1');
+    await expectFinding(
+      1,
+      'port',
+      /^wrong: another program listens on port \d+ of 127\.0\.0\.1 for the metrics/,
+      metrics,
+    );
+    other.close();
+    const instance = await startService({ metricsAddress: { host: '127.0.0.1', port } });
+    await expectFinding(0, 'port', /^ok: an instance of the service serves its metrics on port/, metrics);
+    await instance.stop();
+  });
 });

@@ -7,7 +7,7 @@ import { print } from '../print.js';
 import { DATABASE_CHECKS } from './database-checks.js';
 import { type Finding, lineOf, wrong } from './finding.js';
 import { checkIssuer } from './issuer-check.js';
-import { checkPort } from './port-check.js';
+import { checkPorts } from './port-check.js';
 import { findServer } from './server-check.js';
 import { checkSettings } from './settings-check.js';
 
@@ -31,7 +31,7 @@ async function runDoctor(): Promise<void> {
   // Else it would look at another database than the service does.
   if (!broken.some((name) => PLACES.includes(name))) await checkDatabase(report, config);
   await report.run('issuer', () => checkIssuer(config));
-  await report.run('port', () => checkPort(config));
+  await report.run('port', () => checkPorts(config));
   if (report.hasWrong) throw new CheckFailed();
 }
 

@@ -2,12 +2,18 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { Config } from '../../config.js';
 import { isJsonObject } from '../../json-object.js';
+import type { MetricsAddress } from '../../metrics/metrics-settings.js';
 import { type Finding, ok, warning, wrong } from './finding.js';
 
 const ANSWER_TIMEOUT_MS = 5_000;
 
-/** Whether the service could listen, or listens already. */
-export async function checkPort({ host, port }: Config): Promise<readonly Finding[]> {
+/** Whether the service could listen, or listens already, at each of its addresses. */
+export async function checkPorts({ host, port, metricsAddress }: Config): Promise<readonly Finding[]> {
+  const findings = await checkPort(host, port);
+  return metricsAddress === undefined ? findings : [...findings, await checkMetricsPort(metricsAddress)];
+}
+
+async function checkPort(host: string, port: number): Promise<readonly Finding[]> {
   const place = `port ${port} of ${host}`;
   if (port === 0) return [ok('PORT is 0, so each start takes a free one')];
   const refusal = await refusalToListen(host, port);
@@ -17,6 +23,20 @@ export async function checkPort({ host, port }: Config): Promise<readonly Findin
   }
   if (refusal !== 'EADDRINUSE') return [wrong(`${place} cannot be used (${refusal}): choose another PORT`)];
   return [await askListener(urlOf(host, port), place)];
+}
+
+async function checkMetricsPort({ host, port }: MetricsAddress): Promise<Finding> {
+  const place = `port ${port} of ${host} for the metrics`;
+  const refusal = await refusalToListen(host, port);
+  if (refusal === undefined) return ok(`${place} is free`);
+  if (refusal !== 'EADDRINUSE') return wrong(`${place} cannot be used (${refusal}): choose another METRICS_LISTEN`);
+  const options = { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) };
+  const metrics = await fetch(`${urlOf(host, port)}/metrics`, options)
+    .then((response) => response.text())
+    .catch(() => '');
+  return metrics.includes('\ntunnel_access_')
+    ? ok(`an instance of the service serves its metrics on port ${port} of ${host}`)
+    : wrong(`another program listens on ${place}: stop it, or choose another METRICS_LISTEN`);
 }
 
 async function refusalToListen(host: string, port: number): Promise<string | undefined> {
