@@ -24,7 +24,8 @@ beforeAll(async () => {
   await chmod(folder, 0o777);
   const place = join(folder, 'tables');
   execFileSync('install', ['-d', '-o', 'postgres', place]);
-  postgres = await PostgresServer.primary();
+  // With few buffers a read would have to write a changed page of another table first.
+  postgres = await PostgresServer.primary('shared_buffers=64MB');
   await postgres.query(`create tablespace small location '${place}'`);
   await postgres.query('create database service tablespace small');
 });
