@@ -8,7 +8,9 @@ interface Started {
   readonly firstAccount: FirstAccount;
 }
 
-const CREATE_KEY = 'npm run cli -- api-keys create';
+/** The commands of an installed package have another name than those of a checkout. */
+const COMMAND = import.meta.url.includes('/node_modules/') ? 'npx tunnel-access' : 'npm run cli --';
+const CREATE_KEY = `${COMMAND} api-keys create`;
 const KEPT_AS_HASH = 'key of the admin, shown only once: the service keeps only its hash';
 const NO_EFFECT = 'BOOTSTRAP_API_KEY takes effect only until the first account has had a key; it may be removed';
 

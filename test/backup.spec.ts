@@ -313,3 +313,12 @@ describe('a restore', () => {
     await spoiled.drop();
   });
 });
+
+it('a restore whose MIGRATION_DATABASE_URL names another database is refused before it changes anything', async () => {
+  const other = await emptyDatabase();
+  const settings = { DATABASE_URL: target.url, MIGRATION_DATABASE_URL: other.url };
+  const { code, stderr } = await runCli(settings, 'restore', file);
+  expect([code, stderr]).toEqual([3, expect.stringContaining('both must name the same one')]);
+  for (const { url } of [target, other]) expect(await rowsOf(url)).toEqual([]);
+  await other.drop();
+});

@@ -112,7 +112,9 @@ describe('the database', () => {
   it('that cannot be reached is wrong, and one of two hosts is a warning', async () => {
     const port = await freePort('127.0.0.1');
     const gone = `postgres://me:s3cret@127.0.0.1:${port}/db`;
-    const stdout = await expectFinding(1, 'database', /^wrong: no server accepts writes/, { DATABASE_URL: gone });
+    const stdout = await expectFinding(1, 'database', /^wrong: no server of DATABASE_URL accepts writes/, {
+      DATABASE_URL: gone,
+    });
     expect(found(stdout, 'version')).toEqual([]);
     expect(found(stdout, 'port')).toHaveLength(1);
     expect(stdout).not.toContain('s3cret');
@@ -143,7 +145,12 @@ describe('the database', () => {
       'create role limited login; grant select on all tables in schema public to limited',
       async (url) => {
         const limited = { DATABASE_URL: url.replace('//postgres@', '//limited@') };
-        const stdout = await expectFinding(1, 'rights', /^wrong: the role limited lacks .*INSERT on events/, limited);
+        const stdout = await expectFinding(
+          1,
+          'rights',
+          /^wrong: the role limited lacks .*INSERT on table public\.events.*: run tunnel-access migrate/,
+          limited,
+        );
         expect(found(stdout, 'history')).toEqual(['ok: the role limited cannot change events']);
         const blind = `revoke select on accounts from limited`;
         await inDatabase(url, (client) => client.query(blind));
@@ -151,6 +158,20 @@ describe('the database', () => {
         await inDatabase(url, (client) => client.query('drop owned by limited; drop role limited'));
       },
     );
+  });
+
+  it('whose role may not run what is pending is wrong, as a start with it would say', async () => {
+    const empty = await emptyDatabase();
+    await inDatabase(empty.url, (client) => client.query('create role stranger login'));
+    const stranger = { DATABASE_URL: empty.url.replace('//postgres@', '//stranger@') };
+    await expectFinding(
+      1,
+      'rights',
+      /^wrong: migrations are pending, and the role stranger may not run them/,
+      stranger,
+    );
+    await empty.drop();
+    await inDatabase(service.databaseUrl, (client) => client.query('drop role stranger'));
   });
 
   it('whose guard of the events is off is wrong', async () => {

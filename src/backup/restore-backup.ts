@@ -5,7 +5,7 @@ import { DataSource } from 'typeorm';
 import { MIGRATIONS } from '../../migrations/all.js';
 import type { Database } from '../database/database.js';
 import { DedicatedConnections, type MaintenanceDatabase } from '../database/dedicated-connections.js';
-import { migrate } from '../database/migrate.js';
+import { migrate, requireSameDatabase } from '../database/migrate.js';
 import { OperatorError } from '../operator-error.js';
 import { BackupFileError, countLines, RowsDigest, type RowsLine, type TableLine } from './backup-file.js';
 import type { BackupReader } from './read-backup.js';
@@ -28,6 +28,7 @@ export async function restoreBackup(
   backup: BackupReader,
   watcher: BackupWatcher,
 ): Promise<ReadonlyMap<string, RowsLine>> {
+  await requireSameDatabase(database);
   const restored = await asOwner(database, async (owner) => {
     await refuseUsed(owner, backup, ownSessions(database));
     // Under the lock of migrations, for which an instance that starts meanwhile waits.

@@ -33,9 +33,20 @@ async function bringUpToDate(database: MigratedDatabase, service: SchemaState, l
   if (now.pending.length > 0) throw new OperatorError(elsewhere('another database or schema', service));
 }
 
-async function migrateAs(owner: DataSource, service: SchemaState, log: Log): Promise<void> {
-  const { role, database, schema } = await readSchemaState(owner);
+/** Throws OperatorError if the owner is connected to another database than the service. */
+export async function requireSameDatabase(database: MigratedDatabase): Promise<void> {
+  const service = await readSchemaState(database.dataSource);
+  await database.asOwner(async (owner) => refuseOtherDatabase(await readSchemaState(owner), service));
+}
+
+function refuseOtherDatabase({ database }: SchemaState, service: SchemaState): void {
   if (database !== service.database) throw new OperatorError(elsewhere(`the database ${database}`, service));
+}
+
+async function migrateAs(owner: DataSource, service: SchemaState, log: Log): Promise<void> {
+  const state = await readSchemaState(owner);
+  const { role, schema } = state;
+  refuseOtherDatabase(state, service);
   try {
     await createLockTable(owner);
     await locked(owner, async () => {

@@ -4,8 +4,8 @@ import type { Client } from 'pg';
 import { MIGRATIONS } from '../../../migrations/all.js';
 import { appliedMigrations } from '../../backup/tables.js';
 import type { Config } from '../../config.js';
+import { describeRights, missingRightsOf } from '../../database/schema/rights.js';
 import { type Finding, ok, warning, wrong } from './finding.js';
-import { missingRights } from './role-rights.js';
 import type { Primary } from './server-check.js';
 
 type DatabaseCheck = (primary: Primary, config: Config) => Promise<readonly Finding[]>;
@@ -51,11 +51,20 @@ async function checkMigrations({ client }: Primary): Promise<readonly Finding[]>
   return [warning(`${pending.length} of ${known.length} are pending: the next start of this version runs them`)];
 }
 
-async function checkRights({ client }: Primary): Promise<readonly Finding[]> {
-  const { role } = await rowOf<{ role: string }>(client, 'select current_user as role');
-  const missing = await missingRights(client);
-  if (missing.length === 0) return [ok(`the role ${role} has all that it needs`)];
-  return [wrong(`the role ${role} lacks ${missing.join('; ')}: grant them (docs/operating.md)`)];
+const GRANT = 'run tunnel-access migrate with MIGRATION_DATABASE_URL (docs/database.md)';
+
+async function checkRights({ client }: Primary, { migrationDatabaseUrl }: Config): Promise<readonly Finding[]> {
+  const { role, migrates } = await rowOf<{ role: string; migrates: boolean }>(
+    client,
+    `select current_user as role, has_schema_privilege(coalesce(current_schema(), 'public'), 'CREATE') as migrates`,
+  );
+  const missing = await missingRightsOf(client);
+  if (missing.length > 0) return [wrong(`the role ${role} lacks ${describeRights(missing)}: ${GRANT}`)];
+  const isPending = (await appliedMigrations(client)).length < MIGRATIONS.length;
+  if (isPending && !migrates && migrationDatabaseUrl === undefined) {
+    return [wrong(`migrations are pending, and the role ${role} may not run them: ${GRANT}`)];
+  }
+  return [ok(`the role ${role} has all that it needs`)];
 }
 
 /** Whether more than a trigger keeps the role from changing the past. A superuser has every right. */
@@ -78,7 +87,7 @@ async function checkHistory({ client, isEmbedded }: Primary): Promise<readonly F
   if (isEmbedded) return [ok('a trigger refuses changes of events')];
   return [
     warning(
-      `only a trigger keeps the role ${role} from changing events: let another role own the tables (docs/operating.md)`,
+      `only a trigger keeps the role ${role} from changing events: let another role own the tables (docs/database.md)`,
     ),
   ];
 }

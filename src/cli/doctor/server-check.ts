@@ -1,11 +1,11 @@
 import type { Client } from 'pg';
 import type { Config } from '../../config.js';
+import { withAdvice } from '../../database/connection/advice.js';
 import { embeddedHost } from '../../database/database.js';
 import { type HostConfig, parseDatabaseUrl } from '../../database/database-url.js';
 import { findRunningPostgres, hasData, startEmbeddedPostgres } from '../../database/embedded/embedded-postgres.js';
 import { PrimaryClient } from '../../database/primary-pool.js';
 import { Servers } from '../../database/servers.js';
-import { messageOf } from '../../error-message.js';
 import { type Finding, ok, warning, wrong } from './finding.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -49,7 +49,7 @@ async function connectToAny(hosts: readonly HostConfig[], state: string): Promis
     else if (primary === undefined) primary = { client: found, host: host.name, isEmbedded: state !== 'external' };
     else findings.push(warning(`${host.name} accepts writes as well: of several primaries, fence all but one`));
   }
-  if (primary === undefined) findings.push(wrong('no server accepts writes: start it, or correct DATABASE_URL'));
+  if (primary === undefined) findings.push(wrong('no server of DATABASE_URL accepts writes, for the reasons above'));
   else findings.unshift(ok(await describe(primary, state)));
   return { findings, primary, close: async () => primary?.client.end() };
 }
@@ -62,7 +62,7 @@ async function connect(host: HostConfig): Promise<Client | string> {
   try {
     return await servers.inTurn(() => new PrimaryClient(options).connect());
   } catch (error) {
-    return messageOf(error);
+    return withAdvice(error, 'DATABASE_URL');
   }
 }
 

@@ -11,6 +11,11 @@ interface Advice {
 }
 
 const ADVICE: readonly Advice[] = [
+  {
+    what: /^ECONNREFUSED/,
+    wayOut: 'no server listens there; start it, or correct the host and the port in URL',
+    mayPass: true,
+  },
   { what: /^ENOTFOUND/, wayOut: 'no such host; correct its name in URL' },
   { what: /^(EACCES|EPERM)/, wayOut: 'let the user of this process open the socket' },
   { what: /^28P01/, wayOut: 'correct the user and the password in URL' },
