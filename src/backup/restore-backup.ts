@@ -3,13 +3,14 @@ import { type Client, DatabaseError } from 'pg';
 import { from, to } from 'pg-copy-streams';
 import { DataSource } from 'typeorm';
 import { MIGRATIONS } from '../../migrations/all.js';
+import { appliedMigrations } from '../database/applied-migrations.js';
 import type { Database } from '../database/database.js';
 import { DedicatedConnections, type MaintenanceDatabase } from '../database/dedicated-connections.js';
 import { migrate, requireSameDatabase } from '../database/migrate.js';
 import { OperatorError } from '../operator-error.js';
 import { BackupFileError, countLines, RowsDigest, type RowsLine, type TableLine } from './backup-file.js';
 import type { BackupReader } from './read-backup.js';
-import { appliedMigrations, copyIn, copyOut, PLAIN_TEXT, type StoredTable, tablesOf } from './tables.js';
+import { copyIn, copyOut, PLAIN_TEXT, type StoredTable, tablesOf } from './tables.js';
 import type { BackupWatcher } from './write-backup.js';
 
 /** The database is not one that a backup may be restored into. */

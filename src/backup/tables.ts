@@ -40,16 +40,6 @@ const SHAPES = `
   from unnest($1::text[]) with ordinality as known (name, n) join pg_class c on c.oid = to_regclass(known.name)
   order by known.n`;
 
-/** Names of the applied migrations, oldest first; empty for a database without tables. */
-export async function appliedMigrations(client: ClientBase): Promise<readonly string[]> {
-  const { rows: known } = await client.query<{ exists: boolean }>(
-    `select to_regclass('migrations') is not null as exists`,
-  );
-  if (known[0]?.exists !== true) return [];
-  const { rows } = await client.query<{ name: string }>('select name from migrations order by timestamp, id');
-  return rows.map(({ name }) => name);
-}
-
 /** One spelling of every value, whatever the settings of the server or the role are. */
 export const PLAIN_TEXT = `set local datestyle = 'ISO, YMD'; set local intervalstyle = 'postgres'; set local timezone = 'UTC';
   set local extra_float_digits = 1; set local bytea_output = 'hex'; set local client_encoding = 'UTF8'`;

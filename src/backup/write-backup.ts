@@ -5,10 +5,11 @@ import { createGzip } from 'node:zlib';
 import type { Client } from 'pg';
 import { to } from 'pg-copy-streams';
 import { MIGRATIONS } from '../../migrations/all.js';
+import { appliedMigrations } from '../database/applied-migrations.js';
 import { DedicatedConnections, type MaintenanceDatabase } from '../database/dedicated-connections.js';
 import { OperatorError } from '../operator-error.js';
 import { END_OF_ROWS, FORMAT, FORMAT_VERSION, type Header, RowsDigest, type TableLine } from './backup-file.js';
-import { appliedMigrations, copyOut, PLAIN_TEXT, type StoredTable, tablesOf } from './tables.js';
+import { copyOut, PLAIN_TEXT, type StoredTable, tablesOf } from './tables.js';
 
 /** Progress of a backup or a restore, table by table. */
 export interface BackupWatcher {

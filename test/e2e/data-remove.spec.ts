@@ -55,10 +55,8 @@ describe('data remove', () => {
   });
 });
 
-/** Only root serves the database as another user, who cannot enter such a folder. */
-const asRoot = process.getuid?.() === 0 ? describe : describe.skip;
-
-asRoot('for root with a closed DATA_DIR', () => {
+// Only root serves the database as another user, who cannot enter such a folder. These tests run as root.
+describe('for root with a closed DATA_DIR', () => {
   it('the start says where the data lies, and the data goes although its folder is gone already', async () => {
     await chmod(dirname(dataDir()), 0o700);
     const main = start({ BOOTSTRAP_API_KEY: KEY });
