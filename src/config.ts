@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { parseToken, parseTokens } from './access/authentication/deployment-tokens.js';
+import { parseToken } from './access/authentication/deployment-tokens.js';
+import { type GatewayToken, parseGatewayTokens } from './access/authentication/gateway-tokens.js';
 import { parseIssuer } from './access/authentication/issuer-url.js';
 import type { OidcSettings } from './access/authentication/oidc.js';
 import type { RequestLimitSettings } from './access/authentication/request-limits.js';
@@ -52,7 +53,7 @@ export interface Config
   /** Failed authentications of one source that answer 401 in a minute; further ones answer 429. 0: no limit. */
   readonly authFailuresPerMinute: number;
   /** The tokens of the SSH gateways; empty: the routes for gateways do not exist. */
-  readonly gatewayTokens: readonly string[];
+  readonly gatewayTokens: readonly GatewayToken[];
   /** Also refuses what only the public ngrok API refuses (docs/settings.md, "Strict mode"). */
   readonly strict: boolean;
   readonly logLevel: LogLevel;
@@ -313,10 +314,10 @@ const SETTINGS = {
   gatewayTokens: {
     name: 'GATEWAY_TOKENS',
     about:
-      'Tokens of SSH gateways, comma-separated, each 20-255 printable ASCII characters without blanks, `"` and `\\`. Without a token the routes of gateways do not exist.',
+      'Tokens of SSH gateways, comma-separated, each 20-255 printable ASCII characters without blanks, `"` and `\\`; alone, as `name=token`, or as `name@account=token` for one account only. See [gateways.md](gateways.md#tokens). Without a token the routes of gateways do not exist.',
     example: 'the output of: openssl rand -hex 24',
     fallback: [],
-    parse: parseTokens,
+    parse: parseGatewayTokens,
     isSecret: true,
   },
   // The minimum is the largest number of decisions in one request, which otherwise could never succeed.
@@ -426,7 +427,8 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
  * that the issuer made for another program would give access here.
  */
 function contradictionsIn({ oidcIssuer, oidcAudience, metricsAddress, port, ...config }: Config): string[] {
-  const { bootstrapApiKey, bootstrapApiKeyFile, gatewayTokens, metricsToken } = config;
+  const { bootstrapApiKey, bootstrapApiKeyFile, metricsToken } = config;
+  const gatewayTokens = config.gatewayTokens.map(({ token }) => token);
   if (config.migrationDatabaseUrl !== undefined && config.databaseUrl === undefined) {
     return ['MIGRATION_DATABASE_URL is set without DATABASE_URL'];
   }

@@ -65,6 +65,7 @@ const PURE = [
   'access/api-keys/api-key.ts',
   'access/authentication/failure-limit.ts',
   'access/authentication/deployment-tokens.ts',
+  'access/authentication/gateway-tokens.ts',
   'access/authentication/issuer-url.ts',
   'access/authentication/request-limits.ts',
   'access/authentication/windows.ts',

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { BindTarget } from '../bind-rules/bind-target.js';
+import type { Gateway } from '../caller.js';
 import type { IdSource } from '../ids.js';
 import type { EntityQueries } from '../resources/entity-queries.js';
 import { EdgesByHostport } from '../tcp-edges/tcp-edges.read-model.js';
@@ -18,12 +19,15 @@ import type { ChangedCredential, IdentifiedKey, ListedEdge } from './ssh-gateway
 /** Where a request comes from, for the record. */
 interface RequestOrigin {
   /** Address of the gateway. */
-  readonly gateway: string;
+  readonly address: string;
   /** Where the tunnel comes from, if the gateway sent it. */
   readonly source: string | undefined;
 }
 
-/** Answers gateways, over all accounts. Only compiled rules are cached; all else is read after the request arrived. */
+/**
+ * Answers a gateway, over all accounts or over the one that it serves: what belongs to another account is unknown. Only compiled rules are cached; all else is read after the request
+ * arrived.
+ */
 export class GatewayAnswers {
   private readonly grants: CredentialGrants;
   private readonly keyAccess: KeyAccess;
@@ -45,8 +49,8 @@ export class GatewayAnswers {
   }
 
   /** Undefined if the key has no credential with an active owner. */
-  async identify(fingerprint: string): Promise<IdentifiedKey | undefined> {
-    const grants = await this.grants.ofActiveOwners(fingerprint);
+  async identify(gateway: Gateway, fingerprint: string): Promise<IdentifiedKey | undefined> {
+    const grants = await this.grants.ofActiveOwners(gateway, fingerprint);
     const [first] = grants;
     if (first === undefined) return undefined;
     const credentials = grants.map(async ({ accountId, credentialId, ownerId, version }) => ({
@@ -60,12 +64,13 @@ export class GatewayAnswers {
 
   /** One decision for each target. Throws Problem 503 if they cannot be recorded, since no tunnel may go unrecorded. */
   async authorize(
+    gateway: Gateway,
     fingerprint: string,
     targets: readonly BindTarget[],
-    origin: RequestOrigin,
+    { address, source }: RequestOrigin,
   ): Promise<readonly BindDecision[]> {
     const stopTimer = this.metrics.startTimer();
-    const { grants, active } = await this.keyAccess.ofKey(fingerprint);
+    const { grants, active } = await this.keyAccess.ofKey(gateway, fingerprint);
     // No await from here on: meanwhile a credential could be deleted (see KeyAccess).
     const decidedAt = this.ids.now();
     const queued = targets.map((target) => ({
@@ -74,23 +79,25 @@ export class GatewayAnswers {
       fingerprint,
       target,
       decision: decideBind(grants, active, target),
-      ...origin,
+      gateway: address,
+      gatewayName: gateway.name,
+      source,
     }));
     this.queue.add(queued);
     const decisions = queued.map(({ decision }) => decision);
-    stopTimer(decisions);
+    stopTimer(decisions, gateway);
     return decisions;
   }
 
-  changedSince(known: readonly KnownCredential[]): Promise<ChangedCredential[]> {
-    return changedSince(this.pool, known, this.deniedFingerprints);
+  changedSince(gateway: Gateway, known: readonly KnownCredential[]): Promise<ChangedCredential[]> {
+    return changedSince(this.pool, gateway, known, this.deniedFingerprints);
   }
 
   /** The line for sshd; undefined if the key is unknown, has another type or has no active owner. */
-  async authorizedKeysLine(keyType: string, fingerprint: string): Promise<string | undefined> {
+  async authorizedKeysLine(gateway: Gateway, keyType: string, fingerprint: string): Promise<string | undefined> {
     const key = await this.grants.keyOf(fingerprint);
     if (key?.keyType !== keyType) return undefined;
-    const { active } = await this.keyAccess.ofKey(fingerprint);
+    const { active } = await this.keyAccess.ofKey(gateway, fingerprint);
     const [first, ...others] = active.map(({ credentialId: id, version, acl }) => ({
       id,
       version,
@@ -100,8 +107,8 @@ export class GatewayAnswers {
     return first === undefined ? undefined : authorizedKeysLine([first, ...others]);
   }
 
-  async edgesAt(hostport: string, baseUrl: string): Promise<ListedEdge[]> {
-    const refs = await this.edges.list(hostport);
+  async edgesAt({ accountId }: Gateway, hostport: string, baseUrl: string): Promise<ListedEdge[]> {
+    const refs = await this.edges.list(hostport, accountId);
     const found = await Promise.all(refs.map((ref) => this.entities.find(TCP_EDGES, ref)));
     return found.flatMap((edge) =>
       edge === undefined ? [] : [{ account_id: edge.account_id, edge: toResource(edge, baseUrl) }],

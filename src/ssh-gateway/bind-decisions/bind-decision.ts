@@ -17,7 +17,7 @@ export interface CompiledCredentialGrant extends CredentialGrant {
 }
 
 export const REASONS = ['permitted', 'unknown_key', 'owner_inactive', 'not_permitted'] as const;
-type Reason = (typeof REASONS)[number];
+export type Reason = (typeof REASONS)[number];
 
 /** The decision about one bind. */
 export interface BindDecision {
