@@ -68,7 +68,7 @@ describe('GET /bind_decisions', () => {
       owner_id: tenant.id,
       fingerprint: credential.fingerprint,
       gateway: '127.0.0.1',
-      gatewayName: undefined,
+      gateway_name: null,
       source: '203.0.113.9',
       id: expect.stringMatching(/^bd_[0-9A-Za-z]{27}$/),
       decided_at: expect.any(String),
