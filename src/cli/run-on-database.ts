@@ -1,9 +1,9 @@
 import type { Pool } from 'pg';
 import { readConfig } from '../config.js';
-import { requireMigrations } from '../database/applied-migrations.js';
 import { type Database, type OpenMode, openDatabase } from '../database/database.js';
 import type { MaintenanceDatabase } from '../database/dedicated-connections.js';
 import { migrate } from '../database/migrate.js';
+import { requireMigrations } from '../database/schema/migrations.js';
 import { Interrupted, STOP_SIGNALS } from '../operator-error.js';
 import { reportFailure } from './exit-codes.js';
 
@@ -64,7 +64,7 @@ async function open({ mode }: Needs): Promise<Database> {
 async function prepare({ mode, migrations }: Needs, database: Database): Promise<void> {
   if (mode === 'read') await tellOfStandby(database.pool);
   if (migrations === 'run') await migrate(database, () => Promise.resolve(), console.error);
-  if (migrations === 'current') await requireMigrations(database);
+  if (migrations === 'current') await requireMigrations(database.dataSource);
 }
 
 async function tellOfStandby(pool: Pool): Promise<void> {

@@ -15,7 +15,7 @@ import {
   startEmbeddedPostgres,
 } from './embedded/embedded-postgres.js';
 import { PrimaryClient, type PrimaryOptions, PrimaryPool } from './primary-pool.js';
-import { refuseNewerSchema } from './schema/schema-state.js';
+import { refuseNewerSchema } from './schema/migrations.js';
 import { Servers } from './servers.js';
 
 /** Injection token of the pg pool under TypeORM's data source; frequent queries use it with named statements. */
