@@ -92,7 +92,7 @@ describe('readConfig', () => {
     expect(readConfig({ GATEWAY_TOKENS: tokens.join(', ') }).gatewayTokens).toEqual(tokens.map((token) => ({ token })));
     expect(readConfig({}).gatewayTokens).toEqual([]);
     expect(problemsOf({ GATEWAY_TOKENS: tokens.join(','), BOOTSTRAP_API_KEY: 'another-token-of-twenty' })).toEqual([
-      'BOOTSTRAP_API_KEY is one of GATEWAY_TOKENS; make another',
+      'GATEWAY_TOKENS holds BOOTSTRAP_API_KEY as well; make another token',
     ]);
   });
 

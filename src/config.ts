@@ -439,12 +439,10 @@ function contradictionsIn({ oidcIssuer, oidcAudience, metricsAddress, port, ...c
   // An API key, a gateway token and the metrics token must not give access to each other's routes.
   const bootstrapKey = bootstrapKeyOf(config);
   const nameOfKey = bootstrapApiKeyFile === undefined ? 'BOOTSTRAP_API_KEY' : 'the key in BOOTSTRAP_API_KEY_FILE';
-  if (gatewayTokens.includes(bootstrapKey ?? '')) return [`${nameOfKey} is one of GATEWAY_TOKENS; make another`];
+  if (gatewayTokens.includes(bootstrapKey ?? ''))
+    return [`GATEWAY_TOKENS holds ${nameOfKey} as well; make another token`];
   if (metricsToken !== undefined && [...gatewayTokens, bootstrapKey].includes(metricsToken)) {
     return [`METRICS_TOKEN is also ${nameOfKey} or one of GATEWAY_TOKENS; make another`];
-  }
-  if (metricsToken !== undefined && [...gatewayTokens, bootstrapApiKey].includes(metricsToken)) {
-    return ['METRICS_TOKEN is also BOOTSTRAP_API_KEY or one of GATEWAY_TOKENS; make another'];
   }
   if (oidcIssuer !== undefined && oidcAudience === undefined) return ['OIDC_ISSUER is set without OIDC_AUDIENCE'];
   if (oidcIssuer === undefined && oidcAudience !== undefined) return ['OIDC_AUDIENCE is set without OIDC_ISSUER'];

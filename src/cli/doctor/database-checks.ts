@@ -10,7 +10,9 @@ import {
   queryableOf,
 } from '../../database/schema/migrations.js';
 import { describeRights, missingRights } from '../../database/schema/rights.js';
+import { checkFirstKey, checkGateways } from './account-checks.js';
 import { type Finding, ok, warning, wrong } from './finding.js';
+import { checkOwner } from './owner-check.js';
 import type { Primary } from './server-check.js';
 
 type DatabaseCheck = (primary: Primary, config: Config) => Promise<readonly Finding[]>;
@@ -20,6 +22,7 @@ export const DATABASE_CHECKS: Readonly<Record<string, DatabaseCheck>> = {
   version: checkVersion,
   migrations: checkMigrations,
   rights: checkRights,
+  owner: checkOwner,
   history: checkHistory,
   encryption: checkEncryption,
   connections: checkConnections,
@@ -27,6 +30,7 @@ export const DATABASE_CHECKS: Readonly<Record<string, DatabaseCheck>> = {
   clock: checkClock,
   disk: checkDisk,
   bootstrap: checkFirstKey,
+  gateways: checkGateways,
 };
 
 const MIN_VERSION = 140_000;
@@ -159,16 +163,6 @@ async function checkDisk({ client, isEmbedded }: Primary): Promise<readonly Find
   const text = `${(free / 2 ** 30).toFixed(1)} GiB are free at ${folder}`;
   if (free >= MIN_FREE_BYTES.ok) return [ok(text)];
   return [(free < MIN_FREE_BYTES.warning ? wrong : warning)(`${text}: make room, or move the data (docs/backup.md)`)];
-}
-
-async function checkFirstKey({ client }: Primary, { bootstrapApiKey }: Config): Promise<readonly Finding[]> {
-  const { made } = await rowOf<{ made: boolean }>(client, `select to_regclass('accounts') is not null as made`);
-  const { exists } = made
-    ? await rowOf<{ exists: boolean }>(client, 'select exists (select from accounts)')
-    : { exists: false };
-  if (!exists) return [ok('the first start makes an account, and its key')];
-  if (bootstrapApiKey === undefined) return [ok('an account exists')];
-  return [warning('BOOTSTRAP_API_KEY is still set, although an account exists: remove it, it has no effect')];
 }
 
 async function rowOf<Row extends object>(client: Client, query: string): Promise<Row> {
