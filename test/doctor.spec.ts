@@ -6,8 +6,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { createApp } from '../src/app.js';
 import { startEmbeddedPostgres } from '../src/database/embedded/embedded-postgres.js';
+import { findEmbeddedData, removeEmbeddedData } from '../src/database/embedded/removal.js';
 import { inDatabase, rowsOf } from './support/backups.js';
 import { freePort } from './support/free-port.js';
+import { stopAtEnd } from './support/leftovers.js';
 import { newSigningKey, TestIssuer } from './support/oidc-issuer.js';
 import { runCli, spawnCli } from './support/process.js';
 import { cloneDatabase, emptyDatabase, type Service, startService, testConfig } from './support/service.js';
@@ -259,11 +261,14 @@ describe('the database', () => {
   it('is compared with that of MIGRATION_DATABASE_URL: another server is wrong', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'doctor-'));
     const { host, port, user, stop } = await startEmbeddedPostgres({ dataDir, log: () => undefined });
+    const stopServer = stopAtEnd(async () => {
+      await stop();
+      await removeEmbeddedData(await findEmbeddedData(dataDir));
+    });
     await expectFinding(1, 'owner', /^wrong: MIGRATION_DATABASE_URL leads to another server than DATABASE_URL/, {
       MIGRATION_DATABASE_URL: `postgres://${user}@/postgres?host=${host}&port=${port}`,
     });
-    await stop();
-    await rm(dataDir, { recursive: true });
+    await stopServer();
   });
 
   it('that lacks the account of a gateway is a warning, which shows no token', async () => {

@@ -4,7 +4,6 @@ import pg from 'pg';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 
 import { MIGRATIONS } from '../../migrations/all.js';
-import { messageOf } from '../error-message.js';
 import { OperatorError } from '../operator-error.js';
 import { mayPass, withAdvice } from './connection/advice.js';
 import { describeDatabase, type HostConfig, parseDatabaseUrl } from './database-url.js';
@@ -31,6 +30,8 @@ const QUERY_TIMEOUT_MS = 30_000;
 /** How long a start waits for a database that is not up yet, for example in a compose file. */
 const WAIT_FOR_DATABASE_MS = 30_000;
 const BETWEEN_CONNECTS_MS = 500;
+/** A wait that is longer is told, with its end. */
+const SILENT_WAIT_MS = 1_500;
 
 /** The settings that `openDatabase` needs. */
 export interface DatabaseOptions {
@@ -156,20 +157,29 @@ async function connect(
 ): Promise<DataSource> {
   const dataSource = new DataSource(dataSourceOptions(new Servers(hosts), options));
   const deadline = Date.now() + WAIT_FOR_DATABASE_MS;
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      await dataSource.initialize();
-      await requireSuitableServer(dataSource);
-      return dataSource;
-    } catch (error) {
-      if (dataSource.isInitialized) await dataSource.destroy();
-      if (error instanceof OperatorError) throw error;
-      if (!mayPass(error) || Date.now() > deadline) {
-        throw new DatabaseUnusable(`the database cannot be used: ${withAdvice(error, setting)}`);
+  let reason = `${hosts.map(({ name }) => name || 'the local socket').join(', ')} did not answer yet`;
+  const notice = setTimeout(
+    () => log(`waiting up to ${WAIT_FOR_DATABASE_MS / 1000} s for the database: ${reason}`),
+    SILENT_WAIT_MS,
+  );
+  try {
+    for (;;) {
+      try {
+        await dataSource.initialize();
+        await requireSuitableServer(dataSource);
+        return dataSource;
+      } catch (error) {
+        if (dataSource.isInitialized) await dataSource.destroy();
+        if (error instanceof OperatorError) throw error;
+        reason = withAdvice(error, setting);
+        if (!mayPass(error) || Date.now() > deadline) {
+          throw new DatabaseUnusable(`the database cannot be used: ${reason}`);
+        }
+        await sleep(BETWEEN_CONNECTS_MS);
       }
-      if (attempt === 1) log(`waiting for the database: ${messageOf(error)}`);
-      await sleep(BETWEEN_CONNECTS_MS);
     }
+  } finally {
+    clearTimeout(notice);
   }
 }
 
