@@ -16,6 +16,7 @@ const ROOMS: readonly (readonly string[])[] = [
   ['cli/audit'],
   ['cli'],
   ['wiring'],
+  ['settings'],
   ['service-log'],
   ['metrics'],
   ['ssh-gateway', 'audit', 'health'],
