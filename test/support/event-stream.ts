@@ -58,6 +58,7 @@ export class EventStream {
     this.comments += lines.filter((line) => line.startsWith(':')).length;
     this.lastEventId = textOf('id') ?? this.lastEventId;
     const data = textOf('data');
-    if (data !== undefined) this.messages.push({ id: Number(this.lastEventId), event: textOf('event') ?? 'message', data: JSON.parse(data) });
+    if (data !== undefined)
+      this.messages.push({ id: Number(this.lastEventId), event: textOf('event') ?? 'message', data: JSON.parse(data) });
   }
 }

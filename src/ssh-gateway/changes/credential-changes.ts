@@ -60,7 +60,10 @@ const CHANGES = {
       union all
       select c.account_id, c.id, false, c.fingerprint
         from streams s join ssh_credentials c on c.account_id = s.account_id and c.owner_id = s.stream_id and by_index(c.id)
-        where not s.is_credential),
+        where not s.is_credential
+      union all
+      select c.account_id, c.id, false, c.fingerprint from ssh_credentials c
+        where c.expires_at > $2::timestamptz and c.expires_at <= (select now from moment) and by_index(c.id)),
     changed as (
       select account_id, id from touched where not is_unknown
       union
