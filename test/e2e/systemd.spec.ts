@@ -16,15 +16,13 @@ it.each([
   expect(await run('systemd-analyze', ['verify', join(REPOSITORY, unit)])).toEqual({ stdout: '', stderr: '' });
 });
 
-it.each(['sshd-systemd', 'sshd-reaper-systemd'] as const)(
-  'the commands %s install and enable a unit of the repository',
-  (name) => {
-    const commands = blocksOf(name)
-      .map(({ text }) => text)
-      .join('\n');
-    const [, installed = ''] = /^install -m 644 (\S+) \/etc\/systemd\/system\/$/m.exec(commands) ?? [];
-    const [, enabled] = /^systemctl enable --now (\S+)$/m.exec(commands) ?? [];
-    expect(existsSync(join(REPOSITORY, installed))).toBe(true);
-    expect(`${enabled}.service`).toBe(basename(installed));
-  },
-);
+it.each([
+  ['sshd-systemd', blocksOf('sshd-systemd')],
+  ['sshd-reaper-systemd', blocksOf('sshd-reaper-systemd')],
+])('the commands %s install and enable a unit of the repository', (_, blocks) => {
+  const commands = blocks.map(({ text }) => text).join('\n');
+  const [, installed = ''] = /^install -m 644 (\S+) \/etc\/systemd\/system\/$/m.exec(commands) ?? [];
+  const [, enabled] = /^systemctl enable --now (\S+)$/m.exec(commands) ?? [];
+  expect(existsSync(join(REPOSITORY, installed))).toBe(true);
+  expect(`${enabled}.service`).toBe(basename(installed));
+});
