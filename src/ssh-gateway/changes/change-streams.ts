@@ -45,11 +45,14 @@ export class ChangeStreams implements OnModuleDestroy {
     for (const stream of this.streams) end(stream);
   }
 
-  /** Throws Problem 429 if there are too many streams. Rejects if the database is away. */
-  async open(disconnected: AbortSignal): Promise<Readable> {
+  /** Of one account, or of all. Throws Problem 429 if there are too many streams. Rejects if the database is away. */
+  async open(disconnected: AbortSignal, accountId?: string): Promise<Readable> {
     const stream = this.enter();
     const listener = {
-      changed: (credentials: readonly ChangedRef[]) => this.send(stream, messagesOf(credentials)),
+      changed: (credentials: readonly ChangedRef[]) => {
+        const told = credentials.filter((one) => accountId === undefined || one.accountId === accountId);
+        this.send(stream, messagesOf(told));
+      },
       lost: () => end(stream),
     };
     stream.once('close', () => {
@@ -91,7 +94,7 @@ export class ChangeStreams implements OnModuleDestroy {
   }
 
   private send(stream: Readable, text: string): void {
-    if (stream.readableEnded || stream.destroyed) return;
+    if (text === '' || stream.readableEnded || stream.destroyed) return;
     stream.push(text);
     if (stream.readableLength > this.limits.maxUnreadBytes) stream.destroy();
   }
