@@ -100,13 +100,16 @@ export const ApiGetPart = (part: ResourceClass, operation: Operation): MethodDec
     parameters: [ID],
   });
 
-/** GET of a resource's history. */
+/** GET of a resource's history, which the public API does not have. */
 export const ApiHistory = (history: ResourceClass, operation: Operation): MethodDecorator =>
-  documentOperation(operation, {
-    success: { status: 200, description: 'A page of the history, oldest first.', type: history },
-    problems: [...CLOSED, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number'],
-    parameters: [ID, AFTER, EVENT_LIMIT, AS_OF],
-  });
+  documentOperation(
+    { ...operation, refusesUnknownParameters: true },
+    {
+      success: { status: 200, description: 'A page of the history, oldest first.', type: history },
+      problems: [...CLOSED, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number'],
+      parameters: [ID, AFTER, EVENT_LIMIT, AS_OF],
+    },
+  );
 
 /** GET of events, as a page of JSON or as one of `otherTypes`. */
 export const ApiFeed = (

@@ -4,7 +4,11 @@ import { MAX_PAGE_EVENTS, MAX_PAGE_ITEMS } from '../pages.js';
 
 /** The fields and parameters that resources and routes share. `decorators.ts` puts them together. */
 
-export type ParameterOf = (swagger: Swagger, prefix: IdPrefix | undefined, providers: Providers) => MethodDecorator;
+export interface ParameterOf {
+  (swagger: Swagger, prefix: IdPrefix | undefined, providers: Providers): MethodDecorator;
+  /** The spellings of a query parameter, the documented one first. */
+  readonly spellings?: readonly string[];
+}
 
 /** The KSUID of every id in an example; a real one. */
 export const EXAMPLE_KSUID = '3MSH1YH1pfqRL0tXy3dC8OFwmhq';
@@ -58,11 +62,21 @@ export const ID: ParameterOf = ({ ApiParam }, prefix = 'op') => {
   });
 };
 
-/** An optional query parameter. */
-export const queryParameter =
-  (name: string, description: string, schema: object): ParameterOf =>
-  ({ ApiQuery }) =>
-    ApiQuery({ name, required: false, description, schema });
+type SchemaOf = (prefix: IdPrefix, providers: Providers) => object;
+
+/** A query parameter. Its schema is a function if it depends on the controller or on the wiring. */
+export const queryParameter = (
+  name: string,
+  description: string,
+  schema: object | SchemaOf,
+  { required = false, alias }: { readonly required?: boolean; readonly alias?: string } = {},
+): ParameterOf => {
+  const parameterOf: ParameterOf = ({ ApiQuery }, prefix = 'op', providers) => {
+    const made = typeof schema === 'function' ? (schema as SchemaOf)(prefix, providers) : schema;
+    return ApiQuery({ name, required, description, schema: made });
+  };
+  return Object.assign(parameterOf, { spellings: alias === undefined ? [name] : [name, alias] });
+};
 
 /** An optional header. */
 const header =
@@ -76,12 +90,12 @@ export const LIMIT = queryParameter(
   { type: 'integer', minimum: 1, default: MAX_PAGE_ITEMS },
 );
 
-export const BEFORE_ID: ParameterOf = (swagger, prefix = 'op', providers) =>
-  queryParameter(
-    'before_id',
-    'Only items older than the one with this id, which may be deleted by now. `beforeId` is an alias.',
-    { type: 'string', pattern: `${idPattern(prefix)}|^$`, examples: [`${prefix}_${EXAMPLE_KSUID}`] },
-  )(swagger, prefix, providers);
+export const BEFORE_ID = queryParameter(
+  'before_id',
+  'Only items older than the one with this id, which may be deleted by now. `beforeId` is an alias.',
+  (prefix) => ({ type: 'string', pattern: `${idPattern(prefix)}|^$`, examples: [`${prefix}_${EXAMPLE_KSUID}`] }),
+  { alias: 'beforeId' },
+);
 
 export const AS_OF = queryParameter(
   'as_of',
