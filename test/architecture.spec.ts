@@ -59,6 +59,7 @@ const PURE = [
   'log/event.ts',
   'resources/access-rules.ts',
   'resources/changed-fields.ts',
+  'resources/expiry/expiry.ts',
   'resources/read-only-fields.ts',
   'access/accounts/account.ts',
   'access/accounts/principal.ts',

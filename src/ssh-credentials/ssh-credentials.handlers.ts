@@ -9,7 +9,7 @@ import { type KeyPolicy, parsePublicKey } from '../public-keys/public-key.js';
 import { Changes } from '../resources/changes.js';
 import { handlerOf } from '../resources/handler-of.js';
 import { explainDeletedOwner, Owners, requireOwnerId } from '../resources/owners.js';
-import { create, remove, type SshCredential, update } from './ssh-credential.js';
+import { create, type NewSshCredential, remove, type SshCredential, update } from './ssh-credential.js';
 import { EXCLUSIVE_KEY_CONSTRAINT, KeyHolders } from './ssh-credentials.read-model.js';
 import {
   CreateSshCredential,
@@ -47,7 +47,7 @@ export class CreateSshCredentialHandler implements ICommandHandler<CreateSshCred
     });
   }
 
-  private credentialOf(caller: Caller, body: CreateSshCredential['body']): SshCredential {
+  private credentialOf(caller: Caller, body: CreateSshCredential['body']): NewSshCredential {
     const owner_id = requireOwnerId(caller, body.owner_id);
     const key = parsePublicKey(body.public_key, this.policy.keys);
     return {
@@ -65,7 +65,7 @@ export class CreateSshCredentialHandler implements ICommandHandler<CreateSshCred
   }
 
   /** A key belongs to one account. Strict mode allows it once there; the unique index decides races. */
-  private async refuseTakenKey({ accountId }: Caller, { fingerprint, exclusive }: SshCredential): Promise<void> {
+  private async refuseTakenKey({ accountId }: Caller, { fingerprint, exclusive }: NewSshCredential): Promise<void> {
     const accounts = (await this.holders.of(fingerprint)) ?? [];
     if (accounts.some((id) => id !== accountId)) {
       throw new Problem('public_key_used_elsewhere', 'This public key is already in use on another account.');
