@@ -92,12 +92,12 @@ export class Reads {
     request: ReadRequest,
     id: string,
   ): Promise<HistoryResource> {
-    const { model, idPrefix, path } = resource;
-    const { caller, baseUrl, query } = request;
+    const { idPrefix, path } = resource;
+    const { caller, baseUrl } = request;
     if (!isId(id, idPrefix)) throw resource.notFound();
     const { page, last } = await this.fromLog(request, (connections, upTo) => {
       const events = new LogReader(connections).ofStreams(caller.accountId, [id], upTo);
-      return historyPage(model, events, query, `${baseUrl}/${path}/${id}/events`);
+      return historyPage(resource, events, request, `${baseUrl}/${path}/${id}/events`);
     });
     if (last === undefined || !mayKnow(resource, caller, last)) throw resource.notFound();
     refuseUnlessMayReadHistory(caller, last);

@@ -24,6 +24,8 @@ export interface Resource<State, Event extends DomainEvent = DomainEvent> {
   isLive?(state: State): boolean;
   notFound(): Problem;
   toResource(entity: Entity<State>, baseUrl: string): object;
+  /** What its sub-resources show, by name: a history shows their changes beside those of its own fields. */
+  partsOf?(state: State): object;
 }
 
 /** A resource whose entities belong to a user or bot, and are deleted with it. Its table has a column owner_id. */

@@ -81,6 +81,10 @@ export const SSH_CREDENTIALS: OwnedResource<SshCredential, SshCredentialEvent> =
   removal: REMOVAL,
   notFound,
   toResource,
+  partsOf: ({ expires_at, source_cidrs }) => ({
+    expires_at: expires_at?.toISOString() ?? null,
+    source_restriction: source_cidrs ? { cidrs: source_cidrs } : null,
+  }),
 };
 
 /** The one rendering for create, get, list and update. Every field is there, never null: several clients break otherwise. */
