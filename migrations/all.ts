@@ -12,6 +12,7 @@ import { RequirePrimary1763683200011 } from './0011-require-primary.js';
 import { AclDigest1763683200012 } from './0012-acl-digest.js';
 import { SchemaRequirements1763683200013 } from './0013-schema-requirements.js';
 import { Expiry1763683200014 } from './0014-expiry.js';
+import { ListFilters1763683200018 } from './0018-list-filters.js';
 
 /** Every migration, oldest first. A list rather than a glob, so that only compiled and reviewed migrations run. */
 export const MIGRATIONS = [
@@ -29,4 +30,5 @@ export const MIGRATIONS = [
   AclDigest1763683200012,
   SchemaRequirements1763683200013,
   Expiry1763683200014,
+  ListFilters1763683200018,
 ];

@@ -116,6 +116,7 @@ const SHARED: Readonly<Record<string, SharedFile>> = {
 
 /** Files in the folder of a resource beyond the shape, each with its reason. */
 const FURTHER: Readonly<Record<string, string>> = {
+  'ssh-credentials/ssh-credentials.filters.ts': 'The filters of the list: each with its SQL, its check and its words.',
   'tcp-edges/tcp-edges.bodies.ts': 'A TCP edge has many fields: bodies and answers together exceed 150 lines.',
   'tcp-edges/edge-modules.ts': 'Modules are parts of an edge with rules of their own.',
   'tcp-edges/edge-modules.controller.ts': 'Modules have routes of their own: GET, PUT and DELETE for each.',

@@ -28,10 +28,16 @@ export function applyDeclarations(swagger: Swagger, providers: Providers): void 
  * them. Unlike the rest of the documentation, the service itself needs them.
  */
 export interface QueryOfRoute {
-  /** The spellings of each parameter, the documented one first. */
-  readonly parameters: readonly (readonly string[])[];
+  readonly parameters: readonly QueryParameter[];
   /** The route refuses unknown parameters. Otherwise it ignores them, except in strict mode. */
   readonly refusesUnknown: boolean;
+}
+
+export interface QueryParameter {
+  /** The documented one first. */
+  readonly spellings: readonly string[];
+  /** An empty value counts as an absent one. */
+  readonly mayBeEmpty: boolean;
 }
 
 const QUERY = 'documentation:query';

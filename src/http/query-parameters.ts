@@ -1,7 +1,7 @@
 import type { CanActivate, ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { Problem, quoted } from '../problem.js';
-import { type QueryOfRoute, queryOf } from './documentation.js';
+import { type QueryOfRoute, type QueryParameter, queryOf } from './documentation.js';
 
 /** A route that ignored one of these would answer another question than the one that it was asked. */
 const NEVER_IGNORED: ReadonlySet<string> = new Set(['as_of', 'filter']);
@@ -22,11 +22,10 @@ export class QueryGuard implements CanActivate {
     const route = queryOf(context.getHandler());
     const refusesUnknown = route.refusesUnknown || (this.strict && caller !== undefined);
     for (const [name, value] of sent) {
-      const isTaken = route.parameters.some((spellings) => spellings.includes(name));
+      const isTaken = route.parameters.some(({ spellings }) => spellings.includes(name));
       if (!isTaken && !isIgnored(name, value, refusesUnknown)) throw notTaken(name, route);
     }
-    for (const spellings of route.parameters) refuseRepeated(spellings, sent);
-    if (sent.some(([name, value]) => name === 'as_of' && value === '')) throw emptyAsOf();
+    for (const parameter of route.parameters) refuseRepeatedOrEmpty(parameter, sent);
     return true;
   }
 }
@@ -36,16 +35,19 @@ const isIgnored = (name: string, value: unknown, refusesUnknown: boolean): boole
   name === 'filter' ? value === '' : !refusesUnknown && !NEVER_IGNORED.has(name);
 
 function notTaken(name: string, { parameters }: QueryOfRoute): Problem {
-  const names = parameters.map(([documented]) => documented).join(', ');
+  const names = parameters.map(({ spellings }) => spellings[0]).join(', ');
   const taken = names === '' ? 'takes no query parameters' : `takes ${names}`;
-  return new Problem('request_malformed', `This route has no query parameter ${quoted(name)}; it ${taken}.`);
+  return malformed(`This route has no query parameter ${quoted(name)}; it ${taken}.`);
 }
 
-function refuseRepeated(spellings: readonly string[], sent: readonly (readonly [string, unknown])[]): void {
+/** An empty value mostly comes from a variable that is not set, and would select everything. */
+function refuseRepeatedOrEmpty(
+  { spellings, mayBeEmpty }: QueryParameter,
+  sent: readonly (readonly [name: string, value: unknown])[],
+): void {
   const values = sent.filter(([name]) => spellings.includes(name)).flatMap(([, value]) => value);
-  if (values.length < 2) return;
-  throw new Problem('request_malformed', `${spellings[0]} is given ${values.length} times; give it once.`);
+  if (values.length > 1) throw malformed(`${spellings[0]} is given ${values.length} times; give it once.`);
+  if (values[0] === '' && !mayBeEmpty) throw malformed(`${spellings[0]} is empty; give it a value, or leave it out.`);
 }
 
-const emptyAsOf = (): Problem =>
-  new Problem('request_malformed', 'as_of is empty; give a log position or an RFC 3339 time, or leave it out.');
+const malformed = (sentence: string): Problem => new Problem('request_malformed', sentence);

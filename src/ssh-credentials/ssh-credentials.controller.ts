@@ -1,9 +1,11 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { ApiCreate, ApiDelete, ApiGet, ApiHistory, ApiList, ApiTag, ApiUpdate } from '../http/openapi/decorators.js';
+import { AS_OF } from '../http/openapi/parts.js';
 import { Context, Read, type ReadRequest, type RequestContext } from '../http/request-context.js';
 import { HistoryResource } from '../resources/history.resource.js';
 import { Reads } from '../resources/reads.js';
+import { FILTER_PARAMETERS } from './ssh-credentials.filters.js';
 import {
   CreateSshCredential,
   CreateSshCredentialBody,
@@ -40,7 +42,11 @@ export class SshCredentialsController {
   }
 
   @Get()
-  @ApiList(SshCredentialResource, path, { id: 'listSshCredentials', summary: 'List SSH credentials' })
+  @ApiList(SshCredentialResource, path, {
+    id: 'listSshCredentials',
+    summary: 'List SSH credentials',
+    parameters: [...FILTER_PARAMETERS, AS_OF],
+  })
   list(@Read() request: ReadRequest) {
     return this.reads.list(SSH_CREDENTIALS, request);
   }

@@ -8,6 +8,7 @@ import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/comman
 import { Description, envelopeFields, Metadata, ReadOnly, textFields } from '../resources/fields.js';
 import type { OwnedResource } from '../resources/resource.js';
 import { notFound, REMOVAL, type SshCredential, type SshCredentialEvent } from './ssh-credential.js';
+import { FILTERS } from './ssh-credentials.filters.js';
 import { sshCredentialsReadModel } from './ssh-credentials.read-model.js';
 
 const PATH = 'ssh_credentials';
@@ -79,6 +80,7 @@ export const SSH_CREDENTIALS: OwnedResource<SshCredential, SshCredentialEvent> =
   plural: PATH,
   readOnlyFields: ['public_key', 'owner_id'],
   removal: REMOVAL,
+  filters: FILTERS,
   notFound,
   toResource,
   partsOf: ({ expires_at, source_cidrs }) => ({

@@ -5,10 +5,11 @@ import { ApiGatewayAnswer, ApiTag } from '../http/openapi/decorators.js';
 import { type ParameterOf, queryParameter } from '../http/openapi/parts.js';
 import { ipOf } from '../http/request-context.js';
 import { Problem } from '../problem.js';
+import { readFingerprint } from '../public-keys/fingerprint.js';
 import { parseHostport } from '../tcp-edges/hostport.js';
 import { FINGERPRINT } from './bind-decisions/bind-decision-fields.js';
 import { GatewayAnswers } from './gateway-answers.js';
-import { readFingerprint, readKey, readRequiredParameter, readTargets } from './gateway-requests.js';
+import { readKey, readRequiredParameter, readTargets } from './gateway-requests.js';
 import {
   AuthorizeBody,
   BindDecisionAnswer,

@@ -46,7 +46,7 @@ export function documentOperation(
   { id, summary, description, problems = [], refusesUnknownParameters = false }: Operation,
   kind: OperationKind,
 ): MethodDecorator {
-  const parameters = kind.parameters.flatMap(({ spellings }) => (spellings === undefined ? [] : [spellings]));
+  const parameters = kind.parameters.flatMap(({ query }) => query ?? []);
   return (target, key, descriptor: PropertyDescriptor) => {
     declareQuery(descriptor.value, { parameters, refusesUnknown: refusesUnknownParameters });
     deferDeclaration((swagger, providers) => {

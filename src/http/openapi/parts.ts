@@ -1,13 +1,13 @@
 import type { IdPrefix } from '../../ids.js';
-import type { Providers, Swagger } from '../documentation.js';
+import type { Providers, QueryParameter, Swagger } from '../documentation.js';
 import { MAX_PAGE_EVENTS, MAX_PAGE_ITEMS } from '../pages.js';
 
 /** The fields and parameters that resources and routes share. `decorators.ts` puts them together. */
 
 export interface ParameterOf {
   (swagger: Swagger, prefix: IdPrefix | undefined, providers: Providers): MethodDecorator;
-  /** The spellings of a query parameter, the documented one first. */
-  readonly spellings?: readonly string[];
+  /** If it is a query parameter. */
+  readonly query?: QueryParameter;
 }
 
 /** The KSUID of every id in an example; a real one. */
@@ -62,6 +62,12 @@ export const ID: ParameterOf = ({ ApiParam }, prefix = 'op') => {
   });
 };
 
+interface QueryParameterOptions {
+  readonly required?: boolean;
+  readonly alias?: string;
+  readonly mayBeEmpty?: boolean;
+}
+
 type SchemaOf = (prefix: IdPrefix, providers: Providers) => object;
 
 /** A query parameter. Its schema is a function if it depends on the controller or on the wiring. */
@@ -69,13 +75,13 @@ export const queryParameter = (
   name: string,
   description: string,
   schema: object | SchemaOf,
-  { required = false, alias }: { readonly required?: boolean; readonly alias?: string } = {},
+  { required = false, alias, mayBeEmpty = false }: QueryParameterOptions = {},
 ): ParameterOf => {
   const parameterOf: ParameterOf = ({ ApiQuery }, prefix = 'op', providers) => {
     const made = typeof schema === 'function' ? (schema as SchemaOf)(prefix, providers) : schema;
     return ApiQuery({ name, required, description, schema: made });
   };
-  return Object.assign(parameterOf, { spellings: alias === undefined ? [name] : [name, alias] });
+  return Object.assign(parameterOf, { query: { spellings: alias === undefined ? [name] : [name, alias], mayBeEmpty } });
 };
 
 /** An optional header. */
@@ -84,17 +90,21 @@ const header =
   ({ ApiHeader }) =>
     ApiHeader({ name, required: false, description, schema: { type: 'string', ...schema } });
 
+/** Clients of the public API send them empty to ask for the default. */
+const OF_PAGES = { mayBeEmpty: true };
+
 export const LIMIT = queryParameter(
   'limit',
   `Maximum number of items. A value above ${MAX_PAGE_ITEMS} counts as ${MAX_PAGE_ITEMS}.`,
   { type: 'integer', minimum: 1, default: MAX_PAGE_ITEMS },
+  OF_PAGES,
 );
 
 export const BEFORE_ID = queryParameter(
   'before_id',
   'Only items older than the one with this id, which may be deleted by now. `beforeId` is an alias.',
   (prefix) => ({ type: 'string', pattern: `${idPattern(prefix)}|^$`, examples: [`${prefix}_${EXAMPLE_KSUID}`] }),
-  { alias: 'beforeId' },
+  { alias: 'beforeId', ...OF_PAGES },
 );
 
 export const AS_OF = queryParameter(
@@ -105,17 +115,23 @@ export const AS_OF = queryParameter(
   { type: 'string', examples: ['42', EXAMPLE_TIME] },
 );
 
-export const AFTER = queryParameter('after', 'Only events after this log position.', {
-  type: 'integer',
-  minimum: 0,
-  default: 0,
-});
+export const AFTER = queryParameter(
+  'after',
+  'Only events after this log position.',
+  {
+    type: 'integer',
+    minimum: 0,
+    default: 0,
+  },
+  OF_PAGES,
+);
 
 export const EVENT_LIMIT = queryParameter(
   'limit',
   `Maximum number of events. A value above ${MAX_PAGE_EVENTS} counts as ${MAX_PAGE_EVENTS}. ` +
     'A page may hold fewer events and still have a next page.',
   { type: 'integer', minimum: 1, default: MAX_PAGE_ITEMS },
+  OF_PAGES,
 );
 
 export const LAST_EVENT_ID = header(
