@@ -75,6 +75,7 @@ const PURE = [
   'tcp-edges/tcp-edge.ts',
   'ssh-gateway/authorized-keys.ts',
   'ssh-gateway/compiled-acls.ts',
+  'ssh-gateway/source-check.ts',
   'ssh-gateway/gateway-requests.ts',
   'ssh-gateway/bind-decisions/bind-decision.ts',
 ];
@@ -116,12 +117,14 @@ const SHARED: Readonly<Record<string, SharedFile>> = {
 
 /** Files in the folder of a resource beyond the shape, each with its reason. */
 const FURTHER: Readonly<Record<string, string>> = {
-  'ssh-credentials/ssh-credentials.filters.ts': 'The filters of the list: each with its SQL, its check and its words.',
   'tcp-edges/tcp-edges.bodies.ts': 'A TCP edge has many fields: bodies and answers together exceed 150 lines.',
   'tcp-edges/edge-modules.ts': 'Modules are parts of an edge with rules of their own.',
   'tcp-edges/edge-modules.controller.ts': 'Modules have routes of their own: GET, PUT and DELETE for each.',
   'tcp-edges/hostport.ts': 'Edges and strict mode compare hostports in their canonical spelling.',
   'tcp-edges/hostport-claims.ts': 'Strict mode refuses a hostport of another edge, which takes a look-up.',
+  'ssh-credentials/credential-restrictions.controller.ts':
+    'Expiry and source restriction have routes of their own, since a credential has exactly the fields of the public API.',
+  'access/api-keys/api-key-expiry.controller.ts': 'The same for the expiry of an API key.',
   'access/accounts/account.ts': 'An account is the stream that principals belong to; only operators create one.',
   'access/accounts/accounts.read-model.ts': 'The rows of accounts, which no route of the API shows.',
   'access/accounts/email.ts': 'The API and the commands of the operator accept the same email addresses.',

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import sshpk from 'sshpk';
 import { Problem } from '../problem.js';
-import { isFingerprint } from './fingerprint.js';
 import { keyInBlob } from './public-key-blob.js';
 import { wireFormOf } from './public-key-text.js';
-import { type KeyType, MAX_PUBLIC_KEY_BYTES, refusal } from './public-key-type.js';
+import { isFingerprint, type KeyType, MAX_PUBLIC_KEY_BYTES, refusal } from './public-key-type.js';
 
 /** A valid public key, read to its last byte. The caller keeps the uploaded text. */
 export interface PublicKey {

@@ -2,7 +2,7 @@ import type { Caller } from '../caller.js';
 import { Problem } from '../problem.js';
 import { refuseUnlessOwnerOrAdmin } from '../resources/access-rules.js';
 import { updatedEvents } from '../resources/changed-fields.js';
-import { type Expiring, type ExpiryChange, expiryOf } from '../resources/expiry/expiry.js';
+import { type Expiring, type ExpiryChange, expiryEvents, expiryOf } from '../resources/expiry/expiry.js';
 
 /** Storage format: the log holds these types. Add fields as optional; for any other change add a new version. */
 export type SshCredentialEvent =
@@ -33,7 +33,7 @@ export interface NewSshCredential {
 }
 
 /** The networks that a credential may be used from, in canonical form; null: from anywhere. */
-interface SourceRestriction {
+export interface SourceRestriction {
   readonly source_cidrs: readonly string[] | null;
 }
 
@@ -69,6 +69,23 @@ export const update =
   ({ by, ...changes }: SshCredentialUpdate & { readonly by: Caller }): Decision =>
   (state) =>
     updatedEvents('ssh_credential_updated.v1', changes, requireChangeable(by, state));
+
+type By = { readonly by: Caller };
+
+/** Null removes the expiry. */
+export const setExpiry =
+  ({ by, expires_at }: Required<Expiring> & By): Decision =>
+  (state) =>
+    expiryEvents('ssh_credential_expiry_changed.v1', expires_at, requireChangeable(by, state));
+
+/** Null removes the restriction. */
+export const restrictSources =
+  ({ by, source_cidrs }: SourceRestriction & By): Decision =>
+  (state) => {
+    const { source_cidrs: current } = requireChangeable(by, state);
+    if (String(source_cidrs ?? '') === String(current ?? '')) return [];
+    return [{ type: 'ssh_credential_source_restriction_changed.v1', data: { source_cidrs } }];
+  };
 
 export const REMOVAL: SshCredentialEvent = { type: 'ssh_credential_deleted.v1', data: {} };
 

@@ -1,15 +1,14 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { ApiCreate, ApiDelete, ApiGet, ApiHistory, ApiList, ApiTag, ApiUpdate } from '../http/openapi/decorators.js';
-import { AS_OF } from '../http/openapi/parts.js';
 import { Context, Read, type ReadRequest, type RequestContext } from '../http/request-context.js';
 import { HistoryResource } from '../resources/history.resource.js';
 import { Reads } from '../resources/reads.js';
-import { FILTER_PARAMETERS } from './ssh-credentials.filters.js';
 import {
   CreateSshCredential,
   CreateSshCredentialBody,
   DeleteSshCredential,
+  LIST_PARAMETERS,
   SSH_CREDENTIALS,
   SshCredentialResource,
   UpdateSshCredential,
@@ -45,7 +44,7 @@ export class SshCredentialsController {
   @ApiList(SshCredentialResource, path, {
     id: 'listSshCredentials',
     summary: 'List SSH credentials',
-    parameters: [...FILTER_PARAMETERS, AS_OF],
+    parameters: LIST_PARAMETERS,
   })
   list(@Read() request: ReadRequest) {
     return this.reads.list(SSH_CREDENTIALS, request);

@@ -1,8 +1,8 @@
 import { type BindTarget, parseBindTarget } from '../bind-rules/bind-target.js';
 import { isJsonObject } from '../json-object.js';
 import { Problem } from '../problem.js';
-import { readFingerprint } from '../public-keys/fingerprint.js';
 import { type KeyPolicy, parsePublicKey } from '../public-keys/public-key.js';
+import { readFingerprint } from '../public-keys/public-key-type.js';
 
 /** Reads the requests of gateways. A malformed request is an error, which a gateway cannot mistake for a decision. */
 

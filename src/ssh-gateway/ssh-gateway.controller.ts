@@ -5,7 +5,7 @@ import { ApiGatewayAnswer, ApiTag } from '../http/openapi/decorators.js';
 import { type ParameterOf, queryParameter } from '../http/openapi/parts.js';
 import { ipOf } from '../http/request-context.js';
 import { Problem } from '../problem.js';
-import { readFingerprint } from '../public-keys/fingerprint.js';
+import { readFingerprint } from '../public-keys/public-key-type.js';
 import { parseHostport } from '../tcp-edges/hostport.js';
 import { FINGERPRINT } from './bind-decisions/bind-decision-fields.js';
 import { GatewayAnswers } from './gateway-answers.js';
@@ -94,7 +94,8 @@ export class SshGatewayController {
     { contentType: 'text/plain' },
     {
       id: 'getAuthorizedKeys',
-      summary: "Get a key's line for sshd's AuthorizedKeysCommand",
+      summary: "Get a key's lines for sshd's AuthorizedKeysCommand",
+      description: 'One line, and one more for each source restriction of its credentials.',
       parameters: [
         required('type', 'Type of the key. sshd substitutes it for %t.', 'ssh-ed25519'),
         required('fingerprint', 'Fingerprint of the key. sshd substitutes it for %f.', FINGERPRINT.example),
@@ -104,11 +105,8 @@ export class SshGatewayController {
   )
   async authorizedKeys(@Query() query: Record<string, unknown>): Promise<string> {
     const type = readRequiredParameter(query, 'type');
-    const line = await this.answers.authorizedKeysLine(
-      type,
-      readFingerprint(readRequiredParameter(query, 'fingerprint')),
-    );
-    return line === undefined ? unknownKey() : `${line}\n`;
+    const fingerprint = readFingerprint(readRequiredParameter(query, 'fingerprint'));
+    return (await this.answers.authorizedKeys(type, fingerprint)) ?? unknownKey();
   }
 
   @Get('edges')
@@ -125,7 +123,7 @@ export class SshGatewayController {
   }
 }
 
-/** The answer is the same for an unknown key and for a key whose owners are all inactive: neither grants access. */
+/** The answer is the same for an unknown key and for a key of which no credential counts: neither grants access. */
 function unknownKey(): never {
   throw new Problem('not_found', 'Resource not found');
 }

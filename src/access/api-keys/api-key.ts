@@ -3,7 +3,7 @@ import type { Caller } from '../../caller.js';
 import { Problem } from '../../problem.js';
 import { isOwnerOrAdmin } from '../../resources/access-rules.js';
 import { updatedEvents } from '../../resources/changed-fields.js';
-import { type Expiring, type ExpiryChange, expiryOf } from '../../resources/expiry/expiry.js';
+import { type Expiring, type ExpiryChange, expiryEvents, expiryOf } from '../../resources/expiry/expiry.js';
 
 /** Storage format: the log holds these types. Add fields as optional; for any other change add a new version. */
 export type ApiKeyEvent =
@@ -51,6 +51,12 @@ export const update =
   ({ by, ...changes }: ApiKeyUpdate & { readonly by: Caller }): Decision =>
   (state) =>
     updatedEvents('api_key_updated.v1', changes, requireVisible(by, state));
+
+/** Null removes the expiry. */
+export const setExpiry =
+  ({ by, expires_at }: Required<Expiring> & { readonly by: Caller }): Decision =>
+  (state) =>
+    expiryEvents('api_key_expiry_changed.v1', expires_at, requireVisible(by, state));
 
 export const REMOVAL: ApiKeyEvent = { type: 'api_key_deleted.v1', data: {} };
 
