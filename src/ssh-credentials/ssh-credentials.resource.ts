@@ -28,7 +28,7 @@ const PUBLIC_KEY = {
   ),
   example: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB4d3XkgzFyHVGZ+LFUBdyDlGX+5Hh7hXIJO6X+fTPvs ada@example.com',
 };
-const ACL = {
+export const ACL = {
   description:
     'Rules for what a holder of the key may bind, such as `bind:app.example.com`. An empty list permits everything. ' +
     `Order and spelling are kept. At most ${MAX_RULES} rules of ${MAX_RULE_BYTES} bytes each, ${MAX_ACL_BYTES} bytes in all.`,
