@@ -25,6 +25,8 @@ declare module 'fastify' {
     isForGateways?: boolean;
     /** True: this route serves Prometheus only, which authenticates with the metrics token. */
     isForMetrics?: boolean;
+    /** True: this route changes nothing, although it is no GET. Auditors may call it. */
+    onlyReads?: boolean;
   }
 }
 

@@ -1,4 +1,5 @@
 import { Body, Controller, HttpCode, Param, Post } from '@nestjs/common';
+import { RouteConfig } from '@nestjs/platform-fastify';
 import { compile, parseAcl, permits } from '../../bind-rules/acl.js';
 import { ApiCheck, ApiTag } from '../../http/openapi/decorators.js';
 import { ID } from '../../http/openapi/parts.js';
@@ -23,6 +24,7 @@ export class ChecksController {
 
   @Post(`${SSH_CREDENTIALS.path}/:id/check`)
   @HttpCode(200)
+  @RouteConfig({ onlyReads: true })
   @ApiCheck(ANSWER, {
     id: 'checkSshCredential',
     summary: 'Ask whether an SSH credential would permit a tunnel',
@@ -47,6 +49,7 @@ export class ChecksController {
 
   @Post('acl/check')
   @HttpCode(200)
+  @RouteConfig({ onlyReads: true })
   @ApiCheck(ANSWER, {
     id: 'checkAcl',
     summary: 'Ask whether rules would permit a tunnel',
