@@ -34,6 +34,7 @@ import { SSH_CREDENTIALS } from './ssh-credentials/ssh-credentials.resource.js';
 import { BindDecisionMetrics } from './ssh-gateway/bind-decisions/bind-decision-metrics.js';
 import { BindDecisionsModule } from './ssh-gateway/bind-decisions/bind-decisions.module.js';
 import { GatewayPolicy } from './ssh-gateway/bind-decisions/gateway-policy.js';
+import { ChecksModule } from './ssh-gateway/checks/checks.module.js';
 import { SshGatewayModule } from './ssh-gateway/ssh-gateway.module.js';
 import { TcpEdgePolicy } from './tcp-edges/hostport-claims.js';
 import { TcpEdgesModule } from './tcp-edges/tcp-edges.module.js';
@@ -103,6 +104,7 @@ export function appModule({ config, database, ids }: Foundation, eventLog: Event
       AccountsModule,
       ApiKeysModule,
       BindDecisionsModule,
+      ChecksModule,
       // Without tokens no gateway can authenticate, so its routes do not exist.
       ...(config.gatewayTokens.length > 0 ? [SshGatewayModule] : []),
       AuditModule,

@@ -41,6 +41,7 @@ export class EventsController {
       'new events. The ids of the stream are log positions; `Last-Event-ID` resumes it.',
     problems: ['role_missing'],
     parameters: FEED_PARAMETERS,
+    refusesUnknownParameters: true,
   })
   async events(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const caller = callerOf(request);

@@ -79,8 +79,10 @@ export class EventPageResource {
 const filter = (name: string, description: string, schema: object): ParameterOf =>
   queryParameter(name, description, { type: 'string', ...schema });
 
-const TYPE: ParameterOf = (swagger, prefix, providers) =>
-  filter('type', 'Only events of this type.', { enum: [...eventTypes(providers)] })(swagger, prefix, providers);
+const TYPE = queryParameter('type', 'Only events of this type.', (_, providers) => ({
+  type: 'string',
+  enum: [...eventTypes(providers)],
+}));
 
 export const FEED_PARAMETERS = [
   AFTER,

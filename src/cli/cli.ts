@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import 'reflect-metadata';
 import { addAccountCommands } from './accounts.commands.js';
+import { addAclCommands } from './acl/acl.commands.js';
 import { addApiKeyCommands } from './api-keys.commands.js';
 import { addAuditCommands } from './audit/audit.commands.js';
 import { addBackupCommand } from './backup/backup.command.js';
@@ -21,6 +22,7 @@ withExamples(program, 'start', 'audit tail -f', 'audit export --help');
 asStart(program.command('start'));
 addAccountCommands(program);
 addApiKeyCommands(program);
+addAclCommands(program);
 addAuditCommands(program);
 addMigrateCommand(program);
 addProjectionCommands(program);

@@ -17,6 +17,7 @@ import { parseJsonBody } from './json-body.js';
 import type { RequestLog } from './logging/request-log.js';
 import { isSafeMethod, matchesIfNoneMatch } from './preconditions.js';
 import { ProblemFilter, sendProblem, toProblem } from './problem.filter.js';
+import { QueryGuard } from './query-parameters.js';
 import { callerOf } from './request-context.js';
 import { TIMEOUTS, type Timeouts } from './timeouts.js';
 import { ValidatedBodyPipe } from './validated-body.js';
@@ -90,6 +91,7 @@ export function serveHttp(
 ): readonly Route[] {
   const server = nest.getHttpAdapter().getInstance() as unknown as FastifyInstance;
   nest.useGlobalFilters(new ProblemFilter());
+  nest.useGlobalGuards(new QueryGuard(config.strict));
   nest.useGlobalPipes(new ValidatedBodyPipe());
   readBodiesAsJson(server);
   server.decorateRequest('caller', undefined);

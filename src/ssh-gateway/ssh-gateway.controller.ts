@@ -2,13 +2,14 @@ import { Body, Controller, Get, Header, HttpCode, Post, Query, Req } from '@nest
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyRequest } from 'fastify';
 import { ApiGatewayAnswer, ApiTag } from '../http/openapi/decorators.js';
-import type { ParameterOf } from '../http/openapi/parts.js';
+import { type ParameterOf, queryParameter } from '../http/openapi/parts.js';
 import { gatewayOf, ipOf } from '../http/request-context.js';
 import { Problem } from '../problem.js';
+import { readFingerprint } from '../public-keys/public-key-type.js';
 import { parseHostport } from '../tcp-edges/hostport.js';
 import { FINGERPRINT } from './bind-decisions/bind-decision-fields.js';
 import { GatewayAnswers } from './gateway-answers.js';
-import { readFingerprint, readKey, readRequiredParameter, readTargets } from './gateway-requests.js';
+import { readKey, readRequiredParameter, readTargets } from './gateway-requests.js';
 import {
   AuthorizeBody,
   BindDecisionAnswer,
@@ -27,10 +28,8 @@ const FOR_GATEWAYS = { isForGateways: true };
 
 const KEY_PROBLEMS = ['request_malformed', 'public_key_missing', 'public_key_invalid'] as const;
 
-const queryParameter =
-  (name: string, description: string, example: string): ParameterOf =>
-  ({ ApiQuery }) =>
-    ApiQuery({ name, description, required: true, schema: { type: 'string', examples: [example] } });
+const required = (name: string, description: string, example: string): ParameterOf =>
+  queryParameter(name, description, { type: 'string', examples: [example] }, { required: true });
 
 @ApiTag('SSH gateways')
 @Controller('ssh_gateway')
@@ -104,8 +103,8 @@ export class SshGatewayController {
       summary: "Get a key's lines for sshd's AuthorizedKeysCommand",
       description: 'One line, and one more for each source restriction of its credentials.',
       parameters: [
-        queryParameter('type', 'Type of the key. sshd substitutes it for %t.', 'ssh-ed25519'),
-        queryParameter('fingerprint', 'Fingerprint of the key. sshd substitutes it for %f.', FINGERPRINT.example),
+        required('type', 'Type of the key. sshd substitutes it for %t.', 'ssh-ed25519'),
+        required('fingerprint', 'Fingerprint of the key. sshd substitutes it for %f.', FINGERPRINT.example),
       ],
       problems: ['request_malformed', 'not_found'],
     },
@@ -121,7 +120,7 @@ export class SshGatewayController {
   @ApiGatewayAnswer(ListedEdges, {
     id: 'findEdges',
     summary: 'Find the TCP edges that list a hostport',
-    parameters: [queryParameter('hostport', 'Hostport as `host:port`, in any spelling.', '1.tcp.example.com:20000')],
+    parameters: [required('hostport', 'Hostport as `host:port`, in any spelling.', '1.tcp.example.com:20000')],
     problems: ['request_malformed', 'hostport_malformed', 'hostport_port_out_of_range'],
   })
   async edges(@Query() query: Record<string, unknown>, @Req() request: FastifyRequest): Promise<ListedEdges> {

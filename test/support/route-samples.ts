@@ -88,6 +88,14 @@ const GATEWAY_SAMPLES: Record<string, Sample> = {
   'GET /ssh_gateway/changes': {},
 };
 
+const target = () => ({ target: { domain: 'a.example' } });
+
+/** Calls of POST that change nothing. */
+const CHECK_SAMPLES: Record<string, ResourceSample> = {
+  'POST /ssh_credentials/:id/check': { on: 'ssh_credentials', body: target },
+  'POST /acl/check': { body: () => ({ acl: ['bind:a.example'], ...target() }) },
+};
+
 export const RESOURCE_SAMPLES: Record<string, ResourceSample> = {
   ...resource('ssh_credentials', () => ({ description: `walked ${next()}` })),
   ...resource('edges/tcp', () => ({ description: `walked ${next()}` })),
@@ -108,6 +116,7 @@ export const SAMPLES: Record<string, Sample> = {
   'GET /bind_decisions': {},
   'GET /ssh_credentials/:id/usage': { on: 'ssh_credentials' },
   ...RESOURCE_SAMPLES,
+  ...CHECK_SAMPLES,
   'GET /events': {},
 };
 
@@ -128,6 +137,8 @@ export async function prepareSample(
   return { path, call: (client) => client.send(method, path, sent, headers) };
 }
 
+export const changesNothing = (route: string): boolean =>
+  route.startsWith('GET ') || route in GATEWAY_SAMPLES || route in CHECK_SAMPLES;
 export const isForGateways = (route: string): boolean => route in GATEWAY_SAMPLES;
 export const callerOf = ({ service, admin }: Walk, route: string): ApiClient =>
   isForGateways(route) ? service.gateway : admin.client;

@@ -100,13 +100,16 @@ export const ApiGetPart = (part: ResourceClass, operation: Operation): MethodDec
     parameters: [ID],
   });
 
-/** GET of a resource's history. */
+/** GET of a resource's history, which the public API does not have. */
 export const ApiHistory = (history: ResourceClass, operation: Operation): MethodDecorator =>
-  documentOperation(operation, {
-    success: { status: 200, description: 'A page of the history, oldest first.', type: history },
-    problems: [...CLOSED, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number'],
-    parameters: [ID, AFTER, EVENT_LIMIT, AS_OF],
-  });
+  documentOperation(
+    { ...operation, refusesUnknownParameters: true },
+    {
+      success: { status: 200, description: 'A page of the history, oldest first.', type: history },
+      problems: [...CLOSED, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number'],
+      parameters: [ID, AFTER, EVENT_LIMIT, AS_OF],
+    },
+  );
 
 /** GET of events, as a page of JSON or as one of `otherTypes`. */
 export const ApiFeed = (
@@ -150,9 +153,21 @@ export const ApiPublicFile = (
     security: 'public',
   });
 
+/** POST that asks and changes nothing, for every caller of the account. */
+export const ApiCheck = (
+  answer: AnswerType,
+  { parameters = [], ...operation }: Operation & { readonly parameters?: readonly ParameterOf[] },
+): MethodDecorator =>
+  documentOperation(operation, {
+    success: { status: 200, description: 'The answer.', ...contentOf(answer) },
+    problems: [...CLOSED, ...BODY, ...FIELDS],
+    parameters,
+    ...('anyOf' in answer && { models: answer.anyOf }),
+  });
+
 /** A request of a gateway. `parameters` are those of a GET; `body` is the schema of a body that is not an object. */
 export const ApiGatewayAnswer = (
-  answer: GatewayAnswer,
+  answer: AnswerType,
   {
     parameters,
     body,
@@ -169,9 +184,9 @@ export const ApiGatewayAnswer = (
   });
 
 /** An object of one class, an object of one of several classes, or another media type than JSON. */
-type GatewayAnswer = ResourceClass | { readonly contentType: string } | { readonly anyOf: readonly ResourceClass[] };
+type AnswerType = ResourceClass | { readonly contentType: string } | { readonly anyOf: readonly ResourceClass[] };
 
-function contentOf(answer: GatewayAnswer): object {
+function contentOf(answer: AnswerType): object {
   if ('contentType' in answer) return { content: { [answer.contentType]: {} } };
   if ('anyOf' in answer)
     return { schema: { anyOf: answer.anyOf.map((one) => ({ $ref: `${SCHEMAS}${nameOf(one)}` })) } };

@@ -35,6 +35,7 @@ export class BindDecisionsController {
       "Decisions about the account's keys, for admins. A decision is listed shortly after it was made, and is kept as long as the operator configured.",
     problems: ['role_missing', 'request_malformed'],
     parameters: [CREDENTIAL_ID, GATEWAY],
+    refusesUnknownParameters: true,
   })
   async list(@Read() { caller, baseUrl, query, signal }: ReadRequest) {
     refuseUnlessAdmin(caller, 'read bind decisions');
