@@ -62,6 +62,14 @@ const edgeModule = (name: keyof typeof MODULES): Record<string, ResourceSample> 
   };
 };
 
+const toAuditor = { method: 'PUT', body: () => ({ role: 'auditor' }) };
+
+const BOT_ROLE: Record<string, ResourceSample> = {
+  'PUT /bot_users/:id/role': { on: 'bot_users', body: toAuditor.body },
+  'GET /bot_users/:id/role': { on: 'bot_users', before: toAuditor },
+  'DELETE /bot_users/:id/role': { on: 'bot_users', before: toAuditor },
+};
+
 /** A key that gateways may ask about. */
 async function uploaded({ service, admin }: Walk): Promise<{ readonly id: string; readonly fingerprint: string }> {
   const { body } = await admin.client.post('/ssh_credentials', { public_key: newPublicKey() });
@@ -89,6 +97,7 @@ export const RESOURCE_SAMPLES: Record<string, ResourceSample> = {
   ...resource('users', () => ({ active: false })),
   ...resource('bot_users', () => ({ name: `renamed ${next()}` })),
   ...resource('api_keys', () => ({ description: `walked ${next()}` })),
+  ...BOT_ROLE,
   ...edgeModule('backend'),
   ...edgeModule('ip_restriction'),
   ...edgeModule('traffic_policy'),

@@ -5,7 +5,7 @@ import { lastOf, pageOf, readPageRequest } from '../../http/pages.js';
 import { Read, type ReadRequest } from '../../http/request-context.js';
 import { isId } from '../../ids.js';
 import { Problem, quoted } from '../../problem.js';
-import { refuseUnlessAdmin } from '../../resources/access-rules.js';
+import { refuseUnlessReadsEverything } from '../../resources/access-rules.js';
 import { BindDecisions } from './bind-decisions.js';
 import { BindDecisionResource, PATH, toResource } from './bind-decisions.resource.js';
 
@@ -15,7 +15,7 @@ const CREDENTIAL_ID = queryParameter(
   { type: 'string' },
 );
 
-/** The decisions about the account's keys. They show who tunnels from where, so only admins may read them. */
+/** The decisions about the account's keys. They show who tunnels from where, so members may not read them. */
 @ApiTag('Bind decisions', 'bd')
 @Controller(PATH)
 export class BindDecisionsController {
@@ -26,12 +26,12 @@ export class BindDecisionsController {
     id: 'listBindDecisions',
     summary: 'List bind decisions',
     description:
-      "Decisions about the account's keys, for admins. A decision is listed shortly after it was made, and is kept as long as the operator configured.",
+      "Decisions about the account's keys, for admins and auditors. A decision is listed shortly after it was made, and is kept as long as the operator configured.",
     problems: ['role_missing', 'request_malformed'],
     parameters: [CREDENTIAL_ID],
   })
   async list(@Read() { caller, baseUrl, query, signal }: ReadRequest) {
-    refuseUnlessAdmin(caller, 'read bind decisions');
+    refuseUnlessReadsEverything(caller, 'bind decisions');
     const page = readPageRequest(query, 'bd');
     const credentialId = readCredentialId(query.credential_id);
     const found = await this.decisions.list({ accountId: caller.accountId, signal }, page, credentialId);
