@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { ApiClient } from './support/api-client.js';
 import { EventStream } from './support/event-stream.js';
@@ -78,7 +77,7 @@ describe('an auditor, user or bot,', () => {
     await refused(() => user.client.delete('/edges/tcp/edgtcp_3MPflUxi65UVJUZK1y0iEJKUOhV'));
   });
 
-  it('reads the keys of all owners without their tokens, deleted entities, and the log in every form', async () => {
+  it('reads the keys of all owners without their tokens, deleted entities, and the log', async () => {
     const { body } = await user.client.get('/api_keys');
     expect(body.keys.map((key: { owner_id: string }) => key.owner_id)).toEqual(
       expect.arrayContaining([admin.id, bot.id]),
@@ -89,10 +88,10 @@ describe('an auditor, user or bot,', () => {
     expect((await bot.client.get(`/api_keys/${key.body.id}/events`)).body.events).toHaveLength(2);
     const asOf = Number(key.headers.get('log-position'));
     expect((await bot.client.get(`/api_keys/${key.body.id}?as_of=${asOf}`)).body.id).toBe(key.body.id);
-    for (const accept of ['application/x-ndjson', 'application/cloudevents-batch+json', 'text/event-stream']) {
+    for (const accept of ['application/x-ndjson', 'application/cloudevents-batch+json']) {
       const authorization = `Bearer ${bot.client.token}`;
       const response = await fetch(`${service.app.url}/events`, { headers: { accept, authorization } });
-      await response.body?.cancel();
+      expect(await response.text()).toContain('api_key_deleted.v1');
       expect([response.status, response.headers.get('content-type')?.split(';')[0]]).toEqual([200, accept]);
     }
   });
@@ -234,6 +233,5 @@ it('a bot or member that would manage principals gets the code for a missing rol
     await refused(() => client.post('/bot_users', { name: 'made by a bot' }));
     await refused(() => client.post('/bot_users', {}));
     await refused(() => client.post('/users', { email: 'made-by-a-bot@example.test' }));
-    await sleep(0);
   }
 });
