@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -12,10 +12,13 @@ import { LogPush } from '../src/cli/audit/push/log-push.js';
 import type { Cursor } from '../src/cli/audit/push/push-cursor.js';
 import { READ_MODELS } from '../src/read-models.js';
 import { faultOfCloudEvent } from './support/cloud-events.js';
+import { blocksOf } from './support/documents.js';
+import { freePort } from './support/free-port.js';
 import { stopAtEnd } from './support/leftovers.js';
 import { addAccount, type TestPrincipal } from './support/principals.js';
 import { type RunningCli, runCli, startCli } from './support/process.js';
-import { type Service, startService } from './support/service.js';
+import { ADMIN_KEY, type Service, startService } from './support/service.js';
+import { Terminal } from './support/terminal.js';
 
 interface Received {
   readonly path: string | undefined;
@@ -283,7 +286,7 @@ describe('a collector that fails', () => {
   ])('for good with %d ends the command with 3: nothing is skipped', async (status, headers, reason) => {
     collector.answer = (response, _, count) =>
       void (count === 1 ? response.end() : response.writeHead(status, headers).end('no such field'));
-    const { code, stderr } = await push('--batch', '5');
+    const { code, stderr } = await push('--batch', '5', '--once');
     expect([code, stderr.split('\n').at(-2)]).toEqual([
       3,
       expect.stringContaining(`refuses events 6 to 10: ${reason}`),
@@ -307,6 +310,19 @@ describe('the bounds of a batch', () => {
     expect(Math.max(...collector.received.map(({ body }) => body.length))).toBeLessThan(512 * 1024);
     expect(collector.received.length).toBeGreaterThan(2);
   });
+});
+
+it('docs/collectors.md can be followed word by word', async () => {
+  const own = await startService();
+  await symlink(new URL('../dist', import.meta.url).pathname, join(folder, 'dist'));
+  const env = {
+    ...{ PATH: process.env.PATH ?? '', HOME: folder, DATABASE_URL: own.databaseUrl },
+    ...{ API: own.app.url, API_KEY: ADMIN_KEY, COLLECTOR_PORT: String(await freePort('127.0.0.1')) },
+  };
+  const terminal = Terminal.open({ cwd: folder, env });
+  await terminal.runAll(blocksOf('collector'));
+  await terminal.close();
+  await own.stop();
 });
 
 describe('audit push refuses', () => {
@@ -345,7 +361,7 @@ describe('audit push refuses', () => {
     await expect(done).rejects.toThrow(/up to 3, but the log ends at 1\./);
   });
 
-  it('the cursor of another collector or account, and a file that is no cursor', async () => {
+  it('the cursor of another collector or account, a file that is no cursor, and one that cannot be written', async () => {
     await cursor({ collector: 'https://siem.example/x', position: 4 });
     expect(await refusal()).toEqual([
       2,
@@ -356,6 +372,8 @@ describe('audit push refuses', () => {
       2,
       expect.stringContaining('is the cursor of account ac_another: name another file'),
     ]);
+    const nowhere = await push('--cursor', join(folder, 'no-folder', 'cursor'));
+    expect(nowhere).toMatchObject({ code: 2, stderr: expect.stringContaining('the cursor cannot be written: ENOENT') });
     for (const broken of ['', '{}', '[1]', 'null', '{"position":-1}']) {
       await writeFile(cursorFile(), broken);
       expect(await refusal()).toEqual([2, expect.stringContaining('is not a file that audit push wrote')]);

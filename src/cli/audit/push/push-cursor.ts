@@ -1,9 +1,10 @@
-import { readFile } from 'node:fs/promises';
+import { access, constants, readFile } from 'node:fs/promises';
+import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { messageOf } from '../../../error-message.js';
 import { isJsonObject } from '../../../json-object.js';
 import { UsageError } from '../../../operator-error.js';
-import { writeWholeFile } from '../../backup/whole-file.js';
+import { writeWholeFile } from '../../files/whole-file.js';
 
 /** How far a collector has the log of an account. */
 export interface Cursor {
@@ -41,6 +42,13 @@ function parseObject(text: string): Readonly<Record<string, unknown>> {
   } catch {
     return {};
   }
+}
+
+/** Throws UsageError before the first batch: one that was accepted could not be noted. */
+export async function requireWritable(file: string): Promise<void> {
+  await access(path.dirname(file), constants.W_OK).catch((error: unknown) => {
+    throw new UsageError(`the cursor cannot be written: ${messageOf(error)}`);
+  });
 }
 
 /** The file has either the old or the new cursor, also after a loss of power. */

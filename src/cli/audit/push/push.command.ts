@@ -8,7 +8,7 @@ import { type CommandDatabase, onDatabase, READS } from '../../run-on-database.j
 import { parsePosition } from '../position-argument.js';
 import { Collector } from './collector.js';
 import { LogPush } from './log-push.js';
-import { type Cursor, readCursor, writeCursor } from './push-cursor.js';
+import { type Cursor, readCursor, requireWritable, writeCursor } from './push-cursor.js';
 import { readSecrets } from './signature.js';
 
 const DEFAULT_CURSOR = 'audit-push.cursor';
@@ -50,6 +50,7 @@ async function runPush(options: PushOptions): Promise<void> {
   const secrets = options.secretFile === undefined ? [] : await readSecrets(options.secretFile);
   const collector = new Collector(options.to, secrets, console.error);
   const cursor = await readCursor(options.cursor);
+  await requireWritable(options.cursor);
   if (cursor !== undefined) refuseOtherCollector(cursor, collector, options.cursor);
   if (!isPrivate(options.to)) console.error(`warning: ${collector.name} gets the log without encryption; use https`);
   await onDatabase(READS, (database) => push(database, options, collector, cursor));
