@@ -1,4 +1,5 @@
-export type Role = 'admin' | 'member';
+/** Auditors read everything of the account, and change nothing. */
+export type Role = 'admin' | 'member' | 'auditor';
 
 /** The authenticated caller. Every query and command is scoped by `accountId`. */
 export interface Caller {

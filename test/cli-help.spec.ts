@@ -37,6 +37,7 @@ describe('--help', () => {
       'tunnel-access audit show',
       'tunnel-access audit diff',
       'tunnel-access audit tail',
+      'tunnel-access audit push',
       'tunnel-access audit export',
       'tunnel-access audit import',
       'tunnel-access audit verify',

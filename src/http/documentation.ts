@@ -64,7 +64,7 @@ export interface Field {
   readonly additionalProperties?: boolean;
   readonly enum?: readonly string[] | ((providers: Providers) => readonly string[]);
   readonly pattern?: string;
-  readonly format?: 'uri' | 'date-time' | 'email';
+  readonly format?: 'uri' | 'uri-reference' | 'date-time' | 'email';
   readonly minLength?: number;
   /** In characters. A limit in bytes fits here as well: a text never has more characters than bytes. */
   readonly maxLength?: number;

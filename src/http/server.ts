@@ -67,6 +67,8 @@ export interface Route {
   readonly path: string;
   readonly isPublic: boolean;
   readonly isForGateways: boolean;
+  /** It changes nothing, so auditors may call it. */
+  readonly onlyReads: boolean;
 }
 
 /** What the server needs besides its settings. */
@@ -183,7 +185,10 @@ function collectRoutes(server: FastifyInstance): readonly Route[] {
   const routes: Route[] = [];
   server.addHook('onRoute', ({ method, url, config }) => {
     const [isPublic, isForGateways] = [config?.isPublic === true, config?.isForGateways === true];
-    for (const one of [method].flat()) routes.push({ method: one, path: url, isPublic, isForGateways });
+    for (const one of [method].flat()) {
+      const onlyReads = isSafeMethod(one) || config?.onlyReads === true;
+      routes.push({ method: one, path: url, isPublic, isForGateways, onlyReads });
+    }
   });
   return routes;
 }

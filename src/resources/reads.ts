@@ -1,4 +1,4 @@
-import { type Caller, isAdmin } from '../caller.js';
+import type { Caller } from '../caller.js';
 import type { Ref } from '../database/coalesce.js';
 import type { Connections } from '../database/query.js';
 import { Answer } from '../http/answer.js';
@@ -11,7 +11,7 @@ import { AsOfQueries } from '../log/read/as-of-queries.js';
 import type { LogPositions } from '../log/read/log-positions.js';
 import { LogReader } from '../log/read/log-reader.js';
 import type { Entity } from '../log/read-model.js';
-import { isOwnerOrAdmin, refuseUnlessMayReadHistory } from './access-rules.js';
+import { mayReadPrivate, readsEverything, refuseUnlessMayReadHistory } from './access-rules.js';
 import type { EntityQueries, Selection } from './entity-queries.js';
 import { historyPage } from './history.js';
 import type { HistoryResource } from './history.resource.js';
@@ -165,11 +165,11 @@ function readSelections<State>(
 }
 
 const isVisible = <State>(resource: Resource<State>, caller: Caller, entity: Entity<State>): boolean =>
-  resource.isLive?.(entity) !== false && (resource.isPrivate !== true || isOwnerOrAdmin(caller, entity));
+  resource.isLive?.(entity) !== false && (resource.isPrivate !== true || mayReadPrivate(caller, entity));
 
-/** The owner and admins may learn that a deleted entity existed. */
+/** The owner, admins and auditors may learn that a deleted entity existed. */
 const mayKnow = <State extends object>(resource: Resource<State>, caller: Caller, entity: Entity<State>): boolean =>
-  isOwnerOrAdmin(caller, entity) || isVisible(resource, caller, entity);
+  mayReadPrivate(caller, entity) || isVisible(resource, caller, entity);
 
 const ownerFilterOf = ({ isPrivate }: Resource<object>, caller: Caller): string | undefined =>
-  isPrivate === true && !isAdmin(caller) ? caller.principalId : undefined;
+  isPrivate === true && !readsEverything(caller) ? caller.principalId : undefined;

@@ -16,7 +16,7 @@ export interface Resource<State, Event extends DomainEvent = DomainEvent> {
   readonly plural: string;
   /** Read-only fields of a PATCH, beside id, uri and created_at. */
   readonly readOnlyFields?: readonly string[];
-  /** True: only the owner and admins see an entity. Absent: everyone in the account sees it. */
+  /** True: only the owner, admins and auditors see an entity. Absent: everyone in the account sees it. */
   readonly isPrivate?: true;
   /** SQL condition for the rows of table `t` that callers see, if two resources share it or it keeps deleted rows. */
   readonly condition?: string;

@@ -104,7 +104,8 @@ export const ACCESS = {
   },
   oidcRoleClaim: {
     name: 'OIDC_ROLE_CLAIM',
-    about: 'Claim that says who is an admin, a text or a list of texts; absent: the role that is stored here.',
+    about:
+      'Claim that says who is an admin or auditor, a text or a list of texts; absent: the role that is stored here.',
     example: 'groups',
     fallback: undefined,
     parse: text,
@@ -114,6 +115,14 @@ export const ACCESS = {
     about: 'The text in that claim that makes an admin.',
     example: 'admin',
     fallback: 'admin',
+    parse: text,
+  },
+  // None by default: a claim that holds this text by chance would open the log.
+  oidcAuditorValue: {
+    name: 'OIDC_AUDITOR_VALUE',
+    about: 'The text in that claim that makes an auditor; absent: the issuer names no auditors.',
+    example: 'auditor',
+    fallback: undefined,
     parse: text,
   },
   oidcAccount: {

@@ -42,7 +42,7 @@ const acls = fc.subarray([
   'bind:k=v',
   ...Array.from('\u00a0\u3000\u2028{",', (c) => `bind:team=a${c}b`),
 ]);
-const roles = fc.constantFrom('admin', 'member');
+const roles = fc.constantFrom('admin', 'member', 'auditor');
 /** Few hostports, one of them in two spellings, so that edges share them. */
 const hostports = fc.subarray([
   'a.example.com:1',
@@ -134,6 +134,10 @@ const changes = [
     '/bot_users',
     fc.tuple(fc.boolean(), texts).map(([active, text]) => (mark) => ({ active, name: `${mark}${text} ${unique()}` })),
   ),
+  fc
+    .constantFrom('member', 'auditor')
+    .chain((role) => on('/bot_users', (client, uri) => client.put(`${uri}/role`, { role }))),
+  on('/bot_users', (client, uri) => client.delete(`${uri}/role`)),
   patch('/api_keys', described),
   ...MODULES.map((name) =>
     modules[name].chain((body: object) => on('/edges/tcp', (client, uri) => client.put(`${uri}/${name}`, body))),

@@ -66,6 +66,14 @@ const edgeModule = (name: keyof typeof MODULES) => part('edges/tcp', name, MODUL
 const expiry = () => ({ expires_at: new Date(Date.now() + 3_600_000 + next()).toISOString() });
 const sources = () => ({ cidrs: [`192.0.2.${next() % 256}`] });
 
+const toAuditor = { method: 'PUT', body: () => ({ role: 'auditor' }) };
+
+const BOT_ROLE: Record<string, ResourceSample> = {
+  'PUT /bot_users/:id/role': { on: 'bot_users', body: toAuditor.body },
+  'GET /bot_users/:id/role': { on: 'bot_users', before: toAuditor },
+  'DELETE /bot_users/:id/role': { on: 'bot_users', before: toAuditor },
+};
+
 /** A key that gateways may ask about. */
 async function uploaded({ service, admin }: Walk): Promise<{ readonly id: string; readonly fingerprint: string }> {
   const { body } = await admin.client.post('/ssh_credentials', { public_key: newPublicKey() });
@@ -105,6 +113,7 @@ export const RESOURCE_SAMPLES: Record<string, ResourceSample> = {
   ...part('ssh_credentials', 'expiry', expiry),
   ...part('ssh_credentials', 'source_restriction', sources),
   ...part('api_keys', 'expiry', expiry),
+  ...BOT_ROLE,
   ...edgeModule('backend'),
   ...edgeModule('ip_restriction'),
   ...edgeModule('traffic_policy'),

@@ -8,6 +8,7 @@ import { Authenticator } from '../../http/authenticator.js';
 import { isSafeMethod } from '../../http/preconditions.js';
 import { ipOf } from '../../http/request-context.js';
 import { Problem } from '../../problem.js';
+import { refuseUnlessMayChange } from '../../resources/access-rules.js';
 import { hashToken } from '../api-keys/api-key.js';
 import type { DeploymentTokens } from './deployment-tokens.js';
 import { type FailureLimit, sourceOf } from './failure-limit.js';
@@ -81,12 +82,14 @@ export class Authentication extends Authenticator {
   );
 
   /**
-   * Throws Problem: 401 for a missing, malformed, unknown or expired key, 403 if its owner is inactive, 429 instead of 401 if
-   * the source failed too often. Messages never quote a token.
+   * Throws Problem: 401 for a missing, malformed, unknown or expired key, 403 if its owner is inactive or an auditor who
+   * would change something, 429 instead of 401 if the source failed too often. Messages never quote a token.
    */
   async authenticate(request: FastifyRequest): Promise<Caller> {
     try {
-      return await this.callerOf(request);
+      const caller = await this.callerOf(request);
+      if (mayChange(request)) refuseUnlessMayChange(caller);
+      return caller;
     } catch (error) {
       throw isFailedAttempt(error) ? this.countFailure(error, request) : error;
     }
@@ -150,6 +153,10 @@ export class Authentication extends Authenticator {
     return new Problem('too_many_requests', `There were ${limit} from your address. ${advice}`, {}, retryAfterSeconds);
   }
 }
+
+/** A route is closed to auditors unless it is a GET or declares that it only reads, so a new route is closed too. */
+const mayChange = ({ method, routeOptions }: FastifyRequest): boolean =>
+  !isSafeMethod(method) && routeOptions.config.onlyReads !== true;
 
 /** Whether an error answers an attempt to guess a key. A request without credentials is a mistake, not an attempt. */
 const isFailedAttempt = (error: unknown): error is Problem =>

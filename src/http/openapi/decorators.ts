@@ -18,7 +18,7 @@ import {
   uriOfList,
 } from './parts.js';
 import { BODY, CLOSED, FIELDS, FOR_GATEWAYS, OPEN } from './problem-responses.js';
-import { CHANGED_HEADERS, DELETED_HEADERS, HEADERS, VERSION_HEADERS } from './response-headers.js';
+import { CHANGED_HEADERS, DELETED_HEADERS, FEED_HEADERS, HEADERS, VERSION_HEADERS } from './response-headers.js';
 
 /** Schemas of a field that may hold any JSON value. */
 export const ANYTHING = [
@@ -54,7 +54,7 @@ type ResourceClass = new () => object;
 export const ApiCreate = (resource: ResourceClass, operation: Operation): MethodDecorator =>
   documentOperation(operation, {
     success: { status: 201, description: 'Created.', type: resource, headers: CHANGED_HEADERS },
-    problems: [...CLOSED, ...BODY, ...FIELDS, 'idempotency_key_reused'],
+    problems: [...CLOSED, ...BODY, ...FIELDS, 'role_missing', 'idempotency_key_reused'],
     parameters: [IDEMPOTENCY_KEY],
   });
 
@@ -118,7 +118,7 @@ export const ApiFeed = (
   { parameters, ...operation }: Operation & { readonly parameters: readonly ParameterOf[] },
 ): MethodDecorator =>
   documentOperation(operation, {
-    success: { status: 200, description: 'The events, oldest first.', type: page, headers: HEADERS },
+    success: { status: 200, description: 'The events, oldest first.', type: page, headers: FEED_HEADERS },
     otherTypes,
     problems: [...CLOSED, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number'],
     parameters: [...parameters, LAST_EVENT_ID],
@@ -128,7 +128,7 @@ export const ApiFeed = (
 export const ApiUpdate = (resource: ResourceClass, operation: Operation): MethodDecorator =>
   documentOperation(operation, {
     success: { status: 200, description: 'The updated resource.', type: resource, headers: CHANGED_HEADERS },
-    problems: [...CLOSED, ...BODY, ...FIELDS, 'idempotency_key_reused', 'precondition_failed'],
+    problems: [...CLOSED, ...BODY, ...FIELDS, 'role_missing', 'idempotency_key_reused', 'precondition_failed'],
     parameters: [ID, IDEMPOTENCY_KEY, IF_MATCH],
   });
 
@@ -136,7 +136,7 @@ export const ApiUpdate = (resource: ResourceClass, operation: Operation): Method
 export const ApiDelete = (operation: Operation): MethodDecorator =>
   documentOperation(operation, {
     success: { status: 204, description: 'Deleted.', headers: DELETED_HEADERS },
-    problems: [...CLOSED, ...BODY, 'idempotency_key_reused', 'precondition_failed'],
+    problems: [...CLOSED, ...BODY, 'role_missing', 'idempotency_key_reused', 'precondition_failed'],
     parameters: [ID, IDEMPOTENCY_KEY, IF_MATCH],
   });
 

@@ -5,7 +5,7 @@ import { lastOf, pageOf, readPageRequest } from '../../http/pages.js';
 import { Read, type ReadRequest } from '../../http/request-context.js';
 import { isId } from '../../ids.js';
 import { Problem, quoted } from '../../problem.js';
-import { refuseUnlessAdmin } from '../../resources/access-rules.js';
+import { refuseUnlessReadsEverything } from '../../resources/access-rules.js';
 import { GATEWAY_NAME } from './bind-decision-fields.js';
 import { BindDecisions } from './bind-decisions.js';
 import { BindDecisionResource, PATH, toResource } from './bind-decisions.resource.js';
@@ -21,7 +21,7 @@ const GATEWAY = queryParameter('gateway_name', 'Only decisions of the gateway wi
   pattern: `${GATEWAY_NAME.pattern}|^$`,
 });
 
-/** The decisions about the account's keys. They show who tunnels from where, so only admins may read them. */
+/** The decisions about the account's keys. They show who tunnels from where, so members may not read them. */
 @ApiTag('Bind decisions', 'bd')
 @Controller(PATH)
 export class BindDecisionsController {
@@ -32,13 +32,13 @@ export class BindDecisionsController {
     id: 'listBindDecisions',
     summary: 'List bind decisions',
     description:
-      "Decisions about the account's keys, for admins. A decision is listed shortly after it was made, and is kept as long as the operator configured.",
+      "Decisions about the account's keys, for admins and auditors. A decision is listed shortly after it was made, and is kept as long as the operator configured.",
     problems: ['role_missing', 'request_malformed'],
     parameters: [CREDENTIAL_ID, GATEWAY],
     refusesUnknownParameters: true,
   })
   async list(@Read() { caller, baseUrl, query, signal }: ReadRequest) {
-    refuseUnlessAdmin(caller, 'read bind decisions');
+    refuseUnlessReadsEverything(caller, 'bind decisions');
     const page = readPageRequest(query, 'bd');
     const wanted = {
       credential_id: readCredentialId(query.credential_id),
