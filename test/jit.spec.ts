@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DedicatedConnections } from '../src/database/dedicated-connections.js';
+import { verify } from '../src/log/checks/verify.js';
 import { prove } from '../src/log/prove/proof.js';
-import { verify } from '../src/log/prove/verify.js';
 import { rebuild } from '../src/log/rebuild/rebuild.js';
 import { READ_MODELS } from '../src/read-models.js';
 import { type Service, startService } from './support/service.js';
@@ -58,7 +58,7 @@ describe('JIT, where the database has it on', () => {
     const hash = `select event_leaf_hash('', 1, '', 1, gen_random_uuid(), '', '', '', now(), now())`;
     await expect(service.pool.query(hash)).rejects.toThrow('jit is on');
     const faults: unknown[] = [];
-    const { events } = await verify(database(), { ...report, fault: (one: unknown) => faults.push(one) });
+    const { events } = await verify(database(), READ_MODELS, { ...report, fault: (one: unknown) => faults.push(one) });
     expect([events, faults]).toEqual([3, []]);
   });
 });

@@ -19,7 +19,7 @@ const TABLE: Table<SshCredential> = {
 export const sshCredentialsReadModel: ReadModel<SshCredential, SshCredentialEvent> = {
   streamPrefixes: ['sshcr'],
   events: {
-    'ssh_credential_created.v1': {},
+    'ssh_credential_created.v1': { isStart: true },
     'ssh_credential_updated.v1': {},
     'ssh_credential_deleted.v1': { isEnd: true },
   },

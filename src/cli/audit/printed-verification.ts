@@ -1,5 +1,6 @@
 import type { MaintenanceDatabase } from '../../database/dedicated-connections.js';
-import { verify } from '../../log/prove/verify.js';
+import { verify } from '../../log/checks/verify.js';
+import { READ_MODELS } from '../../read-models.js';
 import { print } from '../print.js';
 import { progressOn } from '../progress.js';
 import { Stopwatch } from '../stopwatch.js';
@@ -9,13 +10,13 @@ export async function printVerification(database: MaintenanceDatabase, account: 
   const took = new Stopwatch();
   const progress = progressOn(process.stderr);
   let faults = 0;
-  const { accounts, events } = await verify(database, {
+  const { accounts, events } = await verify(database, READ_MODELS, {
     account,
     begin: (one, size) => progress.begin(`verify ${one}`, 'events', size),
     events: (count) => progress.add(count),
     fault: ({ account: one, what }) => {
       faults += 1;
-      print(`${one}\t${what}`);
+      print(`${one ?? 'all accounts'}\t${what}`);
     },
   });
   progress.done();
