@@ -12,7 +12,7 @@ export function addVerifyCommand(audit: Command): void {
   const command = audit
     .command('verify')
     .description(
-      'Check the logs: positions without gaps up to the head, versions without gaps, and every hash. Each fault is a line on stdout, which holds the account and the fault, separated by a tab',
+      'Check the logs: positions without gaps up to the head, every event and its hash, every stream, and the trigger that refuses changes. Each fault is a line on stdout, which holds the account and the fault, separated by a tab',
     )
     .option('--account <id>', 'only this account (default: all)')
     .action(({ account }: { account?: string }) => onDatabase(READS, (database) => runVerify(database, account)));

@@ -40,14 +40,12 @@ export function leafHash(event: LoggedEvent): string {
 
 const netstring = (text: string): string => `${Buffer.byteLength(text)}:${text},`;
 
-/** `NaN` for a text that is not a time: no hash covers it. */
-function microseconds(time: string): string {
-  const ms = Date.parse(`${time.slice(0, MILLISECONDS)}Z`);
-  return Number.isNaN(ms) ? 'NaN' : String(BigInt(ms) * 1000n + BigInt(time.slice(MILLISECONDS, -1)));
-}
+/** Milliseconds since 1970 and the last three digits. No service wrote an event before. */
+const microseconds = (time: string): string =>
+  `${Date.parse(`${time.slice(0, MILLISECONDS)}Z`)}${time.slice(MILLISECONDS, -1)}`;
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/;
+const TIME = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{6}Z$/;
 const HASH = /^[0-9a-f]{64}$/;
 const MILLISECONDS = '2026-01-02T03:04:05.678'.length;
 
@@ -69,10 +67,8 @@ export function formatFault(event: LoggedEvent): string | undefined {
 }
 
 /** Refuses the 30th of February, as PostgreSQL does, and 24:00, which PostgreSQL would write in another way. */
-function isTime(text: string): boolean {
-  const time = TIME.test(text) ? new Date(text) : new Date(Number.NaN);
-  return !Number.isNaN(time.getTime()) && time.toISOString().slice(0, MILLISECONDS) === text.slice(0, MILLISECONDS);
-}
+const isTime = (text: string): boolean =>
+  TIME.test(text) && (text.slice(8, 10) <= '28' || new Date(text).toISOString().slice(0, 10) === text.slice(0, 10));
 
 /** Undefined unless `text` is exactly what JSON.stringify makes: one line, without blanks, each name once. */
 function parseCompactObject(text: string): Readonly<Record<string, unknown>> | undefined {
