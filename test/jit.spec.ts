@@ -1,7 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DedicatedConnections } from '../src/database/dedicated-connections.js';
-import { verify } from '../src/log/checks/verify.js';
-import { prove } from '../src/log/prove/proof.js';
 import { rebuild } from '../src/log/rebuild/rebuild.js';
 import { READ_MODELS } from '../src/read-models.js';
 import { type Service, startService } from './support/service.js';
