@@ -57,6 +57,7 @@ const PURE = [
   'public-keys/*',
   'bind-rules/*',
   'log/event.ts',
+  'log/tree/*',
   'resources/access-rules.ts',
   'resources/changed-fields.ts',
   'resources/read-only-fields.ts',
