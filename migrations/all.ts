@@ -11,6 +11,7 @@ import { ByIndex1763683200010 } from './0010-by-index.js';
 import { RequirePrimary1763683200011 } from './0011-require-primary.js';
 import { AclDigest1763683200012 } from './0012-acl-digest.js';
 import { SchemaRequirements1763683200013 } from './0013-schema-requirements.js';
+import { Checkpoints1763683200019 } from './0019-checkpoints.js';
 
 /** Every migration, oldest first. A list rather than a glob, so that only compiled and reviewed migrations run. */
 export const MIGRATIONS = [
@@ -27,4 +28,5 @@ export const MIGRATIONS = [
   RequirePrimary1763683200011,
   AclDigest1763683200012,
   SchemaRequirements1763683200013,
+  Checkpoints1763683200019,
 ];

@@ -13,6 +13,8 @@ import { CloudEvents } from './audit/cloud-events.js';
 import type { Config } from './config.js';
 import { type Database, POOL } from './database/database.js';
 import { DearReads } from './database/dear-reads.js';
+import type { CheckpointKey } from './evidence/checkpoint-key.js';
+import { EvidenceModule } from './evidence/evidence.module.js';
 import { HealthModule } from './health/health.module.js';
 import { Authenticator } from './http/authenticator.js';
 import { ApiDocument, OpenApiModule } from './http/openapi/openapi.controller.js';
@@ -43,6 +45,8 @@ export interface Foundation {
   readonly config: Config;
   readonly database: Database;
   readonly ids: IdSource;
+  /** Undefined: checkpoints are off. */
+  readonly checkpointKey: CheckpointKey | undefined;
 }
 
 export const makeEventLog = ({ config, database }: Pick<Foundation, 'config' | 'database'>): EventLog => {
@@ -61,7 +65,7 @@ const makeAuthentication = (config: Config, { pool }: Database, changes: Changes
 class AppModule {}
 
 /** The one place that wires the objects of the service. */
-export function appModule({ config, database, ids }: Foundation, eventLog: EventLog): DynamicModule {
+export function appModule({ config, database, ids, checkpointKey }: Foundation, eventLog: EventLog): DynamicModule {
   const { pool, dearReadPool } = database;
   const { entities, positions, changes } = makeRunners(pool, eventLog, ids);
   const dearReads = new DearReads(dearReadPool, pool, config.dearReadTimeoutMs);
@@ -106,6 +110,7 @@ export function appModule({ config, database, ids }: Foundation, eventLog: Event
       // Without tokens no gateway can authenticate, so its routes do not exist.
       ...(config.gatewayTokens.length > 0 ? [SshGatewayModule] : []),
       AuditModule,
+      EvidenceModule.with(checkpointKey),
       HealthModule,
       ...metricsModules(config, database),
       OpenApiModule,

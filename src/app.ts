@@ -10,6 +10,7 @@ import { appModule, makeEventLog } from './app.module.js';
 import { bootstrapKeyOf, type Config } from './config.js';
 import { type Database, openDatabase } from './database/database.js';
 import { migrate } from './database/migrate.js';
+import { type CheckpointKey, keyBeside } from './evidence/checkpoint-key.js';
 import { RequestLog } from './http/logging/request-log.js';
 import { fastifyOptions, type Route, serveHttp } from './http/server.js';
 import { IdSource } from './ids.js';
@@ -48,7 +49,7 @@ export async function createApp(config: Config, log = new ServiceLog(config.logL
     );
     const requestLog = new RequestLog((level, fields, text) => log.line(level, fields, text), config.logRequests);
     const nest = await NestFactory.create<NestFastifyApplication>(
-      appModule({ config, database, ids }, eventLog),
+      appModule({ config, database, ids, checkpointKey: await checkpointKeyOf(config, database) }, eventLog),
       new FastifyAdapter(fastifyOptions(ids, config, requestLog)),
       { logger: log, bodyParser: false, abortOnError: false },
     );
@@ -68,6 +69,12 @@ export async function createApp(config: Config, log = new ServiceLog(config.logL
     await database.embedded?.removeNew();
     throw error;
   }
+}
+
+/** An embedded database gets a key of its own, beside it. */
+async function checkpointKeyOf(config: Config, { embedded }: Database): Promise<CheckpointKey | undefined> {
+  if (config.checkpointKey !== undefined || embedded === undefined) return config.checkpointKey;
+  return (await keyBeside(config.dataDir)).key;
 }
 
 /** Before a database is made or migrated, since the first account's key is shown only by a start that succeeds. */

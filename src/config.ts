@@ -6,6 +6,7 @@ import type { OidcSettings } from './access/authentication/oidc.js';
 import type { RequestLimitSettings } from './access/authentication/request-limits.js';
 import type { DatabaseOptions } from './database/database.js';
 import { messageOf } from './error-message.js';
+import { type CheckpointKey, parseCheckpointKey } from './evidence/checkpoint-key.js';
 import { parseOrigins } from './http/cors.js';
 import type { HttpOptions } from './http/http-options.js';
 import { LOGGED_REQUESTS, type LoggedRequests } from './http/logging/request-log.js';
@@ -55,6 +56,8 @@ export interface Config
   readonly gatewayTokens: readonly string[];
   /** Also refuses what only the public ngrok API refuses (docs/settings.md, "Strict mode"). */
   readonly strict: boolean;
+  /** Signs the checkpoints of the logs; undefined: that beside an embedded database, or none. */
+  readonly checkpointKey: CheckpointKey | undefined;
   readonly logLevel: LogLevel;
   readonly logRequests: LoggedRequests;
   /** Maximum time that a stop waits for running requests. */
@@ -341,6 +344,17 @@ const SETTINGS = {
     example: 'true',
     fallback: false,
     parse: flag,
+  },
+  checkpointKey: {
+    name: 'CHECKPOINT_KEY',
+    about:
+      'Key that signs the checkpoints of the logs, or the file that holds it; `log key NAME` makes one. Keep it outside of the database. See [evidence.md](evidence.md).',
+    fallbackText:
+      '`checkpoint-key` in `DATA_DIR`, made at the first start; with `DATABASE_URL` none: checkpoints are off',
+    example: '/run/secrets/checkpoint-key',
+    fallback: undefined,
+    parse: parseCheckpointKey,
+    isSecret: true,
   },
   // Closed by default: the metrics tell how much the deployment is used, and by which routes.
   metricsToken: {

@@ -18,7 +18,7 @@ const ROOMS: readonly (readonly string[])[] = [
   ['wiring'],
   ['service-log'],
   ['metrics'],
-  ['ssh-gateway', 'audit', 'health'],
+  ['ssh-gateway', 'audit', 'evidence', 'health'],
   ['ssh-gateway/bind-decisions'],
   ['ssh-credentials', 'tcp-edges'],
   ['access/authentication'],

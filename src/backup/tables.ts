@@ -16,6 +16,8 @@ const TABLES: readonly string[] = [
   'bind_decisions',
   'credential_usage',
   'pending_removals',
+  'log_checkpoints',
+  'log_tiles',
 ];
 
 export interface StoredTable {
