@@ -10,10 +10,10 @@ import { appModule, makeEventLog } from './app.module.js';
 import { bootstrapKeyOf, type Config } from './config.js';
 import { type Database, openDatabase } from './database/database.js';
 import { migrate } from './database/migrate.js';
-import { type CheckpointKey, keyBeside } from './evidence/checkpoint-key.js';
 import { RequestLog } from './http/logging/request-log.js';
 import { fastifyOptions, type Route, serveHttp } from './http/server.js';
 import { IdSource } from './ids.js';
+import { type CheckpointKey, keyBeside } from './log/seal/checkpoint-key.js';
 import { ServiceLog } from './service-log/service-log.js';
 
 export interface App {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { newCheckpointKey, originOf } from '../src/evidence/checkpoint-key.js';
-import { seal } from '../src/evidence/seal.js';
-import { SealedLogs } from '../src/evidence/sealed-logs.js';
+import { newCheckpointKey, originOf } from '../src/log/seal/checkpoint-key.js';
+import { seal } from '../src/log/seal/seal.js';
+import { SealedLogs } from '../src/log/seal/sealed-logs.js';
 import { type Checkpoint, parseCheckpoint } from '../src/log/tree/checkpoint.js';
 import { isConsistent, rootOfInclusion } from '../src/log/tree/merkle-tree.js';
 import { parseNote, parseVerifier } from '../src/log/tree/signed-note.js';

@@ -175,7 +175,13 @@ const importInto = async (database: Database, lines: readonly string[]) =>
 const faultsOf = async (database: Database): Promise<string[]> => {
   const faults: string[] = [];
   const fault = ({ what }: { what: string }) => faults.push(what);
-  await verify(database, READ_MODELS, { account: undefined, begin: () => undefined, events: () => undefined, fault });
+  await verify(database, READ_MODELS, {
+    account: undefined,
+    keyOf: () => undefined,
+    begin: () => undefined,
+    events: () => undefined,
+    fault,
+  });
   return faults;
 };
 

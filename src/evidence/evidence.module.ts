@@ -1,10 +1,10 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { POOL } from '../database/database.js';
-import type { CheckpointKey } from './checkpoint-key.js';
+import type { CheckpointKey } from '../log/seal/checkpoint-key.js';
+import { SealedLogs } from '../log/seal/sealed-logs.js';
 import { EvidenceController } from './evidence.controller.js';
 import { Evidence } from './evidence.js';
-import { SealedLogs } from './sealed-logs.js';
 import { Sealer } from './sealer.js';
 
 @Module({})

@@ -1,8 +1,8 @@
 import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown, type OnModuleDestroy } from '@nestjs/common';
 import { messageOf } from '../error-message.js';
-import type { CheckpointKey } from './checkpoint-key.js';
-import { seal } from './seal.js';
-import type { SealedLogs, UnsealedLog } from './sealed-logs.js';
+import type { CheckpointKey } from '../log/seal/checkpoint-key.js';
+import { seal } from '../log/seal/seal.js';
+import type { SealedLogs, UnsealedLog } from '../log/seal/sealed-logs.js';
 
 const SEAL_EVERY_MS = 1_000;
 /** Logs that grew within this time are looked at each second; all logs at the start and each minute. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { newCheckpointKey } from '../../src/evidence/checkpoint-key.js';
+import { newCheckpointKey } from '../../src/log/seal/checkpoint-key.js';
 import type { Answer, ApiClient } from './api-client.js';
 import { newPublicKey } from './keys.js';
 import type { TestPrincipal } from './principals.js';

@@ -1,7 +1,7 @@
 import type { AnyReadModel } from '../read-model.js';
 import { formatFault, type LoggedEvent, leafHash } from './logged-event.js';
 
-/** What a check says of an event. `check` is its place in the list of checks. */
+/** What a check says of an event. `check` is its place in the list of checks; -1 for that of the hash. */
 interface EventFault {
   readonly check: number;
   readonly what: string;
@@ -11,7 +11,7 @@ interface EventFault {
 export class EventChecks {
   private readonly typesOfPrefix: ReadonlyMap<string, readonly string[]>;
   private recordedAt = '';
-  private readonly checks = [this.timeFault, this.typeFault, formatFault, hashFault];
+  private readonly checks = [this.timeFault, this.typeFault, formatFault];
 
   constructor(models: readonly AnyReadModel[]) {
     this.typesOfPrefix = new Map(
@@ -21,14 +21,17 @@ export class EventChecks {
     );
   }
 
-  faultsOf(event: LoggedEvent): EventFault[] {
+  /** The faults of the event, and the hash that it should have. */
+  check(event: LoggedEvent): { readonly faults: readonly EventFault[]; readonly hash: string } {
+    const hash = leafHash(event);
     const faults: EventFault[] = [];
     for (const [check, faultOf] of this.checks.entries()) {
       const what = faultOf.call(this, event);
       if (what !== undefined) faults.push({ check, what });
     }
+    if (hash !== event.leaf_hash) faults.push({ check: -1, what: 'its leaf_hash is not the hash of the event' });
     this.recordedAt = event.recorded_at;
-    return faults;
+    return { faults, hash };
   }
 
   private timeFault({ recorded_at }: LoggedEvent): string | undefined {
@@ -41,6 +44,3 @@ export class EventChecks {
     return `this version of the service does not know events of type ${type} in stream ${stream_id}`;
   }
 }
-
-const hashFault = (event: LoggedEvent): string | undefined =>
-  leafHash(event) === event.leaf_hash ? undefined : 'its leaf_hash is not the hash of the event';

@@ -2,9 +2,12 @@ import type { Client } from 'pg';
 import { fetchRows, readAhead } from '../../database/cursor.js';
 import { DedicatedConnections, type MaintenanceDatabase } from '../../database/dedicated-connections.js';
 import type { AnyReadModel } from '../read-model.js';
+import { SealedLogs } from '../seal/sealed-logs.js';
+import type { VerifierKey } from '../tree/signed-note.js';
 import { EventChecks } from './event-checks.js';
 import { guardFaults } from './guard-checks.js';
 import { type LoggedEvent, timeText } from './logged-event.js';
+import { SealedChecks } from './sealed-checks.js';
 import { streamFaults } from './stream-checks.js';
 
 /** An inconsistency of a log, which arises only if another program than the service wrote to it. */
@@ -18,6 +21,8 @@ interface Fault {
 interface VerifyWatcher {
   /** Undefined: all accounts. */
   readonly account: string | undefined;
+  /** The key of an account's checkpoints; undefined: their signatures are not checked. */
+  readonly keyOf: (account: string) => VerifierKey | undefined;
   readonly begin: (account: string, events: number) => void;
   readonly events: (count: number) => void;
   readonly fault: (fault: Fault) => void;
@@ -34,12 +39,13 @@ export async function verify(
 ): Promise<{ accounts: number; events: number }> {
   return DedicatedConnections.use(database, async (connections) => {
     const client = await connections.openSnapshot();
+    const logs = new SealedLogs({ run: ({ text }, values) => client.query(text, [...values]) });
     for (const what of await guardFaults(client)) watcher.fault({ account: undefined, what });
     const { rows } = await client.query<{ account_id: string; size: string }>(ACCOUNTS, [watcher.account ?? null]);
     let events = 0;
     for (const { account_id: account, size } of rows) {
       watcher.begin(account, Number(size));
-      events += await verifyAccount(client, models, { account, size: Number(size) }, watcher);
+      events += await verifyAccount({ client, logs, models }, { account, size: Number(size) }, watcher);
     }
     return { accounts: rows.length, events };
   });
@@ -50,15 +56,22 @@ const ACCOUNTS = `select coalesce(h.account_id, e.account_id) as account_id, coa
   from log_heads h full join (select distinct account_id from events) e using (account_id)
   where $1::text is null or coalesce(h.account_id, e.account_id) = $1 order by 1`;
 
+interface Context {
+  readonly client: Client;
+  readonly logs: SealedLogs;
+  readonly models: readonly AnyReadModel[];
+}
+
 async function verifyAccount(
-  client: Client,
-  models: readonly AnyReadModel[],
+  { client, logs, models }: Context,
   head: { readonly account: string; readonly size: number },
   watcher: VerifyWatcher,
 ): Promise<number> {
   const { account, size } = head;
   const report = new Report((what) => watcher.fault({ account, what }));
   const checks = new EventChecks(models);
+  const sealed = new SealedChecks(logs, account, watcher.keyOf(account), (what) => report.of('seal', what));
+  await sealed.begin();
   let [events, last] = [0, 0];
   for await (const rows of readAhead(fetchRows<{ event: string }>(client, EVENTS, [account]))) {
     for (const row of rows) {
@@ -66,13 +79,16 @@ async function verifyAccount(
       report.missing(last, Math.min(event.position - 1, size));
       if (event.position > size || event.position < 1)
         report.add('head', event, `outside the log, whose head is at ${size}`);
-      for (const { check, what } of checks.faultsOf(event)) report.add(String(check), event, what);
+      const { faults, hash } = checks.check(event);
+      for (const { check, what } of faults) report.add(String(check), event, what);
+      if (event.position > last) await sealed.add(event.position, hash);
       last = event.position;
     }
     events += rows.length;
     watcher.events(rows.length);
   }
   report.missing(last, size);
+  await sealed.end(size);
   for await (const { position, what } of streamFaults(client, models, account))
     report.add('stream', { position }, what);
   report.end();
@@ -105,13 +121,13 @@ class Report {
   constructor(private readonly report: (what: string) => void) {}
 
   add(kind: string, { position }: { readonly position: number | string }, what: string): void {
-    this.count(kind, `position ${position}: ${what}`);
+    this.of(kind, `position ${position}: ${what}`);
   }
 
   /** The positions after one up to another. */
   missing(after: number, upTo: number): void {
-    if (upTo > after + 1) this.count('missing', `positions ${after + 1} to ${upTo}: missing`);
-    else if (upTo > after) this.count('missing', `position ${upTo}: missing`);
+    if (upTo > after + 1) this.of('missing', `positions ${after + 1} to ${upTo}: missing`);
+    else if (upTo > after) this.of('missing', `position ${upTo}: missing`);
   }
 
   end(): void {
@@ -120,7 +136,8 @@ class Report {
     }
   }
 
-  private count(kind: string, sentence: string): void {
+  /** A whole sentence. */
+  of(kind: string, sentence: string): void {
     const count = (this.counts.get(kind)?.count ?? 0) + 1;
     this.counts.set(kind, { count, last: sentence });
     if (count <= MAX_REPORTED) this.report(sentence);

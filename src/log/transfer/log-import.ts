@@ -98,7 +98,7 @@ class Import {
     if (event.position !== this.lineNumber) {
       throw this.faulty(`its position is ${event.position}; an imported log must start at position 1 and have no gaps`);
     }
-    const [fault] = this.checks.faultsOf(event);
+    const [fault] = this.checks.check(event).faults;
     if (fault !== undefined) throw this.faulty(fault.what);
     return event;
   }

@@ -1,6 +1,6 @@
-import { checkpointText } from '../log/tree/checkpoint.js';
-import { signNote } from '../log/tree/signed-note.js';
-import { edgeTiles, GrowingTree, HASH_BYTES, widthIn } from '../log/tree/tiles.js';
+import { checkpointText } from '../tree/checkpoint.js';
+import { signNote } from '../tree/signed-note.js';
+import { edgeTiles, GrowingTree, HASH_BYTES, widthIn } from '../tree/tiles.js';
 import { type CheckpointKey, originOf, signerOf } from './checkpoint-key.js';
 import type { SealedLogs, UnsealedLog } from './sealed-logs.js';
 

@@ -1,7 +1,6 @@
-import type { Pool } from 'pg';
-import { type NamedStatement, queryNamed, WRITE_LIMITS } from '../database/query.js';
-import { foldNodes, type LeafRange, nodesOf, type TreeNode } from '../log/tree/merkle-tree.js';
-import { HASH_BYTES, hashOfEntries, spanOf, type TileName } from '../log/tree/tiles.js';
+import { type Connections, type NamedStatement, queryNamed, WRITE_LIMITS } from '../../database/query.js';
+import { foldNodes, type LeafRange, nodesOf, type TreeNode } from '../tree/merkle-tree.js';
+import { HASH_BYTES, hashOfEntries, spanOf, type TileName } from '../tree/tiles.js';
 
 /** A log that has grown beyond its last checkpoint, or that is shorter than it. */
 export interface UnsealedLog {
@@ -39,6 +38,11 @@ const LAST_CHECKPOINT: NamedStatement = {
   text: 'select size::float8 as size, note from log_checkpoints where account_id = $1 order by size desc limit 1',
 };
 
+const CHECKPOINTS: NamedStatement = {
+  name: 'checkpoints',
+  text: 'select size::float8 as size, note from log_checkpoints where account_id = $1 and size > $2 order by size limit 1000',
+};
+
 const LEAVES: NamedStatement = {
   name: 'leaf_hashes',
   text: `select coalesce(string_agg(leaf_hash, '' order by position), '') as leaves from events
@@ -65,20 +69,25 @@ const SEAL: NamedStatement = {
 
 /** The tables of the trees and their checkpoints. */
 export class SealedLogs {
-  constructor(private readonly pool: Pool) {}
+  constructor(private readonly connections: Connections) {}
 
   /** `since`: an interval of PostgreSQL; undefined for all logs. */
   async unsealed(since: string | undefined): Promise<readonly UnsealedLog[]> {
-    return (await queryNamed<UnsealedLog & object>(this.pool, UNSEALED, [since ?? null])).rows;
+    return (await queryNamed<UnsealedLog & object>(this.connections, UNSEALED, [since ?? null])).rows;
   }
 
   async lastCheckpoint(accountId: string): Promise<StoredCheckpoint | undefined> {
-    return (await queryNamed<StoredCheckpoint & object>(this.pool, LAST_CHECKPOINT, [accountId])).rows[0];
+    return (await queryNamed<StoredCheckpoint & object>(this.connections, LAST_CHECKPOINT, [accountId])).rows[0];
+  }
+
+  /** The next thousand checkpoints of a log, beyond this size. */
+  async checkpoints(accountId: string, beyond: number): Promise<readonly StoredCheckpoint[]> {
+    return (await queryNamed<StoredCheckpoint & object>(this.connections, CHECKPOINTS, [accountId, beyond])).rows;
   }
 
   /** Leaf hashes of the positions after one up to another. */
   async leaves(accountId: string, after: number, upTo: number): Promise<Buffer[]> {
-    const { rows } = await queryNamed<{ leaves: Buffer }>(this.pool, LEAVES, [accountId, after, upTo]);
+    const { rows } = await queryNamed<{ leaves: Buffer }>(this.connections, LEAVES, [accountId, after, upTo]);
     const leaves = rows[0]?.leaves ?? Buffer.alloc(0);
     return Array.from({ length: leaves.length / HASH_BYTES }, (_, i) =>
       leaves.subarray(i * HASH_BYTES, (i + 1) * HASH_BYTES),
@@ -87,7 +96,7 @@ export class SealedLogs {
 
   async tiles(accountId: string, wanted: readonly TileName[]): Promise<StoredTile[]> {
     if (wanted.length === 0) return [];
-    return (await queryNamed<StoredTile & object>(this.pool, TILES, [accountId, JSON.stringify(wanted)])).rows;
+    return (await queryNamed<StoredTile & object>(this.connections, TILES, [accountId, JSON.stringify(wanted)])).rows;
   }
 
   /** Writes nothing if another instance has written what follows the same checkpoint. */
@@ -98,7 +107,7 @@ export class SealedLogs {
     tiles: readonly StoredTile[],
   ): Promise<void> {
     const rows = tiles.map(({ hashes, ...name }) => ({ ...name, hashes: hashes.toString('hex') }));
-    await queryNamed(this.pool, SEAL, [accountId, size, follows, note, JSON.stringify(rows)], WRITE_LIMITS);
+    await queryNamed(this.connections, SEAL, [accountId, size, follows, note, JSON.stringify(rows)], WRITE_LIMITS);
   }
 
   /** The hash of each range of leaves, which the stored tiles must cover. */

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { messageOf } from '../error-message.js';
-import { type SignerKey, signerKey } from '../log/tree/signed-note.js';
+import { messageOf } from '../../error-message.js';
+import { type SignerKey, signerKey } from '../tree/signed-note.js';
 
 /** The secret that signs checkpoints, and the name by which verifiers know this deployment. */
 export interface CheckpointKey {
@@ -49,11 +49,20 @@ function read(path: string): string {
   }
 }
 
+const pathBeside = (dataDir: string): string => join(dataDir, 'checkpoint-key');
+
+/** The key of an embedded database, if it has one. */
+export async function findKeyBeside(dataDir: string): Promise<CheckpointKey | undefined> {
+  const path = pathBeside(dataDir);
+  const found = await readFile(path, 'utf8').catch(ignoreMissing);
+  return found === undefined ? undefined : (parseKey(found) ?? malformed(`${path} holds no key`));
+}
+
 /** The key of an embedded database, beside it. Made at the first start; `isNew` tells so. */
 export async function keyBeside(dataDir: string): Promise<{ key: CheckpointKey; path: string; isNew: boolean }> {
-  const path = join(dataDir, 'checkpoint-key');
-  const found = await readFile(path, 'utf8').catch(ignoreMissing);
-  if (found !== undefined) return { key: parseKey(found) ?? malformed(`${path} is not a key`), path, isNew: false };
+  const path = pathBeside(dataDir);
+  const found = await findKeyBeside(dataDir);
+  if (found !== undefined) return { key: found, path, isNew: false };
   const key = newCheckpointKey(`tunnel-access-${randomBytes(4).toString('hex')}`);
   await writeFile(path, `${textOf(key)}\n`, { mode: 0o600, flag: 'wx' });
   return { key, path, isNew: true };
