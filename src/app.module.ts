@@ -21,7 +21,7 @@ import { IdSource } from './ids.js';
 import { DEFAULT_BATCHER_LIMITS } from './log/append/batcher.js';
 import { EventLog } from './log/append/event-log.js';
 import { LogPositions } from './log/read/log-positions.js';
-import type { CheckpointKey } from './log/seal/checkpoint-key.js';
+import { Checkpoints } from './log/seal/checkpoints.js';
 import { metricsModules } from './metrics/metrics.module.js';
 import { READ_MODELS } from './read-models.js';
 import { Changes } from './resources/changes.js';
@@ -45,8 +45,7 @@ export interface Foundation {
   readonly config: Config;
   readonly database: Database;
   readonly ids: IdSource;
-  /** Undefined: checkpoints are off. */
-  readonly checkpointKey: CheckpointKey | undefined;
+  readonly checkpoints: Checkpoints;
 }
 
 export const makeEventLog = ({ config, database }: Pick<Foundation, 'config' | 'database'>): EventLog => {
@@ -65,7 +64,7 @@ const makeAuthentication = (config: Config, { pool }: Database, changes: Changes
 class AppModule {}
 
 /** The one place that wires the objects of the service. */
-export function appModule({ config, database, ids, checkpointKey }: Foundation, eventLog: EventLog): DynamicModule {
+export function appModule({ config, database, ids, checkpoints }: Foundation, eventLog: EventLog): DynamicModule {
   const { pool, dearReadPool } = database;
   const { entities, positions, changes } = makeRunners(pool, eventLog, ids);
   const dearReads = new DearReads(dearReadPool, pool, config.dearReadTimeoutMs);
@@ -88,6 +87,7 @@ export function appModule({ config, database, ids, checkpointKey }: Foundation, 
     { provide: GatewayPolicy, useValue: config },
     // Shared, since the service's metrics have them too, with and without gateways.
     { provide: BindDecisionMetrics, useValue: new BindDecisionMetrics() },
+    { provide: Checkpoints, useValue: checkpoints },
     { provide: CloudEvents, useValue: new CloudEvents(READ_MODELS) },
     { provide: ApiDocument, useValue: new ApiDocument(config.publicUrl ?? '/', config.gatewayTokens.length > 0) },
   ];
@@ -110,7 +110,7 @@ export function appModule({ config, database, ids, checkpointKey }: Foundation, 
       // Without tokens no gateway can authenticate, so its routes do not exist.
       ...(config.gatewayTokens.length > 0 ? [SshGatewayModule] : []),
       AuditModule,
-      EvidenceModule.with(checkpointKey),
+      EvidenceModule,
       HealthModule,
       ...metricsModules(config, database),
       OpenApiModule,

@@ -348,7 +348,7 @@ const SETTINGS = {
   checkpointKey: {
     name: 'CHECKPOINT_KEY',
     about:
-      'Key that signs the checkpoints of the logs, or the file that holds it; `log key NAME` makes one. Keep it outside of the database. See [evidence.md](evidence.md).',
+      'Key that signs the checkpoints of the logs, or the file that holds it; `audit key NAME` makes one. Keep it outside of the database. See [evidence.md](evidence.md).',
     fallbackText:
       '`checkpoint-key` in `DATA_DIR`, made at the first start; with `DATABASE_URL` none: checkpoints are off',
     example: '/run/secrets/checkpoint-key',

@@ -7,6 +7,8 @@ import type { ClientBase } from 'pg';
 const TABLES: readonly string[] = [
   'log_heads',
   'events',
+  'log_checkpoints',
+  'log_tiles',
   'accounts',
   'principals',
   'api_keys',
@@ -16,8 +18,6 @@ const TABLES: readonly string[] = [
   'bind_decisions',
   'credential_usage',
   'pending_removals',
-  'log_checkpoints',
-  'log_tiles',
 ];
 
 export interface StoredTable {

@@ -1,4 +1,5 @@
 import { type CheckpointKey, signerOf } from '../log/seal/checkpoint-key.js';
+import type { Checkpoints } from '../log/seal/checkpoints.js';
 import type { SealedLogs, StoredCheckpoint } from '../log/seal/sealed-logs.js';
 import { proofText } from '../log/tree/checkpoint.js';
 import { consistencyRanges, inclusionRanges } from '../log/tree/merkle-tree.js';
@@ -10,8 +11,7 @@ import { Problem, quoted } from '../problem.js';
 export class Evidence {
   constructor(
     private readonly logs: SealedLogs,
-    /** Undefined: checkpoints are off. */
-    private readonly checkpointKey: CheckpointKey | undefined,
+    private readonly checkpoints: Checkpoints,
   ) {}
 
   /** The public key of the account's checkpoints, as verifiers take it. */
@@ -68,7 +68,7 @@ export class Evidence {
   }
 
   private requireKey(): CheckpointKey {
-    if (this.checkpointKey !== undefined) return this.checkpointKey;
+    if (this.checkpoints.key !== undefined) return this.checkpoints.key;
     throw new Problem('not_found', 'Checkpoints are off: the operator has not set CHECKPOINT_KEY.');
   }
 }

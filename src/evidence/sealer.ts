@@ -1,6 +1,7 @@
 import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown, type OnModuleDestroy } from '@nestjs/common';
 import { messageOf } from '../error-message.js';
 import type { CheckpointKey } from '../log/seal/checkpoint-key.js';
+import type { Checkpoints } from '../log/seal/checkpoints.js';
 import { seal } from '../log/seal/seal.js';
 import type { SealedLogs, UnsealedLog } from '../log/seal/sealed-logs.js';
 
@@ -21,11 +22,12 @@ export class Sealer implements OnApplicationBootstrap, OnModuleDestroy, OnApplic
 
   constructor(
     private readonly logs: SealedLogs,
-    private readonly key: CheckpointKey,
+    private readonly checkpoints: Checkpoints,
   ) {}
 
   onApplicationBootstrap(): void {
-    this.schedule(0);
+    const { key } = this.checkpoints;
+    if (key !== undefined) this.schedule(0, key);
   }
 
   onModuleDestroy(): void {
@@ -38,45 +40,47 @@ export class Sealer implements OnApplicationBootstrap, OnModuleDestroy, OnApplic
     await this.running;
   }
 
-  private schedule(delayMs: number): void {
+  private schedule(delayMs: number, key: CheckpointKey): void {
     this.timer = setTimeout(() => {
-      this.running = this.round()
+      this.running = this.round(key)
         .catch((error: unknown) => this.report('', `no log can be sealed now; trying again: ${messageOf(error)}`))
         .finally(() => {
-          if (!this.isStopping) this.schedule(SEAL_EVERY_MS);
+          if (!this.isStopping) this.schedule(SEAL_EVERY_MS, key);
         });
     }, delayMs).unref();
   }
 
-  private async round(): Promise<void> {
+  private async round(key: CheckpointKey): Promise<void> {
     const unsealed = await this.logs.unsealed(this.rounds % ALL_EVERY === 0 ? undefined : RECENT);
     this.reported.delete('');
     this.rounds += 1;
     for (const log of unsealed) {
       if (this.isStopping) return;
-      await this.seal(log);
+      await this.seal(log, key);
     }
   }
 
-  private async seal(log: UnsealedLog): Promise<void> {
+  private async seal(log: UnsealedLog, key: CheckpointKey): Promise<void> {
     const { accountId, size, sealed } = log;
     if (size < sealed) {
+      this.checkpoints.lostTails.add(accountId);
       this.report(
         accountId,
         `the log of ${accountId} has ${size} events, but a checkpoint of ${sealed} was signed: its tail is lost`,
+        'error',
       );
       return;
     }
     try {
-      await seal(this.logs, this.key, log);
+      await seal(this.logs, key, log);
       this.reported.delete(accountId);
     } catch (error) {
       this.report(accountId, `the log of ${accountId} cannot be sealed: ${messageOf(error)}`);
     }
   }
 
-  private report(accountId: string, what: string): void {
-    if (this.reported.get(accountId) !== what) this.logger.error(what);
+  private report(accountId: string, what: string, level: 'warn' | 'error' = 'warn'): void {
+    if (this.reported.get(accountId) !== what) this.logger[level](what);
     this.reported.set(accountId, what);
   }
 }

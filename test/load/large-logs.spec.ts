@@ -133,13 +133,7 @@ describe('audit verify', () => {
          metadata, occurred_at, recorded_at) where position not in (1, 15000, 30000, 45000)`,
     );
     await sql.end();
-    const { code, stdout, stderr } = await runCli(
-      { DATABASE_URL: copy.url },
-      'audit',
-      'verify',
-      '--account',
-      ACCOUNT,
-    );
+    const { code, stdout, stderr } = await runCli({ DATABASE_URL: copy.url }, 'audit', 'verify', '--account', ACCOUNT);
     const positions = stdout.matchAll(/position (\d+): (missing|its leaf_hash)/g);
     expect([...positions].map(([, position, what]) => [Number(position), what])).toEqual([
       [1, 'its leaf_hash'],

@@ -3,6 +3,7 @@ import { withExamples } from '../help.js';
 import { addExportCommand } from './export.command.js';
 import { addDiffCommand, addShowCommand } from './history.commands.js';
 import { addImportCommand } from './import.command.js';
+import { addKeyCommand } from './key.command.js';
 import { addTailCommand } from './tail.command.js';
 import { addVerifyCommand } from './verify.command.js';
 
@@ -17,4 +18,5 @@ export function addAuditCommands(program: Command): void {
   addExportCommand(audit);
   addImportCommand(audit);
   addVerifyCommand(audit);
+  addKeyCommand(audit);
 }

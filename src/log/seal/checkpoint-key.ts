@@ -21,7 +21,8 @@ export const signerOf = (key: CheckpointKey, accountId: string): SignerKey =>
 /** A name has no blank and no plus: see c2sp.org/signed-note. */
 const KEY = /^PRIVATE\+KEY\+(?<name>[^\s+]{1,200})\+(?<seed>[A-Za-z0-9+/]{43}=)$/;
 
-const textOf = ({ name, seed }: CheckpointKey): string => `PRIVATE+KEY+${name}+${seed.toString('base64')}`;
+/** The key as CHECKPOINT_KEY takes it. */
+export const keyText = ({ name, seed }: CheckpointKey): string => `PRIVATE+KEY+${name}+${seed.toString('base64')}`;
 
 export const newCheckpointKey = (name: string): CheckpointKey => ({ name, seed: randomBytes(32) });
 
@@ -38,7 +39,7 @@ export function parseCheckpointKey(value: string): CheckpointKey {
 }
 
 const malformed = (what: string): never => {
-  throw new Error(`${what} as \`tunnel-access log key NAME\` prints it`);
+  throw new Error(`${what} as \`tunnel-access audit key NAME\` prints it`);
 };
 
 function read(path: string): string {
@@ -64,7 +65,7 @@ export async function keyBeside(dataDir: string): Promise<{ key: CheckpointKey; 
   const found = await findKeyBeside(dataDir);
   if (found !== undefined) return { key: found, path, isNew: false };
   const key = newCheckpointKey(`tunnel-access-${randomBytes(4).toString('hex')}`);
-  await writeFile(path, `${textOf(key)}\n`, { mode: 0o600, flag: 'wx' });
+  await writeFile(path, `${keyText(key)}\n`, { mode: 0o600, flag: 'wx' });
   return { key, path, isNew: true };
 }
 
