@@ -15,6 +15,7 @@ import { Expiry1763683200014 } from './0014-expiry.js';
 import { GatewayNames1763683200016 } from './0016-gateway-names.js';
 import { CredentialChanges1763683200017 } from './0017-credential-changes.js';
 import { ListFilters1763683200018 } from './0018-list-filters.js';
+import { Checkpoints1763683200019 } from './0019-checkpoints.js';
 
 /** Every migration, oldest first. A list rather than a glob, so that only compiled and reviewed migrations run. */
 export const MIGRATIONS = [
@@ -35,4 +36,5 @@ export const MIGRATIONS = [
   GatewayNames1763683200016,
   CredentialChanges1763683200017,
   ListFilters1763683200018,
+  Checkpoints1763683200019,
 ];

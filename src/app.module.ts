@@ -13,6 +13,7 @@ import { CloudEvents } from './audit/cloud-events.js';
 import type { Config } from './config.js';
 import { type Database, POOL } from './database/database.js';
 import { DearReads } from './database/dear-reads.js';
+import { EvidenceModule } from './evidence/evidence.module.js';
 import { HealthModule } from './health/health.module.js';
 import { Authenticator } from './http/authenticator.js';
 import { ApiDocument, OpenApiModule } from './http/openapi/openapi.controller.js';
@@ -20,6 +21,7 @@ import { IdSource } from './ids.js';
 import { DEFAULT_BATCHER_LIMITS } from './log/append/batcher.js';
 import { EventLog } from './log/append/event-log.js';
 import { LogPositions } from './log/read/log-positions.js';
+import { Checkpoints } from './log/seal/checkpoints.js';
 import { metricsModules } from './metrics/metrics.module.js';
 import { READ_MODELS } from './read-models.js';
 import { Changes } from './resources/changes.js';
@@ -44,6 +46,7 @@ export interface Foundation {
   readonly config: Config;
   readonly database: Database;
   readonly ids: IdSource;
+  readonly checkpoints: Checkpoints;
 }
 
 export const makeEventLog = ({ config, database }: Pick<Foundation, 'config' | 'database'>): EventLog => {
@@ -62,7 +65,7 @@ const makeAuthentication = (config: Config, { pool }: Database, changes: Changes
 class AppModule {}
 
 /** The one place that wires the objects of the service. */
-export function appModule({ config, database, ids }: Foundation, eventLog: EventLog): DynamicModule {
+export function appModule({ config, database, ids, checkpoints }: Foundation, eventLog: EventLog): DynamicModule {
   const { pool, dearReadPool } = database;
   const { entities, positions, changes } = makeRunners(pool, eventLog, ids);
   const dearReads = new DearReads(dearReadPool, pool, config.dearReadTimeoutMs);
@@ -85,6 +88,7 @@ export function appModule({ config, database, ids }: Foundation, eventLog: Event
     { provide: GatewayPolicy, useValue: config },
     // Shared, since the service's metrics have them too, with and without gateways.
     { provide: BindDecisionMetrics, useValue: new BindDecisionMetrics(config.gatewayTokens) },
+    { provide: Checkpoints, useValue: checkpoints },
     { provide: CloudEvents, useValue: new CloudEvents(READ_MODELS) },
     { provide: ApiDocument, useValue: new ApiDocument(config.publicUrl ?? '/', config.gatewayTokens.length > 0) },
   ];
@@ -108,6 +112,7 @@ export function appModule({ config, database, ids }: Foundation, eventLog: Event
       // Without tokens no gateway can authenticate, so its routes do not exist.
       ...(config.gatewayTokens.length > 0 ? [SshGatewayModule] : []),
       AuditModule,
+      EvidenceModule,
       HealthModule,
       ...metricsModules(config, database),
       OpenApiModule,

@@ -19,7 +19,7 @@ const ROOMS: readonly (readonly string[])[] = [
   ['settings'],
   ['service-log'],
   ['metrics'],
-  ['ssh-gateway', 'audit', 'health'],
+  ['ssh-gateway', 'audit', 'evidence', 'health'],
   ['ssh-gateway/bind-decisions'],
   ['ssh-credentials', 'tcp-edges'],
   ['access/authentication'],
@@ -58,6 +58,7 @@ const PURE = [
   'public-keys/*',
   'bind-rules/*',
   'log/event.ts',
+  'log/tree/*',
   'resources/access-rules.ts',
   'resources/changed-fields.ts',
   'resources/expiry/expiry.ts',
@@ -266,7 +267,9 @@ describe('the rooms hold', () => {
 
   it(`a folder has at most ${MAX_FILES_IN_FOLDER} files, specs not counted`, () => {
     const countIn = (folder: string): number => files.filter((file) => dirname(file) === folder).length;
-    const full = [...new Set(files.map(dirname))].filter((folder) => countIn(folder) > MAX_FILES_IN_FOLDER);
+    // Migrations are never merged, so their folder grows.
+    const folders = new Set(files.map(dirname).filter((folder) => folder !== '../migrations'));
+    const full = [...folders].filter((folder) => countIn(folder) > MAX_FILES_IN_FOLDER);
     expect(full.map((folder) => `${folder} has ${countIn(folder)} files`)).toEqual([]);
   });
 

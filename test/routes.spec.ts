@@ -1,7 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Answer, ApiClient } from './support/api-client.js';
 import { addAccount, addUser, type TestPrincipal } from './support/principals.js';
-import { callerOf, changesNothing, isForGateways, prepareSample, SAMPLES } from './support/route-samples.js';
+import {
+  CHECKPOINTS,
+  callerOf,
+  changesNothing,
+  isForGateways,
+  prepareSample,
+  SAMPLES,
+} from './support/route-samples.js';
 import { GATEWAY, GATEWAY_TOKEN, type Service, startService } from './support/service.js';
 
 /**
@@ -15,7 +22,7 @@ let routes: string[];
 
 beforeAll(async () => {
   // Every route is tried with bad keys: more failures than one source is allowed in a minute.
-  service = await startService({ ...GATEWAY, authFailuresPerMinute: 0 });
+  service = await startService({ ...GATEWAY, ...CHECKPOINTS, authFailuresPerMinute: 0 });
   admin = await addUser(service, 'admin');
   foreigner = await addAccount(service);
   routes = service.app.routes

@@ -7,6 +7,8 @@ import type { ClientBase } from 'pg';
 const TABLES: readonly string[] = [
   'log_heads',
   'events',
+  'log_checkpoints',
+  'log_tiles',
   'accounts',
   'principals',
   'api_keys',

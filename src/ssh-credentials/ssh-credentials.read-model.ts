@@ -24,7 +24,7 @@ const TABLE: Table<SshCredential> = {
 export const sshCredentialsReadModel: ReadModel<SshCredential, SshCredentialEvent> = {
   streamPrefixes: ['sshcr'],
   events: {
-    'ssh_credential_created.v1': {},
+    'ssh_credential_created.v1': { isStart: true },
     'ssh_credential_updated.v1': {},
     'ssh_credential_expiry_changed.v1': {},
     'ssh_credential_source_restriction_changed.v1': {},

@@ -34,7 +34,11 @@ function hostportRows({ account_id, id, hostports }: Entity<TcpEdge>): Row[] {
 
 export const tcpEdgesReadModel: ReadModel<TcpEdge, TcpEdgeEvent> = {
   streamPrefixes: ['edgtcp'],
-  events: { 'tcp_edge_created.v1': {}, 'tcp_edge_updated.v1': {}, 'tcp_edge_deleted.v1': { isEnd: true } },
+  events: {
+    'tcp_edge_created.v1': { isStart: true },
+    'tcp_edge_updated.v1': {},
+    'tcp_edge_deleted.v1': { isEnd: true },
+  },
   evolve,
   tables: [EDGES, HOSTPORTS],
 };

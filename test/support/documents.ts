@@ -18,7 +18,7 @@ export const textOf = (document: string): string => readFileSync(`${REPOSITORY}/
  */
 export const RUNS = {
   start: ['README.md'],
-  tour: ['README.md', 'docs/tour.md', 'docs/audit.md'],
+  tour: ['README.md', 'docs/tour.md', 'docs/audit.md', 'docs/evidence.md'],
   'tour-end': ['docs/tour.md'],
   collector: ['docs/collectors.md'],
   'gateway-start': ['docs/gateways.md'],

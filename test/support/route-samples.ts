@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { newCheckpointKey } from '../../src/log/seal/checkpoint-key.js';
 import type { Answer, ApiClient } from './api-client.js';
 import { newPublicKey } from './keys.js';
 import type { TestPrincipal } from './principals.js';
@@ -14,6 +16,8 @@ interface Sample {
   readonly on?: keyof typeof MAKERS;
   readonly body?: (walk: Walk) => object | Promise<object>;
   readonly query?: (walk: Walk) => Promise<Record<string, string>>;
+  /** What stands for the path's `*`. */
+  readonly rest?: string;
   /** Modules are set before they are read. */
   readonly before?: { readonly method: string; readonly body: () => object };
 }
@@ -119,6 +123,26 @@ export const RESOURCE_SAMPLES: Record<string, ResourceSample> = {
   ...edgeModule('traffic_policy'),
 };
 
+/** The key that a walked service must be started with. */
+export const CHECKPOINTS = { checkpointKey: newCheckpointKey('walked.example') };
+
+/** Waits until the log has a checkpoint. */
+async function sealed({ admin }: Walk): Promise<Record<string, never>> {
+  for (let attempt = 0; attempt < 400; attempt += 1) {
+    if ((await admin.client.get('/log/checkpoint')).status === 200) return {};
+    await sleep(25);
+  }
+  throw new Error('the log had no checkpoint within 10 s');
+}
+
+const EVIDENCE_SAMPLES: Record<string, Sample> = {
+  'GET /log/key': {},
+  'GET /log/checkpoint': { query: sealed },
+  'GET /log/tile/*': { query: sealed, rest: '0/000.p/1' },
+  'GET /log/proof': { query: async (walk) => ({ ...(await sealed(walk)), position: '1' }) },
+  'GET /log/consistency': { query: async (walk) => ({ ...(await sealed(walk)), from: '1', to: '1' }) },
+};
+
 /** A call of every route that works. `routes.spec.ts` fails if a route is missing here. */
 export const SAMPLES: Record<string, Sample> = {
   ...GATEWAY_SAMPLES,
@@ -127,6 +151,7 @@ export const SAMPLES: Record<string, Sample> = {
   ...RESOURCE_SAMPLES,
   ...CHECK_SAMPLES,
   'GET /events': {},
+  ...EVIDENCE_SAMPLES,
 };
 
 /** The route's path with the id of a new resource of the admin's account, and the call on it. */
@@ -135,11 +160,11 @@ export async function prepareSample(
   route: string,
 ): Promise<{ path: string; call: (client: ApiClient) => Promise<Answer> }> {
   const { admin } = walk;
-  const { on, body, before, query } = SAMPLES[route] ?? {};
+  const { on, body, before, query, rest = '' } = SAMPLES[route] ?? {};
   const [method = '', pattern = ''] = route.split(' ');
   const made = on === undefined ? undefined : (await admin.client.post(`/${on}`, MAKERS[on]())).body;
   const parameters = new URLSearchParams(await query?.(walk)).toString();
-  const path = pattern.replace(':id', made?.id) + (parameters === '' ? '' : `?${parameters}`);
+  const path = pattern.replace(':id', made?.id).replace('*', rest) + (parameters === '' ? '' : `?${parameters}`);
   if (before !== undefined) await admin.client.json(before.method, path, before.body());
   const sent = body === undefined ? undefined : JSON.stringify(await body(walk));
   const headers = { 'content-type': 'application/json', 'user-agent': 'walker/1.0' };

@@ -13,7 +13,7 @@ export const apiKeysReadModel: ReadModel<ApiKey, ApiKeyEvent> = {
   streamPrefixes: ['ak'],
   // Hidden, because a reader of the hash could guess a key that a person chose (BOOTSTRAP_API_KEY).
   events: {
-    'api_key_created.v1': { hidden: ['token_hash'] },
+    'api_key_created.v1': { isStart: true, hidden: ['token_hash'] },
     'api_key_updated.v1': {},
     'api_key_expiry_changed.v1': { takesRights: true },
     'api_key_deleted.v1': { isEnd: true, takesRights: true },

@@ -16,6 +16,8 @@ export const TABLE_RIGHTS: Readonly<Record<string, readonly string[]>> = {
   bind_decisions: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   credential_usage: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   pending_removals: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  log_checkpoints: ['SELECT', 'INSERT'],
+  log_tiles: ['SELECT', 'INSERT', 'UPDATE'],
   migrations: ['SELECT'],
   schema_requirements: ['SELECT'],
   migration_lock: ['SELECT', 'UPDATE'],

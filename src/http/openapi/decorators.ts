@@ -165,6 +165,23 @@ export const ApiCheck = (
     ...('anyOf' in answer && { models: answer.anyOf }),
   });
 
+/** GET of a text, of bytes, or of an object that belongs to the caller's account. */
+export const ApiPrivateFile = (
+  answer: string | ResourceClass,
+  operation: Operation,
+  ...parameters: ParameterOf[]
+): MethodDecorator =>
+  documentOperation(operation, {
+    success: {
+      status: 200,
+      description: 'The answer.',
+      headers: HEADERS,
+      ...(typeof answer === 'string' ? { content: { [answer]: {} } } : { type: answer }),
+    },
+    problems: CLOSED,
+    parameters,
+  });
+
 /** A request of a gateway. `parameters` are those of a GET; `body` is the schema of a body that is not an object. */
 export const ApiGatewayAnswer = (
   answer: AnswerType,
