@@ -60,6 +60,7 @@ const PURE = [
   'log/event.ts',
   'resources/access-rules.ts',
   'resources/changed-fields.ts',
+  'resources/expiry/expiry.ts',
   'resources/read-only-fields.ts',
   'access/accounts/account.ts',
   'access/accounts/principal.ts',
@@ -76,6 +77,7 @@ const PURE = [
   'tcp-edges/tcp-edge.ts',
   'ssh-gateway/authorized-keys.ts',
   'ssh-gateway/compiled-acls.ts',
+  'ssh-gateway/source-check.ts',
   'ssh-gateway/gateway-requests.ts',
   'ssh-gateway/bind-decisions/bind-decision.ts',
 ];
@@ -122,6 +124,9 @@ const FURTHER: Readonly<Record<string, string>> = {
   'tcp-edges/edge-modules.controller.ts': 'Modules have routes of their own: GET, PUT and DELETE for each.',
   'tcp-edges/hostport.ts': 'Edges and strict mode compare hostports in their canonical spelling.',
   'tcp-edges/hostport-claims.ts': 'Strict mode refuses a hostport of another edge, which takes a look-up.',
+  'ssh-credentials/credential-restrictions.controller.ts':
+    'Expiry and source restriction have routes of their own, since a credential has exactly the fields of the public API.',
+  'access/api-keys/api-key-expiry.controller.ts': 'The same for the expiry of an API key.',
   'access/accounts/account.ts': 'An account is the stream that principals belong to; only operators create one.',
   'access/accounts/accounts.read-model.ts': 'The rows of accounts, which no route of the API shows.',
   'access/accounts/email.ts': 'The API and the commands of the operator accept the same email addresses.',

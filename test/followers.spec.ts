@@ -59,6 +59,10 @@ describe('a live feed', () => {
   it.each([
     ['its key is revoked', (by: TestPrincipal) => service.admin.delete(`/api_keys/${by.keyId}`)],
     [
+      'its key has expired',
+      (by: TestPrincipal) => service.admin.put(`/api_keys/${by.keyId}/expiry`, { expires_at: '2026-01-31T12:00:00Z' }),
+    ],
+    [
       'its owner is no longer an admin',
       (by: TestPrincipal) => service.admin.patch(`/users/${by.id}`, { role: 'member' }),
     ],

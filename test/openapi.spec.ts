@@ -174,7 +174,7 @@ describe('the examples of openapi.json', () => {
       else if (method === 'PATCH') expect(answer.body).toMatchObject(withoutModules(example));
     }
     expect(made.size).toBe(5);
-    expect(withBodies.length).toBe(16);
+    expect(withBodies.length).toBe(19);
   });
 });
 

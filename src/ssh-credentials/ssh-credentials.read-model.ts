@@ -10,6 +10,7 @@ const TABLE: Table<SshCredential> = {
     ...ENTITY_COLUMNS,
     ...['description', 'metadata', 'public_key', 'acl', 'owner_id'],
     ...['key_type', 'key_bits', 'key_blob', 'fingerprint', 'exclusive'],
+    ...['expires_at', 'source_cidrs'],
   ],
   primaryKey: ['account_id', 'id'],
   rowsOf: (entity) => [entity],
@@ -21,6 +22,8 @@ export const sshCredentialsReadModel: ReadModel<SshCredential, SshCredentialEven
   events: {
     'ssh_credential_created.v1': {},
     'ssh_credential_updated.v1': {},
+    'ssh_credential_expiry_changed.v1': {},
+    'ssh_credential_source_restriction_changed.v1': {},
     'ssh_credential_deleted.v1': { isEnd: true },
   },
   evolve,

@@ -5,9 +5,16 @@ import { atMostBytes, List, Text } from '../http/validated-body.js';
 import type { Entity } from '../log/read-model.js';
 import { MAX_PUBLIC_KEY_BYTES } from '../public-keys/public-key-type.js';
 import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/commands.js';
+import type { Expiring } from '../resources/expiry/expiry.js';
 import { Description, envelopeFields, Metadata, ReadOnly, textFields } from '../resources/fields.js';
 import type { OwnedResource } from '../resources/resource.js';
-import { notFound, REMOVAL, type SshCredential, type SshCredentialEvent } from './ssh-credential.js';
+import {
+  notFound,
+  REMOVAL,
+  type SourceRestriction,
+  type SshCredential,
+  type SshCredentialEvent,
+} from './ssh-credential.js';
 import { sshCredentialsReadModel } from './ssh-credentials.read-model.js';
 
 const PATH = 'ssh_credentials';
@@ -58,6 +65,8 @@ export class UpdateSshCredentialBody {
 export class CreateSshCredential extends CreateCommand<CreateSshCredentialBody> {}
 export class UpdateSshCredential extends UpdateCommand<UpdateSshCredentialBody> {}
 export class DeleteSshCredential extends DeleteCommand {}
+export class SetSshCredentialExpiry extends UpdateCommand<Required<Expiring>> {}
+export class RestrictSshCredentialSources extends UpdateCommand<SourceRestriction> {}
 
 @ApiSchemaName('SshCredential')
 export class SshCredentialResource {

@@ -6,7 +6,7 @@ import type { CredentialGrant } from './bind-decisions/bind-decision.js';
 
 /** Only the oldest grants of a key count, so that one account cannot slow answers to others. */
 const MAX_GRANTS_PER_KEY = 100;
-/** The grants are sought among this many of the key's oldest credentials, of active and inactive owners. */
+/** The grants are sought among this many of the key's oldest credentials, whether they count or not. */
 const MAX_CREDENTIALS_READ = 1000;
 
 /**
@@ -19,20 +19,23 @@ const SMALL_ACL = `case when pg_column_size(t.acl) <= ${MAX_SMALL_ACL_BYTES} and
   then t.acl end`;
 
 /**
- * The oldest credential of each key, whose account owns the key, and the credentials of active owners on that account.
- * The owner is looked up row by row, so that no plan reads all principals.
+ * The credentials of each key on the account of its oldest credential, which owns the key. Those that count come before
+ * those that have expired, and before those of inactive owners. The owner is looked up row by row, so that no plan reads
+ * all principals. The database's clock alone says what has expired.
  */
 const grantsStatement = (name: string, smallAcl: string) => ({
   name,
   text: `select c.fingerprint, c.account_id as "accountId", c.id as "credentialId", c.version, c.owner_id as "ownerId",
-      c.owner_active as "isOwnerActive", c.acl_digest as "aclDigest", c.small_acl as "smallAcl"
+      c.owner_active as "isOwnerActive", c.expired as "isExpired", c.acl_digest as "aclDigest", c.small_acl as "smallAcl",
+      array_to_string(c.source_cidrs, ',') as sources, to_char(c.expires_at at time zone 'UTC', 'YYYYMMDDHH24MISS') as "expiresAt"
     from unnest($1::text[]) as wanted(fingerprint)
     cross join lateral (
       select o.account_id, o.id from ssh_credentials o where o.fingerprint = wanted.fingerprint and by_index(o.id) order by o.id limit 1
     ) oldest
     cross join lateral (
       select t.*, ${smallAcl} as small_acl from (
-        select k.fingerprint, k.account_id, k.id, k.version, encode(k.acl_digest, 'hex') as acl_digest, k.owner_id, k.acl, coalesce(
+        select k.fingerprint, k.account_id, k.id, k.version, encode(k.acl_digest, 'hex') as acl_digest, k.owner_id, k.acl,
+          k.source_cidrs, k.expires_at, coalesce(k.expires_at <= statement_timestamp(), false) as expired, coalesce(
             (select p.active and not p.deleted from principals p where p.account_id = k.account_id and p.id = k.owner_id
               and by_index(p.id)),
             true
@@ -40,7 +43,7 @@ const grantsStatement = (name: string, smallAcl: string) => ({
         from ssh_credentials k where k.fingerprint = wanted.fingerprint and k.account_id = oldest.account_id and by_index(k.id)
         order by k.id limit ${MAX_CREDENTIALS_READ}
       ) t
-      where t.owner_active or t.id = oldest.id order by t.id limit ${MAX_GRANTS_PER_KEY + 1}
+      order by t.owner_active and not t.expired desc, t.owner_active desc, t.id limit ${MAX_GRANTS_PER_KEY}
     ) c
     order by c.id`,
 });
@@ -66,6 +69,10 @@ export interface StoredCredentialGrant extends CredentialGrant {
   readonly aclDigest: string;
   /** The rules if there are few; null if they must be fetched. */
   readonly smallAcl: readonly string[] | null;
+  /** The networks that tunnels may come from, canonical and joined by commas; null: from anywhere. */
+  readonly sources: string | null;
+  /** `YYYYMMDDHHMMSS` in UTC, rounded down; null: never. */
+  readonly expiresAt: string | null;
 }
 
 /** The rules of an ACL, and their SHA-256. */
@@ -92,14 +99,14 @@ export class CredentialGrants {
     private readonly deniedFingerprints: ReadonlySet<string>,
   ) {}
 
-  /** Oldest first; empty for an unknown key. Grants of inactive owners are left out, except the oldest grant of all. */
+  /** Oldest first; empty for an unknown key. Not all of them count: see `liveGrants`. */
   ofKey(gateway: Gateway, fingerprint: string): Promise<readonly StoredCredentialGrant[]> {
     return this.unlessDenied(gateway, fingerprint, this.byFingerprint);
   }
 
-  /** The grants whose owners are active, without their rules. */
-  async ofActiveOwners(gateway: Gateway, fingerprint: string): Promise<readonly CredentialGrant[]> {
-    return ofActiveOwners(await this.unlessDenied(gateway, fingerprint, this.ownersByFingerprint));
+  /** The grants that count, without their rules. */
+  async liveOfKey(gateway: Gateway, fingerprint: string): Promise<readonly CredentialGrant[]> {
+    return liveGrants(await this.unlessDenied(gateway, fingerprint, this.ownersByFingerprint));
   }
 
   /** The ACLs of these rows. A row may have changed meanwhile, and a deleted one is left out. */
@@ -142,6 +149,6 @@ export class CredentialGrants {
   }
 }
 
-/** The grants that count: those of active owners, up to the maximum. */
-export const ofActiveOwners = <Grant extends CredentialGrant>(grants: readonly Grant[]): readonly Grant[] =>
-  grants.filter(({ isOwnerActive }) => isOwnerActive).slice(0, MAX_GRANTS_PER_KEY);
+/** The grants that count: those of active owners that have not expired. */
+export const liveGrants = <Grant extends CredentialGrant>(grants: readonly Grant[]): readonly Grant[] =>
+  grants.filter(({ isOwnerActive, isExpired }) => isOwnerActive && !isExpired);

@@ -5,7 +5,7 @@ import type { IdSource } from '../ids.js';
 import type { EntityQueries } from '../resources/entity-queries.js';
 import { EdgesByHostport } from '../tcp-edges/tcp-edges.read-model.js';
 import { TCP_EDGES, toResource } from '../tcp-edges/tcp-edges.resource.js';
-import { authorizedKeysLine } from './authorized-keys.js';
+import { authorizedKeys } from './authorized-keys.js';
 import { type BindDecision, decideBind } from './bind-decisions/bind-decision.js';
 import type { BindDecisionMetrics } from './bind-decisions/bind-decision-metrics.js';
 import type { BindDecisionQueue } from './bind-decisions/bind-decision-queue.js';
@@ -14,6 +14,7 @@ import { CredentialGrants } from './credential-grants.js';
 import type { KnownCredential } from './gateway-requests.js';
 import { KeyAccess } from './key-access.js';
 import { changedSince } from './recheck.js';
+import { SourceCheck } from './source-check.js';
 import type { ChangedCredential, IdentifiedKey, ListedEdge } from './ssh-gateway.resource.js';
 
 /** Where a request comes from, for the record. */
@@ -31,6 +32,7 @@ interface RequestOrigin {
 export class GatewayAnswers {
   private readonly grants: CredentialGrants;
   private readonly keyAccess: KeyAccess;
+  private readonly sources = new SourceCheck();
   private readonly edges: EdgesByHostport;
   private readonly usage: CredentialUsage;
 
@@ -48,9 +50,9 @@ export class GatewayAnswers {
     this.usage = new CredentialUsage(pool);
   }
 
-  /** Undefined if the key has no credential with an active owner. */
+  /** Undefined if no credential of the key counts. */
   async identify(gateway: Gateway, fingerprint: string): Promise<IdentifiedKey | undefined> {
-    const grants = await this.grants.ofActiveOwners(gateway, fingerprint);
+    const grants = await this.grants.liveOfKey(gateway, fingerprint);
     const [first] = grants;
     if (first === undefined) return undefined;
     const credentials = grants.map(async ({ accountId, credentialId, ownerId, version }) => ({
@@ -70,15 +72,16 @@ export class GatewayAnswers {
     { address, source }: RequestOrigin,
   ): Promise<readonly BindDecision[]> {
     const stopTimer = this.metrics.startTimer();
-    const { grants, active } = await this.keyAccess.ofKey(gateway, fingerprint);
+    const { grants, live } = await this.keyAccess.ofKey(gateway, fingerprint);
     // No await from here on: meanwhile a credential could be deleted (see KeyAccess).
     const decidedAt = this.ids.now();
+    const judged = this.sources.judge(live, source);
     const queued = targets.map((target) => ({
       id: this.ids.next('bd', decidedAt),
       decidedAt,
       fingerprint,
       target,
-      decision: decideBind(grants, active, target),
+      decision: decideBind(grants, judged, target),
       gateway: address,
       gatewayName: gateway.name,
       source,
@@ -93,18 +96,18 @@ export class GatewayAnswers {
     return changedSince(this.pool, gateway, known, this.deniedFingerprints);
   }
 
-  /** The line for sshd; undefined if the key is unknown, has another type or has no active owner. */
-  async authorizedKeysLine(gateway: Gateway, keyType: string, fingerprint: string): Promise<string | undefined> {
+  /** The lines for sshd; undefined if the key has another type, or no credential that counts. */
+  async authorizedKeys(gateway: Gateway, keyType: string, fingerprint: string): Promise<string | undefined> {
     const key = await this.grants.keyOf(fingerprint);
     if (key?.keyType !== keyType) return undefined;
-    const { active } = await this.keyAccess.ofKey(gateway, fingerprint);
-    const [first, ...others] = active.map(({ credentialId: id, version, acl }) => ({
-      id,
-      version,
+    const { live } = await this.keyAccess.ofKey(gateway, fingerprint);
+    const [first, ...others] = live.map(({ credentialId: id, acl, ...grant }) => ({
+      ...grant,
       ...key,
+      id,
       acl: acl.rules,
     }));
-    return first === undefined ? undefined : authorizedKeysLine([first, ...others]);
+    return first === undefined ? undefined : authorizedKeys([first, ...others]);
   }
 
   async edgesAt({ accountId }: Gateway, hostport: string, baseUrl: string): Promise<ListedEdge[]> {

@@ -13,6 +13,7 @@ interface CurrentState {
   /** Whether the credential exists and its key belongs to its account, which is that of the key's oldest credential. */
   readonly grants_access: boolean;
   readonly is_owner_active: boolean;
+  readonly is_expired: boolean;
 }
 
 /**
@@ -22,7 +23,7 @@ interface CurrentState {
 const CURRENT_STATES = {
   name: 'credential_states',
   text: `select known.id as credential_id, known.version as known_version, c.version, c.fingerprint, state.grants_access,
-      state.is_owner_active
+      state.is_owner_active, state.is_expired
     from unnest($1::text[], $2::int[]) with ordinality as known(id, version, ordinal)
     left join ssh_credentials c on c.id = known.id and by_index(c.id)
     left join principals p on p.account_id = c.account_id and p.id = c.owner_id and by_index(p.id)
@@ -30,9 +31,10 @@ const CURRENT_STATES = {
       c.id is not null and c.account_id = (
         select o.account_id from ssh_credentials o where o.fingerprint = c.fingerprint and by_index(o.id) order by o.id limit 1
       ) and c.account_id = coalesce($4, c.account_id) as grants_access,
-      coalesce(p.active and not p.deleted, true) as is_owner_active
+      coalesce(p.active and not p.deleted, true) as is_owner_active,
+      coalesce(c.expires_at <= statement_timestamp(), false) as is_expired
     ) state
-    where $3 or not state.grants_access or not state.is_owner_active or c.version <> known.version
+    where $3 or not state.grants_access or not state.is_owner_active or state.is_expired or c.version <> known.version
     order by known.ordinal`,
 };
 
@@ -56,5 +58,6 @@ function changeOf(row: CurrentState, deniedFingerprints: ReadonlySet<string>): C
     return { credential_id, reason: 'gone', version: null };
   }
   if (!row.is_owner_active) return { credential_id, reason: 'owner_inactive', version };
+  if (row.is_expired) return { credential_id, reason: 'expired', version };
   return version === row.known_version ? undefined : { credential_id, reason: 'changed', version };
 }

@@ -101,7 +101,8 @@ export class SshGatewayController {
     { contentType: 'text/plain' },
     {
       id: 'getAuthorizedKeys',
-      summary: "Get a key's line for sshd's AuthorizedKeysCommand",
+      summary: "Get a key's lines for sshd's AuthorizedKeysCommand",
+      description: 'One line, and one more for each source restriction of its credentials.',
       parameters: [
         queryParameter('type', 'Type of the key. sshd substitutes it for %t.', 'ssh-ed25519'),
         queryParameter('fingerprint', 'Fingerprint of the key. sshd substitutes it for %f.', FINGERPRINT.example),
@@ -111,12 +112,8 @@ export class SshGatewayController {
   )
   async authorizedKeys(@Query() query: Record<string, unknown>, @Req() request: FastifyRequest): Promise<string> {
     const type = readRequiredParameter(query, 'type');
-    const line = await this.answers.authorizedKeysLine(
-      gatewayOf(request),
-      type,
-      readFingerprint(readRequiredParameter(query, 'fingerprint')),
-    );
-    return line === undefined ? unknownKey() : `${line}\n`;
+    const fingerprint = readFingerprint(readRequiredParameter(query, 'fingerprint'));
+    return (await this.answers.authorizedKeys(gatewayOf(request), type, fingerprint)) ?? unknownKey();
   }
 
   @Get('edges')
@@ -133,7 +130,7 @@ export class SshGatewayController {
   }
 }
 
-/** The answer is the same for an unknown key and for a key whose owners are all inactive: neither grants access. */
+/** The answer is the same for an unknown key and for a key of which no credential counts: neither grants access. */
 function unknownKey(): never {
   throw new Problem('not_found', 'Resource not found');
 }

@@ -28,7 +28,7 @@ export class IdentifyBody {
   @Text(FINGERPRINT) fingerprint?: string;
 }
 
-/** Longer than any address, so that a gateway may add a port or a name. */
+/** Longer than any address, so that a gateway may send a name instead. */
 const MAX_SOURCE_BYTES = 255;
 
 export class AuthorizeBody extends IdentifyBody {
@@ -40,7 +40,9 @@ export class AuthorizeBody extends IdentifyBody {
   })
   target?: unknown;
   @TextOfBytes(MAX_SOURCE_BYTES, 'request_malformed', {
-    description: 'Where the tunnel comes from. It is recorded with the decision.',
+    description:
+      'Where the tunnel comes from: an address, or `address:port` with IPv6 in brackets. It is recorded with the decision. ' +
+      'Any other text, or none, is refused by a credential with a source restriction.',
     example: '203.0.113.9',
   })
   source?: string;
@@ -87,7 +89,8 @@ export class IdentifiedKey {
   @ApiField(ACCOUNT_ID) account_id!: string;
   @ApiField(FINGERPRINT) fingerprint!: string;
   @ApiField({
-    description: 'The credentials of the key whose owners are active, oldest first.',
+    description:
+      'The credentials of the key that count, oldest first: their owners are active, and they have not expired.',
     listOf: IdentifiedCredential,
   })
   credentials!: IdentifiedCredential[];
@@ -133,13 +136,13 @@ export class BindDecisionAnswers {
   decisions!: BindDecisionAnswer[];
 }
 
-const CHANGES = ['changed', 'owner_inactive', 'gone'] as const;
+const CHANGES = ['changed', 'expired', 'owner_inactive', 'gone'] as const;
 
 export class ChangedCredential {
   @ApiField({ description: 'Id, as sent.', example: CREDENTIAL_ID.example }) credential_id!: string;
   @ApiField({
     description:
-      '`gone`: the credential no longer grants access. `owner_inactive`: the owner is inactive now. `changed`: the credential may permit less than before; authorize its tunnels again.',
+      '`gone`: the credential no longer grants access. `owner_inactive`: the owner is inactive now. `expired`: the credential has expired. `changed`: the credential may permit less than before; authorize its tunnels again.',
     enum: CHANGES,
     example: 'changed',
   })

@@ -21,7 +21,7 @@ export const RUNS = {
   tour: ['README.md', 'docs/tour.md', 'docs/audit.md'],
   'tour-end': ['docs/tour.md'],
   'gateway-start': ['docs/gateways.md'],
-  gateway: ['docs/gateways.md'],
+  gateway: ['docs/gateways.md', 'docs/keys-and-rules.md'],
   operating: ['docs/operating.md', 'docs/monitoring.md', 'docs/backup.md', 'docs/database.md'],
   moving: ['docs/backup.md'],
   packages: ['docs/failover.md'],

@@ -53,14 +53,18 @@ const resource = (path: keyof typeof MAKERS, change: () => object): Record<strin
   [`DELETE /${path}/:id`]: { on: path },
 });
 
-const edgeModule = (name: keyof typeof MODULES): Record<string, ResourceSample> => {
-  const before = { method: 'PUT', body: MODULES[name] };
+/** A part of a resource, under a path of its own. */
+const part = (on: keyof typeof MAKERS, name: string, body: () => object): Record<string, ResourceSample> => {
+  const before = { method: 'PUT', body };
   return {
-    [`PUT /edges/tcp/:id/${name}`]: { on: 'edges/tcp', body: MODULES[name] },
-    [`GET /edges/tcp/:id/${name}`]: { on: 'edges/tcp', before },
-    [`DELETE /edges/tcp/:id/${name}`]: { on: 'edges/tcp', before },
+    [`PUT /${on}/:id/${name}`]: { on, body },
+    [`GET /${on}/:id/${name}`]: { on, before },
+    [`DELETE /${on}/:id/${name}`]: { on, before },
   };
 };
+const edgeModule = (name: keyof typeof MODULES) => part('edges/tcp', name, MODULES[name]);
+const expiry = () => ({ expires_at: new Date(Date.now() + 3_600_000 + next()).toISOString() });
+const sources = () => ({ cidrs: [`192.0.2.${next() % 256}`] });
 
 /** A key that gateways may ask about. */
 async function uploaded({ service, admin }: Walk): Promise<{ readonly id: string; readonly fingerprint: string }> {
@@ -89,6 +93,9 @@ export const RESOURCE_SAMPLES: Record<string, ResourceSample> = {
   ...resource('users', () => ({ active: false })),
   ...resource('bot_users', () => ({ name: `renamed ${next()}` })),
   ...resource('api_keys', () => ({ description: `walked ${next()}` })),
+  ...part('ssh_credentials', 'expiry', expiry),
+  ...part('ssh_credentials', 'source_restriction', sources),
+  ...part('api_keys', 'expiry', expiry),
   ...edgeModule('backend'),
   ...edgeModule('ip_restriction'),
   ...edgeModule('traffic_policy'),

@@ -16,11 +16,13 @@ import { isJwt, type Oidc } from './oidc.js';
 interface FoundCaller {
   readonly caller: Caller;
   readonly isActive: boolean;
+  readonly isExpired: boolean;
 }
 
 type CallerRow = Omit<Caller, 'rightsPosition'> & {
   readonly hash: string;
   readonly isActive: boolean;
+  readonly isExpired: boolean;
   readonly rightsPosition: number | null;
 };
 
@@ -31,13 +33,13 @@ interface Sought {
 }
 
 /**
- * Key, principal and head are of one snapshot. Only for a change is the head read: while a backup holds an old snapshot,
+ * Key, principal and head are of one snapshot, and the database's clock alone says whether the key has expired. Only for a change is the head read: while a backup holds an old snapshot,
  * each append leaves a dead version of the head to step over.
  */
 const CALLERS_BY_TOKENS = {
   name: 'callers_by_tokens',
   text: `select k.token_hash as hash, k.id as "apiKeyId", k.account_id as "accountId", p.id as "principalId", p.kind, p.role,
-      p.active as "isActive", case when k.token_hash = any($2) then
+      p.active as "isActive", coalesce(k.expires_at <= statement_timestamp(), false) as "isExpired", case when k.token_hash = any($2) then
         (select h.rights_position::float8 from log_heads h where h.account_id = k.account_id and by_index(h.account_id)) end as "rightsPosition"
     from api_keys k join principals p on p.account_id = k.account_id and p.id = k.owner_id
     where k.token_hash = any($1) and by_index(k.id) and by_index(p.id)`,
@@ -54,7 +56,7 @@ const MAX_TOKEN_CHARACTERS = 255;
 
 /**
  * Authenticates callers by the hash of their API key or, if configured, by a token of the OpenID Connect issuer.
- * It has no cache: a revoked key fails on the next request.
+ * It has no cache: a revoked or expired key fails on the next request.
  */
 export class Authentication extends Authenticator {
   private readonly logger = new Logger('Authentication');
@@ -79,7 +81,7 @@ export class Authentication extends Authenticator {
   );
 
   /**
-   * Throws Problem: 401 for a missing, malformed or unknown key, 403 if its owner is inactive, 429 instead of 401 if
+   * Throws Problem: 401 for a missing, malformed, unknown or expired key, 403 if its owner is inactive, 429 instead of 401 if
    * the source failed too often. Messages never quote a token.
    */
   async authenticate(request: FastifyRequest): Promise<Caller> {
@@ -127,6 +129,7 @@ export class Authentication extends Authenticator {
     refuseTooLong(token, 'API key');
     const found = await this.byTokenHash({ hash: hashToken(token), isChange: !isSafeMethod(request.method) });
     if (found === undefined) throw new Problem('api_key_unknown', 'The API key is unknown or was revoked.');
+    if (found.isExpired) throw new Problem('api_key_unknown', 'The API key has expired.');
     if (!found.isActive) throw new Problem('caller_inactive', 'The owner of this API key is not active.');
     return found.caller;
   }
@@ -152,8 +155,9 @@ export class Authentication extends Authenticator {
 const isFailedAttempt = (error: unknown): error is Problem =>
   error instanceof Problem && error.status === 401 && error.problem !== 'authorization_missing';
 
-const toFoundCaller = ({ hash: _, isActive, rightsPosition, ...caller }: CallerRow): FoundCaller => ({
+const toFoundCaller = ({ hash: _, isActive, isExpired, rightsPosition, ...caller }: CallerRow): FoundCaller => ({
   isActive,
+  isExpired,
   caller: rightsPosition === null ? caller : { ...caller, rightsPosition },
 });
 
