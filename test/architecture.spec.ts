@@ -80,6 +80,8 @@ const PURE = [
   'ssh-gateway/source-check.ts',
   'ssh-gateway/gateway-requests.ts',
   'ssh-gateway/bind-decisions/bind-decision.ts',
+  'cli/sshd-reaper/log-lines.ts',
+  'cli/sshd-reaper/permissions.ts',
 ];
 const PACKAGES_OF_PURE_FILES = ['lru-cache', 'node:crypto', 'node:net', 'node:url', 'sshpk'];
 

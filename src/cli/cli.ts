@@ -11,6 +11,7 @@ import { withExamples } from './help.js';
 import { addMigrateCommand } from './migrate.command.js';
 import { newProgram, runProgram } from './program.js';
 import { addProjectionCommands } from './projections.commands.js';
+import { addSshdReaperCommand } from './sshd-reaper/sshd-reaper.command.js';
 import { asStart } from './start/start.command.js';
 
 const program = newProgram('tunnel-access').description(
@@ -27,5 +28,6 @@ addBackupCommand(program);
 addRestoreCommand(program);
 addDataCommand(program);
 addDoctorCommand(program);
+addSshdReaperCommand(program);
 
 await runProgram(program);

@@ -31,6 +31,8 @@ export const RUNS = {
   'sshd-systemd': ['docs/sshd-gateway.md'],
   'sshd-credential': ['docs/sshd-gateway.md'],
   'sshd-tunnel': ['docs/sshd-gateway.md'],
+  'sshd-reaper': ['docs/sshd-gateway.md'],
+  'sshd-reaper-systemd': ['docs/sshd-gateway.md'],
 } satisfies Record<string, readonly string[]>;
 
 export type Run = keyof typeof RUNS;

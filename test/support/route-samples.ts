@@ -85,6 +85,7 @@ const GATEWAY_SAMPLES: Record<string, Sample> = {
   },
   'GET /ssh_gateway/edges': { query: async () => ({ hostport: 'a.example:1' }) },
   'GET /ssh_gateway/metrics': {},
+  'GET /ssh_gateway/changes': {},
 };
 
 export const RESOURCE_SAMPLES: Record<string, ResourceSample> = {
