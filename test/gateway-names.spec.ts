@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ApiClient } from './support/api-client.js';
 import { metric, type TestCredential, untilWritten, upload } from './support/decisions.js';
+import { EventStream } from './support/event-stream.js';
 import { newPublicKey } from './support/keys.js';
 import { addAccount, addUser, type TestPrincipal } from './support/principals.js';
 import { type Service, startCopy, startService } from './support/service.js';
@@ -175,6 +176,23 @@ describe('a gateway that serves one account', () => {
     const [toAll, toOurs] = await Promise.all([edgesOf(named), edgesOf(bound)]);
     expect(toAll).toHaveLength(100);
     expect(toOurs).toEqual([{ account_id: ours.accountId, edge: expect.objectContaining({ id: edge.id }) }]);
+  });
+
+  it('is told of changes of that account only', async () => {
+    const open = (token: string) => EventStream.open(`${copy.app.url}/ssh_gateway/changes`, token);
+    const [toAll, toOurs] = await Promise.all([open(TOKENS.named), open(TOKENS.bound)]);
+    await Promise.all([toAll.until(1), toOurs.until(1)]);
+    const [foreign, own] = [await credentialOf(theirs), await credentialOf(ours)];
+    await theirs.client.delete(`/ssh_credentials/${foreign.id}`);
+    await ours.client.delete(`/ssh_credentials/${own.id}`);
+    const idsOf = ({ messages }: EventStream): string[] => messages.flatMap(({ data }) => data.credential_ids ?? []);
+    // The change of the other account came first, so the stream would have told of it first.
+    for (const stream of [toAll, toOurs])
+      while (!idsOf(stream).includes(own.id)) await stream.until(stream.messages.length + 1);
+    expect(idsOf(toAll)).toContain(foreign.id);
+    expect(new Set(idsOf(toOurs))).toEqual(new Set([own.id]));
+    toAll.close();
+    toOurs.close();
   });
 
   it('serves no one if the account does not exist', async () => {

@@ -87,10 +87,14 @@ beforeEach(async () => {
 
 const inOneSecond = () => new Date(Date.now() + 1_000).toISOString();
 
+const restrict = (id: string, ...cidrs: string[]) =>
+  trial.admin.put(`/ssh_credentials/${id}/source_restriction`, { cidrs });
+
 const NARROWING: readonly (readonly [string, (of: Held) => Promise<{ readonly status: number }>])[] = [
   ['DELETE of its credential', ({ id }) => trial.admin.delete(`/ssh_credentials/${id}`)],
   ['a PATCH to narrower rules', ({ id }) => trial.admin.patch(`/ssh_credentials/${id}`, { acl: ['bind:other.test'] })],
   ['deactivation of the owner', ({ ownerId }) => trial.admin.patch(`/users/${ownerId}`, { active: false })],
+  ['other networks', ({ id }) => restrict(id, '198.51.100.0/24')],
   ['expiry', ({ id }) => trial.admin.put(`/ssh_credentials/${id}/expiry`, { expires_at: inOneSecond() })],
 ];
 
@@ -102,10 +106,11 @@ describe('a live tunnel', () => {
     await expectBystander();
   });
 
-  it('is not cut by another description, nor by wider rules, and then by narrower ones', async () => {
+  it('is not cut by another description, wider rules or networks with its address, and then by narrower rules', async () => {
     const path = `/ssh_credentials/${held.id}`;
     await trial.admin.patch(path, { description: 'another' });
     await trial.admin.patch(path, { acl: ['bind:*.example.test'] });
+    await restrict(held.id, '127.0.0.0/8', '198.51.100.0/24');
     await sleep(1_000);
     expect(isCut(held.tunnel)).toBe(false);
     await expectBytesBothWays(held.tunnel.host, held.tunnel.port);

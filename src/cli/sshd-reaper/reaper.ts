@@ -7,7 +7,7 @@ import { endSshd } from './processes.js';
 import { type Session, Sessions } from './sessions.js';
 
 const FIRST_PAUSE_MS = 100;
-const MAX_PAUSE_MS = 2_000;
+const MAX_PAUSE_MS = 1_000;
 const QUESTIONS_AT_ONCE = 8;
 
 /** Why a session is looked at: its credentials must be rechecked first, or the service told that they changed. */

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { CHECKPOINT_KEY_FILE } from '../../database/embedded/removal.js';
 import { messageOf } from '../../error-message.js';
 import { type SignerKey, signerKey } from '../tree/signed-note.js';
 
@@ -50,7 +51,7 @@ function read(path: string): string {
   }
 }
 
-const pathBeside = (dataDir: string): string => join(dataDir, 'checkpoint-key');
+const pathBeside = (dataDir: string): string => join(dataDir, CHECKPOINT_KEY_FILE);
 
 /** The key of an embedded database, if it has one. */
 export async function findKeyBeside(dataDir: string): Promise<CheckpointKey | undefined> {

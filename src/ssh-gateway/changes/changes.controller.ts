@@ -20,7 +20,7 @@ export class ChangesController {
       id: 'followCredentialChanges',
       summary: 'Follow the credentials whose answers may have changed',
       description:
-        'Server-Sent Events over all accounts, or over the account of the token. The event `ready` says that no later change will be missed, so recheck ' +
+        'Server-Sent Events over all accounts, or over the one that the gateway serves. The event `ready` says that no later change will be missed, so recheck ' +
         'what you hold after it. The data of each event `changed` is `{"credential_ids": [...]}`: ask anew about those ' +
         'that you hold. When the stream ends, open another one. The service keeps nothing for you meanwhile.',
       parameters: [],
