@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { runInThisContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { ApiClient } from './support/api-client.js';
 import { metric, type TestCredential, untilWritten, upload } from './support/decisions.js';
@@ -204,14 +205,21 @@ it('histories name the expiry and the restriction, before and after', async () =
   ]);
 });
 
-/** Runs `act` while the clock of this process is wrong by so many days. */
+/** Runs `act` while the clock of the service's process is wrong by so many days. */
 async function withClockOff<T>(days: number, act: () => Promise<T>): Promise<T> {
-  const { now } = Date;
-  Date.now = () => now() + days * 86_400_000;
+  const realm = runInThisContext('globalThis');
+  const RightDate: DateConstructor = realm.Date;
+  const now = () => RightDate.now() + days * 86_400_000;
+  realm.Date = class extends RightDate {
+    constructor(...parts: readonly number[]) {
+      super(...((parts.length === 0 ? [now()] : parts) as [number]));
+    }
+    static override now = now;
+  };
   try {
     return await act();
   } finally {
-    Date.now = now;
+    realm.Date = RightDate;
   }
 }
 
@@ -369,6 +377,10 @@ describe('an SSH credential that has expired', () => {
     expect(await authorize(oldest)).toMatchObject({ reason: 'expired', credential_id: oldest.id });
     await service.pool.query(`update ssh_credentials set expires_at = null, acl = '{}' where id like 'sshcr_z00150%'`);
     expect(await authorize(oldest)).toMatchObject({ allowed: true });
+    await service.pool.query(`update ssh_credentials set expires_at = null, acl = '{}' where fingerprint = $1`, [
+      oldest.fingerprint,
+    ]);
+    expect((await identify(oldest)).body.credentials).toHaveLength(100);
   });
 
   it('is recorded and counted as expired', async () => {

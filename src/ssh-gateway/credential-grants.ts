@@ -19,9 +19,9 @@ const SMALL_ACL = `case when pg_column_size(t.acl) <= ${MAX_SMALL_ACL_BYTES} and
   then t.acl end`;
 
 /**
- * The credentials of each key on the account of its oldest credential, which owns the key. Those that count come before
- * those that have expired, and before those of inactive owners. The owner is looked up row by row, so that no plan reads
- * all principals. The database's clock alone says what has expired.
+ * The oldest credential of each key, whose account owns the key, and the credentials on that account that count; also
+ * the first one of an active owner, which has expired if none counts. The owner is looked up row by row, so that no plan
+ * reads all principals. Rows are read until enough count. The database's clock alone says what has expired.
  */
 const grantsStatement = (name: string, smallAcl: string) => ({
   name,
@@ -34,16 +34,20 @@ const grantsStatement = (name: string, smallAcl: string) => ({
     ) oldest
     cross join lateral (
       select t.*, ${smallAcl} as small_acl from (
-        select k.fingerprint, k.account_id, k.id, k.version, encode(k.acl_digest, 'hex') as acl_digest, k.owner_id, k.acl,
-          k.source_cidrs, k.expires_at, coalesce(k.expires_at <= statement_timestamp(), false) as expired, coalesce(
-            (select p.active and not p.deleted from principals p where p.account_id = k.account_id and p.id = k.owner_id
-              and by_index(p.id)),
-            true
-          ) as owner_active
-        from ssh_credentials k where k.fingerprint = wanted.fingerprint and k.account_id = oldest.account_id and by_index(k.id)
-        order by k.id limit ${MAX_CREDENTIALS_READ}
+        select k.*, bool_or(k.owner_active) over (order by k.id rows between unbounded preceding and 1 preceding) as follows_active
+        from (
+          select k.fingerprint, k.account_id, k.id, k.version, encode(k.acl_digest, 'hex') as acl_digest, k.owner_id, k.acl,
+            k.source_cidrs, k.expires_at, coalesce(k.expires_at <= statement_timestamp(), false) as expired, coalesce(
+              (select p.active and not p.deleted from principals p where p.account_id = k.account_id and p.id = k.owner_id
+                and by_index(p.id)),
+              true
+            ) as owner_active
+          from ssh_credentials k where k.fingerprint = wanted.fingerprint and k.account_id = oldest.account_id and by_index(k.id)
+          order by k.id limit ${MAX_CREDENTIALS_READ}
+        ) k
       ) t
-      order by t.owner_active and not t.expired desc, t.owner_active desc, t.id limit ${MAX_GRANTS_PER_KEY}
+      where t.owner_active and (not t.expired or t.follows_active is not true) or t.id = oldest.id
+      order by t.id limit ${MAX_GRANTS_PER_KEY + 2}
     ) c
     order by c.id`,
 });
@@ -99,7 +103,7 @@ export class CredentialGrants {
     private readonly deniedFingerprints: ReadonlySet<string>,
   ) {}
 
-  /** Oldest first; empty for an unknown key. Not all of them count: see `liveGrants`. */
+  /** Oldest first; empty for an unknown key. One or two of them may not count: see `liveGrants`. */
   ofKey(gateway: Gateway, fingerprint: string): Promise<readonly StoredCredentialGrant[]> {
     return this.unlessDenied(gateway, fingerprint, this.byFingerprint);
   }
@@ -149,6 +153,6 @@ export class CredentialGrants {
   }
 }
 
-/** The grants that count: those of active owners that have not expired. */
+/** The grants that count: those of active owners that have not expired, up to the maximum. */
 export const liveGrants = <Grant extends CredentialGrant>(grants: readonly Grant[]): readonly Grant[] =>
-  grants.filter(({ isOwnerActive, isExpired }) => isOwnerActive && !isExpired);
+  grants.filter(({ isOwnerActive, isExpired }) => isOwnerActive && !isExpired).slice(0, MAX_GRANTS_PER_KEY);

@@ -113,7 +113,7 @@ export class BindDecisionAnswer {
     nullable({
       ...CREDENTIAL_ID,
       description:
-        'The credential that permits the tunnel; otherwise the oldest one of the key. Null if the key is unknown.',
+        'The credential that permits the tunnel; otherwise the oldest one for which the reason holds. Null if the key is unknown.',
     }),
   )
   credential_id!: string | null;

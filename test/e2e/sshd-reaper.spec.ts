@@ -118,6 +118,22 @@ describe('a live tunnel', () => {
     await expectCut(held.tunnel);
   });
 
+  it('is cut if its key lost the right after sshd had asked, and before the log told of the login', async () => {
+    const [pid = ''] = reaper.output().split('\n');
+    const signalReadersOfLog = async (signal: string): Promise<void> => {
+      const sent = await trial.gateway.run(`kill -${signal} $(cat /proc/${pid}/task/*/children)`);
+      expect(await sent.ended).toBe(0);
+    };
+    await signalReadersOfLog('STOP');
+    const key = await trial.newCredential('bind:app.example.test');
+    const tunnel = await open(key);
+    await trial.admin.delete(`/ssh_credentials/${key.id}`);
+    await sleep(500);
+    expect(isCut(tunnel)).toBe(false);
+    await signalReadersOfLog('CONT');
+    await expectCut(tunnel);
+  });
+
   it('is cut when the reaper meets the service again, if the change was made while they had no connection', async () => {
     await trial.stopService();
     await trial.changeWhileAway((admin) => admin.delete(`/ssh_credentials/${held.id}`));

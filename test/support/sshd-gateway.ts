@@ -29,6 +29,7 @@ export interface SshdGateway {
 
 export interface RunningCommands {
   readonly output: () => string;
+  readonly ended: Promise<number | null>;
   readonly end: () => Promise<number | null>;
 }
 
@@ -96,7 +97,7 @@ async function runInNamespaces(unshare: string, commands: string): Promise<Runni
   const child = spawn('nsenter', [...enter, 'sh', '-c', `echo $$; cd ${REPOSITORY}; ${commands}`], {
     env: process.env,
   });
-  const ended = once(child, 'close');
+  const ended: Promise<number | null> = once(child, 'close').then(([code]) => code);
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (data: Buffer) => {
@@ -106,8 +107,7 @@ async function runInNamespaces(unshare: string, commands: string): Promise<Runni
   const end = async (): Promise<number | null> => {
     if (child.exitCode === null)
       await run('nsenter', [...enter, 'kill', output.split('\n')[0] ?? '']).catch(() => undefined);
-    const [code] = await ended;
-    return code;
+    return ended;
   };
-  return { output: () => output, end };
+  return { output: () => output, ended, end };
 }

@@ -33,7 +33,7 @@ export class BindDecisionResource {
   @ApiField({
     ...CREDENTIAL_ID,
     description:
-      'The credential that permitted the tunnel; otherwise the oldest one of the key. It may have been deleted since.',
+      'The credential that permitted the tunnel; otherwise the oldest one for which the reason holds. It may have been deleted since.',
   })
   credential_id!: string;
   @ApiField(VERSION) version!: number;
