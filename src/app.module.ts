@@ -54,8 +54,8 @@ export const makeEventLog = ({ config, database }: Pick<Foundation, 'config' | '
 
 const makeAuthentication = (config: Config, { pool }: Database, changes: Changes): Authentication =>
   new Authentication(pool, new FailureLimit(config.authFailuresPerMinute), oidcOf(config, pool, changes), {
-    'gateway token': new DeploymentTokens(config.gatewayTokens),
-    'metrics token': new DeploymentTokens(config.metricsToken === undefined ? [] : [config.metricsToken]),
+    'gateway token': new DeploymentTokens(config.gatewayTokens.map(({ token, ...gateway }) => [token, gateway])),
+    'metrics token': new DeploymentTokens(config.metricsToken === undefined ? [] : [[config.metricsToken, {}]]),
   });
 
 @Module({})
@@ -84,7 +84,7 @@ export function appModule({ config, database, ids }: Foundation, eventLog: Event
     { provide: TcpEdgePolicy, useValue: { strict: config.strict } },
     { provide: GatewayPolicy, useValue: config },
     // Shared, since the service's metrics have them too, with and without gateways.
-    { provide: BindDecisionMetrics, useValue: new BindDecisionMetrics() },
+    { provide: BindDecisionMetrics, useValue: new BindDecisionMetrics(config.gatewayTokens) },
     { provide: CloudEvents, useValue: new CloudEvents(READ_MODELS) },
     { provide: ApiDocument, useValue: new ApiDocument(config.publicUrl ?? '/', config.gatewayTokens.length > 0) },
   ];

@@ -14,4 +14,16 @@ export interface Caller {
   readonly rightsPosition?: number;
 }
 
+/** An authenticated SSH gateway. */
+export interface Gateway {
+  /** Its name in GATEWAY_TOKENS. Absent: its token has no name. */
+  readonly name?: string;
+  /** The only account that it gets answers about. Absent: it gets answers about all accounts. */
+  readonly accountId?: string;
+}
+
+/** What belongs to any other account is unknown to this gateway. */
+export const servesAccount = (gateway: Gateway, accountId: string): boolean =>
+  gateway.accountId === undefined || gateway.accountId === accountId;
+
 export const isAdmin = (caller: Pick<Caller, 'role'>): boolean => caller.role === 'admin';

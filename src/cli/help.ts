@@ -9,7 +9,9 @@ Environment:
                 the same database with the role that owns its tables, if
                 the role of DATABASE_URL does not
   DATA_DIR      without DATABASE_URL: the folder of the service's embedded
-                PostgreSQL (default: ./data)`;
+                PostgreSQL (default: ./data)
+The other variables, of which doctor and start read all, are in
+docs/settings.md.`;
 
 /** Ends the help of a command with examples, which are arguments of the program, and with the settings that it reads. */
 export const withExamples = (command: Command, ...examples: readonly string[]): Command =>

@@ -60,7 +60,7 @@ export function pageOf<Entity extends { readonly id: string }, Item>(
   found: readonly Entity[],
   toItem: (entity: Entity) => Item,
   /** Further query parameters of the next page's URI. */
-  further: Readonly<Record<string, string | number>> = {},
+  further: Readonly<Record<string, string | number | undefined>> = {},
 ): Record<string, Item[] | string | null> {
   const entities = found.slice(0, limit);
   const last = entities.at(-1);

@@ -95,6 +95,7 @@ export function serveHttp(
   nest.useGlobalPipes(new ValidatedBodyPipe());
   readBodiesAsJson(server);
   server.decorateRequest('caller', undefined);
+  server.decorateRequest('gateway', undefined);
   server.decorateRequest('receivedAt', 0);
   server.decorateRequest('remainingWaitMs', config.writeDeadlineMs);
   server.decorateRequest('authenticate', async function (this: FastifyRequest, deadline: number) {
@@ -130,8 +131,11 @@ export function serveHttp(
     const { isPublic, isForGateways, isForMetrics } = request.routeOptions.config;
     // A cache may keep a public answer but must revalidate it: it changes with the next version of the service.
     if (isPublic === true) return void reply.header('cache-control', 'no-cache');
-    if (isForGateways === true) return authentication.authenticateProgram(request, 'gateway token');
-    if (isForMetrics === true) return authentication.authenticateProgram(request, 'metrics token');
+    if (isForGateways === true) {
+      request.gateway = await authentication.authenticateGateway(request);
+      return;
+    }
+    if (isForMetrics === true) return authentication.authenticateMetrics(request);
     const deadline = request.receivedAt + config.writeDeadlineMs;
     await request.authenticate(deadline);
     request.remainingWaitMs = deadline - performance.now();

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { type Gateway, servesAccount } from '../caller.js';
 import { coalesced, WANTED } from '../database/coalesce.js';
 import { queryNamed } from '../database/query.js';
 import type { CredentialGrant } from './bind-decisions/bind-decision.js';
@@ -89,7 +90,8 @@ interface StoredKey {
 
 /**
  * The grants of a key, read for each request. If accounts raced for a key, the account of the oldest credential owns
- * the key and only its credentials count. Keys on the operator's deny list have no grants.
+ * the key and only its credentials count. Keys on the operator's deny list have no grants, nor has a key for a gateway
+ * that does not serve its account.
  */
 export class CredentialGrants {
   constructor(
@@ -98,13 +100,13 @@ export class CredentialGrants {
   ) {}
 
   /** Oldest first; empty for an unknown key. Not all of them count: see `liveGrants`. */
-  ofKey(fingerprint: string): Promise<readonly StoredCredentialGrant[]> {
-    return this.unlessDenied(fingerprint, this.byFingerprint);
+  ofKey(gateway: Gateway, fingerprint: string): Promise<readonly StoredCredentialGrant[]> {
+    return this.unlessDenied(gateway, fingerprint, this.byFingerprint);
   }
 
   /** The grants that count, without their rules. */
-  async liveOfKey(fingerprint: string): Promise<readonly CredentialGrant[]> {
-    return liveGrants(await this.unlessDenied(fingerprint, this.ownersByFingerprint));
+  async liveOfKey(gateway: Gateway, fingerprint: string): Promise<readonly CredentialGrant[]> {
+    return liveGrants(await this.unlessDenied(gateway, fingerprint, this.ownersByFingerprint));
   }
 
   /** The ACLs of these rows. A row may have changed meanwhile, and a deleted one is left out. */
@@ -121,10 +123,13 @@ export class CredentialGrants {
   }
 
   private async unlessDenied(
+    gateway: Gateway,
     fingerprint: string,
     find: typeof this.byFingerprint,
   ): Promise<readonly StoredCredentialGrant[]> {
-    return this.deniedFingerprints.has(fingerprint) ? [] : ((await find(fingerprint)) ?? []);
+    if (this.deniedFingerprints.has(fingerprint)) return [];
+    const grants = (await find(fingerprint)) ?? [];
+    return grants.filter(({ accountId }) => servesAccount(gateway, accountId));
   }
 
   private readonly byFingerprint = this.coalescedBy(GRANTS_BY_FINGERPRINTS);

@@ -3,7 +3,7 @@ import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyRequest } from 'fastify';
 import { ApiGatewayAnswer, ApiTag } from '../http/openapi/decorators.js';
 import { type ParameterOf, queryParameter } from '../http/openapi/parts.js';
-import { ipOf } from '../http/request-context.js';
+import { gatewayOf, ipOf } from '../http/request-context.js';
 import { Problem } from '../problem.js';
 import { readFingerprint } from '../public-keys/public-key-type.js';
 import { parseHostport } from '../tcp-edges/hostport.js';
@@ -44,8 +44,11 @@ export class SshGatewayController {
     summary: 'Identify the account and credentials of a key',
     problems: [...KEY_PROBLEMS, 'not_found'],
   })
-  async identify(@Body() { public_key, fingerprint }: IdentifyBody): Promise<IdentifiedKey> {
-    return (await this.answers.identify(readKey(public_key, fingerprint))) ?? unknownKey();
+  async identify(
+    @Body() { public_key, fingerprint }: IdentifyBody,
+    @Req() request: FastifyRequest,
+  ): Promise<IdentifiedKey> {
+    return (await this.answers.identify(gatewayOf(request), readKey(public_key, fingerprint))) ?? unknownKey();
   }
 
   @Post('authorize')
@@ -67,7 +70,10 @@ export class SshGatewayController {
   ): Promise<BindDecisionAnswer | BindDecisionAnswers> {
     const { targets, isList } = readTargets(target);
     const key = readKey(public_key, fingerprint);
-    const decisions = await this.answers.authorize(key, targets, { gateway: ipOf(request), source });
+    const decisions = await this.answers.authorize(gatewayOf(request), key, targets, {
+      address: ipOf(request),
+      source,
+    });
     const [first] = decisions;
     return isList || first === undefined ? { decisions: decisions.map(toAnswer) } : toAnswer(first);
   }
@@ -83,8 +89,8 @@ export class SshGatewayController {
     problems: ['request_malformed'],
     body: RECHECK_SCHEMA,
   })
-  async recheck(@Body() { credentials }: RecheckBody): Promise<RecheckAnswer> {
-    return { changed: await this.answers.changedSince(credentials) };
+  async recheck(@Body() { credentials }: RecheckBody, @Req() request: FastifyRequest): Promise<RecheckAnswer> {
+    return { changed: await this.answers.changedSince(gatewayOf(request), credentials) };
   }
 
   @Get('authorized_keys')
@@ -103,10 +109,10 @@ export class SshGatewayController {
       problems: ['request_malformed', 'not_found'],
     },
   )
-  async authorizedKeys(@Query() query: Record<string, unknown>): Promise<string> {
+  async authorizedKeys(@Query() query: Record<string, unknown>, @Req() request: FastifyRequest): Promise<string> {
     const type = readRequiredParameter(query, 'type');
     const fingerprint = readFingerprint(readRequiredParameter(query, 'fingerprint'));
-    return (await this.answers.authorizedKeys(type, fingerprint)) ?? unknownKey();
+    return (await this.answers.authorizedKeys(gatewayOf(request), type, fingerprint)) ?? unknownKey();
   }
 
   @Get('edges')
@@ -117,9 +123,9 @@ export class SshGatewayController {
     parameters: [required('hostport', 'Hostport as `host:port`, in any spelling.', '1.tcp.example.com:20000')],
     problems: ['request_malformed', 'hostport_malformed', 'hostport_port_out_of_range'],
   })
-  async edges(@Query() query: Record<string, unknown>, @Req() { baseUrl }: FastifyRequest): Promise<ListedEdges> {
+  async edges(@Query() query: Record<string, unknown>, @Req() request: FastifyRequest): Promise<ListedEdges> {
     const { canonical } = parseHostport(readRequiredParameter(query, 'hostport'), 'hostport');
-    return { edges: await this.answers.edgesAt(canonical, baseUrl) };
+    return { edges: await this.answers.edgesAt(gatewayOf(request), canonical, request.baseUrl) };
   }
 }
 

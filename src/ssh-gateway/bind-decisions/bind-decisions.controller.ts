@@ -6,6 +6,7 @@ import { Read, type ReadRequest } from '../../http/request-context.js';
 import { isId } from '../../ids.js';
 import { Problem, quoted } from '../../problem.js';
 import { refuseUnlessAdmin } from '../../resources/access-rules.js';
+import { GATEWAY_NAME } from './bind-decision-fields.js';
 import { BindDecisions } from './bind-decisions.js';
 import { BindDecisionResource, PATH, toResource } from './bind-decisions.resource.js';
 
@@ -14,6 +15,11 @@ const CREDENTIAL_ID = queryParameter(
   'Only decisions that name this SSH credential. It may be deleted.',
   { type: 'string' },
 );
+
+const GATEWAY = queryParameter('gateway_name', 'Only decisions of the gateway with this name.', {
+  type: 'string',
+  pattern: `${GATEWAY_NAME.pattern}|^$`,
+});
 
 /** The decisions about the account's keys. They show who tunnels from where, so only admins may read them. */
 @ApiTag('Bind decisions', 'bd')
@@ -28,16 +34,18 @@ export class BindDecisionsController {
     description:
       "Decisions about the account's keys, for admins. A decision is listed shortly after it was made, and is kept as long as the operator configured.",
     problems: ['role_missing', 'request_malformed'],
-    parameters: [CREDENTIAL_ID],
+    parameters: [CREDENTIAL_ID, GATEWAY],
     refusesUnknownParameters: true,
   })
   async list(@Read() { caller, baseUrl, query, signal }: ReadRequest) {
     refuseUnlessAdmin(caller, 'read bind decisions');
     const page = readPageRequest(query, 'bd');
-    const credentialId = readCredentialId(query.credential_id);
-    const found = await this.decisions.list({ accountId: caller.accountId, signal }, page, credentialId);
-    const further = credentialId === undefined ? {} : { credential_id: credentialId };
-    return pageOf(PATH, `${baseUrl}/${PATH}`, page, found, toResource, further);
+    const wanted = {
+      credential_id: readCredentialId(query.credential_id),
+      gateway_name: readGatewayName(query.gateway_name),
+    };
+    const found = await this.decisions.list({ accountId: caller.accountId, signal }, page, wanted);
+    return pageOf(PATH, `${baseUrl}/${PATH}`, page, found, toResource, wanted);
   }
 }
 
@@ -45,4 +53,10 @@ function readCredentialId(value: unknown): string | undefined {
   const id = lastOf(value);
   if (id === undefined || isId(id, 'sshcr')) return id;
   throw new Problem('request_malformed', `credential_id ${quoted(id)} is not the id of an SSH credential.`);
+}
+
+function readGatewayName(value: unknown): string | undefined {
+  const name = lastOf(value);
+  if (name === undefined || new RegExp(GATEWAY_NAME.pattern).test(name)) return name;
+  throw new Problem('request_malformed', `gateway_name ${quoted(name)} is not a name: 1 to 32 of a-z, 0-9 and -.`);
 }
