@@ -29,7 +29,8 @@ export class CredentialCheck {
     const { grants, live } = await this.keyAccess.ofKey({ accountId }, fingerprint);
     const isOwn = ({ credentialId }: CredentialGrant): boolean => credentialId === id;
     const [own, ownLive] = [grants.filter(isOwn), this.sources.judge(live.filter(isOwn), source)];
-    const isBeyondLimits = grants.length > 0 && ownLive.length === 0 && (own.length === 0 || liveGrants(own).length > 0);
+    const isBeyondLimits =
+      grants.length > 0 && ownLive.length === 0 && (own.length === 0 || liveGrants(own).length > 0);
     return targets.map((target) => (isBeyondLimits ? BEYOND_LIMITS : decideBind(own, ownLive, target)));
   }
 }
