@@ -25,11 +25,12 @@ export class CredentialCheck {
     targets: readonly BindTarget[],
     source: string | undefined,
   ): Promise<readonly BindDecision[]> {
-    const { grants, live } = await this.keyAccess.ofKey({}, fingerprint);
+    // To a gateway of the account, a key of another account is unknown.
+    const { grants, live } = await this.keyAccess.ofKey({ accountId }, fingerprint);
     const isOwn = ({ credentialId }: CredentialGrant): boolean => credentialId === id;
     const [own, ownLive] = [grants.filter(isOwn), this.sources.judge(live.filter(isOwn), source)];
-    const isAccounts = grants.some((grant) => grant.accountId === accountId);
-    const isBeyondLimits = isAccounts && ownLive.length === 0 && (own.length === 0 || liveGrants(own).length > 0);
+    const isBeyondLimits =
+      grants.length > 0 && ownLive.length === 0 && (own.length === 0 || liveGrants(own).length > 0);
     return targets.map((target) => (isBeyondLimits ? BEYOND_LIMITS : decideBind(own, ownLive, target)));
   }
 }
