@@ -34,6 +34,7 @@ import { SSH_CREDENTIALS } from './ssh-credentials/ssh-credentials.resource.js';
 import { BindDecisionMetrics } from './ssh-gateway/bind-decisions/bind-decision-metrics.js';
 import { BindDecisionsModule } from './ssh-gateway/bind-decisions/bind-decisions.module.js';
 import { GatewayPolicy } from './ssh-gateway/bind-decisions/gateway-policy.js';
+import { ChecksModule } from './ssh-gateway/checks/checks.module.js';
 import { SshGatewayModule } from './ssh-gateway/ssh-gateway.module.js';
 import { TcpEdgePolicy } from './tcp-edges/hostport-claims.js';
 import { TcpEdgesModule } from './tcp-edges/tcp-edges.module.js';
@@ -53,8 +54,8 @@ export const makeEventLog = ({ config, database }: Pick<Foundation, 'config' | '
 
 const makeAuthentication = (config: Config, { pool }: Database, changes: Changes): Authentication =>
   new Authentication(pool, new FailureLimit(config.authFailuresPerMinute), oidcOf(config, pool, changes), {
-    'gateway token': new DeploymentTokens(config.gatewayTokens),
-    'metrics token': new DeploymentTokens(config.metricsToken === undefined ? [] : [config.metricsToken]),
+    'gateway token': new DeploymentTokens(config.gatewayTokens.map(({ token, ...gateway }) => [token, gateway])),
+    'metrics token': new DeploymentTokens(config.metricsToken === undefined ? [] : [[config.metricsToken, {}]]),
   });
 
 @Module({})
@@ -83,7 +84,7 @@ export function appModule({ config, database, ids }: Foundation, eventLog: Event
     { provide: TcpEdgePolicy, useValue: { strict: config.strict } },
     { provide: GatewayPolicy, useValue: config },
     // Shared, since the service's metrics have them too, with and without gateways.
-    { provide: BindDecisionMetrics, useValue: new BindDecisionMetrics() },
+    { provide: BindDecisionMetrics, useValue: new BindDecisionMetrics(config.gatewayTokens) },
     { provide: CloudEvents, useValue: new CloudEvents(READ_MODELS) },
     { provide: ApiDocument, useValue: new ApiDocument(config.publicUrl ?? '/', config.gatewayTokens.length > 0) },
   ];
@@ -103,6 +104,7 @@ export function appModule({ config, database, ids }: Foundation, eventLog: Event
       AccountsModule,
       ApiKeysModule,
       BindDecisionsModule,
+      ChecksModule,
       // Without tokens no gateway can authenticate, so its routes do not exist.
       ...(config.gatewayTokens.length > 0 ? [SshGatewayModule] : []),
       AuditModule,

@@ -16,6 +16,7 @@ const ROOMS: readonly (readonly string[])[] = [
   ['cli/audit'],
   ['cli'],
   ['wiring'],
+  ['settings'],
   ['service-log'],
   ['metrics'],
   ['ssh-gateway', 'audit', 'health'],
@@ -66,6 +67,7 @@ const PURE = [
   'access/api-keys/api-key.ts',
   'access/authentication/failure-limit.ts',
   'access/authentication/deployment-tokens.ts',
+  'access/authentication/gateway-tokens.ts',
   'access/authentication/issuer-url.ts',
   'access/authentication/request-limits.ts',
   'access/authentication/windows.ts',
@@ -78,6 +80,8 @@ const PURE = [
   'ssh-gateway/source-check.ts',
   'ssh-gateway/gateway-requests.ts',
   'ssh-gateway/bind-decisions/bind-decision.ts',
+  'cli/sshd-reaper/log-lines.ts',
+  'cli/sshd-reaper/permissions.ts',
 ];
 const PACKAGES_OF_PURE_FILES = ['lru-cache', 'node:crypto', 'node:net', 'node:url', 'sshpk'];
 

@@ -201,7 +201,7 @@ it('histories name the expiry and the restriction, before and after', async () =
   expect(events.slice(1).map(({ changes }: { changes: object }) => changes)).toEqual([
     [{ field: 'expires_at', from: null, to: SOONER }],
     [{ field: 'expires_at', from: SOONER, to: FUTURE }],
-    [{ field: 'source_cidrs', from: null, to: ['::1/128'] }],
+    [{ field: 'source_restriction', from: null, to: { cidrs: ['::1/128'] } }],
   ]);
 });
 

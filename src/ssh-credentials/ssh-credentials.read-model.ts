@@ -2,6 +2,10 @@ import type { Pool } from 'pg';
 import { coalesced } from '../database/coalesce.js';
 import { queryNamed } from '../database/query.js';
 import { ENTITY_COLUMNS, type ReadModel, type Table } from '../log/read-model.js';
+import { readFingerprint } from '../public-keys/public-key-type.js';
+import { requireWellFormedOwnerId } from '../resources/access-rules.js';
+import { parseTime } from '../resources/expiry/expiry.js';
+import type { ListFilter } from '../resources/resource.js';
 import { evolve, type SshCredential, type SshCredentialEvent } from './ssh-credential.js';
 
 const TABLE: Table<SshCredential> = {
@@ -54,3 +58,41 @@ export class KeyHolders {
     },
   );
 }
+
+/** A key has few credentials, so this one comes first. */
+const FINGERPRINT: ListFilter<SshCredential> = {
+  name: 'fingerprint',
+  read: readFingerprint,
+  rows: `(t.fingerprint, t.id) < ($4, $2) and (t.fingerprint, t.id) > ($4, '') and (t.account_id = $1) is true`,
+  order: 't.fingerprint desc, t.id desc',
+  condition: (value) => `t.fingerprint = ${value}`,
+  matches: ({ fingerprint }, value) => fingerprint === value,
+};
+
+const OWNER_ID: ListFilter<SshCredential> = {
+  name: 'owner_id',
+  read(text) {
+    requireWellFormedOwnerId(text);
+    return text;
+  },
+  rows: `t.account_id = $1 and (t.owner_id, t.id) < ($4, $2) and (t.owner_id, t.id) > ($4, '')`,
+  order: 't.owner_id desc, t.id desc',
+  condition: (value) => `t.owner_id = ${value}`,
+  matches: ({ owner_id }, value) => owner_id === value,
+};
+
+/** Also what has expired already: it stays in the list until someone deletes it. */
+const EXPIRING_BEFORE: ListFilter<SshCredential> = {
+  name: 'expiring_before',
+  // A plus sign in a URL arrives as a blank.
+  read: (text) => parseTime('expiring_before', text.replace(' ', '+')).toISOString(),
+  rows: `t.account_id || '' = $1 and coalesce(t.expires_at, 'infinity') < $4::timestamptz
+    and coalesce(t.expires_at, 'infinity') < 'infinity' and (t.id < $2) is true`,
+  // The index has no id, and no other index must look as if it had the right order.
+  order: `t.id || '' desc`,
+  condition: (value) => `t.expires_at < ${value}::timestamptz`,
+  matches: ({ expires_at }, value) => expires_at != null && expires_at < new Date(value),
+};
+
+/** The filters of the list. */
+export const FILTERS = [FINGERPRINT, OWNER_ID, EXPIRING_BEFORE];

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
-import { coalesced, WANTED } from '../database/coalesce.js';
+import { type Gateway, servesAccount } from '../caller.js';
+import { coalesced, type Ref, WANTED } from '../database/coalesce.js';
 import { queryNamed } from '../database/query.js';
 import type { CredentialGrant } from './bind-decisions/bind-decision.js';
 
@@ -54,6 +55,16 @@ const grantsStatement = (name: string, smallAcl: string) => ({
 const GRANTS_BY_FINGERPRINTS = grantsStatement('grants_by_fingerprints', SMALL_ACL);
 const OWNERS_BY_FINGERPRINTS = grantsStatement('grant_owners_by_fingerprints', 'null::text[]');
 
+/** A credential whether it counts or not, without the limits of its key. */
+const GRANT_BY_ID = {
+  name: 'grant_by_id',
+  text: `select k.account_id as "accountId", k.id as "credentialId", k.version, k.owner_id as "ownerId",
+      coalesce(p.active and not p.deleted, true) as "isOwnerActive",
+      coalesce(k.expires_at <= statement_timestamp(), false) as "isExpired"
+    from ssh_credentials k left join principals p on p.account_id = k.account_id and p.id = k.owner_id and by_index(p.id)
+    where k.account_id = $1 and k.id = $2 and by_index(k.id)`,
+};
+
 /** ACLs as JSON, which the driver parses ten times faster than an array. */
 const ACLS_BY_IDS = {
   name: 'acls_by_ids',
@@ -93,7 +104,8 @@ interface StoredKey {
 
 /**
  * The grants of a key, read for each request. If accounts raced for a key, the account of the oldest credential owns
- * the key and only its credentials count. Keys on the operator's deny list have no grants.
+ * the key and only its credentials count. Keys on the operator's deny list have no grants, nor has a key for a gateway
+ * that does not serve its account.
  */
 export class CredentialGrants {
   constructor(
@@ -102,13 +114,19 @@ export class CredentialGrants {
   ) {}
 
   /** Oldest first; empty for an unknown key. One or two of them may not count: see `liveGrants`. */
-  ofKey(fingerprint: string): Promise<readonly StoredCredentialGrant[]> {
-    return this.unlessDenied(fingerprint, this.byFingerprint);
+  ofKey(gateway: Gateway, fingerprint: string): Promise<readonly StoredCredentialGrant[]> {
+    return this.unlessDenied(gateway, fingerprint, this.byFingerprint);
   }
 
   /** The grants that count, without their rules. */
-  async liveOfKey(fingerprint: string): Promise<readonly CredentialGrant[]> {
-    return liveGrants(await this.unlessDenied(fingerprint, this.ownersByFingerprint));
+  async liveOfKey(gateway: Gateway, fingerprint: string): Promise<readonly CredentialGrant[]> {
+    return liveGrants(await this.unlessDenied(gateway, fingerprint, this.ownersByFingerprint));
+  }
+
+  /** One credential, which may not count. Undefined if it is deleted. */
+  async ofCredential({ accountId, id }: Ref): Promise<CredentialGrant | undefined> {
+    const { rows } = await queryNamed<CredentialGrant & object>(this.pool, GRANT_BY_ID, [accountId, id]);
+    return rows[0];
   }
 
   /** The ACLs of these rows. A row may have changed meanwhile, and a deleted one is left out. */
@@ -125,10 +143,13 @@ export class CredentialGrants {
   }
 
   private async unlessDenied(
+    gateway: Gateway,
     fingerprint: string,
     find: typeof this.byFingerprint,
   ): Promise<readonly StoredCredentialGrant[]> {
-    return this.deniedFingerprints.has(fingerprint) ? [] : ((await find(fingerprint)) ?? []);
+    if (this.deniedFingerprints.has(fingerprint)) return [];
+    const grants = (await find(fingerprint)) ?? [];
+    return grants.filter(({ accountId }) => servesAccount(gateway, accountId));
   }
 
   private readonly byFingerprint = this.coalescedBy(GRANTS_BY_FINGERPRINTS);

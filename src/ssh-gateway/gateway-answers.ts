@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { BindTarget } from '../bind-rules/bind-target.js';
+import type { Gateway } from '../caller.js';
 import type { IdSource } from '../ids.js';
 import type { EntityQueries } from '../resources/entity-queries.js';
 import { EdgesByHostport } from '../tcp-edges/tcp-edges.read-model.js';
@@ -19,12 +20,15 @@ import type { ChangedCredential, IdentifiedKey, ListedEdge } from './ssh-gateway
 /** Where a request comes from, for the record. */
 interface RequestOrigin {
   /** Address of the gateway. */
-  readonly gateway: string;
+  readonly address: string;
   /** Where the tunnel comes from, if the gateway sent it. */
   readonly source: string | undefined;
 }
 
-/** Answers gateways, over all accounts. Only compiled rules are cached; all else is read after the request arrived. */
+/**
+ * Answers a gateway, over all accounts or over the one that it serves: what belongs to another account is unknown. Only compiled rules are cached; all else is read after the request
+ * arrived.
+ */
 export class GatewayAnswers {
   private readonly grants: CredentialGrants;
   private readonly keyAccess: KeyAccess;
@@ -47,8 +51,8 @@ export class GatewayAnswers {
   }
 
   /** Undefined if no credential of the key counts. */
-  async identify(fingerprint: string): Promise<IdentifiedKey | undefined> {
-    const grants = await this.grants.liveOfKey(fingerprint);
+  async identify(gateway: Gateway, fingerprint: string): Promise<IdentifiedKey | undefined> {
+    const grants = await this.grants.liveOfKey(gateway, fingerprint);
     const [first] = grants;
     if (first === undefined) return undefined;
     const credentials = grants.map(async ({ accountId, credentialId, ownerId, version }) => ({
@@ -62,38 +66,41 @@ export class GatewayAnswers {
 
   /** One decision for each target. Throws Problem 503 if they cannot be recorded, since no tunnel may go unrecorded. */
   async authorize(
+    gateway: Gateway,
     fingerprint: string,
     targets: readonly BindTarget[],
-    origin: RequestOrigin,
+    { address, source }: RequestOrigin,
   ): Promise<readonly BindDecision[]> {
     const stopTimer = this.metrics.startTimer();
-    const { grants, live } = await this.keyAccess.ofKey(fingerprint);
+    const { grants, live } = await this.keyAccess.ofKey(gateway, fingerprint);
     // No await from here on: meanwhile a credential could be deleted (see KeyAccess).
     const decidedAt = this.ids.now();
-    const judged = this.sources.judge(live, origin.source);
+    const judged = this.sources.judge(live, source);
     const queued = targets.map((target) => ({
       id: this.ids.next('bd', decidedAt),
       decidedAt,
       fingerprint,
       target,
       decision: decideBind(grants, judged, target),
-      ...origin,
+      gateway: address,
+      gatewayName: gateway.name,
+      source,
     }));
     this.queue.add(queued);
     const decisions = queued.map(({ decision }) => decision);
-    stopTimer(decisions);
+    stopTimer(decisions, gateway);
     return decisions;
   }
 
-  changedSince(known: readonly KnownCredential[]): Promise<ChangedCredential[]> {
-    return changedSince(this.pool, known, this.deniedFingerprints);
+  changedSince(gateway: Gateway, known: readonly KnownCredential[]): Promise<ChangedCredential[]> {
+    return changedSince(this.pool, gateway, known, this.deniedFingerprints);
   }
 
   /** The lines for sshd; undefined if the key has another type, or no credential that counts. */
-  async authorizedKeys(keyType: string, fingerprint: string): Promise<string | undefined> {
+  async authorizedKeys(gateway: Gateway, keyType: string, fingerprint: string): Promise<string | undefined> {
     const key = await this.grants.keyOf(fingerprint);
     if (key?.keyType !== keyType) return undefined;
-    const { live } = await this.keyAccess.ofKey(fingerprint);
+    const { live } = await this.keyAccess.ofKey(gateway, fingerprint);
     const [first, ...others] = live.map(({ credentialId: id, acl, ...grant }) => ({
       ...grant,
       ...key,
@@ -103,8 +110,8 @@ export class GatewayAnswers {
     return first === undefined ? undefined : authorizedKeys([first, ...others]);
   }
 
-  async edgesAt(hostport: string, baseUrl: string): Promise<ListedEdge[]> {
-    const refs = await this.edges.list(hostport);
+  async edgesAt({ accountId }: Gateway, hostport: string, baseUrl: string): Promise<ListedEdge[]> {
+    const refs = await this.edges.list(hostport, accountId);
     const found = await Promise.all(refs.map((ref) => this.entities.find(TCP_EDGES, ref)));
     return found.flatMap((edge) =>
       edge === undefined ? [] : [{ account_id: edge.account_id, edge: toResource(edge, baseUrl) }],

@@ -1,4 +1,5 @@
 import type { CompiledAcl } from '../bind-rules/acl.js';
+import type { Gateway } from '../caller.js';
 import { Problem } from '../problem.js';
 import { CompiledAcls } from './compiled-acls.js';
 import { type CredentialGrants, type FetchedAcl, liveGrants, type StoredCredentialGrant } from './credential-grants.js';
@@ -35,11 +36,11 @@ export class KeyAccess {
   ) {}
 
   /** Throws Problem 503 if the rules change faster than they can be read. */
-  async ofKey(fingerprint: string): Promise<KeyGrants> {
+  async ofKey(gateway: Gateway, fingerprint: string): Promise<KeyGrants> {
     // For this request only, so that ACLs compiled for other requests cannot evict these.
     const compiled = new Map<string, CompiledAcl>();
     for (let read = 0; read < MAX_READS; read += 1) {
-      const grants = await this.grants.ofKey(fingerprint);
+      const grants = await this.grants.ofKey(gateway, fingerprint);
       const { live, missing } = this.lookUp(grants, compiled);
       if (missing.length === 0) return { grants, live };
       await this.prepare(grants, compiled);

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import type { Gateway } from '../caller.js';
 import { queryNamed } from '../database/query.js';
 import type { KnownCredential } from './gateway-requests.js';
 import type { ChangedCredential } from './ssh-gateway.resource.js';
@@ -17,7 +18,7 @@ interface CurrentState {
 
 /**
  * $1 and $2: ids and their known versions; $3: whether to return unchanged credentials too, so that the caller can
- * check the deny list. The list itself is not a parameter: with a cached plan PostgreSQL would scan it for each row.
+ * check the deny list; $4: the only account that the gateway serves, or null. The list itself is not a parameter: with a cached plan PostgreSQL would scan it for each row.
  */
 const CURRENT_STATES = {
   name: 'credential_states',
@@ -29,7 +30,7 @@ const CURRENT_STATES = {
     cross join lateral (select
       c.id is not null and c.account_id = (
         select o.account_id from ssh_credentials o where o.fingerprint = c.fingerprint and by_index(o.id) order by o.id limit 1
-      ) as grants_access,
+      ) and c.account_id = coalesce($4, c.account_id) as grants_access,
       coalesce(p.active and not p.deleted, true) as is_owner_active,
       coalesce(c.expires_at <= statement_timestamp(), false) as is_expired
     ) state
@@ -40,12 +41,13 @@ const CURRENT_STATES = {
 /** The credentials that changed since the gateway learned of them, read with one query for any number of them. */
 export async function changedSince(
   pool: Pool,
+  { accountId }: Gateway,
   known: readonly KnownCredential[],
   deniedFingerprints: ReadonlySet<string>,
 ): Promise<ChangedCredential[]> {
   const ids = known.map(({ credentialId }) => credentialId);
   const versions = known.map(({ version }) => version);
-  const values = [ids, versions, deniedFingerprints.size > 0];
+  const values = [ids, versions, deniedFingerprints.size > 0, accountId ?? null];
   const { rows } = await queryNamed<CurrentState>(pool, CURRENT_STATES, values);
   return rows.flatMap((row) => changeOf(row, deniedFingerprints) ?? []);
 }

@@ -29,16 +29,18 @@ export class IdentifyBody {
 }
 
 /** Longer than any address, so that a gateway may send a name instead. */
-const MAX_SOURCE_BYTES = 255;
+export const MAX_SOURCE_BYTES = 255;
+
+/** Bodies that name what to bind. */
+export const TARGET = {
+  description: `The target to bind, or a list of up to ${MAX_TARGETS} targets.`,
+  required: true,
+  oneOf: [TARGET_SCHEMA, { type: 'array', items: TARGET_SCHEMA, minItems: 1, maxItems: MAX_TARGETS }],
+  example: { domain: 'app.example.com' },
+};
 
 export class AuthorizeBody extends IdentifyBody {
-  @Anything({
-    description: `The target to bind, or a list of up to ${MAX_TARGETS} targets.`,
-    required: true,
-    oneOf: [TARGET_SCHEMA, { type: 'array', items: TARGET_SCHEMA, minItems: 1, maxItems: MAX_TARGETS }],
-    example: { domain: 'app.example.com' },
-  })
-  target?: unknown;
+  @Anything(TARGET) target?: unknown;
   @TextOfBytes(MAX_SOURCE_BYTES, 'request_malformed', {
     description:
       'Where the tunnel comes from: an address, or `address:port` with IPv6 in brackets. It is recorded with the decision. ' +

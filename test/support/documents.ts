@@ -20,6 +20,7 @@ export const RUNS = {
   start: ['README.md'],
   tour: ['README.md', 'docs/tour.md', 'docs/audit.md'],
   'tour-end': ['docs/tour.md'],
+  collector: ['docs/collectors.md'],
   'gateway-start': ['docs/gateways.md'],
   gateway: ['docs/gateways.md', 'docs/keys-and-rules.md'],
   operating: ['docs/operating.md', 'docs/monitoring.md', 'docs/backup.md', 'docs/database.md'],
@@ -31,6 +32,8 @@ export const RUNS = {
   'sshd-systemd': ['docs/sshd-gateway.md'],
   'sshd-credential': ['docs/sshd-gateway.md'],
   'sshd-tunnel': ['docs/sshd-gateway.md'],
+  'sshd-reaper': ['docs/sshd-gateway.md'],
+  'sshd-reaper-systemd': ['docs/sshd-gateway.md'],
 } satisfies Record<string, readonly string[]>;
 
 export type Run = keyof typeof RUNS;

@@ -42,7 +42,7 @@ const acls = fc.subarray([
   'bind:k=v',
   ...Array.from('\u00a0\u3000\u2028{",', (c) => `bind:team=a${c}b`),
 ]);
-const roles = fc.constantFrom('admin', 'member');
+const roles = fc.constantFrom('admin', 'member', 'auditor');
 /** Few hostports, one of them in two spellings, so that edges share them. */
 const hostports = fc.subarray([
   'a.example.com:1',
@@ -140,6 +140,10 @@ const changes = [
     '/bot_users',
     fc.tuple(fc.boolean(), texts).map(([active, text]) => (mark) => ({ active, name: `${mark}${text} ${unique()}` })),
   ),
+  fc
+    .constantFrom('member', 'auditor')
+    .chain((role) => on('/bot_users', (client, uri) => client.put(`${uri}/role`, { role }))),
+  on('/bot_users', (client, uri) => client.delete(`${uri}/role`)),
   patch('/api_keys', described),
   ...(['/ssh_credentials', '/api_keys'] as const).flatMap((path) => [
     times.chain((expires_at) => on(path, (client, uri) => client.put(`${uri}/expiry`, { expires_at }))),

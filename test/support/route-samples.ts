@@ -66,6 +66,14 @@ const edgeModule = (name: keyof typeof MODULES) => part('edges/tcp', name, MODUL
 const expiry = () => ({ expires_at: new Date(Date.now() + 3_600_000 + next()).toISOString() });
 const sources = () => ({ cidrs: [`192.0.2.${next() % 256}`] });
 
+const toAuditor = { method: 'PUT', body: () => ({ role: 'auditor' }) };
+
+const BOT_ROLE: Record<string, ResourceSample> = {
+  'PUT /bot_users/:id/role': { on: 'bot_users', body: toAuditor.body },
+  'GET /bot_users/:id/role': { on: 'bot_users', before: toAuditor },
+  'DELETE /bot_users/:id/role': { on: 'bot_users', before: toAuditor },
+};
+
 /** A key that gateways may ask about. */
 async function uploaded({ service, admin }: Walk): Promise<{ readonly id: string; readonly fingerprint: string }> {
   const { body } = await admin.client.post('/ssh_credentials', { public_key: newPublicKey() });
@@ -85,6 +93,15 @@ const GATEWAY_SAMPLES: Record<string, Sample> = {
   },
   'GET /ssh_gateway/edges': { query: async () => ({ hostport: 'a.example:1' }) },
   'GET /ssh_gateway/metrics': {},
+  'GET /ssh_gateway/changes': {},
+};
+
+const target = () => ({ target: { domain: 'a.example' } });
+
+/** Calls of POST that change nothing. */
+const CHECK_SAMPLES: Record<string, ResourceSample> = {
+  'POST /ssh_credentials/:id/check': { on: 'ssh_credentials', body: target },
+  'POST /acl/check': { body: () => ({ acl: ['bind:a.example'], ...target() }) },
 };
 
 export const RESOURCE_SAMPLES: Record<string, ResourceSample> = {
@@ -96,6 +113,7 @@ export const RESOURCE_SAMPLES: Record<string, ResourceSample> = {
   ...part('ssh_credentials', 'expiry', expiry),
   ...part('ssh_credentials', 'source_restriction', sources),
   ...part('api_keys', 'expiry', expiry),
+  ...BOT_ROLE,
   ...edgeModule('backend'),
   ...edgeModule('ip_restriction'),
   ...edgeModule('traffic_policy'),
@@ -107,6 +125,7 @@ export const SAMPLES: Record<string, Sample> = {
   'GET /bind_decisions': {},
   'GET /ssh_credentials/:id/usage': { on: 'ssh_credentials' },
   ...RESOURCE_SAMPLES,
+  ...CHECK_SAMPLES,
   'GET /events': {},
 };
 
@@ -127,6 +146,8 @@ export async function prepareSample(
   return { path, call: (client) => client.send(method, path, sent, headers) };
 }
 
+export const changesNothing = (route: string): boolean =>
+  route.startsWith('GET ') || route in GATEWAY_SAMPLES || route in CHECK_SAMPLES;
 export const isForGateways = (route: string): boolean => route in GATEWAY_SAMPLES;
 export const callerOf = ({ service, admin }: Walk, route: string): ApiClient =>
   isForGateways(route) ? service.gateway : admin.client;

@@ -23,6 +23,7 @@ export const principalsReadModel: ReadModel<Principal, PrincipalEvent> = {
     'user_deleted.v1': { isEnd: true, takesRights: true },
     'bot_user_created.v1': {},
     'bot_user_updated.v1': { takesRights: true },
+    'bot_user_role_changed.v1': { takesRights: true },
     'bot_user_deleted.v1': { isEnd: true, takesRights: true },
   },
   evolve,

@@ -53,8 +53,8 @@ export class CreateApiKeyHandler implements ICommandHandler<CreateApiKey> {
     // Authentication by an API key has found this owner, and its role.
     if (id === caller.principalId && caller.apiKeyId !== undefined) return id;
     const owner = await this.owners.requireActive({ accountId: caller.accountId, id });
-    // The issuer has lowered the role of this caller. A key would restore the stored role.
-    if (owner.role === 'admin' && !isAdmin(caller)) {
+    // The issuer has changed the role of this caller. A key would restore the stored role, which sees or does more.
+    if (owner.role !== caller.role && !isAdmin(caller)) {
       throw new Problem('role_missing', 'This key would have a higher role than you have now; ask an admin.');
     }
     return id;

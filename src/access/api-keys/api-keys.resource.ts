@@ -72,6 +72,7 @@ export const API_KEYS: OwnedResource<ApiKey, ApiKeyEvent> = {
   removal: REMOVAL,
   notFound,
   toResource,
+  partsOf: ({ expires_at }) => ({ expires_at: expires_at?.toISOString() ?? null }),
 };
 
 function toResource(key: Entity<ApiKey>, baseUrl: string): ApiKeyResource {

@@ -1,13 +1,14 @@
 import { Logger } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import type { Pool } from 'pg';
-import type { Caller } from '../../caller.js';
+import type { Caller, Gateway } from '../../caller.js';
 import { coalesced } from '../../database/coalesce.js';
 import { queryNamed } from '../../database/query.js';
-import { Authenticator, type DeploymentToken } from '../../http/authenticator.js';
+import { Authenticator } from '../../http/authenticator.js';
 import { isSafeMethod } from '../../http/preconditions.js';
 import { ipOf } from '../../http/request-context.js';
 import { Problem } from '../../problem.js';
+import { refuseUnlessMayChange } from '../../resources/access-rules.js';
 import { hashToken } from '../api-keys/api-key.js';
 import type { DeploymentTokens } from './deployment-tokens.js';
 import { type FailureLimit, sourceOf } from './failure-limit.js';
@@ -45,6 +46,12 @@ const CALLERS_BY_TOKENS = {
     where k.token_hash = any($1) and by_index(k.id) and by_index(p.id)`,
 };
 
+/** The tokens of the deployment, by what the messages call one. */
+interface TokensOfDeployment {
+  readonly 'gateway token': DeploymentTokens<Gateway>;
+  readonly 'metrics token': DeploymentTokens<object>;
+}
+
 /** The longest API key is a bootstrap key of 255 characters; a gateway token has the same maximum. */
 const MAX_TOKEN_CHARACTERS = 255;
 
@@ -59,7 +66,7 @@ export class Authentication extends Authenticator {
     private readonly pool: Pool,
     private readonly failures: FailureLimit,
     private readonly oidc: Oidc | undefined,
-    private readonly deploymentTokens: Readonly<Record<DeploymentToken, DeploymentTokens>>,
+    private readonly deploymentTokens: TokensOfDeployment,
   ) {
     super();
   }
@@ -75,25 +82,35 @@ export class Authentication extends Authenticator {
   );
 
   /**
-   * Throws Problem: 401 for a missing, malformed, unknown or expired key, 403 if its owner is inactive, 429 instead of 401 if
-   * the source failed too often. Messages never quote a token.
+   * Throws Problem: 401 for a missing, malformed, unknown or expired key, 403 if its owner is inactive or an auditor who
+   * would change something, 429 instead of 401 if the source failed too often. Messages never quote a token.
    */
   async authenticate(request: FastifyRequest): Promise<Caller> {
     try {
-      return await this.callerOf(request);
+      const caller = await this.callerOf(request);
+      if (mayChange(request)) refuseUnlessMayChange(caller);
+      return caller;
     } catch (error) {
       throw isFailedAttempt(error) ? this.countFailure(error, request) : error;
     }
   }
 
+  async authenticateGateway(request: FastifyRequest): Promise<Gateway> {
+    return this.authenticateProgram(request, 'gateway token');
+  }
+
+  async authenticateMetrics(request: FastifyRequest): Promise<void> {
+    await this.authenticateProgram(request, 'metrics token');
+  }
+
   /** Throws the same for a program of the deployment. Its token is not an API key, nor is an API key such a token. */
-  async authenticateProgram(request: FastifyRequest, expected: DeploymentToken): Promise<void> {
+  private authenticateProgram(request: FastifyRequest, expected: keyof TokensOfDeployment): object {
     try {
       const token = tokenOf(request.headers.authorization, expected);
       refuseTooLong(token, expected);
-      if (!this.deploymentTokens[expected].includes(token)) {
-        throw new Problem('api_key_unknown', `The ${expected} is not one of this deployment.`);
-      }
+      const program = this.deploymentTokens[expected].find(token);
+      if (program === undefined) throw new Problem('api_key_unknown', `The ${expected} is not one of this deployment.`);
+      return program;
     } catch (error) {
       throw isFailedAttempt(error) ? this.countFailure(error, request) : error;
     }
@@ -137,6 +154,10 @@ export class Authentication extends Authenticator {
   }
 }
 
+/** A route is closed to auditors unless it is a GET or declares that it only reads, so a new route is closed too. */
+const mayChange = ({ method, routeOptions }: FastifyRequest): boolean =>
+  !isSafeMethod(method) && routeOptions.config.onlyReads !== true;
+
 /** Whether an error answers an attempt to guess a key. A request without credentials is a mistake, not an attempt. */
 const isFailedAttempt = (error: unknown): error is Problem =>
   error instanceof Problem && error.status === 401 && error.problem !== 'authorization_missing';
@@ -148,7 +169,7 @@ const toFoundCaller = ({ hash: _, isActive, isExpired, rightsPosition, ...caller
 });
 
 /** The kind of token that a route needs; messages name it, so that the reader looks at the right one. */
-type Credential = 'API key' | DeploymentToken;
+type Credential = 'API key' | keyof TokensOfDeployment;
 
 function tokenOf(header: string | undefined, credential: Credential = 'API key'): string {
   const form = `Bearer <${credential.toLowerCase()}>"`;

@@ -28,7 +28,7 @@ export const REASONS = [
   'source_not_allowed',
   'not_permitted',
 ] as const;
-type Reason = (typeof REASONS)[number];
+export type Reason = (typeof REASONS)[number];
 
 /** The decision about one bind. */
 export interface BindDecision {

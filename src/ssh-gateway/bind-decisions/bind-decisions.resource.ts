@@ -4,6 +4,7 @@ import { REASONS } from './bind-decision.js';
 import {
   CREDENTIAL_ID,
   FINGERPRINT,
+  GATEWAY_NAME,
   LAST_USED_AT,
   nullable,
   OWNER_ID,
@@ -39,6 +40,7 @@ export class BindDecisionResource {
   @ApiField(OWNER_ID) owner_id!: string;
   @ApiField(FINGERPRINT) fingerprint!: string;
   @ApiField({ description: 'Address of the gateway that sent the request.', example: '192.0.2.10' }) gateway!: string;
+  @ApiField(nullable(GATEWAY_NAME)) gateway_name!: string | null;
   @ApiField(
     nullable({ description: 'Where the tunnel comes from; null if the gateway did not say.', example: '203.0.113.9' }),
   )
