@@ -127,6 +127,16 @@ describe('POST /ssh_credentials/{id}/check', () => {
     expect((await check(wide, { target: APP })).body.reason).toBe('permitted');
   });
 
+  it('names the expiry of a younger credential of a key that other credentials let in', async () => {
+    const public_key = newPublicKey();
+    await credentialOf({ public_key });
+    const [second, third] = [await credentialOf({ public_key }), await credentialOf({ public_key })];
+    for (const { id } of [second, third]) {
+      await account.client.put(`/ssh_credentials/${id}/expiry`, { expires_at: '2020-01-01T00:00:00Z' });
+    }
+    for (const one of [second, third]) expect((await check(one, { target: APP })).body.reason).toBe('expired');
+  });
+
   it('permits nothing by a credential beyond the hundred of a key that count', async () => {
     const public_key = newPublicKey();
     const all = Array.from({ length: 101 }, () => account.client.post('/ssh_credentials', { public_key }));

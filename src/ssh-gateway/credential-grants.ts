@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { type Gateway, servesAccount } from '../caller.js';
-import { coalesced, WANTED } from '../database/coalesce.js';
+import { coalesced, type Ref, WANTED } from '../database/coalesce.js';
 import { queryNamed } from '../database/query.js';
 import type { CredentialGrant } from './bind-decisions/bind-decision.js';
 
@@ -54,6 +54,16 @@ const grantsStatement = (name: string, smallAcl: string) => ({
 
 const GRANTS_BY_FINGERPRINTS = grantsStatement('grants_by_fingerprints', SMALL_ACL);
 const OWNERS_BY_FINGERPRINTS = grantsStatement('grant_owners_by_fingerprints', 'null::text[]');
+
+/** A credential whether it counts or not, without the limits of its key. */
+const GRANT_BY_ID = {
+  name: 'grant_by_id',
+  text: `select k.account_id as "accountId", k.id as "credentialId", k.version, k.owner_id as "ownerId",
+      coalesce(p.active and not p.deleted, true) as "isOwnerActive",
+      coalesce(k.expires_at <= statement_timestamp(), false) as "isExpired"
+    from ssh_credentials k left join principals p on p.account_id = k.account_id and p.id = k.owner_id and by_index(p.id)
+    where k.account_id = $1 and k.id = $2 and by_index(k.id)`,
+};
 
 /** ACLs as JSON, which the driver parses ten times faster than an array. */
 const ACLS_BY_IDS = {
@@ -111,6 +121,12 @@ export class CredentialGrants {
   /** The grants that count, without their rules. */
   async liveOfKey(gateway: Gateway, fingerprint: string): Promise<readonly CredentialGrant[]> {
     return liveGrants(await this.unlessDenied(gateway, fingerprint, this.ownersByFingerprint));
+  }
+
+  /** One credential, which may not count. Undefined if it is deleted. */
+  async ofCredential({ accountId, id }: Ref): Promise<CredentialGrant | undefined> {
+    const { rows } = await queryNamed<CredentialGrant & object>(this.pool, GRANT_BY_ID, [accountId, id]);
+    return rows[0];
   }
 
   /** The ACLs of these rows. A row may have changed meanwhile, and a deleted one is left out. */

@@ -11,11 +11,13 @@ import { SourceCheck } from '../source-check.js';
  * nothing. It has caches of its own, so that no caller can evict what gateways need.
  */
 export class CredentialCheck {
+  private readonly grants: CredentialGrants;
   private readonly keyAccess: KeyAccess;
   private readonly sources = new SourceCheck();
 
   constructor(pool: Pool, deniedFingerprints: ReadonlySet<string>) {
-    this.keyAccess = new KeyAccess(new CredentialGrants(pool, deniedFingerprints));
+    this.grants = new CredentialGrants(pool, deniedFingerprints);
+    this.keyAccess = new KeyAccess(this.grants);
   }
 
   /** `fingerprint` is that of the credential's key. */
@@ -28,9 +30,11 @@ export class CredentialCheck {
     // To a gateway of the account, a key of another account is unknown.
     const { grants, live } = await this.keyAccess.ofKey({ accountId }, fingerprint);
     const isOwn = ({ credentialId }: CredentialGrant): boolean => credentialId === id;
-    const [own, ownLive] = [grants.filter(isOwn), this.sources.judge(live.filter(isOwn), source)];
-    const isBeyondLimits =
-      grants.length > 0 && ownLive.length === 0 && (own.length === 0 || liveGrants(own).length > 0);
+    const ownLive = this.sources.judge(live.filter(isOwn), source);
+    const isAccounts = grants.some((grant) => grant.accountId === accountId);
+    // The grants of a key leave out most of those that do not count.
+    const own = isAccounts ? [await this.grants.ofCredential({ accountId, id })].flatMap((grant) => grant ?? []) : [];
+    const isBeyondLimits = ownLive.length === 0 && liveGrants(own).length > 0;
     return targets.map((target) => (isBeyondLimits ? BEYOND_LIMITS : decideBind(own, ownLive, target)));
   }
 }
