@@ -232,7 +232,7 @@ describe('no change is missed', () => {
 });
 
 describe('streams of changes', () => {
-  const limits = { heartbeatMs: 20, maxStreams: 2, maxUnreadBytes: 1_000 };
+  const limits = { heartbeatMs: 200, maxStreams: 2, maxUnreadBytes: 1_000 };
   const open = (more: Partial<typeof limits> = {}) => {
     const changes = new CredentialChanges(service.pool);
     return new ChangeStreams(new ChangeWatch(changes, () => undefined), { ...limits, ...more });

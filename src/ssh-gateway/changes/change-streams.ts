@@ -26,6 +26,7 @@ const MAX_ENDING_MS = 1_000;
  */
 export class ChangeStreams implements OnModuleDestroy {
   private readonly streams = new Set<Readable>();
+  private readonly behind = new WeakSet<Readable>();
   private heartbeat: NodeJS.Timeout | undefined;
   private isStopping = false;
 
@@ -99,11 +100,13 @@ export class ChangeStreams implements OnModuleDestroy {
     if (stream.readableLength > this.limits.maxUnreadBytes) stream.destroy();
   }
 
-  /** A stream that still holds something for its reader since then is cut: what it says comes too late. */
+  /** A stream whose reader was behind at two beats is cut: what it says comes too late. A new one may have no reader yet. */
   private beat(): void {
     for (const stream of this.streams) {
-      if (stream.readableLength > 0) stream.destroy();
-      else this.send(stream, ': nothing new\n\n');
+      const wasBehind = this.behind.delete(stream);
+      if (stream.readableLength === 0) this.send(stream, ': nothing new\n\n');
+      else if (wasBehind) stream.destroy();
+      else this.behind.add(stream);
     }
   }
 }
