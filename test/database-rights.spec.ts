@@ -199,7 +199,7 @@ it('a role that may not create, on an empty database, is told what to do', async
   expect(await runCli({ DATABASE_URL: url, MIGRATION_DATABASE_URL: url }, 'migrate')).toMatchObject({
     code: 3,
     stderr: expect.stringMatching(
-      /^\d+ migrations are pending, and the role service_[^\n]*MIGRATION_DATABASE_URL[^\n]*\n$/,
+      /^the target is [^\n]+\n\d+ migrations are pending, and the role service_[^\n]*MIGRATION_DATABASE_URL[^\n]*\n$/,
     ),
   });
 });
