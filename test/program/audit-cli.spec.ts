@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { newPublicKey } from './support/keys.js';
-import { addAccount, type TestPrincipal } from './support/principals.js';
-import { runCli, startCli } from './support/process.js';
-import { type Service, startService } from './support/service.js';
+import { newPublicKey } from '../support/keys.js';
+import { addAccount, type TestPrincipal } from '../support/principals.js';
+import { runCli, startCli } from '../support/process.js';
+import { type Service, startService } from '../support/service.js';
 
 let service: Service;
 let account: TestPrincipal;

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { inDatabase, rowsOf } from './support/backups.js';
-import { freePort } from './support/free-port.js';
-import { newSigningKey, TestIssuer } from './support/oidc-issuer.js';
-import { runCli, spawnCli } from './support/process.js';
-import { cloneDatabase, emptyDatabase, type Service, startService } from './support/service.js';
+import { inDatabase, rowsOf } from '../support/backups.js';
+import { freePort } from '../support/free-port.js';
+import { newSigningKey, TestIssuer } from '../support/oidc-issuer.js';
+import { runCli, spawnCli } from '../support/process.js';
+import { cloneDatabase, emptyDatabase, type Service, startService } from '../support/service.js';
 
 let service: Service;
 let settings: Record<string, string>;
