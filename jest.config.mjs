@@ -26,13 +26,18 @@ const project = (displayName, testMatch, packages, options = {}) => ({
   testEnvironment: 'node',
   transformIgnorePatterns: [`/node_modules/(?!(${packages})/)`],
   ...options,
-  transform: { ...options.transform, [`/node_modules/(${packages})/`]: outside, '^.+\\.ts$': compile },
+  setupFiles: [`${SUPPORT}/earlier-files.ts`, ...(options.setupFiles ?? [])],
+  transform: {
+    ...options.transform,
+    [`(/node_modules/(${packages})/|/test/support/outside/.+\\.mjs$)`]: outside,
+    '^.+\\.ts$': compile,
+  },
 });
 
 /** Tests of the running service import its compiled modules, and the packages that it shares with them, from outside. */
 const service = (displayName, testMatch, options = {}) =>
   project(displayName, testMatch, '@nestjs/common|@nestjs/swagger|fast-check|pg/esm', {
-    transform: { '/(src/.+\\.ts|test/support/outside/.+\\.mjs)$': outside },
+    transform: { '/src/.+\\.ts$': outside },
     setupFiles: [`${SUPPORT}/shared-globals.ts`],
     setupFilesAfterEnv: [`${SUPPORT}/stop-leftovers.ts`],
     ...options,

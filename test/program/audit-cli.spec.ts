@@ -109,3 +109,17 @@ describe('audit tail', () => {
     for (const id of made) expect(stdout.split(`  ${id} version 1  `)).toHaveLength(2);
   });
 });
+
+describe('audit export', () => {
+  it('succeeds when its reader leaves', async () => {
+    const { child, ended } = startCli(
+      { DATABASE_URL: service.databaseUrl },
+      'audit',
+      'export',
+      '--account',
+      account.accountId,
+    );
+    child.stdout?.destroy();
+    expect(await ended).toEqual({ code: 0, stdout: '', stderr: '' });
+  });
+});
