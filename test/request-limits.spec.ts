@@ -31,7 +31,7 @@ async function keyFrom({ app, databaseUrl }: Service, ...args: string[]): Promis
 }
 
 const newKey = (service: Service) => keyFrom(service, 'api-keys', 'create');
-const keyOfAnotherAccount = (service: Service) => keyFrom(service, 'accounts', 'create', 'Other');
+const keyOfAnotherAccount = (service: Service) => keyFrom(service, 'accounts', 'create', 'Other', '--same-name');
 
 describe('without a limit of requests', () => {
   it('no answer has a header about limits, and no request is refused', async () => {
