@@ -11,6 +11,11 @@ import { ByIndex1763683200010 } from './0010-by-index.js';
 import { RequirePrimary1763683200011 } from './0011-require-primary.js';
 import { AclDigest1763683200012 } from './0012-acl-digest.js';
 import { SchemaRequirements1763683200013 } from './0013-schema-requirements.js';
+import { Expiry1763683200014 } from './0014-expiry.js';
+import { GatewayNames1763683200016 } from './0016-gateway-names.js';
+import { CredentialChanges1763683200017 } from './0017-credential-changes.js';
+import { ListFilters1763683200018 } from './0018-list-filters.js';
+import { Checkpoints1763683200019 } from './0019-checkpoints.js';
 
 /** Every migration, oldest first. A list rather than a glob, so that only compiled and reviewed migrations run. */
 export const MIGRATIONS = [
@@ -27,4 +32,9 @@ export const MIGRATIONS = [
   RequirePrimary1763683200011,
   AclDigest1763683200012,
   SchemaRequirements1763683200013,
+  Expiry1763683200014,
+  GatewayNames1763683200016,
+  CredentialChanges1763683200017,
+  ListFilters1763683200018,
+  Checkpoints1763683200019,
 ];

@@ -13,6 +13,7 @@ import { CloudEvents } from './audit/cloud-events.js';
 import type { Config } from './config.js';
 import { type Database, POOL } from './database/database.js';
 import { DearReads } from './database/dear-reads.js';
+import { EvidenceModule } from './evidence/evidence.module.js';
 import { HealthModule } from './health/health.module.js';
 import { Authenticator } from './http/authenticator.js';
 import { ApiDocument, OpenApiModule } from './http/openapi/openapi.controller.js';
@@ -20,6 +21,7 @@ import { IdSource } from './ids.js';
 import { DEFAULT_BATCHER_LIMITS } from './log/append/batcher.js';
 import { EventLog } from './log/append/event-log.js';
 import { LogPositions } from './log/read/log-positions.js';
+import { Checkpoints } from './log/seal/checkpoints.js';
 import { metricsModules } from './metrics/metrics.module.js';
 import { READ_MODELS } from './read-models.js';
 import { Changes } from './resources/changes.js';
@@ -34,6 +36,7 @@ import { SSH_CREDENTIALS } from './ssh-credentials/ssh-credentials.resource.js';
 import { BindDecisionMetrics } from './ssh-gateway/bind-decisions/bind-decision-metrics.js';
 import { BindDecisionsModule } from './ssh-gateway/bind-decisions/bind-decisions.module.js';
 import { GatewayPolicy } from './ssh-gateway/bind-decisions/gateway-policy.js';
+import { ChecksModule } from './ssh-gateway/checks/checks.module.js';
 import { SshGatewayModule } from './ssh-gateway/ssh-gateway.module.js';
 import { TcpEdgePolicy } from './tcp-edges/hostport-claims.js';
 import { TcpEdgesModule } from './tcp-edges/tcp-edges.module.js';
@@ -43,6 +46,7 @@ export interface Foundation {
   readonly config: Config;
   readonly database: Database;
   readonly ids: IdSource;
+  readonly checkpoints: Checkpoints;
 }
 
 export const makeEventLog = ({ config, database }: Pick<Foundation, 'config' | 'database'>): EventLog => {
@@ -53,15 +57,15 @@ export const makeEventLog = ({ config, database }: Pick<Foundation, 'config' | '
 
 const makeAuthentication = (config: Config, { pool }: Database, changes: Changes): Authentication =>
   new Authentication(pool, new FailureLimit(config.authFailuresPerMinute), oidcOf(config, pool, changes), {
-    'gateway token': new DeploymentTokens(config.gatewayTokens),
-    'metrics token': new DeploymentTokens(config.metricsToken === undefined ? [] : [config.metricsToken]),
+    'gateway token': new DeploymentTokens(config.gatewayTokens.map(({ token, ...gateway }) => [token, gateway])),
+    'metrics token': new DeploymentTokens(config.metricsToken === undefined ? [] : [[config.metricsToken, {}]]),
   });
 
 @Module({})
 class AppModule {}
 
 /** The one place that wires the objects of the service. */
-export function appModule({ config, database, ids }: Foundation, eventLog: EventLog): DynamicModule {
+export function appModule({ config, database, ids, checkpoints }: Foundation, eventLog: EventLog): DynamicModule {
   const { pool, dearReadPool } = database;
   const { entities, positions, changes } = makeRunners(pool, eventLog, ids);
   const dearReads = new DearReads(dearReadPool, pool, config.dearReadTimeoutMs);
@@ -83,7 +87,8 @@ export function appModule({ config, database, ids }: Foundation, eventLog: Event
     { provide: TcpEdgePolicy, useValue: { strict: config.strict } },
     { provide: GatewayPolicy, useValue: config },
     // Shared, since the service's metrics have them too, with and without gateways.
-    { provide: BindDecisionMetrics, useValue: new BindDecisionMetrics() },
+    { provide: BindDecisionMetrics, useValue: new BindDecisionMetrics(config.gatewayTokens) },
+    { provide: Checkpoints, useValue: checkpoints },
     { provide: CloudEvents, useValue: new CloudEvents(READ_MODELS) },
     { provide: ApiDocument, useValue: new ApiDocument(config.publicUrl ?? '/', config.gatewayTokens.length > 0) },
   ];
@@ -103,9 +108,11 @@ export function appModule({ config, database, ids }: Foundation, eventLog: Event
       AccountsModule,
       ApiKeysModule,
       BindDecisionsModule,
+      ChecksModule,
       // Without tokens no gateway can authenticate, so its routes do not exist.
       ...(config.gatewayTokens.length > 0 ? [SshGatewayModule] : []),
       AuditModule,
+      EvidenceModule,
       HealthModule,
       ...metricsModules(config, database),
       OpenApiModule,

@@ -13,6 +13,8 @@ import { migrate } from './database/migrate.js';
 import { RequestLog } from './http/logging/request-log.js';
 import { fastifyOptions, type Route, serveHttp } from './http/server.js';
 import { IdSource } from './ids.js';
+import { keyBeside } from './log/seal/checkpoint-key.js';
+import { Checkpoints } from './log/seal/checkpoints.js';
 import { ServiceLog } from './service-log/service-log.js';
 
 export interface App {
@@ -48,7 +50,7 @@ export async function createApp(config: Config, log = new ServiceLog(config.logL
     );
     const requestLog = new RequestLog((level, fields, text) => log.line(level, fields, text), config.logRequests);
     const nest = await NestFactory.create<NestFastifyApplication>(
-      appModule({ config, database, ids }, eventLog),
+      appModule({ config, database, ids, checkpoints: await checkpointsOf(config, database, log) }, eventLog),
       new FastifyAdapter(fastifyOptions(ids, config, requestLog)),
       { logger: log, bodyParser: false, abortOnError: false },
     );
@@ -68,6 +70,18 @@ export async function createApp(config: Config, log = new ServiceLog(config.logL
     await database.embedded?.removeNew();
     throw error;
   }
+}
+
+/** An embedded database gets a key of its own, beside it. */
+async function checkpointsOf(config: Config, { embedded }: Database, log: ServiceLog): Promise<Checkpoints> {
+  if (config.checkpointKey !== undefined) return new Checkpoints(config.checkpointKey);
+  if (embedded === undefined) {
+    log.log('CHECKPOINT_KEY is not set, so the logs get no signed checkpoints', 'Checkpoints');
+    return new Checkpoints(undefined);
+  }
+  const { key, path, isNew } = await keyBeside(config.dataDir);
+  if (isNew) log.log(`made ${path}, the key that signs the logs; keep a copy of it elsewhere`, 'Checkpoints');
+  return new Checkpoints(key);
 }
 
 /** Before a database is made or migrated, since the first account's key is shown only by a start that succeeds. */

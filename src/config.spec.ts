@@ -89,10 +89,10 @@ describe('readConfig', () => {
 
   it('reads GATEWAY_TOKENS as a list, and refuses a token that is also the BOOTSTRAP_API_KEY', () => {
     const tokens = ['a-token-of-twenty-or-more', 'another-token-of-twenty'];
-    expect(readConfig({ GATEWAY_TOKENS: tokens.join(', ') }).gatewayTokens).toEqual(tokens);
+    expect(readConfig({ GATEWAY_TOKENS: tokens.join(', ') }).gatewayTokens).toEqual(tokens.map((token) => ({ token })));
     expect(readConfig({}).gatewayTokens).toEqual([]);
     expect(problemsOf({ GATEWAY_TOKENS: tokens.join(','), BOOTSTRAP_API_KEY: 'another-token-of-twenty' })).toEqual([
-      'BOOTSTRAP_API_KEY is one of GATEWAY_TOKENS; make another',
+      'GATEWAY_TOKENS holds BOOTSTRAP_API_KEY as well; make another token',
     ]);
   });
 

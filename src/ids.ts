@@ -98,10 +98,9 @@ export function firstIdOf(prefix: IdPrefix, at: Date): string {
   return `${prefix}_${encode([second, 0, 0, 0, 0])}`;
 }
 
-const ID = /^(?<prefix>[a-z]+)_[0-9A-Za-z]{27}$/;
+const ID = /^[a-z]+_[0-9A-Za-z]{27}$/;
 
 /** Whether `text` has the shape of an id: with this prefix, or with any. A cursor or path of another shape matches no entity. */
 export function isId(text: string, prefix?: IdPrefix): boolean {
-  const found = ID.exec(text)?.groups?.prefix;
-  return found !== undefined && (prefix === undefined || found === prefix);
+  return ID.test(text) && (prefix === undefined || text.startsWith(`${prefix}_`));
 }

@@ -16,9 +16,10 @@ const ROOMS: readonly (readonly string[])[] = [
   ['cli/audit'],
   ['cli'],
   ['wiring'],
+  ['settings'],
   ['service-log'],
   ['metrics'],
-  ['ssh-gateway', 'audit', 'health'],
+  ['ssh-gateway', 'audit', 'evidence', 'health'],
   ['ssh-gateway/bind-decisions'],
   ['ssh-credentials', 'tcp-edges'],
   ['access/authentication'],
@@ -57,14 +58,17 @@ const PURE = [
   'public-keys/*',
   'bind-rules/*',
   'log/event.ts',
+  'log/tree/*',
   'resources/access-rules.ts',
   'resources/changed-fields.ts',
+  'resources/expiry/expiry.ts',
   'resources/read-only-fields.ts',
   'access/accounts/account.ts',
   'access/accounts/principal.ts',
   'access/api-keys/api-key.ts',
   'access/authentication/failure-limit.ts',
   'access/authentication/deployment-tokens.ts',
+  'access/authentication/gateway-tokens.ts',
   'access/authentication/issuer-url.ts',
   'access/authentication/request-limits.ts',
   'access/authentication/windows.ts',
@@ -74,8 +78,11 @@ const PURE = [
   'tcp-edges/tcp-edge.ts',
   'ssh-gateway/authorized-keys.ts',
   'ssh-gateway/compiled-acls.ts',
+  'ssh-gateway/source-check.ts',
   'ssh-gateway/gateway-requests.ts',
   'ssh-gateway/bind-decisions/bind-decision.ts',
+  'cli/sshd-reaper/log-lines.ts',
+  'cli/sshd-reaper/permissions.ts',
 ];
 const PACKAGES_OF_PURE_FILES = ['lru-cache', 'node:crypto', 'node:net', 'node:url', 'sshpk'];
 
@@ -120,6 +127,9 @@ const FURTHER: Readonly<Record<string, string>> = {
   'tcp-edges/edge-modules.controller.ts': 'Modules have routes of their own: GET, PUT and DELETE for each.',
   'tcp-edges/hostport.ts': 'Edges and strict mode compare hostports in their canonical spelling.',
   'tcp-edges/hostport-claims.ts': 'Strict mode refuses a hostport of another edge, which takes a look-up.',
+  'ssh-credentials/credential-restrictions.controller.ts':
+    'Expiry and source restriction have routes of their own, since a credential has exactly the fields of the public API.',
+  'access/api-keys/api-key-expiry.controller.ts': 'The same for the expiry of an API key.',
   'access/accounts/account.ts': 'An account is the stream that principals belong to; only operators create one.',
   'access/accounts/accounts.read-model.ts': 'The rows of accounts, which no route of the API shows.',
   'access/accounts/email.ts': 'The API and the commands of the operator accept the same email addresses.',
@@ -257,7 +267,9 @@ describe('the rooms hold', () => {
 
   it(`a folder has at most ${MAX_FILES_IN_FOLDER} files, specs not counted`, () => {
     const countIn = (folder: string): number => files.filter((file) => dirname(file) === folder).length;
-    const full = [...new Set(files.map(dirname))].filter((folder) => countIn(folder) > MAX_FILES_IN_FOLDER);
+    // Migrations are never merged, so their folder grows.
+    const folders = new Set(files.map(dirname).filter((folder) => folder !== '../migrations'));
+    const full = [...folders].filter((folder) => countIn(folder) > MAX_FILES_IN_FOLDER);
     expect(full.map((folder) => `${folder} has ${countIn(folder)} files`)).toEqual([]);
   });
 

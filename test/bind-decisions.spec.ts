@@ -67,6 +67,7 @@ describe('GET /bind_decisions', () => {
       owner_id: tenant.id,
       fingerprint: credential.fingerprint,
       gateway: '127.0.0.1',
+      gateway_name: null,
       source: '203.0.113.9',
       id: expect.stringMatching(/^bd_[0-9A-Za-z]{27}$/),
       decided_at: expect.any(String),
@@ -269,7 +270,7 @@ describe('the queue of decisions', () => {
   it('is not blocked by a decision that cannot be written', async () => {
     const fatal = jest.spyOn(Logger.prototype, 'fatal').mockImplementation(() => undefined);
     const error = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
-    const queue = new BindDecisionQueue(service.pool, 100, new BindDecisionMetrics());
+    const queue = new BindDecisionQueue(service.pool, 100, new BindDecisionMetrics([]));
     const ids = new IdSource();
     const fingerprint = `SHA256:${'C'.repeat(42)}A`;
     const decided = Array.from({ length: 9 }, (_, n) => ({
@@ -279,6 +280,7 @@ describe('the queue of decisions', () => {
       target: { kind: 'domain', name: 'app.example.com' } as const,
       decision: { allowed: false, reason: 'unknown_key', matchedRule: null, grant: undefined } as const,
       gateway: '127.0.0.1',
+      gatewayName: undefined,
       source: n === 5 ? 'a text with \0, which the API refuses' : undefined,
     }));
     queue.add(decided);

@@ -61,7 +61,7 @@ describe('with CORS_ORIGINS', () => {
     for (const { headers } of answers) {
       expect(headers['access-control-allow-origin']).toBe(ORIGIN);
       expect(headers['access-control-expose-headers']).toBe(
-        'ETag, Log-Position, Ngrok-Operation-Id, RateLimit, RateLimit-Policy, Retry-After',
+        'ETag, Link, Log-Position, Ngrok-Operation-Id, RateLimit, RateLimit-Policy, Retry-After',
       );
       expect(headers['access-control-allow-credentials']).toBeUndefined();
       expect(headers.vary?.split(', ')).toContain('Origin');

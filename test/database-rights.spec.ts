@@ -193,13 +193,13 @@ it('a role that may not create, on an empty database, is told what to do', async
   const empty = await makeTwoRoles(SUPERUSER);
   const start = startAs(empty.serviceUrl);
   await expect(start).rejects.toThrow(
-    /^13 migrations are pending, and the role service_\w+ may not run them \(permission denied/,
+    /^\d+ migrations are pending, and the role service_\w+ may not run them \(permission denied/,
   );
   const url = empty.serviceUrl;
   expect(await runCli({ DATABASE_URL: url, MIGRATION_DATABASE_URL: url }, 'migrate')).toMatchObject({
     code: 3,
     stderr: expect.stringMatching(
-      /^13 migrations are pending, and the role service_[^\n]*MIGRATION_DATABASE_URL[^\n]*\n$/,
+      /^\d+ migrations are pending, and the role service_[^\n]*MIGRATION_DATABASE_URL[^\n]*\n$/,
     ),
   });
 });

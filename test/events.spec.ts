@@ -1,9 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sshCredentialsReadModel } from '../src/ssh-credentials/ssh-credentials.read-model.js';
+import { faultOfCloudEvent } from './support/cloud-events.js';
 import { takeErrorLines } from './support/error-lines.js';
 import { newPublicKey } from './support/keys.js';
+import { tokenOf } from './support/live-feed.js';
 import { addAccount, addUser, type TestPrincipal } from './support/principals.js';
+import { call } from './support/raw-http.js';
 import { type Service, startService } from './support/service.js';
+
+const BATCH = 'application/cloudevents-batch+json';
 
 let service: Service;
 let account: TestPrincipal;
@@ -63,7 +68,7 @@ describe('GET /events', () => {
       {
         specversion: '1.0',
         id: rows[0].event_id,
-        source: `${service.app.url}/accounts/${account.accountId}`,
+        source: `/accounts/${account.accountId}`,
         type: 'ssh_credential_created.v1',
         subject: created.body.id,
         time: rows[0].time,
@@ -97,6 +102,62 @@ describe('GET /events', () => {
 
   it('shows the same as lines and in pages', async () => {
     expect(await lines(account)).toEqual(await walk(account, '/events'));
+  });
+
+  it('has the same events as a batch of CloudEvents, whose header Link leads from page to page', async () => {
+    const pages: string[] = [];
+    for (let next: string | undefined = `${service.app.url}/events?limit=3`; next !== undefined; ) {
+      const headers = { accept: BATCH, authorization: `Bearer ${account.client.token}` };
+      const response = await fetch(next, { headers });
+      expect([response.status, response.headers.get('content-type')]).toEqual([200, `${BATCH}; charset=utf-8`]);
+      pages.push((await response.text()).slice(1, -1));
+      [, next] = /^<(.*)>; rel="next"$/.exec(response.headers.get('link') ?? '') ?? [];
+    }
+    expect(pages.length).toBeGreaterThan(1);
+    const headers = { accept: 'application/ndjson', authorization: `Bearer ${account.client.token}` };
+    const all = await (await fetch(`${service.app.url}/events`, { headers })).text();
+    expect(pages.join(',')).toBe(all.trimEnd().replaceAll('\n', ','));
+  });
+
+  it('answers in the format that Accept prefers', async () => {
+    const formatFor = async (accept: string) => {
+      const headers = { accept, authorization: `Bearer ${account.client.token}` };
+      const response = await fetch(`${service.app.url}/events`, { method: 'HEAD', headers });
+      return response.headers.get('content-type')?.split(';')[0];
+    };
+    expect(await formatFor('application/cloudevents+json, application/ndjson;q=0.5')).toBe('application/ndjson');
+    expect(await formatFor(`application/json;q=0.5, ${BATCH}; charset=utf-8`)).toBe(BATCH);
+    expect(await formatFor('text/html')).toBe('application/json');
+  });
+
+  it('has one text for every reader: no host, no control character and no empty attribute, all as the schema of CloudEvents wants', async () => {
+    const by = await addAccount(service);
+    const { hostname, port } = new URL(service.app.url);
+    for (const agent of ['bell\u0009tab\u0085next line', '']) {
+      const headers = { authorization: `Bearer ${tokenOf(by)}`, 'user-agent': agent };
+      expect((await call(service.app.url, 'POST', '/edges/tcp', headers, '{}')).status).toBe(201);
+    }
+    const as = async (host: string) => {
+      const headers = { authorization: `Bearer ${tokenOf(by)}`, accept: 'application/x-ndjson', host };
+      return (await call(service.app.url, 'GET', '/events', headers)).bytes.toString();
+    };
+    const text = await as(`${hostname}:${port}`);
+    expect(await as('another.example')).toBe(text);
+    const events = text
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    for (const event of events) expect(faultOfCloudEvent(event)).toBeUndefined();
+    expect(events.map(({ useragent }) => useragent)).toEqual([
+      ...Array(events.length - 2).fill(undefined),
+      'bell\ufffdtab\u00c2\ufffdnext line',
+      undefined,
+    ]);
+    const { rows } = await service.pool.query(
+      `select metadata::json ->> 'user_agent' as agent from events where account_id = $1 order by position desc limit 2`,
+      [by.accountId],
+    );
+    expect(rows.map(({ agent }) => agent)).toEqual(['', 'bell\u0009tab\u00c2\u0085next line']);
   });
 
   it('filters by entity, type, actor and time, alone and together', async () => {

@@ -110,24 +110,24 @@ describe('while the rules are fetched and compiled', () => {
   it('a deletion takes effect, although the grant was read before it', async () => {
     const credential = await newCredential(BIG_ACL);
     const grants = new InterruptedGrants(service.pool, () => owner.client.delete(`/ssh_credentials/${credential.id}`));
-    expect(await new KeyAccess(grants).ofKey(credential.fingerprint)).toEqual({ grants: [], active: [] });
+    expect(await new KeyAccess(grants).ofKey({}, credential.fingerprint)).toEqual({ grants: [], live: [] });
   });
 
   it('a narrower ACL takes effect', async () => {
     const credential = await newCredential(BIG_ACL);
     const narrow = () => owner.client.patch(`/ssh_credentials/${credential.id}`, { acl: ['bind:web.example.com'] });
     const access = new KeyAccess(new InterruptedGrants(service.pool, narrow));
-    const { active } = await access.ofKey(credential.fingerprint);
-    expect(active.map(({ acl }) => acl.rules)).toEqual([['bind:web.example.com']]);
+    const { live } = await access.ofKey({}, credential.fingerprint);
+    expect(live.map(({ acl }) => acl.rules)).toEqual([['bind:web.example.com']]);
   });
 
   it('a row that is written again with the same rules needs no second fetch, and equal rules are compiled once', async () => {
     const credential = await newCredential(BIG_ACL);
     const access = new KeyAccess(new InterruptedGrants(service.pool, () => setAcl(credential, BIG_ACL)));
-    const [acl] = (await access.ofKey(credential.fingerprint)).active.map((grant) => grant.acl);
+    const [acl] = (await access.ofKey({}, credential.fingerprint)).live.map((grant) => grant.acl);
     expect(acl?.rules).toEqual(BIG_ACL);
     const equal = await newCredential(BIG_ACL);
-    expect((await access.ofKey(equal.fingerprint)).active[0]?.acl).toBe(acl);
+    expect((await access.ofKey({}, equal.fingerprint)).live[0]?.acl).toBe(acl);
   });
 
   it('rules that change all the time lead to a refusal and not to a wait', async () => {
@@ -138,7 +138,7 @@ describe('while the rules are fetched and compiled', () => {
       return setAcl(credential, [...BIG_ACL.slice(1), `bind:changed-${changes}.example.com`]);
     };
     const access = new KeyAccess(new InterruptedGrants(service.pool, change));
-    await expect(access.ofKey(credential.fingerprint)).rejects.toMatchObject({ problem: 'overloaded' });
+    await expect(access.ofKey({}, credential.fingerprint)).rejects.toMatchObject({ problem: 'overloaded' });
   });
 });
 

@@ -38,7 +38,7 @@ describe('the routes for gateways', () => {
 
   it('accept every token of the list, so that an operator can rotate them gateway by gateway', async () => {
     const tokens = ['the-old-token-of-gateways', 'the-new-token-of-gateways'];
-    await withService({ gatewayTokens: tokens }, async ({ gateway }) => {
+    await withService({ gatewayTokens: tokens.map((token) => ({ token })) }, async ({ gateway }) => {
       for (const token of tokens) expect(await statusOf(gateway.as(token))).toBe(200);
       expect(await statusOf(gateway)).toBe(401);
       for (const almost of [

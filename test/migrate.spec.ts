@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
 import { MIGRATIONS } from '../migrations/all.js';
-import { dataSourceOptions } from '../src/database/database.js';
+import { dataSourceOptions } from '../src/database/data-source.js';
 import { parseDatabaseUrl } from '../src/database/database-url.js';
 import { migrate } from '../src/database/migrate.js';
 import { Servers } from '../src/database/servers.js';

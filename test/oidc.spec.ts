@@ -379,4 +379,36 @@ describe('the role of a token', () => {
     expect(await statusOf([], 'new@example.test')).toBe(403);
     await on.stop();
   });
+
+  /** What a token with these groups may do: read the log, and create an edge. */
+  const mayDo = async (on: Service, email: string, groups: readonly string[]): Promise<number[]> => {
+    const client = clientOf(await issuer.sign({ email, groups }), on);
+    return [(await client.get('/events')).status, (await client.post('/edges/tcp', {})).status];
+  };
+
+  it('is auditor if the claim says so, and admin if it says both', async () => {
+    const on = await signInService({ oidcRoleClaim: 'groups', oidcAuditorValue: 'auditors', oidcCreateUsers: true });
+    for (const email of [ADMIN_EMAIL, 'new-auditor@example.test']) {
+      expect(await mayDo(on, email, ['auditors'])).toEqual([200, 403]);
+      expect(await mayDo(on, email, ['auditors', 'admin'])).toEqual([200, 201]);
+      expect(await mayDo(on, email, ['auditor'])).toEqual([403, 201]);
+    }
+    await on.stop();
+  });
+
+  it('of a stored auditor stays auditor if the issuer names no auditors, and makes no key that reads more', async () => {
+    const email = 'stored-auditor@example.test';
+    const on = await signInService({ oidcRoleClaim: 'groups' });
+    expect((await on.admin.post('/users', { email, role: 'auditor' })).status).toBe(201);
+    expect(await mayDo(on, email, [])).toEqual([200, 403]);
+    expect(await mayDo(on, email, ['admin'])).toEqual([200, 201]);
+    await on.stop();
+    const naming = await signInService({ oidcRoleClaim: 'groups', oidcAuditorValue: 'auditors' });
+    await naming.admin.post('/users', { email, role: 'auditor' });
+    expect(await mayDo(naming, email, [])).toEqual([403, 201]);
+    const client = clientOf(await issuer.sign({ email, groups: [] }), naming);
+    const key = await client.post('/api_keys', {});
+    expect([key.status, key.body.error_code]).toEqual([403, 'ERR_NGROK_635']);
+    await naming.stop();
+  });
 });

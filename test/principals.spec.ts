@@ -58,7 +58,7 @@ describe('POST /users', () => {
     ['no email', {}, /email must be/],
     ['what is no email', { email: 'somebody' }, /email must be/],
     ['an email in other letters', { email: 'sömebody@example.test' }, /email must be/],
-    ['another role', { email: 'a@example.test', role: 'owner' }, /role must be admin or member, not 'owner'/],
+    ['another role', { email: 'a@example.test', role: 'owner' }, /role must be admin, member or auditor, not 'owner'/],
   ])('answers 400 to %s', async (_, body, msg) => {
     await expectRefusal(() => admin.post('/users', body), 400, 'ERR_TAS_400', msg);
   });

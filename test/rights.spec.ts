@@ -43,8 +43,8 @@ const CHANGING = Object.entries(RESOURCE_SAMPLES).filter(([route]) => !route.sta
 
 function statusAsMember(route: string): number {
   if (/ .(users|bot_users)/.test(route)) return 403;
-  if (route.endsWith('/ssh_credentials/:id')) return 403;
-  if (route.endsWith('/api_keys/:id')) return 404;
+  if (/ssh_credentials\/:id/.test(route)) return 403;
+  if (/api_keys\/:id/.test(route)) return 404;
   return route.startsWith('POST') ? 201 : route.startsWith('DELETE') ? 204 : 200;
 }
 
@@ -82,6 +82,10 @@ const WAYS: Record<string, Way> = {
   deactivated: { take: (by, { id }) => by.patch(`/users/${id}`, { active: false }), statusOf: () => 403 },
   demoted: { take: (by, { id }) => by.patch(`/users/${id}`, { role: 'member' }), statusOf: ({ asMember }) => asMember },
   'left without the key': { take: (by, { keyId }) => by.delete(`/api_keys/${keyId}`), statusOf: () => 401 },
+  'left with an expired key': {
+    take: (by, { keyId }) => by.put(`/api_keys/${keyId}/expiry`, { expires_at: '2026-01-31T12:00:00Z' }),
+    statusOf: () => 401,
+  },
 };
 
 const expected = (changes: readonly Change[], { statusOf }: Way) =>

@@ -15,27 +15,28 @@ export class CloudEvents {
   }
 
   /**
-   * The event on one line. Attributes that CloudEvents does not define are extension attributes. `data` is the text of
-   * the log, without hidden fields.
+   * The event on one line, the same whoever reads it and wherever. Attributes that CloudEvents does not define are
+   * extension attributes. `data` is the text of the log, without hidden fields.
    */
-  lineOf(event: RecordedEvent, baseUrl: string): string {
+  lineOf(event: RecordedEvent): string {
     const metadata = JSON.parse(event.metadata) as EventMetadata;
     const attributes = JSON.stringify({
       specversion: '1.0',
       id: event.eventId,
-      source: `${baseUrl}/accounts/${event.accountId}`,
+      // Relative: an absolute one would change with the host that the reader calls, or when the service moves.
+      source: `/accounts/${event.accountId}`,
       type: event.type,
       subject: event.streamId,
       time: event.recordedAt,
       datacontenttype: 'application/json',
       logposition: event.position,
       streamversion: event.streamVersion,
-      actor: metadata.actor,
-      apikeyid: metadata.api_key_id,
-      tokenid: metadata.token_id,
-      clientip: metadata.ip,
-      useragent: metadata.user_agent,
-      operationid: metadata.operation_id,
+      actor: attributeOf(metadata.actor),
+      apikeyid: attributeOf(metadata.api_key_id),
+      tokenid: attributeOf(metadata.token_id),
+      clientip: attributeOf(metadata.ip),
+      useragent: attributeOf(metadata.user_agent),
+      operationid: attributeOf(metadata.operation_id),
     });
     return `${attributes.slice(0, -1)},"data":${this.visibleData(event)}}`;
   }
@@ -47,3 +48,10 @@ export class CloudEvents {
     return JSON.stringify(Object.fromEntries(fields));
   }
 }
+
+/** Code points that an attribute of CloudEvents must not hold: control characters, lone surrogates, noncharacters. */
+const FORBIDDEN = /[\p{Cc}\p{Cs}\p{Noncharacter_Code_Point}]/gu;
+
+/** The caller chose some of these texts, such as its user agent. Undefined for an empty one, which is not allowed either. */
+const attributeOf = (text: string | undefined): string | undefined =>
+  text === '' ? undefined : text?.replace(FORBIDDEN, '\ufffd');

@@ -7,17 +7,11 @@ import { Problem } from '../problem.js';
 import type { CloudEvents } from './cloud-events.js';
 import type { FeedRequest } from './feed-request.js';
 
-/** Who reads the log, and the beginning of each event's `source`. */
-export interface FeedReader extends Reader {
-  readonly baseUrl: string;
-}
-
 /** The events of one account that a request selects. */
 export interface FeedSelection {
   readonly accountId: string;
   readonly span: Span;
   readonly filter: EventFilter;
-  readonly baseUrl: string;
 }
 
 interface FeedEvent {
@@ -41,7 +35,7 @@ export class EventFeed {
   ) {}
 
   /** The first page of what a request selects, and the end of the span that it selects. */
-  firstPage(reader: FeedReader, request: FeedRequest, limit: number): Promise<FeedPage & { readonly upTo: number }> {
+  firstPage(reader: Reader, request: FeedRequest, limit: number): Promise<FeedPage & { readonly upTo: number }> {
     return this.dearReads.run(reader, async (connections) => {
       const selection = await this.selectionOf(reader, request, 'future');
       const page = await this.pageOf(connections, selection, { ...FULL_PAGE, events: limit });
@@ -53,7 +47,7 @@ export class EventFeed {
    * Begins a stream of what a request selects. Throws Problem for a position or time that is malformed or in the
    * future, unless times in the future are allowed.
    */
-  select(reader: FeedReader, request: FeedRequest, allowed: 'past' | 'future'): Promise<FeedSelection> {
+  select(reader: Reader, request: FeedRequest, allowed: 'past' | 'future'): Promise<FeedSelection> {
     return this.dearReads.run(reader, () => this.selectionOf(reader, request, allowed));
   }
 
@@ -64,7 +58,7 @@ export class EventFeed {
   }
 
   private async selectionOf(
-    { accountId, baseUrl }: FeedReader,
+    { accountId }: Reader,
     { after = 0, since, until, asOf, filter }: FeedRequest,
     allowed: 'past' | 'future',
   ): Promise<FeedSelection> {
@@ -80,17 +74,17 @@ export class EventFeed {
       asOf === undefined ? head : this.positions.positionOf(accountId, 'as_of', asOf),
     ]);
     const span = { after: Math.max(after, first), upTo: Math.min(head, last, past) };
-    return { accountId, baseUrl, filter, span };
+    return { accountId, filter, span };
   }
 
   private async pageOf(
     connections: Connections,
-    { accountId, span, filter, baseUrl }: FeedSelection,
+    { accountId, span, filter }: FeedSelection,
     size: PageSize,
   ): Promise<FeedPage> {
     if (span.after >= span.upTo) return { events: [], scannedTo: span.after };
     const { events, scannedTo } = await new LogPages(connections).page(accountId, span, filter, size);
-    const lineOf = this.cloudEvents.lineOf.bind(this.cloudEvents);
-    return { events: events.map((event) => ({ position: event.position, line: lineOf(event, baseUrl) })), scannedTo };
+    const lines = events.map((event) => ({ position: event.position, line: this.cloudEvents.lineOf(event) }));
+    return { events: lines, scannedTo };
   }
 }

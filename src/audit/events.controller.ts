@@ -1,25 +1,25 @@
-import { negotiate } from '@fastify/accept-negotiator';
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../caller.js';
+import type { Reader } from '../database/dear-reads.js';
 import { Authenticator } from '../http/authenticator.js';
 import { ApiFeed, ApiTag } from '../http/openapi/decorators.js';
 import { lastOf, MAX_PAGE_ITEMS, uriWith } from '../http/pages.js';
 import { JSON_TYPE } from '../http/problem.filter.js';
 import { callerOf, signalOf } from '../http/request-context.js';
 import { Problem } from '../problem.js';
-import { refuseUnlessAdmin } from '../resources/access-rules.js';
+import { refuseUnlessReadsEverything } from '../resources/access-rules.js';
 import { CloudEvents } from './cloud-events.js';
-import { EventFeed, type FeedReader } from './event-feed.js';
+import { EventFeed } from './event-feed.js';
 import { EventPageResource, FEED_PARAMETERS } from './events.resource.js';
+import { FEED_FORMATS, feedFormatOf } from './feed-formats.js';
 import { type FeedRequest, readFeedRequest } from './feed-request.js';
 import { LineFeed } from './line-feed.js';
 import { LiveFeed } from './live-feed.js';
 
-const JSON_LINES = 'application/x-ndjson';
-const EVENT_STREAM = 'text/event-stream';
+const [, BATCH, X_NDJSON, NDJSON, EVENT_STREAM] = FEED_FORMATS;
 
-/** The account's log as pages, lines or a live stream. It shows who did what from where, so only admins may read it. */
+/** The account's log as pages, lines or a live stream. It shows who did what from where, so members may not read it. */
 @ApiTag('Audit')
 @Controller('events')
 export class EventsController {
@@ -32,27 +32,34 @@ export class EventsController {
   ) {}
 
   @Get()
-  @ApiFeed(EventPageResource, [JSON_LINES, EVENT_STREAM], {
+  @ApiFeed(EventPageResource, [BATCH, X_NDJSON, NDJSON, EVENT_STREAM], {
     id: 'listEvents',
     summary: 'Follow the log',
     description:
       'Every change of the account as a CloudEvent, oldest first. `Accept: application/json` asks for a page, ' +
-      `\`${JSON_LINES}\` for all matching events, one per line, and \`${EVENT_STREAM}\` for a stream that continues with ` +
+      `\`${BATCH}\` for the same page as an array, whose next page the header \`Link\` names, ` +
+      `\`${X_NDJSON}\` for all matching events, one per line, and \`${EVENT_STREAM}\` for a stream that continues with ` +
       'new events. The ids of the stream are log positions; `Last-Event-ID` resumes it.',
     problems: ['role_missing'],
     parameters: FEED_PARAMETERS,
+    refusesUnknownParameters: true,
   })
   async events(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const caller = callerOf(request);
-    refuseUnlessAdmin(caller, 'read the log');
-    const type = negotiate(request.headers.accept ?? '*/*', ['application/json', JSON_LINES, EVENT_STREAM]);
-    if (type === EVENT_STREAM) return this.follow(request, reply, caller);
+    refuseUnlessReadsEverything(caller, 'the log');
+    const format = feedFormatOf(request.headers.accept);
+    if (format === EVENT_STREAM) return this.follow(request, reply, caller);
     const query = readFeedRequest(request.query as Record<string, unknown>, this.cloudEvents.types);
-    if (type === JSON_LINES) return this.lines(request, reply, query);
-    void reply.header('content-type', JSON_TYPE).send(await this.page(request, query));
+    if (format === X_NDJSON || format === NDJSON)
+      return this.lines(request, reply.header('content-type', format), query);
+    const { items, uri, next } = await this.page(request, query);
+    if (format === BATCH) return this.sendBatch(reply.header('content-type', format), items, next);
+    const page = `{"events":${items},"uri":${JSON.stringify(uri)},"next_page_uri":${JSON.stringify(next)}}`;
+    void reply.header('content-type', JSON_TYPE).send(page);
   }
 
-  private async page(request: FastifyRequest, query: FeedRequest): Promise<string> {
+  /** A page, with its events as a JSON array. */
+  private async page(request: FastifyRequest, query: FeedRequest) {
     const limit = query.limit ?? MAX_PAGE_ITEMS;
     const { events, scannedTo, upTo } = await this.feed.firstPage(readerOf(request), query, limit);
     const uri = `${request.baseUrl}/events`;
@@ -60,14 +67,18 @@ export class EventsController {
     const { until, asOf: as_of } = query;
     const hasMore = scannedTo < upTo;
     const next = hasMore ? uriWith(uri, { after: scannedTo, limit, stream, type, actor, until, as_of }) : null;
-    const items = events.map(({ line }) => line).join(',');
-    return `{"events":[${items}],"uri":${JSON.stringify(uri)},"next_page_uri":${JSON.stringify(next)}}`;
+    return { items: `[${events.map(({ line }) => line).join(',')}]`, uri, next };
+  }
+
+  /** The array of a batch has no room for the next page, so a header names it. */
+  private sendBatch(reply: FastifyReply, items: string, next: string | null): void {
+    if (next !== null) void reply.header('link', `<${next}>; rel="next"`);
+    void reply.send(items);
   }
 
   private async lines(request: FastifyRequest, reply: FastifyReply, query: FeedRequest): Promise<void> {
     const reader = readerOf(request);
     const select = () => this.feed.select(reader, query, 'future');
-    void reply.header('content-type', JSON_LINES);
     if (request.method === 'HEAD') return select().then(() => void reply.send(''));
     void reply.send(await this.lineFeed.open(reader, select, query.limit));
   }
@@ -90,9 +101,8 @@ function connectionOf({ raw }: FastifyReply): AbortSignal {
   return connection.signal;
 }
 
-const readerOf = (request: FastifyRequest): FeedReader => ({
+const readerOf = (request: FastifyRequest): Reader => ({
   accountId: callerOf(request).accountId,
-  baseUrl: request.baseUrl,
   signal: signalOf(request),
 });
 

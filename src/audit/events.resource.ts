@@ -4,7 +4,6 @@ import {
   AFTER,
   AS_OF,
   EVENT_LIMIT,
-  EXAMPLE_BASE_URL,
   EXAMPLE_KSUID,
   EXAMPLE_TIME,
   NEXT_PAGE_URI,
@@ -24,9 +23,9 @@ class CloudEventResource {
   @ApiField({ description: 'Version of CloudEvents.', enum: ['1.0'], example: '1.0' }) specversion!: string;
   @ApiField({ description: 'Id of the event: a UUID.', example: '019aa5c1-7f2e-7c3a-9b1d-0a4f6c2e8d11' }) id!: string;
   @ApiField({
-    description: 'The account whose log has the event.',
-    format: 'uri',
-    example: `${EXAMPLE_BASE_URL}/accounts/ac_${EXAMPLE_KSUID}`,
+    description: 'The account whose log has the event. It is the same for every reader, so it names no host.',
+    format: 'uri-reference',
+    example: `/accounts/ac_${EXAMPLE_KSUID}`,
   })
   source!: string;
   @ApiField({ description: 'Type of the event.', enum: eventTypes, example: 'ssh_credential_deleted.v1' })
@@ -56,7 +55,13 @@ class CloudEventResource {
   @ApiField(optional('API key of the request.', `ak_${EXAMPLE_KSUID}`)) apikeyid?: string;
   @ApiField(optional('Id of the OpenID Connect token of the request.', '8b0c0b52')) tokenid?: string;
   @ApiField(optional('Address of the client.', '203.0.113.7')) clientip?: string;
-  @ApiField(optional('Program of the client, as its User-Agent header says.', 'curl/8.5.0')) useragent?: string;
+  @ApiField(
+    optional(
+      'Program of the client, as its User-Agent header says; U+FFFD stands for a control character.',
+      'curl/8.5.0',
+    ),
+  )
+  useragent?: string;
   @ApiField(optional('Operation id of the request.', `op_${EXAMPLE_KSUID}`)) operationid?: string;
   @ApiField({
     description:
@@ -79,8 +84,10 @@ export class EventPageResource {
 const filter = (name: string, description: string, schema: object): ParameterOf =>
   queryParameter(name, description, { type: 'string', ...schema });
 
-const TYPE: ParameterOf = (swagger, prefix, providers) =>
-  filter('type', 'Only events of this type.', { enum: [...eventTypes(providers)] })(swagger, prefix, providers);
+const TYPE = queryParameter('type', 'Only events of this type.', (_, providers) => ({
+  type: 'string',
+  enum: [...eventTypes(providers)],
+}));
 
 export const FEED_PARAMETERS = [
   AFTER,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { pipeline, type Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
-import { MIGRATIONS } from '../../migrations/all.js';
+import { newerOf } from '../database/schema/migrations.js';
 import { messageOf } from '../error-message.js';
 import {
   BackupFileError,
@@ -35,8 +35,7 @@ export class BackupReader {
     const header = parse(await text.line());
     if (!isHeader(header)) throw notABackup();
     if (header.version > FORMAT_VERSION) throw newer(`its format is version ${header.version}`);
-    const known = new Set<string>(MIGRATIONS.map(({ name }) => name));
-    const unknown = header.migrations.find((name) => !known.has(name));
+    const unknown = newerOf(header.migrations);
     if (unknown !== undefined) throw newer(`it has the migration ${unknown}`);
     return new BackupReader(header, text);
   }

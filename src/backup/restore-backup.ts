@@ -3,10 +3,10 @@ import { type Client, DatabaseError } from 'pg';
 import { from, to } from 'pg-copy-streams';
 import { DataSource } from 'typeorm';
 import { MIGRATIONS } from '../../migrations/all.js';
-import { appliedMigrations } from '../database/applied-migrations.js';
 import type { Database } from '../database/database.js';
 import { DedicatedConnections, type MaintenanceDatabase } from '../database/dedicated-connections.js';
 import { migrate, requireSameDatabase } from '../database/migrate.js';
+import { appliedMigrations, queryableOf } from '../database/schema/migrations.js';
 import { OperatorError } from '../operator-error.js';
 import { BackupFileError, countLines, RowsDigest, type RowsLine, type TableLine } from './backup-file.js';
 import type { BackupReader } from './read-backup.js';
@@ -75,7 +75,7 @@ async function migrateUpTo<T>(
 async function refuseUsed(owner: MaintenanceDatabase, { header }: BackupReader, sessions: number): Promise<void> {
   await DedicatedConnections.use(owner, async (connections) => {
     const client = await connections.open();
-    const later = (await appliedMigrations(client)).filter((name) => !header.migrations.includes(name));
+    const later = (await appliedMigrations(queryableOf(client))).filter((name) => !header.migrations.includes(name));
     await refuseRows(client);
     if (later.length > 0) {
       throw new NotRestorable(

@@ -7,6 +7,8 @@ import type { ClientBase } from 'pg';
 const TABLES: readonly string[] = [
   'log_heads',
   'events',
+  'log_checkpoints',
+  'log_tiles',
   'accounts',
   'principals',
   'api_keys',
@@ -20,7 +22,7 @@ const TABLES: readonly string[] = [
 
 export interface StoredTable {
   readonly name: string;
-  /** Without generated ones, which PostgreSQL computes again. */
+  /** Without generated ones, which PostgreSQL computes again, and without ids of transactions, which are those of one server. */
   readonly columns: readonly string[];
   readonly primaryKey: readonly string[];
 }
@@ -34,7 +36,7 @@ export async function tablesOf(client: ClientBase): Promise<readonly StoredTable
 const SHAPES = `
   select c.relname as name,
     (select array_agg(attname::text order by attnum) from pg_attribute a
-      where a.attrelid = c.oid and attnum > 0 and not attisdropped and attgenerated = '') as columns,
+      where a.attrelid = c.oid and attnum > 0 and not attisdropped and attgenerated = '' and atttypid <> 'xid8'::regtype) as columns,
     (select array_agg(attname::text order by n) from pg_index, unnest(indkey) with ordinality as key (attnum, n)
       join pg_attribute a on a.attnum = key.attnum where a.attrelid = c.oid and indrelid = c.oid and indisprimary) as "primaryKey"
   from unnest($1::text[]) with ordinality as known (name, n) join pg_class c on c.oid = to_regclass(known.name)

@@ -4,9 +4,8 @@ import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import type { Client } from 'pg';
 import { to } from 'pg-copy-streams';
-import { MIGRATIONS } from '../../migrations/all.js';
-import { appliedMigrations } from '../database/applied-migrations.js';
 import { DedicatedConnections, type MaintenanceDatabase } from '../database/dedicated-connections.js';
+import { appliedMigrations, newerOf, queryableOf } from '../database/schema/migrations.js';
 import { OperatorError } from '../operator-error.js';
 import { END_OF_ROWS, FORMAT, FORMAT_VERSION, type Header, RowsDigest, type TableLine } from './backup-file.js';
 import { copyOut, PLAIN_TEXT, type StoredTable, tablesOf } from './tables.js';
@@ -84,9 +83,8 @@ class BackupText {
 }
 
 async function headerOf(client: Client): Promise<Header> {
-  const migrations = await appliedMigrations(client);
-  const known = new Set<string>(MIGRATIONS.map(({ name }) => name));
-  const unknown = migrations.find((name) => !known.has(name));
+  const migrations = await appliedMigrations(queryableOf(client));
+  const unknown = newerOf(migrations);
   if (unknown !== undefined) {
     throw new OperatorError(
       `a newer version of the service has migrated the database (${unknown}), and may keep data that this version does not know: back it up with that version`,

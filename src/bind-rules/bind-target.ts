@@ -28,6 +28,15 @@ export function parseBindTarget(request: unknown): BindTarget {
   return kind === 'domain' ? readDomain(text(members, kind)) : readAddress(text(members, kind));
 }
 
+/** Reads a target as people write it: `app.example.com`, `app.example.com:443` or `team=blue`. */
+export function parseTargetText(text: string): BindTarget {
+  // A host name cannot contain '=', so the sign marks a label, as in a rule.
+  const at = text.indexOf('=');
+  if (at >= 0) return parseBindTarget({ label: { key: text.slice(0, at), value: text.slice(at + 1) } });
+  const hasPort = /:[^\]]*$/.test(text);
+  return parseBindTarget(hasPort ? { address: text } : { domain: text });
+}
+
 function readDomain(domain: string): BindTarget {
   return inContext('domain', domain, () => {
     const name = hostText(domain);

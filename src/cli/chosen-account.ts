@@ -1,4 +1,4 @@
-import type { Client } from 'pg';
+import type { ClientBase, Pool } from 'pg';
 import type { MaintenanceDatabase } from '../database/dedicated-connections.js';
 import type { AnyReadModel } from '../log/read-model.js';
 import { UsageError } from '../operator-error.js';
@@ -7,7 +7,7 @@ const MAX_LISTED = 20;
 
 /** The named account, or the only one, and the size of its log. The UsageError lists the accounts that exist. */
 export async function chosenAccount(
-  client: Client,
+  client: ClientBase | Pool,
   wanted: string | undefined,
 ): Promise<{ account: string; size: number }> {
   const { rows } = await client.query<{ account_id: string; size: string }>(

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import 'reflect-metadata';
 import { addAccountCommands } from './accounts.commands.js';
+import { addAclCommands } from './acl/acl.commands.js';
 import { addApiKeyCommands } from './api-keys.commands.js';
 import { addAuditCommands } from './audit/audit.commands.js';
 import { addBackupCommand } from './backup/backup.command.js';
@@ -11,6 +12,7 @@ import { withExamples } from './help.js';
 import { addMigrateCommand } from './migrate.command.js';
 import { newProgram, runProgram } from './program.js';
 import { addProjectionCommands } from './projections.commands.js';
+import { addSshdReaperCommand } from './sshd-reaper/sshd-reaper.command.js';
 import { asStart } from './start/start.command.js';
 
 const program = newProgram('tunnel-access').description(
@@ -20,6 +22,7 @@ withExamples(program, 'start', 'audit tail -f', 'audit export --help');
 asStart(program.command('start'));
 addAccountCommands(program);
 addApiKeyCommands(program);
+addAclCommands(program);
 addAuditCommands(program);
 addMigrateCommand(program);
 addProjectionCommands(program);
@@ -27,5 +30,6 @@ addBackupCommand(program);
 addRestoreCommand(program);
 addDataCommand(program);
 addDoctorCommand(program);
+addSshdReaperCommand(program);
 
 await runProgram(program);

@@ -9,12 +9,21 @@ Environment:
                 the same database with the role that owns its tables, if
                 the role of DATABASE_URL does not
   DATA_DIR      without DATABASE_URL: the folder of the service's embedded
-                PostgreSQL (default: ./data)`;
+                PostgreSQL (default: ./data)
+The other variables, of which doctor and start read all, are in
+docs/settings.md.`;
 
 /** Ends the help of a command with examples, which are arguments of the program, and with the settings that it reads. */
-export function withExamples(command: Command, ...examples: readonly string[]): Command {
+export const withExamples = (command: Command, ...examples: readonly string[]): Command =>
+  withEnd(command, examples, ENVIRONMENT);
+
+/** The same for a command that only reads its arguments. */
+export const withOfflineExamples = (command: Command, ...examples: readonly string[]): Command =>
+  withEnd(command, examples, '\nIt needs no database and reads no settings.');
+
+function withEnd(command: Command, examples: readonly string[], end: string): Command {
   const lines = examples.map((example) => `  $ tunnel-access ${example}`);
-  return command.addHelpText('after', ['', 'Examples:', ...lines, ENVIRONMENT].join('\n'));
+  return command.addHelpText('after', ['', 'Examples:', ...lines, end].join('\n'));
 }
 
 /** Ends the help of the program with what its exit codes mean. */

@@ -1,9 +1,9 @@
 import type { Pool } from 'pg';
 import { readConfig } from '../config.js';
-import { requireMigrations } from '../database/applied-migrations.js';
 import { type Database, type OpenMode, openDatabase } from '../database/database.js';
 import type { MaintenanceDatabase } from '../database/dedicated-connections.js';
 import { migrate } from '../database/migrate.js';
+import { requireMigrations } from '../database/schema/migrations.js';
 import { Interrupted, STOP_SIGNALS } from '../operator-error.js';
 import { reportFailure } from './exit-codes.js';
 
@@ -15,6 +15,8 @@ interface Needs {
   readonly mode: OpenMode;
   /** `current`: refuse a database whose migrations are not those of this version. `run`: run what is pending. `any`: as it is. */
   readonly migrations: 'current' | 'run' | 'any';
+  /** It names its database on stderr before it begins: work on another one could not be undone. */
+  readonly namesTarget?: true;
 }
 
 /** SELECT is all it needs: a standby will do, or a role that may do no more. It makes nothing, not even a temporary table. */
@@ -26,9 +28,9 @@ export const WRITES: Needs = { mode: 'attach', migrations: 'current' };
 /** A database without tables gets them, and a DATA_DIR without a database gets one. */
 export const CREATES: Needs = { mode: 'attach-or-create', migrations: 'run' };
 /** The same, but the work itself migrates. */
-export const MIGRATES: Needs = { mode: 'attach-or-create', migrations: 'any' };
+export const MIGRATES: Needs = { mode: 'attach-or-create', migrations: 'any', namesTarget: true };
 /** No instance may run on the DATA_DIR, which gets a database if it has none. The work itself migrates. */
-export const RESTORES: Needs = { mode: 'serve', migrations: 'any' };
+export const RESTORES: Needs = { mode: 'serve', migrations: 'any', namesTarget: true };
 
 const interruption = new AbortController();
 let mayEndAtOnce = false;
@@ -55,16 +57,28 @@ async function open({ mode }: Needs): Promise<Database> {
   // The wait for an external server can be long, and may end at any point. An embedded server must be stopped again.
   mayEndAtOnce = config.databaseUrl !== undefined;
   try {
-    return await openDatabase(config, () => undefined, mode);
+    // With DATABASE_URL these lines are of a wait only; the embedded server logs its own.
+    return await openDatabase(config, config.databaseUrl === undefined ? () => undefined : console.error, mode);
   } finally {
     mayEndAtOnce = false;
   }
 }
 
-async function prepare({ mode, migrations }: Needs, database: Database): Promise<void> {
+async function prepare({ mode, migrations, namesTarget }: Needs, database: Database): Promise<void> {
+  if (namesTarget === true) await nameTarget(database);
   if (mode === 'read') await tellOfStandby(database.pool);
   if (migrations === 'run') await migrate(database, () => Promise.resolve(), console.error);
-  if (migrations === 'current') await requireMigrations(database);
+  if (migrations === 'current') await requireMigrations(database.dataSource);
+}
+
+/** As the connection has it: DATABASE_URL may leave the port and the name to defaults, and may name several hosts. */
+async function nameTarget({ pool, embedded, description }: Database): Promise<void> {
+  const client = await pool.connect();
+  const { host, port, database } = client;
+  client.release();
+  const place = host.startsWith('/') ? `the socket ${host}, port ${port}` : `${host}:${port}`;
+  const server = embedded === undefined ? place : `${description} in ${embedded.clusterDir}`;
+  console.error(`the target is the database ${database} at ${server}`);
 }
 
 async function tellOfStandby(pool: Pool): Promise<void> {

@@ -1,5 +1,6 @@
 import type pg from 'pg';
-import { connectDedicated, type Database } from './database.js';
+import { connectDedicated } from './data-source.js';
+import type { Database } from './database.js';
 import { DatabaseUnreachable } from './failure.js';
 import { PrimaryClient } from './primary-pool.js';
 

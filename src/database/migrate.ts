@@ -1,6 +1,7 @@
 import { type DataSource, MigrationExecutor } from 'typeorm';
 import { OperatorError } from '../operator-error.js';
-import { connectDedicated, type Database, withoutTimeLimit } from './database.js';
+import { connectDedicated, withoutTimeLimit } from './data-source.js';
+import type { Database } from './database.js';
 import { PostgresFailure } from './failure.js';
 import { describeRights, grantMissingRights } from './schema/rights.js';
 import { readSchemaState, type SchemaState } from './schema/schema-state.js';

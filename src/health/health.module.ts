@@ -5,6 +5,7 @@ import { POOL } from '../database/database.js';
 import { ApiPublicFile, ApiTag } from '../http/openapi/decorators.js';
 import { JSON_TYPE } from '../http/problem.filter.js';
 import { EventLog } from '../log/append/event-log.js';
+import { Checkpoints } from '../log/seal/checkpoints.js';
 import { Problem } from '../problem.js';
 import { Readiness } from './readiness.js';
 
@@ -12,7 +13,10 @@ import { Readiness } from './readiness.js';
 @ApiTag('Health')
 @Controller()
 class HealthController {
-  constructor(private readonly readiness: Readiness) {}
+  constructor(
+    private readonly readiness: Readiness,
+    private readonly checkpoints: Checkpoints,
+  ) {}
 
   @Get('livez')
   @RouteConfig({ isPublic: true })
@@ -34,7 +38,7 @@ class HealthController {
     const failures = await this.readiness.check();
     const reasons = Object.values(failures);
     if (reasons.length > 0) throw new Problem('overloaded', `Not ready: ${reasons.join('; ')}.`, failures);
-    return { status: 'ready' };
+    return { status: 'ready', checkpoints: this.checkpoints.state };
   }
 }
 

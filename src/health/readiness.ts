@@ -1,7 +1,12 @@
 import type { Pool } from 'pg';
-import { MIGRATIONS } from '../../migrations/all.js';
 import { PostgresFailure } from '../database/failure.js';
 import { type NamedStatement, queryNamed } from '../database/query.js';
+import {
+  describeRequirement,
+  KNOWN_MIGRATIONS,
+  UNMET_REQUIREMENT,
+  type UnmetRequirement,
+} from '../database/schema/migrations.js';
 import type { EventLog } from '../log/append/event-log.js';
 
 /** What keeps the instance from serving, by check, for the operator. Empty: it is ready. */
@@ -10,15 +15,19 @@ export type Failures = Readonly<Partial<Record<'database' | 'migrations' | 'queu
 interface DatabaseState {
   readonly is_writable: boolean;
   readonly applied: number;
+  readonly unmet: UnmetRequirement | null;
 }
 
-/** A newer version of the service may have applied more migrations: during a rolling upgrade both serve. */
+/**
+ * A newer version of the service may have applied more migrations: during a rolling upgrade both serve, unless one of
+ * them says that earlier versions cannot.
+ */
 const STATE: NamedStatement = {
   name: 'readiness',
   text: `select current_setting('transaction_read_only') = 'off' as is_writable,
-    (select count(*)::int from migrations where name = any($1)) as applied`,
+    (select count(*)::int from migrations where name = any($1)) as applied,
+    (select to_json(u) from (${UNMET_REQUIREMENT}) u) as unmet`,
 };
-const NAMES = MIGRATIONS.map(({ name }) => name);
 
 /** Whether the instance can serve every kind of request now. */
 export class Readiness {
@@ -40,7 +49,7 @@ export class Readiness {
   private async look(): Promise<Failures> {
     const queue = this.log.isFull ? { queue: 'too many changes wait to be written' } : {};
     try {
-      const { rows } = await queryNamed<DatabaseState & object>(this.pool, STATE, [NAMES]);
+      const { rows } = await queryNamed<DatabaseState & object>(this.pool, STATE, [KNOWN_MIGRATIONS]);
       return { ...queue, ...failuresOf(rows[0]) };
     } catch (error) {
       if (!PostgresFailure.of(error).isConnectionLoss) throw error;
@@ -49,10 +58,11 @@ export class Readiness {
   }
 }
 
-function failuresOf({ is_writable = false, applied = 0 }: Partial<DatabaseState> = {}): Failures {
-  const pending = NAMES.length - applied;
+function failuresOf({ is_writable = false, applied = 0, unmet = null }: Partial<DatabaseState> = {}): Failures {
+  const pending = KNOWN_MIGRATIONS.length - applied;
   return {
     ...(!is_writable && { database: 'the database is read-only' }),
-    ...(pending > 0 && { migrations: `${pending} of ${NAMES.length} migrations are pending` }),
+    ...(pending > 0 && { migrations: `${pending} of ${KNOWN_MIGRATIONS.length} migrations are pending` }),
+    ...(unmet !== null && { migrations: `${describeRequirement(unmet)}: stop this instance` }),
   };
 }

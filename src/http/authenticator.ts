@@ -1,8 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import type { Caller } from '../caller.js';
-
-/** The token of an SSH gateway, or that of Prometheus. */
-export type DeploymentToken = 'gateway token' | 'metrics token';
+import type { Caller, Gateway } from '../caller.js';
 
 /**
  * Authenticates the caller of a request. A hook calls it before every route; a live feed calls it again while it runs.
@@ -17,6 +14,9 @@ export abstract class Authenticator {
    */
   abstract isStillAuthorized(request: FastifyRequest, caller: Caller): Promise<boolean>;
 
-  /** Throws Problem unless the request has this token of the deployment. */
-  abstract authenticateProgram(request: FastifyRequest, token: DeploymentToken): Promise<void>;
+  /** Throws Problem unless the request has the token of a gateway. */
+  abstract authenticateGateway(request: FastifyRequest): Promise<Gateway>;
+
+  /** Throws Problem unless the request has the token of Prometheus. */
+  abstract authenticateMetrics(request: FastifyRequest): Promise<void>;
 }

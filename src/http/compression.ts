@@ -6,7 +6,7 @@ import { isSafeMethod } from './preconditions.js';
 /** Two packets on the wire: compression does not make a shorter answer arrive sooner. */
 export const MIN_COMPRESSED_BYTES = 2_048;
 
-const COMPRESSIBLE = /^(?:application\/(?:json|javascript)|text\/)/;
+const COMPRESSIBLE = /^(?:application\/(?:json|javascript|cloudevents-batch\+json)|text\/)/;
 
 /**
  * Gzips lists and other long texts if the client accepts it, in zlib's threads; Brotli would save only 3 % more of a

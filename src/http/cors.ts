@@ -30,7 +30,8 @@ export const corsHeadersByOrigin = (corsOrigins: readonly string[]): ReadonlyMap
 /** Never `Allow-Credentials`: a key travels in Authorization, which a page must set itself. */
 const corsHeaders = (origin: string): HeaderValues => ({
   'access-control-allow-origin': origin,
-  'access-control-expose-headers': 'ETag, Log-Position, Ngrok-Operation-Id, RateLimit, RateLimit-Policy, Retry-After',
+  'access-control-expose-headers':
+    'ETag, Link, Log-Position, Ngrok-Operation-Id, RateLimit, RateLimit-Policy, Retry-After',
 });
 
 const PREFLIGHT_HEADERS: HeaderValues = {

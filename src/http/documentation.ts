@@ -23,6 +23,31 @@ export function applyDeclarations(swagger: Swagger, providers: Providers): void 
   for (const declaration of declarations.splice(0)) declaration(swagger, providers);
 }
 
+/**
+ * The query parameters that a route takes: its documentation declares them, and query-parameters.ts holds requests to
+ * them. Unlike the rest of the documentation, the service itself needs them.
+ */
+export interface QueryOfRoute {
+  readonly parameters: readonly QueryParameter[];
+  /** The route refuses unknown parameters. Otherwise it ignores them, except in strict mode. */
+  readonly refusesUnknown: boolean;
+}
+
+export interface QueryParameter {
+  /** The documented one first. */
+  readonly spellings: readonly string[];
+  /** An empty value counts as an absent one. */
+  readonly mayBeEmpty: boolean;
+}
+
+const QUERY = 'documentation:query';
+
+export const declareQuery = (handler: object, query: QueryOfRoute): void =>
+  Reflect.defineMetadata(QUERY, query, handler);
+
+export const queryOf = (handler: object): QueryOfRoute =>
+  Reflect.getMetadata(QUERY, handler) ?? { parameters: [], refusesUnknown: false };
+
 /** The documentation of one field. `type` may be absent if the field's TypeScript type is string, number or boolean. */
 export interface Field {
   readonly description: string;
@@ -39,7 +64,7 @@ export interface Field {
   readonly additionalProperties?: boolean;
   readonly enum?: readonly string[] | ((providers: Providers) => readonly string[]);
   readonly pattern?: string;
-  readonly format?: 'uri' | 'date-time' | 'email';
+  readonly format?: 'uri' | 'uri-reference' | 'date-time' | 'email';
   readonly minLength?: number;
   /** In characters. A limit in bytes fits here as well: a text never has more characters than bytes. */
   readonly maxLength?: number;

@@ -6,6 +6,8 @@ export interface HttpOptions {
   readonly corsOrigins: readonly string[];
   /** Addresses and CIDR ranges of the proxies whose X-Forwarded-* headers count. */
   readonly trustedProxies: readonly string[];
+  /** Refuse unknown query parameters on every route for callers. */
+  readonly strict: boolean;
   /** How long a change waits for a database that is away. */
   readonly writeDeadlineMs: number;
 }

@@ -46,7 +46,7 @@ function readLimit(text: string, max: number): number {
   return Math.min(limit, max);
 }
 
-/** The last value of a parameter that may be repeated; an empty value counts as absent. */
+/** The value of a parameter, or the last one of a header; an empty value counts as absent. See query-parameters.ts. */
 export function lastOf(value: unknown): string | undefined {
   const last: unknown = Array.isArray(value) ? value.at(-1) : value;
   return typeof last === 'string' && last !== '' ? last : undefined;
@@ -60,7 +60,7 @@ export function pageOf<Entity extends { readonly id: string }, Item>(
   found: readonly Entity[],
   toItem: (entity: Entity) => Item,
   /** Further query parameters of the next page's URI. */
-  further: Readonly<Record<string, string | number>> = {},
+  further: Readonly<Record<string, string | number | undefined>> = {},
 ): Record<string, Item[] | string | null> {
   const entities = found.slice(0, limit);
   const last = entities.at(-1);

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import type { Caller } from '../caller.js';
+import type { Caller, Gateway } from '../caller.js';
 import type { EventMetadata } from '../log/event.js';
 import { readIdempotencyKey, readIfMatch } from './preconditions.js';
 
@@ -9,6 +9,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Authentication sets it on every route that needs an API key. */
     caller: Caller | undefined;
+    /** Authentication sets it on every route that serves gateways. */
+    gateway: Gateway | undefined;
     /** Sets the caller. Throws Problem. A change waits until the deadline for a database that is away. */
     authenticate(deadline: number): Promise<void>;
     /** Time of performance.now() at which its headers had arrived; 0 before any hook has run. */
@@ -21,6 +23,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** True: this route needs no authentication. By default a route needs an API key. */
     isPublic?: boolean;
+    /** True: this route changes nothing, although it is no GET. Auditors may call it. */
+    onlyReads?: boolean;
     /** True: this route serves SSH gateways only, which authenticate with a gateway token. */
     isForGateways?: boolean;
     /** True: this route serves Prometheus only, which authenticates with the metrics token. */
@@ -63,6 +67,12 @@ const MAX_USER_AGENT_CHARACTERS = 256;
 export function callerOf({ caller, method, routeOptions }: FastifyRequest): Caller {
   if (caller === undefined) throw new Error(`${method} ${routeOptions.url} has no authenticated caller`);
   return caller;
+}
+
+/** Throws on a route that does not serve gateways. */
+export function gatewayOf({ gateway, method, routeOptions }: FastifyRequest): Gateway {
+  if (gateway === undefined) throw new Error(`${method} ${routeOptions.url} has no authenticated gateway`);
+  return gateway;
 }
 
 /** Called when the body is there: the time that the client takes for it does not count. */

@@ -17,6 +17,7 @@ import { parseJsonBody } from './json-body.js';
 import type { RequestLog } from './logging/request-log.js';
 import { isSafeMethod, matchesIfNoneMatch } from './preconditions.js';
 import { ProblemFilter, sendProblem, toProblem } from './problem.filter.js';
+import { QueryGuard } from './query-parameters.js';
 import { callerOf } from './request-context.js';
 import { TIMEOUTS, type Timeouts } from './timeouts.js';
 import { ValidatedBodyPipe } from './validated-body.js';
@@ -66,6 +67,8 @@ export interface Route {
   readonly path: string;
   readonly isPublic: boolean;
   readonly isForGateways: boolean;
+  /** It changes nothing, so auditors may call it. */
+  readonly onlyReads: boolean;
 }
 
 /** What the server needs besides its settings. */
@@ -90,9 +93,11 @@ export function serveHttp(
 ): readonly Route[] {
   const server = nest.getHttpAdapter().getInstance() as unknown as FastifyInstance;
   nest.useGlobalFilters(new ProblemFilter());
+  nest.useGlobalGuards(new QueryGuard(config.strict));
   nest.useGlobalPipes(new ValidatedBodyPipe());
   readBodiesAsJson(server);
   server.decorateRequest('caller', undefined);
+  server.decorateRequest('gateway', undefined);
   server.decorateRequest('receivedAt', 0);
   server.decorateRequest('remainingWaitMs', config.writeDeadlineMs);
   server.decorateRequest('authenticate', async function (this: FastifyRequest, deadline: number) {
@@ -128,8 +133,11 @@ export function serveHttp(
     const { isPublic, isForGateways, isForMetrics } = request.routeOptions.config;
     // A cache may keep a public answer but must revalidate it: it changes with the next version of the service.
     if (isPublic === true) return void reply.header('cache-control', 'no-cache');
-    if (isForGateways === true) return authentication.authenticateProgram(request, 'gateway token');
-    if (isForMetrics === true) return authentication.authenticateProgram(request, 'metrics token');
+    if (isForGateways === true) {
+      request.gateway = await authentication.authenticateGateway(request);
+      return;
+    }
+    if (isForMetrics === true) return authentication.authenticateMetrics(request);
     const deadline = request.receivedAt + config.writeDeadlineMs;
     await request.authenticate(deadline);
     request.remainingWaitMs = deadline - performance.now();
@@ -177,7 +185,10 @@ function collectRoutes(server: FastifyInstance): readonly Route[] {
   const routes: Route[] = [];
   server.addHook('onRoute', ({ method, url, config }) => {
     const [isPublic, isForGateways] = [config?.isPublic === true, config?.isForGateways === true];
-    for (const one of [method].flat()) routes.push({ method: one, path: url, isPublic, isForGateways });
+    for (const one of [method].flat()) {
+      const onlyReads = isSafeMethod(one) || config?.onlyReads === true;
+      routes.push({ method: one, path: url, isPublic, isForGateways, onlyReads });
+    }
   });
   return routes;
 }

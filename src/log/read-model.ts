@@ -40,6 +40,8 @@ export interface Table<State> {
 export interface EventFacts {
   /** Fields of its data that every answer leaves out, even for admins of the account. */
   readonly hidden?: readonly string[];
+  /** The event begins its entity, as the first of its stream. */
+  readonly isStart?: true;
   /** The event ends its entity. */
   readonly isEnd?: true;
   /** The event may take rights from callers of the account: a change that was decided before it is decided again. */

@@ -3,7 +3,7 @@ import sshpk from 'sshpk';
 import { Problem } from '../problem.js';
 import { keyInBlob } from './public-key-blob.js';
 import { wireFormOf } from './public-key-text.js';
-import { type KeyType, MAX_PUBLIC_KEY_BYTES, refusal } from './public-key-type.js';
+import { isFingerprint, type KeyType, MAX_PUBLIC_KEY_BYTES, refusal } from './public-key-type.js';
 
 /** A valid public key, read to its last byte. The caller keeps the uploaded text. */
 export interface PublicKey {
@@ -86,12 +86,6 @@ function confirmWithSshpk({ type, bits, blob, fingerprint }: PublicKey): void {
   }
   if (!isSame) throw refusal('public_key could not be read the same way by two parsers; make a new key.');
 }
-
-/** 32 bytes in base64 without padding. The last character carries only 4 bits, so it is one of 16. */
-const FINGERPRINT = /^SHA256:[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]$/;
-
-/** Whether `text` is a fingerprint exactly as `ssh-keygen -l` prints it. */
-export const isFingerprint = (text: string): boolean => FINGERPRINT.test(text);
 
 /** Reads one SHA256 fingerprint per line; blank lines and comments after `#` are skipped. The Error names the line. */
 export function parseDeniedFingerprints(text: string): ReadonlySet<string> {

@@ -4,12 +4,19 @@ import { queryNamed } from '../database/query.js';
 import type { PageRequest } from '../http/pages.js';
 import { type IdPrefix, isId } from '../ids.js';
 import type { Entity, ReadModel } from '../log/read-model.js';
+import type { ListFilter } from './resource.js';
 
 /** The part of a resource that the queries need. */
 interface Queried<State> {
   readonly model: Pick<ReadModel<State, never>, 'tables'>;
   readonly idPrefix: IdPrefix;
   readonly condition?: string;
+}
+
+/** A filter, and the value that it has in a request. */
+export interface Selection<State> {
+  readonly filter: ListFilter<State>;
+  readonly value: string;
 }
 
 /** The prepared statements of one resource. */
@@ -42,6 +49,23 @@ export class EntityQueries {
     return rows;
   }
 
+  /** The same for the entities that match all `selections`, of which there is at least one. */
+  async select<State extends object>(
+    resource: Queried<State>,
+    accountId: string,
+    { beforeId, limit }: PageRequest,
+    selections: readonly Selection<State>[],
+  ): Promise<Entity<State>[]> {
+    const statement = selection(resource, selections);
+    const values = [
+      accountId,
+      beforeId ?? `${resource.idPrefix}_~`,
+      limit + 1,
+      ...selections.map(({ value }) => value),
+    ];
+    return (await queryNamed<Entity<State>>(this.pool, statement, values)).rows;
+  }
+
   /** At most `max` live entities of an owner. */
   async ofOwner<State extends object>(
     resource: Queried<State>,
@@ -59,9 +83,23 @@ export class EntityQueries {
   }
 }
 
-function prepare<State extends object>(pool: Pool, { model, idPrefix, condition = 'true' }: Queried<State>) {
+function selectOf<State>({ model }: Queried<State>): string {
   const [table] = model.tables;
-  const select = `select ${table?.columns.map((column) => `t.${column}`).join(', ')} from ${table?.name} t`;
+  return `select ${table?.columns.map((column) => `t.${column}`).join(', ')} from ${table?.name} t`;
+}
+
+/** `is true` keeps a condition from being one of an index: only the first filter's index finds the rows. */
+function selection<State>(resource: Queried<State>, [first, ...others]: readonly Selection<State>[]) {
+  const names = [first, ...others].map((one) => one?.filter.name).join('_');
+  const further = others.map(({ filter }, n) => ` and (${filter.condition(`$${n + 5}`)}) is true`).join('');
+  const where = `where ${first?.filter.rows}${further} and ${resource.condition ?? 'true'} and by_index(t.id)`;
+  const text = `${selectOf(resource)} ${where} order by ${first?.filter.order} limit $3`;
+  return { name: `${resource.idPrefix}_page_by_${names}`, text };
+}
+
+function prepare<State extends object>(pool: Pool, resource: Queried<State>) {
+  const { idPrefix, condition = 'true' } = resource;
+  const select = selectOf(resource);
   // The lower bound keeps the query from scanning entities of another resource in the same table.
   const pageWhere = `${select} where t.account_id = $1 and t.id < $2 and t.id > '${idPrefix}_' and ${condition} and by_index(t.id)`;
   const newestFirst = 'order by t.id desc limit $3';

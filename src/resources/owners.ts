@@ -3,7 +3,7 @@ import type { Caller, Role } from '../caller.js';
 import { coalescedByRef, type Ref, type RefRow, WANTED } from '../database/coalesce.js';
 import { ConstraintViolated } from '../log/append/append-failures.js';
 import { Problem, quoted } from '../problem.js';
-import { requireOwnOrAdmin } from './access-rules.js';
+import { requireOwnOrAdmin, requireWellFormedOwnerId } from './access-rules.js';
 import { OWNER_DELETED_CONSTRAINT } from './resource.js';
 
 interface Owner {
@@ -48,8 +48,8 @@ export class Owners {
 /** The owner of a new entity: the caller unless an admin names another one, perhaps one that the account does not know. */
 export function requireOwnerId(caller: Caller, named: string | undefined): string {
   const ownerId = requireOwnOrAdmin(caller, named);
-  if (/^[A-Za-z0-9_-]{1,128}$/.test(ownerId)) return ownerId;
-  throw new Problem('request_malformed', 'owner_id must be 1 to 128 characters of A-Z, a-z, 0-9, _ and -.');
+  requireWellFormedOwnerId(ownerId);
+  return ownerId;
 }
 
 const inactiveOwner = (ownerId: string): Problem =>

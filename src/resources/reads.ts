@@ -1,4 +1,4 @@
-import { type Caller, isAdmin } from '../caller.js';
+import type { Caller } from '../caller.js';
 import type { Ref } from '../database/coalesce.js';
 import type { Connections } from '../database/query.js';
 import { Answer } from '../http/answer.js';
@@ -11,8 +11,8 @@ import { AsOfQueries } from '../log/read/as-of-queries.js';
 import type { LogPositions } from '../log/read/log-positions.js';
 import { LogReader } from '../log/read/log-reader.js';
 import type { Entity } from '../log/read-model.js';
-import { isOwnerOrAdmin, refuseUnlessMayReadHistory } from './access-rules.js';
-import type { EntityQueries } from './entity-queries.js';
+import { mayReadPrivate, readsEverything, refuseUnlessMayReadHistory } from './access-rules.js';
+import type { EntityQueries, Selection } from './entity-queries.js';
 import { historyPage } from './history.js';
 import type { HistoryResource } from './history.resource.js';
 import type { Resource } from './resource.js';
@@ -72,18 +72,27 @@ export class Reads {
   ): Promise<Record<string, unknown>> {
     const { caller, baseUrl, query } = request;
     const page = readPageRequest(query, resource.idPrefix);
-    const { found, further } = isAsOf(request)
+    const selections = readSelections(resource, query);
+    const { found, asOf } = isAsOf(request)
       ? await this.fromLog(request, async (connections, position) => ({
-          found: await listAt(connections, resource, caller, page, position),
+          found: await listAt(connections, resource, caller, page, selections, position),
           // All pages show the same position, even if `as_of` is a time.
-          further: { as_of: position },
+          asOf: { as_of: position },
         }))
-      : {
-          found: await this.entities.list(resource, caller.accountId, page, ownerFilterOf(resource, caller)),
-          further: {},
-        };
+      : { found: await this.listNow(resource, caller, page, selections), asOf: {} };
     const toItem = (entity: Entity<State>): object => resource.toResource(entity, baseUrl);
-    return pageOf(resource.plural, `${baseUrl}/${resource.path}`, page, found, toItem, further);
+    const selected = Object.fromEntries(selections.map(({ filter, value }) => [filter.name, value]));
+    return pageOf(resource.plural, `${baseUrl}/${resource.path}`, page, found, toItem, { ...selected, ...asOf });
+  }
+
+  private listNow<State extends object>(
+    resource: Resource<State>,
+    caller: Caller,
+    page: PageRequest,
+    selections: readonly Selection<State>[],
+  ): Promise<Entity<State>[]> {
+    if (selections.length > 0) return this.entities.select(resource, caller.accountId, page, selections);
+    return this.entities.list(resource, caller.accountId, page, ownerFilterOf(resource, caller));
   }
 
   /** Deleted entities have a history too. See refuseUnlessMayReadHistory for the callers who may read it. */
@@ -92,12 +101,12 @@ export class Reads {
     request: ReadRequest,
     id: string,
   ): Promise<HistoryResource> {
-    const { model, idPrefix, path } = resource;
-    const { caller, baseUrl, query } = request;
+    const { idPrefix, path } = resource;
+    const { caller, baseUrl } = request;
     if (!isId(id, idPrefix)) throw resource.notFound();
     const { page, last } = await this.fromLog(request, (connections, upTo) => {
       const events = new LogReader(connections).ofStreams(caller.accountId, [id], upTo);
-      return historyPage(model, events, query, `${baseUrl}/${path}/${id}/events`);
+      return historyPage(resource, events, request, `${baseUrl}/${path}/${id}/events`);
     });
     if (last === undefined || !mayKnow(resource, caller, last)) throw resource.notFound();
     refuseUnlessMayReadHistory(caller, last);
@@ -132,19 +141,35 @@ function listAt<State extends object>(
   resource: Resource<State>,
   caller: Caller,
   { beforeId, limit }: PageRequest,
+  selections: readonly Selection<State>[],
   position: number,
 ): Promise<Entity<State>[]> {
   const { model, idPrefix } = resource;
   const page = { accountId: caller.accountId, idPrefix, beforeId, max: limit + 1, position };
-  return new AsOfQueries(connections).list(model, page, (entity) => isVisible(resource, caller, entity));
+  const isSelected = (entity: Entity<State>) => selections.every(({ filter, value }) => filter.matches(entity, value));
+  return new AsOfQueries(connections).list(
+    model,
+    page,
+    (entity) => isVisible(resource, caller, entity) && isSelected(entity),
+  );
+}
+
+function readSelections<State>(
+  { filters = [] }: Resource<State>,
+  query: Readonly<Record<string, unknown>>,
+): readonly Selection<State>[] {
+  return filters.flatMap((filter) => {
+    const text = lastOf(query[filter.name]);
+    return text === undefined ? [] : [{ filter, value: filter.read(text) }];
+  });
 }
 
 const isVisible = <State>(resource: Resource<State>, caller: Caller, entity: Entity<State>): boolean =>
-  resource.isLive?.(entity) !== false && (resource.isPrivate !== true || isOwnerOrAdmin(caller, entity));
+  resource.isLive?.(entity) !== false && (resource.isPrivate !== true || mayReadPrivate(caller, entity));
 
-/** The owner and admins may learn that a deleted entity existed. */
+/** The owner, admins and auditors may learn that a deleted entity existed. */
 const mayKnow = <State extends object>(resource: Resource<State>, caller: Caller, entity: Entity<State>): boolean =>
-  isOwnerOrAdmin(caller, entity) || isVisible(resource, caller, entity);
+  mayReadPrivate(caller, entity) || isVisible(resource, caller, entity);
 
 const ownerFilterOf = ({ isPrivate }: Resource<object>, caller: Caller): string | undefined =>
-  isPrivate === true && !isAdmin(caller) ? caller.principalId : undefined;
+  isPrivate === true && !readsEverything(caller) ? caller.principalId : undefined;

@@ -16,14 +16,33 @@ export interface Resource<State, Event extends DomainEvent = DomainEvent> {
   readonly plural: string;
   /** Read-only fields of a PATCH, beside id, uri and created_at. */
   readonly readOnlyFields?: readonly string[];
-  /** True: only the owner and admins see an entity. Absent: everyone in the account sees it. */
+  /** True: only the owner, admins and auditors see an entity. Absent: everyone in the account sees it. */
   readonly isPrivate?: true;
   /** SQL condition for the rows of table `t` that callers see, if two resources share it or it keeps deleted rows. */
   readonly condition?: string;
   /** The same condition for an entity that was read from the log. Absent: callers see every entity. */
   isLive?(state: State): boolean;
+  /** Query parameters of the list, the one whose index finds the fewest rows first. Only without `isPrivate`. */
+  readonly filters?: readonly ListFilter<State>[];
   notFound(): Problem;
   toResource(entity: Entity<State>, baseUrl: string): object;
+  /** What its sub-resources show, by name: a history shows their changes beside those of its own fields. */
+  partsOf?(state: State): object;
+}
+
+/** A query parameter that selects entities of a list. Its SQL is about the rows `t`; $1: account, $2: older than this id. */
+export interface ListFilter<State> {
+  readonly name: string;
+  /** Returns the value in the form that the rest takes. Throws Problem. */
+  read(text: string): string;
+  /** Finds the rows by the filter's own index, and leaves the planner no other. $4 is the value. */
+  readonly rows: string;
+  /** Newest first, in the order of that index if it has the id. */
+  readonly order: string;
+  /** The same selection among the rows that another filter finds. */
+  condition(value: string): string;
+  /** The same selection for an entity that was read from the log. */
+  matches(state: State, value: string): boolean;
 }
 
 /** A resource whose entities belong to a user or bot, and are deleted with it. Its table has a column owner_id. */

@@ -2,18 +2,21 @@ import type { Caller } from '../caller.js';
 import { Problem } from '../problem.js';
 import { refuseUnlessOwnerOrAdmin } from '../resources/access-rules.js';
 import { updatedEvents } from '../resources/changed-fields.js';
+import { type Expiring, type ExpiryChange, expiryEvents, expiryOf } from '../resources/expiry/expiry.js';
 
 /** Storage format: the log holds these types. Add fields as optional; for any other change add a new version. */
 export type SshCredentialEvent =
-  | { readonly type: 'ssh_credential_created.v1'; readonly data: SshCredential }
+  | { readonly type: 'ssh_credential_created.v1'; readonly data: NewSshCredential }
   | { readonly type: 'ssh_credential_updated.v1'; readonly data: SshCredentialUpdate }
+  | { readonly type: 'ssh_credential_expiry_changed.v1'; readonly data: ExpiryChange }
+  | { readonly type: 'ssh_credential_source_restriction_changed.v1'; readonly data: SourceRestriction }
   | { readonly type: 'ssh_credential_deleted.v1'; readonly data: Readonly<Record<string, never>> };
 
 /**
  * An uploaded public key that authorizes its owner to start tunnels, within its ACL when it has one.
- * The created event holds this state, and the table has a column for each field.
+ * The created event holds this state.
  */
-export interface SshCredential {
+export interface NewSshCredential {
   readonly description: string;
   readonly metadata: string;
   /** The text as it was uploaded, byte for byte. */
@@ -29,6 +32,14 @@ export interface SshCredential {
   readonly exclusive: boolean;
 }
 
+/** The networks that a credential may be used from, in canonical form; null: from anywhere. */
+export interface SourceRestriction {
+  readonly source_cidrs: readonly string[] | null;
+}
+
+/** The table has a column for each field. A field that no event of the credential has set is absent or null. */
+export interface SshCredential extends NewSshCredential, Expiring, Partial<SourceRestriction> {}
+
 /** Only the fields that change. */
 export type SshCredentialUpdate = Partial<Pick<SshCredential, 'description' | 'metadata' | 'acl'>>;
 
@@ -37,7 +48,10 @@ export function evolve(state: SshCredential | undefined, event: SshCredentialEve
     case 'ssh_credential_created.v1':
       return event.data;
     case 'ssh_credential_updated.v1':
+    case 'ssh_credential_source_restriction_changed.v1':
       return state === undefined ? undefined : { ...state, ...event.data };
+    case 'ssh_credential_expiry_changed.v1':
+      return state === undefined ? undefined : { ...state, ...expiryOf(event.data) };
     case 'ssh_credential_deleted.v1':
       return undefined;
   }
@@ -47,7 +61,7 @@ type Decision = (state: SshCredential | undefined) => readonly SshCredentialEven
 
 /** The handler looks up whether the owner is active and whether the key is taken. */
 export const create =
-  (credential: SshCredential): Decision =>
+  (credential: NewSshCredential): Decision =>
   (state) =>
     state === undefined ? [{ type: 'ssh_credential_created.v1', data: credential }] : [];
 
@@ -55,6 +69,23 @@ export const update =
   ({ by, ...changes }: SshCredentialUpdate & { readonly by: Caller }): Decision =>
   (state) =>
     updatedEvents('ssh_credential_updated.v1', changes, requireChangeable(by, state));
+
+type By = { readonly by: Caller };
+
+/** Null removes the expiry. */
+export const setExpiry =
+  ({ by, expires_at }: Required<Expiring> & By): Decision =>
+  (state) =>
+    expiryEvents('ssh_credential_expiry_changed.v1', expires_at, requireChangeable(by, state));
+
+/** Null removes the restriction. */
+export const restrictSources =
+  ({ by, source_cidrs }: SourceRestriction & By): Decision =>
+  (state) => {
+    const { source_cidrs: current } = requireChangeable(by, state);
+    if (String(source_cidrs ?? '') === String(current ?? '')) return [];
+    return [{ type: 'ssh_credential_source_restriction_changed.v1', data: { source_cidrs } }];
+  };
 
 export const REMOVAL: SshCredentialEvent = { type: 'ssh_credential_deleted.v1', data: {} };
 

@@ -8,6 +8,7 @@ import {
   CreateSshCredential,
   CreateSshCredentialBody,
   DeleteSshCredential,
+  LIST_PARAMETERS,
   SSH_CREDENTIALS,
   SshCredentialResource,
   UpdateSshCredential,
@@ -40,7 +41,11 @@ export class SshCredentialsController {
   }
 
   @Get()
-  @ApiList(SshCredentialResource, path, { id: 'listSshCredentials', summary: 'List SSH credentials' })
+  @ApiList(SshCredentialResource, path, {
+    id: 'listSshCredentials',
+    summary: 'List SSH credentials',
+    parameters: LIST_PARAMETERS,
+  })
   list(@Read() request: ReadRequest) {
     return this.reads.list(SSH_CREDENTIALS, request);
   }

@@ -9,11 +9,21 @@ import { type KeyPolicy, parsePublicKey } from '../public-keys/public-key.js';
 import { Changes } from '../resources/changes.js';
 import { handlerOf } from '../resources/handler-of.js';
 import { explainDeletedOwner, Owners, requireOwnerId } from '../resources/owners.js';
-import { create, remove, type SshCredential, update } from './ssh-credential.js';
+import {
+  create,
+  type NewSshCredential,
+  remove,
+  restrictSources,
+  type SshCredential,
+  setExpiry,
+  update,
+} from './ssh-credential.js';
 import { EXCLUSIVE_KEY_CONSTRAINT, KeyHolders } from './ssh-credentials.read-model.js';
 import {
   CreateSshCredential,
   DeleteSshCredential,
+  RestrictSshCredentialSources,
+  SetSshCredentialExpiry,
   SSH_CREDENTIALS,
   UpdateSshCredential,
 } from './ssh-credentials.resource.js';
@@ -47,7 +57,7 @@ export class CreateSshCredentialHandler implements ICommandHandler<CreateSshCred
     });
   }
 
-  private credentialOf(caller: Caller, body: CreateSshCredential['body']): SshCredential {
+  private credentialOf(caller: Caller, body: CreateSshCredential['body']): NewSshCredential {
     const owner_id = requireOwnerId(caller, body.owner_id);
     const key = parsePublicKey(body.public_key, this.policy.keys);
     return {
@@ -65,7 +75,7 @@ export class CreateSshCredentialHandler implements ICommandHandler<CreateSshCred
   }
 
   /** A key belongs to one account. Strict mode allows it once there; the unique index decides races. */
-  private async refuseTakenKey({ accountId }: Caller, { fingerprint, exclusive }: SshCredential): Promise<void> {
+  private async refuseTakenKey({ accountId }: Caller, { fingerprint, exclusive }: NewSshCredential): Promise<void> {
     const accounts = (await this.holders.of(fingerprint)) ?? [];
     if (accounts.some((id) => id !== accountId)) {
       throw new Problem('public_key_used_elsewhere', 'This public key is already in use on another account.');
@@ -89,4 +99,20 @@ export const UpdateSshCredentialHandler = handlerOf(UpdateSshCredential, Changes
 
 export const DeleteSshCredentialHandler = handlerOf(DeleteSshCredential, Changes, (changes, { context, id }) =>
   changes.apply(SSH_CREDENTIALS, context, id, (credential, { caller: by }) => remove({ by })(credential)),
+);
+
+export const SetSshCredentialExpiryHandler = handlerOf(SetSshCredentialExpiry, Changes, (changes, command) => {
+  const { context, id, body } = command;
+  return changes.apply(SSH_CREDENTIALS, context, id, (credential, { caller: by }) =>
+    setExpiry({ by, ...body })(credential),
+  );
+});
+
+export const RestrictSshCredentialSourcesHandler = handlerOf(
+  RestrictSshCredentialSources,
+  Changes,
+  (changes, { context, id, body }) =>
+    changes.apply(SSH_CREDENTIALS, context, id, (credential, { caller: by }) =>
+      restrictSources({ by, ...body })(credential),
+    ),
 );

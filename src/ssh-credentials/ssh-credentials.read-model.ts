@@ -2,6 +2,10 @@ import type { Pool } from 'pg';
 import { coalesced } from '../database/coalesce.js';
 import { queryNamed } from '../database/query.js';
 import { ENTITY_COLUMNS, type ReadModel, type Table } from '../log/read-model.js';
+import { readFingerprint } from '../public-keys/public-key-type.js';
+import { requireWellFormedOwnerId } from '../resources/access-rules.js';
+import { parseTime } from '../resources/expiry/expiry.js';
+import type { ListFilter } from '../resources/resource.js';
 import { evolve, type SshCredential, type SshCredentialEvent } from './ssh-credential.js';
 
 const TABLE: Table<SshCredential> = {
@@ -10,6 +14,7 @@ const TABLE: Table<SshCredential> = {
     ...ENTITY_COLUMNS,
     ...['description', 'metadata', 'public_key', 'acl', 'owner_id'],
     ...['key_type', 'key_bits', 'key_blob', 'fingerprint', 'exclusive'],
+    ...['expires_at', 'source_cidrs'],
   ],
   primaryKey: ['account_id', 'id'],
   rowsOf: (entity) => [entity],
@@ -19,8 +24,10 @@ const TABLE: Table<SshCredential> = {
 export const sshCredentialsReadModel: ReadModel<SshCredential, SshCredentialEvent> = {
   streamPrefixes: ['sshcr'],
   events: {
-    'ssh_credential_created.v1': {},
+    'ssh_credential_created.v1': { isStart: true },
     'ssh_credential_updated.v1': {},
+    'ssh_credential_expiry_changed.v1': {},
+    'ssh_credential_source_restriction_changed.v1': {},
     'ssh_credential_deleted.v1': { isEnd: true },
   },
   evolve,
@@ -51,3 +58,41 @@ export class KeyHolders {
     },
   );
 }
+
+/** A key has few credentials, so this one comes first. */
+const FINGERPRINT: ListFilter<SshCredential> = {
+  name: 'fingerprint',
+  read: readFingerprint,
+  rows: `(t.fingerprint, t.id) < ($4, $2) and (t.fingerprint, t.id) > ($4, '') and (t.account_id = $1) is true`,
+  order: 't.fingerprint desc, t.id desc',
+  condition: (value) => `t.fingerprint = ${value}`,
+  matches: ({ fingerprint }, value) => fingerprint === value,
+};
+
+const OWNER_ID: ListFilter<SshCredential> = {
+  name: 'owner_id',
+  read(text) {
+    requireWellFormedOwnerId(text);
+    return text;
+  },
+  rows: `t.account_id = $1 and (t.owner_id, t.id) < ($4, $2) and (t.owner_id, t.id) > ($4, '')`,
+  order: 't.owner_id desc, t.id desc',
+  condition: (value) => `t.owner_id = ${value}`,
+  matches: ({ owner_id }, value) => owner_id === value,
+};
+
+/** Also what has expired already: it stays in the list until someone deletes it. */
+const EXPIRING_BEFORE: ListFilter<SshCredential> = {
+  name: 'expiring_before',
+  // A plus sign in a URL arrives as a blank.
+  read: (text) => parseTime('expiring_before', text.replace(' ', '+')).toISOString(),
+  rows: `t.account_id || '' = $1 and coalesce(t.expires_at, 'infinity') < $4::timestamptz
+    and coalesce(t.expires_at, 'infinity') < 'infinity' and (t.id < $2) is true`,
+  // The index has no id, and no other index must look as if it had the right order.
+  order: `t.id || '' desc`,
+  condition: (value) => `t.expires_at < ${value}::timestamptz`,
+  matches: ({ expires_at }, value) => expires_at != null && expires_at < new Date(value),
+};
+
+/** The filters of the list. */
+export const FILTERS = [FINGERPRINT, OWNER_ID, EXPIRING_BEFORE];

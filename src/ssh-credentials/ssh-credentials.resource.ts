@@ -1,14 +1,22 @@
 import { MAX_ACL_BYTES, MAX_RULES } from '../bind-rules/acl.js';
 import { MAX_RULE_BYTES } from '../bind-rules/bind-rule.js';
 import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
+import { AS_OF, queryParameter } from '../http/openapi/parts.js';
 import { atMostBytes, List, Text } from '../http/validated-body.js';
 import type { Entity } from '../log/read-model.js';
 import { MAX_PUBLIC_KEY_BYTES } from '../public-keys/public-key-type.js';
 import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/commands.js';
+import type { Expiring } from '../resources/expiry/expiry.js';
 import { Description, envelopeFields, Metadata, ReadOnly, textFields } from '../resources/fields.js';
 import type { OwnedResource } from '../resources/resource.js';
-import { notFound, REMOVAL, type SshCredential, type SshCredentialEvent } from './ssh-credential.js';
-import { sshCredentialsReadModel } from './ssh-credentials.read-model.js';
+import {
+  notFound,
+  REMOVAL,
+  type SourceRestriction,
+  type SshCredential,
+  type SshCredentialEvent,
+} from './ssh-credential.js';
+import { FILTERS, sshCredentialsReadModel } from './ssh-credentials.read-model.js';
 
 const PATH = 'ssh_credentials';
 const ENVELOPE = envelopeFields(PATH, 'sshcr');
@@ -20,7 +28,7 @@ const PUBLIC_KEY = {
   ),
   example: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB4d3XkgzFyHVGZ+LFUBdyDlGX+5Hh7hXIJO6X+fTPvs ada@example.com',
 };
-const ACL = {
+export const ACL = {
   description:
     'Rules for what a holder of the key may bind, such as `bind:app.example.com`. An empty list permits everything. ' +
     `Order and spelling are kept. At most ${MAX_RULES} rules of ${MAX_RULE_BYTES} bytes each, ${MAX_ACL_BYTES} bytes in all.`,
@@ -58,6 +66,8 @@ export class UpdateSshCredentialBody {
 export class CreateSshCredential extends CreateCommand<CreateSshCredentialBody> {}
 export class UpdateSshCredential extends UpdateCommand<UpdateSshCredentialBody> {}
 export class DeleteSshCredential extends DeleteCommand {}
+export class SetSshCredentialExpiry extends UpdateCommand<Required<Expiring>> {}
+export class RestrictSshCredentialSources extends UpdateCommand<SourceRestriction> {}
 
 @ApiSchemaName('SshCredential')
 export class SshCredentialResource {
@@ -72,6 +82,23 @@ export class SshCredentialResource {
   owner_id!: string;
 }
 
+/** The query parameters of the list. Its filters are in the read model. */
+export const LIST_PARAMETERS = [
+  queryParameter(
+    'fingerprint',
+    'Only credentials of the key with this fingerprint, as `ssh-keygen -l` and the logs of sshd print it. ' +
+      'Its `+` and `/` are to be percent-encoded; a blank counts as `+`.',
+    { type: 'string', examples: ['SHA256:UNhY4JhezH9gQYqvDMWrWH9CwlcKiECVqejMrND2VFw'] },
+  ),
+  queryParameter('owner_id', 'Only credentials of this owner.', { type: 'string', examples: ['bot_deploy'] }),
+  queryParameter(
+    'expiring_before',
+    'Only credentials that expire before this RFC 3339 time. Those that have expired already are among them.',
+    { type: 'string', format: 'date-time' },
+  ),
+  AS_OF,
+];
+
 export const SSH_CREDENTIALS: OwnedResource<SshCredential, SshCredentialEvent> = {
   model: sshCredentialsReadModel,
   idPrefix: 'sshcr',
@@ -79,8 +106,13 @@ export const SSH_CREDENTIALS: OwnedResource<SshCredential, SshCredentialEvent> =
   plural: PATH,
   readOnlyFields: ['public_key', 'owner_id'],
   removal: REMOVAL,
+  filters: FILTERS,
   notFound,
   toResource,
+  partsOf: ({ expires_at, source_cidrs }) => ({
+    expires_at: expires_at?.toISOString() ?? null,
+    source_restriction: source_cidrs ? { cidrs: source_cidrs } : null,
+  }),
 };
 
 /** The one rendering for create, get, list and update. Every field is there, never null: several clients break otherwise. */

@@ -1,9 +1,11 @@
+import { BlockList, isIPv6 } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { compile, permits } from '../bind-rules/acl.js';
 import { parseBindTarget } from '../bind-rules/bind-target.js';
+import { compileNetworks, contains, parseSource } from '../bind-rules/source-networks.js';
 import { Problem } from '../problem.js';
-import { type AuthorizedCredential, authorizedKeysLine, MAX_PERMIT_LISTENS } from './authorized-keys.js';
+import { type AuthorizedCredential, authorizedKeys, MAX_PERMIT_LISTENS } from './authorized-keys.js';
 
 const BLOB = 'AAAAC3NzaC1lZDI1NTE5AAAAIIG9v9jGhBGWcOAsbCKnvFXEWkuT+fnkFbvsG6t8qkp4';
 
@@ -13,11 +15,13 @@ const credential = (acl: readonly string[], n = 1): AuthorizedCredential => ({
   keyType: 'ssh-ed25519',
   keyBlob: BLOB,
   acl,
+  sources: null,
+  expiresAt: null,
 });
 
-/** The line of one key with a credential for each ACL. */
+/** The line of one key with a credential for each ACL, without its line end. */
 function lineOf(first: readonly string[], ...others: readonly (readonly string[])[]): string {
-  return authorizedKeysLine([credential(first), ...others.map((acl, n) => credential(acl, n + 2))]);
+  return authorizedKeys([credential(first), ...others.map((acl, n) => credential(acl, n + 2))]).trimEnd();
 }
 const optionsOf = (line: string): string => line.slice(0, line.indexOf(' '));
 
@@ -76,10 +80,62 @@ describe('a line of authorized_keys', () => {
   it.each(['sk-ssh-ed25519@openssh.com', 'sk-ecdsa-sha2-nistp256@openssh.com', 'ecdsa-sha2-nistp521', 'ssh-rsa'])(
     'carries a key of type %s',
     (keyType) => {
-      const line = authorizedKeysLine([{ ...credential([]), keyType }]);
-      expect(line).toBe(`restrict,port-forwarding ${keyType} ${BLOB} sshcr_1@3`);
+      const line = authorizedKeys([{ ...credential([]), keyType }]);
+      expect(line).toBe(`restrict,port-forwarding ${keyType} ${BLOB} sshcr_1@3\n`);
     },
   );
+});
+
+describe('the lines of a key whose credentials expire or are for some networks', () => {
+  const [OFFICE, HOME] = ['192.0.2.0/24,2001:db8::/32', '198.51.100.7/32'];
+  const linesOf = (...parts: readonly Partial<AuthorizedCredential>[]): string[] => {
+    const [first, ...others] = parts.map((part, n) => ({ ...credential(['bind:a.example'], n + 1), ...part }));
+    if (first === undefined) throw new Error('a key has a credential');
+    return authorizedKeys([first, ...others])
+      .trimEnd()
+      .split('\n');
+  };
+  const LISTEN_A = 'permitlisten="a.example:*"';
+
+  it('end at the earliest expiry of the credentials that a line stands for', () => {
+    const [later, sooner] = [{ expiresAt: '20270101000001' }, { expiresAt: '20261231235959' }];
+    const forever = `restrict,port-forwarding,${LISTEN_A}`;
+    expect(linesOf(later, sooner, {}).map(optionsOf)).toEqual([
+      forever.replace(',', ',expiry-time="20261231235959Z",'),
+    ]);
+    expect(linesOf(later).map(optionsOf)).toEqual([forever.replace(',', ',expiry-time="20270101000001Z",')]);
+    const [line, last] = linesOf({ ...sooner, sources: OFFICE }, {}).map(optionsOf);
+    expect([line, last]).toEqual([expect.stringContaining('expiry-time="20261231235959Z"'), forever]);
+  });
+
+  it('are one for each restriction, from the oldest on, and one for every other client', () => {
+    const parts = [
+      { acl: ['bind:a.example'], sources: HOME },
+      { acl: ['bind:b.example'] },
+      { acl: ['bind:c.example'], sources: OFFICE },
+      { acl: ['bind:d.example'], sources: HOME },
+    ];
+    const permitting = (...names: string[]) => names.map((name) => `permitlisten="${name}.example:*"`).join(',');
+    expect(linesOf(...parts).map(optionsOf)).toEqual([
+      `restrict,from="${HOME}",port-forwarding,${permitting('a', 'b', 'd')}`,
+      `restrict,from="${OFFICE}",port-forwarding,${permitting('b', 'c')}`,
+      `restrict,port-forwarding,${permitting('b')}`,
+    ]);
+    for (const line of linesOf(...parts)) expect(line).toMatch(/ sshcr_1@3,sshcr_2@4,sshcr_3@5,sshcr_4@6$/);
+  });
+
+  it('are only for the networks of a key that has no other credential', () => {
+    expect(linesOf({ acl: [], sources: OFFICE }).map(optionsOf)).toEqual([`restrict,from="${OFFICE}",port-forwarding`]);
+  });
+
+  it('share the maximum of permitlistens, of which the line for every client takes the first', () => {
+    const rules = (n: number) => Array.from({ length: 1000 }, (_, i) => `bind:h${n}-${i}.example`);
+    const unrestricted = [0, 1, 2].map((n) => ({ acl: rules(n) }));
+    const lines = linesOf({ acl: rules(3), sources: OFFICE }, ...unrestricted, { acl: rules(4), sources: HOME });
+    expect(lines.map((line) => line.match(/permitlisten/g)?.length)).toEqual([1096, 3000]);
+    expect(lines[0]).toContain('"h3-0.example:*"');
+    expect(lines[1]).not.toContain('from=');
+  });
 });
 
 describe('a value that could change the meaning of the line is refused', () => {
@@ -92,8 +148,12 @@ describe('a value that could change the meaning of the line is refused', () => {
     ['an id with a line end', { id: 'sshcr_1\nx' }],
     ['an empty id', { id: '' }],
     ['a version that is not a number', { version: Number.NaN }],
+    ['a network with a quote', { sources: '10.0.0.0/8",command="x' }],
+    ['a host name for a network', { sources: 'a.example' }],
+    ['no network', { sources: '' }],
+    ['a time with a quote', { expiresAt: '20270101000000"' }],
   ])('%s', (_, part) => {
-    expect(() => authorizedKeysLine([{ ...credential([]), ...part }])).toThrow('cannot be part of a line');
+    expect(() => authorizedKeys([{ ...credential([]), ...part }])).toThrow('cannot be part of a line');
   });
 
   it.each(['bind:a",restrict', 'bind:a.example\n', 'a.example', 'bind:a.example:0', 'bind:a?.example'])(
@@ -104,7 +164,7 @@ describe('a value that could change the meaning of the line is refused', () => {
   );
 
   it('two keys on one line', () => {
-    expect(() => authorizedKeysLine([credential([]), { ...credential([]), keyBlob: 'AAAA' }])).toThrow('for one key');
+    expect(() => authorizedKeys([credential([]), { ...credential([]), keyBlob: 'AAAA' }])).toThrow('for one key');
   });
 });
 
@@ -116,6 +176,19 @@ function matchesPattern(text: string, pattern: string): boolean {
   }
   const fits = text !== '' && (pattern.startsWith('?') || pattern[0] === text[0]);
   return fits && matchesPattern(text.slice(1), pattern.slice(1));
+}
+
+/**
+ * How sshd 9.2 behaves on a login from this address at this time: it uses the first line that admits it. `matches` is
+ * OpenSSH's comparison of an address with a network.
+ */
+function sshdLine(lines: string, client: string, now: string, matches: (client: string, cidr: string) => boolean) {
+  return lines.split('\n').find((line) => {
+    const [, from] = /from="([^"]*)"/.exec(line) ?? [];
+    const [, expiry] = /expiry-time="(\d{14})Z"/.exec(line) ?? [];
+    const isFrom = from === undefined || from.split(',').some((cidr) => matches(client, cidr));
+    return line !== '' && isFrom && (expiry === undefined || now < expiry);
+  });
 }
 
 /** How sshd 9.2 behaves on a request to listen. The host is as the client sends it: IPv6 without brackets. */
@@ -162,6 +235,20 @@ const oddHost = fc.oneof(
 );
 const port = fc.constantFrom(0, 1, 2, 3);
 
+const SOURCES = ['192.0.2.0/24', '192.0.2.7/32,2001:db8::/32', '0.0.0.0/0', '::/0', '192.0.2.0/25,198.51.100.0/24'];
+const CLIENTS = ['192.0.2.7', '192.0.2.200', '198.51.100.1', '203.0.113.1', '2001:db8::5', '2001:db9::', '::1'];
+const TIMES = ['20261122000000', '20261122000001', '20270101000000'];
+
+/** Node's own comparison, as an oracle. sshd never compares an address with a network of the other family. */
+function isInNetwork(client: string, cidr: string): boolean {
+  const [network = '', length] = cidr.split('/');
+  const family = isIPv6(client) ? 'ipv6' : 'ipv4';
+  if (isIPv6(network) !== isIPv6(client)) return false;
+  const list = new BlockList();
+  list.addSubnet(network, Number(length), family);
+  return list.check(client, family);
+}
+
 describe('laws', () => {
   it('sshd never permits what the service refuses', () => {
     fc.assert(
@@ -185,6 +272,39 @@ describe('laws', () => {
         expect(sshdPermits(lineOf(one, other), host, wantedPort)).toBe(servicePermits([one, other], host, wantedPort));
       }),
       { numRuns: 3000 },
+    );
+  });
+
+  it('sshd never admits a client that the service refuses, by its address or after the expiry, to bind anything', () => {
+    const credentials = fc.array(
+      fc.record({
+        acl: fc.array(rule, { maxLength: 3 }),
+        sources: fc.constantFrom(null, ...SOURCES),
+        expiresAt: fc.constantFrom(null, ...TIMES),
+      }),
+      { minLength: 1, maxLength: 5 },
+    );
+    const request = fc.record({ host: plainHost, wantedPort: port, client: fc.constantFrom(...CLIENTS) });
+    fc.assert(
+      fc.property(credentials, request, fc.constantFrom(...TIMES), (parts, { host, wantedPort, client }, now) => {
+        const [first, ...others] = parts.map((part, n) => ({ ...credential(part.acl, n + 1), ...part }));
+        if (first === undefined) return;
+        const line = sshdLine(authorizedKeys([first, ...others]), client, now, isInNetwork);
+        if (line === undefined || !sshdPermits(line, host, wantedPort)) return;
+        const admitted = parts.filter(({ sources, expiresAt }) => {
+          const address = parseSource(client);
+          const isFrom = sources === null || (address !== undefined && contains(compileNetworks(sources), address));
+          return isFrom && (expiresAt === null || now < expiresAt);
+        });
+        expect(
+          servicePermits(
+            admitted.map(({ acl }) => acl),
+            host,
+            wantedPort,
+          ),
+        ).toBe(true);
+      }),
+      { numRuns: 5000 },
     );
   });
 

@@ -1,11 +1,12 @@
 import type { Pool } from 'pg';
+import { type Gateway, servesAccount } from '../caller.js';
 import { coalesced, WANTED } from '../database/coalesce.js';
 import { queryNamed } from '../database/query.js';
 import type { CredentialGrant } from './bind-decisions/bind-decision.js';
 
 /** Only the oldest grants of a key count, so that one account cannot slow answers to others. */
 const MAX_GRANTS_PER_KEY = 100;
-/** The grants are sought among this many of the key's oldest credentials, of active and inactive owners. */
+/** The grants are sought among this many of the key's oldest credentials, whether they count or not. */
 const MAX_CREDENTIALS_READ = 1000;
 
 /**
@@ -18,28 +19,35 @@ const SMALL_ACL = `case when pg_column_size(t.acl) <= ${MAX_SMALL_ACL_BYTES} and
   then t.acl end`;
 
 /**
- * The oldest credential of each key, whose account owns the key, and the credentials of active owners on that account.
- * The owner is looked up row by row, so that no plan reads all principals.
+ * The oldest credential of each key, whose account owns the key, and the credentials on that account that count; also
+ * the first one of an active owner, which has expired if none counts. The owner is looked up row by row, so that no plan
+ * reads all principals. Rows are read until enough count. The database's clock alone says what has expired.
  */
 const grantsStatement = (name: string, smallAcl: string) => ({
   name,
   text: `select c.fingerprint, c.account_id as "accountId", c.id as "credentialId", c.version, c.owner_id as "ownerId",
-      c.owner_active as "isOwnerActive", c.acl_digest as "aclDigest", c.small_acl as "smallAcl"
+      c.owner_active as "isOwnerActive", c.expired as "isExpired", c.acl_digest as "aclDigest", c.small_acl as "smallAcl",
+      array_to_string(c.source_cidrs, ',') as sources, to_char(c.expires_at at time zone 'UTC', 'YYYYMMDDHH24MISS') as "expiresAt"
     from unnest($1::text[]) as wanted(fingerprint)
     cross join lateral (
       select o.account_id, o.id from ssh_credentials o where o.fingerprint = wanted.fingerprint and by_index(o.id) order by o.id limit 1
     ) oldest
     cross join lateral (
       select t.*, ${smallAcl} as small_acl from (
-        select k.fingerprint, k.account_id, k.id, k.version, encode(k.acl_digest, 'hex') as acl_digest, k.owner_id, k.acl, coalesce(
-            (select p.active and not p.deleted from principals p where p.account_id = k.account_id and p.id = k.owner_id
-              and by_index(p.id)),
-            true
-          ) as owner_active
-        from ssh_credentials k where k.fingerprint = wanted.fingerprint and k.account_id = oldest.account_id and by_index(k.id)
-        order by k.id limit ${MAX_CREDENTIALS_READ}
+        select k.*, bool_or(k.owner_active) over (order by k.id rows between unbounded preceding and 1 preceding) as follows_active
+        from (
+          select k.fingerprint, k.account_id, k.id, k.version, encode(k.acl_digest, 'hex') as acl_digest, k.owner_id, k.acl,
+            k.source_cidrs, k.expires_at, coalesce(k.expires_at <= statement_timestamp(), false) as expired, coalesce(
+              (select p.active and not p.deleted from principals p where p.account_id = k.account_id and p.id = k.owner_id
+                and by_index(p.id)),
+              true
+            ) as owner_active
+          from ssh_credentials k where k.fingerprint = wanted.fingerprint and k.account_id = oldest.account_id and by_index(k.id)
+          order by k.id limit ${MAX_CREDENTIALS_READ}
+        ) k
       ) t
-      where t.owner_active or t.id = oldest.id order by t.id limit ${MAX_GRANTS_PER_KEY + 1}
+      where t.owner_active and (not t.expired or t.follows_active is not true) or t.id = oldest.id
+      order by t.id limit ${MAX_GRANTS_PER_KEY + 2}
     ) c
     order by c.id`,
 });
@@ -65,6 +73,10 @@ export interface StoredCredentialGrant extends CredentialGrant {
   readonly aclDigest: string;
   /** The rules if there are few; null if they must be fetched. */
   readonly smallAcl: readonly string[] | null;
+  /** The networks that tunnels may come from, canonical and joined by commas; null: from anywhere. */
+  readonly sources: string | null;
+  /** `YYYYMMDDHHMMSS` in UTC, rounded down; null: never. */
+  readonly expiresAt: string | null;
 }
 
 /** The rules of an ACL, and their SHA-256. */
@@ -82,7 +94,8 @@ interface StoredKey {
 
 /**
  * The grants of a key, read for each request. If accounts raced for a key, the account of the oldest credential owns
- * the key and only its credentials count. Keys on the operator's deny list have no grants.
+ * the key and only its credentials count. Keys on the operator's deny list have no grants, nor has a key for a gateway
+ * that does not serve its account.
  */
 export class CredentialGrants {
   constructor(
@@ -90,14 +103,14 @@ export class CredentialGrants {
     private readonly deniedFingerprints: ReadonlySet<string>,
   ) {}
 
-  /** Oldest first; empty for an unknown key. Grants of inactive owners are left out, except the oldest grant of all. */
-  ofKey(fingerprint: string): Promise<readonly StoredCredentialGrant[]> {
-    return this.unlessDenied(fingerprint, this.byFingerprint);
+  /** Oldest first; empty for an unknown key. One or two of them may not count: see `liveGrants`. */
+  ofKey(gateway: Gateway, fingerprint: string): Promise<readonly StoredCredentialGrant[]> {
+    return this.unlessDenied(gateway, fingerprint, this.byFingerprint);
   }
 
-  /** The grants whose owners are active, without their rules. */
-  async ofActiveOwners(fingerprint: string): Promise<readonly CredentialGrant[]> {
-    return ofActiveOwners(await this.unlessDenied(fingerprint, this.ownersByFingerprint));
+  /** The grants that count, without their rules. */
+  async liveOfKey(gateway: Gateway, fingerprint: string): Promise<readonly CredentialGrant[]> {
+    return liveGrants(await this.unlessDenied(gateway, fingerprint, this.ownersByFingerprint));
   }
 
   /** The ACLs of these rows. A row may have changed meanwhile, and a deleted one is left out. */
@@ -114,10 +127,13 @@ export class CredentialGrants {
   }
 
   private async unlessDenied(
+    gateway: Gateway,
     fingerprint: string,
     find: typeof this.byFingerprint,
   ): Promise<readonly StoredCredentialGrant[]> {
-    return this.deniedFingerprints.has(fingerprint) ? [] : ((await find(fingerprint)) ?? []);
+    if (this.deniedFingerprints.has(fingerprint)) return [];
+    const grants = (await find(fingerprint)) ?? [];
+    return grants.filter(({ accountId }) => servesAccount(gateway, accountId));
   }
 
   private readonly byFingerprint = this.coalescedBy(GRANTS_BY_FINGERPRINTS);
@@ -137,6 +153,6 @@ export class CredentialGrants {
   }
 }
 
-/** The grants that count: those of active owners, up to the maximum. */
-export const ofActiveOwners = <Grant extends CredentialGrant>(grants: readonly Grant[]): readonly Grant[] =>
-  grants.filter(({ isOwnerActive }) => isOwnerActive).slice(0, MAX_GRANTS_PER_KEY);
+/** The grants that count: those of active owners that have not expired, up to the maximum. */
+export const liveGrants = <Grant extends CredentialGrant>(grants: readonly Grant[]): readonly Grant[] =>
+  grants.filter(({ isOwnerActive, isExpired }) => isOwnerActive && !isExpired).slice(0, MAX_GRANTS_PER_KEY);

@@ -1,10 +1,11 @@
 import type { Pool } from 'pg';
 import type { BindTarget } from '../bind-rules/bind-target.js';
+import type { Gateway } from '../caller.js';
 import type { IdSource } from '../ids.js';
 import type { EntityQueries } from '../resources/entity-queries.js';
 import { EdgesByHostport } from '../tcp-edges/tcp-edges.read-model.js';
 import { TCP_EDGES, toResource } from '../tcp-edges/tcp-edges.resource.js';
-import { authorizedKeysLine } from './authorized-keys.js';
+import { authorizedKeys } from './authorized-keys.js';
 import { type BindDecision, decideBind } from './bind-decisions/bind-decision.js';
 import type { BindDecisionMetrics } from './bind-decisions/bind-decision-metrics.js';
 import type { BindDecisionQueue } from './bind-decisions/bind-decision-queue.js';
@@ -13,20 +14,25 @@ import { CredentialGrants } from './credential-grants.js';
 import type { KnownCredential } from './gateway-requests.js';
 import { KeyAccess } from './key-access.js';
 import { changedSince } from './recheck.js';
+import { SourceCheck } from './source-check.js';
 import type { ChangedCredential, IdentifiedKey, ListedEdge } from './ssh-gateway.resource.js';
 
 /** Where a request comes from, for the record. */
 interface RequestOrigin {
   /** Address of the gateway. */
-  readonly gateway: string;
+  readonly address: string;
   /** Where the tunnel comes from, if the gateway sent it. */
   readonly source: string | undefined;
 }
 
-/** Answers gateways, over all accounts. Only compiled rules are cached; all else is read after the request arrived. */
+/**
+ * Answers a gateway, over all accounts or over the one that it serves: what belongs to another account is unknown. Only compiled rules are cached; all else is read after the request
+ * arrived.
+ */
 export class GatewayAnswers {
   private readonly grants: CredentialGrants;
   private readonly keyAccess: KeyAccess;
+  private readonly sources = new SourceCheck();
   private readonly edges: EdgesByHostport;
   private readonly usage: CredentialUsage;
 
@@ -44,9 +50,9 @@ export class GatewayAnswers {
     this.usage = new CredentialUsage(pool);
   }
 
-  /** Undefined if the key has no credential with an active owner. */
-  async identify(fingerprint: string): Promise<IdentifiedKey | undefined> {
-    const grants = await this.grants.ofActiveOwners(fingerprint);
+  /** Undefined if no credential of the key counts. */
+  async identify(gateway: Gateway, fingerprint: string): Promise<IdentifiedKey | undefined> {
+    const grants = await this.grants.liveOfKey(gateway, fingerprint);
     const [first] = grants;
     if (first === undefined) return undefined;
     const credentials = grants.map(async ({ accountId, credentialId, ownerId, version }) => ({
@@ -60,48 +66,52 @@ export class GatewayAnswers {
 
   /** One decision for each target. Throws Problem 503 if they cannot be recorded, since no tunnel may go unrecorded. */
   async authorize(
+    gateway: Gateway,
     fingerprint: string,
     targets: readonly BindTarget[],
-    origin: RequestOrigin,
+    { address, source }: RequestOrigin,
   ): Promise<readonly BindDecision[]> {
     const stopTimer = this.metrics.startTimer();
-    const { grants, active } = await this.keyAccess.ofKey(fingerprint);
+    const { grants, live } = await this.keyAccess.ofKey(gateway, fingerprint);
     // No await from here on: meanwhile a credential could be deleted (see KeyAccess).
     const decidedAt = this.ids.now();
+    const judged = this.sources.judge(live, source);
     const queued = targets.map((target) => ({
       id: this.ids.next('bd', decidedAt),
       decidedAt,
       fingerprint,
       target,
-      decision: decideBind(grants, active, target),
-      ...origin,
+      decision: decideBind(grants, judged, target),
+      gateway: address,
+      gatewayName: gateway.name,
+      source,
     }));
     this.queue.add(queued);
     const decisions = queued.map(({ decision }) => decision);
-    stopTimer(decisions);
+    stopTimer(decisions, gateway);
     return decisions;
   }
 
-  changedSince(known: readonly KnownCredential[]): Promise<ChangedCredential[]> {
-    return changedSince(this.pool, known, this.deniedFingerprints);
+  changedSince(gateway: Gateway, known: readonly KnownCredential[]): Promise<ChangedCredential[]> {
+    return changedSince(this.pool, gateway, known, this.deniedFingerprints);
   }
 
-  /** The line for sshd; undefined if the key is unknown, has another type or has no active owner. */
-  async authorizedKeysLine(keyType: string, fingerprint: string): Promise<string | undefined> {
+  /** The lines for sshd; undefined if the key has another type, or no credential that counts. */
+  async authorizedKeys(gateway: Gateway, keyType: string, fingerprint: string): Promise<string | undefined> {
     const key = await this.grants.keyOf(fingerprint);
     if (key?.keyType !== keyType) return undefined;
-    const { active } = await this.keyAccess.ofKey(fingerprint);
-    const [first, ...others] = active.map(({ credentialId: id, version, acl }) => ({
-      id,
-      version,
+    const { live } = await this.keyAccess.ofKey(gateway, fingerprint);
+    const [first, ...others] = live.map(({ credentialId: id, acl, ...grant }) => ({
+      ...grant,
       ...key,
+      id,
       acl: acl.rules,
     }));
-    return first === undefined ? undefined : authorizedKeysLine([first, ...others]);
+    return first === undefined ? undefined : authorizedKeys([first, ...others]);
   }
 
-  async edgesAt(hostport: string, baseUrl: string): Promise<ListedEdge[]> {
-    const refs = await this.edges.list(hostport);
+  async edgesAt({ accountId }: Gateway, hostport: string, baseUrl: string): Promise<ListedEdge[]> {
+    const refs = await this.edges.list(hostport, accountId);
     const found = await Promise.all(refs.map((ref) => this.entities.find(TCP_EDGES, ref)));
     return found.flatMap((edge) =>
       edge === undefined ? [] : [{ account_id: edge.account_id, edge: toResource(edge, baseUrl) }],

@@ -1,7 +1,8 @@
 import { type BindTarget, parseBindTarget } from '../bind-rules/bind-target.js';
 import { isJsonObject } from '../json-object.js';
 import { Problem } from '../problem.js';
-import { isFingerprint, type KeyPolicy, parsePublicKey } from '../public-keys/public-key.js';
+import { type KeyPolicy, parsePublicKey } from '../public-keys/public-key.js';
+import { readFingerprint } from '../public-keys/public-key-type.js';
 
 /** Reads the requests of gateways. A malformed request is an error, which a gateway cannot mistake for a decision. */
 
@@ -20,14 +21,6 @@ export function readKey(publicKey: string | undefined, fingerprint: string | und
     throw requestMalformed('Send exactly one of public_key and fingerprint.');
   }
   return fingerprint === undefined ? parsePublicKey(publicKey, ANY_KEY).fingerprint : readFingerprint(fingerprint);
-}
-
-export function readFingerprint(sent: string): string {
-  // A plus sign in a URL arrives as a blank. Base64 has no blanks, so the blank can only be a plus sign.
-  const text = sent.replaceAll(' ', '+');
-  if (isFingerprint(text)) return text;
-  // The message does not quote the text: it may be a private key pasted by mistake.
-  throw requestMalformed("fingerprint must be as ssh-keygen -l prints it: 'SHA256:' and 43 characters of base64.");
 }
 
 /** The targets in the order sent. `isList` says whether the answer is a list too. */

@@ -1,13 +1,8 @@
 import type { CompiledAcl } from '../bind-rules/acl.js';
+import type { Gateway } from '../caller.js';
 import { Problem } from '../problem.js';
-import type { CompiledCredentialGrant } from './bind-decisions/bind-decision.js';
 import { CompiledAcls } from './compiled-acls.js';
-import {
-  type CredentialGrants,
-  type FetchedAcl,
-  ofActiveOwners,
-  type StoredCredentialGrant,
-} from './credential-grants.js';
+import { type CredentialGrants, type FetchedAcl, liveGrants, type StoredCredentialGrant } from './credential-grants.js';
 
 /** Only the rules of a key's oldest credentials count, up to this many: one account must not stall the others. */
 export const MAX_RULES_PER_KEY = 10_000;
@@ -17,12 +12,17 @@ const MAX_FETCHED_ACLS = 10;
 /** How often one request reads the grants: after each fetch or compilation it must read them again. */
 const MAX_READS = 5;
 
+/** A grant that counts, with its rules. */
+interface LiveGrant extends StoredCredentialGrant {
+  readonly acl: CompiledAcl;
+}
+
 /** The grants of a key, from which a decision is made. */
 interface KeyGrants {
   /** Oldest first; empty for an unknown key. */
   readonly grants: readonly StoredCredentialGrant[];
-  /** The compiled grants of active owners, oldest first. */
-  readonly active: readonly CompiledCredentialGrant[];
+  /** Those that count, oldest first. */
+  readonly live: readonly LiveGrant[];
 }
 
 /**
@@ -36,13 +36,13 @@ export class KeyAccess {
   ) {}
 
   /** Throws Problem 503 if the rules change faster than they can be read. */
-  async ofKey(fingerprint: string): Promise<KeyGrants> {
+  async ofKey(gateway: Gateway, fingerprint: string): Promise<KeyGrants> {
     // For this request only, so that ACLs compiled for other requests cannot evict these.
     const compiled = new Map<string, CompiledAcl>();
     for (let read = 0; read < MAX_READS; read += 1) {
-      const grants = await this.grants.ofKey(fingerprint);
-      const { active, missing } = this.lookUp(grants, compiled);
-      if (missing.length === 0) return { grants, active };
+      const grants = await this.grants.ofKey(gateway, fingerprint);
+      const { live, missing } = this.lookUp(grants, compiled);
+      if (missing.length === 0) return { grants, live };
       await this.prepare(grants, compiled);
     }
     throw new Problem('overloaded', 'The rules of this key change faster than they can be read. Try again shortly.');
@@ -52,10 +52,10 @@ export class KeyAccess {
   private lookUp(
     grants: readonly StoredCredentialGrant[],
     compiled: Map<string, CompiledAcl>,
-  ): { readonly active: readonly CompiledCredentialGrant[]; readonly missing: readonly StoredCredentialGrant[] } {
-    const [active, missing]: [CompiledCredentialGrant[], StoredCredentialGrant[]] = [[], []];
+  ): { readonly live: readonly LiveGrant[]; readonly missing: readonly StoredCredentialGrant[] } {
+    const [live, missing]: [LiveGrant[], StoredCredentialGrant[]] = [[], []];
     let rules = 0;
-    for (const grant of ofActiveOwners(grants)) {
+    for (const grant of liveGrants(grants)) {
       const acl = compiled.get(grant.aclDigest) ?? this.cachedOrSmall(grant);
       if (acl === undefined) {
         missing.push(grant);
@@ -64,9 +64,9 @@ export class KeyAccess {
       compiled.set(grant.aclDigest, acl);
       rules += acl.rules.length;
       if (rules > MAX_RULES_PER_KEY) break;
-      active.push({ ...grant, acl });
+      live.push({ ...grant, acl });
     }
-    return { active, missing };
+    return { live, missing };
   }
 
   private cachedOrSmall(grant: StoredCredentialGrant): CompiledAcl | undefined {

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import type { Gateway } from '../caller.js';
 import { queryNamed } from '../database/query.js';
 import type { KnownCredential } from './gateway-requests.js';
 import type { ChangedCredential } from './ssh-gateway.resource.js';
@@ -12,38 +13,41 @@ interface CurrentState {
   /** Whether the credential exists and its key belongs to its account, which is that of the key's oldest credential. */
   readonly grants_access: boolean;
   readonly is_owner_active: boolean;
+  readonly is_expired: boolean;
 }
 
 /**
  * $1 and $2: ids and their known versions; $3: whether to return unchanged credentials too, so that the caller can
- * check the deny list. The list itself is not a parameter: with a cached plan PostgreSQL would scan it for each row.
+ * check the deny list; $4: the only account that the gateway serves, or null. The list itself is not a parameter: with a cached plan PostgreSQL would scan it for each row.
  */
 const CURRENT_STATES = {
   name: 'credential_states',
   text: `select known.id as credential_id, known.version as known_version, c.version, c.fingerprint, state.grants_access,
-      state.is_owner_active
+      state.is_owner_active, state.is_expired
     from unnest($1::text[], $2::int[]) with ordinality as known(id, version, ordinal)
     left join ssh_credentials c on c.id = known.id and by_index(c.id)
     left join principals p on p.account_id = c.account_id and p.id = c.owner_id and by_index(p.id)
     cross join lateral (select
       c.id is not null and c.account_id = (
         select o.account_id from ssh_credentials o where o.fingerprint = c.fingerprint and by_index(o.id) order by o.id limit 1
-      ) as grants_access,
-      coalesce(p.active and not p.deleted, true) as is_owner_active
+      ) and c.account_id = coalesce($4, c.account_id) as grants_access,
+      coalesce(p.active and not p.deleted, true) as is_owner_active,
+      coalesce(c.expires_at <= statement_timestamp(), false) as is_expired
     ) state
-    where $3 or not state.grants_access or not state.is_owner_active or c.version <> known.version
+    where $3 or not state.grants_access or not state.is_owner_active or state.is_expired or c.version <> known.version
     order by known.ordinal`,
 };
 
 /** The credentials that changed since the gateway learned of them, read with one query for any number of them. */
 export async function changedSince(
   pool: Pool,
+  { accountId }: Gateway,
   known: readonly KnownCredential[],
   deniedFingerprints: ReadonlySet<string>,
 ): Promise<ChangedCredential[]> {
   const ids = known.map(({ credentialId }) => credentialId);
   const versions = known.map(({ version }) => version);
-  const values = [ids, versions, deniedFingerprints.size > 0];
+  const values = [ids, versions, deniedFingerprints.size > 0, accountId ?? null];
   const { rows } = await queryNamed<CurrentState>(pool, CURRENT_STATES, values);
   return rows.flatMap((row) => changeOf(row, deniedFingerprints) ?? []);
 }
@@ -54,5 +58,6 @@ function changeOf(row: CurrentState, deniedFingerprints: ReadonlySet<string>): C
     return { credential_id, reason: 'gone', version: null };
   }
   if (!row.is_owner_active) return { credential_id, reason: 'owner_inactive', version };
+  if (row.is_expired) return { credential_id, reason: 'expired', version };
   return version === row.known_version ? undefined : { credential_id, reason: 'changed', version };
 }

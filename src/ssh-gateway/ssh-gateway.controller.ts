@@ -2,13 +2,14 @@ import { Body, Controller, Get, Header, HttpCode, Post, Query, Req } from '@nest
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyRequest } from 'fastify';
 import { ApiGatewayAnswer, ApiTag } from '../http/openapi/decorators.js';
-import type { ParameterOf } from '../http/openapi/parts.js';
-import { ipOf } from '../http/request-context.js';
+import { type ParameterOf, queryParameter } from '../http/openapi/parts.js';
+import { gatewayOf, ipOf } from '../http/request-context.js';
 import { Problem } from '../problem.js';
+import { readFingerprint } from '../public-keys/public-key-type.js';
 import { parseHostport } from '../tcp-edges/hostport.js';
 import { FINGERPRINT } from './bind-decisions/bind-decision-fields.js';
 import { GatewayAnswers } from './gateway-answers.js';
-import { readFingerprint, readKey, readRequiredParameter, readTargets } from './gateway-requests.js';
+import { readKey, readRequiredParameter, readTargets } from './gateway-requests.js';
 import {
   AuthorizeBody,
   BindDecisionAnswer,
@@ -27,10 +28,8 @@ const FOR_GATEWAYS = { isForGateways: true };
 
 const KEY_PROBLEMS = ['request_malformed', 'public_key_missing', 'public_key_invalid'] as const;
 
-const queryParameter =
-  (name: string, description: string, example: string): ParameterOf =>
-  ({ ApiQuery }) =>
-    ApiQuery({ name, description, required: true, schema: { type: 'string', examples: [example] } });
+const required = (name: string, description: string, example: string): ParameterOf =>
+  queryParameter(name, description, { type: 'string', examples: [example] }, { required: true });
 
 @ApiTag('SSH gateways')
 @Controller('ssh_gateway')
@@ -45,8 +44,11 @@ export class SshGatewayController {
     summary: 'Identify the account and credentials of a key',
     problems: [...KEY_PROBLEMS, 'not_found'],
   })
-  async identify(@Body() { public_key, fingerprint }: IdentifyBody): Promise<IdentifiedKey> {
-    return (await this.answers.identify(readKey(public_key, fingerprint))) ?? unknownKey();
+  async identify(
+    @Body() { public_key, fingerprint }: IdentifyBody,
+    @Req() request: FastifyRequest,
+  ): Promise<IdentifiedKey> {
+    return (await this.answers.identify(gatewayOf(request), readKey(public_key, fingerprint))) ?? unknownKey();
   }
 
   @Post('authorize')
@@ -68,7 +70,10 @@ export class SshGatewayController {
   ): Promise<BindDecisionAnswer | BindDecisionAnswers> {
     const { targets, isList } = readTargets(target);
     const key = readKey(public_key, fingerprint);
-    const decisions = await this.answers.authorize(key, targets, { gateway: ipOf(request), source });
+    const decisions = await this.answers.authorize(gatewayOf(request), key, targets, {
+      address: ipOf(request),
+      source,
+    });
     const [first] = decisions;
     return isList || first === undefined ? { decisions: decisions.map(toAnswer) } : toAnswer(first);
   }
@@ -84,8 +89,8 @@ export class SshGatewayController {
     problems: ['request_malformed'],
     body: RECHECK_SCHEMA,
   })
-  async recheck(@Body() { credentials }: RecheckBody): Promise<RecheckAnswer> {
-    return { changed: await this.answers.changedSince(credentials) };
+  async recheck(@Body() { credentials }: RecheckBody, @Req() request: FastifyRequest): Promise<RecheckAnswer> {
+    return { changed: await this.answers.changedSince(gatewayOf(request), credentials) };
   }
 
   @Get('authorized_keys')
@@ -95,21 +100,19 @@ export class SshGatewayController {
     { contentType: 'text/plain' },
     {
       id: 'getAuthorizedKeys',
-      summary: "Get a key's line for sshd's AuthorizedKeysCommand",
+      summary: "Get a key's lines for sshd's AuthorizedKeysCommand",
+      description: 'One line, and one more for each source restriction of its credentials.',
       parameters: [
-        queryParameter('type', 'Type of the key. sshd substitutes it for %t.', 'ssh-ed25519'),
-        queryParameter('fingerprint', 'Fingerprint of the key. sshd substitutes it for %f.', FINGERPRINT.example),
+        required('type', 'Type of the key. sshd substitutes it for %t.', 'ssh-ed25519'),
+        required('fingerprint', 'Fingerprint of the key. sshd substitutes it for %f.', FINGERPRINT.example),
       ],
       problems: ['request_malformed', 'not_found'],
     },
   )
-  async authorizedKeys(@Query() query: Record<string, unknown>): Promise<string> {
+  async authorizedKeys(@Query() query: Record<string, unknown>, @Req() request: FastifyRequest): Promise<string> {
     const type = readRequiredParameter(query, 'type');
-    const line = await this.answers.authorizedKeysLine(
-      type,
-      readFingerprint(readRequiredParameter(query, 'fingerprint')),
-    );
-    return line === undefined ? unknownKey() : `${line}\n`;
+    const fingerprint = readFingerprint(readRequiredParameter(query, 'fingerprint'));
+    return (await this.answers.authorizedKeys(gatewayOf(request), type, fingerprint)) ?? unknownKey();
   }
 
   @Get('edges')
@@ -117,16 +120,16 @@ export class SshGatewayController {
   @ApiGatewayAnswer(ListedEdges, {
     id: 'findEdges',
     summary: 'Find the TCP edges that list a hostport',
-    parameters: [queryParameter('hostport', 'Hostport as `host:port`, in any spelling.', '1.tcp.example.com:20000')],
+    parameters: [required('hostport', 'Hostport as `host:port`, in any spelling.', '1.tcp.example.com:20000')],
     problems: ['request_malformed', 'hostport_malformed', 'hostport_port_out_of_range'],
   })
-  async edges(@Query() query: Record<string, unknown>, @Req() { baseUrl }: FastifyRequest): Promise<ListedEdges> {
+  async edges(@Query() query: Record<string, unknown>, @Req() request: FastifyRequest): Promise<ListedEdges> {
     const { canonical } = parseHostport(readRequiredParameter(query, 'hostport'), 'hostport');
-    return { edges: await this.answers.edgesAt(canonical, baseUrl) };
+    return { edges: await this.answers.edgesAt(gatewayOf(request), canonical, request.baseUrl) };
   }
 }
 
-/** The answer is the same for an unknown key and for a key whose owners are all inactive: neither grants access. */
+/** The answer is the same for an unknown key and for a key of which no credential counts: neither grants access. */
 function unknownKey(): never {
   throw new Problem('not_found', 'Resource not found');
 }

@@ -28,19 +28,23 @@ export class IdentifyBody {
   @Text(FINGERPRINT) fingerprint?: string;
 }
 
-/** Longer than any address, so that a gateway may add a port or a name. */
-const MAX_SOURCE_BYTES = 255;
+/** Longer than any address, so that a gateway may send a name instead. */
+export const MAX_SOURCE_BYTES = 255;
+
+/** Bodies that name what to bind. */
+export const TARGET = {
+  description: `The target to bind, or a list of up to ${MAX_TARGETS} targets.`,
+  required: true,
+  oneOf: [TARGET_SCHEMA, { type: 'array', items: TARGET_SCHEMA, minItems: 1, maxItems: MAX_TARGETS }],
+  example: { domain: 'app.example.com' },
+};
 
 export class AuthorizeBody extends IdentifyBody {
-  @Anything({
-    description: `The target to bind, or a list of up to ${MAX_TARGETS} targets.`,
-    required: true,
-    oneOf: [TARGET_SCHEMA, { type: 'array', items: TARGET_SCHEMA, minItems: 1, maxItems: MAX_TARGETS }],
-    example: { domain: 'app.example.com' },
-  })
-  target?: unknown;
+  @Anything(TARGET) target?: unknown;
   @TextOfBytes(MAX_SOURCE_BYTES, 'request_malformed', {
-    description: 'Where the tunnel comes from. It is recorded with the decision.',
+    description:
+      'Where the tunnel comes from: an address, or `address:port` with IPv6 in brackets. It is recorded with the decision. ' +
+      'Any other text, or none, is refused by a credential with a source restriction.',
     example: '203.0.113.9',
   })
   source?: string;
@@ -87,7 +91,8 @@ export class IdentifiedKey {
   @ApiField(ACCOUNT_ID) account_id!: string;
   @ApiField(FINGERPRINT) fingerprint!: string;
   @ApiField({
-    description: 'The credentials of the key whose owners are active, oldest first.',
+    description:
+      'The credentials of the key that count, oldest first: their owners are active, and they have not expired.',
     listOf: IdentifiedCredential,
   })
   credentials!: IdentifiedCredential[];
@@ -108,7 +113,7 @@ export class BindDecisionAnswer {
     nullable({
       ...CREDENTIAL_ID,
       description:
-        'The credential that permits the tunnel; otherwise the oldest one of the key. Null if the key is unknown.',
+        'The credential that permits the tunnel; otherwise the oldest one for which the reason holds. Null if the key is unknown.',
     }),
   )
   credential_id!: string | null;
@@ -133,13 +138,13 @@ export class BindDecisionAnswers {
   decisions!: BindDecisionAnswer[];
 }
 
-const CHANGES = ['changed', 'owner_inactive', 'gone'] as const;
+const CHANGES = ['changed', 'expired', 'owner_inactive', 'gone'] as const;
 
 export class ChangedCredential {
   @ApiField({ description: 'Id, as sent.', example: CREDENTIAL_ID.example }) credential_id!: string;
   @ApiField({
     description:
-      '`gone`: the credential no longer grants access. `owner_inactive`: the owner is inactive now. `changed`: the credential may permit less than before; authorize its tunnels again.',
+      '`gone`: the credential no longer grants access. `owner_inactive`: the owner is inactive now. `expired`: the credential has expired. `changed`: the credential may permit less than before; authorize its tunnels again.',
     enum: CHANGES,
     example: 'changed',
   })

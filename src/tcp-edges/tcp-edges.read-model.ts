@@ -34,7 +34,11 @@ function hostportRows({ account_id, id, hostports }: Entity<TcpEdge>): Row[] {
 
 export const tcpEdgesReadModel: ReadModel<TcpEdge, TcpEdgeEvent> = {
   streamPrefixes: ['edgtcp'],
-  events: { 'tcp_edge_created.v1': {}, 'tcp_edge_updated.v1': {}, 'tcp_edge_deleted.v1': { isEnd: true } },
+  events: {
+    'tcp_edge_created.v1': { isStart: true },
+    'tcp_edge_updated.v1': {},
+    'tcp_edge_deleted.v1': { isEnd: true },
+  },
   evolve,
   tables: [EDGES, HOSTPORTS],
 };
@@ -47,31 +51,40 @@ export const MAX_EDGES_OF_A_HOSTPORT = 100;
 
 const BY_HOSTPORTS = {
   name: 'tcp_edges_by_hostports',
-  text: `select l.hostport, l.account_id as "accountId", l.edge_id as id from unnest($1::text[]) as wanted(hostport)
+  text: `select wanted.key, l.account_id as "accountId", l.edge_id as id from unnest($1::text[], $2::text[], $3::text[]) as wanted(key, hostport, account_id)
     cross join lateral (
       select t.hostport, t.account_id, t.edge_id from tcp_edge_hostports t
-      where t.hostport = wanted.hostport and by_index(t.edge_id) order by t.edge_id limit ${MAX_EDGES_OF_A_HOSTPORT}
+      where t.hostport = wanted.hostport and t.account_id = coalesce(wanted.account_id, t.account_id) and by_index(t.edge_id)
+      order by t.edge_id limit ${MAX_EDGES_OF_A_HOSTPORT}
     ) l
-    order by l.hostport, l.edge_id`,
+    order by l.edge_id`,
 };
+
+/** A canonical hostport, and the account whose edges are wanted if not those of all. */
+interface WantedHostport {
+  readonly hostport: string;
+  readonly accountId: string | undefined;
+}
+
+const keyOf = ({ hostport, accountId = '' }: WantedHostport): string => `${accountId} ${hostport}`;
 
 /** Finds the edges of all accounts that list a hostport. For gateways and strict mode: callers see one account only. */
 export class EdgesByHostport {
   constructor(private readonly pool: Pool) {}
 
   /** The edges that list this canonical hostport, oldest first, at most MAX_EDGES_OF_A_HOSTPORT. */
-  async list(canonical: string): Promise<readonly Ref[]> {
-    return (await this.find(canonical)) ?? [];
+  async list(hostport: string, accountId?: string): Promise<readonly Ref[]> {
+    return (await this.find({ hostport, accountId })) ?? [];
   }
 
-  private readonly find = coalesced<string, readonly Ref[]>(
-    (canonical) => canonical,
-    async (canonicals) => {
-      const wanted = [...new Set(canonicals)];
-      const { rows } = await queryNamed<Ref & { hostport: string }>(this.pool, BY_HOSTPORTS, [wanted]);
-      const refs = new Map<string, Ref[]>();
-      for (const { hostport, ...ref } of rows) refs.set(hostport, [...(refs.get(hostport) ?? []), ref]);
-      return refs;
-    },
-  );
+  private readonly find = coalesced<WantedHostport, readonly Ref[]>(keyOf, async (sought) => {
+    const wanted = new Map(sought.map((one) => [keyOf(one), one]));
+    const hostports = [...wanted.values()].map(({ hostport }) => hostport);
+    const accountIds = [...wanted.values()].map(({ accountId }) => accountId ?? null);
+    const values = [[...wanted.keys()], hostports, accountIds];
+    const { rows } = await queryNamed<Ref & { key: string }>(this.pool, BY_HOSTPORTS, values);
+    const refs = new Map<string, Ref[]>();
+    for (const { key, ...ref } of rows) refs.set(key, [...(refs.get(key) ?? []), ref]);
+    return refs;
+  });
 }

@@ -12,7 +12,8 @@ import { stopAtEnd } from '../support/leftovers.js';
 /** The command of docs/sshd-gateway, run as sshd runs it, against services with good and bad answers. */
 const COMMAND = new URL('../../docs/sshd-gateway/authorized-keys', import.meta.url).pathname;
 const TOKEN = 'a-token-that-nobody-may-see';
-const LINE = 'restrict ssh-ed25519 AAAA sshcr_1@3,sshcr_2@1\n';
+const LINE =
+  'restrict,from="192.0.2.0/24" ssh-ed25519 AAAA sshcr_1@3,sshcr_2@1\nrestrict ssh-ed25519 AAAA sshcr_1@3,sshcr_2@1\n';
 const FINGERPRINT = 'SHA256:a+b/c';
 
 let folder: string;
@@ -92,7 +93,8 @@ describe('the AuthorizedKeysCommand', () => {
     const deadline = Date.now() + 3000;
     const logged = () => readFile(log, 'utf8').catch(() => '');
     while ((await logged()) === '' && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 10));
-    expect(await logged()).toBe(`${FINGERPRINT} sshcr_1@3,sshcr_2@1\n`);
+    const options = 'restrict,from="192.0.2.0/24" restrict .';
+    expect(await logged()).toBe(`${FINGERPRINT} sshcr_1@3,sshcr_2@1 ${process.pid} ssh-ed25519 ${options}\n`);
   });
 
   it('prints nothing and exits with 0 if the key is unknown (404)', async () => {

@@ -30,7 +30,7 @@ describe('data remove', () => {
     expect(existsSync(place)).toBe(true);
     expect(await remove('--yes')).toEqual({ code: 0, stdout: '', stderr: `removed ${place}\n` });
     expect(existsSync(dataDir())).toBe(false);
-    expect(await remove('--yes')).toMatchObject({ code: 2, stderr: expect.stringMatching(/^there is no database in/) });
+    expect(await remove('--yes')).toMatchObject({ code: 3, stderr: expect.stringMatching(/^there is no database in/) });
     const external = { DATA_DIR: dataDir(), DATABASE_URL: 'postgres://db.example.com/service' };
     expect(await runCli(external, 'data', 'remove', '--yes')).toMatchObject({ code: 2 });
   });

@@ -105,7 +105,7 @@ describe('a live feed', () => {
     const by = await addAccount(service);
     const head = await appendLarge(by, 50);
     const live = liveFeed(service);
-    const selection = { accountId: by.accountId, baseUrl: 'http://x', filter: {}, span: { after: 0, upTo: head } };
+    const selection = { accountId: by.accountId, filter: {}, span: { after: 0, upTo: head } };
     const stream = live.follow(selection, () => Promise.resolve(true), new AbortController().signal);
     const reader = stream.pipe(new PassThrough());
     const held = (): number => stream.readableLength + reader.readableLength + reader.writableLength;

@@ -71,7 +71,7 @@ describe('readers of lines', () => {
     const positions = new LogPositions(service.pool);
     const dearReads = new DearReads(service.app.database.dearReadPool, service.pool, 10_000);
     const feed = new LineFeed(new EventFeed(positions, dearReads, new CloudEvents(READ_MODELS)), 500);
-    const selection = { accountId: by.accountId, baseUrl: '', filter: {}, span: { after: 0, upTo: head } };
+    const selection = { accountId: by.accountId, filter: {}, span: { after: 0, upTo: head } };
     const server = Fastify();
     server.get('/events', async (_, reply) => {
       return reply.send(

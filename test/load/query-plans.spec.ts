@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { addUser } from '../support/principals.js';
-import { callerOf, prepareSample, SAMPLES, type Walk } from '../support/route-samples.js';
+import { CHECKPOINTS, callerOf, prepareSample, SAMPLES, type Walk } from '../support/route-samples.js';
 import { GATEWAY, type Service, startService } from '../support/service.js';
 
 /** From its sixth run on, a prepared statement may have one plan for all values, which then stays. */
@@ -86,7 +86,13 @@ describe.each([
   ['have a few rows and are analyzed', 60],
 ])('statements that are prepared while the tables %s', (_, rowsBefore) => {
   it('scan no table once the tables have grown, by any statement of any route', async () => {
-    service = await startService({ ...GATEWAY, authFailuresPerMinute: 0, strict: true, databasePoolSize: 1 });
+    service = await startService({
+      ...GATEWAY,
+      ...CHECKPOINTS,
+      authFailuresPerMinute: 0,
+      strict: true,
+      databasePoolSize: 1,
+    });
     const { rows: tables } = await service.pool.query(
       `select tablename as name from pg_tables where schemaname = 'public'`,
     );

@@ -1,11 +1,18 @@
 import { existsSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { createApp } from '../../src/app.js';
+import { startEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.js';
+import { findEmbeddedData, removeEmbeddedData } from '../../src/database/embedded/removal.js';
 import { inDatabase, rowsOf } from '../support/backups.js';
 import { freePort } from '../support/free-port.js';
+import { stopAtEnd } from '../support/leftovers.js';
 import { newSigningKey, TestIssuer } from '../support/oidc-issuer.js';
 import { runCli, spawnCli } from '../support/process.js';
-import { cloneDatabase, emptyDatabase, type Service, startService } from '../support/service.js';
+import { cloneDatabase, emptyDatabase, type Service, startService, testConfig } from '../support/service.js';
 
 let service: Service;
 let settings: Record<string, string>;
@@ -50,7 +57,7 @@ describe('doctor beside a service that is in order', () => {
     const names = lines.map((line) => line.split(/ +/)[1]);
     expect(names).toEqual([
       ...['settings', 'database', 'version', 'migrations', 'rights', 'history', 'encryption', 'connections', 'jit'],
-      ...['clock', 'disk', 'bootstrap', 'issuer', 'port'],
+      ...['clock', 'disk', 'bootstrap', 'gateways', 'issuer', 'port'],
     ]);
     const notOk = lines.filter((line) => !line.startsWith('ok '));
     expect(notOk).toEqual([expect.stringMatching(/^warning +history +only a trigger keeps the role postgres/)]);
@@ -83,6 +90,23 @@ describe('the settings', () => {
     expect(found(stdout, 'settings')).toHaveLength(3);
     expect(found(stdout, 'version')).toHaveLength(1);
     expect(stdout).not.toContain('s3cret');
+  });
+
+  it('that contradict each other are wrong, also where a file holds the key', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'doctor-'));
+    const key = 'a-key-that-is-a-token-too';
+    await writeFile(join(folder, 'key'), key);
+    const stdout = await expectFinding(
+      1,
+      'settings',
+      /^wrong: GATEWAY_TOKENS holds the key in BOOTSTRAP_API_KEY_FILE/,
+      {
+        BOOTSTRAP_API_KEY_FILE: join(folder, 'key'),
+        GATEWAY_TOKENS: key,
+      },
+    );
+    expect(stdout).not.toContain(key);
+    await rm(folder, { recursive: true });
   });
 
   it('without a readable place of the database check no other database', async () => {
@@ -194,12 +218,68 @@ describe('the database', () => {
     expect([result.code, found(result.stdout, 'clock')]).toEqual([code, [expect.stringMatching(pattern)]]);
   });
 
-  it('with accounts makes BOOTSTRAP_API_KEY a warning, which does not show it', async () => {
+  it('whose first account has had a key makes each setting of it a warning, which does not show the key', async () => {
     const key = 'a-key-that-nobody-may-see';
-    const stdout = await expectFinding(0, 'bootstrap', /^warning: BOOTSTRAP_API_KEY is still set/, {
-      BOOTSTRAP_API_KEY: key,
+    const [folder, file] = [await mkdtemp(join(tmpdir(), 'doctor-')), 'key'];
+    await writeFile(join(folder, file), key);
+    for (const [name, value] of [
+      ['BOOTSTRAP_API_KEY', key],
+      ['BOOTSTRAP_API_KEY_FILE', join(folder, file)],
+    ] as const) {
+      const pattern = new RegExp(`^warning: ${name} is still set, although .* it has no effect`);
+      expect(await expectFinding(0, 'bootstrap', pattern, { [name]: value })).not.toContain(key);
+    }
+    await rm(folder, { recursive: true });
+  });
+
+  it('whose first account has never had a key needs one of these settings, or api-keys create', async () => {
+    const empty = await emptyDatabase();
+    await (await createApp({ ...testConfig(empty.url), bootstrapApiKey: undefined })).close();
+    const place = { DATABASE_URL: empty.url };
+    await expectFinding(0, 'bootstrap', /^warning: the first account has never had a key: run api-keys create/, place);
+    const key = { ...place, BOOTSTRAP_API_KEY: 'a-key-that-nobody-may-see' };
+    await expectFinding(0, 'bootstrap', /^ok: .*never had a key: the next start gives it that of BOOTSTRAP_/, key);
+    await empty.drop();
+  });
+
+  it('is compared with that of MIGRATION_DATABASE_URL: another database, and none, are wrong', async () => {
+    const owner = (url: string) => ({ MIGRATION_DATABASE_URL: url });
+    const same = /^ok: MIGRATION_DATABASE_URL leads to the same database, with the role postgres$/;
+    await expectFinding(0, 'owner', same, owner(service.databaseUrl));
+    const other = await emptyDatabase();
+    const pattern = /^wrong: .* leads to the database test_\w+, but DATABASE_URL to the database test_\w+: both must/;
+    await expectFinding(1, 'owner', pattern, owner(other.url));
+    await other.drop();
+    await expectFinding(
+      1,
+      'owner',
+      /^wrong: MIGRATION_DATABASE_URL cannot be used: .*does not exist/,
+      owner(other.url),
+    );
+  });
+
+  it('is compared with that of MIGRATION_DATABASE_URL: another server is wrong', async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'doctor-'));
+    const { host, port, user, stop } = await startEmbeddedPostgres({ dataDir, log: () => undefined });
+    const stopServer = stopAtEnd(async () => {
+      await stop();
+      await removeEmbeddedData(await findEmbeddedData(dataDir));
     });
-    expect(stdout).not.toContain(key);
+    await expectFinding(1, 'owner', /^wrong: MIGRATION_DATABASE_URL leads to another server than DATABASE_URL/, {
+      MIGRATION_DATABASE_URL: `postgres://${user}@/postgres?host=${host}&port=${port}`,
+    });
+    await stopServer();
+  });
+
+  it('that lacks the account of a gateway is a warning, which shows no token', async () => {
+    const [token, other] = ['a-token-of-a-gateway-1', 'a-token-of-a-gateway-2'];
+    const { rows } = await service.pool.query('select account_id as id from accounts');
+    const tokens = `${token},edge@${rows[0].id}=${other}`;
+    const counts = /^ok: tokens: 2 in all, 1 with a name, 1 for one account$/;
+    await expectFinding(0, 'gateways', counts, { GATEWAY_TOKENS: tokens });
+    const lost = /^warning: the account ac_0{27} of the gateway edge does not exist/;
+    const strange = { GATEWAY_TOKENS: `${token},edge@ac_${'0'.repeat(27)}=${other}` };
+    expect(await expectFinding(0, 'gateways', lost, strange)).not.toMatch(/a-token-of/);
   });
 });
 

@@ -13,6 +13,12 @@ export async function inDatabase<T>(url: string, work: (client: pg.Client) => Pr
   }
 }
 
+/** The last column of an event is its transaction, which is that of its server. */
+const ROWS: Readonly<Record<string, string>> = {
+  migrations: 'name',
+  events: `regexp_replace(t::text, ',\\d*\\)$', '')`,
+};
+
 /** Every row of every table of the schema, as text; TypeORM's list of migrations has times of its own. */
 export const rowsOf = (url: string): Promise<string[]> =>
   inDatabase(url, async (client) => {
@@ -21,8 +27,7 @@ export const rowsOf = (url: string): Promise<string[]> =>
     );
     const lines: string[] = [];
     for (const { name } of tables) {
-      const row = name === 'migrations' ? 'name' : 't::text';
-      const { rows } = await client.query(`select ${row} as row from ${name} t order by 1`);
+      const { rows } = await client.query(`select ${ROWS[name] ?? 't::text'} as row from ${name} t order by 1`);
       lines.push(...rows.map((one) => `${name} ${one.row}`));
     }
     return lines;

@@ -23,7 +23,12 @@ export async function startBareServer(timeouts?: Timeouts): Promise<{ nest: Nest
     bodyParser: false,
   });
   const reject = () => Promise.reject(new Error('no route needs authentication'));
-  const authentication = { authenticate: reject, authenticateProgram: reject, isStillAuthorized: reject };
+  const authentication = {
+    authenticate: reject,
+    authenticateGateway: reject,
+    authenticateMetrics: reject,
+    isStillAuthorized: reject,
+  };
   serveHttp(nest, { ids, config, requestLog, authentication });
   const server = adapter.getInstance();
   const options = { config: { isPublic: true } } as object;

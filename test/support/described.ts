@@ -28,7 +28,15 @@ interface Operation {
 class Description {
   private readonly paths = Object.keys(DOCUMENT.paths)
     .sort((a, b) => Number(a.includes('{')) - Number(b.includes('{')))
-    .map((path) => ({ path, pattern: new RegExp(`^${path.replaceAll('.', '\\.').replace(/\{\w+\}/g, '[^/]+')}$`) }));
+    .map((path) => ({
+      path,
+      pattern: new RegExp(
+        `^${path
+          .replaceAll('.', '\\.')
+          .replace('{path}', '.+')
+          .replace(/\{\w+\}/g, '[^/]+')}$`,
+      ),
+    }));
 
   /** The fault of the exchange; undefined if it has none. */
   fault(exchange: Exchange): string | undefined {

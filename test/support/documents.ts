@@ -18,10 +18,11 @@ export const textOf = (document: string): string => readFileSync(`${REPOSITORY}/
  */
 export const RUNS = {
   start: ['README.md'],
-  tour: ['README.md', 'docs/tour.md', 'docs/audit.md'],
+  tour: ['README.md', 'docs/tour.md', 'docs/audit.md', 'docs/evidence.md'],
   'tour-end': ['docs/tour.md'],
+  collector: ['docs/collectors.md'],
   'gateway-start': ['docs/gateways.md'],
-  gateway: ['docs/gateways.md'],
+  gateway: ['docs/gateways.md', 'docs/keys-and-rules.md'],
   operating: ['docs/operating.md', 'docs/monitoring.md', 'docs/backup.md', 'docs/database.md'],
   moving: ['docs/backup.md'],
   packages: ['docs/failover.md'],
@@ -31,6 +32,8 @@ export const RUNS = {
   'sshd-systemd': ['docs/sshd-gateway.md'],
   'sshd-credential': ['docs/sshd-gateway.md'],
   'sshd-tunnel': ['docs/sshd-gateway.md'],
+  'sshd-reaper': ['docs/sshd-gateway.md'],
+  'sshd-reaper-systemd': ['docs/sshd-gateway.md'],
 } satisfies Record<string, readonly string[]>;
 
 export type Run = keyof typeof RUNS;

@@ -3,6 +3,8 @@ import { stopAtEnd } from './leftovers.js';
 
 export interface Message {
   readonly id: number;
+  /** Its type; `message` if the stream names none. */
+  readonly event: string;
   // biome-ignore lint/suspicious/noExplicitAny: tests look into events of every type
   readonly data: any;
 }
@@ -56,6 +58,7 @@ export class EventStream {
     this.comments += lines.filter((line) => line.startsWith(':')).length;
     this.lastEventId = textOf('id') ?? this.lastEventId;
     const data = textOf('data');
-    if (data !== undefined) this.messages.push({ id: Number(this.lastEventId), data: JSON.parse(data) });
+    if (data !== undefined)
+      this.messages.push({ id: Number(this.lastEventId), event: textOf('event') ?? 'message', data: JSON.parse(data) });
   }
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from '@jest/globals';
-import { ApiClient } from './api-client.js';
+import { type Answer, ApiClient } from './api-client.js';
 import { complementOf, type EchoTarget, exchange, startEchoTarget } from './echo-target.js';
 import { freePort } from './free-port.js';
 import { stopAtEnd } from './leftovers.js';
@@ -40,7 +40,7 @@ export class GatewayTrial {
     readonly target: EchoTarget,
   ) {}
 
-  static async start(): Promise<GatewayTrial> {
+  static async start({ hasJournal = false } = {}): Promise<GatewayTrial> {
     const database = await cloneDatabase();
     stopAtEnd(database.drop);
     const settings = {
@@ -52,7 +52,7 @@ export class GatewayTrial {
     const service = startMain(settings);
     const url = await service.url;
     const hosts = Object.entries(ADDRESSES).map(([name, address]) => `${address} ${name}`);
-    const gateway = await startSshdGateway({ service: url, token: GATEWAY_TOKEN, hosts });
+    const gateway = await startSshdGateway({ service: url, token: GATEWAY_TOKEN, hosts, hasJournal });
     return new GatewayTrial(service, settings, new ApiClient(url, ADMIN_KEY), gateway, await startEchoTarget());
   }
 
@@ -64,6 +64,13 @@ export class GatewayTrial {
   async startServiceAgain(): Promise<void> {
     this.service = startMain(this.settings);
     await this.service.url;
+  }
+
+  /** Makes a change through another instance on the same data, at a URL that no gateway knows. */
+  async changeWhileAway(act: (admin: ApiClient) => Promise<Answer>): Promise<void> {
+    const elsewhere = startMain({ ...this.settings, PORT: '0' });
+    expect((await act(new ApiClient(await elsewhere.url, ADMIN_KEY))).status).toBeLessThan(300);
+    await stopMain(elsewhere);
   }
 
   /** Returns the id of the credential. */

@@ -42,7 +42,7 @@ const acls = fc.subarray([
   'bind:k=v',
   ...Array.from('\u00a0\u3000\u2028{",', (c) => `bind:team=a${c}b`),
 ]);
-const roles = fc.constantFrom('admin', 'member');
+const roles = fc.constantFrom('admin', 'member', 'auditor');
 /** Few hostports, one of them in two spellings, so that edges share them. */
 const hostports = fc.subarray([
   'a.example.com:1',
@@ -60,6 +60,10 @@ const modules = {
 };
 const MODULES = ['backend', 'ip_restriction', 'traffic_policy'] as const;
 const edges = fc.record({ hostports, ...modules }, { requiredKeys: [] });
+
+/** Times with and without milliseconds, which rows and events spell differently. */
+const times = fc.constantFrom('2099-01-31T00:00:00Z', '2099-12-31T23:59:59.12+01:00', '1970-01-01T00:00:00.001Z');
+const cidrs = fc.subarray(['192.0.2.0/24', '2001:DB8::/32', '::ffff:198.51.100.7'], { minLength: 1 });
 
 const known = ({ made, foreign }: Player, path: Path): string[] => [...made[path], ...foreign(path)];
 
@@ -113,6 +117,8 @@ const creates = [
     ),
 ];
 
+const putSources = (client: ApiClient, uri: string, list: readonly string[]) =>
+  client.put(`${uri}/source_restriction`, { cidrs: list });
 const described = texts.map((text) => (mark: string) => ({ description: mark + text }));
 const changes = [
   patch('/ssh_credentials', described),
@@ -134,7 +140,17 @@ const changes = [
     '/bot_users',
     fc.tuple(fc.boolean(), texts).map(([active, text]) => (mark) => ({ active, name: `${mark}${text} ${unique()}` })),
   ),
+  fc
+    .constantFrom('member', 'auditor')
+    .chain((role) => on('/bot_users', (client, uri) => client.put(`${uri}/role`, { role }))),
+  on('/bot_users', (client, uri) => client.delete(`${uri}/role`)),
   patch('/api_keys', described),
+  ...(['/ssh_credentials', '/api_keys'] as const).flatMap((path) => [
+    times.chain((expires_at) => on(path, (client, uri) => client.put(`${uri}/expiry`, { expires_at }))),
+    on(path, (client, uri) => client.delete(`${uri}/expiry`)),
+  ]),
+  cidrs.chain((list) => on('/ssh_credentials', (client, uri) => putSources(client, uri, list))),
+  on('/ssh_credentials', (client, uri) => client.delete(`${uri}/source_restriction`)),
   ...MODULES.map((name) =>
     modules[name].chain((body: object) => on('/edges/tcp', (client, uri) => client.put(`${uri}/${name}`, body))),
   ),

@@ -9,12 +9,17 @@ export interface HttpAnswer {
   readonly text: string;
 }
 
-/** Sends one request and reads the whole answer. Rejects with the error of the connection. */
+/** Sends one request and reads the whole answer, except a live stream. Rejects with the error of the connection. */
 export const exchange = (url: string, method: string, headers: Record<string, string>, body?: string | Buffer) =>
   new Promise<HttpAnswer>((resolve, reject) => {
     const sent = request(url, { method, agent, headers: { 'user-agent': 'node', accept: '*/*', ...headers } });
     sent.on('error', reject).on('response', (response) => {
       let text = '';
+      // Its answer is its head, since a stream of events does not end.
+      if (response.headers['content-type'] === 'text/event-stream' && method !== 'HEAD') {
+        resolve({ status: response.statusCode ?? 0, headers: headersOf(response), text });
+        return void response.destroy();
+      }
       response
         .setEncoding('utf8')
         .on('error', reject)

@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { newCheckpointKey } from '../../src/log/seal/checkpoint-key.js';
 import type { Answer, ApiClient } from './api-client.js';
 import { newPublicKey } from './keys.js';
 import type { TestPrincipal } from './principals.js';
@@ -14,6 +16,8 @@ interface Sample {
   readonly on?: keyof typeof MAKERS;
   readonly body?: (walk: Walk) => object | Promise<object>;
   readonly query?: (walk: Walk) => Promise<Record<string, string>>;
+  /** What stands for the path's `*`. */
+  readonly rest?: string;
   /** Modules are set before they are read. */
   readonly before?: { readonly method: string; readonly body: () => object };
 }
@@ -53,13 +57,25 @@ const resource = (path: keyof typeof MAKERS, change: () => object): Record<strin
   [`DELETE /${path}/:id`]: { on: path },
 });
 
-const edgeModule = (name: keyof typeof MODULES): Record<string, ResourceSample> => {
-  const before = { method: 'PUT', body: MODULES[name] };
+/** A part of a resource, under a path of its own. */
+const part = (on: keyof typeof MAKERS, name: string, body: () => object): Record<string, ResourceSample> => {
+  const before = { method: 'PUT', body };
   return {
-    [`PUT /edges/tcp/:id/${name}`]: { on: 'edges/tcp', body: MODULES[name] },
-    [`GET /edges/tcp/:id/${name}`]: { on: 'edges/tcp', before },
-    [`DELETE /edges/tcp/:id/${name}`]: { on: 'edges/tcp', before },
+    [`PUT /${on}/:id/${name}`]: { on, body },
+    [`GET /${on}/:id/${name}`]: { on, before },
+    [`DELETE /${on}/:id/${name}`]: { on, before },
   };
+};
+const edgeModule = (name: keyof typeof MODULES) => part('edges/tcp', name, MODULES[name]);
+const expiry = () => ({ expires_at: new Date(Date.now() + 3_600_000 + next()).toISOString() });
+const sources = () => ({ cidrs: [`192.0.2.${next() % 256}`] });
+
+const toAuditor = { method: 'PUT', body: () => ({ role: 'auditor' }) };
+
+const BOT_ROLE: Record<string, ResourceSample> = {
+  'PUT /bot_users/:id/role': { on: 'bot_users', body: toAuditor.body },
+  'GET /bot_users/:id/role': { on: 'bot_users', before: toAuditor },
+  'DELETE /bot_users/:id/role': { on: 'bot_users', before: toAuditor },
 };
 
 /** A key that gateways may ask about. */
@@ -81,6 +97,15 @@ const GATEWAY_SAMPLES: Record<string, Sample> = {
   },
   'GET /ssh_gateway/edges': { query: async () => ({ hostport: 'a.example:1' }) },
   'GET /ssh_gateway/metrics': {},
+  'GET /ssh_gateway/changes': {},
+};
+
+const target = () => ({ target: { domain: 'a.example' } });
+
+/** Calls of POST that change nothing. */
+const CHECK_SAMPLES: Record<string, ResourceSample> = {
+  'POST /ssh_credentials/:id/check': { on: 'ssh_credentials', body: target },
+  'POST /acl/check': { body: () => ({ acl: ['bind:a.example'], ...target() }) },
 };
 
 export const RESOURCE_SAMPLES: Record<string, ResourceSample> = {
@@ -89,9 +114,33 @@ export const RESOURCE_SAMPLES: Record<string, ResourceSample> = {
   ...resource('users', () => ({ active: false })),
   ...resource('bot_users', () => ({ name: `renamed ${next()}` })),
   ...resource('api_keys', () => ({ description: `walked ${next()}` })),
+  ...part('ssh_credentials', 'expiry', expiry),
+  ...part('ssh_credentials', 'source_restriction', sources),
+  ...part('api_keys', 'expiry', expiry),
+  ...BOT_ROLE,
   ...edgeModule('backend'),
   ...edgeModule('ip_restriction'),
   ...edgeModule('traffic_policy'),
+};
+
+/** The key that a walked service must be started with. */
+export const CHECKPOINTS = { checkpointKey: newCheckpointKey('walked.example') };
+
+/** Waits until the log has a checkpoint. */
+async function sealed({ admin }: Walk): Promise<Record<string, never>> {
+  for (let attempt = 0; attempt < 400; attempt += 1) {
+    if ((await admin.client.get('/log/checkpoint')).status === 200) return {};
+    await sleep(25);
+  }
+  throw new Error('the log had no checkpoint within 10 s');
+}
+
+const EVIDENCE_SAMPLES: Record<string, Sample> = {
+  'GET /log/key': {},
+  'GET /log/checkpoint': { query: sealed },
+  'GET /log/tile/*': { query: sealed, rest: '0/000.p/1' },
+  'GET /log/proof': { query: async (walk) => ({ ...(await sealed(walk)), position: '1' }) },
+  'GET /log/consistency': { query: async (walk) => ({ ...(await sealed(walk)), from: '1', to: '1' }) },
 };
 
 /** A call of every route that works. `routes.spec.ts` fails if a route is missing here. */
@@ -100,7 +149,9 @@ export const SAMPLES: Record<string, Sample> = {
   'GET /bind_decisions': {},
   'GET /ssh_credentials/:id/usage': { on: 'ssh_credentials' },
   ...RESOURCE_SAMPLES,
+  ...CHECK_SAMPLES,
   'GET /events': {},
+  ...EVIDENCE_SAMPLES,
 };
 
 /** The route's path with the id of a new resource of the admin's account, and the call on it. */
@@ -109,17 +160,19 @@ export async function prepareSample(
   route: string,
 ): Promise<{ path: string; call: (client: ApiClient) => Promise<Answer> }> {
   const { admin } = walk;
-  const { on, body, before, query } = SAMPLES[route] ?? {};
+  const { on, body, before, query, rest = '' } = SAMPLES[route] ?? {};
   const [method = '', pattern = ''] = route.split(' ');
   const made = on === undefined ? undefined : (await admin.client.post(`/${on}`, MAKERS[on]())).body;
   const parameters = new URLSearchParams(await query?.(walk)).toString();
-  const path = pattern.replace(':id', made?.id) + (parameters === '' ? '' : `?${parameters}`);
+  const path = pattern.replace(':id', made?.id).replace('*', rest) + (parameters === '' ? '' : `?${parameters}`);
   if (before !== undefined) await admin.client.json(before.method, path, before.body());
   const sent = body === undefined ? undefined : JSON.stringify(await body(walk));
   const headers = { 'content-type': 'application/json', 'user-agent': 'walker/1.0' };
   return { path, call: (client) => client.send(method, path, sent, headers) };
 }
 
+export const changesNothing = (route: string): boolean =>
+  route.startsWith('GET ') || route in GATEWAY_SAMPLES || route in CHECK_SAMPLES;
 export const isForGateways = (route: string): boolean => route in GATEWAY_SAMPLES;
 export const callerOf = ({ service, admin }: Walk, route: string): ApiClient =>
   isForGateways(route) ? service.gateway : admin.client;

@@ -51,7 +51,7 @@ export const ADMIN_KEY = 'test-admin-key-0123456789';
 
 export const GATEWAY_TOKEN = 'test-gateway-token-0123456789';
 /** The setting that makes a service answer gateways. */
-export const GATEWAY = { gatewayTokens: [GATEWAY_TOKEN] };
+export const GATEWAY = { gatewayTokens: [{ token: GATEWAY_TOKEN }] };
 
 export const testConfig = (databaseUrl: string, settings: Partial<Config> = {}): Config => ({
   ...readConfig({ PORT: '0', DATABASE_URL: databaseUrl, BOOTSTRAP_API_KEY: ADMIN_KEY, LOG_LEVEL: 'error' }),

@@ -13,4 +13,17 @@ mount -t tmpfs -o mode=755 tmpfs /var/log
 printf '%s\n' "$HOSTS" >> /etc/hosts
 eval "$(cat)"
 
+# A journal of its own, for which /dev/log must be. Its new lines go to stdout.
+if [ "$JOURNAL" = true ]; then
+  mkdir -p "$SCRATCH"/dev/pts
+  cp -a /dev/{null,zero,full,random,urandom,tty} "$SCRATCH/dev/"
+  ln -s /run/systemd/journal/dev-log "$SCRATCH/dev/log"
+  mount --bind /dev/pts "$SCRATCH/dev/pts"
+  mount --rbind "$SCRATCH/dev" /dev
+  /usr/lib/systemd/systemd-journald &
+  until [ -S /dev/log ]; do sleep 0.05; done
+  journalctl --follow --no-tail --output=cat &
+  exec /usr/sbin/sshd -D -f /etc/ssh/tunnel-gateway/sshd_config -o "ListenAddress=127.0.0.1:$GATEWAY_PORT" < /dev/null
+fi
+
 exec /usr/sbin/sshd -D -e -f /etc/ssh/tunnel-gateway/sshd_config -o "ListenAddress=127.0.0.1:$GATEWAY_PORT" < /dev/null

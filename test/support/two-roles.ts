@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { stopAtEnd } from './leftovers.js';
+import { CHECKPOINTS } from './route-samples.js';
 import { GATEWAY, type Service, startCopy } from './service.js';
 
 /** A database with one role that owns it and one for the service, as docs/database.md describes them. */
@@ -54,5 +55,5 @@ export async function makeTwoRoles(superuser: string): Promise<TwoRoles> {
 
 /** An instance that answers gateways too, with these two URLs in its settings. */
 export async function startAs(databaseUrl: string, migrationDatabaseUrl?: string): Promise<Service> {
-  return startCopy({ databaseUrl }, { ...GATEWAY, migrationDatabaseUrl });
+  return startCopy({ databaseUrl }, { ...GATEWAY, ...CHECKPOINTS, migrationDatabaseUrl });
 }

@@ -7,7 +7,12 @@ import { EntityQueries } from '../../resources/entity-queries.js';
 import { OwnedEntities } from '../../resources/owned-entities.js';
 import { providerOf } from '../../resources/provider-of.js';
 import { BotUsersController } from './bot-users.controller.js';
-import { CreateBotUserHandler, DeleteBotUserHandler, UpdateBotUserHandler } from './bot-users.handlers.js';
+import {
+  ChangeBotUserRoleHandler,
+  CreateBotUserHandler,
+  DeleteBotUserHandler,
+  UpdateBotUserHandler,
+} from './bot-users.handlers.js';
 import { PendingRemovals } from './pending-removals.js';
 import { Principals } from './principals.js';
 import { RemovalSweeper } from './removal-sweeper.js';
@@ -26,6 +31,7 @@ import { CreateUserHandler, DeleteUserHandler, UpdateUserHandler } from './users
     CreateBotUserHandler,
     UpdateBotUserHandler,
     DeleteBotUserHandler,
+    ChangeBotUserRoleHandler,
   ],
 })
 export class AccountsModule {}

@@ -11,7 +11,7 @@ const TABLE: Table<Account> = {
 
 export const accountsReadModel: ReadModel<Account, AccountEvent> = {
   streamPrefixes: ['ac'],
-  events: { 'account_created.v1': {}, 'account_admins_changed.v1': {} },
+  events: { 'account_created.v1': { isStart: true }, 'account_admins_changed.v1': {} },
   evolve,
   tables: [TABLE],
 };

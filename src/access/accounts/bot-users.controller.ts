@@ -1,20 +1,31 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Put } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
+import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiCreate, ApiDelete, ApiGet, ApiHistory, ApiList, ApiTag, ApiUpdate } from '../../http/openapi/decorators.js';
 import { Context, Read, type ReadRequest, type RequestContext } from '../../http/request-context.js';
 import { HistoryResource } from '../../resources/history.resource.js';
-import { Reads } from '../../resources/reads.js';
+import { type Found, Reads } from '../../resources/reads.js';
 import {
   BOT_USERS,
   BotUserResource,
+  BotUserRoleResource,
+  ChangeBotUserRole,
   CreateBotUser,
   CreateBotUserBody,
   DeleteBotUser,
+  PutBotUserRoleBody,
   UpdateBotUser,
   UpdateBotUserBody,
 } from './bot-users.resource.js';
+import type { Principal } from './principal.js';
 
 const { path } = BOT_USERS;
+
+/** Renders the role of a bot in place of the bot. */
+const ROLE_ONLY = {
+  render: ({ entity: { role } }: Found<Principal>) => ({ role }),
+};
+const NO_BODY = { render: () => undefined };
 
 @ApiTag('Bot users', 'bot')
 @Controller(path)
@@ -77,5 +88,40 @@ export class BotUsersController {
   @HttpCode(204)
   delete(@Context() context: RequestContext, @Param('id') id: string) {
     return this.commands.execute(new DeleteBotUser(context, id));
+  }
+
+  @Put(':id/role')
+  @RouteConfig(ROLE_ONLY)
+  @ApiUpdate(BotUserRoleResource, {
+    id: 'putBotUserRole',
+    summary: 'Set the role of a bot user',
+    problems: ['not_found'],
+  })
+  putRole(@Context() context: RequestContext, @Param('id') id: string, @Body() body: PutBotUserRoleBody) {
+    return this.commands.execute(new ChangeBotUserRole(context, id, body));
+  }
+
+  @Get(':id/role')
+  @RouteConfig(ROLE_ONLY)
+  @ApiGet(BotUserRoleResource, {
+    id: 'getBotUserRole',
+    summary: 'Get the role of a bot user',
+    problems: ['not_found'],
+  })
+  getRole(@Read() request: ReadRequest, @Param('id') id: string) {
+    return this.reads.get(BOT_USERS, request, id);
+  }
+
+  @Delete(':id/role')
+  @RouteConfig(NO_BODY)
+  @ApiDelete({
+    id: 'deleteBotUserRole',
+    summary: 'Make a bot user a member',
+    description: 'It answers the same if the bot is a member already.',
+    problems: ['not_found'],
+  })
+  @HttpCode(204)
+  deleteRole(@Context() context: RequestContext, @Param('id') id: string) {
+    return this.commands.execute(new ChangeBotUserRole(context, id, { role: 'member' }));
   }
 }

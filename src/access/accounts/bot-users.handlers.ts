@@ -1,8 +1,8 @@
 import { omitUndefined } from '../../omit-undefined.js';
-import { Problem } from '../../problem.js';
+import { Problem, quoted } from '../../problem.js';
 import { handlerOf } from '../../resources/handler-of.js';
-import { BOT_USERS, CreateBotUser, DeleteBotUser, UpdateBotUser } from './bot-users.resource.js';
-import { createBot, remove, updateBot } from './principal.js';
+import { BOT_USERS, ChangeBotUserRole, CreateBotUser, DeleteBotUser, UpdateBotUser } from './bot-users.resource.js';
+import { type BotRole, changeBotRole, createBot, remove, updateBot } from './principal.js';
 import { Principals } from './principals.js';
 
 export const CreateBotUserHandler = handlerOf(CreateBotUser, Principals, (principals, { context, body }) => {
@@ -19,6 +19,15 @@ export const UpdateBotUserHandler = handlerOf(UpdateBotUser, Principals, (princi
 export const DeleteBotUserHandler = handlerOf(DeleteBotUser, Principals, (principals, { context, id }) =>
   principals.apply(BOT_USERS, context, id, () => remove),
 );
+
+export const ChangeBotUserRoleHandler = handlerOf(ChangeBotUserRole, Principals, (principals, { context, id, body }) =>
+  principals.apply(BOT_USERS, context, id, () => changeBotRole(parseRole(body.role ?? ''))),
+);
+
+function parseRole(role: string): BotRole {
+  if (role === 'member' || role === 'auditor') return role;
+  throw new Problem('request_malformed', `role of a bot must be member or auditor, not ${quoted(role)}.`);
+}
 
 function parseName(name: string): string {
   if (name.trim() !== '') return name;

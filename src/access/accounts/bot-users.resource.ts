@@ -1,10 +1,10 @@
 import { ApiField, ApiSchemaName } from '../../http/openapi/decorators.js';
-import { Flag, TextOfBytes } from '../../http/validated-body.js';
+import { Flag, Text, TextOfBytes } from '../../http/validated-body.js';
 import type { Entity } from '../../log/read-model.js';
 import { CreateCommand, DeleteCommand, UpdateCommand } from '../../resources/commands.js';
 import { envelopeFields, ReadOnly } from '../../resources/fields.js';
 import type { Resource } from '../../resources/resource.js';
-import { notFound, type Principal, type PrincipalEvent } from './principal.js';
+import { type BotRole, notFound, type Principal, type PrincipalEvent } from './principal.js';
 import { principalsReadModel } from './principals.read-model.js';
 
 const PATH = 'bot_users';
@@ -14,6 +14,12 @@ const NAME = { description: 'Name of the bot: unique in the account, not blank.'
 const ACTIVE = {
   description: 'Whether the API keys and SSH credentials of this bot are accepted.',
   example: true,
+};
+
+const ROLE = {
+  description: 'Auditors read everything of the account and change nothing. Bots are never admins.',
+  enum: ['member', 'auditor'],
+  example: 'auditor',
 };
 
 export class CreateBotUserBody {
@@ -29,9 +35,14 @@ export class UpdateBotUserBody {
   @ReadOnly() created_at?: string;
 }
 
+export class PutBotUserRoleBody {
+  @Text({ ...ROLE, required: true }) role?: string;
+}
+
 export class CreateBotUser extends CreateCommand<CreateBotUserBody> {}
 export class UpdateBotUser extends UpdateCommand<UpdateBotUserBody> {}
 export class DeleteBotUser extends DeleteCommand {}
+export class ChangeBotUserRole extends UpdateCommand<PutBotUserRoleBody> {}
 
 @ApiSchemaName('BotUser')
 export class BotUserResource {
@@ -40,6 +51,12 @@ export class BotUserResource {
   @ApiField(NAME) name!: string;
   @ApiField(ACTIVE) active!: boolean;
   @ApiField(ENVELOPE.created_at) created_at!: string;
+}
+
+/** A separate route, since a bot has exactly the fields of the public API. */
+@ApiSchemaName('BotUserRole')
+export class BotUserRoleResource {
+  @ApiField(ROLE) role!: BotRole;
 }
 
 export const BOT_USERS: Resource<Principal, PrincipalEvent> = {

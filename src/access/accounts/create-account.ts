@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Pool } from 'pg';
+import type { ClientBase, Pool } from 'pg';
 import type { IdSource } from '../../ids.js';
 import type { StreamAppend } from '../../log/append/append.js';
 import type { EventLog } from '../../log/append/event-log.js';
@@ -39,8 +39,10 @@ interface AccountArgs {
 }
 
 /** The oldest account, one of its admins, and whether it has ever had an API key. */
-export async function findOldestAccount(pool: Pool): Promise<(AccountAndAdmin & { hasHadKey: boolean }) | undefined> {
-  const { rows } = await pool.query(
+export async function findOldestAccount(
+  connection: Pool | ClientBase,
+): Promise<(AccountAndAdmin & { hasHadKey: boolean }) | undefined> {
+  const { rows } = await connection.query(
     `select a.account_id as "accountId", a.admins[1] as "adminId",
        exists (select from events e where e.account_id = a.account_id and e.type = $1) as "hasHadKey"
      from accounts a order by a.created_at, a.id limit 1`,

@@ -1,7 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { type Decision, expectRepetitionsToRecordNothing, given, withCommand } from '../../../test/support/given.js';
+import type { Role } from '../../caller.js';
 import {
+  type BotRole,
+  changeBotRole,
   createBot,
   createUser,
   evolve,
@@ -63,8 +66,11 @@ describe('a user', () => {
 });
 
 describe('a bot', () => {
-  it('always has the role member', () => {
+  it('has the role member until it is changed, and again when it is deleted', () => {
     expect(stateAfter(bot)).toMatchObject({ kind: 'bot', name: 'b', role: 'member' });
+    expect(stateAfter(bot, changeBotRole('auditor'))).toMatchObject({ name: 'b', role: 'auditor', active: true });
+    expect(stateAfter(bot, changeBotRole('auditor'), remove)).toMatchObject({ role: 'member', deleted: true });
+    expect(changeBotRole('auditor')(stateAfter(bot, changeBotRole('auditor')))).toEqual([]);
   });
 
   it('records only the changed fields of an update', () => {
@@ -76,10 +82,11 @@ describe('a bot', () => {
 });
 
 it('law: a repeated command records no event', () => {
-  const role = fc.constantFrom<'admin' | 'member'>('admin', 'member');
+  const role = fc.constantFrom<Role>('admin', 'member', 'auditor');
   const decision: fc.Arbitrary<Decision<Principal, PrincipalEvent>> = fc.oneof(
     role.map((r) => createUser({ email: 'a@example.test', role: r })),
     fc.record({ role, active: fc.boolean() }, { requiredKeys: [] }).map(updateUser),
+    fc.constantFrom<BotRole>('member', 'auditor').map(changeBotRole),
     fc.constant(remove),
   );
   expectRepetitionsToRecordNothing(evolve, decision);

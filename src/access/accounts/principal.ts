@@ -9,9 +9,13 @@ export type PrincipalEvent =
   | { readonly type: 'user_deleted.v1'; readonly data: Readonly<Record<string, never>> }
   | { readonly type: 'bot_user_created.v1'; readonly data: { readonly name: string; readonly active: boolean } }
   | { readonly type: 'bot_user_updated.v1'; readonly data: { readonly name?: string; readonly active?: boolean } }
+  | { readonly type: 'bot_user_role_changed.v1'; readonly data: { readonly role?: BotRole } }
   | { readonly type: 'bot_user_deleted.v1'; readonly data: Readonly<Record<string, never>> };
 
-/** A caller of the API: a user (a person) or a bot (a program). Bots are never admins. */
+/** Bots are never admins. */
+export type BotRole = Exclude<Role, 'admin'>;
+
+/** A caller of the API: a user (a person) or a bot (a program). */
 export interface Principal {
   readonly kind: 'user' | 'bot';
   /** Bots only; '' for users. */
@@ -32,6 +36,7 @@ export function evolve(state: Principal | undefined, event: PrincipalEvent): Pri
       return { kind: 'bot', email: '', role: 'member', deleted: false, ...event.data };
     case 'user_updated.v1':
     case 'bot_user_updated.v1':
+    case 'bot_user_role_changed.v1':
       return state === undefined ? undefined : { ...state, ...event.data };
     case 'user_deleted.v1':
     case 'bot_user_deleted.v1':
@@ -62,6 +67,11 @@ export const updateBot =
   (args: { readonly name?: string; readonly active?: boolean }): PrincipalDecision =>
   (state) =>
     updatedEvents('bot_user_updated.v1', args, requireLive(state));
+
+export const changeBotRole =
+  (role: BotRole): PrincipalDecision =>
+  (state) =>
+    updatedEvents('bot_user_role_changed.v1', { role }, requireLive(state));
 
 export const remove: PrincipalDecision = (state) => {
   const { kind } = requireLive(state);

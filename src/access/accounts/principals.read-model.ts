@@ -18,11 +18,12 @@ export const BOT_NAME_CONSTRAINT = 'principals_bot_name';
 export const principalsReadModel: ReadModel<Principal, PrincipalEvent> = {
   streamPrefixes: ['usr', 'bot'],
   events: {
-    'user_created.v1': {},
+    'user_created.v1': { isStart: true },
     'user_updated.v1': { takesRights: true },
     'user_deleted.v1': { isEnd: true, takesRights: true },
-    'bot_user_created.v1': {},
+    'bot_user_created.v1': { isStart: true },
     'bot_user_updated.v1': { takesRights: true },
+    'bot_user_role_changed.v1': { takesRights: true },
     'bot_user_deleted.v1': { isEnd: true, takesRights: true },
   },
   evolve,

@@ -5,7 +5,7 @@ import type { StreamAppend } from '../../log/append/append.js';
 import { ConstraintViolated } from '../../log/append/append-failures.js';
 import { type EntityRow, fold } from '../../log/read-model.js';
 import { Problem } from '../../problem.js';
-import { refuseUnlessAdmin } from '../../resources/access-rules.js';
+import { refuseUnlessMayManagePrincipals } from '../../resources/access-rules.js';
 import type { Changed, Changes } from '../../resources/changes.js';
 import type { EntityQueries } from '../../resources/entity-queries.js';
 import type { OwnedEntities } from '../../resources/owned-entities.js';
@@ -35,7 +35,7 @@ export class Principals {
     decide: () => PrincipalDecision,
   ): Promise<Changed<Principal>> {
     const decideAsAdmin = (_: string, { caller }: RequestContext) => {
-      refuseUnlessAdmin(caller, 'manage principals');
+      refuseUnlessMayManagePrincipals(caller);
       return decide()(undefined);
     };
     return this.changes.create(resource, context, decideAsAdmin, this.alongside(context)).catch(explainTaken);
@@ -49,7 +49,7 @@ export class Principals {
     sent?: object,
   ): Promise<Changed<Principal>> {
     const decideAsAdmin = (principal: Principal | undefined, { caller }: RequestContext) => {
-      refuseUnlessAdmin(caller, 'manage principals');
+      refuseUnlessMayManagePrincipals(caller);
       return decide()(principal);
     };
     const options = { ...this.alongside(context), ...(sent !== undefined && { sent }) };

@@ -30,6 +30,6 @@ function parseEmail(email: string | undefined): string {
 
 function parseRole(role: string | undefined): Role | undefined {
   if (role === undefined || role === '') return undefined;
-  if (role === 'admin' || role === 'member') return role;
-  throw new Problem('request_malformed', `role must be admin or member, not ${quoted(role)}.`);
+  if (role === 'admin' || role === 'member' || role === 'auditor') return role;
+  throw new Problem('request_malformed', `role must be admin, member or auditor, not ${quoted(role)}.`);
 }

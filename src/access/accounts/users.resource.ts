@@ -15,8 +15,9 @@ const EMAIL = {
   example: 'ada@example.com',
 };
 const ROLE = {
-  description: 'Admins manage users and bots, and the resources of every owner.',
-  enum: ['admin', 'member'],
+  description:
+    'Admins manage users and bots, and the resources of every owner. Auditors read everything and change nothing.',
+  enum: ['admin', 'member', 'auditor'],
   example: 'member',
 };
 const ACTIVE = {

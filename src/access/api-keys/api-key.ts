@@ -3,21 +3,26 @@ import type { Caller } from '../../caller.js';
 import { Problem } from '../../problem.js';
 import { isOwnerOrAdmin } from '../../resources/access-rules.js';
 import { updatedEvents } from '../../resources/changed-fields.js';
+import { type Expiring, type ExpiryChange, expiryEvents, expiryOf } from '../../resources/expiry/expiry.js';
 
 /** Storage format: the log holds these types. Add fields as optional; for any other change add a new version. */
 export type ApiKeyEvent =
-  | { readonly type: 'api_key_created.v1'; readonly data: ApiKey }
+  | { readonly type: 'api_key_created.v1'; readonly data: NewApiKey }
   | { readonly type: 'api_key_updated.v1'; readonly data: ApiKeyUpdate }
+  | { readonly type: 'api_key_expiry_changed.v1'; readonly data: ExpiryChange }
   | { readonly type: 'api_key_deleted.v1'; readonly data: Readonly<Record<string, never>> };
 
-/** The created event holds this state, and the table has a column for each field. */
-export interface ApiKey {
+/** The created event holds this state. */
+export interface NewApiKey {
   readonly description: string;
   readonly metadata: string;
   readonly owner_id: string;
   /** SHA-256 of the token, hex. Only the answer that created the key has the token itself. */
   readonly token_hash: string;
 }
+
+/** The table has a column for each field. */
+export interface ApiKey extends NewApiKey, Expiring {}
 
 /** Only the fields that change. */
 export type ApiKeyUpdate = Partial<Pick<ApiKey, 'description' | 'metadata'>>;
@@ -28,6 +33,8 @@ export function evolve(state: ApiKey | undefined, event: ApiKeyEvent): ApiKey | 
       return event.data;
     case 'api_key_updated.v1':
       return state === undefined ? undefined : { ...state, ...event.data };
+    case 'api_key_expiry_changed.v1':
+      return state === undefined ? undefined : { ...state, ...expiryOf(event.data) };
     case 'api_key_deleted.v1':
       return undefined;
   }
@@ -36,7 +43,7 @@ export function evolve(state: ApiKey | undefined, event: ApiKeyEvent): ApiKey | 
 type Decision = (state: ApiKey | undefined) => readonly ApiKeyEvent[];
 
 export const create =
-  (key: ApiKey): Decision =>
+  (key: NewApiKey): Decision =>
   (state) =>
     state === undefined ? [{ type: 'api_key_created.v1', data: key }] : [];
 
@@ -44,6 +51,12 @@ export const update =
   ({ by, ...changes }: ApiKeyUpdate & { readonly by: Caller }): Decision =>
   (state) =>
     updatedEvents('api_key_updated.v1', changes, requireVisible(by, state));
+
+/** Null removes the expiry. */
+export const setExpiry =
+  ({ by, expires_at }: Required<Expiring> & { readonly by: Caller }): Decision =>
+  (state) =>
+    expiryEvents('api_key_expiry_changed.v1', expires_at, requireVisible(by, state));
 
 export const REMOVAL: ApiKeyEvent = { type: 'api_key_deleted.v1', data: {} };
 

@@ -40,7 +40,7 @@ export class ApiKeysController {
     plural,
     id: 'listApiKeys',
     summary: 'List API keys',
-    description: 'Members see their own keys; admins see all keys.',
+    description: 'Members see their own keys; admins and auditors see all keys.',
   })
   list(@Read() request: ReadRequest) {
     return this.reads.list(API_KEYS, request);

@@ -8,8 +8,8 @@ import { requireOwnOrAdmin } from '../../resources/access-rules.js';
 import { Changed, Changes } from '../../resources/changes.js';
 import { handlerOf } from '../../resources/handler-of.js';
 import { explainDeletedOwner, Owners } from '../../resources/owners.js';
-import { type ApiKey, create, hashToken, remove, TOKEN_SECRET_BYTES, tokenOf, update } from './api-key.js';
-import { API_KEYS, CreateApiKey, DeleteApiKey, UpdateApiKey } from './api-keys.resource.js';
+import { type ApiKey, create, hashToken, remove, setExpiry, TOKEN_SECRET_BYTES, tokenOf, update } from './api-key.js';
+import { API_KEYS, CreateApiKey, DeleteApiKey, SetApiKeyExpiry, UpdateApiKey } from './api-keys.resource.js';
 
 /** The only answer with the token. */
 export class CreatedApiKey extends Changed<ApiKey> {
@@ -53,8 +53,8 @@ export class CreateApiKeyHandler implements ICommandHandler<CreateApiKey> {
     // Authentication by an API key has found this owner, and its role.
     if (id === caller.principalId && caller.apiKeyId !== undefined) return id;
     const owner = await this.owners.requireActive({ accountId: caller.accountId, id });
-    // The issuer has lowered the role of this caller. A key would restore the stored role.
-    if (owner.role === 'admin' && !isAdmin(caller)) {
+    // The issuer has changed the role of this caller. A key would restore the stored role, which sees or does more.
+    if (owner.role !== caller.role && !isAdmin(caller)) {
       throw new Problem('role_missing', 'This key would have a higher role than you have now; ask an admin.');
     }
     return id;
@@ -70,4 +70,8 @@ export const UpdateApiKeyHandler = handlerOf(UpdateApiKey, Changes, (changes, { 
 
 export const DeleteApiKeyHandler = handlerOf(DeleteApiKey, Changes, (changes, { context, id }) =>
   changes.apply(API_KEYS, context, id, (key, { caller: by }) => remove({ by })(key)),
+);
+
+export const SetApiKeyExpiryHandler = handlerOf(SetApiKeyExpiry, Changes, (changes, { context, id, body }) =>
+  changes.apply(API_KEYS, context, id, (key, { caller: by }) => setExpiry({ by, ...body })(key)),
 );

@@ -1,9 +1,15 @@
 import { Module } from '@nestjs/common';
+import { ApiKeyExpiryController } from './api-key-expiry.controller.js';
 import { ApiKeysController } from './api-keys.controller.js';
-import { CreateApiKeyHandler, DeleteApiKeyHandler, UpdateApiKeyHandler } from './api-keys.handlers.js';
+import {
+  CreateApiKeyHandler,
+  DeleteApiKeyHandler,
+  SetApiKeyExpiryHandler,
+  UpdateApiKeyHandler,
+} from './api-keys.handlers.js';
 
 @Module({
-  controllers: [ApiKeysController],
-  providers: [CreateApiKeyHandler, UpdateApiKeyHandler, DeleteApiKeyHandler],
+  controllers: [ApiKeysController, ApiKeyExpiryController],
+  providers: [CreateApiKeyHandler, UpdateApiKeyHandler, SetApiKeyExpiryHandler, DeleteApiKeyHandler],
 })
 export class ApiKeysModule {}

@@ -3,6 +3,7 @@ import { EXAMPLE_KSUID } from '../../http/openapi/parts.js';
 import { Text } from '../../http/validated-body.js';
 import type { Entity } from '../../log/read-model.js';
 import { CreateCommand, DeleteCommand, UpdateCommand } from '../../resources/commands.js';
+import type { Expiring } from '../../resources/expiry/expiry.js';
 import { Description, envelopeFields, Metadata, ReadOnly, textFields } from '../../resources/fields.js';
 import type { OwnedResource } from '../../resources/resource.js';
 import { type ApiKey, type ApiKeyEvent, notFound, REMOVAL } from './api-key.js';
@@ -41,6 +42,7 @@ export class UpdateApiKeyBody {
 export class CreateApiKey extends CreateCommand<CreateApiKeyBody> {}
 export class UpdateApiKey extends UpdateCommand<UpdateApiKeyBody> {}
 export class DeleteApiKey extends DeleteCommand {}
+export class SetApiKeyExpiry extends UpdateCommand<Required<Expiring>> {}
 
 @ApiSchemaName('ApiKey')
 export class ApiKeyResource {
@@ -70,6 +72,7 @@ export const API_KEYS: OwnedResource<ApiKey, ApiKeyEvent> = {
   removal: REMOVAL,
   notFound,
   toResource,
+  partsOf: ({ expires_at }) => ({ expires_at: expires_at?.toISOString() ?? null }),
 };
 
 function toResource(key: Entity<ApiKey>, baseUrl: string): ApiKeyResource {

@@ -1,13 +1,14 @@
 import { Logger } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import type { Pool } from 'pg';
-import type { Caller } from '../../caller.js';
+import type { Caller, Gateway } from '../../caller.js';
 import { coalesced } from '../../database/coalesce.js';
 import { queryNamed } from '../../database/query.js';
-import { Authenticator, type DeploymentToken } from '../../http/authenticator.js';
+import { Authenticator } from '../../http/authenticator.js';
 import { isSafeMethod } from '../../http/preconditions.js';
 import { ipOf } from '../../http/request-context.js';
 import { Problem } from '../../problem.js';
+import { refuseUnlessMayChange } from '../../resources/access-rules.js';
 import { hashToken } from '../api-keys/api-key.js';
 import type { DeploymentTokens } from './deployment-tokens.js';
 import { type FailureLimit, sourceOf } from './failure-limit.js';
@@ -16,11 +17,13 @@ import { isJwt, type Oidc } from './oidc.js';
 interface FoundCaller {
   readonly caller: Caller;
   readonly isActive: boolean;
+  readonly isExpired: boolean;
 }
 
 type CallerRow = Omit<Caller, 'rightsPosition'> & {
   readonly hash: string;
   readonly isActive: boolean;
+  readonly isExpired: boolean;
   readonly rightsPosition: number | null;
 };
 
@@ -31,24 +34,30 @@ interface Sought {
 }
 
 /**
- * Key, principal and head are of one snapshot. Only for a change is the head read: while a backup holds an old snapshot,
+ * Key, principal and head are of one snapshot, and the database's clock alone says whether the key has expired. Only for a change is the head read: while a backup holds an old snapshot,
  * each append leaves a dead version of the head to step over.
  */
 const CALLERS_BY_TOKENS = {
   name: 'callers_by_tokens',
   text: `select k.token_hash as hash, k.id as "apiKeyId", k.account_id as "accountId", p.id as "principalId", p.kind, p.role,
-      p.active as "isActive", case when k.token_hash = any($2) then
+      p.active as "isActive", coalesce(k.expires_at <= statement_timestamp(), false) as "isExpired", case when k.token_hash = any($2) then
         (select h.rights_position::float8 from log_heads h where h.account_id = k.account_id and by_index(h.account_id)) end as "rightsPosition"
     from api_keys k join principals p on p.account_id = k.account_id and p.id = k.owner_id
     where k.token_hash = any($1) and by_index(k.id) and by_index(p.id)`,
 };
+
+/** The tokens of the deployment, by what the messages call one. */
+interface TokensOfDeployment {
+  readonly 'gateway token': DeploymentTokens<Gateway>;
+  readonly 'metrics token': DeploymentTokens<object>;
+}
 
 /** The longest API key is a bootstrap key of 255 characters; a gateway token has the same maximum. */
 const MAX_TOKEN_CHARACTERS = 255;
 
 /**
  * Authenticates callers by the hash of their API key or, if configured, by a token of the OpenID Connect issuer.
- * It has no cache: a revoked key fails on the next request.
+ * It has no cache: a revoked or expired key fails on the next request.
  */
 export class Authentication extends Authenticator {
   private readonly logger = new Logger('Authentication');
@@ -57,7 +66,7 @@ export class Authentication extends Authenticator {
     private readonly pool: Pool,
     private readonly failures: FailureLimit,
     private readonly oidc: Oidc | undefined,
-    private readonly deploymentTokens: Readonly<Record<DeploymentToken, DeploymentTokens>>,
+    private readonly deploymentTokens: TokensOfDeployment,
   ) {
     super();
   }
@@ -73,25 +82,35 @@ export class Authentication extends Authenticator {
   );
 
   /**
-   * Throws Problem: 401 for a missing, malformed or unknown key, 403 if its owner is inactive, 429 instead of 401 if
-   * the source failed too often. Messages never quote a token.
+   * Throws Problem: 401 for a missing, malformed, unknown or expired key, 403 if its owner is inactive or an auditor who
+   * would change something, 429 instead of 401 if the source failed too often. Messages never quote a token.
    */
   async authenticate(request: FastifyRequest): Promise<Caller> {
     try {
-      return await this.callerOf(request);
+      const caller = await this.callerOf(request);
+      if (mayChange(request)) refuseUnlessMayChange(caller);
+      return caller;
     } catch (error) {
       throw isFailedAttempt(error) ? this.countFailure(error, request) : error;
     }
   }
 
+  async authenticateGateway(request: FastifyRequest): Promise<Gateway> {
+    return this.authenticateProgram(request, 'gateway token');
+  }
+
+  async authenticateMetrics(request: FastifyRequest): Promise<void> {
+    await this.authenticateProgram(request, 'metrics token');
+  }
+
   /** Throws the same for a program of the deployment. Its token is not an API key, nor is an API key such a token. */
-  async authenticateProgram(request: FastifyRequest, expected: DeploymentToken): Promise<void> {
+  private authenticateProgram(request: FastifyRequest, expected: keyof TokensOfDeployment): object {
     try {
       const token = tokenOf(request.headers.authorization, expected);
       refuseTooLong(token, expected);
-      if (!this.deploymentTokens[expected].includes(token)) {
-        throw new Problem('api_key_unknown', `The ${expected} is not one of this deployment.`);
-      }
+      const program = this.deploymentTokens[expected].find(token);
+      if (program === undefined) throw new Problem('api_key_unknown', `The ${expected} is not one of this deployment.`);
+      return program;
     } catch (error) {
       throw isFailedAttempt(error) ? this.countFailure(error, request) : error;
     }
@@ -113,6 +132,7 @@ export class Authentication extends Authenticator {
     refuseTooLong(token, 'API key');
     const found = await this.byTokenHash({ hash: hashToken(token), isChange: !isSafeMethod(request.method) });
     if (found === undefined) throw new Problem('api_key_unknown', 'The API key is unknown or was revoked.');
+    if (found.isExpired) throw new Problem('api_key_unknown', 'The API key has expired.');
     if (!found.isActive) throw new Problem('caller_inactive', 'The owner of this API key is not active.');
     return found.caller;
   }
@@ -134,17 +154,22 @@ export class Authentication extends Authenticator {
   }
 }
 
+/** A route is closed to auditors unless it is a GET or declares that it only reads, so a new route is closed too. */
+const mayChange = ({ method, routeOptions }: FastifyRequest): boolean =>
+  !isSafeMethod(method) && routeOptions.config.onlyReads !== true;
+
 /** Whether an error answers an attempt to guess a key. A request without credentials is a mistake, not an attempt. */
 const isFailedAttempt = (error: unknown): error is Problem =>
   error instanceof Problem && error.status === 401 && error.problem !== 'authorization_missing';
 
-const toFoundCaller = ({ hash: _, isActive, rightsPosition, ...caller }: CallerRow): FoundCaller => ({
+const toFoundCaller = ({ hash: _, isActive, isExpired, rightsPosition, ...caller }: CallerRow): FoundCaller => ({
   isActive,
+  isExpired,
   caller: rightsPosition === null ? caller : { ...caller, rightsPosition },
 });
 
 /** The kind of token that a route needs; messages name it, so that the reader looks at the right one. */
-type Credential = 'API key' | DeploymentToken;
+type Credential = 'API key' | keyof TokensOfDeployment;
 
 function tokenOf(header: string | undefined, credential: Credential = 'API key'): string {
   const form = `Bearer <${credential.toLowerCase()}>"`;

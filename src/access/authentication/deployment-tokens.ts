@@ -7,34 +7,26 @@ import { createHash, timingSafeEqual } from 'node:crypto';
  */
 const TOKEN = /^[\x21\x23-\x2b\x2d-\x5b\x5d-\x7e]{20,255}$/;
 
+export const isToken = (text: string): boolean => TOKEN.test(text);
+
 /** Errors of the parsers quote no token. */
 export function parseToken(text: string): string {
-  if (TOKEN.test(text)) return text;
+  if (isToken(text)) return text;
   throw new Error('must be 20 to 255 printable ASCII characters, without blanks, commas, " and \\');
 }
 
-/**
- * Parses a comma-separated list: with several tokens an operator can rotate them gateway by gateway.
- */
-export function parseTokens(text: string): readonly string[] {
-  const tokens = text.split(',').map((token) => token.trim());
-  if (tokens.every((token) => TOKEN.test(token))) return tokens;
-  const expected = 'tokens of 20 to 255 printable ASCII characters, without blanks, " and \\';
-  throw new Error(`must be a comma-separated list of ${expected}`);
-}
-
 /** Tokens that belong to the deployment, not to an account: those of the SSH gateways, or that of Prometheus. */
-export class DeploymentTokens {
-  private readonly hashes: readonly Buffer[];
+export class DeploymentTokens<Program extends object> {
+  private readonly known: readonly { readonly hash: Buffer; readonly program: Program }[];
 
-  constructor(tokens: readonly string[]) {
-    this.hashes = tokens.map(hash);
+  constructor(programs: readonly (readonly [token: string, Program])[]) {
+    this.known = programs.map(([token, program]) => ({ hash: hash(token), program }));
   }
 
-  /** Takes the same time for every token: all hashes have one length, and all are compared. */
-  includes(token: string): boolean {
+  /** The program that has this token. Takes the same time for every token: all hashes have one length, and all are compared. */
+  find(token: string): Program | undefined {
     const sent = hash(token);
-    return this.hashes.map((known) => timingSafeEqual(known, sent)).includes(true);
+    return this.known.filter((known) => timingSafeEqual(known.hash, sent))[0]?.program;
   }
 }
 

@@ -17,10 +17,12 @@ export interface OidcSettings {
   readonly oidcAudience: string | undefined;
   /** The claim that holds the user's email address. */
   readonly oidcEmailClaim: string;
-  /** The claim that makes the user an admin; undefined: the role stored for the user counts. */
+  /** The claim that makes the user an admin or auditor; undefined: the role stored for the user counts. */
   readonly oidcRoleClaim: string | undefined;
   /** The value of that claim for an admin. */
   readonly oidcAdminValue: string;
+  /** The value of that claim for an auditor; undefined: the issuer names no auditors. */
+  readonly oidcAuditorValue: string | undefined;
   /** The account whose users sign in; undefined: the oldest. */
   readonly oidcAccount: string | undefined;
   /** Whether the first token with an unknown email address creates a user, as a member. */
@@ -64,7 +66,7 @@ export class Oidc {
     if (user === undefined)
       throw new Problem('api_key_unknown', 'The token is valid, but no user has its email address.');
     if (!user.isActive) throw new Problem('caller_inactive', 'The user of this token is not active.');
-    const role = roleOf(claims, this.settings) ?? user.role;
+    const role = roleOf(claims, user.role, this.settings);
     return { accountId, principalId: user.id, kind: 'user', role, tokenId, rightsPosition };
   }
 
@@ -95,13 +97,17 @@ function emailOf(claims: JWTPayload, claim: string): string {
 
 /**
  * The role by the token, if a claim for it is configured. It overrides the stored role for this request: an operator
- * who lets the issuer name the admins expects that a withdrawal at the issuer suffices.
+ * who lets the issuer name the admins expects that a withdrawal at the issuer suffices. A stored auditor stays one if
+ * the issuer names no auditors: the claim could only give it the right to change.
  */
-function roleOf(claims: JWTPayload, { oidcRoleClaim, oidcAdminValue }: OidcSettings): Role | undefined {
-  if (oidcRoleClaim === undefined) return undefined;
+function roleOf(claims: JWTPayload, stored: Role, settings: OidcSettings): Role {
+  const { oidcRoleClaim, oidcAdminValue, oidcAuditorValue } = settings;
+  if (oidcRoleClaim === undefined) return stored;
   const held = claims[oidcRoleClaim];
   const values: readonly unknown[] = Array.isArray(held) ? held : [held];
-  return values.includes(oidcAdminValue) ? 'admin' : 'member';
+  if (values.includes(oidcAdminValue)) return 'admin';
+  const isAuditor = oidcAuditorValue === undefined ? stored === 'auditor' : values.includes(oidcAuditorValue);
+  return isAuditor ? 'auditor' : 'member';
 }
 
 /** The token's `jti` if it can be stored, else the token's hash. Both identify the token; neither is a secret. */

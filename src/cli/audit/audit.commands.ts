@@ -3,6 +3,8 @@ import { withExamples } from '../help.js';
 import { addExportCommand } from './export.command.js';
 import { addDiffCommand, addShowCommand } from './history.commands.js';
 import { addImportCommand } from './import.command.js';
+import { addKeyCommand } from './key.command.js';
+import { addPushCommand } from './push/push.command.js';
 import { addTailCommand } from './tail.command.js';
 import { addVerifyCommand } from './verify.command.js';
 
@@ -14,7 +16,9 @@ export function addAuditCommands(program: Command): void {
   addShowCommand(audit);
   addDiffCommand(audit);
   addTailCommand(audit);
+  addPushCommand(audit);
   addExportCommand(audit);
   addImportCommand(audit);
   addVerifyCommand(audit);
+  addKeyCommand(audit);
 }

@@ -1,5 +1,5 @@
 import { pipeline } from 'node:stream/promises';
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import { to } from 'pg-copy-streams';
 import { DedicatedConnections, type MaintenanceDatabase } from '../../database/dedicated-connections.js';
 import { IN_INDEX_ORDER } from '../../log/replay/replay.js';
@@ -8,6 +8,7 @@ import { chosenAccount } from '../chosen-account.js';
 import { withExamples } from '../help.js';
 import { progressOn } from '../progress.js';
 import { onDatabase, READS } from '../run-on-database.js';
+import { parsePosition } from './position-argument.js';
 
 export function addExportCommand(audit: Command): void {
   const command = audit
@@ -25,11 +26,6 @@ export function addExportCommand(audit: Command): void {
     'audit export > account.ndjson',
     'audit export --account ac_2Sd3gVzXW1vzFJpCFLqzmEJ9SgA --after 1000',
   );
-}
-
-function parsePosition(text: string): number {
-  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('A position is a whole number; the minimum is 0.');
-  return Number(text);
 }
 
 async function exportLog(database: MaintenanceDatabase, wanted: string | undefined, after: number): Promise<void> {

@@ -4,12 +4,12 @@ import type { Command } from 'commander';
 import { writeBackup } from '../../backup/write-backup.js';
 import type { MaintenanceDatabase } from '../../database/dedicated-connections.js';
 import { UsageError } from '../../operator-error.js';
+import { refuseExisting, writeWholeFile } from '../files/whole-file.js';
 import { withExamples } from '../help.js';
 import { lowerPriority } from '../lower-priority.js';
 import { progressOn } from '../progress.js';
 import { INSPECTS, onDatabase } from '../run-on-database.js';
 import { Stopwatch } from '../stopwatch.js';
-import { refuseExisting, writeWholeFile } from './whole-file.js';
 
 export function addBackupCommand(program: Command): void {
   const command = program

@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import { readConfig } from '../../config.js';
 import { type EmbeddedData, findEmbeddedData, removeEmbeddedData } from '../../database/embedded/removal.js';
-import { Interrupted, UsageError } from '../../operator-error.js';
+import { Interrupted, OperatorError, UsageError } from '../../operator-error.js';
 import { withExamples } from '../help.js';
 
 export function addDataCommand(program: Command): void {
@@ -26,7 +26,7 @@ async function runRemove({ yes }: { yes: boolean }): Promise<void> {
     );
   }
   const data = await findEmbeddedData(dataDir);
-  if (data.paths.length === 0) throw new UsageError(`there is no database in DATA_DIR ${data.home}`);
+  if (data.paths.length === 0) throw new OperatorError(`there is no database in DATA_DIR ${data.home}`);
   if (!yes) await confirm(data);
   await removeEmbeddedData(data);
   console.error(`removed ${data.paths.join(', ')}`);

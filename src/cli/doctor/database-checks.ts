@@ -1,11 +1,18 @@
 import { statfs } from 'node:fs/promises';
 import { BlockList, Socket } from 'node:net';
 import type { Client } from 'pg';
-import { MIGRATIONS } from '../../../migrations/all.js';
 import type { Config } from '../../config.js';
-import { appliedMigrations } from '../../database/applied-migrations.js';
-import { describeRights, missingRightsOf } from '../../database/schema/rights.js';
+import {
+  appliedMigrations,
+  KNOWN_MIGRATIONS,
+  newerOf,
+  pendingOf,
+  queryableOf,
+} from '../../database/schema/migrations.js';
+import { describeRights, missingRights } from '../../database/schema/rights.js';
+import { checkFirstKey, checkGateways } from './account-checks.js';
 import { type Finding, ok, warning, wrong } from './finding.js';
+import { checkOwner } from './owner-check.js';
 import type { Primary } from './server-check.js';
 
 type DatabaseCheck = (primary: Primary, config: Config) => Promise<readonly Finding[]>;
@@ -15,6 +22,7 @@ export const DATABASE_CHECKS: Readonly<Record<string, DatabaseCheck>> = {
   version: checkVersion,
   migrations: checkMigrations,
   rights: checkRights,
+  owner: checkOwner,
   history: checkHistory,
   encryption: checkEncryption,
   connections: checkConnections,
@@ -22,6 +30,7 @@ export const DATABASE_CHECKS: Readonly<Record<string, DatabaseCheck>> = {
   clock: checkClock,
   disk: checkDisk,
   bootstrap: checkFirstKey,
+  gateways: checkGateways,
 };
 
 const MIN_VERSION = 140_000;
@@ -39,28 +48,30 @@ async function checkVersion({ client }: Primary): Promise<readonly Finding[]> {
 }
 
 async function checkMigrations({ client }: Primary): Promise<readonly Finding[]> {
-  const applied = await appliedMigrations(client);
-  const known: readonly string[] = MIGRATIONS.map(({ name }) => name);
-  const newer = applied.filter((name) => !known.includes(name));
-  const pending = known.filter((name) => !applied.includes(name));
-  if (newer.length > 0) {
-    return [warning(`a newer version has migrated the database (${newer.at(-1)}): upgrade this instance too`)];
+  const applied = await appliedMigrations(queryableOf(client));
+  const [newer, pending] = [newerOf(applied), pendingOf(applied)];
+  if (newer !== undefined) {
+    return [warning(`a newer version has migrated the database (${newer}): upgrade this instance too`)];
   }
   if (applied.length === 0) return [warning('the database has no tables yet: the first start makes them')];
-  if (pending.length === 0) return [ok(`all ${known.length} have run`)];
-  return [warning(`${pending.length} of ${known.length} are pending: the next start of this version runs them`)];
+  if (pending.length === 0) return [ok(`all ${KNOWN_MIGRATIONS.length} have run`)];
+  return [
+    warning(`${pending.length} of ${KNOWN_MIGRATIONS.length} are pending: the next start of this version runs them`),
+  ];
 }
 
 const GRANT = 'run tunnel-access migrate with MIGRATION_DATABASE_URL (docs/database.md)';
 
 async function checkRights({ client }: Primary, { migrationDatabaseUrl }: Config): Promise<readonly Finding[]> {
-  const { role, migrates } = await rowOf<{ role: string; migrates: boolean }>(
+  const { role, schema, migrates } = await rowOf<{ role: string; schema: string; migrates: boolean }>(
     client,
-    `select current_user as role, has_schema_privilege(coalesce(current_schema(), 'public'), 'CREATE') as migrates`,
+    `select current_user as role, s as schema, has_schema_privilege(s, 'CREATE') as migrates
+     from coalesce(current_schema(), 'public') s`,
   );
-  const missing = await missingRightsOf(client);
+  const database = queryableOf(client);
+  const missing = await missingRights(database, role, schema);
   if (missing.length > 0) return [wrong(`the role ${role} lacks ${describeRights(missing)}: ${GRANT}`)];
-  const isPending = (await appliedMigrations(client)).length < MIGRATIONS.length;
+  const isPending = pendingOf(await appliedMigrations(database)).length > 0;
   if (isPending && !migrates && migrationDatabaseUrl === undefined) {
     return [wrong(`migrations are pending, and the role ${role} may not run them: ${GRANT}`)];
   }
@@ -152,16 +163,6 @@ async function checkDisk({ client, isEmbedded }: Primary): Promise<readonly Find
   const text = `${(free / 2 ** 30).toFixed(1)} GiB are free at ${folder}`;
   if (free >= MIN_FREE_BYTES.ok) return [ok(text)];
   return [(free < MIN_FREE_BYTES.warning ? wrong : warning)(`${text}: make room, or move the data (docs/backup.md)`)];
-}
-
-async function checkFirstKey({ client }: Primary, { bootstrapApiKey }: Config): Promise<readonly Finding[]> {
-  const { made } = await rowOf<{ made: boolean }>(client, `select to_regclass('accounts') is not null as made`);
-  const { exists } = made
-    ? await rowOf<{ exists: boolean }>(client, 'select exists (select from accounts)')
-    : { exists: false };
-  if (!exists) return [ok('the first start makes an account, and its key')];
-  if (bootstrapApiKey === undefined) return [ok('an account exists')];
-  return [warning('BOOTSTRAP_API_KEY is still set, although an account exists: remove it, it has no effect')];
 }
 
 async function rowOf<Row extends object>(client: Client, query: string): Promise<Row> {

@@ -55,14 +55,14 @@ async function connectToAny(hosts: readonly HostConfig[], state: string): Promis
 }
 
 /** A sentence if there is no connection to a primary. */
-async function connect(host: HostConfig): Promise<Client | string> {
+export async function connect(host: HostConfig, setting = 'DATABASE_URL'): Promise<Client | string> {
   const servers = new Servers([host]);
   const limits = { connectionTimeoutMillis: CONNECT_TIMEOUT_MS, query_timeout: QUERY_TIMEOUT_MS };
   const options = { servers, application_name: 'tunnel-access doctor', ...limits };
   try {
     return await servers.inTurn(() => new PrimaryClient(options).connect());
   } catch (error) {
-    return withAdvice(error, 'DATABASE_URL');
+    return withAdvice(error, setting);
   }
 }
 

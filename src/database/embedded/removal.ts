@@ -48,11 +48,15 @@ async function find(dataDir: string): Promise<EmbeddedData> {
     ...(isLink ? [entry] : []),
     ...(await draftsIn(home)),
     path.join(home, NOTE),
+    path.join(home, CHECKPOINT_KEY_FILE),
   ];
   const paths: string[] = [];
   for (const one of new Set(found)) if (await exists(one)) paths.push(one);
   return { paths, home };
 }
+
+/** Beside the database, since who can read the database must not be able to sign. */
+export const CHECKPOINT_KEY_FILE = 'checkpoint-key';
 
 /** The note beside a link to a database elsewhere. */
 const NOTE = 'WHERE-IS-MY-DATA.txt';

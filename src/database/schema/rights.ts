@@ -1,5 +1,4 @@
-import type { ClientBase } from 'pg';
-import type { DataSource } from 'typeorm';
+import type { Queryable } from './migrations.js';
 
 /**
  * What the service does with each table of the migrations: the rights that its role needs, and no more. An event is
@@ -17,6 +16,8 @@ export const TABLE_RIGHTS: Readonly<Record<string, readonly string[]>> = {
   bind_decisions: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   credential_usage: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   pending_removals: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  log_checkpoints: ['SELECT', 'INSERT'],
+  log_tiles: ['SELECT', 'INSERT', 'UPDATE'],
   migrations: ['SELECT'],
   schema_requirements: ['SELECT'],
   migration_lock: ['SELECT', 'UPDATE'],
@@ -45,29 +46,12 @@ const MISSING = `
   order by object, "right"`;
 
 /** The rights to the existing tables and functions of `schema` that `role` lacks. */
-export const missingRights = (
-  dataSource: Pick<DataSource, 'query'>,
-  role: string,
-  schema: string,
-): Promise<MissingRight[]> => dataSource.query(MISSING, missingRightsArgs(role, schema));
-
-/** The same by a connection of pg. */
-export async function missingRightsOf(client: ClientBase): Promise<MissingRight[]> {
-  const { rows } = await client.query(`select current_user as role, coalesce(current_schema(), 'public') as schema`);
-  const [{ role, schema }] = rows;
-  return (await client.query<MissingRight>(MISSING, missingRightsArgs(role, schema))).rows;
-}
-
-const missingRightsArgs = (role: string, schema: string): unknown[] => [
-  role,
-  schema,
-  JSON.stringify(TABLE_RIGHTS),
-  FUNCTIONS,
-];
+export const missingRights = (database: Queryable, role: string, schema: string): Promise<MissingRight[]> =>
+  database.query(MISSING, [role, schema, JSON.stringify(TABLE_RIGHTS), FUNCTIONS]);
 
 /** Gives `role` the rights that it lacks. The connection's role must own the tables. Returns what it granted. */
 export async function grantMissingRights(
-  dataSource: Pick<DataSource, 'query'>,
+  dataSource: Queryable,
   role: string,
   schema: string,
 ): Promise<readonly MissingRight[]> {

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import { OperatorError } from '../../operator-error.js';
+import { appliedMigrations, isReadable, pendingOf } from './migrations.js';
 import { type MissingRight, missingRights } from './rights.js';
 
 /** Where a connection leads, and what keeps the service from using it. */
@@ -16,9 +16,8 @@ export interface SchemaState {
 /** `public`, if the role may use no schema of its search path. */
 const PLACE = `
   select current_user as role, current_database() as database, coalesce(current_schema(), 'public') as schema`;
-const EXISTS =
-  'select exists (select from pg_class where relname = $1 and relnamespace = to_regnamespace(quote_ident($2))) as is';
-const IS_READABLE = `select to_regclass($1) is not null and has_table_privilege(to_regclass($1), 'SELECT') as is`;
+const EXISTS = `select exists
+  (select from pg_class where relname = 'migrations' and relnamespace = to_regnamespace(quote_ident($1))) as is`;
 
 /** Needs no right to any table. */
 export async function readSchemaState(dataSource: DataSource): Promise<SchemaState> {
@@ -28,35 +27,10 @@ export async function readSchemaState(dataSource: DataSource): Promise<SchemaSta
   return { ...place, missing, pending: await pendingMigrations(dataSource, place.schema) };
 }
 
-async function pendingMigrations(dataSource: DataSource, schema: string): Promise<string[]> {
-  const known = knownMigrations(dataSource);
-  if (!(await isTrue(dataSource, EXISTS, ['migrations', schema]))) return known;
-  if (!(await isTrue(dataSource, IS_READABLE, ['migrations']))) return [];
-  const applied = await dataSource.query<{ name: string }[]>('select name from migrations');
-  return known.filter((wanted) => applied.every(({ name }) => name !== wanted));
+/** Of those of the data source: a restore runs those that the backup names. */
+async function pendingMigrations(dataSource: DataSource, schema: string): Promise<readonly string[]> {
+  const known = dataSource.migrations.map((migration) => migration.name ?? migration.constructor.name);
+  const [exists] = await dataSource.query<{ is: boolean }[]>(EXISTS, [schema]);
+  if (exists?.is !== true) return known;
+  return (await isReadable(dataSource, 'migrations')) ? pendingOf(await appliedMigrations(dataSource), known) : [];
 }
-
-/**
- * Throws OperatorError if a migration of a newer version says that this version cannot use the database. A role that may
- * not read the requirements meets another error soon enough.
- */
-export async function refuseNewerSchema(dataSource: DataSource): Promise<void> {
-  if (!(await isTrue(dataSource, IS_READABLE, ['schema_requirements']))) return;
-  const [unknown] = await dataSource.query<{ migration: string; min_version: string }[]>(
-    'select migration, min_version from schema_requirements where migration <> all ($1) order by migration desc limit 1',
-    [knownMigrations(dataSource)],
-  );
-  if (unknown === undefined) return;
-  throw new OperatorError(
-    `the database needs version ${unknown.min_version} of the service or a newer one, since the migration ${unknown.migration} ` +
-      'has run: install that version, or restore a backup from before the upgrade',
-  );
-}
-
-async function isTrue(dataSource: DataSource, question: string, values: readonly string[]): Promise<boolean> {
-  const [answer] = await dataSource.query<{ is: boolean }[]>(question, [...values]);
-  return answer?.is === true;
-}
-
-const knownMigrations = ({ migrations }: DataSource): string[] =>
-  migrations.map((migration) => migration.name ?? migration.constructor.name);

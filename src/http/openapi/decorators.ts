@@ -18,7 +18,7 @@ import {
   uriOfList,
 } from './parts.js';
 import { BODY, CLOSED, FIELDS, FOR_GATEWAYS, OPEN } from './problem-responses.js';
-import { CHANGED_HEADERS, DELETED_HEADERS, HEADERS, VERSION_HEADERS } from './response-headers.js';
+import { CHANGED_HEADERS, DELETED_HEADERS, FEED_HEADERS, HEADERS, VERSION_HEADERS } from './response-headers.js';
 
 /** Schemas of a field that may hold any JSON value. */
 export const ANYTHING = [
@@ -54,7 +54,7 @@ type ResourceClass = new () => object;
 export const ApiCreate = (resource: ResourceClass, operation: Operation): MethodDecorator =>
   documentOperation(operation, {
     success: { status: 201, description: 'Created.', type: resource, headers: CHANGED_HEADERS },
-    problems: [...CLOSED, ...BODY, ...FIELDS, 'idempotency_key_reused'],
+    problems: [...CLOSED, ...BODY, ...FIELDS, 'role_missing', 'idempotency_key_reused'],
     parameters: [IDEMPOTENCY_KEY],
   });
 
@@ -100,13 +100,16 @@ export const ApiGetPart = (part: ResourceClass, operation: Operation): MethodDec
     parameters: [ID],
   });
 
-/** GET of a resource's history. */
+/** GET of a resource's history, which the public API does not have. */
 export const ApiHistory = (history: ResourceClass, operation: Operation): MethodDecorator =>
-  documentOperation(operation, {
-    success: { status: 200, description: 'A page of the history, oldest first.', type: history },
-    problems: [...CLOSED, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number'],
-    parameters: [ID, AFTER, EVENT_LIMIT, AS_OF],
-  });
+  documentOperation(
+    { ...operation, refusesUnknownParameters: true },
+    {
+      success: { status: 200, description: 'A page of the history, oldest first.', type: history },
+      problems: [...CLOSED, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number'],
+      parameters: [ID, AFTER, EVENT_LIMIT, AS_OF],
+    },
+  );
 
 /** GET of events, as a page of JSON or as one of `otherTypes`. */
 export const ApiFeed = (
@@ -115,7 +118,7 @@ export const ApiFeed = (
   { parameters, ...operation }: Operation & { readonly parameters: readonly ParameterOf[] },
 ): MethodDecorator =>
   documentOperation(operation, {
-    success: { status: 200, description: 'The events, oldest first.', type: page, headers: HEADERS },
+    success: { status: 200, description: 'The events, oldest first.', type: page, headers: FEED_HEADERS },
     otherTypes,
     problems: [...CLOSED, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number'],
     parameters: [...parameters, LAST_EVENT_ID],
@@ -125,7 +128,7 @@ export const ApiFeed = (
 export const ApiUpdate = (resource: ResourceClass, operation: Operation): MethodDecorator =>
   documentOperation(operation, {
     success: { status: 200, description: 'The updated resource.', type: resource, headers: CHANGED_HEADERS },
-    problems: [...CLOSED, ...BODY, ...FIELDS, 'idempotency_key_reused', 'precondition_failed'],
+    problems: [...CLOSED, ...BODY, ...FIELDS, 'role_missing', 'idempotency_key_reused', 'precondition_failed'],
     parameters: [ID, IDEMPOTENCY_KEY, IF_MATCH],
   });
 
@@ -133,7 +136,7 @@ export const ApiUpdate = (resource: ResourceClass, operation: Operation): Method
 export const ApiDelete = (operation: Operation): MethodDecorator =>
   documentOperation(operation, {
     success: { status: 204, description: 'Deleted.', headers: DELETED_HEADERS },
-    problems: [...CLOSED, ...BODY, 'idempotency_key_reused', 'precondition_failed'],
+    problems: [...CLOSED, ...BODY, 'role_missing', 'idempotency_key_reused', 'precondition_failed'],
     parameters: [ID, IDEMPOTENCY_KEY, IF_MATCH],
   });
 
@@ -150,9 +153,38 @@ export const ApiPublicFile = (
     security: 'public',
   });
 
+/** POST that asks and changes nothing, for every caller of the account. */
+export const ApiCheck = (
+  answer: AnswerType,
+  { parameters = [], ...operation }: Operation & { readonly parameters?: readonly ParameterOf[] },
+): MethodDecorator =>
+  documentOperation(operation, {
+    success: { status: 200, description: 'The answer.', ...contentOf(answer) },
+    problems: [...CLOSED, ...BODY, ...FIELDS],
+    parameters,
+    ...('anyOf' in answer && { models: answer.anyOf }),
+  });
+
+/** GET of a text, of bytes, or of an object that belongs to the caller's account. */
+export const ApiPrivateFile = (
+  answer: string | ResourceClass,
+  operation: Operation,
+  ...parameters: ParameterOf[]
+): MethodDecorator =>
+  documentOperation(operation, {
+    success: {
+      status: 200,
+      description: 'The answer.',
+      headers: HEADERS,
+      ...(typeof answer === 'string' ? { content: { [answer]: {} } } : { type: answer }),
+    },
+    problems: CLOSED,
+    parameters,
+  });
+
 /** A request of a gateway. `parameters` are those of a GET; `body` is the schema of a body that is not an object. */
 export const ApiGatewayAnswer = (
-  answer: GatewayAnswer,
+  answer: AnswerType,
   {
     parameters,
     body,
@@ -169,9 +201,9 @@ export const ApiGatewayAnswer = (
   });
 
 /** An object of one class, an object of one of several classes, or another media type than JSON. */
-type GatewayAnswer = ResourceClass | { readonly contentType: string } | { readonly anyOf: readonly ResourceClass[] };
+type AnswerType = ResourceClass | { readonly contentType: string } | { readonly anyOf: readonly ResourceClass[] };
 
-function contentOf(answer: GatewayAnswer): object {
+function contentOf(answer: AnswerType): object {
   if ('contentType' in answer) return { content: { [answer.contentType]: {} } };
   if ('anyOf' in answer)
     return { schema: { anyOf: answer.anyOf.map((one) => ({ $ref: `${SCHEMAS}${nameOf(one)}` })) } };

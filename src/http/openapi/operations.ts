@@ -1,7 +1,7 @@
 import type { ApiResponseOptions } from '@nestjs/swagger';
 import type { IdPrefix } from '../../ids.js';
 import type { ProblemName } from '../../problem.js';
-import { deferDeclaration } from '../documentation.js';
+import { declareQuery, deferDeclaration } from '../documentation.js';
 import type { ParameterOf } from './parts.js';
 import { problemResponses } from './problem-responses.js';
 import { HEADERS, NOT_MODIFIED } from './response-headers.js';
@@ -14,6 +14,8 @@ export interface Operation {
   readonly description?: string;
   /** Its problems beyond those of every route of its kind. */
   readonly problems?: readonly ProblemName[];
+  /** It refuses unknown query parameters. A route of the public API ignores them, as its clients expect. */
+  readonly refusesUnknownParameters?: boolean;
 }
 
 /** The documentation that routes of one kind share, for example all routes that create a resource. */
@@ -41,10 +43,12 @@ export const setIdPrefix = (controller: object, prefix: IdPrefix | undefined): v
   Reflect.defineMetadata(PREFIX, prefix, controller);
 
 export function documentOperation(
-  { id, summary, description, problems = [] }: Operation,
+  { id, summary, description, problems = [], refusesUnknownParameters = false }: Operation,
   kind: OperationKind,
 ): MethodDecorator {
-  return (target, key, descriptor) => {
+  const parameters = kind.parameters.flatMap(({ query }) => query ?? []);
+  return (target, key, descriptor: PropertyDescriptor) => {
+    declareQuery(descriptor.value, { parameters, refusesUnknown: refusesUnknownParameters });
     deferDeclaration((swagger, providers) => {
       const prefix: IdPrefix | undefined = Reflect.getMetadata(PREFIX, target.constructor);
       const decorators = [

@@ -1,10 +1,14 @@
 import type { IdPrefix } from '../../ids.js';
-import type { Providers, Swagger } from '../documentation.js';
+import type { Providers, QueryParameter, Swagger } from '../documentation.js';
 import { MAX_PAGE_EVENTS, MAX_PAGE_ITEMS } from '../pages.js';
 
 /** The fields and parameters that resources and routes share. `decorators.ts` puts them together. */
 
-export type ParameterOf = (swagger: Swagger, prefix: IdPrefix | undefined, providers: Providers) => MethodDecorator;
+export interface ParameterOf {
+  (swagger: Swagger, prefix: IdPrefix | undefined, providers: Providers): MethodDecorator;
+  /** If it is a query parameter. */
+  readonly query?: QueryParameter;
+}
 
 /** The KSUID of every id in an example; a real one. */
 export const EXAMPLE_KSUID = '3MSH1YH1pfqRL0tXy3dC8OFwmhq';
@@ -58,11 +62,27 @@ export const ID: ParameterOf = ({ ApiParam }, prefix = 'op') => {
   });
 };
 
-/** An optional query parameter. */
-export const queryParameter =
-  (name: string, description: string, schema: object): ParameterOf =>
-  ({ ApiQuery }) =>
-    ApiQuery({ name, required: false, description, schema });
+interface QueryParameterOptions {
+  readonly required?: boolean;
+  readonly alias?: string;
+  readonly mayBeEmpty?: boolean;
+}
+
+type SchemaOf = (prefix: IdPrefix, providers: Providers) => object;
+
+/** A query parameter. Its schema is a function if it depends on the controller or on the wiring. */
+export const queryParameter = (
+  name: string,
+  description: string,
+  schema: object | SchemaOf,
+  { required = false, alias, mayBeEmpty = false }: QueryParameterOptions = {},
+): ParameterOf => {
+  const parameterOf: ParameterOf = ({ ApiQuery }, prefix = 'op', providers) => {
+    const made = typeof schema === 'function' ? (schema as SchemaOf)(prefix, providers) : schema;
+    return ApiQuery({ name, required, description, schema: made });
+  };
+  return Object.assign(parameterOf, { query: { spellings: alias === undefined ? [name] : [name, alias], mayBeEmpty } });
+};
 
 /** An optional header. */
 const header =
@@ -70,18 +90,22 @@ const header =
   ({ ApiHeader }) =>
     ApiHeader({ name, required: false, description, schema: { type: 'string', ...schema } });
 
+/** Clients of the public API send them empty to ask for the default. */
+const OF_PAGES = { mayBeEmpty: true };
+
 export const LIMIT = queryParameter(
   'limit',
   `Maximum number of items. A value above ${MAX_PAGE_ITEMS} counts as ${MAX_PAGE_ITEMS}.`,
   { type: 'integer', minimum: 1, default: MAX_PAGE_ITEMS },
+  OF_PAGES,
 );
 
-export const BEFORE_ID: ParameterOf = (swagger, prefix = 'op', providers) =>
-  queryParameter(
-    'before_id',
-    'Only items older than the one with this id, which may be deleted by now. `beforeId` is an alias.',
-    { type: 'string', pattern: `${idPattern(prefix)}|^$`, examples: [`${prefix}_${EXAMPLE_KSUID}`] },
-  )(swagger, prefix, providers);
+export const BEFORE_ID = queryParameter(
+  'before_id',
+  'Only items older than the one with this id, which may be deleted by now. `beforeId` is an alias.',
+  (prefix) => ({ type: 'string', pattern: `${idPattern(prefix)}|^$`, examples: [`${prefix}_${EXAMPLE_KSUID}`] }),
+  { alias: 'beforeId', ...OF_PAGES },
+);
 
 export const AS_OF = queryParameter(
   'as_of',
@@ -91,17 +115,23 @@ export const AS_OF = queryParameter(
   { type: 'string', examples: ['42', EXAMPLE_TIME] },
 );
 
-export const AFTER = queryParameter('after', 'Only events after this log position.', {
-  type: 'integer',
-  minimum: 0,
-  default: 0,
-});
+export const AFTER = queryParameter(
+  'after',
+  'Only events after this log position.',
+  {
+    type: 'integer',
+    minimum: 0,
+    default: 0,
+  },
+  OF_PAGES,
+);
 
 export const EVENT_LIMIT = queryParameter(
   'limit',
   `Maximum number of events. A value above ${MAX_PAGE_EVENTS} counts as ${MAX_PAGE_EVENTS}. ` +
     'A page may hold fewer events and still have a next page.',
   { type: 'integer', minimum: 1, default: MAX_PAGE_ITEMS },
+  OF_PAGES,
 );
 
 export const LAST_EVENT_ID = header(

@@ -18,6 +18,11 @@ export const HEADER_DEFINITIONS = {
     required: true,
     schema: { type: 'string', pattern: '^\\d+$', examples: ['42'] },
   },
+  Link: {
+    description: 'URI of the next page, if there is one.',
+    required: false,
+    schema: { type: 'string', pattern: '^<[^>]+>; rel="next"$', examples: ['</events?after=42>; rel="next"'] },
+  },
   'Retry-After': {
     description: 'Seconds to wait before the next attempt.',
     required: true,
@@ -51,6 +56,7 @@ export const headerRefs = (...names: readonly HeaderName[]) =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 
 export const HEADERS = headerRefs('Ngrok-Operation-Id');
+export const FEED_HEADERS = headerRefs('Ngrok-Operation-Id', 'Link');
 export const VERSION_HEADERS = headerRefs('Ngrok-Operation-Id', 'ETag');
 export const CHANGED_HEADERS = headerRefs('Ngrok-Operation-Id', 'ETag', 'Log-Position');
 export const DELETED_HEADERS = headerRefs('Ngrok-Operation-Id', 'Log-Position');

@@ -10,20 +10,25 @@ export interface FieldChange {
 
 const ENVELOPE = new Set<string>(ENTITY_COLUMNS);
 
-/**
- * The fields that differ between two states of an entity. Compares states and not events, because an event may leave a
- * field to its default. A deletion changes no field: it ends the entity.
- */
+/** The stored fields that differ between two states of an entity, for the operator. */
 export function changesBetween<State, Event extends DomainEvent>(
   model: ReadModel<State, Event>,
   before: Entity<State> | undefined,
   after: Entity<State> | undefined,
 ): FieldChange[] {
-  const old: Readonly<Record<string, unknown>> = { ...before };
   const hidden = hiddenFieldsOf(model);
+  return changedFields(before, after).filter(({ field }) => !ENVELOPE.has(field) && !hidden.has(field));
+}
+
+/**
+ * The fields that differ between two states, in any rendering. Compares states and not events, because an event may
+ * leave a field to its default. A deletion changes no field: it ends the entity.
+ */
+export function changedFields(before: object | undefined, after: object | undefined): FieldChange[] {
+  const old: Readonly<Record<string, unknown>> = { ...before };
   return Object.entries({ ...after })
     .map(([field, to]) => ({ field, from: old[field] ?? null, to: to ?? null }))
-    .filter(({ field, from, to }) => !ENVELOPE.has(field) && !hidden.has(field) && !isSame(from, to));
+    .filter(({ from, to }) => !isSame(from, to));
 }
 
 const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);

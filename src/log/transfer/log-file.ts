@@ -1,13 +1,12 @@
 import { isJsonObject } from '../../json-object.js';
 import { OperatorError } from '../../operator-error.js';
+import { type LoggedEvent, timeText } from '../checks/logged-event.js';
 import { sqlLiteral } from '../replay/replay.js';
 
 /** A file, or a line of it, is not a log in this format. */
 export class LogFileError extends OperatorError {
   override readonly name = 'LogFileError';
 }
-
-const TIME = `'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'`;
 
 /**
  * Query with which PostgreSQL itself writes the lines, three times as fast as making them from rows here. JSON can
@@ -17,16 +16,12 @@ export const exportQuery = (account: string, { after, upTo }: { after: number; u
   select concat('{"account_id":', to_json(account_id), ',"position":', position, ',"stream_id":', to_json(stream_id),
     ',"stream_version":', stream_version, ',"event_id":"', event_id, '","type":', to_json(type),
     ',"data":', to_json(data), ',"metadata":', to_json(metadata),
-    ',"occurred_at":"', to_char(occurred_at at time zone 'UTC', ${TIME}), '","recorded_at":"', to_char(recorded_at at time zone 'UTC', ${TIME}),
+    ',"occurred_at":"', ${timeText('occurred_at')}, '","recorded_at":"', ${timeText('recorded_at')},
     '","leaf_hash":"', encode(leaf_hash, 'hex'), '"}')
   from events where account_id = ${sqlLiteral(account)} and position > ${after} and position <= ${upTo} order by position
 ) to stdout (format csv, delimiter e'\\x02', quote e'\\x01')`;
 
-/**
- * One event as a line of an exported log. `data` and `metadata` are texts rather than objects, to keep the exact bytes
- * of the leaf hash. Times are UTC to the microsecond; the hash is hex.
- */
-const TYPES = {
+const TYPES: Readonly<Record<keyof LoggedEvent, 'string' | 'number'>> = {
   account_id: 'string',
   position: 'number',
   stream_id: 'string',
@@ -38,9 +33,6 @@ const TYPES = {
   occurred_at: 'string',
   recorded_at: 'string',
   leaf_hash: 'string',
-} as const;
-export type LoggedEvent = {
-  readonly [Name in keyof typeof TYPES]: (typeof TYPES)[Name] extends 'number' ? number : string;
 };
 const NAMES = Object.keys(TYPES) as (keyof LoggedEvent)[];
 

@@ -39,6 +39,13 @@ export const nullable = <Field extends { readonly description: string; readonly 
   nullable: true,
 });
 
+/** As GATEWAY_TOKENS takes it. */
+export const GATEWAY_NAME = {
+  description: 'Name of the gateway in `GATEWAY_TOKENS`; null if its token has no name.',
+  pattern: '^[a-z0-9-]{1,32}$',
+  example: 'frankfurt-1',
+};
+
 /** A bind target, in requests and in recorded decisions. */
 export const TARGET_SCHEMA = {
   type: 'object',

@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { type BindDecision, REASONS } from './bind-decision.js';
+import type { Gateway } from '../../caller.js';
+import { type BindDecision, REASONS, type Reason } from './bind-decision.js';
 
 /** In seconds: from a look-up in an idle database to one that is about to time out. */
 const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -10,8 +11,8 @@ export class BindDecisionMetrics {
   private readonly registers = [this.registry];
   private readonly decisions = new Counter({
     name: 'tunnel_access_bind_decisions_total',
-    help: 'Bind decisions, by reason.',
-    labelNames: ['reason'],
+    help: 'Bind decisions, by reason and, if the token has a name, by gateway.',
+    labelNames: ['reason', 'gateway'],
     registers: this.registers,
   });
   private readonly seconds = new Histogram({
@@ -34,9 +35,10 @@ export class BindDecisionMetrics {
   /** Read each time the metrics are read. Without gateways there is no queue. */
   private queueLength = (): number => 0;
 
-  constructor() {
+  /** The label has no values but the names of these gateways. */
+  constructor(gateways: readonly Gateway[]) {
     // A rate is wrong if a counter appears only with its first decision, so every reason starts at 0.
-    for (const reason of REASONS) this.decisions.inc({ reason }, 0);
+    for (const gateway of [{}, ...gateways]) this.count(gateway, 0, REASONS);
     const queueLength = (): number => this.queueLength();
     new Gauge({
       name: 'tunnel_access_bind_decisions_queued',
@@ -53,12 +55,22 @@ export class BindDecisionMetrics {
   }
 
   /** @returns a function to call with the decisions, which stops the timer and counts them. */
-  startTimer(): (decisions: readonly BindDecision[]) => void {
+  startTimer(): (decisions: readonly BindDecision[], gateway: Gateway) => void {
     const observe = this.seconds.startTimer();
-    return (decisions) => {
+    return (decisions, gateway) => {
       observe();
-      for (const { reason } of decisions) this.decisions.inc({ reason });
+      this.count(
+        gateway,
+        1,
+        decisions.map(({ reason }) => reason),
+      );
     };
+  }
+
+  /** Without a name the series has no label `gateway`. */
+  private count({ name }: Gateway, by: number, reasons: readonly Reason[]): void {
+    const label = name === undefined ? {} : { gateway: name };
+    for (const reason of reasons) this.decisions.inc({ reason, ...label }, by);
   }
 
   queueFull(): void {

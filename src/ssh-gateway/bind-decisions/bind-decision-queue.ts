@@ -18,6 +18,8 @@ interface QueuedBindDecision {
   readonly decision: BindDecision;
   /** Address of the gateway. */
   readonly gateway: string;
+  /** Name of the gateway, if its token has one. */
+  readonly gatewayName: string | undefined;
   /** Where the tunnel comes from, if the gateway sent it. */
   readonly source: string | undefined;
 }
@@ -35,12 +37,12 @@ const WRITE = {
   text: `with batch as materialized (
       select * from json_to_recordset($1::json) as b(account_id text, id text, decided_at timestamptz, credential_id text,
         credential_version int, owner_id text, fingerprint text, target jsonb, allowed boolean, reason text, rule text,
-        gateway text, source text)
+        gateway text, gateway_name text, source text)
     ), written as (
       insert into bind_decisions (account_id, id, decided_at, credential_id, credential_version, owner_id, fingerprint,
-        target, allowed, reason, rule, gateway, source)
+        target, allowed, reason, rule, gateway, gateway_name, source)
       select b.account_id, b.id, b.decided_at, b.credential_id, b.credential_version, b.owner_id, b.fingerprint,
-        b.target, b.allowed, b.reason, b.rule, b.gateway, b.source from batch b
+        b.target, b.allowed, b.reason, b.rule, b.gateway, b.gateway_name, b.source from batch b
       on conflict (account_id, id) do nothing
     )
     insert into credential_usage as u (account_id, credential_id, last_used_at)
@@ -142,7 +144,7 @@ export class BindDecisionQueue implements OnApplicationShutdown {
   }
 }
 
-const rowOf = ({ id, decidedAt, fingerprint, target, decision, gateway, source }: QueuedBindDecision) => ({
+const rowOf = ({ id, decidedAt, fingerprint, target, decision, ...origin }: QueuedBindDecision) => ({
   account_id: decision.grant?.accountId ?? '',
   id,
   decided_at: decidedAt,
@@ -154,8 +156,9 @@ const rowOf = ({ id, decidedAt, fingerprint, target, decision, gateway, source }
   allowed: decision.allowed,
   reason: decision.reason,
   rule: decision.matchedRule,
-  gateway,
-  source: source ?? null,
+  gateway: origin.gateway,
+  gateway_name: origin.gatewayName ?? null,
+  source: origin.source ?? null,
 });
 
 /** The target as a gateway would send it, with canonical hosts. */

@@ -9,15 +9,26 @@ export interface CredentialGrant {
   readonly version: number;
   /** False if the owner is deactivated or deleted. An owner that the account does not know is active. */
   readonly isOwnerActive: boolean;
+  /** By the database's clock, when the grant was read. */
+  readonly isExpired: boolean;
 }
 
-/** A grant of an active owner, with its rules. */
+/** A live grant, with its rules: its owner is active, and it has not expired. */
 export interface CompiledCredentialGrant extends CredentialGrant {
   readonly acl: CompiledAcl;
+  /** Whether the tunnel comes from where the credential may be used. */
+  readonly isSourceAllowed: boolean;
 }
 
-export const REASONS = ['permitted', 'unknown_key', 'owner_inactive', 'not_permitted'] as const;
-type Reason = (typeof REASONS)[number];
+export const REASONS = [
+  'permitted',
+  'unknown_key',
+  'owner_inactive',
+  'expired',
+  'source_not_allowed',
+  'not_permitted',
+] as const;
+export type Reason = (typeof REASONS)[number];
 
 /** The decision about one bind. */
 export interface BindDecision {
@@ -30,22 +41,32 @@ export interface BindDecision {
 }
 
 /**
- * Whether a key may bind `target`. The key may do what any of its grants permits. `active` are those of `grants` that
- * have an active owner, compiled; both lists are oldest first.
+ * Whether a key may bind `target`. The key may do what any of its grants permits. `live` are those of `grants` that have
+ * an active owner and have not expired, compiled; both lists are oldest first.
  */
 export function decideBind(
   grants: readonly CredentialGrant[],
-  active: readonly CompiledCredentialGrant[],
+  live: readonly CompiledCredentialGrant[],
   target: BindTarget,
 ): BindDecision {
   const [oldest] = grants;
   if (oldest === undefined) return refusal('unknown_key', undefined);
-  if (active.length === 0) return refusal('owner_inactive', oldest);
-  for (const grant of active) {
+  if (live.length === 0) return refusalOfDead(grants, oldest);
+  const here = live.filter(({ isSourceAllowed }) => isSourceAllowed);
+  for (const grant of here) {
     const { permitted, matchedRule } = permits(grant.acl, target);
     if (permitted) return { allowed: true, reason: 'permitted', matchedRule, grant };
   }
-  return refusal('not_permitted', active[0]);
+  if (here.length === live.length) return refusal('not_permitted', live[0]);
+  const elsewhere = live.find(({ acl, isSourceAllowed }) => !isSourceAllowed && permits(acl, target).permitted);
+  if (here.length > 0 && elsewhere === undefined) return refusal('not_permitted', here[0]);
+  return refusal('source_not_allowed', elsewhere ?? live[0]);
+}
+
+/** An expired grant of an active owner would count, if it had not expired. */
+function refusalOfDead(grants: readonly CredentialGrant[], oldest: CredentialGrant): BindDecision {
+  const expired = grants.find(({ isOwnerActive }) => isOwnerActive);
+  return expired === undefined ? refusal('owner_inactive', oldest) : refusal('expired', expired);
 }
 
 const refusal = (reason: Reason, grant: CredentialGrant | undefined): BindDecision => ({

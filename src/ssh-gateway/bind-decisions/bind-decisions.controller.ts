@@ -5,7 +5,8 @@ import { lastOf, pageOf, readPageRequest } from '../../http/pages.js';
 import { Read, type ReadRequest } from '../../http/request-context.js';
 import { isId } from '../../ids.js';
 import { Problem, quoted } from '../../problem.js';
-import { refuseUnlessAdmin } from '../../resources/access-rules.js';
+import { refuseUnlessReadsEverything } from '../../resources/access-rules.js';
+import { GATEWAY_NAME } from './bind-decision-fields.js';
 import { BindDecisions } from './bind-decisions.js';
 import { BindDecisionResource, PATH, toResource } from './bind-decisions.resource.js';
 
@@ -15,7 +16,12 @@ const CREDENTIAL_ID = queryParameter(
   { type: 'string' },
 );
 
-/** The decisions about the account's keys. They show who tunnels from where, so only admins may read them. */
+const GATEWAY = queryParameter('gateway_name', 'Only decisions of the gateway with this name.', {
+  type: 'string',
+  pattern: `${GATEWAY_NAME.pattern}|^$`,
+});
+
+/** The decisions about the account's keys. They show who tunnels from where, so members may not read them. */
 @ApiTag('Bind decisions', 'bd')
 @Controller(PATH)
 export class BindDecisionsController {
@@ -26,17 +32,20 @@ export class BindDecisionsController {
     id: 'listBindDecisions',
     summary: 'List bind decisions',
     description:
-      "Decisions about the account's keys, for admins. A decision is listed shortly after it was made, and is kept as long as the operator configured.",
+      "Decisions about the account's keys, for admins and auditors. A decision is listed shortly after it was made, and is kept as long as the operator configured.",
     problems: ['role_missing', 'request_malformed'],
-    parameters: [CREDENTIAL_ID],
+    parameters: [CREDENTIAL_ID, GATEWAY],
+    refusesUnknownParameters: true,
   })
   async list(@Read() { caller, baseUrl, query, signal }: ReadRequest) {
-    refuseUnlessAdmin(caller, 'read bind decisions');
+    refuseUnlessReadsEverything(caller, 'bind decisions');
     const page = readPageRequest(query, 'bd');
-    const credentialId = readCredentialId(query.credential_id);
-    const found = await this.decisions.list({ accountId: caller.accountId, signal }, page, credentialId);
-    const further = credentialId === undefined ? {} : { credential_id: credentialId };
-    return pageOf(PATH, `${baseUrl}/${PATH}`, page, found, toResource, further);
+    const wanted = {
+      credential_id: readCredentialId(query.credential_id),
+      gateway_name: readGatewayName(query.gateway_name),
+    };
+    const found = await this.decisions.list({ accountId: caller.accountId, signal }, page, wanted);
+    return pageOf(PATH, `${baseUrl}/${PATH}`, page, found, toResource, wanted);
   }
 }
 
@@ -44,4 +53,10 @@ function readCredentialId(value: unknown): string | undefined {
   const id = lastOf(value);
   if (id === undefined || isId(id, 'sshcr')) return id;
   throw new Problem('request_malformed', `credential_id ${quoted(id)} is not the id of an SSH credential.`);
+}
+
+function readGatewayName(value: unknown): string | undefined {
+  const name = lastOf(value);
+  if (name === undefined || new RegExp(GATEWAY_NAME.pattern).test(name)) return name;
+  throw new Problem('request_malformed', `gateway_name ${quoted(name)} is not a name: 1 to 32 of a-z, 0-9 and -.`);
 }

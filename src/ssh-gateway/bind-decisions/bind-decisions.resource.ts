@@ -4,6 +4,7 @@ import { REASONS } from './bind-decision.js';
 import {
   CREDENTIAL_ID,
   FINGERPRINT,
+  GATEWAY_NAME,
   LAST_USED_AT,
   nullable,
   OWNER_ID,
@@ -32,13 +33,14 @@ export class BindDecisionResource {
   @ApiField({
     ...CREDENTIAL_ID,
     description:
-      'The credential that permitted the tunnel; otherwise the oldest one of the key. It may have been deleted since.',
+      'The credential that permitted the tunnel; otherwise the oldest one for which the reason holds. It may have been deleted since.',
   })
   credential_id!: string;
   @ApiField(VERSION) version!: number;
   @ApiField(OWNER_ID) owner_id!: string;
   @ApiField(FINGERPRINT) fingerprint!: string;
   @ApiField({ description: 'Address of the gateway that sent the request.', example: '192.0.2.10' }) gateway!: string;
+  @ApiField(nullable(GATEWAY_NAME)) gateway_name!: string | null;
   @ApiField(
     nullable({ description: 'Where the tunnel comes from; null if the gateway did not say.', example: '203.0.113.9' }),
   )

@@ -78,12 +78,17 @@ function addExamples({ requestBody, responses }: Operation, schemas: Schemas): v
   }
 }
 
-/** @nestjs/swagger gives every media type the schema of the JSON; an answer in any other media type is a text. */
+/** @nestjs/swagger gives every media type the schema of the JSON; an answer in any other one is a text, or a batch. */
 function describeTexts(content: Record<string, Media>): void {
   for (const [type, media] of Object.entries(content)) {
-    if (type !== 'application/json' && media.schema !== undefined) media.schema = { type: 'string' };
+    if (type !== 'application/json' && media.schema !== undefined) media.schema = SCHEMAS_OF_TYPES[type] ?? TEXT;
   }
 }
+
+const TEXT = { type: 'string' };
+const SCHEMAS_OF_TYPES: Readonly<Record<string, object>> = {
+  'application/cloudevents-batch+json': { type: 'array', items: { $ref: '#/components/schemas/CloudEvent' } },
+};
 
 const withoutNulls = (example: unknown): unknown =>
   isJsonObject(example) ? Object.fromEntries(Object.entries(example).filter(([, value]) => value !== null)) : example;

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { parseDatabaseUrl } from './database/database-url.js';
-import { messageOf } from './error-message.js';
-import { isId } from './ids.js';
+import { parseDatabaseUrl } from '../database/database-url.js';
+import { messageOf } from '../error-message.js';
+import { isId } from '../ids.js';
 
 /** Parsers of environment variables. Each throws an Error whose message completes the sentence "NAME ...". */
 

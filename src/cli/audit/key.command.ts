@@ -1,0 +1,20 @@
+import type { Command } from 'commander';
+import { keyText, newCheckpointKey } from '../../log/seal/checkpoint-key.js';
+import { UsageError } from '../../operator-error.js';
+import { withExamples } from '../help.js';
+import { print } from '../print.js';
+
+/** A URL without its scheme, as c2sp.org/tlog-checkpoint recommends. */
+const NAME = /^[A-Za-z0-9][A-Za-z0-9./_-]{0,199}$/;
+
+export function addKeyCommand(audit: Command): void {
+  const command = audit
+    .command('key')
+    .description('Print a new key for CHECKPOINT_KEY, which signs the checkpoints of the logs. It is secret')
+    .argument('<name>', 'name of this deployment in its checkpoints, such as tunnels.example.com')
+    .action((name: string) => {
+      if (!NAME.test(name)) throw new UsageError('the name must be that of a host, with a path or without');
+      print(keyText(newCheckpointKey(name)));
+    });
+  withExamples(command, 'audit key tunnels.example.com > checkpoint-key');
+}

@@ -1,0 +1,21 @@
+import type { CloudEvents } from '../../../audit/cloud-events.js';
+import type { RecordedEvent } from '../../../log/read/recorded-event.js';
+
+/** Consecutive events of an account in one request. */
+export interface Batch {
+  /** Equal for the same events, also when they are sent again by another process. */
+  readonly id: string;
+  /** For messages. */
+  readonly name: string;
+  /** A JSON array of CloudEvents. */
+  readonly body: string;
+}
+
+/** The events are those of `GET /events`, byte for byte. Throws for no events. */
+export function batchOf(events: readonly RecordedEvent[], cloudEvents: CloudEvents): Batch {
+  const [first, last] = [events[0], events.at(-1)];
+  if (first === undefined || last === undefined) throw new Error('a batch without events');
+  const body = `[${events.map((event) => cloudEvents.lineOf(event)).join(',')}]`;
+  const name = `events ${first.position} to ${last.position}`;
+  return { id: `${first.accountId}_${first.position}-${last.position}`, name, body };
+}

@@ -1,0 +1,56 @@
+import { access, constants, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { messageOf } from '../../../error-message.js';
+import { isJsonObject } from '../../../json-object.js';
+import { UsageError } from '../../../operator-error.js';
+import { writeWholeFile } from '../../files/whole-file.js';
+
+/** How far a collector has the log of an account. */
+export interface Cursor {
+  readonly account: string;
+  /** The address of the collector without its query. */
+  readonly collector: string;
+  /** Of the last event that the collector accepted. */
+  readonly position: number;
+  /** The id of that event: a log that was restored may have another event there. */
+  readonly eventId: string;
+}
+
+/** Undefined if there is no such file yet. Throws UsageError for any other file: a guess could lose events. */
+export async function readCursor(file: string): Promise<Cursor | undefined> {
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw new UsageError(`the cursor cannot be read: ${messageOf(error)}`);
+  });
+  return text === undefined ? undefined : parseCursor(file, text);
+}
+
+function parseCursor(file: string, text: string): Cursor {
+  const { account, collector, position, event_id: eventId } = parseObject(text);
+  const isPosition = typeof position === 'number' && Number.isSafeInteger(position) && position > 0;
+  if (isPosition && [account, collector, eventId].every((value) => typeof value === 'string')) {
+    return { account, collector, position, eventId } as Cursor;
+  }
+  throw new UsageError(`${file} is not a file that audit push wrote: name another one with --cursor`);
+}
+
+function parseObject(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isJsonObject(value) ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+/** Throws UsageError before the first batch: one that was accepted could not be noted. */
+export async function requireWritable(file: string): Promise<void> {
+  await access(path.dirname(file), constants.W_OK).catch((error: unknown) => {
+    throw new UsageError(`the cursor cannot be written: ${messageOf(error)}`);
+  });
+}
+
+/** The file has either the old or the new cursor, also after a loss of power. */
+export const writeCursor = (file: string, { eventId, ...cursor }: Cursor): Promise<void> =>
+  writeWholeFile(file, true, (output) => pipeline([`${JSON.stringify({ ...cursor, event_id: eventId })}\n`], output));

@@ -1,0 +1,26 @@
+import { readFileSync } from 'node:fs';
+import { UsageError } from '../../operator-error.js';
+
+/** How to reach the service. */
+export interface ServiceAddress {
+  /** Ends in a slash. */
+  readonly url: URL;
+  readonly authorization: string;
+  /** Certificates to trust instead of the system's. */
+  readonly ca: string | undefined;
+}
+
+/** Reads the curl config of the key command, so that the gateway has its token in one place. */
+export function readCurlConfig(file: string): ServiceAddress {
+  const text = readFileSync(file, 'utf8');
+  const find = (pattern: RegExp): string | undefined => pattern.exec(text)?.[1];
+  const url = find(/^\s*url\s*[=:]?\s*"?([^"\s]+)"?/m);
+  const authorization = find(/^\s*header\s*[=:]?\s*"Authorization:\s*([^"]+)"/im);
+  const ca = find(/^\s*cacert\s*[=:]?\s*"?([^"\s]+)"?/m);
+  if (url === undefined || authorization === undefined || !/\/authorized_keys$/.test(url)) {
+    throw new UsageError(
+      `${file} must have a url that ends in /authorized_keys and a header "Authorization: Bearer TOKEN"`,
+    );
+  }
+  return { url: new URL('.', url), authorization, ca: ca === undefined ? undefined : readFileSync(ca, 'utf8') };
+}

@@ -1,0 +1,110 @@
+import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
+import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
+import type { ServiceAddress } from './curl-config.js';
+import type { KeyAnswer } from './log-lines.js';
+
+const MAX_ANSWER_MS = 5_000;
+/** The service says something every 5 s. */
+const MAX_SILENCE_MS = 15_000;
+const MAX_RECHECKED = 10_000;
+
+export interface ChangeFollower {
+  /** From now on every change is told. */
+  ready(): void;
+  changed(credentialIds: ReadonlySet<string>): void;
+}
+
+/** The routes of the service that the reaper uses. Every failure of the service is an error. */
+export class GatewayService {
+  private readonly agent: HttpAgent;
+
+  constructor(private readonly address: ServiceAddress) {
+    this.agent = new (address.url.protocol === 'https:' ? HttpsAgent : HttpAgent)({ keepAlive: true });
+  }
+
+  /** The options of the lines that sshd would get for the key; undefined if it would not be let in. */
+  async optionsFor({ keyType, fingerprint }: KeyAnswer): Promise<string[] | undefined> {
+    const query = new URLSearchParams({ type: keyType, fingerprint });
+    const answer = await this.send('GET', `authorized_keys?${query}`, MAX_ANSWER_MS);
+    const text = await textOf(answer);
+    if (answer.statusCode === 404) return undefined;
+    refuseUnlessOk(answer);
+    return text
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.slice(0, line.indexOf(' ')));
+  }
+
+  /** The ids of those that have changed. */
+  async recheck(credentials: KeyAnswer['credentials']): Promise<ReadonlySet<string>> {
+    const changed = new Set<string>();
+    for (let n = 0; n < credentials.length; n += MAX_RECHECKED) {
+      const body = JSON.stringify(credentials.slice(n, n + MAX_RECHECKED));
+      const answer = await this.send('POST', 'recheck', MAX_ANSWER_MS, body);
+      const text = await textOf(answer);
+      refuseUnlessOk(answer);
+      const found: { changed: { credential_id: string }[] } = JSON.parse(text);
+      for (const { credential_id } of found.changed) changed.add(credential_id);
+    }
+    return changed;
+  }
+
+  /** Returns or throws when the stream ends. */
+  async follow(follower: ChangeFollower, signal: AbortSignal): Promise<void> {
+    const answer = await this.send('GET', 'changes', MAX_SILENCE_MS, undefined, signal);
+    refuseUnlessOk(answer);
+    let text = '';
+    for await (const part of answer.setEncoding('utf8')) {
+      const blocks = `${text}${part}`.split('\n\n');
+      text = blocks.pop() ?? '';
+      for (const block of blocks) tell(follower, block);
+    }
+  }
+
+  private send(
+    method: string,
+    path: string,
+    maxSilenceMs: number,
+    body?: string,
+    signal?: AbortSignal,
+  ): Promise<IncomingMessage> {
+    const { url, authorization, ca } = this.address;
+    const request = url.protocol === 'https:' ? requestHttps : requestHttp;
+    const headers = { authorization, ...(body !== undefined && { 'content-type': 'application/json' }) };
+    return new Promise((resolve, reject) => {
+      const sent = request(new URL(path, url), {
+        method,
+        headers,
+        agent: this.agent,
+        ...(ca !== undefined && { ca }),
+        ...(signal && { signal }),
+      });
+      sent.setTimeout(maxSilenceMs, () => sent.destroy(new Error(`the service said nothing for ${maxSilenceMs} ms`)));
+      sent.once('error', reject).once('response', (answer) => {
+        // Also the failures after the answer has begun: the reader of the answer gets them.
+        sent.on('error', (error) => answer.destroy(error));
+        resolve(answer);
+      });
+      sent.end(body);
+    });
+  }
+}
+
+/** A block of a stream of events: comments, `retry`, or an event with its data. */
+function tell(follower: ChangeFollower, block: string): void {
+  const [, event, data = ''] = /^event: (\w+)\ndata: (.*)$/.exec(block) ?? [];
+  if (event === 'ready') follower.ready();
+  if (event === 'changed') follower.changed(new Set(JSON.parse(data).credential_ids));
+}
+
+function refuseUnlessOk(answer: IncomingMessage): void {
+  if (answer.statusCode === 200) return;
+  answer.destroy();
+  throw new Error(`the service answered HTTP ${answer.statusCode}`);
+}
+
+async function textOf(answer: IncomingMessage): Promise<string> {
+  let text = '';
+  for await (const part of answer.setEncoding('utf8')) text += part;
+  return text;
+}

@@ -1,0 +1,31 @@
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { OperatorError } from '../../operator-error.js';
+import { KEY_COMMAND, type LogRecord, readJournalLine, readSyslogLine, SSHD } from './log-lines.js';
+
+const JOURNALCTL = [
+  ...['journalctl', '--boot', '--no-tail', '--follow', '--output=json'],
+  '--output-fields=MESSAGE,SYSLOG_IDENTIFIER,_PID,_UID',
+  ...[KEY_COMMAND, ...SSHD].map((identifier) => `--identifier=${identifier}`),
+];
+
+/**
+ * The lines of the system's log, old ones first, and then new ones as they are written: those of the journal since the
+ * boot, or those of a file, also after it was rotated. Throws OperatorError if they end.
+ */
+export async function* readLog(file: string | undefined, signal: AbortSignal): AsyncGenerator<LogRecord> {
+  const [program = '', ...args] = file === undefined ? JOURNALCTL : ['tail', '-n', '+1', '-F', file];
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'], signal });
+  const failure = new Promise<Error | undefined>((resolve) =>
+    child.once('error', resolve).once('close', () => resolve(undefined)),
+  );
+  for await (const line of createInterface({ input: child.stdout, signal })) {
+    const record = file === undefined ? readJournalLine(line) : readSyslogLine(line, Date.now());
+    if (record !== undefined) yield record;
+  }
+  const error = await failure;
+  if (signal.aborted) return;
+  throw new OperatorError(
+    `${program} has ended${error === undefined ? '' : `: ${error.message}`}; without the log no login is known`,
+  );
+}

@@ -1,0 +1,49 @@
+import { describe, expect, it } from '@jest/globals';
+import { keepsRights } from './permissions.js';
+
+const HERE = '192.0.2.7';
+const listen = (...binds: string[]): string =>
+  ['restrict', 'port-forwarding', ...binds.map((bind) => `permitlisten="${bind}"`)].join(',');
+const [ALL, NONE, A] = ['restrict,port-forwarding', 'restrict', listen('a.test:*')];
+const from = (networks: string, options: string): string => options.replace('restrict', `restrict,from="${networks}"`);
+
+describe('a session keeps its rights', () => {
+  it.each([
+    ['if nothing changed', [A], [A]],
+    ['if it may bind more', [A], [listen('b.test:*', 'a.test:*')]],
+    ['if it may bind everything', [A], [ALL]],
+    ['if a pattern stands for the name', [listen('a.x.test:7')], [listen('*.test:*')]],
+    ['if a pattern stands for a narrower one', [listen('*.a.test:7')], [listen('*.test:7')]],
+    ['if every port stands for one', [listen('a.test:7')], [A]],
+    ['if it could bind nothing', [NONE], [NONE]],
+    ['if an expiry came that is not there yet', [A], [A.replace('restrict', 'restrict,expiry-time="20990101000000Z"')]],
+    ['if its address is in the networks that came', [A], [from('198.51.100.0/24,192.0.2.0/24', A)]],
+    ['by the line of its address', [from('192.0.2.0/24', A), ALL], [from('192.0.2.0/24', A), NONE]],
+    ['if only others had a line', [from('2001:db8::/32', ALL), A], [A]],
+  ])('%s', (_, then, now) => {
+    expect(keepsRights(then, now, HERE)).toBe(true);
+  });
+});
+
+describe('a session has lost a right', () => {
+  it.each([
+    ['if a name is missing', [listen('a.test:*', 'b.test:*')], [A]],
+    ['if it could bind everything', [ALL], [listen('*.test:*')]],
+    ['if it may bind nothing', [A], [NONE]],
+    ['if one port is left', [A], [listen('a.test:7')]],
+    ['if only names below are left', [listen('x.test:*')], [listen('*.x.test:*')]],
+    ['if a name that only ends alike is left', [listen('evilx.test:*')], [listen('*.x.test:*')]],
+    ['if no line admits its address', [A], [from('198.51.100.0/24', A)]],
+    ['if networks of the other family came', [A], [from('2001:db8::/32', A)]],
+    ['by the line of its address', [from('192.0.2.0/24', ALL), A], [from('192.0.2.0/24', A), ALL]],
+    ['if the log does not say what it had', undefined, [ALL]],
+  ])('%s', (_, then, now) => {
+    expect(keepsRights(then, now, HERE)).toBe(false);
+  });
+
+  it('if an IPv6 address is no longer in its network', () => {
+    const [wide, narrow] = [from('2001:db8::/32', A), from('2001:db8::/64', A)];
+    expect(keepsRights([wide], [narrow], '2001:db8::7')).toBe(true);
+    expect(keepsRights([wide], [narrow], '2001:db8:1::7')).toBe(false);
+  });
+});

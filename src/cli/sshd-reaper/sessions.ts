@@ -1,0 +1,64 @@
+import type { AcceptedKey, KeyAnswer } from './log-lines.js';
+import { findSshd, type SshdProcess, startTimeOf } from './processes.js';
+
+/** A client that is logged in, with what sshd was told when it logged in. */
+export interface Session {
+  readonly process: SshdProcess;
+  readonly source: string;
+  readonly answer: KeyAnswer;
+}
+
+/** What the log says about one process of sshd. */
+interface Login {
+  readonly process: SshdProcess;
+  /** The first answer for each key: sshd asks twice, and a change between them must not be missed. */
+  readonly answers: Map<string, KeyAnswer>;
+  accepted?: AcceptedKey;
+}
+
+/** The clock of the log and the boot time of the kernel differ a little. */
+const TOLERANCE_MS = 2_000;
+const MIN_PRUNED = 200;
+
+/** The live sessions of the gateway: those whose key was let in by the process that had asked about it. */
+export class Sessions {
+  private readonly logins = new Map<number, Login>();
+  private pruneAt = MIN_PRUNED;
+
+  /** Returns the session that this line makes known. The log may have the lines of a login in any order. */
+  take(line: KeyAnswer | AcceptedKey): Session | undefined {
+    const login = this.loginOf(line);
+    if (login === undefined) return undefined;
+    const wasKnown = sessionOf(login) !== undefined;
+    if (line.kind === 'accepted') login.accepted = line;
+    else if (!login.answers.has(line.fingerprint)) login.answers.set(line.fingerprint, line);
+    return wasKnown ? undefined : sessionOf(login);
+  }
+
+  live(): Session[] {
+    for (const [pid, { process }] of this.logins) {
+      if (findSshd(pid)?.start !== process.start) this.logins.delete(pid);
+    }
+    return [...this.logins.values()].flatMap((login) => sessionOf(login) ?? []);
+  }
+
+  /** Undefined if the process has ended, or if another one has its id now. */
+  private loginOf({ pid, at }: KeyAnswer | AcceptedKey): Login | undefined {
+    const process = findSshd(pid);
+    if (process === undefined || startTimeOf(process) > at + TOLERANCE_MS) return undefined;
+    const known = this.logins.get(pid);
+    if (known?.process.start === process.start) return known;
+    if (this.logins.size >= this.pruneAt) {
+      this.live();
+      this.pruneAt = Math.max(MIN_PRUNED, 2 * this.logins.size);
+    }
+    const login = { process, answers: new Map() };
+    this.logins.set(pid, login);
+    return login;
+  }
+}
+
+function sessionOf({ process, answers, accepted }: Login): Session | undefined {
+  const answer = accepted && answers.get(accepted.fingerprint);
+  return accepted && answer && { process, source: accepted.source, answer };
+}

@@ -1,0 +1,20 @@
+import { Module } from '@nestjs/common';
+import type { Pool } from 'pg';
+import { POOL } from '../database/database.js';
+import { Checkpoints } from '../log/seal/checkpoints.js';
+import { SealedLogs } from '../log/seal/sealed-logs.js';
+import { providerOf } from '../resources/provider-of.js';
+import { EvidenceController } from './evidence.controller.js';
+import { Evidence } from './evidence.js';
+import { Sealer } from './sealer.js';
+
+/** Without a key nothing is sealed, and the routes say so. */
+@Module({
+  controllers: [EvidenceController],
+  providers: [
+    { provide: SealedLogs, useFactory: (pool: Pool) => new SealedLogs(pool), inject: [POOL] },
+    providerOf(Evidence, SealedLogs, Checkpoints),
+    providerOf(Sealer, SealedLogs, Checkpoints),
+  ],
+})
+export class EvidenceModule {}

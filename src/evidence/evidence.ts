@@ -1,0 +1,82 @@
+import { type CheckpointKey, signerOf } from '../log/seal/checkpoint-key.js';
+import type { Checkpoints } from '../log/seal/checkpoints.js';
+import type { SealedLogs, StoredCheckpoint } from '../log/seal/sealed-logs.js';
+import { proofText } from '../log/tree/checkpoint.js';
+import { consistencyRanges, inclusionRanges } from '../log/tree/merkle-tree.js';
+import { verifierText } from '../log/tree/signed-note.js';
+import { HASH_BYTES, parseTilePath, widthIn } from '../log/tree/tiles.js';
+import { Problem, quoted } from '../problem.js';
+
+/** What the service proves of an account's log. All of it throws Problem while checkpoints are off. */
+export class Evidence {
+  constructor(
+    private readonly logs: SealedLogs,
+    private readonly checkpoints: Checkpoints,
+  ) {}
+
+  /** The public key of the account's checkpoints, as verifiers take it. */
+  verifierKey(accountId: string): string {
+    return `${verifierText(signerOf(this.requireKey(), accountId))}\n`;
+  }
+
+  /** The newest signed checkpoint. */
+  async checkpoint(accountId: string): Promise<string> {
+    return (await this.last(accountId)).note;
+  }
+
+  /** The hashes of a tile, which the newest checkpoint covers. */
+  async tile(accountId: string, path: string): Promise<Buffer> {
+    const tile = parseTilePath(path);
+    const { size } = await this.last(accountId);
+    if (tile === undefined || tile.width > widthIn(size, tile)) throw new Problem('not_found', 'Resource not found');
+    const [stored] = await this.logs.tiles(accountId, [{ level: tile.level, index: tile.index }]);
+    if (stored === undefined) throw new Error(`the tile ${path} of account ${accountId} is missing`);
+    return stored.hashes.subarray(0, tile.width * HASH_BYTES);
+  }
+
+  /** That the event at a position is in the log of the newest checkpoint, as c2sp.org/tlog-proof has it. */
+  async proof(accountId: string, position: number): Promise<string> {
+    const { size, note } = await this.last(accountId);
+    if (position < 1 || position > size) {
+      throw new Problem(
+        'not_found',
+        `position ${position} is not in the newest checkpoint, which covers ${size} events.`,
+      );
+    }
+    const index = position - 1;
+    const hashes = await this.logs.hashesOf(accountId, inclusionRanges(index, { from: 0, to: size }));
+    return proofText(index, hashes, note);
+  }
+
+  /** That the log of the first size is the beginning of the log of the second; hashes in base64. */
+  async consistency(accountId: string, from: number, to: number): Promise<readonly string[]> {
+    const { size } = await this.last(accountId);
+    if (from > to || to > size) {
+      throw new Problem(
+        'request_malformed',
+        `from is ${from} and to is ${to}; from must not be greater, and the newest checkpoint covers ${size} events.`,
+      );
+    }
+    return (await this.logs.hashesOf(accountId, consistencyRanges(from, to))).map((hash) => hash.toString('base64'));
+  }
+
+  private async last(accountId: string): Promise<StoredCheckpoint> {
+    this.requireKey();
+    const last = await this.logs.lastCheckpoint(accountId);
+    if (last === undefined) throw new Problem('not_found', 'The log has no checkpoint yet; ask again in a second.');
+    return last;
+  }
+
+  private requireKey(): CheckpointKey {
+    if (this.checkpoints.key !== undefined) return this.checkpoints.key;
+    throw new Problem('not_found', 'Checkpoints are off: the operator has not set CHECKPOINT_KEY.');
+  }
+}
+
+/** Reads a position or size of a query. Throws Problem unless it is a whole number. */
+export function readCount(query: Readonly<Record<string, unknown>>, name: string): number {
+  const value = query[name];
+  if (typeof value === 'string' && /^\d{1,15}$/.test(value)) return Number(value);
+  const given = typeof value === 'string' && value !== '' ? `${quoted(value)} is not` : 'is missing; send';
+  throw new Problem('request_malformed', `${name} ${given} a whole number.`);
+}

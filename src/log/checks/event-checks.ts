@@ -1,0 +1,46 @@
+import type { AnyReadModel } from '../read-model.js';
+import { formatFault, type LoggedEvent, leafHash } from './logged-event.js';
+
+/** What a check says of an event. `check` is its place in the list of checks; -1 for that of the hash. */
+interface EventFault {
+  readonly check: number;
+  readonly what: string;
+}
+
+/** The checks of single events, in the order of their positions. Positions and streams are checked by their readers. */
+export class EventChecks {
+  private readonly typesOfPrefix: ReadonlyMap<string, readonly string[]>;
+  private recordedAt = '';
+  private readonly checks = [this.timeFault, this.typeFault, formatFault];
+
+  constructor(models: readonly AnyReadModel[]) {
+    this.typesOfPrefix = new Map(
+      models.flatMap(({ streamPrefixes, events }) =>
+        streamPrefixes.map((prefix) => [prefix, Object.keys(events)] as const),
+      ),
+    );
+  }
+
+  /** The faults of the event, and the hash that it should have. */
+  check(event: LoggedEvent): { readonly faults: readonly EventFault[]; readonly hash: string } {
+    const hash = leafHash(event);
+    const faults: EventFault[] = [];
+    for (const [check, faultOf] of this.checks.entries()) {
+      const what = faultOf.call(this, event);
+      if (what !== undefined) faults.push({ check, what });
+    }
+    if (hash !== event.leaf_hash) faults.push({ check: -1, what: 'its leaf_hash is not the hash of the event' });
+    this.recordedAt = event.recorded_at;
+    return { faults, hash };
+  }
+
+  private timeFault({ recorded_at }: LoggedEvent): string | undefined {
+    return recorded_at > this.recordedAt ? undefined : 'recorded_at is not later than that of the previous event';
+  }
+
+  private typeFault({ stream_id, type }: LoggedEvent): string | undefined {
+    const prefix = stream_id.slice(0, stream_id.lastIndexOf('_'));
+    if (this.typesOfPrefix.get(prefix)?.includes(type) === true) return undefined;
+    return `this version of the service does not know events of type ${type} in stream ${stream_id}`;
+  }
+}

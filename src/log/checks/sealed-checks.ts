@@ -1,0 +1,134 @@
+import type { SealedLogs, StoredCheckpoint } from '../seal/sealed-logs.js';
+import { parseCheckpoint } from '../tree/checkpoint.js';
+import { parseNote, type VerifierKey } from '../tree/signed-note.js';
+import { edgeTiles, GrowingTree, HASH_BYTES, TILE_WIDTH, widthIn } from '../tree/tiles.js';
+
+/** A fault between two checkpoints, or at a position if the stored tiles still lead to the signed one. */
+type ReportFault = (what: string) => void;
+
+const SIGNED_OTHERWISE = 'is not the event that was signed: it was edited and hashed anew, or another took its place';
+const MISSING = Buffer.alloc(HASH_BYTES);
+
+/**
+ * Compares the events of one log with its signed checkpoints. Their hashes are computed from the events, never read, so
+ * a checkpoint whose root they make proves all events up to it.
+ */
+export class SealedChecks {
+  private readonly checkpoints: AsyncGenerator<StoredCheckpoint>;
+  private next: StoredCheckpoint | undefined;
+  private tree = new GrowingTree(0, []);
+  /** The size of the last checkpoint, and the leaves after it. */
+  private sealed = 0;
+  private leaves: Buffer[] = [];
+
+  constructor(
+    private readonly logs: SealedLogs,
+    private readonly accountId: string,
+    /** Undefined: signatures are not checked. */
+    private readonly key: VerifierKey | undefined,
+    private readonly report: ReportFault,
+  ) {
+    this.checkpoints = checkpointsOf(logs, accountId);
+  }
+
+  async begin(): Promise<void> {
+    this.next = await this.following();
+  }
+
+  /** Adds the hash of the event at a position, in hex. Positions that were left out are missing. */
+  async add(position: number, hash: string): Promise<void> {
+    await this.fillTo(position - 1);
+    if (this.next !== undefined) await this.append(Buffer.from(hash, 'hex'), this.next);
+  }
+
+  /** `size`: the number of events that the log should have. */
+  async end(size: number): Promise<void> {
+    await this.fillTo(size);
+    let last: StoredCheckpoint | undefined;
+    for (; this.next !== undefined; this.next = await this.following()) last = this.next;
+    if (last !== undefined) {
+      this.report(`the log has ${size} events, but a checkpoint of ${last.size} was signed: its tail is lost`);
+    }
+  }
+
+  private async fillTo(position: number): Promise<void> {
+    while (this.next !== undefined && this.sealed + this.leaves.length < position)
+      await this.append(MISSING, this.next);
+  }
+
+  /** Without a next checkpoint to compare with, nothing needs to be kept. */
+  private async append(leaf: Buffer, next: StoredCheckpoint): Promise<void> {
+    this.tree.add(leaf);
+    this.leaves.push(leaf);
+    if (this.sealed + this.leaves.length < next.size) return;
+    const goesOn = await this.compare(next);
+    this.sealed = next.size;
+    this.leaves = [];
+    this.tree.changed.clear();
+    this.next = goesOn ? await this.following() : undefined;
+  }
+
+  private async following(): Promise<StoredCheckpoint | undefined> {
+    return (await this.checkpoints.next()).value;
+  }
+
+  /** False if no later checkpoint can be compared. */
+  private async compare({ size, note }: StoredCheckpoint): Promise<boolean> {
+    const parsed = parseNote(note);
+    const checkpoint = parsed && parseCheckpoint(parsed.text);
+    const isSigned = this.key === undefined || parsed?.isSignedBy(this.key) === true;
+    if (!isSigned || checkpoint?.size !== size) this.report(`the checkpoint of ${size} events: its signature is wrong`);
+    return checkpoint === undefined || this.tree.root().equals(checkpoint.root) || this.locate(size, checkpoint.root);
+  }
+
+  /** Names the positions that differ, and goes on with the tree that was signed. */
+  private async locate(size: number, root: Buffer): Promise<boolean> {
+    const tilesLead = (await this.rootOfTiles(size))?.equals(root) === true;
+    if (!tilesLead) {
+      this.report(
+        `positions ${this.sealed + 1} to ${size}: their events do not make the signed checkpoint of ${size} events`,
+      );
+      return false;
+    }
+    const signed = await this.signedLeaves(size);
+    for (const [i, leaf] of this.leaves.entries()) {
+      if (signed[i]?.equals(leaf) === true || leaf === MISSING) continue;
+      this.report(`position ${this.sealed + i + 1}: ${SIGNED_OTHERWISE}`);
+    }
+    const edge = await this.logs.tiles(this.accountId, edgeTiles(size));
+    this.tree = new GrowingTree(
+      size,
+      edge.map((tile) => ({ ...tile, hashes: tile.hashes.subarray(0, widthIn(size, tile) * HASH_BYTES) })),
+    );
+    return true;
+  }
+
+  private async rootOfTiles(size: number): Promise<Buffer | undefined> {
+    const [root] = await this.logs.hashesOf(this.accountId, [{ from: 0, to: size }]).catch(() => []);
+    return root;
+  }
+
+  /** The leaves that the tiles have for the positions after the last checkpoint. */
+  private async signedLeaves(size: number): Promise<Buffer[]> {
+    const first = Math.floor(this.sealed / TILE_WIDTH);
+    const names = Array.from({ length: Math.ceil(size / TILE_WIDTH) - first }, (_, i) => ({
+      level: 0,
+      index: first + i,
+    }));
+    const tiles = (await this.logs.tiles(this.accountId, names)).toSorted((a, b) => a.index - b.index);
+    const hashes = Buffer.concat(tiles.map((tile) => tile.hashes)).subarray(
+      (this.sealed - first * TILE_WIDTH) * HASH_BYTES,
+    );
+    return Array.from({ length: size - this.sealed }, (_, i) => hashes.subarray(i * HASH_BYTES, (i + 1) * HASH_BYTES));
+  }
+}
+
+async function* checkpointsOf(logs: SealedLogs, accountId: string): AsyncGenerator<StoredCheckpoint> {
+  for (let beyond = 0; ; ) {
+    const page = await logs.checkpoints(accountId, beyond);
+    yield* page;
+    const last = page.at(-1);
+    if (last === undefined) return;
+    beyond = last.size;
+  }
+}

@@ -1,0 +1,35 @@
+import { checkpointText } from '../tree/checkpoint.js';
+import { signNote } from '../tree/signed-note.js';
+import { edgeTiles, GrowingTree, HASH_BYTES, widthIn } from '../tree/tiles.js';
+import { type CheckpointKey, originOf, signerOf } from './checkpoint-key.js';
+import type { SealedLogs, UnsealedLog } from './sealed-logs.js';
+
+/** Events that one checkpoint adds; a long log that was never sealed gets several. */
+const MAX_EVENTS = 10_000;
+
+/** Extends the tree of a log to its newest event and signs what it is then. Throws if events are missing. */
+export async function seal(
+  logs: SealedLogs,
+  key: CheckpointKey,
+  { accountId, size, sealed }: UnsealedLog,
+): Promise<void> {
+  for (let from = sealed; from < size; from += MAX_EVENTS) {
+    const to = Math.min(from + MAX_EVENTS, size);
+    const wanted = edgeTiles(from);
+    const [tiles, leaves] = await Promise.all([logs.tiles(accountId, wanted), logs.leaves(accountId, from, to)]);
+    if (leaves.length !== to - from) throw new Error(`events of the positions ${from + 1} to ${to} are missing`);
+    if (tiles.length !== wanted.length) throw new Error(`tiles of its tree of ${from} events are missing`);
+    // A tile may have grown since: another instance may have sealed more.
+    const edge = tiles.map((tile) => ({ ...tile, hashes: tile.hashes.subarray(0, widthIn(from, tile) * HASH_BYTES) }));
+    const tree = new GrowingTree(from, edge);
+    for (const leaf of leaves) tree.add(leaf);
+    const text = checkpointText({ origin: originOf(key, accountId), size: to, root: tree.root() });
+    const checkpoint = { size: to, note: signNote(text, signerOf(key, accountId)) };
+    const changed = [...tree.changed.values()].map(({ level, index, hashes }) => ({
+      level,
+      index,
+      hashes: Buffer.concat(hashes),
+    }));
+    await logs.seal(accountId, checkpoint, from, changed);
+  }
+}

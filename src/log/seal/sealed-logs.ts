@@ -1,0 +1,135 @@
+import { type Connections, type NamedStatement, queryNamed, WRITE_LIMITS } from '../../database/query.js';
+import { foldNodes, type LeafRange, nodesOf, type TreeNode } from '../tree/merkle-tree.js';
+import { HASH_BYTES, hashOfEntries, spanOf, type TileName } from '../tree/tiles.js';
+
+/** A log that has grown beyond its last checkpoint, or that is shorter than it. */
+export interface UnsealedLog {
+  readonly accountId: string;
+  /** Number of its events. */
+  readonly size: number;
+  /** Number of events that the last checkpoint covers; 0 without one. */
+  readonly sealed: number;
+}
+
+export interface StoredCheckpoint {
+  readonly size: number;
+  /** The signed note. */
+  readonly note: string;
+}
+
+export interface StoredTile extends TileName {
+  readonly hashes: Buffer;
+}
+
+const LAST_SIZE = `coalesce((select c.size from log_checkpoints c where c.account_id = h.account_id and by_index(c.account_id)
+  order by c.size desc limit 1), 0)`;
+
+/** $1: how far back to look, as an interval; null for all logs. */
+const UNSEALED: NamedStatement = {
+  name: 'unsealed_logs',
+  text: `select h.account_id as "accountId", h.size::float8 as size, h.sealed::float8 as sealed from (
+      select h.account_id, h.size, ${LAST_SIZE} as sealed from log_heads h
+      where $1::interval is null or h.recorded_at > clock_timestamp() - $1::interval) h
+    where h.size <> h.sealed`,
+};
+
+const LAST_CHECKPOINT: NamedStatement = {
+  name: 'last_checkpoint',
+  text: 'select size::float8 as size, note from log_checkpoints where account_id = $1 order by size desc limit 1',
+};
+
+const CHECKPOINTS: NamedStatement = {
+  name: 'checkpoints',
+  text: 'select size::float8 as size, note from log_checkpoints where account_id = $1 and size > $2 order by size limit 1000',
+};
+
+const LEAVES: NamedStatement = {
+  name: 'leaf_hashes',
+  text: `select coalesce(string_agg(leaf_hash, '' order by position), '') as leaves from events
+    where account_id = $1 and position > $2 and position <= $3`,
+};
+
+const TILES: NamedStatement = {
+  name: 'log_tiles',
+  text: `select t.level, t.index::float8 as index, t.hashes from log_tiles t
+    join json_to_recordset($2::json) as wanted(level int, index bigint) on t.level = wanted.level and t.index = wanted.index
+    where t.account_id = $1`,
+};
+
+/** Of two instances one inserts what follows a checkpoint, and only that one writes its tiles. */
+const SEAL: NamedStatement = {
+  name: 'seal_log',
+  text: `with sealed as (
+      insert into log_checkpoints (account_id, size, follows, note) values ($1, $2, $3, $4) on conflict do nothing returning size)
+    insert into log_tiles (account_id, level, index, hashes)
+      select $1, t.level, t.index, decode(t.hashes, 'hex') from json_to_recordset($5::json) as t(level int, index bigint, hashes text)
+      where exists (select from sealed)
+    on conflict (account_id, level, index) do update set hashes = excluded.hashes`,
+};
+
+/** The tables of the trees and their checkpoints. */
+export class SealedLogs {
+  constructor(private readonly connections: Connections) {}
+
+  /** `since`: an interval of PostgreSQL; undefined for all logs. */
+  async unsealed(since: string | undefined): Promise<readonly UnsealedLog[]> {
+    return (await queryNamed<UnsealedLog & object>(this.connections, UNSEALED, [since ?? null])).rows;
+  }
+
+  async lastCheckpoint(accountId: string): Promise<StoredCheckpoint | undefined> {
+    return (await queryNamed<StoredCheckpoint & object>(this.connections, LAST_CHECKPOINT, [accountId])).rows[0];
+  }
+
+  /** The next thousand checkpoints of a log, beyond this size. */
+  async checkpoints(accountId: string, beyond: number): Promise<readonly StoredCheckpoint[]> {
+    return (await queryNamed<StoredCheckpoint & object>(this.connections, CHECKPOINTS, [accountId, beyond])).rows;
+  }
+
+  /** Leaf hashes of the positions after one up to another. */
+  async leaves(accountId: string, after: number, upTo: number): Promise<Buffer[]> {
+    const { rows } = await queryNamed<{ leaves: Buffer }>(this.connections, LEAVES, [accountId, after, upTo]);
+    const leaves = rows[0]?.leaves ?? Buffer.alloc(0);
+    return Array.from({ length: leaves.length / HASH_BYTES }, (_, i) =>
+      leaves.subarray(i * HASH_BYTES, (i + 1) * HASH_BYTES),
+    );
+  }
+
+  async tiles(accountId: string, wanted: readonly TileName[]): Promise<StoredTile[]> {
+    if (wanted.length === 0) return [];
+    return (await queryNamed<StoredTile & object>(this.connections, TILES, [accountId, JSON.stringify(wanted)])).rows;
+  }
+
+  /** Writes nothing if another instance has written what follows the same checkpoint. */
+  async seal(
+    accountId: string,
+    { size, note }: StoredCheckpoint,
+    follows: number,
+    tiles: readonly StoredTile[],
+  ): Promise<void> {
+    const rows = tiles.map(({ hashes, ...name }) => ({ ...name, hashes: hashes.toString('hex') }));
+    await queryNamed(this.connections, SEAL, [accountId, size, follows, note, JSON.stringify(rows)], WRITE_LIMITS);
+  }
+
+  /** The hash of each range of leaves, which the stored tiles must cover. */
+  async hashesOf(accountId: string, ranges: readonly LeafRange[]): Promise<Buffer[]> {
+    const names = new Map(ranges.flatMap(nodesOf).map((node) => [nameOf(node), spanOf(node)]));
+    const tiles = await this.tiles(
+      accountId,
+      [...names.values()].map(({ level, index }) => ({ level, index })),
+    );
+    const stored = new Map(tiles.map((tile) => [`${tile.level}/${tile.index}`, tile.hashes]));
+    const hashOf = (node: TreeNode): Buffer => {
+      const span = spanOf(node);
+      const tile = stored.get(nameOf(node));
+      if (tile === undefined || tile.length < span.to * HASH_BYTES)
+        throw new Error(`the tile ${nameOf(node)} is missing or cut`);
+      return hashOfEntries(tile, span);
+    };
+    return ranges.map((range) => foldNodes(nodesOf(range).map(hashOf)));
+  }
+}
+
+const nameOf = (node: TreeNode): string => {
+  const { level, index } = spanOf(node);
+  return `${level}/${index}`;
+};

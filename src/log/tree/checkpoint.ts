@@ -1,0 +1,27 @@
+import { HASH_BYTES } from './tiles.js';
+
+/** The head of a tree, as the text of a note: see c2sp.org/tlog-checkpoint. */
+export interface Checkpoint {
+  /** Names the log. */
+  readonly origin: string;
+  /** Number of leaves. */
+  readonly size: number;
+  readonly root: Buffer;
+}
+
+export const checkpointText = ({ origin, size, root }: Checkpoint): string =>
+  `${origin}\n${size}\n${root.toString('base64')}\n`;
+
+const CHECKPOINT = /^(?<origin>[^\n]+)\n(?<size>0|[1-9]\d{0,15})\n(?<root>[A-Za-z0-9+/]{43}=)\n/;
+
+/** Ignores further lines, as the format demands. Undefined for a text that is not a checkpoint. */
+export function parseCheckpoint(text: string): Checkpoint | undefined {
+  const { origin, size, root } = CHECKPOINT.exec(text)?.groups ?? {};
+  if (origin === undefined || size === undefined || root === undefined) return undefined;
+  const hash = Buffer.from(root, 'base64');
+  return hash.length === HASH_BYTES ? { origin, size: Number(size), root: hash } : undefined;
+}
+
+/** That a leaf is in the tree of a checkpoint: see c2sp.org/tlog-proof. `note`: the signed checkpoint. */
+export const proofText = (index: number, proof: readonly Buffer[], note: string): string =>
+  ['c2sp.org/tlog-proof@v1', `index ${index}`, ...proof.map((hash) => hash.toString('base64')), '', note].join('\n');

@@ -1,0 +1,116 @@
+import { createHash } from 'node:crypto';
+
+/**
+ * The Merkle tree of RFC 6962 over the leaf hashes of a log. Indexes begin with 0, so the event at position N is the leaf
+ * N - 1. Hashes are SHA-256.
+ */
+
+/** The hash of a subtree of 2^level leaves; `index` counts the subtrees of this level from the left. */
+export interface TreeNode {
+  readonly level: number;
+  readonly index: number;
+}
+
+/** The leaves from `from` on, without `to`. */
+export interface LeafRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+export const nodeHash = (left: Buffer, right: Buffer): Buffer =>
+  createHash('sha256').update(NODE_MARK).update(left).update(right).digest();
+const NODE_MARK = Buffer.from([1]);
+
+export const EMPTY_ROOT = createHash('sha256').digest();
+
+/** The largest power of 2 below `size`, which is at least 2. */
+function splitOf(size: number): number {
+  let split = 1;
+  while (split * 2 < size) split *= 2;
+  return split;
+}
+
+/** The complete subtrees whose hashes make the hash of a range, from left to right. */
+export function nodesOf({ from, to }: LeafRange): TreeNode[] {
+  const size = to - from;
+  if (size === 0) return [];
+  const level = Math.log2(size);
+  if (Number.isInteger(level)) return [{ level, index: from / size }];
+  const middle = from + splitOf(size);
+  return [...nodesOf({ from, to: middle }), ...nodesOf({ from: middle, to })];
+}
+
+/** The hash of a range, from those of its complete subtrees. */
+export function foldNodes(hashes: readonly Buffer[]): Buffer {
+  const [last, ...before] = hashes.toReversed();
+  return before.reduce((right, left) => nodeHash(left, right), last ?? EMPTY_ROOT);
+}
+
+/** The ranges whose hashes prove that a leaf is in the tree of this size, from the leaf's sibling up (RFC 6962, 2.1.1). */
+export function inclusionRanges(index: number, { from, to }: LeafRange): LeafRange[] {
+  if (to - from <= 1) return [];
+  const middle = from + splitOf(to - from);
+  const [left, right] = [
+    { from, to: middle },
+    { from: middle, to },
+  ];
+  return index < middle ? [...inclusionRanges(index, left), right] : [...inclusionRanges(index, right), left];
+}
+
+/** The ranges whose hashes prove that the tree of the older size is the beginning of the newer (RFC 6962, 2.1.2). */
+export function consistencyRanges(older: number, newer: number): LeafRange[] {
+  return older === 0 || older === newer ? [] : subproof(older, { from: 0, to: newer }, true);
+}
+
+/** `isWhole`: the verifier knows the hash of the older tree within this range, since it is the whole older tree. */
+function subproof(older: number, { from, to }: LeafRange, isWhole: boolean): LeafRange[] {
+  if (older === to) return isWhole ? [] : [{ from, to }];
+  const middle = from + splitOf(to - from);
+  const [left, right] = [
+    { from, to: middle },
+    { from: middle, to },
+  ];
+  return older <= middle ? [...subproof(older, left, isWhole), right] : [...subproof(older, right, false), left];
+}
+
+/** The root that a leaf and its proof make; undefined for a proof of another length. */
+export function rootOfInclusion(
+  index: number,
+  size: number,
+  leaf: Buffer,
+  proof: readonly Buffer[],
+): Buffer | undefined {
+  if (index < 0 || index >= size) return undefined;
+  const ranges = inclusionRanges(index, { from: 0, to: size });
+  if (ranges.length !== proof.length) return undefined;
+  return proof.reduce((hash, sibling, i) => {
+    const isRight = (ranges[i]?.from ?? 0) > index;
+    return isRight ? nodeHash(hash, sibling) : nodeHash(sibling, hash);
+  }, leaf);
+}
+
+interface Head {
+  readonly size: number;
+  readonly root: Buffer;
+}
+
+/** Whether the proof leads from the older head to the newer one, by the same leaves. */
+export function isConsistent(older: Head, newer: Head, proof: readonly Buffer[]): boolean {
+  if (older.size > newer.size) return false;
+  if (older.size === newer.size) return proof.length === 0 && older.root.equals(newer.root);
+  if (older.size === 0) return proof.length === 0;
+  const ranges = consistencyRanges(older.size, newer.size);
+  if (ranges.length !== proof.length) return false;
+  const hashes = new Map(ranges.map(({ from, to }, i) => [`${from}-${to}`, proof[i]]));
+  // The whole older tree is one complete subtree of the newer one, which the proof leaves out.
+  if (!ranges.some(({ to }) => to === older.size)) hashes.set(`0-${older.size}`, older.root);
+  const rootOf = (range: LeafRange): Buffer | undefined => hashes.get(`${range.from}-${range.to}`) ?? split(range);
+  const split = ({ from, to }: LeafRange): Buffer | undefined => {
+    if (to - from <= 1) return undefined;
+    const middle = from + splitOf(to - from);
+    const [left, right] = [rootOf({ from, to: middle }), rootOf({ from: middle, to })];
+    return left && right && nodeHash(left, right);
+  };
+  const olderRoot = rootOf({ from: 0, to: older.size });
+  return olderRoot?.equals(older.root) === true && rootOf({ from: 0, to: newer.size })?.equals(newer.root) === true;
+}

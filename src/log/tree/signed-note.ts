@@ -1,0 +1,115 @@
+import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
+
+/**
+ * Signed notes as c2sp.org/signed-note has them, with Ed25519 keys: a text that ends with a line feed, an empty line, and
+ * a line for each signature.
+ */
+
+/** Names a key in a note. `id`: the first 4 bytes of a hash of its name, its kind and the key itself. */
+export interface VerifierKey {
+  readonly name: string;
+  readonly id: Buffer;
+  readonly kind: number;
+  readonly key: KeyObject;
+}
+
+export interface SignerKey extends VerifierKey {
+  readonly privateKey: KeyObject;
+}
+
+/** The kinds of signatures: of the log itself, and of a witness with its time. */
+export const ED25519 = 1;
+export const COSIGNATURE = 4;
+
+const DER_OF_PUBLIC_KEY = Buffer.from('302a300506032b6570032100', 'hex');
+const DER_OF_SEED = Buffer.from('302e020100300506032b657004220420', 'hex');
+const SEED_BYTES = 32;
+
+/** The key of a name from its 32 secret bytes. */
+export function signerKey(name: string, seed: Buffer, kind = ED25519): SignerKey {
+  const privateKey = createPrivateKey({ key: Buffer.concat([DER_OF_SEED, seed]), format: 'der', type: 'pkcs8' });
+  return { ...verifierKey(name, rawPublicKey(createPublicKey(privateKey)), kind), privateKey };
+}
+
+function verifierKey(name: string, raw: Buffer, kind: number): VerifierKey {
+  const id = createHash('sha256')
+    .update(`${name}\n`)
+    .update(Buffer.from([kind]))
+    .update(raw)
+    .digest()
+    .subarray(0, 4);
+  const key = createPublicKey({ key: Buffer.concat([DER_OF_PUBLIC_KEY, raw]), format: 'der', type: 'spki' });
+  return { name, id, kind, key };
+}
+
+const rawPublicKey = (key: KeyObject): Buffer =>
+  key.export({ format: 'der', type: 'spki' }).subarray(DER_OF_PUBLIC_KEY.length);
+
+/** `name+id+key`, the text by which verifiers are told of a key. */
+export const verifierText = ({ name, id, kind, key }: VerifierKey): string =>
+  `${name}+${id.toString('hex')}+${Buffer.concat([Buffer.from([kind]), rawPublicKey(key)]).toString('base64')}`;
+
+/** Undefined for a text that is not such a key. */
+export function parseVerifier(text: string): VerifierKey | undefined {
+  const { name, id, key } = /^(?<name>[^\s+]+)\+(?<id>[0-9a-f]{8})\+(?<key>[A-Za-z0-9+/]+=*)$/.exec(text)?.groups ?? {};
+  const bytes = Buffer.from(key ?? '', 'base64');
+  const kind = bytes[0];
+  if (name === undefined || bytes.length !== 1 + SEED_BYTES || (kind !== ED25519 && kind !== COSIGNATURE))
+    return undefined;
+  const parsed = verifierKey(name, bytes.subarray(1), kind);
+  return parsed.id.toString('hex') === id ? parsed : undefined;
+}
+
+/** The line of a signature, with its line feed. `signature`: as its kind has it. */
+const signatureLine = ({ name, id }: VerifierKey, signature: Buffer): string =>
+  `\u2014 ${name} ${Buffer.concat([id, signature]).toString('base64')}\n`;
+
+/** The note: the text, which ends with a line feed, and its signature. */
+export const signNote = (text: string, key: SignerKey): string =>
+  `${text}\n${signatureLine(key, sign(null, Buffer.from(text), key.privateKey))}`;
+
+/** The line that a witness adds to a note: it has seen this text at this time, in seconds since 1970. */
+export function cosign(text: string, key: SignerKey, seconds: number): string {
+  const signature = sign(null, cosigned(text, seconds), key.privateKey);
+  return signatureLine(key, Buffer.concat([timeBytes(seconds), signature]));
+}
+
+const cosigned = (text: string, seconds: number | bigint): Buffer =>
+  Buffer.from(`cosignature/v1\ntime ${seconds}\n${text}`);
+
+function timeBytes(seconds: number): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigUInt64BE(BigInt(seconds));
+  return bytes;
+}
+
+interface SignedNote {
+  readonly text: string;
+  /** Whether this key has signed the note. */
+  readonly isSignedBy: (key: VerifierKey) => boolean;
+}
+
+const SIGNATURE = /^\u2014 (?<name>[^\s+]+) (?<bytes>[A-Za-z0-9+/]+=*)$/;
+
+/** Undefined for a text that is not a signed note. */
+export function parseNote(note: string): SignedNote | undefined {
+  const end = note.lastIndexOf('\n\n');
+  if (end === -1 || !note.endsWith('\n')) return undefined;
+  const text = note.slice(0, end + 1);
+  const signatures = note
+    .slice(end + 2, -1)
+    .split('\n')
+    .map((line) => SIGNATURE.exec(line)?.groups);
+  const isSignedBy = (key: VerifierKey): boolean =>
+    signatures.some(
+      (found) => found?.name === key.name && isSignature(Buffer.from(found.bytes ?? '', 'base64'), text, key),
+    );
+  return signatures.every((found) => found !== undefined) ? { text, isSignedBy } : undefined;
+}
+
+function isSignature(bytes: Buffer, text: string, { id, kind, key }: VerifierKey): boolean {
+  if (!bytes.subarray(0, 4).equals(id)) return false;
+  if (kind === ED25519) return verify(null, Buffer.from(text), key, bytes.subarray(4));
+  if (bytes.length < 12) return false;
+  return verify(null, cosigned(text, bytes.readBigUInt64BE(4)), key, bytes.subarray(12));
+}

@@ -1,0 +1,124 @@
+import { foldNodes, nodeHash, type TreeNode } from './merkle-tree.js';
+
+/** A tile holds the hashes of up to 256 neighbouring subtrees of 256^level leaves: see c2sp.org/tlog-tiles. */
+export interface TileName {
+  readonly level: number;
+  readonly index: number;
+}
+
+const HEIGHT = 8;
+export const TILE_WIDTH = 2 ** HEIGHT;
+export const HASH_BYTES = 32;
+
+/** A tile and the entries of it that make a node. */
+interface TileSpan extends TileName {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Where the hashes are that make the hash of a subtree. */
+export function spanOf({ level, index }: TreeNode): TileSpan {
+  const tileLevel = Math.floor(level / HEIGHT);
+  const width = 2 ** (level - tileLevel * HEIGHT);
+  const first = index * width;
+  const from = first % TILE_WIDTH;
+  return { level: tileLevel, index: Math.floor(first / TILE_WIDTH), from, to: from + width };
+}
+
+/** The hash of the subtree that these entries of a tile make. Their number is a power of 2. */
+export function hashOfEntries(tile: Buffer, { from, to }: Pick<TileSpan, 'from' | 'to'>): Buffer {
+  if (to - from === 1) return tile.subarray(from * HASH_BYTES, to * HASH_BYTES);
+  const middle = (from + to) / 2;
+  return nodeHash(hashOfEntries(tile, { from, to: middle }), hashOfEntries(tile, { from: middle, to }));
+}
+
+/** How many entries the tile has in a tree of this size: 0 to 256. */
+export const widthIn = (size: number, { level, index }: TileName): number =>
+  Math.max(0, Math.min(TILE_WIDTH, Math.floor(size / TILE_WIDTH ** level) - index * TILE_WIDTH));
+
+/** The tile that the next hash of this level goes to, in a tree of this size. */
+export const edgeTile = (size: number, level: number): TileName => ({
+  level,
+  index: Math.floor(Math.floor(size / TILE_WIDTH ** level) / TILE_WIDTH),
+});
+
+/** Names the tiles at the right edge of a tree that are not full. */
+export function edgeTiles(size: number): TileName[] {
+  const tiles: TileName[] = [];
+  for (let level = 0; TILE_WIDTH ** level <= size; level += 1) {
+    const tile = edgeTile(size, level);
+    if (widthIn(size, tile) > 0) tiles.push(tile);
+  }
+  return tiles;
+}
+
+/** Adds leaves at the right edge of a tree, tile after tile, and keeps the tiles that changed. */
+export class GrowingTree {
+  readonly changed = new Map<string, TileName & { readonly hashes: Buffer[] }>();
+  private readonly edge: Buffer[][] = [];
+
+  /** `edge`: the hashes of each tile that `edgeTiles` names. */
+  constructor(
+    private size: number,
+    edge: readonly (TileName & { readonly hashes: Buffer })[],
+  ) {
+    for (const { level, hashes } of edge) this.edge[level] = entriesOf(hashes);
+  }
+
+  add(leaf: Buffer): void {
+    this.append(0, leaf, Math.floor(this.size / TILE_WIDTH));
+    this.size += 1;
+  }
+
+  /** The root of the whole tree. */
+  root(): Buffer {
+    const subtrees = this.edge.flatMap((entries = []) => completeSubtrees(entries).toReversed());
+    return foldNodes(subtrees.toReversed());
+  }
+
+  private append(level: number, hash: Buffer, index: number): void {
+    const entries = this.edge[level] ?? [];
+    entries.push(hash);
+    this.edge[level] = entries;
+    this.changed.set(`${level}/${index}`, { level, index, hashes: entries });
+    if (entries.length < TILE_WIDTH) return;
+    this.edge[level] = [];
+    const whole = hashOfEntries(Buffer.concat(entries), { from: 0, to: TILE_WIDTH });
+    this.append(level + 1, whole, Math.floor(index / TILE_WIDTH));
+  }
+}
+
+const entriesOf = (hashes: Buffer): Buffer[] =>
+  Array.from({ length: hashes.length / HASH_BYTES }, (_, i) => hashes.subarray(i * HASH_BYTES, (i + 1) * HASH_BYTES));
+
+/** The hashes of the largest complete subtrees of a tile that is not full, from left to right. */
+function completeSubtrees(entries: readonly Buffer[]): Buffer[] {
+  const tile = Buffer.concat(entries);
+  const subtrees: Buffer[] = [];
+  for (let from = 0; from < entries.length; ) {
+    const width = 2 ** Math.floor(Math.log2(entries.length - from));
+    subtrees.push(hashOfEntries(tile, { from, to: from + width }));
+    from += width;
+  }
+  return subtrees;
+}
+
+/** `x001/x234/067` for 1234067. */
+const indexPath = (index: number): string => {
+  const digits = String(index).padStart(Math.ceil(String(index).length / 3) * 3, '0');
+  return digits.replace(/\d{3}(?=\d)/g, 'x$&/');
+};
+
+/** `0/x001/067` for a full tile, `0/x001/067.p/5` for one of five hashes. */
+export const tilePath = ({ level, index }: TileName, width = TILE_WIDTH): string =>
+  `${level}/${indexPath(index)}${width === TILE_WIDTH ? '' : `.p/${width}`}`;
+
+const TILE_PATH = /^(?<level>\d|[1-5]\d|6[0-3])\/(?<index>(?:x\d{3}\/)*\d{3})(?:\.p\/(?<width>[1-9]\d{0,2}))?$/;
+
+/** Undefined for a text that is not exactly the path of a tile. */
+export function parseTilePath(path: string): (TileName & { readonly width: number }) | undefined {
+  const { level, index, width = String(TILE_WIDTH) } = TILE_PATH.exec(path)?.groups ?? {};
+  if (level === undefined || index === undefined) return undefined;
+  const tile = { level: Number(level), index: Number(index.replaceAll(/[x/]/g, '')), width: Number(width) };
+  return tilePath(tile, tile.width) === path ? tile : undefined;
+}

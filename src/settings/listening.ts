@@ -1,0 +1,36 @@
+import type { HttpOptions } from '../http/http-options.js';
+import { baseUrl, integer, text } from './parsers.js';
+import type { SettingsOf } from './setting.js';
+
+/** Where the service listens, and what clients call it. */
+export interface ListeningSettings extends Pick<HttpOptions, 'publicUrl'> {
+  readonly host: string;
+  readonly port: number;
+}
+
+export const LISTENING = {
+  // Loopback by default: a first start must not be reachable from the network.
+  host: {
+    name: 'HOST',
+    about: 'Address to listen on; `0.0.0.0` for all. The service has no TLS: put a proxy in front.',
+    example: '0.0.0.0',
+    fallback: '127.0.0.1',
+    parse: text,
+  },
+  // 0: the operating system chooses a free port.
+  port: {
+    name: 'PORT',
+    about: 'Port to listen on; 0 takes a free one.',
+    example: '8080',
+    fallback: 8080,
+    parse: integer(0, 65_535),
+  },
+  publicUrl: {
+    name: 'PUBLIC_URL',
+    about: 'Base of every `uri` in answers. Set it behind a proxy.',
+    fallbackText: "the request's scheme and host",
+    example: 'https://api.example.com',
+    fallback: undefined,
+    parse: baseUrl,
+  },
+} satisfies SettingsOf<ListeningSettings>;

@@ -1,0 +1,34 @@
+import { Controller, Get, Req, Res } from '@nestjs/common';
+import { RouteConfig } from '@nestjs/platform-fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { ApiGatewayAnswer, ApiTag } from '../../http/openapi/decorators.js';
+import { gatewayOf, signalOf } from '../../http/request-context.js';
+import { ChangeStreams } from './change-streams.js';
+
+const EVENT_STREAM = 'text/event-stream';
+
+@ApiTag('SSH gateways')
+@Controller('ssh_gateway/changes')
+export class ChangesController {
+  constructor(private readonly streams: ChangeStreams) {}
+
+  @Get()
+  @RouteConfig({ isForGateways: true })
+  @ApiGatewayAnswer(
+    { contentType: EVENT_STREAM },
+    {
+      id: 'followCredentialChanges',
+      summary: 'Follow the credentials whose answers may have changed',
+      description:
+        'Server-Sent Events over all accounts, or over the one that the gateway serves. The event `ready` says that no later change will be missed, so recheck ' +
+        'what you hold after it. The data of each event `changed` is `{"credential_ids": [...]}`: ask anew about those ' +
+        'that you hold. When the stream ends, open another one. The service keeps nothing for you meanwhile.',
+      parameters: [],
+    },
+  )
+  async changes(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { accountId } = gatewayOf(request);
+    const stream = request.method === 'HEAD' ? '' : await this.streams.open(signalOf(request), accountId);
+    void reply.header('content-type', EVENT_STREAM).header('x-accel-buffering', 'no').send(stream);
+  }
+}

@@ -1,0 +1,75 @@
+import { Body, Controller, HttpCode, Param, Post } from '@nestjs/common';
+import { RouteConfig } from '@nestjs/platform-fastify';
+import { compile, parseAcl, permits } from '../../bind-rules/acl.js';
+import { ApiCheck, ApiTag } from '../../http/openapi/decorators.js';
+import { ID } from '../../http/openapi/parts.js';
+import { Read, type ReadRequest } from '../../http/request-context.js';
+import { Problem } from '../../problem.js';
+import { EntityQueries } from '../../resources/entity-queries.js';
+import { SSH_CREDENTIALS } from '../../ssh-credentials/ssh-credentials.resource.js';
+import { readTargets } from '../gateway-requests.js';
+import { AclCheckBody, BindCheck, BindChecks, CredentialCheckBody, toChecks } from './checks.resource.js';
+import { CredentialCheck } from './credential-check.js';
+
+const ANSWER = { anyOf: [BindCheck, BindChecks] };
+
+/** Questions before it matters. They change nothing, so they take no Idempotency-Key and every caller may ask them. */
+@ApiTag('Checks', 'sshcr')
+@Controller()
+export class ChecksController {
+  constructor(
+    private readonly entities: EntityQueries,
+    private readonly credentialCheck: CredentialCheck,
+  ) {}
+
+  @Post(`${SSH_CREDENTIALS.path}/:id/check`)
+  @HttpCode(200)
+  @RouteConfig({ onlyReads: true })
+  @ApiCheck(ANSWER, {
+    id: 'checkSshCredential',
+    summary: 'Ask whether an SSH credential would permit a tunnel',
+    description:
+      'Answers what a gateway would decide now if the key had this credential alone, and records nothing. ' +
+      'A refusal is answered with status 200 too, a list of targets with `decisions`.',
+    problems: ['not_found'],
+    parameters: [ID],
+  })
+  async checkCredential(
+    @Read() { caller }: ReadRequest,
+    @Param('id') id: string,
+    @Body() { target, source }: CredentialCheckBody,
+  ): Promise<BindCheck | BindChecks> {
+    const { targets, isList } = readTargets(target);
+    const ref = { accountId: caller.accountId, id };
+    const credential = await this.entities.find(SSH_CREDENTIALS, ref);
+    if (credential === undefined) throw SSH_CREDENTIALS.notFound();
+    const decisions = await this.credentialCheck.decide(ref, credential.fingerprint, targets, source);
+    return toChecks(decisions, isList);
+  }
+
+  @Post('acl/check')
+  @HttpCode(200)
+  @RouteConfig({ onlyReads: true })
+  @ApiCheck(ANSWER, {
+    id: 'checkAcl',
+    summary: 'Ask whether rules would permit a tunnel',
+    description:
+      'Answers for rules that no credential needs to have. A refusal is answered with status 200 too, ' +
+      'a list of targets with `decisions`.',
+    problems: ['acl_rule_invalid'],
+  })
+  checkAcl(@Body() { acl, target }: AclCheckBody): BindCheck | BindChecks {
+    if (acl === undefined) throw new Problem('request_malformed', 'acl is missing; [] permits everything.');
+    const compiled = compile(parseAcl(acl));
+    const { targets, isList } = readTargets(target);
+    const verdicts = targets.map((one) => permits(compiled, one));
+    const decisions = verdicts.map(({ permitted, matchedRule }) => {
+      return {
+        allowed: permitted,
+        reason: permitted ? ('permitted' as const) : ('not_permitted' as const),
+        matchedRule,
+      };
+    });
+    return toChecks(decisions, isList);
+  }
+}

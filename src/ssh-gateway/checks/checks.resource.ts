@@ -1,0 +1,45 @@
+import { ApiField } from '../../http/openapi/decorators.js';
+import { Anything, List, TextOfBytes } from '../../http/validated-body.js';
+import { ACL } from '../../ssh-credentials/ssh-credentials.resource.js';
+import { type BindDecision, REASONS } from '../bind-decisions/bind-decision.js';
+import { MAX_SOURCE_BYTES, TARGET } from '../ssh-gateway.resource.js';
+
+export class CredentialCheckBody {
+  @Anything(TARGET) target?: unknown;
+  @TextOfBytes(MAX_SOURCE_BYTES, 'request_malformed', {
+    description: 'Where the tunnel would come from. A credential with a source restriction permits nothing without it.',
+    example: '203.0.113.9',
+  })
+  source?: string;
+}
+
+export class AclCheckBody {
+  @List({ ...ACL, required: true }) acl?: unknown[];
+  @Anything(TARGET) target?: unknown;
+}
+
+export class BindCheck {
+  @ApiField({ description: 'Whether a gateway would open the tunnel.', example: true }) allowed!: boolean;
+  @ApiField({ description: 'Reason for the answer.', enum: REASONS, example: 'permitted' }) reason!: string;
+  @ApiField({
+    description: 'The first rule that permits the tunnel, as written; null if no rule does, or if there are no rules.',
+    type: 'string',
+    nullable: true,
+    example: 'bind:*.example.com',
+  })
+  matched_rule!: string | null;
+}
+
+export class BindChecks {
+  @ApiField({ description: 'One answer for each target, in the order of the targets.', listOf: BindCheck })
+  decisions!: readonly BindCheck[];
+}
+
+type Answered = Pick<BindDecision, 'allowed' | 'reason' | 'matchedRule'>;
+
+/** A list of targets is answered with a list, as by `authorize`. */
+export function toChecks(decisions: readonly Answered[], isList: boolean): BindCheck | BindChecks {
+  const checks = decisions.map(({ allowed, reason, matchedRule }) => ({ allowed, reason, matched_rule: matchedRule }));
+  const [first] = checks;
+  return isList || first === undefined ? { decisions: checks } : first;
+}

@@ -1,0 +1,38 @@
+import type { Pool } from 'pg';
+import type { BindTarget } from '../../bind-rules/bind-target.js';
+import type { Ref } from '../../database/coalesce.js';
+import { type BindDecision, type CredentialGrant, decideBind } from '../bind-decisions/bind-decision.js';
+import { CredentialGrants, liveGrants } from '../credential-grants.js';
+import { KeyAccess } from '../key-access.js';
+import { SourceCheck } from '../source-check.js';
+
+/**
+ * What a gateway would decide, if the key had this credential alone. It decides as GatewayAnswers does, and records
+ * nothing. It has caches of its own, so that no caller can evict what gateways need.
+ */
+export class CredentialCheck {
+  private readonly keyAccess: KeyAccess;
+  private readonly sources = new SourceCheck();
+
+  constructor(pool: Pool, deniedFingerprints: ReadonlySet<string>) {
+    this.keyAccess = new KeyAccess(new CredentialGrants(pool, deniedFingerprints));
+  }
+
+  /** `fingerprint` is that of the credential's key. */
+  async decide(
+    { accountId, id }: Ref,
+    fingerprint: string,
+    targets: readonly BindTarget[],
+    source: string | undefined,
+  ): Promise<readonly BindDecision[]> {
+    const { grants, live } = await this.keyAccess.ofKey({}, fingerprint);
+    const isOwn = ({ credentialId }: CredentialGrant): boolean => credentialId === id;
+    const [own, ownLive] = [grants.filter(isOwn), this.sources.judge(live.filter(isOwn), source)];
+    const isAccounts = grants.some((grant) => grant.accountId === accountId);
+    const isBeyondLimits = isAccounts && ownLive.length === 0 && (own.length === 0 || liveGrants(own).length > 0);
+    return targets.map((target) => (isBeyondLimits ? BEYOND_LIMITS : decideBind(own, ownLive, target)));
+  }
+}
+
+/** Only so many credentials and rules of a key count, the oldest first. A further credential adds nothing to them. */
+const BEYOND_LIMITS: BindDecision = { allowed: false, reason: 'not_permitted', matchedRule: null, grant: undefined };

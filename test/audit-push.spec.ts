@@ -1,0 +1,405 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import { mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { CloudEvents } from '../src/audit/cloud-events.js';
+import { Collector } from '../src/cli/audit/push/collector.js';
+import { LogPush } from '../src/cli/audit/push/log-push.js';
+import type { Cursor } from '../src/cli/audit/push/push-cursor.js';
+import { READ_MODELS } from '../src/read-models.js';
+import { faultOfCloudEvent } from './support/cloud-events.js';
+import { blocksOf } from './support/documents.js';
+import { freePort } from './support/free-port.js';
+import { stopAtEnd } from './support/leftovers.js';
+import { addAccount, type TestPrincipal } from './support/principals.js';
+import { type RunningCli, runCli, startCli } from './support/process.js';
+import { ADMIN_KEY, type Service, startService } from './support/service.js';
+import { Terminal } from './support/terminal.js';
+
+interface Received {
+  readonly path: string | undefined;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: string;
+  readonly positions: readonly number[];
+  readonly at: number;
+}
+
+type Answer = (response: ServerResponse, received: Received, count: number) => void | Promise<void>;
+const accept: Answer = (response) => void response.writeHead(204).end();
+
+/** A collector over real HTTP: it keeps what it received, and answers as the test wants. */
+class TestCollector {
+  readonly received: Received[] = [];
+  answer: Answer = accept;
+  private readonly server: Server = createServer((request, response) => void this.take(request, response));
+
+  async start(): Promise<this> {
+    await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
+    stopAtEnd(async () => void this.server.closeAllConnections());
+    return this;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}/events`;
+  }
+
+  async stop(): Promise<void> {
+    this.server.closeAllConnections();
+    await new Promise((resolve) => this.server.close(resolve));
+  }
+
+  /** Of all requests, in the order of their arrival. */
+  get positions(): readonly number[] {
+    return this.received.flatMap(({ positions }) => positions);
+  }
+
+  async until(requests: number): Promise<void> {
+    while (this.received.length < requests) await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+
+  private async take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = await text(request);
+    const events: { logposition: number }[] = JSON.parse(body);
+    const positions = events.map(({ logposition }) => logposition);
+    const received = { path: request.url, headers: request.headers, body, positions, at: performance.now() };
+    this.received.push(received);
+    await this.answer(response, received, this.received.length);
+  }
+}
+
+const upTo = (last: number, after = 0): number[] => Array.from({ length: last - after }, (_, n) => after + n + 1);
+
+let service: Service;
+let by: TestPrincipal;
+let head: number;
+let collector: TestCollector;
+let folder: string;
+
+beforeAll(async () => {
+  service = await startService();
+  by = await addAccount(service);
+  for (let n = 0; n < 20; n += 1) head = await append();
+});
+afterAll(() => service.stop());
+beforeEach(async () => {
+  [collector, folder] = [await new TestCollector().start(), await mkdtemp(join(tmpdir(), 'push-'))];
+});
+afterEach(async () => {
+  await collector.stop();
+  await rm(folder, { recursive: true });
+});
+
+async function append(): Promise<number> {
+  const { headers } = await by.client.post('/edges/tcp', { description: 'ünï "\\ 😀' });
+  return Number(headers.get('log-position'));
+}
+
+const cursorFile = (): string => join(folder, 'cursor');
+const settings = () => ({ DATABASE_URL: service.databaseUrl });
+const argsOf = (args: readonly string[]): string[] => {
+  const account = args.includes('--account') ? [] : ['--account', by.accountId];
+  return ['audit', 'push', '--to', collector.url, '--cursor', cursorFile(), ...account, ...args];
+};
+const push = (...args: string[]) => runCli(settings(), ...argsOf(args));
+const startPush = (...args: string[]): RunningCli => startCli(settings(), ...argsOf(args));
+const readCursor = async () => JSON.parse(await readFile(cursorFile(), 'utf8'));
+
+/** The same work in this process, with short waits. */
+function pushHere(signal: AbortSignal, push: Partial<Parameters<LogPush['run']>[0]> = {}, requestMs = 5_000) {
+  const reports: string[] = [];
+  const cursors: Cursor[] = [];
+  const timings = { firstMs: 20, maxMs: 40, requestMs };
+  const to = new Collector(new URL(collector.url), [], (line) => reports.push(line), timings);
+  const work = new LogPush(service.pool, new CloudEvents(READ_MODELS), to);
+  const all = { account: by.accountId, after: 0, eventId: undefined, maxEvents: 5, once: true, ...push };
+  const done = work.run(all, async (cursor) => void cursors.push(cursor), signal);
+  return { done, reports, cursors };
+}
+const never = (): AbortSignal => new AbortController().signal;
+
+describe('audit push', () => {
+  it('sends every event once, in order, in valid batches of CloudEvents, with the bytes of GET /events', async () => {
+    const { code, stdout, stderr } = await push('--once', '--batch', '7');
+    expect([code, stdout]).toEqual([0, '']);
+    expect(stderr).toBe(
+      `pushing the log of ${by.accountId} after position 0 to ${collector.url}\n` +
+        `${collector.url} has the log of ${by.accountId} up to position ${head}\n`,
+    );
+    expect(collector.positions).toEqual(upTo(head));
+    expect(collector.received.map(({ positions }) => positions.length).slice(0, -1)).toEqual(
+      Array(collector.received.length - 1).fill(7),
+    );
+    const headers = { accept: 'application/cloudevents-batch+json', authorization: `Bearer ${by.client.token}` };
+    const page = await (await fetch(`${service.app.url}/events`, { headers })).text();
+    expect(`[${collector.received.map(({ body }) => body.slice(1, -1)).join(',')}]`).toBe(page);
+    for (const event of JSON.parse(page)) expect(faultOfCloudEvent(event)).toBeUndefined();
+    for (const { headers: sent } of collector.received) {
+      expect(sent['content-type']).toBe('application/cloudevents-batch+json');
+      expect(sent['webhook-signature']).toBeUndefined();
+    }
+  });
+
+  it('continues after its cursor, which only its owner can read, and begins after --after without one', async () => {
+    expect((await push('--once', '--after', String(head - 3))).code).toBe(0);
+    expect(collector.positions).toEqual(upTo(head, head - 3));
+    expect(await readCursor()).toEqual({
+      account: by.accountId,
+      collector: collector.url,
+      position: head,
+      event_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    });
+    expect((await stat(cursorFile())).mode & 0o777).toBe(0o600);
+    head = await append();
+    expect((await push('--once', '--after', '1')).code).toBe(0);
+    expect(collector.positions).toEqual(upTo(head, head - 4));
+    expect((await push('--once')).code).toBe(0);
+    expect(collector.positions).toHaveLength(4);
+    expect(await readdir(folder)).toEqual(['cursor']);
+  });
+
+  /** Runs it until this request, which is held or answered, and then kills it. Returns the positions that it sent. */
+  async function killAt(request: number, isAnswered: boolean): Promise<readonly number[]> {
+    const from = collector.received.length;
+    const running = startPush('--batch', '6', '--once');
+    collector.answer = (response, _, count) => {
+      if (count < request || isAnswered) response.end('ok');
+      if (count === request) running.child.kill('SIGKILL');
+    };
+    expect((await running.ended).code).toBe(null);
+    return collector.received.slice(from).flatMap(({ positions }) => positions);
+  }
+
+  it('killed at any moment loses no event, keeps the order, and sends only the last batch again', async () => {
+    const first = await killAt(2, false);
+    expect([first, (await readCursor()).position]).toEqual([upTo(12), 6]);
+    // The kill races with the cursor.
+    const second = await killAt(3, true);
+    expect(second.slice(0, 6)).toEqual(upTo(12, 6));
+    const { position } = await readCursor();
+    expect([6, 12, 18]).toContain(position);
+    const from = collector.received.length;
+    collector.answer = accept;
+    expect((await push('--batch', '6', '--once')).code).toBe(0);
+    const third = collector.received.slice(from).flatMap(({ positions }) => positions);
+    expect(third).toEqual(upTo(head, position));
+    expect(position).toBeGreaterThanOrEqual((second.at(-1) ?? 0) - 6);
+    expect([...new Set(collector.positions)].sort((x, y) => x - y)).toEqual(upTo(head));
+  });
+
+  it('follows the log until SIGTERM, which ends it at once with 0, also while the collector hangs', async () => {
+    const running = startPush('--after', String(head - 1));
+    await collector.until(1);
+    head = await append();
+    await collector.until(2);
+    collector.answer = () => undefined;
+    const held = await append();
+    await collector.until(3);
+    running.child.kill('SIGTERM');
+    const { code, stderr } = await running.ended;
+    expect([code, stderr.split('\n').at(-2)]).toEqual([
+      0,
+      `${collector.url} has the log of ${by.accountId} up to position ${head}`,
+    ]);
+    expect((await readCursor()).position).toBe(head);
+    collector.answer = accept;
+    expect((await push('--once')).code).toBe(0);
+    expect(collector.positions).toEqual([head - 1, head, held, held]);
+    head = held;
+  });
+
+  it('signs by each secret of the file as Standard Webhooks says; a batch that is sent again has the same id', async () => {
+    const secrets = [randomBytes(32), randomBytes(24)];
+    const file = join(folder, 'secret');
+    const lines = secrets.map((secret) => `whsec_${secret.toString('base64')}`);
+    await writeFile(file, `${lines.join('\n')}\n`);
+    collector.answer = (response, _, count) => void response.writeHead(count === 1 ? 503 : 200).end();
+    const { code, stdout, stderr } = await push('--once', '--secret-file', file);
+    expect(code).toBe(0);
+    const [first, again] = collector.received;
+    expect(again?.headers['webhook-id']).toBe(`${by.accountId}_1-${head}`);
+    expect([again?.headers['webhook-id'], again?.body]).toEqual([first?.headers['webhook-id'], first?.body]);
+    for (const { headers, body } of collector.received) {
+      const { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature } = headers;
+      expect(Math.abs(Number(timestamp) - Date.now() / 1000)).toBeLessThan(60);
+      const signed = `${id}.${timestamp}.${body}`;
+      const macs = secrets.map((secret) => createHmac('sha256', secret).update(signed).digest('base64'));
+      expect(signature).toBe(macs.map((mac) => `v1,${mac}`).join(' '));
+    }
+    for (const line of lines) {
+      for (const shown of [stdout, stderr, await readFile(cursorFile(), 'utf8')]) expect(shown).not.toContain(line);
+    }
+    expect(stderr).toMatch(/: it answers 503; events 1 to \d+ are sent again in \d\.\d s\n.* accepts events 1 to/);
+  });
+});
+
+describe('a collector that fails', () => {
+  it.each([408, 425, 429, 500])('for a time with %d gets the same batch again, until it takes it', async (status) => {
+    collector.answer = (response, _, count) => void response.writeHead(count < 3 ? status : 202).end('wait');
+    const { done, reports, cursors } = pushHere(never());
+    expect(await done).toBe(head);
+    expect(collector.positions).toEqual([...upTo(5), ...upTo(5), ...upTo(head)]);
+    expect(reports.slice(0, 2)).toEqual(
+      Array(2).fill(expect.stringContaining(`it answers ${status} "wait"; events 1 to 5 are sent again in 0.0 s`)),
+    );
+    expect(cursors[0]?.position).toBe(5);
+  });
+
+  it('by closing the connection, or by not answering in time, gets the same batch again', async () => {
+    collector.answer = (response, _, count) => {
+      if (count === 1) response.destroy();
+      if (count > 2) response.end();
+    };
+    const { done, reports } = pushHere(never(), {}, 200);
+    expect(await done).toBe(head);
+    expect(collector.positions).toEqual([...upTo(5), ...upTo(5), ...upTo(head)]);
+    expect(reports.slice(0, 2)).toEqual([
+      expect.stringMatching(/: other side closed; events/),
+      expect.stringMatching(/: The operation was aborted due to timeout; events/),
+    ]);
+  });
+
+  it('is asked again after the time of its Retry-After, in seconds or as a date', async () => {
+    const soon = new Date(Date.now() + 2_500).toUTCString();
+    const waits = ['1', soon];
+    collector.answer = (response, _, count) =>
+      void response.writeHead(count < 3 ? 429 : 200, { 'retry-after': waits[count - 1] ?? '0' }).end();
+    await pushHere(never(), { after: head - 1 }).done;
+    const [first, second, third] = collector.received.map(({ at }) => at);
+    expect((second ?? 0) - (first ?? 0)).toBeGreaterThan(950);
+    expect(collector.received).toHaveLength(3);
+    expect(performance.timeOrigin + (third ?? 0)).toBeGreaterThanOrEqual(Date.parse(soon) - 20);
+  });
+
+  it.each([
+    [400, {}, 'it answers 400 "no such field"'],
+    [401, {}, 'it answers 401 "no such field": check the secret'],
+    [413, {}, 'it answers 413 "no such field": choose a smaller --batch'],
+    [
+      308,
+      { location: 'https://elsewhere.example/x' },
+      'it answers 308 "https://elsewhere.example/x", which is not followed',
+    ],
+  ])('for good with %d ends the command with 3: nothing is skipped', async (status, headers, reason) => {
+    collector.answer = (response, _, count) =>
+      void (count === 1 ? response.end() : response.writeHead(status, headers).end('no such field'));
+    const { code, stderr } = await push('--batch', '5', '--once');
+    expect([code, stderr.split('\n').at(-2)]).toEqual([
+      3,
+      expect.stringContaining(`refuses events 6 to 10: ${reason}`),
+    ]);
+    expect((await readCursor()).position).toBe(5);
+    expect(collector.received).toHaveLength(2);
+    collector.answer = accept;
+    expect((await push('--once')).code).toBe(0);
+    expect(collector.positions).toEqual([...upTo(10), ...upTo(head, 5)]);
+  });
+});
+
+describe('the bounds of a batch', () => {
+  it('are its number of events and about 256 KiB: large events do not add up', async () => {
+    const large = await addAccount(service);
+    const value = 'x'.repeat(100_000);
+    for (let n = 0; n < 9; n += 1) await large.client.post('/edges/tcp', { traffic_policy: { value } });
+    const { done } = pushHere(never(), { account: large.accountId, maxEvents: 500 });
+    await done;
+    expect(collector.positions).toEqual(upTo(await done));
+    expect(Math.max(...collector.received.map(({ body }) => body.length))).toBeLessThan(512 * 1024);
+    expect(collector.received.length).toBeGreaterThan(2);
+  });
+});
+
+it('docs/collectors.md can be followed word by word', async () => {
+  const own = await startService();
+  await symlink(new URL('../dist', import.meta.url).pathname, join(folder, 'dist'));
+  const env = {
+    ...{ PATH: process.env.PATH ?? '', HOME: folder, DATABASE_URL: own.databaseUrl },
+    ...{ API: own.app.url, API_KEY: ADMIN_KEY, COLLECTOR_PORT: String(await freePort('127.0.0.1')) },
+  };
+  const terminal = Terminal.open({ cwd: folder, env });
+  await terminal.runAll(blocksOf('collector'));
+  await terminal.close();
+  await own.stop();
+});
+
+describe('audit push refuses', () => {
+  const refusal = async (...args: string[]) => {
+    const { code, stdout, stderr } = await push(...args);
+    expect(stdout).toBe('');
+    expect(collector.received).toEqual([]);
+    return [code, stderr];
+  };
+  const cursor = async (fields: object) => {
+    const whole = { account: by.accountId, collector: collector.url, position: 1, event_id: 'x', ...fields };
+    await writeFile(cursorFile(), JSON.stringify(whole));
+  };
+
+  it('a cursor or --after beyond the end of the log: it never waits for positions of another log', async () => {
+    await cursor({ position: head + 7 });
+    const sentence = new RegExp(
+      `up to ${head + 7}, but the log ends at ${head}\\. Was the database restored .* --after`,
+    );
+    expect(await refusal()).toEqual([3, expect.stringMatching(sentence)]);
+    await rm(cursorFile());
+    expect(await refusal('--after', String(head + 7))).toEqual([3, expect.stringMatching(sentence)]);
+  });
+
+  it('a cursor whose event is another one in this log', async () => {
+    await cursor({ position: 2, event_id: '019aa5c1-7f2e-7c3a-9b1d-0a4f6c2e8d11' });
+    expect(await refusal()).toEqual([3, expect.stringContaining(`the event at position 2 of ${by.accountId} is not`)]);
+  });
+
+  it('a log that becomes shorter while it runs', async () => {
+    const ending = new AbortController();
+    const other = await addAccount(service);
+    const { done, cursors } = pushHere(ending.signal, { account: other.accountId, once: false });
+    while (cursors.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    await service.pool.query('update log_heads set size = 1 where account_id = $1', [other.accountId]);
+    await expect(done).rejects.toThrow(/up to 3, but the log ends at 1\./);
+  });
+
+  it('the cursor of another collector or account, a file that is no cursor, and one that cannot be written', async () => {
+    await cursor({ collector: 'https://siem.example/x', position: 4 });
+    expect(await refusal()).toEqual([
+      2,
+      expect.stringMatching(/is the cursor of https:\/\/siem\.example\/x: .*--after 4\n$/),
+    ]);
+    await cursor({ account: 'ac_another' });
+    expect(await refusal()).toEqual([
+      2,
+      expect.stringContaining('is the cursor of account ac_another: name another file'),
+    ]);
+    const nowhere = await push('--cursor', join(folder, 'no-folder', 'cursor'));
+    expect(nowhere).toMatchObject({ code: 2, stderr: expect.stringContaining('the cursor cannot be written: ENOENT') });
+    for (const broken of ['', '{}', '[1]', 'null', '{"position":-1}']) {
+      await writeFile(cursorFile(), broken);
+      expect(await refusal()).toEqual([2, expect.stringContaining('is not a file that audit push wrote')]);
+    }
+  });
+
+  it('a secret that is missing, short or of another form, and quotes none', async () => {
+    const file = join(folder, 'secret');
+    expect(await refusal('--secret-file', file)).toEqual([2, expect.stringContaining('cannot be read')]);
+    for (const secret of ['', 'not-a-secret-of-anyone', `whsec_${'A'.repeat(8)}`, 'whsec_!!!!']) {
+      await writeFile(file, secret);
+      const [code, stderr] = await refusal('--secret-file', file);
+      expect([code, stderr]).toEqual([2, expect.stringContaining('openssl rand -base64 32')]);
+      if (secret !== '') expect(stderr).not.toContain(secret);
+    }
+  });
+
+  it.each([
+    ['--to ftp://a.example', /It must be an https or http URL/],
+    ['--to https://ada:secret@a.example', /must not hold a user or password/],
+    ['--to nowhere', /It must be an https or http URL/],
+    ['--batch 0', /It must be 1 to 1000/],
+    ['--batch 1001', /It must be 1 to 1000/],
+    ['--after x', /A position is a whole number/],
+    ['--account ac_typo', /there is no account ac_typo; the accounts are/],
+  ])('%s', async (args, message) => {
+    expect(await refusal(...args.split(' '))).toEqual([2, expect.stringMatching(message)]);
+  });
+});

@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { newCheckpointKey, originOf } from '../src/log/seal/checkpoint-key.js';
+import { seal } from '../src/log/seal/seal.js';
+import { SealedLogs } from '../src/log/seal/sealed-logs.js';
+import { type Checkpoint, parseCheckpoint } from '../src/log/tree/checkpoint.js';
+import { isConsistent, rootOfInclusion } from '../src/log/tree/merkle-tree.js';
+import { parseNote, parseVerifier } from '../src/log/tree/signed-note.js';
+import type { ApiClient } from './support/api-client.js';
+import { addAccount } from './support/principals.js';
+import { type Service, startService } from './support/service.js';
+
+const KEY = newCheckpointKey('tunnels.example.com');
+let service: Service;
+let account: string;
+beforeAll(async () => {
+  service = await startService({ checkpointKey: KEY });
+  account = (await service.pool.query('select account_id from accounts')).rows[0].account_id;
+});
+afterAll(() => service.stop());
+
+const text = async (client: ApiClient, path: string): Promise<string> => {
+  const { status, body } = await client.get(path);
+  expect([path, status]).toEqual([path, 200]);
+  return body;
+};
+
+/** The checkpoint of a note that the account's key has signed. */
+async function checkpointIn(note: string, client = service.admin, id = account): Promise<Checkpoint> {
+  const key = parseVerifier((await text(client, '/log/key')).trim());
+  const parsed = parseNote(note);
+  if (key === undefined || parsed === undefined) throw new Error('no key or no note');
+  expect([key.name, parsed.isSignedBy(key)]).toEqual([originOf(KEY, id), true]);
+  const checkpoint = parseCheckpoint(parsed.text);
+  if (checkpoint === undefined) throw new Error('no checkpoint');
+  return checkpoint;
+}
+
+async function checkpointOf(size: number, client = service.admin, id = account): Promise<Checkpoint> {
+  for (let attempt = 0; attempt < 200; attempt += 1) {
+    const { status, body } = await client.get('/log/checkpoint');
+    if (status === 200) {
+      const checkpoint = await checkpointIn(body, client, id);
+      if (checkpoint.size >= size) return checkpoint;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error(`no checkpoint of ${size} events within 10 s`);
+}
+
+const createEdge = async (client = service.admin): Promise<number> => {
+  const { status, headers } = await client.post('/edges/tcp', { hostports: ['a.example:1'] });
+  expect(status).toBe(201);
+  return Number(headers.get('log-position'));
+};
+
+describe('the evidence of a log', () => {
+  it('has a signed checkpoint of each change a second or so after its answer, and a proof that the change is in it', async () => {
+    const position = await createEdge();
+    await checkpointOf(position);
+    const proof = await text(service.admin, `/log/proof?position=${position}`);
+    const [head = '', note = ''] = [proof.slice(0, proof.indexOf('\n\n')), proof.slice(proof.indexOf('\n\n') + 2)];
+    const [format, index, ...hashes] = head.split('\n');
+    expect([format, index]).toEqual(['c2sp.org/tlog-proof@v1', `index ${position - 1}`]);
+    const checkpoint = await checkpointIn(note);
+    const { rows } = await service.pool.query('select leaf_hash from events where account_id = $1 and position = $2', [
+      account,
+      position,
+    ]);
+    const path = hashes.map((hash) => Buffer.from(hash, 'base64'));
+    expect(rootOfInclusion(position - 1, checkpoint.size, rows[0].leaf_hash, path)).toEqual(checkpoint.root);
+  });
+
+  it('proves that a checkpoint is the beginning of a later one', async () => {
+    const older = await checkpointOf(await createEdge());
+    for (let i = 0; i < 4; i += 1) await createEdge();
+    const newer = await checkpointOf(older.size + 4);
+    const { body } = await service.admin.get(`/log/consistency?from=${older.size}&to=${newer.size}`);
+    const proof = (body.proof as string[]).map((hash) => Buffer.from(hash, 'base64'));
+    expect(isConsistent(older, newer, proof)).toBe(true);
+  });
+
+  it('has the tiles of the tree, of the width that is asked for', async () => {
+    const { size } = await checkpointOf(await createEdge());
+    const { rows } = await service.pool.query('select leaf_hash from events where account_id = $1 order by position', [
+      account,
+    ]);
+    const leaves = Buffer.concat(rows.map(({ leaf_hash }) => leaf_hash));
+    for (const width of [1, size]) {
+      const headers = { authorization: `Bearer ${service.admin.token}` };
+      const response = await fetch(`${service.admin.url}/log/tile/0/000.p/${width}`, { headers });
+      expect(response.headers.get('content-type')).toBe('application/octet-stream');
+      expect(Buffer.from(await response.arrayBuffer())).toEqual(leaves.subarray(0, 32 * width));
+    }
+  });
+
+  it('is that of the caller’s account alone', async () => {
+    const other = await addAccount(service);
+    await checkpointOf(await createEdge(other.client), other.client, other.accountId);
+    expect(await text(other.client, '/log/checkpoint')).toContain(`${KEY.name}/${other.accountId}\n`);
+    expect(await text(other.client, '/log/key')).not.toBe(await text(service.admin, '/log/key'));
+  });
+
+  it.each([
+    ['/log/proof?position=0', 404],
+    ['/log/proof?position=999999', 404],
+    ['/log/proof', 400],
+    ['/log/proof?position=x', 400],
+    ['/log/consistency?from=2&to=1', 400],
+    ['/log/consistency?from=1&to=999999', 400],
+    ['/log/tile/0/000', 404],
+    ['/log/tile/0/000.p/255', 404],
+    ['/log/tile/1/000.p/1', 404],
+    ['/log/tile/x', 404],
+  ])('refuses %s with %i', async (path, status) => {
+    await checkpointOf(1);
+    expect(await service.admin.get(path)).toMatchObject({ status });
+  });
+
+  it('is one chain, whichever of several sealers wins, and however far each has read', async () => {
+    const plain = await startService();
+    const logs = new SealedLogs(plain.pool);
+    for (let round = 0; round < 5; round += 1) {
+      for (let i = 0; i < 3; i += 1) await createEdge(plain.admin);
+      const [log] = await logs.unsealed(undefined);
+      if (log === undefined) throw new Error('nothing to seal');
+      const sizes = [log.size, log.size - 1, log.size];
+      await Promise.all(sizes.map((size) => seal(logs, KEY, { ...log, size })));
+    }
+    const { rows } = await plain.pool.query('select size::int, follows::int from log_checkpoints order by size');
+    expect(rows.map(({ follows }) => follows)).toEqual([0, ...rows.slice(0, -1).map(({ size }) => size)]);
+    const { rows: tiles } = await plain.pool.query('select hashes from log_tiles where level = 0 order by index');
+    const { rows: leaves } = await plain.pool.query(
+      `select leaf_hash from events order by position limit ${rows.at(-1)?.size}`,
+    );
+    expect(Buffer.concat(tiles.map(({ hashes }) => hashes))).toEqual(
+      Buffer.concat(leaves.map(({ leaf_hash }) => leaf_hash)),
+    );
+    expect((await plain.admin.get('/log/checkpoint')).body.msg).toMatch(/^Checkpoints are off/);
+    await plain.stop();
+  });
+});

@@ -1,0 +1,212 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { newPublicKey } from './support/keys.js';
+import { addAccount, addBot, addUser, type TestPrincipal } from './support/principals.js';
+import { type Service, startService } from './support/service.js';
+
+let service: Service;
+let account: TestPrincipal;
+beforeAll(async () => {
+  service = await startService({ databasePoolSize: 1 });
+  account = await addAccount(service);
+});
+afterAll(() => service.stop());
+
+interface Credential {
+  readonly id: string;
+  readonly fingerprint: string;
+}
+
+async function upload(body: object = {}, by = account): Promise<Credential> {
+  const { body: made } = await by.client.post('/ssh_credentials', { public_key: newPublicKey(), ...body });
+  const { rows } = await service.pool.query('select id, fingerprint from ssh_credentials where id = $1', [made.id]);
+  return rows[0];
+}
+
+const FINGERPRINT = 'SHA256:UNhY4JhezH9gQYqvDMWrWH9CwlcKiECVqejMrND2VFw';
+
+const find = async (query: Record<string, string>, by = account): Promise<string[]> =>
+  (await by.client.pages(`/ssh_credentials?${new URLSearchParams(query)}`, 'ssh_credentials')).flat();
+
+const TIME = '2100-01-01T00:00:00Z';
+/** The index that each selection must take: a plan that is made while the table is small stays for long. */
+const INDEXES: readonly [query: Record<string, string>, index: string, ordered: boolean][] = [
+  [{ fingerprint: FINGERPRINT }, 'ssh_credentials_fingerprint', true],
+  [{ owner_id: 'ada' }, 'ssh_credentials_owner', true],
+  [{ expiring_before: TIME }, 'ssh_credentials_account_expiry', false],
+  [{ fingerprint: FINGERPRINT, owner_id: 'ada', expiring_before: TIME }, 'ssh_credentials_fingerprint', true],
+  [{ owner_id: 'ada', expiring_before: TIME }, 'ssh_credentials_owner', true],
+];
+
+/** The plans that a session would make of the filters' statements now, for any values. */
+async function plansNow(): Promise<Map<string, string>> {
+  const { rows } = await service.pool.query<{ name: string; statement: string; types: string[] }>(
+    `select name, statement, parameter_types::text[] as types from pg_prepared_statements where name like 'sshcr_page_by_%'`,
+  );
+  const client = await service.pool.connect();
+  const plans = new Map<string, string>();
+  await client.query('set plan_cache_mode = force_generic_plan');
+  for (const { name, statement, types } of rows) {
+    await client.query(`prepare plan_now(${types.join()}) as ${statement}`);
+    const explained = await client.query(`explain (costs off) execute plan_now(${types.map(() => 'null').join()})`);
+    await client.query('deallocate plan_now');
+    plans.set(name, explained.rows.map((row) => row['QUERY PLAN']).join('\n'));
+  }
+  await client.query('reset plan_cache_mode');
+  client.release();
+  return plans;
+}
+
+/** Rows of an account of their own, each with an expiry. */
+const fill = (from: number, count: number) =>
+  service.pool.query(
+    `insert into ssh_credentials (account_id, id, version, created_at, description, metadata, public_key, acl, owner_id,
+       key_type, key_bits, key_blob, fingerprint, exclusive, expires_at)
+     select 'ac_filled', 'sshcr_' || lpad(n::text, 27, '0'), 1, now(), '', '', 'key', '{}', 'bot_' || n % 3,
+       'ssh-ed25519', 256, 'blob', 'SHA256:' || n, false, now() + n * interval '1 minute'
+     from generate_series($1::int, $1::int + $2::int - 1) n`,
+    [from, count],
+  );
+
+describe('each filter has an index of its own', () => {
+  it.each([
+    ['empty', false, () => Promise.resolve()],
+    ['as small as on the first day', false, () => fill(1, 30)],
+    ['small and analyzed', true, () => service.pool.query('analyze ssh_credentials')],
+    ['grown, but not analyzed', true, () => fill(100, 20_000)],
+    ['grown and analyzed', true, () => service.pool.query('analyze ssh_credentials')],
+  ])('also in a plan that is made while the table is %s', async (_, isKnown, prepare) => {
+    await prepare();
+    for (const [query] of INDEXES) expect(await find(query)).toEqual([]);
+    const plans = await plansNow();
+    expect(plans.size).toBe(INDEXES.length);
+    for (const [query, index, isOrdered] of INDEXES) {
+      const plan = plans.get(`sshcr_page_by_${Object.keys(query).join('_')}`) ?? '';
+      expect(plan.match(/(?<= (?:using|on) )ssh_credentials_\w+/g)).toEqual([index]);
+      // Before the first analyze a plan may sort what the index finds.
+      if (isKnown) expect([plan, plan.includes('Sort')]).toEqual([plan, !isOrdered]);
+    }
+  });
+});
+
+describe('GET /ssh_credentials?fingerprint=', () => {
+  it('finds the credentials of a key, newest first, and no other', async () => {
+    const public_key = newPublicKey();
+    const [first, second] = [await upload({ public_key }), await upload({ public_key })];
+    await upload();
+    expect(await find({ fingerprint: first.fingerprint })).toEqual([second.id, first.id]);
+    expect(await find({ fingerprint: first.fingerprint, limit: '1' })).toEqual([second.id, first.id]);
+  });
+
+  it('finds it by a fingerprint whose plus sign is not percent-encoded, so that it arrives as a blank', async () => {
+    let credential = await upload();
+    while (!credential.fingerprint.includes('+')) credential = await upload();
+    const { body } = await account.client.get(`/ssh_credentials?fingerprint=${credential.fingerprint}`);
+    expect(body.ssh_credentials.map(({ id }: Credential) => id)).toEqual([credential.id]);
+  });
+
+  it('finds none on another account, and none once the credential is deleted', async () => {
+    const { id, fingerprint } = await upload();
+    expect(await find({ fingerprint }, await addAccount(service))).toEqual([]);
+    await account.client.delete(`/ssh_credentials/${id}`);
+    expect(await find({ fingerprint })).toEqual([]);
+  });
+});
+
+describe('GET /ssh_credentials?owner_id=', () => {
+  it('finds the credentials of an owner in pages, also of one that the account does not know', async () => {
+    const bot = await addBot(service, account.client);
+    const ids: string[] = [];
+    for (let n = 0; n < 3; n += 1) ids.unshift((await upload({}, bot)).id);
+    const { id: foreign } = await upload({ owner_id: 'ada' });
+    expect(await account.client.pages(`/ssh_credentials?owner_id=${bot.id}&limit=2`, 'ssh_credentials')).toEqual([
+      ids.slice(0, 2),
+      ids.slice(2),
+    ]);
+    expect(await find({ owner_id: 'ada' })).toEqual([foreign]);
+    expect(await find({ owner_id: 'bob' })).toEqual([]);
+  });
+});
+
+describe('GET /ssh_credentials?expiring_before=', () => {
+  it('finds what expires before a time and what has expired, not what expires later or never', async () => {
+    const [past, soon, late] = [await upload(), await upload(), await upload()];
+    await upload();
+    for (const [{ id }, expires_at] of [
+      [past, '2020-01-01T00:00:00Z'],
+      [soon, '2090-01-01T00:00:00Z'],
+      [late, '2090-01-01T00:00:00.001Z'],
+    ] as const) {
+      await account.client.put(`/ssh_credentials/${id}/expiry`, { expires_at });
+    }
+    expect(await find({ expiring_before: '2090-01-01T00:00:00Z' })).toEqual([past.id]);
+    expect(await find({ expiring_before: '2090-01-01T01:00:00.001+01:00' })).toEqual([soon.id, past.id]);
+    expect(await find({ expiring_before: '2091-01-01T00:00:00Z', limit: '1' })).toEqual([late.id, soon.id, past.id]);
+    expect(await find({ expiring_before: '2091-01-01T00:00:00Z' }, await addAccount(service))).toEqual([]);
+    await account.client.delete(`/ssh_credentials/${soon.id}/expiry`);
+    expect(await find({ expiring_before: '2091-01-01T00:00:00Z' })).toEqual([late.id, past.id]);
+  });
+});
+
+describe('the filters of the list', () => {
+  it('hold together', async () => {
+    const public_key = newPublicKey();
+    const [own, others] = [await upload({ public_key }), await upload({ public_key, owner_id: 'carol' })];
+    const { fingerprint } = own;
+    const expiring_before = '2100-01-01T00:00:00Z';
+    expect(await find({ fingerprint, owner_id: 'carol' })).toEqual([others.id]);
+    expect(await find({ fingerprint, owner_id: 'carol', expiring_before })).toEqual([]);
+    await account.client.put(`/ssh_credentials/${others.id}/expiry`, { expires_at: '2099-01-01T00:00:00Z' });
+    for (const query of [
+      { fingerprint, expiring_before },
+      { owner_id: 'carol', expiring_before },
+    ]) {
+      expect(await find(query)).toEqual([others.id]);
+    }
+    expect(await find({ fingerprint, owner_id: 'carol', expiring_before })).toEqual([others.id]);
+  });
+
+  it('select the state as of a position, on all its pages', async () => {
+    const bot = await addBot(service, account.client);
+    const [first, second] = [await upload({}, bot), await upload({}, bot)];
+    const set = await account.client.put(`/ssh_credentials/${first.id}/expiry`, { expires_at: '2090-02-01T00:00:00Z' });
+    const as_of = set.headers.get('log-position') ?? '';
+    await account.client.delete(`/ssh_credentials/${second.id}`);
+    await account.client.delete(`/ssh_credentials/${first.id}/expiry`);
+    expect(await find({ owner_id: bot.id })).toEqual([first.id]);
+    expect(await find({ owner_id: bot.id, as_of, limit: '1' })).toEqual([second.id, first.id]);
+    expect(await find({ fingerprint: second.fingerprint, as_of })).toEqual([second.id]);
+    const expiring_before = '2090-02-01T00:00:01Z';
+    expect(await find({ owner_id: bot.id, expiring_before, as_of })).toEqual([first.id]);
+    expect(await find({ owner_id: bot.id, expiring_before })).toEqual([]);
+  });
+
+  it('stand in next_page_uri', async () => {
+    const public_key = newPublicKey();
+    const { fingerprint } = await upload({ public_key });
+    const { id } = await upload({ public_key });
+    const query = new URLSearchParams({ limit: '1', fingerprint });
+    const { body } = await account.client.get(`/ssh_credentials?${query}`);
+    const next = new URL(body.next_page_uri).searchParams;
+    expect(Object.fromEntries(next)).toEqual({ before_id: id, limit: '1', fingerprint });
+  });
+
+  it('are for every member, who sees every credential of the account', async () => {
+    const { id, fingerprint } = await upload();
+    expect(await find({ fingerprint }, await addUser(service, 'member', account.client))).toEqual([id]);
+  });
+
+  it.each([
+    ['fingerprint', 'MD5:ab', "fingerprint must be as ssh-keygen -l prints it: 'SHA256:' and 43 characters of base64."],
+    ['fingerprint', '', 'fingerprint is empty; give it a value, or leave it out.'],
+    ['owner_id', 'a b', 'owner_id must be 1 to 128 characters of A-Z, a-z, 0-9, _ and -.'],
+    ['expiring_before', 'tomorrow', "expiring_before 'tomorrow' is not an RFC 3339 time such as 2026-11-21T11:45:07Z."],
+    [
+      'expiring_before',
+      '2026-02-30T00:00:00Z',
+      "expiring_before '2026-02-30T00:00:00Z' is not an RFC 3339 time such as 2026-11-21T11:45:07Z.",
+    ],
+  ])('refuse %s=%s with the reason', async (name, value, message) => {
+    const { status, body } = await account.client.get(`/ssh_credentials?${new URLSearchParams({ [name]: value })}`);
+    expect([status, body.error_code, body.msg]).toEqual([400, 'ERR_TAS_400', message]);
+  });
+});

@@ -1,0 +1,169 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type Answer, ApiClient } from './support/api-client.js';
+import { addUser, type TestPrincipal } from './support/principals.js';
+import { isForGateways, prepareSample, SAMPLES } from './support/route-samples.js';
+import { GATEWAY, type Service, startCopy, startService } from './support/service.js';
+
+interface Operation {
+  readonly parameters: readonly { readonly name: string; readonly in: string }[];
+}
+
+const { paths }: { readonly paths: Record<string, Record<string, Operation>> } = JSON.parse(
+  readFileSync(new URL('../openapi.json', import.meta.url), 'utf8'),
+);
+
+/** The query parameters that openapi.json has for a route. */
+function documentedFor(route: string): string[] {
+  const [method = '', path = ''] = route.split(' ');
+  const operation = paths[path.replace(':id', '{id}')]?.[method.toLowerCase()];
+  return (operation?.parameters ?? []).filter((one) => one.in === 'query').map(({ name }) => name);
+}
+
+/** These refuse an unknown parameter; the other routes ignore it, except in strict mode. */
+const REFUSES_UNKNOWN = /^GET \/(events|bind_decisions|.+\/events)$/;
+const ROUTES = Object.keys(SAMPLES);
+const DOCUMENTED = ROUTES.flatMap((route) => documentedFor(route).map((name) => [route, name] as const));
+/** Official clients send these empty. */
+const OF_PAGES = ['limit', 'before_id', 'after'];
+
+let service: Service;
+let strict: Awaited<ReturnType<typeof startCopy>>;
+let admin: TestPrincipal;
+beforeAll(async () => {
+  service = await startService(GATEWAY);
+  strict = await startCopy(service, { ...GATEWAY, strict: true });
+  admin = await addUser(service, 'admin');
+});
+afterAll(async () => {
+  await strict.stop();
+  await service.stop();
+});
+
+/** Adds a query to every request of another client. */
+class WithQuery extends ApiClient {
+  constructor(
+    { url, token }: ApiClient,
+    private readonly query: string,
+  ) {
+    super(url, token);
+  }
+
+  override send(method: string, path: string, body?: string | Buffer, headers: Record<string, string> = {}) {
+    return super.send(method, `${path}${path.includes('?') ? '&' : '?'}${this.query}`, body, headers);
+  }
+}
+
+const callerOf = (route: string): ApiClient => (isForGateways(route) ? service.gateway : admin.client);
+
+/** The sample of a route with a further query. */
+async function callWith(route: string, query: string, caller = callerOf(route)): Promise<Answer> {
+  const { call } = await prepareSample({ service, admin }, route);
+  return call(new WithQuery(caller, query));
+}
+
+const samples = new Map<string, ReturnType<typeof prepareSample>>();
+
+/** The same for a query that is refused, so that the sample can be called again. */
+async function refusedWith(route: string, query: string, caller = callerOf(route)): Promise<unknown[]> {
+  const sample = samples.get(route) ?? prepareSample({ service, admin }, route);
+  samples.set(route, sample);
+  return refusal(await (await sample).call(new WithQuery(caller, query)));
+}
+
+const refusal = ({ status, body }: Answer) => [status, body?.error_code, body?.msg];
+const supported = (route: string): string => {
+  const names = documentedFor(route).join(', ');
+  return `it takes ${names === '' ? 'no query parameters' : names}.`;
+};
+
+describe('every route', () => {
+  it.each(ROUTES)('%s refuses a filter, and names the parameters that it takes', async (route) => {
+    const message = `This route has no query parameter 'filter'; ${supported(route)}`;
+    expect(await refusedWith(route, 'filter=obj.id=="x"')).toEqual([400, 'ERR_TAS_400', message]);
+  });
+
+  it.each(ROUTES.filter((route) => !documentedFor(route).includes('as_of')))(
+    '%s refuses as_of, which it cannot answer',
+    async (route) => {
+      const message = `This route has no query parameter 'as_of'; ${supported(route)}`;
+      expect(await refusedWith(route, 'as_of=1')).toEqual([400, 'ERR_TAS_400', message]);
+    },
+  );
+
+  it.each(DOCUMENTED.filter(([, name]) => !OF_PAGES.includes(name)))('%s refuses an empty %s', async (route, name) => {
+    // The sample of a gateway's question has the parameter already.
+    if (isForGateways(route)) return;
+    const message = `${name} is empty; give it a value, or leave it out.`;
+    expect(await refusedWith(route, `${name}=`)).toEqual([400, 'ERR_TAS_400', message]);
+  });
+
+  it.each(DOCUMENTED.filter(([, name]) => OF_PAGES.includes(name)))('%s takes an empty %s', async (route, name) => {
+    expect((await callWith(route, `${name}=`)).status).toBe(200);
+  });
+
+  it.each(DOCUMENTED)('%s refuses %s given twice', async (route, name) => {
+    const message = new RegExp(`^${name} is given \\d times; give it once\\.$`);
+    expect(await refusedWith(route, `${name}=1&${name}=1`)).toEqual([
+      400,
+      'ERR_TAS_400',
+      expect.stringMatching(message),
+    ]);
+  });
+
+  it.each(ROUTES)('%s ignores an unknown parameter, or refuses it if it shows what happened', async (route) => {
+    if (!REFUSES_UNKNOWN.test(route)) {
+      return expect((await callWith(route, 'filter=&sinse=1')).status).toBeLessThan(300);
+    }
+    const message = `This route has no query parameter 'sinse'; ${supported(route)}`;
+    expect(await refusedWith(route, 'sinse=1')).toEqual([400, 'ERR_TAS_400', message]);
+    expect((await callWith(route, 'filter=')).status).toBe(200);
+  });
+
+  it.each(ROUTES.filter((route) => !isForGateways(route)))(
+    '%s refuses an unknown parameter in strict mode',
+    async (route) => {
+      const client = new ApiClient(strict.app.url, admin.client.token);
+      const message = `This route has no query parameter 'sinse'; ${supported(route)}`;
+      expect(await refusedWith(route, 'sinse=1', client)).toEqual([400, 'ERR_TAS_400', message]);
+    },
+  );
+
+  it.each(ROUTES.filter(isForGateways))('%s ignores an unknown parameter in strict mode', async (route) => {
+    expect((await callWith(route, 'sinse=1', strict.gateway)).status).toBe(200);
+  });
+});
+
+describe('a query that is refused', () => {
+  it('counts both spellings of before_id as one parameter', async () => {
+    const id = 'sshcr_3MPflUxi65UVJUZK1y0iEJKUOhV';
+    const answer = await admin.client.get(`/ssh_credentials?before_id=${id}&beforeId=${id}`);
+    expect(refusal(answer)).toEqual([400, 'ERR_TAS_400', 'before_id is given 2 times; give it once.']);
+  });
+
+  it('does not echo a name that may be a secret', async () => {
+    const answer = await admin.client.get('/events?OPENSSHPRIVATEKEY0123=1');
+    expect(answer.body.msg).toContain('no query parameter (21 characters, not shown);');
+  });
+
+  it('changes nothing', async () => {
+    const { status } = await admin.client.post('/bot_users?as_of=1', { name: 'never made' });
+    const { body } = await admin.client.get('/bot_users');
+    expect([status, JSON.stringify(body).includes('never made')]).toEqual([400, false]);
+  });
+
+  it('is refused to a caller only: without a key the answer is 401', async () => {
+    expect((await fetch(`${service.app.url}/events?sinse=1`)).status).toBe(401);
+  });
+});
+
+describe('a public route', () => {
+  it.each(['/livez', '/readyz', '/openapi.json', '/docs'])(
+    '%s takes any parameter, also in strict mode',
+    async (path) => {
+      for (const url of [service.app.url, strict.app.url]) {
+        expect((await fetch(`${url}${path}?filter=x&as_of=&n=1&n=2`)).status).toBe(200);
+      }
+    },
+  );
+});

@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { openDatabase } from '../src/database/database.js';
+import { verify } from '../src/log/checks/verify.js';
+import { newCheckpointKey, signerOf } from '../src/log/seal/checkpoint-key.js';
+import { seal } from '../src/log/seal/seal.js';
+import { SealedLogs } from '../src/log/seal/sealed-logs.js';
+import { READ_MODELS } from '../src/read-models.js';
+import { type Service, startService } from './support/service.js';
+
+const KEY = newCheckpointKey('tunnels.example.com');
+const HASH_ANEW = `update events set leaf_hash = event_leaf_hash(account_id, position, stream_id, stream_version, event_id,
+  type, data, metadata, occurred_at, recorded_at)`;
+/** Events of the log, and the sizes of its checkpoints. */
+const SIZE = 40;
+const SEALED = [10, 20, 30];
+
+/** What a superuser does so that the log is in order by itself, and what the checkpoints say. */
+const TAMPERINGS: readonly (readonly [what: string, sql: string, said: readonly string[]])[] = [
+  [
+    'metadata that was edited and hashed anew',
+    `update events set metadata = replace(metadata, '127.0.0.1', '192.0.2.1') where position = 15; ${HASH_ANEW}`,
+    ['position 15: is not the event that was signed: it was edited and hashed anew, or another took its place'],
+  ],
+  [
+    'times that were edited and hashed anew, in two places',
+    `update events set recorded_at = recorded_at + interval '1 microsecond' where position in (5, 25); ${HASH_ANEW}`,
+    [5, 25].map(
+      (position) =>
+        `position ${position}: is not the event that was signed: it was edited and hashed anew, or another took its place`,
+    ),
+  ],
+  [
+    'an event that was removed, with all others renumbered and hashed anew',
+    `delete from events where position = 29; update events set position = position - 1 where position > 29;
+     update log_heads set size = size - 1; ${HASH_ANEW}`,
+    [29, 30].map(
+      (position) =>
+        `position ${position}: is not the event that was signed: it was edited and hashed anew, or another took its place`,
+    ),
+  ],
+  [
+    'a tail that was removed, with the head set back',
+    'delete from events where position > 24; update log_heads set size = 24',
+    ['the log has 24 events, but a checkpoint of 30 was signed: its tail is lost'],
+  ],
+  [
+    'an edit for which the tiles were removed too',
+    `update events set metadata = replace(metadata, '127.0.0.1', '192.0.2.1') where position = 15; ${HASH_ANEW}; delete from log_tiles`,
+    ['positions 11 to 20: their events do not make the signed checkpoint of 20 events'],
+  ],
+  [
+    'a checkpoint that another key signed',
+    `update log_checkpoints set note = split_part(note, e'\\n\\n', 1) || e'\\n\\n' ||
+       (select split_part(note, e'\\n\\n', 2) from log_checkpoints where size = 10) where size = 20`,
+    ['the checkpoint of 20 events: its signature is wrong'],
+  ],
+];
+
+let service: Service;
+let account: string;
+beforeAll(async () => {
+  service = await startService();
+  while ((await size()) < SIZE) await service.admin.post('/edges/tcp', { hostports: ['a.example:1'] });
+  account = (await service.pool.query('select account_id from accounts')).rows[0].account_id;
+  const logs = new SealedLogs(service.pool);
+  for (const [i, to] of SEALED.entries()) {
+    await seal(logs, KEY, { accountId: account, size: to, sealed: SEALED[i - 1] ?? 0 });
+  }
+});
+afterAll(() => service.stop());
+
+const size = async (): Promise<number> => (await service.pool.query('select size::int from log_heads')).rows[0].size;
+
+async function faultsOf(databaseUrl: string, key = KEY): Promise<string[]> {
+  const options = { databaseUrl, dataDir: '', databasePoolSize: 1, dearReadConnections: 1 };
+  const database = await openDatabase(options, () => undefined);
+  const faults: string[] = [];
+  await verify(database, READ_MODELS, {
+    account: undefined,
+    keyOf: (id) => signerOf(key, id),
+    begin: () => undefined,
+    events: () => undefined,
+    fault: ({ what }) => faults.push(what),
+  });
+  await database.close();
+  return faults;
+}
+
+/** Runs `work` on the database of the service after these statements, and takes them back. */
+async function tampered<T>(statements: string, work: () => Promise<T>): Promise<T> {
+  const sql = new pg.Client(service.databaseUrl);
+  await sql.connect();
+  const tables = ['events', 'log_heads', 'log_tiles', 'log_checkpoints'];
+  for (const table of tables) await sql.query(`create table kept_${table} as select * from ${table}`);
+  await sql.query('set session_replication_role = replica');
+  await sql.query(statements);
+  try {
+    return await work();
+  } finally {
+    for (const table of tables) {
+      await sql.query(
+        `delete from ${table}; insert into ${table} select * from kept_${table}; drop table kept_${table}`,
+      );
+    }
+    await sql.end();
+  }
+}
+
+describe('a log that was signed', () => {
+  it('is in order as it is, with events that no checkpoint has yet', async () => {
+    expect(await faultsOf(service.databaseUrl)).toEqual([]);
+  });
+
+  it.each(TAMPERINGS)('shows %s', async (_, statements, said) => {
+    expect(await tampered(statements, () => faultsOf(service.databaseUrl))).toEqual(said);
+  });
+
+  it('is not in order for the key of another deployment', async () => {
+    const faults = await faultsOf(service.databaseUrl, newCheckpointKey(KEY.name));
+    expect(faults).toEqual(SEALED.map((at) => `the checkpoint of ${at} events: its signature is wrong`));
+  });
+});
