@@ -26,13 +26,18 @@ const project = (displayName, testMatch, packages, options = {}) => ({
   testEnvironment: 'node',
   transformIgnorePatterns: [`/node_modules/(?!(${packages})/)`],
   ...options,
-  transform: { ...options.transform, [`/node_modules/(${packages})/`]: outside, '^.+\\.ts$': compile },
+  setupFiles: [`${SUPPORT}/earlier-files.ts`, ...(options.setupFiles ?? [])],
+  transform: {
+    ...options.transform,
+    [`(/node_modules/(${packages})/|/test/support/outside/.+\\.mjs$)`]: outside,
+    '^.+\\.ts$': compile,
+  },
 });
 
 /** Tests of the running service import its compiled modules, and the packages that it shares with them, from outside. */
 const service = (displayName, testMatch, options = {}) =>
   project(displayName, testMatch, '@nestjs/common|@nestjs/swagger|fast-check|pg/esm', {
-    transform: { '/(src/.+\\.ts|test/support/outside/.+\\.mjs)$': outside },
+    transform: { '/src/.+\\.ts$': outside },
     setupFiles: [`${SUPPORT}/shared-globals.ts`],
     setupFilesAfterEnv: [`${SUPPORT}/stop-leftovers.ts`],
     ...options,
@@ -48,6 +53,7 @@ export default {
   projects: [
     project('pure', ['src/**/*.spec.ts'], 'fast-check'),
     service('service', ['test/*.spec.ts', 'test/clients/*.spec.ts'], onPostgres('global-setup')),
+    service('program', ['test/program/*.spec.ts'], onPostgres('global-setup')),
     service('load', ['test/load/*.spec.ts'], onPostgres('global-setup')),
     service('e2e', ['test/e2e/*.spec.ts'], onPostgres('global-setup-e2e')),
     service('faults', ['test/faults/*.spec.ts'], { globalSetup: `${SUPPORT}/global-setup-faults.mjs` }),

@@ -47,9 +47,11 @@ describe('as_of at every position of a random history over all resources', () =>
       if (answer === undefined || answer.status >= 400) continue;
       snapshots.push({ position: positionOf(answer), lists: await allLists(), time: await timeOf(answer) });
     }
-    for (const { position, lists, time } of snapshots) {
+    for (const [moment, { position, lists, time }] of snapshots.entries()) {
       expect(await allLists(position)).toEqual(lists);
-      expect(await allLists(time)).toEqual(lists);
+      // A time becomes a position before the list is read, so one list of each moment is enough.
+      const n = moment % PATHS.length;
+      expect((await get(PATHS[n] ?? '', time)).body).toEqual(lists[n]);
     }
     const { position, lists } = snapshots[MOMENTS / 2] ?? { position: 0, lists: [] };
     for (const [n, path] of PATHS.entries()) {

@@ -1,8 +1,9 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { type Answer, ApiClient } from './support/api-client.js';
+import { takeLines } from './support/error-lines.js';
+import { useInstances } from './support/instances.js';
 import { newPublicKey } from './support/keys.js';
-import { startMain, stopMain } from './support/process.js';
-import { ADMIN_KEY, emptyDatabase, type Service, startService } from './support/service.js';
+import { ADMIN_KEY } from './support/service.js';
 
 afterEach(() => {
   jest.restoreAllMocks();
@@ -19,11 +20,7 @@ async function guesses(url: string, count: number, headers: Record<string, strin
 
 const times = (count: number, status: number): number[] => Array<number>(count).fill(status);
 
-async function withService(settings: Parameters<typeof startService>[0], work: (service: Service) => Promise<void>) {
-  const service = await startService(settings);
-  await work(service);
-  await service.stop();
-}
+const withService = useInstances();
 
 describe('failed authentications of one source', () => {
   it('answer 401 a hundred times, then 429 until the minute is over; a valid key still works', async () => {
@@ -66,6 +63,7 @@ describe('failed authentications of one source', () => {
       for (let n = 0; n < 5; n += 1) expect((await bare.get('/ssh_credentials')).status).toBe(401);
       await pool.query('update principals set active = false');
       for (let n = 0; n < 5; n += 1) expect((await admin.get('/ssh_credentials')).status).toBe(403);
+      await pool.query('update principals set active = true');
       expect(await guesses(app.url, 2)).toEqual([401, 429]);
     });
   });
@@ -140,17 +138,18 @@ describe('a source', () => {
 
 describe('the log', () => {
   it('has one line for a source beyond the limit, without its keys', async () => {
-    const database = await emptyDatabase();
-    const settings = { DATABASE_URL: database.url, BOOTSTRAP_API_KEY: ADMIN_KEY, AUTH_FAILURES_PER_MINUTE: '3' };
-    const main = startMain(settings);
-    const url = await main.url;
-    for (let n = 0; n < 20; n += 1) await guess(url, {}, `${ADMIN_KEY}-with-a-typing-error`);
-    const { output } = await stopMain(main);
-    const lines = output.split('\n').filter((line) => line.includes('failed authentications'));
-    expect(lines).toHaveLength(1);
-    expect(lines[0]).toMatch(/"warn".*more than 3 failed authentications in a minute from 127\.0\.0\.1/);
-    expect(output).not.toContain('typing-error');
-    expect(output).not.toContain(ADMIN_KEY);
-    await database.drop();
+    await withService({ authFailuresPerMinute: 3 }, async ({ app }) => {
+      const taken = takeLines();
+      for (let n = 0; n < 20; n += 1) await guess(app.url, {}, `${ADMIN_KEY}-with-a-typing-error`);
+      const lines = taken.end();
+      expect(lines.filter(({ message }) => message.includes('failed authentications'))).toEqual([
+        expect.objectContaining({
+          level: 'warn',
+          message: expect.stringMatching(/more than 3 failed authentications in a minute from 127\.0\.0\.1/),
+        }),
+      ]);
+      expect(JSON.stringify(lines)).not.toContain('typing-error');
+      expect(JSON.stringify(lines)).not.toContain(ADMIN_KEY);
+    });
   });
 });

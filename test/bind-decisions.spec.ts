@@ -11,9 +11,8 @@ import { holdWrites, metric, type TestCredential, untilWritten, upload } from '.
 import { takeErrorLines } from './support/error-lines.js';
 import { newPublicKey } from './support/keys.js';
 import { addAccount, addBot, addUser, type TestPrincipal } from './support/principals.js';
-import { startMain, stopMain } from './support/process.js';
 import { refusalsOf } from './support/refusals.js';
-import { ADMIN_KEY, GATEWAY, GATEWAY_TOKEN, type Service, startCopy, startService } from './support/service.js';
+import { GATEWAY, type Service, startCopy, startService } from './support/service.js';
 
 let service: Service;
 let gateway: ApiClient;
@@ -257,13 +256,11 @@ describe('the queue of decisions', () => {
   });
 
   it('is written before a shutdown ends, with the decisions made during the shutdown', async () => {
-    const settings = { DATABASE_URL: service.databaseUrl, BOOTSTRAP_API_KEY: ADMIN_KEY, LOG_LEVEL: 'error' };
-    const main = startMain({ ...settings, GATEWAY_TOKENS: GATEWAY_TOKEN });
-    const client = new ApiClient(await main.url, GATEWAY_TOKEN);
+    const { gateway: client, stop } = await startCopy(service, GATEWAY);
     const { fingerprint } = await credentialOf();
     const calls = Array.from({ length: 200 }, () => ask(fingerprint, DOMAIN, client));
     await calls[0];
-    expect((await stopMain(main)).code).toBe(0);
+    await stop();
     const settled = await Promise.allSettled(calls);
     const answered = settled.filter((one) => one.status === 'fulfilled' && one.value.status === 200);
     expect(answered.length).toBeGreaterThan(0);

@@ -1,12 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { ApiClient } from './support/api-client.js';
-import { GATEWAY, GATEWAY_TOKEN, type Service, startService } from './support/service.js';
+import { useInstances } from './support/instances.js';
+import { GATEWAY, GATEWAY_TOKEN } from './support/service.js';
 
-async function withService(settings: Parameters<typeof startService>[0], work: (service: Service) => Promise<void>) {
-  const service = await startService(settings);
-  await work(service);
-  await service.stop();
-}
+const withService = useInstances();
 
 const statusOf = async (client: ApiClient): Promise<number> => (await client.get('/ssh_gateway/metrics')).status;
 

@@ -2,9 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { type Answer, ApiClient } from './support/api-client.js';
 import { type Player, playerOf, read, sampleOf, step } from './support/histories.js';
-import { addAccount, addUser, type TestPrincipal } from './support/principals.js';
-import { startMain, stopMain } from './support/process.js';
-import { ADMIN_KEY, type Service, startService } from './support/service.js';
+import { addAccount } from './support/principals.js';
+import { type Service, startService } from './support/service.js';
 
 let service: Service;
 beforeAll(async () => {
@@ -73,33 +72,5 @@ describe('three accounts at work at the same time', () => {
        where data ~ 'aardvark|bumblebee|chameleon' group by 1, 2 order by 2`,
     );
     expect(rows).toEqual(tenants.map(({ accountId, player }) => ({ account_id: accountId, mark: player.mark })));
-  });
-});
-
-describe('two instances on one database', () => {
-  it('refuse revoked keys and deactivated or deleted principals on the next request', async () => {
-    const second = startMain({ DATABASE_URL: service.databaseUrl, BOOTSTRAP_API_KEY: ADMIN_KEY, LOG_LEVEL: 'error' });
-    const secondUrl = await second.url;
-    const onBoth = async ({ client }: TestPrincipal): Promise<number[]> => {
-      const calls = [service.app.url, secondUrl].map((url) => client.get(`${url}/ssh_credentials`));
-      return (await Promise.all(calls)).map((a) => a.status);
-    };
-    const [revoked, inactive, deleted] = await Promise.all([1, 2, 3].map(() => addUser(service, 'member')));
-    if (revoked === undefined || inactive === undefined || deleted === undefined) throw new Error('no users');
-    expect([await onBoth(revoked), await onBoth(inactive), await onBoth(deleted)]).toEqual([
-      [200, 200],
-      [200, 200],
-      [200, 200],
-    ]);
-
-    await service.admin.delete(`/api_keys/${revoked.keyId}`);
-    expect(await onBoth(revoked)).toEqual([401, 401]);
-    await service.admin.patch(`/users/${inactive.id}`, { active: false });
-    expect(await onBoth(inactive)).toEqual([403, 403]);
-    await service.admin.patch(`/users/${inactive.id}`, { active: true });
-    expect(await onBoth(inactive)).toEqual([200, 200]);
-    await service.admin.delete(`/users/${deleted.id}`);
-    expect(await onBoth(deleted)).toEqual([401, 401]);
-    await stopMain(second);
   });
 });

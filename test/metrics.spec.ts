@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Config } from '../src/config.js';
 import { holdWrites, upload } from './support/decisions.js';
 import { EventStream } from './support/event-stream.js';
 import { freePort } from './support/free-port.js';
+import { useInstances } from './support/instances.js';
 import { newPublicKey } from './support/keys.js';
 import { METRICS_TOKEN, namesIn, scrape, seriesValue } from './support/metrics.js';
 import { ADMIN_KEY, GATEWAY, type Service, startCopy, startService } from './support/service.js';
@@ -15,11 +15,7 @@ async function ask(url: string, token?: string, path = '/metrics', method = 'GET
   return { status: response.status, allow: response.headers.get('allow'), body };
 }
 
-async function withService(settings: Partial<Config>, work: (service: Service) => Promise<void>): Promise<void> {
-  const service = await startService(settings);
-  await work(service);
-  await service.stop();
-}
+const withService = useInstances();
 
 describe('the metrics are closed by default', () => {
   it('GET /metrics answers like an unknown route, to every key and token', async () => {

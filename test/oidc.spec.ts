@@ -8,7 +8,7 @@ import { EventStream } from './support/event-stream.js';
 import { newPublicKey } from './support/keys.js';
 import { AUDIENCE, newSigningKey, type SigningKey, TestIssuer } from './support/oidc-issuer.js';
 import { stall } from './support/raw-http.js';
-import { type Service, startService } from './support/service.js';
+import { type Service, startCopy, startService } from './support/service.js';
 
 const ADMIN_EMAIL = 'admin@localhost';
 
@@ -29,8 +29,11 @@ afterEach(() => {
   jest.restoreAllMocks();
 });
 
-const signInService = (settings: Partial<Config> = {}, at: TestIssuer = issuer): Promise<Service> =>
-  startService({ oidcIssuer: at.url, oidcAudience: AUDIENCE, ...settings });
+/** On the database of `service`. */
+const signInCopy = (at: TestIssuer): Promise<Service> =>
+  startCopy(service, { oidcIssuer: at.url, oidcAudience: AUDIENCE });
+const signInService = (settings: Partial<Config> = {}): Promise<Service> =>
+  startService({ oidcIssuer: issuer.url, oidcAudience: AUDIENCE, ...settings });
 
 const clientOf = (token: string, on: Service = service): ApiClient => new ApiClient(on.app.url, token);
 const list = (token: string, on: Service = service): Promise<Answer> => clientOf(token, on).get('/ssh_credentials');
@@ -82,7 +85,7 @@ describe('a token of the issuer', () => {
   });
 
   it('is treated as an API key if no issuer is configured', async () => {
-    const plain = await startService();
+    const plain = await startCopy(service);
     expect(await list(await issuer.sign({ email: ADMIN_EMAIL }), plain)).toMatchObject({ status: 401 });
     await plain.stop();
   });
@@ -169,7 +172,7 @@ describe('an invalid token is 401, with a sentence that names the defect', () =>
 describe('the issuer', () => {
   it('rotates its keys: the new one is accepted, the withdrawn one is not', async () => {
     const rotating = await TestIssuer.start(await newSigningKey('old'));
-    const on = await signInService({}, rotating);
+    const on = await signInCopy(rotating);
     const before = await rotating.sign({ email: ADMIN_EMAIL });
     expect((await list(before, on)).status).toBe(200);
     rotating.publish(await newSigningKey('new'));
@@ -188,7 +191,7 @@ describe('the issuer', () => {
 
   it('that withdraws a key has it refused within ten minutes, even without a token of the new key', async () => {
     const rotating = await TestIssuer.start(await newSigningKey('old'));
-    const on = await signInService({}, rotating);
+    const on = await signInCopy(rotating);
     const token = await rotating.sign({ email: ADMIN_EMAIL, exp: nowSeconds() + 3600 });
     expect((await list(token, on)).status).toBe(200);
     rotating.publish(await newSigningKey('new'));
@@ -202,7 +205,7 @@ describe('the issuer', () => {
 
   it('that is down makes its tokens 503, not 401; API keys still work, and it is not flooded with requests', async () => {
     const down = await TestIssuer.start(es256);
-    const on = await signInService({}, down);
+    const on = await signInCopy(down);
     down.isUp = false;
     const tokens = await Promise.all(Array.from({ length: 20 }, () => down.sign({ email: ADMIN_EMAIL })));
     for (const answer of await Promise.all(tokens.map((token) => list(token, on)))) {
@@ -229,7 +232,7 @@ describe('the issuer', () => {
 
   it('that does not exist makes its tokens 503', async () => {
     const gone = await TestIssuer.start(es256);
-    const on = await signInService({}, gone);
+    const on = await signInCopy(gone);
     const token = await gone.sign({ email: ADMIN_EMAIL });
     await gone.stop();
     await expectRefusal(token, 503, 'ERR_TAS_503', /cannot be reached/, on);
@@ -239,7 +242,7 @@ describe('the issuer', () => {
   it('that never answers makes its tokens 503 within a few seconds', async () => {
     const silent = await TestIssuer.start(es256);
     silent.isSilent = true;
-    const on = await signInService({}, silent);
+    const on = await signInCopy(silent);
     const start = performance.now();
     await expectRefusal(await silent.sign({ email: ADMIN_EMAIL }), 503, 'ERR_TAS_503', /cannot be reached/, on);
     expect(performance.now() - start).toBeLessThan(5_000);
@@ -249,7 +252,7 @@ describe('the issuer', () => {
 
   it('with several keys of one algorithm must name one of them in its tokens', async () => {
     const many = await TestIssuer.start(await newSigningKey('one'), await newSigningKey('two'));
-    const on = await signInService({}, many);
+    const on = await signInCopy(many);
     const unnamed = `${base64url({ alg: 'ES256' })}.${base64url({})}.AAAA`;
     await expectRefusal(unnamed, 401, 'ERR_NGROK_203', /does not say which/, on);
     await on.stop();
@@ -259,7 +262,7 @@ describe('the issuer', () => {
   it('that has another name than configured is not used', async () => {
     const other = await TestIssuer.start(es256);
     other.claimedIssuer = 'https://other.example.test';
-    const on = await signInService({}, other);
+    const on = await signInCopy(other);
     await expectRefusal(await other.sign({ email: ADMIN_EMAIL }), 503, 'ERR_TAS_503', /cannot be reached/, on);
     expect(other.requestCounts.get('/keys')).toBeUndefined();
     await on.stop();

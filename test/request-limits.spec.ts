@@ -1,8 +1,10 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { type Answer, ApiClient } from './support/api-client.js';
+import { takeLines } from './support/error-lines.js';
+import { useInstances } from './support/instances.js';
 import { AUDIENCE, newSigningKey, TestIssuer } from './support/oidc-issuer.js';
-import { runCli, startMain, stopMain } from './support/process.js';
-import { ADMIN_KEY, emptyDatabase, GATEWAY, type Service, startService } from './support/service.js';
+import { runCli } from './support/process.js';
+import { ADMIN_KEY, GATEWAY, type Service } from './support/service.js';
 
 afterEach(() => {
   jest.restoreAllMocks();
@@ -10,11 +12,7 @@ afterEach(() => {
 
 const LIST = '/ssh_credentials?limit=1';
 
-async function withService(settings: Parameters<typeof startService>[0], work: (service: Service) => Promise<void>) {
-  const service = await startService(settings);
-  await work(service);
-  await service.stop();
-}
+const withService = useInstances();
 
 async function statuses(client: ApiClient, count: number, path = LIST): Promise<number[]> {
   const answers: number[] = [];
@@ -33,7 +31,7 @@ async function keyFrom({ app, databaseUrl }: Service, ...args: string[]): Promis
 }
 
 const newKey = (service: Service) => keyFrom(service, 'api-keys', 'create');
-const keyOfAnotherAccount = (service: Service) => keyFrom(service, 'accounts', 'create', 'Other');
+const keyOfAnotherAccount = (service: Service) => keyFrom(service, 'accounts', 'create', 'Other', '--same-name');
 
 describe('without a limit of requests', () => {
   it('no answer has a header about limits, and no request is refused', async () => {
@@ -169,20 +167,17 @@ describe('a user with a token of the issuer', () => {
 
 describe('the log', () => {
   it('has one line for each window that a caller exceeds', async () => {
-    const database = await emptyDatabase();
-    const main = startMain({
-      DATABASE_URL: database.url,
-      BOOTSTRAP_API_KEY: ADMIN_KEY,
-      KEY_REQUESTS_PER_MINUTE: '3',
-      ACCOUNT_REQUESTS_PER_MINUTE: '100',
+    await withService({ keyRequestsPerMinute: 3, accountRequestsPerMinute: 100 }, async ({ admin }) => {
+      const taken = takeLines();
+      expect(await statuses(admin, 10)).toEqual([200, 200, 200, ...Array<number>(7).fill(429)]);
+      const lines = taken.end();
+      expect(lines.filter(({ message }) => message.includes('requests in a minute'))).toEqual([
+        expect.objectContaining({
+          level: 'warn',
+          message: expect.stringMatching(/ak_\w{27} of ac_\w{27} sent more than 3 requests in a minute/),
+        }),
+      ]);
+      expect(JSON.stringify(lines)).not.toContain(ADMIN_KEY);
     });
-    const client = new ApiClient(await main.url, ADMIN_KEY);
-    expect(await statuses(client, 10)).toEqual([200, 200, 200, ...Array<number>(7).fill(429)]);
-    const { output } = await stopMain(main);
-    const lines = output.split('\n').filter((line) => line.includes('requests in a minute'));
-    expect(lines).toHaveLength(1);
-    expect(lines[0]).toMatch(/"warn".*ak_\w{27} of ac_\w{27} sent more than 3 requests in a minute/);
-    expect(output).not.toContain(ADMIN_KEY);
-    await database.drop();
   });
 });

@@ -17,7 +17,7 @@ import { emptyDatabase } from '../support/service.js';
 import { dataDir, start, statusOf, useStarts } from '../support/starts.js';
 import { startInForeground } from '../support/terminal.js';
 
-/** Further starts of the program: test/start.spec.ts has those that `npm test` tries. */
+/** Further starts of the program: test/program/start.spec.ts has those that need only Node. */
 useStarts();
 
 const isAlive = (pid: number): boolean => {

@@ -58,24 +58,31 @@ export const testConfig = (databaseUrl: string, settings: Partial<Config> = {}):
   ...settings,
 });
 
-/** Another instance of the service on the same database. */
-export async function startCopy(service: Service, settings: Partial<Config> = {}, databaseUrl = service.databaseUrl) {
+/** Another instance of the service on the same database, which costs half of one with a database of its own. */
+export async function startCopy(
+  service: Pick<Service, 'databaseUrl'>,
+  settings: Partial<Config> = {},
+  databaseUrl = service.databaseUrl,
+): Promise<Service> {
   const app = await createApp(testConfig(databaseUrl, settings));
-  return { app, gateway: new ApiClient(app.url, GATEWAY_TOKEN), stop: stopAtEnd(() => app.close()) };
-}
-
-/** The real service with real HTTP on a free port, on its own real database. */
-export async function startService(settings: Partial<Config> = {}): Promise<Service> {
-  const database = await cloneDatabase();
-  const app = await createApp(testConfig(database.url, settings));
   return {
     app,
     admin: new ApiClient(app.url, ADMIN_KEY),
     gateway: new ApiClient(app.url, GATEWAY_TOKEN),
     pool: app.database.pool,
-    databaseUrl: database.url,
+    databaseUrl,
+    stop: stopAtEnd(() => app.close()),
+  };
+}
+
+/** The real service with real HTTP on a free port, on its own real database. */
+export async function startService(settings: Partial<Config> = {}): Promise<Service> {
+  const database = await cloneDatabase();
+  const service = await startCopy({ databaseUrl: database.url }, settings);
+  return {
+    ...service,
     stop: stopAtEnd(async () => {
-      await app.close();
+      await service.stop();
       await database.drop();
     }),
   };

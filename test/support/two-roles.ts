@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { ApiClient } from './api-client.js';
 import { stopAtEnd } from './leftovers.js';
 import { CHECKPOINTS } from './route-samples.js';
-import { ADMIN_KEY, GATEWAY, type Service, startCopy } from './service.js';
+import { GATEWAY, type Service, startCopy } from './service.js';
 
 /** A database with one role that owns it and one for the service, as docs/database.md describes them. */
 export interface TwoRoles {
@@ -56,10 +55,5 @@ export async function makeTwoRoles(superuser: string): Promise<TwoRoles> {
 
 /** An instance that answers gateways too, with these two URLs in its settings. */
 export async function startAs(databaseUrl: string, migrationDatabaseUrl?: string): Promise<Service> {
-  const { app, gateway, stop } = await startCopy({ databaseUrl } as Service, {
-    ...GATEWAY,
-    ...CHECKPOINTS,
-    migrationDatabaseUrl,
-  });
-  return { app, gateway, stop, databaseUrl, pool: app.database.pool, admin: new ApiClient(app.url, ADMIN_KEY) };
+  return startCopy({ databaseUrl }, { ...GATEWAY, ...CHECKPOINTS, migrationDatabaseUrl });
 }

@@ -109,8 +109,15 @@ function fileOf(name: string, path: string): string {
   }
 }
 
+/** Without files, which most URLs do not name: to read Node's own CAs takes 10 ms of CPU. */
+let withoutFiles: SecureContext | undefined;
+
 /** Made once: it holds all CAs of a system. Else OpenSSL would also refuse bad files only when it connects. */
 function contextOf(files: SecureContextOptions): SecureContext {
+  if (Object.values(files).every((file) => file === undefined)) {
+    withoutFiles ??= createSecureContext();
+    return withoutFiles;
+  }
   try {
     return createSecureContext(files);
   } catch (error) {

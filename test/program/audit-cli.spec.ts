@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { newPublicKey } from './support/keys.js';
-import { addAccount, type TestPrincipal } from './support/principals.js';
-import { runCli, startCli } from './support/process.js';
-import { type Service, startService } from './support/service.js';
+import { newPublicKey } from '../support/keys.js';
+import { addAccount, type TestPrincipal } from '../support/principals.js';
+import { runCli, startCli } from '../support/process.js';
+import { type Service, startService } from '../support/service.js';
 
 let service: Service;
 let account: TestPrincipal;
@@ -107,5 +107,19 @@ describe('audit tail', () => {
     const { code, stdout } = await tail.ended;
     expect(code).toBe(0);
     for (const id of made) expect(stdout.split(`  ${id} version 1  `)).toHaveLength(2);
+  });
+});
+
+describe('audit export', () => {
+  it('succeeds when its reader leaves', async () => {
+    const { child, ended } = startCli(
+      { DATABASE_URL: service.databaseUrl },
+      'audit',
+      'export',
+      '--account',
+      account.accountId,
+    );
+    child.stdout?.destroy();
+    expect(await ended).toEqual({ code: 0, stdout: '', stderr: '' });
   });
 });

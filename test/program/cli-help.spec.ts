@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { runCli } from './support/process.js';
+import { runCli } from '../support/process.js';
 
 /** The help of a command and of every command below it, by the words that call it. */
 async function helpOfAll(words: readonly string[] = []): Promise<[command: string, help: string][]> {

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { MIGRATIONS } from '../migrations/all.js';
-import { runCli, spawnCli, startMain, stopMain } from './support/process.js';
-import { cloneDatabase, emptyDatabase } from './support/service.js';
-import { makeTwoRoles } from './support/two-roles.js';
+import { MIGRATIONS } from '../../migrations/all.js';
+import { runCli, spawnCli, startMain, stopMain } from '../support/process.js';
+import { cloneDatabase, emptyDatabase } from '../support/service.js';
+import { makeTwoRoles } from '../support/two-roles.js';
 
 const NAMES = MIGRATIONS.map(({ name }) => name);
 const TARGET = /^the target is the database test_\w+ at .*\n$/;

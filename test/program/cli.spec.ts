@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
-import { ApiClient } from './support/api-client.js';
-import { runCli, spawnCli, stopMain } from './support/process.js';
-import { startService } from './support/service.js';
-import { dataDir, start, statusOf, useStarts } from './support/starts.js';
+import { ApiClient } from '../support/api-client.js';
+import { runCli, spawnCli, stopMain } from '../support/process.js';
+import { startService } from '../support/service.js';
+import { dataDir, start, statusOf, useStarts } from '../support/starts.js';
 
 useStarts();
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { ApiClient } from './support/api-client.js';
-import { newPublicKey } from './support/keys.js';
-import { logLines, startMain, stopMain } from './support/process.js';
-import { ADMIN_KEY, cloneDatabase } from './support/service.js';
+import { ApiClient } from '../support/api-client.js';
+import { newPublicKey } from '../support/keys.js';
+import { logLines, startMain, stopMain } from '../support/process.js';
+import { ADMIN_KEY, cloneDatabase } from '../support/service.js';
 
 /** The output of the program itself, which goes to no terminal here. */
 

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { CLI, type RunningCli, runCli, spawnCli, startCli } from './support/process.js';
-import { cloneDatabase, type Service, startService } from './support/service.js';
+import { CLI, type RunningCli, runCli, spawnCli, startCli } from '../support/process.js';
+import { cloneDatabase, type Service, startService } from '../support/service.js';
 
 let service: Service;
 beforeAll(async () => {

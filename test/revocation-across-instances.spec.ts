@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ApiClient } from './support/api-client.js';
 import { type TestCredential, upload } from './support/decisions.js';
 import { newPublicKey } from './support/keys.js';
-import { addUser } from './support/principals.js';
+import { addUser, type TestPrincipal } from './support/principals.js';
 import { type RunningMain, startMain, stopMain } from './support/process.js';
 import { ADMIN_KEY, GATEWAY, GATEWAY_TOKEN, type Service, startService } from './support/service.js';
 
@@ -110,5 +110,30 @@ describe.each([
       const { body } = await new ApiClient(url, GATEWAY_TOKEN).post('/ssh_gateway/recheck', known);
       expect(body.changed).toHaveLength(1);
     }
+  });
+});
+
+describe('two instances on one database', () => {
+  it('refuse revoked keys and deactivated or deleted principals on the next request', async () => {
+    const onBoth = async ({ client }: TestPrincipal): Promise<number[]> => {
+      const calls = instances.map((url) => client.get(`${url}/ssh_credentials`));
+      return (await Promise.all(calls)).map((a) => a.status);
+    };
+    const [revoked, inactive, deleted] = await Promise.all([1, 2, 3].map(() => addUser(service, 'member')));
+    if (revoked === undefined || inactive === undefined || deleted === undefined) throw new Error('no users');
+    expect([await onBoth(revoked), await onBoth(inactive), await onBoth(deleted)]).toEqual([
+      [200, 200],
+      [200, 200],
+      [200, 200],
+    ]);
+
+    await service.admin.delete(`/api_keys/${revoked.keyId}`);
+    expect(await onBoth(revoked)).toEqual([401, 401]);
+    await service.admin.patch(`/users/${inactive.id}`, { active: false });
+    expect(await onBoth(inactive)).toEqual([403, 403]);
+    await service.admin.patch(`/users/${inactive.id}`, { active: true });
+    expect(await onBoth(inactive)).toEqual([200, 200]);
+    await service.admin.delete(`/users/${deleted.id}`);
+    expect(await onBoth(deleted)).toEqual([401, 401]);
   });
 });

@@ -3,10 +3,10 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { newPublicKey } from './support/keys.js';
-import { runCli } from './support/process.js';
-import { cloneDatabase, emptyDatabase, type Service, startService } from './support/service.js';
-import { dataDir, useStarts } from './support/starts.js';
+import { newPublicKey } from '../support/keys.js';
+import { runCli } from '../support/process.js';
+import { cloneDatabase, emptyDatabase, type Service, startService } from '../support/service.js';
+import { dataDir, useStarts } from '../support/starts.js';
 
 useStarts();
 

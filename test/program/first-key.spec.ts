@@ -2,12 +2,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createApp } from '../src/app.js';
-import { readConfig } from '../src/config.js';
-import { ServiceLog } from '../src/service-log/service-log.js';
-import { ApiClient } from './support/api-client.js';
-import { logLines, runCli, startMain, stopMain } from './support/process.js';
-import { cloneDatabase, testConfig } from './support/service.js';
+import { createApp } from '../../src/app.js';
+import { readConfig } from '../../src/config.js';
+import { ServiceLog } from '../../src/service-log/service-log.js';
+import { ApiClient } from '../support/api-client.js';
+import { logLines, runCli, startMain, stopMain } from '../support/process.js';
+import { cloneDatabase, testConfig } from '../support/service.js';
 
 const KEY = 'the-first-key-of-the-operator';
 

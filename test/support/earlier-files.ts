@@ -1,0 +1,3 @@
+import { disableStoragesOfEarlierFiles } from './outside/async-storages.mjs';
+
+disableStoragesOfEarlierFiles();

@@ -1,0 +1,19 @@
+import { afterAll, beforeAll } from '@jest/globals';
+import type { Config } from '../../src/config.js';
+import { cloneDatabase, type Service, startCopy } from './service.js';
+
+type WithInstance = (settings: Partial<Config>, work: (instance: Service) => Promise<void>) => Promise<void>;
+
+/** Gives each test of a file an instance with settings of its own, on one database, which costs as much as an instance. */
+export function useInstances(): WithInstance {
+  let database: Awaited<ReturnType<typeof cloneDatabase>>;
+  beforeAll(async () => {
+    database = await cloneDatabase();
+  });
+  afterAll(() => database.drop());
+  return async (settings, work) => {
+    const instance = await startCopy({ databaseUrl: database.url }, settings);
+    await work(instance);
+    await instance.stop();
+  };
+}
