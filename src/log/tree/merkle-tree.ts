@@ -21,7 +21,7 @@ export const nodeHash = (left: Buffer, right: Buffer): Buffer =>
   createHash('sha256').update(NODE_MARK).update(left).update(right).digest();
 const NODE_MARK = Buffer.from([1]);
 
-export const EMPTY_ROOT = createHash('sha256').digest();
+const EMPTY_ROOT = createHash('sha256').digest();
 
 /** The largest power of 2 below `size`, which is at least 2. */
 function splitOf(size: number): number {

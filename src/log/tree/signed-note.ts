@@ -18,7 +18,7 @@ export interface SignerKey extends VerifierKey {
 }
 
 /** The kinds of signatures: of the log itself, and of a witness with its time. */
-export const ED25519 = 1;
+const ED25519 = 1;
 export const COSIGNATURE = 4;
 
 const DER_OF_PUBLIC_KEY = Buffer.from('302a300506032b6570032100', 'hex');

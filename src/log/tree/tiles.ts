@@ -37,7 +37,7 @@ export const widthIn = (size: number, { level, index }: TileName): number =>
   Math.max(0, Math.min(TILE_WIDTH, Math.floor(size / TILE_WIDTH ** level) - index * TILE_WIDTH));
 
 /** The tile that the next hash of this level goes to, in a tree of this size. */
-export const edgeTile = (size: number, level: number): TileName => ({
+const edgeTile = (size: number, level: number): TileName => ({
   level,
   index: Math.floor(Math.floor(size / TILE_WIDTH ** level) / TILE_WIDTH),
 });
