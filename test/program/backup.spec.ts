@@ -20,7 +20,7 @@ let folder: string;
 let file: string;
 
 const backup = (databaseUrl: string, ...args: string[]) => runCli({ DATABASE_URL: databaseUrl }, 'backup', ...args);
-/** Without the line that names the target, which test/cli-database.spec.ts has. */
+/** Without the line that names the target, which cli-database.spec.ts has. */
 const restore = async (databaseUrl: string, from: string) => {
   const ended = await runCli({ DATABASE_URL: databaseUrl }, 'restore', from);
   return { ...ended, stderr: ended.stderr.replace(/^the target is .*\n/, '') };

@@ -68,6 +68,7 @@ export const BOT_USERS: Resource<Principal, PrincipalEvent> = {
   isLive: ({ deleted }) => !deleted,
   notFound,
   toResource,
+  partsOf: ({ role }) => ({ role }),
 };
 
 function toResource({ id, name, active, created_at }: Entity<Principal>, baseUrl: string): BotUserResource {

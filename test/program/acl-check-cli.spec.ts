@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { runCli } from './support/process.js';
+import { runCli } from '../support/process.js';
 
 /** No server has this address: the command must not look for one. */
 const NO_DATABASE = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' };

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { freePort } from './support/free-port.js';
-import { runCli, runCliOn, startCli } from './support/process.js';
-import { cloneDatabase } from './support/service.js';
+import { freePort } from '../support/free-port.js';
+import { runCli, runCliOn, startCli } from '../support/process.js';
+import { cloneDatabase } from '../support/service.js';
 
 let target: Awaited<ReturnType<typeof cloneDatabase>>;
 /** With a password, which the server does not ask for. */
