@@ -6,7 +6,7 @@ import { tokenOf } from './support/live-feed.js';
 import { addAccount, addBot, addUser, type TestPrincipal } from './support/principals.js';
 import { stall } from './support/raw-http.js';
 import { refusalsOf } from './support/refusals.js';
-import { prepareSample, SAMPLES } from './support/route-samples.js';
+import { CHECKPOINTS, prepareSample, SAMPLES } from './support/route-samples.js';
 import { GATEWAY, type Service, startService } from './support/service.js';
 
 let service: Service;
@@ -17,7 +17,7 @@ let bot: TestPrincipal;
 let routes: ReadonlyMap<string, boolean>;
 
 beforeAll(async () => {
-  service = await startService({ ...GATEWAY, authFailuresPerMinute: 0 });
+  service = await startService({ ...GATEWAY, ...CHECKPOINTS, authFailuresPerMinute: 0 });
   admin = await addUser(service, 'admin');
   user = await addUser(service, 'auditor');
   bot = await addBot(service);

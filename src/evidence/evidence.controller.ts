@@ -1,17 +1,15 @@
 import { Controller, Get, Header, Query, Req } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { ApiField, ApiPrivateFile, ApiTag } from '../http/openapi/decorators.js';
-import type { ParameterOf } from '../http/openapi/parts.js';
+import { type ParameterOf, queryParameter } from '../http/openapi/parts.js';
 import { callerOf } from '../http/request-context.js';
 import { Evidence, readCount } from './evidence.js';
 
 const TEXT = 'text/plain; charset=utf-8';
 const BYTES = 'application/octet-stream';
 
-const count =
-  (name: string, description: string): ParameterOf =>
-  ({ ApiQuery }) =>
-    ApiQuery({ name, description, required: true, schema: { type: 'integer', minimum: 0, examples: [1] } });
+const count = (name: string, description: string): ParameterOf =>
+  queryParameter(name, description, { type: 'integer', minimum: 0, examples: [1] }, { required: true });
 
 const TILE: ParameterOf = ({ ApiParam }) =>
   ApiParam({

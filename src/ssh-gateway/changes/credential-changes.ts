@@ -31,7 +31,8 @@ type Row = Moment & { readonly isTooMany: boolean; readonly changed: readonly Ch
 /**
  * $1 and $2: snapshot and clock of the last look; null for the first one, which finds no change.
  * An event is new if the last snapshot did not see its transaction, however long that took to commit. `xip` are the
- * transactions that were in progress then. A credential that was only created is known to no gateway. It can still
+ * transactions that were in progress then. A credential that was only created is known to no gateway, and an owner that
+ * was only created had no credential. It can still
  * change what other credentials of its key permit, like every change of a credential: see KeyAccess.
  */
 const CHANGES = {
@@ -60,7 +61,7 @@ const CHANGES = {
       union all
       select c.account_id, c.id, false, c.fingerprint
         from streams s join ssh_credentials c on c.account_id = s.account_id and c.owner_id = s.stream_id and by_index(c.id)
-        where not s.is_credential
+        where not s.is_credential and not s.is_unknown
       union all
       select c.account_id, c.id, false, c.fingerprint from ssh_credentials c
         where c.expires_at > $2::timestamptz and c.expires_at <= (select now from moment) and by_index(c.id)),
