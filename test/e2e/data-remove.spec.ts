@@ -25,10 +25,14 @@ describe('data remove', () => {
     expect(await remove()).toEqual({
       code: 2,
       stdout: '',
-      stderr: `this would remove ${place} for good: add --yes\n`,
+      stderr: `this would remove ${place}, ${dirname(place)}/checkpoint-key for good: add --yes\n`,
     });
     expect(existsSync(place)).toBe(true);
-    expect(await remove('--yes')).toEqual({ code: 0, stdout: '', stderr: `removed ${place}\n` });
+    expect(await remove('--yes')).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: `removed ${place}, ${dirname(place)}/checkpoint-key\n`,
+    });
     expect(existsSync(dataDir())).toBe(false);
     expect(await remove('--yes')).toMatchObject({ code: 3, stderr: expect.stringMatching(/^there is no database in/) });
     const external = { DATA_DIR: dataDir(), DATABASE_URL: 'postgres://db.example.com/service' };
@@ -79,7 +83,7 @@ describe('for root with a closed DATA_DIR', () => {
     const third = start();
     expect(await statusOf(await third.url, KEY)).toBe(401);
     await stopMain(third);
-    expect(readdirSync(dataDir()).sort()).toEqual(['WHERE-IS-MY-DATA.txt', 'postgres']);
+    expect(readdirSync(dataDir()).sort()).toEqual(['WHERE-IS-MY-DATA.txt', 'checkpoint-key', 'postgres']);
     expect(await spawnCli({ DATA_DIR: dataDir() }, 'data', 'remove', '--yes')).toMatchObject({ code: 0 });
     expect([existsSync(dirname(place)), existsSync(dataDir())]).toEqual([false, false]);
   });
