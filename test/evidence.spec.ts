@@ -5,6 +5,7 @@ import { SealedLogs } from '../src/log/seal/sealed-logs.js';
 import { type Checkpoint, parseCheckpoint } from '../src/log/tree/checkpoint.js';
 import { isConsistent, rootOfInclusion } from '../src/log/tree/merkle-tree.js';
 import { parseNote, parseVerifier } from '../src/log/tree/signed-note.js';
+import { GrowingTree } from '../src/log/tree/tiles.js';
 import type { ApiClient } from './support/api-client.js';
 import { addAccount } from './support/principals.js';
 import { type Service, startService } from './support/service.js';
@@ -114,6 +115,30 @@ describe('the evidence of a log', () => {
   ])('refuses %s with %i', async (path, status) => {
     await checkpointOf(1);
     expect(await service.admin.get(path)).toMatchObject({ status });
+  });
+
+  it('is one chain where sealers of a long log come to different sizes', async () => {
+    const plain = await startService();
+    const id = (await plain.pool.query('select account_id from accounts')).rows[0].account_id;
+    await plain.pool.query(
+      `insert into events (account_id, position, stream_id, stream_version, event_id, type, data, metadata, occurred_at, recorded_at, leaf_hash)
+       select $1, n, 'edgtcp_' || n, 1, gen_random_uuid(), 'tcp_edge_created.v1', '{}', '{"actor":"system"}', now(), now(), sha256(n::text::bytea)
+       from generate_series((select size + 1 from log_heads), 10003) n`,
+      [id],
+    );
+    await plain.pool.query('update log_heads set size = 10003');
+    const logs = new SealedLogs(plain.pool);
+    await seal(logs, KEY, { accountId: id, size: 9990, sealed: 0 });
+    // It had read the log before the other one sealed it.
+    await seal(logs, KEY, { accountId: id, size: 10003, sealed: 0 });
+    await seal(logs, KEY, { accountId: id, size: 10003, sealed: 9990 });
+    const { rows } = await plain.pool.query('select size::int, note from log_checkpoints order by size');
+    expect(rows.map(({ size }) => size)).toEqual([9990, 10003]);
+    const { rows: leaves } = await plain.pool.query('select leaf_hash from events order by position');
+    const tree = new GrowingTree(0, []);
+    for (const { leaf_hash } of leaves) tree.add(leaf_hash);
+    expect(parseCheckpoint(rows[1].note)?.root).toEqual(tree.root());
+    await plain.stop();
   });
 
   it('is one chain, whichever of several sealers wins, and however far each has read', async () => {

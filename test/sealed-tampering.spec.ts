@@ -72,13 +72,13 @@ afterAll(() => service.stop());
 
 const size = async (): Promise<number> => (await service.pool.query('select size::int from log_heads')).rows[0].size;
 
-async function faultsOf(databaseUrl: string, key = KEY): Promise<string[]> {
+async function faultsOf(databaseUrl: string, keys = [KEY]): Promise<string[]> {
   const options = { databaseUrl, dataDir: '', databasePoolSize: 1, dearReadConnections: 1 };
   const database = await openDatabase(options, () => undefined);
   const faults: string[] = [];
   await verify(database, READ_MODELS, {
     account: undefined,
-    keyOf: (id) => signerOf(key, id),
+    keysOf: (id) => keys.map((key) => signerOf(key, id)),
     begin: () => undefined,
     events: () => undefined,
     fault: ({ what }) => faults.push(what),
@@ -116,8 +116,19 @@ describe('a log that was signed', () => {
     expect(await tampered(statements, () => faultsOf(service.databaseUrl))).toEqual(said);
   });
 
+  it('is in order under any of several keys', async () => {
+    expect(await faultsOf(service.databaseUrl, [newCheckpointKey('new.example.com'), KEY])).toEqual([]);
+  });
+
+  it('is missed when all of it is gone but its checkpoints', async () => {
+    const gone = 'delete from events; delete from log_heads';
+    expect(await tampered(gone, () => faultsOf(service.databaseUrl))).toEqual([
+      'the log has 0 events, but a checkpoint of 30 was signed: its tail is lost',
+    ]);
+  });
+
   it('is not in order for the key of another deployment', async () => {
-    const faults = await faultsOf(service.databaseUrl, newCheckpointKey(KEY.name));
+    const faults = await faultsOf(service.databaseUrl, [newCheckpointKey(KEY.name)]);
     expect(faults).toEqual(SEALED.map((at) => `the checkpoint of ${at} events: its signature is wrong`));
   });
 });

@@ -122,6 +122,12 @@ const TAMPERINGS: readonly (readonly [what: string, sql: string, said: RegExp, i
     false,
   ],
   [
+    'a guard of checkpoints that was switched off',
+    'alter table log_checkpoints disable trigger log_checkpoints_guard',
+    /^the trigger log_checkpoints_guard, which keeps checkpoints from being changed/,
+    false,
+  ],
+  [
     'a right to change events',
     'grant update, delete on events to public',
     /^the role PUBLIC has the right to change events: DELETE, UPDATE$/,
@@ -177,7 +183,7 @@ const faultsOf = async (database: Database): Promise<string[]> => {
   const fault = ({ what }: { what: string }) => faults.push(what);
   await verify(database, READ_MODELS, {
     account: undefined,
-    keyOf: () => undefined,
+    keysOf: () => [],
     begin: () => undefined,
     events: () => undefined,
     fault,

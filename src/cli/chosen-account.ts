@@ -35,7 +35,12 @@ export async function refuseUnknownAccount(
   wanted: string | undefined,
 ): Promise<void> {
   if (wanted === undefined) return;
-  const tables = ['log_heads', 'events', ...models.flatMap((model) => model.tables.map(({ name }) => name))];
+  const tables = [
+    'log_heads',
+    'events',
+    'log_checkpoints',
+    ...models.flatMap((model) => model.tables.map(({ name }) => name)),
+  ];
   const parts = tables.map((name) => `exists (select from ${name} where account_id = $1)`);
   const [row] = await dataSource.query<{ known: boolean }[]>(`select ${parts.join(' or ')} as known`, [wanted]);
   if (row?.known !== true) throw new UsageError(`there is no account ${wanted}: it has no log and no rows here`);

@@ -17,6 +17,8 @@ export class Sealer implements OnApplicationBootstrap, OnModuleDestroy, OnApplic
   private running: Promise<void> | undefined;
   private isStopping = false;
   private rounds = 0;
+  /** What this instance has seen sealed: it signs no second history after someone removed checkpoints. */
+  private readonly sealedSizes = new Map<string, number>();
   /** What was reported of each account, so that a lasting fault is one line. */
   private readonly reported = new Map<string, string>();
 
@@ -62,6 +64,11 @@ export class Sealer implements OnApplicationBootstrap, OnModuleDestroy, OnApplic
 
   private async seal(log: UnsealedLog, key: CheckpointKey): Promise<void> {
     const { accountId, size, sealed } = log;
+    const before = this.sealedSizes.get(accountId) ?? 0;
+    if (sealed < before) {
+      this.report(accountId, `checkpoints of ${accountId} were removed: the last covered ${before} events`, 'error');
+      return;
+    }
     if (size < sealed) {
       this.checkpoints.lostTails.add(accountId);
       this.report(
@@ -74,6 +81,7 @@ export class Sealer implements OnApplicationBootstrap, OnModuleDestroy, OnApplic
     try {
       await seal(this.logs, key, log);
       this.reported.delete(accountId);
+      this.sealedSizes.set(accountId, size);
     } catch (error) {
       this.report(accountId, `the log of ${accountId} cannot be sealed: ${messageOf(error)}`);
     }

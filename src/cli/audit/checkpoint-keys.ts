@@ -4,20 +4,21 @@ import { findKeyBeside, signerOf } from '../../log/seal/checkpoint-key.js';
 import { parseVerifier, type VerifierKey } from '../../log/tree/signed-note.js';
 import { UsageError } from '../../operator-error.js';
 
-/** The key that verifies the checkpoints of an account; undefined: their signatures cannot be checked. */
-export type KeyOf = (account: string) => VerifierKey | undefined;
+/** The keys that may have signed the checkpoints of an account; none: their signatures are not checked. */
+export type KeysOf = (account: string) => readonly VerifierKey[];
 
-/** `given`: a verifier's key or a file that holds one. Without it, the key of the service itself. */
-export async function checkpointKeys(given: string | undefined): Promise<KeyOf> {
-  if (given !== undefined) {
-    const key = await verifierIn(given);
-    return () => key;
-  }
+/** The service's own key, and those that are given, each as a verifier's key or the file of one. */
+export async function checkpointKeys(given: readonly string[]): Promise<KeysOf> {
+  const earlier = await Promise.all(given.map(verifierIn));
   const { checkpointKey, databaseUrl, dataDir } = readConfig(process.env);
   const key = checkpointKey ?? (databaseUrl === undefined ? await findKeyBeside(dataDir) : undefined);
-  if (key !== undefined) return (account) => signerOf(key, account);
-  console.error('the signatures of checkpoints are not checked: set CHECKPOINT_KEY, or give --key');
-  return () => undefined;
+  if (key === undefined && given.length === 0) {
+    console.error('the signatures of checkpoints are not checked: set CHECKPOINT_KEY, or give --key');
+  }
+  return (account) => [
+    ...earlier.filter(({ name }) => name.endsWith(`/${account}`)),
+    ...(key === undefined ? [] : [signerOf(key, account)]),
+  ];
 }
 
 async function verifierIn(given: string): Promise<VerifierKey> {

@@ -4,20 +4,20 @@ import { READ_MODELS } from '../../read-models.js';
 import { print } from '../print.js';
 import { progressOn } from '../progress.js';
 import { Stopwatch } from '../stopwatch.js';
-import type { KeyOf } from './checkpoint-keys.js';
+import type { KeysOf } from './checkpoint-keys.js';
 
 /** Checks the logs. Each fault is a line on stdout, the result a line on stderr. Resolves with the number of faults. */
 export async function printVerification(
   database: MaintenanceDatabase,
   account: string | undefined,
-  keyOf: KeyOf,
+  keysOf: KeysOf,
 ): Promise<number> {
   const took = new Stopwatch();
   const progress = progressOn(process.stderr);
   let faults = 0;
   const { accounts, events } = await verify(database, READ_MODELS, {
     account,
-    keyOf,
+    keysOf,
     begin: (one, size) => progress.begin(`verify ${one}`, 'events', size),
     events: (count) => progress.add(count),
     fault: ({ account: one, what }) => {

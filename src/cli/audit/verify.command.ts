@@ -18,7 +18,9 @@ export function addVerifyCommand(audit: Command): void {
     .option('--account <id>', 'only this account (default: all)')
     .option(
       '--key <key>',
-      'public key of the checkpoints, as GET /log/key answers it, or its file (default: that of CHECKPOINT_KEY)',
+      'an earlier public key of the checkpoints, as GET /log/key answered it, or its file; may be repeated (default: that of CHECKPOINT_KEY alone)',
+      (value: string, earlier: readonly string[]) => [...earlier, value],
+      [],
     )
     .action((options: VerifyOptions) => onDatabase(READS, (database) => runVerify(database, options)));
   withExamples(command, 'audit verify', 'audit verify --account ac_2Sd3gVzXW1vzFJpCFLqzmEJ9SgA');
@@ -26,7 +28,7 @@ export function addVerifyCommand(audit: Command): void {
 
 interface VerifyOptions {
   readonly account?: string;
-  readonly key?: string;
+  readonly key: readonly string[];
 }
 
 async function runVerify(database: MaintenanceDatabase, { account, key }: VerifyOptions): Promise<void> {

@@ -24,8 +24,8 @@ export class SealedChecks {
   constructor(
     private readonly logs: SealedLogs,
     private readonly accountId: string,
-    /** Undefined: signatures are not checked. */
-    private readonly key: VerifierKey | undefined,
+    /** One of them must have signed each checkpoint. None: signatures are not checked. */
+    private readonly keys: readonly VerifierKey[],
     private readonly report: ReportFault,
   ) {
     this.checkpoints = checkpointsOf(logs, accountId);
@@ -76,7 +76,7 @@ export class SealedChecks {
   private async compare({ size, note }: StoredCheckpoint): Promise<boolean> {
     const parsed = parseNote(note);
     const checkpoint = parsed && parseCheckpoint(parsed.text);
-    const isSigned = this.key === undefined || parsed?.isSignedBy(this.key) === true;
+    const isSigned = this.keys.length === 0 || this.keys.some((key) => parsed?.isSignedBy(key) === true);
     if (!isSigned || checkpoint?.size !== size) this.report(`the checkpoint of ${size} events: its signature is wrong`);
     return checkpoint === undefined || this.tree.root().equals(checkpoint.root) || this.locate(size, checkpoint.root);
   }

@@ -21,8 +21,8 @@ interface Fault {
 interface VerifyWatcher {
   /** Undefined: all accounts. */
   readonly account: string | undefined;
-  /** The key of an account's checkpoints; undefined: their signatures are not checked. */
-  readonly keyOf: (account: string) => VerifierKey | undefined;
+  /** The keys that may have signed an account's checkpoints; none: their signatures are not checked. */
+  readonly keysOf: (account: string) => readonly VerifierKey[];
   readonly begin: (account: string, events: number) => void;
   readonly events: (count: number) => void;
   readonly fault: (fault: Fault) => void;
@@ -53,7 +53,7 @@ export async function verify(
 
 /** $1: the account, or null for all. A log without a head has size 0. */
 const ACCOUNTS = `select coalesce(h.account_id, e.account_id) as account_id, coalesce(h.size, 0) as size
-  from log_heads h full join (select distinct account_id from events) e using (account_id)
+  from log_heads h full join (select account_id from events union select account_id from log_checkpoints) e using (account_id)
   where $1::text is null or coalesce(h.account_id, e.account_id) = $1 order by 1`;
 
 interface Context {
@@ -70,7 +70,7 @@ async function verifyAccount(
   const { account, size } = head;
   const report = new Report((what) => watcher.fault({ account, what }));
   const checks = new EventChecks(models);
-  const sealed = new SealedChecks(logs, account, watcher.keyOf(account), (what) => report.of('seal', what));
+  const sealed = new SealedChecks(logs, account, watcher.keysOf(account), (what) => report.of('seal', what));
   await sealed.begin();
   let [events, last] = [0, 0];
   for await (const rows of readAhead(fetchRows<{ event: string }>(client, EVENTS, [account]))) {

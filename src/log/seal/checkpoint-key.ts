@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CHECKPOINT_KEY_FILE } from '../../database/embedded/removal.js';
 import { messageOf } from '../../error-message.js';
+import { OperatorError } from '../../operator-error.js';
 import { type SignerKey, signerKey } from '../tree/signed-note.js';
 
 /** The secret that signs checkpoints, and the name by which verifiers know this deployment. */
@@ -57,7 +58,11 @@ const pathBeside = (dataDir: string): string => join(dataDir, CHECKPOINT_KEY_FIL
 export async function findKeyBeside(dataDir: string): Promise<CheckpointKey | undefined> {
   const path = pathBeside(dataDir);
   const found = await readFile(path, 'utf8').catch(ignoreMissing);
-  return found === undefined ? undefined : (parseKey(found) ?? malformed(`${path} holds no key`));
+  const key = found === undefined ? undefined : parseKey(found);
+  if (found === undefined || key !== undefined) return key;
+  throw new OperatorError(
+    `${path} holds no key: put a copy of it back, or remove the file, and the next start makes another`,
+  );
 }
 
 /** The key of an embedded database, beside it. Made at the first start; `isNew` tells so. */
@@ -66,8 +71,22 @@ export async function keyBeside(dataDir: string): Promise<{ key: CheckpointKey; 
   const found = await findKeyBeside(dataDir);
   if (found !== undefined) return { key: found, path, isNew: false };
   const key = newCheckpointKey(`tunnel-access-${randomBytes(4).toString('hex')}`);
-  await writeFile(path, `${keyText(key)}\n`, { mode: 0o600, flag: 'wx' });
+  await writeKey(path, `${keyText(key)}\n`);
   return { key, path, isNew: true };
+}
+
+/** All of it or nothing, also if the power fails: half a key would keep the service from starting. */
+async function writeKey(path: string, text: string): Promise<void> {
+  const draft = `${path}.new-${process.pid}`;
+  try {
+    const file = await open(draft, 'w', 0o600);
+    await file.writeFile(text);
+    await file.sync();
+    await file.close();
+    await rename(draft, path);
+  } finally {
+    await rm(draft, { force: true });
+  }
 }
 
 function ignoreMissing(error: NodeJS.ErrnoException): undefined {

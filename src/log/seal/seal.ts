@@ -2,7 +2,7 @@ import { checkpointText } from '../tree/checkpoint.js';
 import { signNote } from '../tree/signed-note.js';
 import { edgeTiles, GrowingTree, HASH_BYTES, widthIn } from '../tree/tiles.js';
 import { type CheckpointKey, originOf, signerOf } from './checkpoint-key.js';
-import type { SealedLogs, UnsealedLog } from './sealed-logs.js';
+import type { SealedLogs, StoredTile, UnsealedLog } from './sealed-logs.js';
 
 /** Events that one checkpoint adds; a long log that was never sealed gets several. */
 const MAX_EVENTS = 10_000;
@@ -18,7 +18,10 @@ export async function seal(
     const wanted = edgeTiles(from);
     const [tiles, leaves] = await Promise.all([logs.tiles(accountId, wanted), logs.leaves(accountId, from, to)]);
     if (leaves.length !== to - from) throw new Error(`events of the positions ${from + 1} to ${to} are missing`);
-    if (tiles.length !== wanted.length) throw new Error(`tiles of its tree of ${from} events are missing`);
+    const isWhole = (tile: StoredTile): boolean => tile.hashes.length >= widthIn(from, tile) * HASH_BYTES;
+    if (tiles.length !== wanted.length || !tiles.every(isWhole)) {
+      throw new Error(`tiles of its tree of ${from} events are missing or cut`);
+    }
     // A tile may have grown since: another instance may have sealed more.
     const edge = tiles.map((tile) => ({ ...tile, hashes: tile.hashes.subarray(0, widthIn(from, tile) * HASH_BYTES) }));
     const tree = new GrowingTree(from, edge);
@@ -30,6 +33,7 @@ export async function seal(
       index,
       hashes: Buffer.concat(hashes),
     }));
-    await logs.seal(accountId, checkpoint, from, changed);
+    // The other instance goes on from its own checkpoint.
+    if (!(await logs.seal(accountId, checkpoint, from, changed))) return;
   }
 }

@@ -60,11 +60,13 @@ const TILES: NamedStatement = {
 const SEAL: NamedStatement = {
   name: 'seal_log',
   text: `with sealed as (
-      insert into log_checkpoints (account_id, size, follows, note) values ($1, $2, $3, $4) on conflict do nothing returning size)
-    insert into log_tiles (account_id, level, index, hashes)
-      select $1, t.level, t.index, decode(t.hashes, 'hex') from json_to_recordset($5::json) as t(level int, index bigint, hashes text)
-      where exists (select from sealed)
-    on conflict (account_id, level, index) do update set hashes = excluded.hashes`,
+      insert into log_checkpoints (account_id, size, follows, note) values ($1, $2, $3, $4) on conflict do nothing returning size),
+    written as (
+      insert into log_tiles (account_id, level, index, hashes)
+        select $1, t.level, t.index, decode(t.hashes, 'hex') from json_to_recordset($5::json) as t(level int, index bigint, hashes text)
+        where exists (select from sealed)
+      on conflict (account_id, level, index) do update set hashes = excluded.hashes)
+    select from sealed`,
 };
 
 /** The tables of the trees and their checkpoints. */
@@ -99,15 +101,16 @@ export class SealedLogs {
     return (await queryNamed<StoredTile & object>(this.connections, TILES, [accountId, JSON.stringify(wanted)])).rows;
   }
 
-  /** Writes nothing if another instance has written what follows the same checkpoint. */
+  /** False, and nothing is written, if another instance has written what follows the same checkpoint. */
   async seal(
     accountId: string,
     { size, note }: StoredCheckpoint,
     follows: number,
     tiles: readonly StoredTile[],
-  ): Promise<void> {
+  ): Promise<boolean> {
     const rows = tiles.map(({ hashes, ...name }) => ({ ...name, hashes: hashes.toString('hex') }));
-    await queryNamed(this.connections, SEAL, [accountId, size, follows, note, JSON.stringify(rows)], WRITE_LIMITS);
+    const values = [accountId, size, follows, note, JSON.stringify(rows)];
+    return (await queryNamed(this.connections, SEAL, values, WRITE_LIMITS)).rowCount === 1;
   }
 
   /** The hash of each range of leaves, which the stored tiles must cover. */
