@@ -3,7 +3,6 @@
 // EXPORT is the output of `audit export`, CHECKPOINT that of GET /log/checkpoint, KEY that of GET /log/key. Read it: it is short.
 import { createHash, createPublicKey, verify } from 'node:crypto';
 import { createReadStream, readFileSync } from 'node:fs';
-import { createInterface } from 'node:readline';
 
 const [exportFile, checkpointFile, keyFile] = process.argv.slice(2);
 const sha256 = (...parts) => createHash('sha256').update(Buffer.concat(parts)).digest();
@@ -13,15 +12,11 @@ const refuse = (what) => {
 };
 
 // A key is name+id+base64(1, 32 bytes of Ed25519); the id is the beginning of the hash of the name and the key.
-const [, name, id, keyText] =
-  /^([^+]+)[+]([^+]+)[+](.+)/.exec(readFileSync(keyFile, 'utf8')) ?? refuse('the key is no key');
+const KEY = /^([^+\s]+)[+]([0-9a-f]{8})[+]([A-Za-z0-9+/]+=*)\s*$/;
+const [, name, id, keyText] = KEY.exec(readFileSync(keyFile, 'utf8')) ?? refuse('the key is no key');
 const keyBytes = Buffer.from(keyText, 'base64');
-if (
-  sha256(Buffer.from(`${name}\n`), keyBytes)
-    .subarray(0, 4)
-    .toString('hex') !== id
-)
-  refuse('the key is damaged');
+const expectedId = sha256(Buffer.from(`${name}\n`), keyBytes).subarray(0, 4);
+if (expectedId.toString('hex') !== id || keyBytes.length !== 33) refuse('the key is damaged');
 const der = Buffer.concat([Buffer.from('302a300506032b6570032100', 'hex'), keyBytes.subarray(1)]);
 const key = createPublicKey({ key: der, format: 'der', type: 'spki' });
 
@@ -29,22 +24,27 @@ const key = createPublicKey({ key: der, format: 'der', type: 'spki' });
 const note = readFileSync(checkpointFile, 'utf8');
 const text = note.slice(0, note.indexOf('\n\n') + 1);
 const line =
-  note.split('\n').find((one) => one.startsWith(`— ${name} `)) ?? refuse('the checkpoint has no signature of this key');
-const signature = Buffer.from(line.split(' ')[2], 'base64').subarray(4);
-if (!verify(null, Buffer.from(text), key, signature)) refuse('the signature of the checkpoint is wrong');
-const [origin, sizeText, rootText] = text.split('\n');
+  note.split('\n').find((one) => one.startsWith(`— ${name} `)) ?? refuse('the checkpoint is not signed by this key');
+const signature = Buffer.from(line.split(' ')[2], 'base64');
+const isSigned =
+  signature.subarray(0, 4).equals(expectedId) && verify(null, Buffer.from(text), key, signature.subarray(4));
+if (!isSigned) refuse('the signature of the checkpoint is wrong');
+const [, origin, sizeText, rootText] = /^(.+)\n(0|[1-9]\d*)\n(.+)\n/.exec(text) ?? refuse('the checkpoint is none');
+if (origin !== name) refuse(`the checkpoint is that of ${origin}`);
 const size = Number(sizeText);
 
 // The hash of an event: a zero byte, and its fields, each text after its length in bytes. Times are microseconds.
 const field = (value) => `${Buffer.byteLength(value)}:${value},`;
 const micros = (time) => BigInt(Date.parse(`${time.slice(0, 23)}Z`)) * 1000n + BigInt(time.slice(23, 26));
-const leafOf = (e) =>
-  sha256(
-    Buffer.from(
-      `\0${field(e.account_id)}${e.position},${field(e.stream_id)}${e.stream_version},${e.event_id},${field(e.type)}` +
-        `${field(e.data)}${field(e.metadata)}${micros(e.occurred_at)},${micros(e.recorded_at)},`,
-    ),
-  );
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const isEvent = (e) =>
+  TIME.test(e.occurred_at) && TIME.test(e.recorded_at) && UUID.test(e.event_id) && Number.isInteger(e.stream_version);
+const leafOf = (e) => {
+  const identity = `\0${field(e.account_id)}${e.position},${field(e.stream_id)}${e.stream_version},${e.event_id},`;
+  const content = `${field(e.type)}${field(e.data)}${field(e.metadata)}`;
+  return sha256(Buffer.from(`${identity}${content}${micros(e.occurred_at)},${micros(e.recorded_at)},`));
+};
 
 // Complete subtrees, the largest first, as RFC 6962 has them: two neighbours of one size become one.
 const subtrees = [];
@@ -56,15 +56,20 @@ const add = (leaf) => {
   subtrees.push(tree);
 };
 
-let events = 0;
-for await (const eventLine of createInterface({ input: createReadStream(exportFile) })) {
-  const event = JSON.parse(eventLine);
-  events += 1;
-  if (event.position !== events) refuse(`line ${events} has position ${event.position}`);
-  const leaf = leafOf(event);
-  if (leaf.toString('hex') !== event.leaf_hash) refuse(`position ${events}: the event does not have its hash`);
-  if (events <= size) add(leaf);
+let [events, rest] = [0, ''];
+for await (const chunk of createReadStream(exportFile, 'utf8')) {
+  const lines = (rest + chunk).split('\n');
+  rest = lines.pop();
+  for (const event of lines.map((one) => JSON.parse(one))) {
+    events += 1;
+    if (event.position !== events) refuse(`line ${events} has position ${event.position}`);
+    if (!name.endsWith(`/${event.account_id}`)) refuse(`line ${events} is of account ${event.account_id}`);
+    const leaf = isEvent(event) ? leafOf(event) : Buffer.alloc(0);
+    if (leaf.toString('hex') !== event.leaf_hash) refuse(`position ${events}: the event does not have its hash`);
+    if (events <= size) add(leaf);
+  }
 }
+if (rest !== '') refuse('the export ends in the middle of a line');
 if (events < size) refuse(`the export has ${events} events, and the checkpoint covers ${size}`);
 const root = subtrees.reduceRight(
   (right, { hash }) => (right ? sha256(Buffer.from([1]), hash, right) : hash),

@@ -82,7 +82,7 @@ describe('a database that cannot be used is a sentence with the way out, at once
       code: 3,
       stdout: '',
       stderr: expect.stringMatching(
-        /^the database cannot be used: [^\n]*; correct [^\n]* in MIGRATION_DATABASE_URL\n$/,
+        /^the target is [^\n]*\nthe database cannot be used: [^\n]*; correct [^\n]* in MIGRATION_DATABASE_URL\n$/,
       ),
     });
   });

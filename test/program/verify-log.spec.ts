@@ -1,0 +1,86 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { newCheckpointKey } from '../../src/log/seal/checkpoint-key.js';
+import { REPOSITORY } from '../support/documents.js';
+import { runCli } from '../support/process.js';
+import { startService } from '../support/service.js';
+
+let folder: string;
+let exported: string;
+let checkpoint: string;
+let key: string;
+
+/** The verifier's last line for these files, with its exit code. */
+async function verified(files: { exported?: string; checkpoint?: string; key?: string }): Promise<[string, number]> {
+  const contents = Object.entries({ exported, checkpoint, key, ...files });
+  const paths = contents.map(([name]) => join(folder, name));
+  await Promise.all(contents.map(([, text], i) => writeFile(paths[i] ?? '', text)));
+  return new Promise((resolve) => {
+    execFile(process.execPath, [`${REPOSITORY}/docs/verify-log.mjs`, ...paths], (error, stdout) =>
+      resolve([stdout.trim(), error === null ? 0 : Number(error.code)]),
+    );
+  });
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'tas-verify-log-'));
+  const service = await startService({ checkpointKey: newCheckpointKey('tunnels.example.com') });
+  await service.admin.post('/edges/tcp', { hostports: ['a.example:1'], description: 'ünï \u2028 😀' });
+  const { headers } = await service.admin.post('/edges/tcp', { hostports: ['b.example:1'] });
+  const sealed = `/log/proof?position=${headers.get('log-position')}`;
+  for (let i = 0; i < 400 && (await service.admin.get(sealed)).status !== 200; i += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+  checkpoint = (await service.admin.get('/log/checkpoint')).body;
+  key = (await service.admin.get('/log/key')).body;
+  await service.admin.post('/edges/tcp', { hostports: ['c.example:1'] });
+  exported = (await runCli({ DATABASE_URL: service.databaseUrl }, 'audit', 'export')).stdout;
+  await service.stop();
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const lines = (): string[] => exported.trimEnd().split('\n');
+const ofAccount = (): string => key.split('+')[0] ?? '';
+const other = 'tunnels.example.com/ac_000000000000000000000000000';
+
+describe('docs/verify-log.mjs', () => {
+  it('finds a log in order that has grown since its checkpoint', async () => {
+    expect(await verified({})).toEqual([
+      expect.stringMatching(/^OK: the first 5 of 6 events are those that tunnels\.ex/),
+      0,
+    ]);
+  });
+
+  it.each<[string, () => Parameters<typeof verified>[0], RegExp]>([
+    ['an edited event', () => ({ exported: exported.replace('127.0.0.1', '192.0.2.1') }), /does not have its hash$/],
+    [
+      'another time zone',
+      () => ({ exported: exported.replace('Z","recorded_at', '-12:00","recorded_at') }),
+      /its hash$/,
+    ],
+    [
+      'a missing event',
+      () => ({ exported: `${lines().toSpliced(2, 1).join('\n')}\n` }),
+      /^REFUSED: line 3 has position 4$/,
+    ],
+    [
+      'a lost tail',
+      () => ({ exported: `${lines().slice(0, 4).join('\n')}\n` }),
+      /has 4 events, and the checkpoint covers 5$/,
+    ],
+    ['a cut line', () => ({ exported: exported.slice(0, -9) }), /ends in the middle of a line$/],
+    [
+      'another root',
+      () => ({ checkpoint: checkpoint.replace('\n5\n', '\n4\n') }),
+      /signature of the checkpoint is wrong$/,
+    ],
+    ['another account', () => ({ checkpoint: checkpoint.replaceAll(ofAccount(), other) }), /not signed by this key$/],
+    ['another key', () => ({ key: key.replace(ofAccount(), other) }), /the key is damaged$/],
+    ['no key', () => ({ key: 'x' }), /the key is no key$/],
+  ])('refuses %s', async (_, files, said) => {
+    expect(await verified(files())).toEqual([expect.stringMatching(said), 1]);
+  });
+});
