@@ -27,7 +27,7 @@ describe('a start on an embedded database', () => {
     const first = start();
     const url = await first.url;
     const key = keyOf(first);
-    const [made, ready] = logLines(first).filter(({ context }) => context !== 'Database');
+    const [made, ready] = logLines(first).filter(({ context }) => !['Database', 'Checkpoints'].includes(String(context)));
     expect(ready).toMatchObject({ url, database: 'embedded PostgreSQL', data: expect.stringContaining(dataDir()) });
     expect(made).toMatchObject({ api_key: key, msg: expect.stringContaining('created now; key of the admin') });
     const client = new ApiClient(url, key);
@@ -56,7 +56,7 @@ describe('a start with DATABASE_URL', () => {
 
   it('stops at once on a signal while it waits for the database', async () => {
     const main = start({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' });
-    while (!main.output().includes('waiting for the database')) await sleep(20);
+    while (!main.output().includes('waiting up to 30 s for the database')) await sleep(20);
     const stoppedAt = Date.now();
     expect(await stopMain(main)).toMatchObject({ code: 0 });
     // Not a measure of speed: otherwise the start would wait for half a minute.
