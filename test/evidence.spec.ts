@@ -146,7 +146,9 @@ describe('the evidence of a log', () => {
     const logs = new SealedLogs(plain.pool);
     for (let round = 0; round < 5; round += 1) {
       for (let i = 0; i < 3; i += 1) await createEdge(plain.admin);
-      const [log] = await logs.unsealed(undefined);
+      const {
+        logs: [log],
+      } = await logs.unsealed('');
       if (log === undefined) throw new Error('nothing to seal');
       const sizes = [log.size, log.size - 1, log.size];
       await Promise.all(sizes.map((size) => seal(logs, KEY, { ...log, size })));

@@ -6,17 +6,17 @@ import { seal } from '../log/seal/seal.js';
 import type { SealedLogs, UnsealedLog } from '../log/seal/sealed-logs.js';
 
 const SEAL_EVERY_MS = 1_000;
-/** Logs that grew within this time are looked at each second; all logs at the start and each minute. */
-const RECENT = '30 seconds';
-const ALL_EVERY = 60;
-
-/** Seals what is new in each log, every second. Every instance tries; the tables let one of them through. */
+/**
+ * Seals what is new, every second in a thousand logs, which are all of most deployments. Every instance does so; the
+ * tables let one of them through.
+ */
 export class Sealer implements OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown {
   private readonly logger = new Logger('Sealer');
   private timer: NodeJS.Timeout | undefined;
   private running: Promise<void> | undefined;
   private isStopping = false;
-  private rounds = 0;
+  /** The account after which the next round looks. */
+  private after = '';
   /** What this instance has seen sealed: it signs no second history after someone removed checkpoints. */
   private readonly sealedSizes = new Map<string, number>();
   /** What was reported of each account, so that a lasting fault is one line. */
@@ -53,10 +53,10 @@ export class Sealer implements OnApplicationBootstrap, OnModuleDestroy, OnApplic
   }
 
   private async round(key: CheckpointKey): Promise<void> {
-    const unsealed = await this.logs.unsealed(this.rounds % ALL_EVERY === 0 ? undefined : RECENT);
+    const { logs, upTo } = await this.logs.unsealed(this.after);
     this.reported.delete('');
-    this.rounds += 1;
-    for (const log of unsealed) {
+    this.after = upTo;
+    for (const log of logs) {
       if (this.isStopping) return;
       await this.seal(log, key);
     }

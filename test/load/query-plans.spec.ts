@@ -24,6 +24,8 @@ async function load(accountId: string, from: number, credentials: number, others
   const added = credentials + others;
   for (const statement of [
     `insert into log_heads select ${id('ac')}, 0, now() from ${rows(others)}`,
+    `insert into log_checkpoints select ${id('other')}, 1, 0, 'note' from ${rows(others)}`,
+    `insert into log_tiles select ${id('other')}, 0, 0, '' from ${rows(others)}`,
     `insert into accounts select ${id('ac')}, ${id('ac')}, 1, now(), 'n', '{}' from ${rows(others)}`,
     `insert into principals select '${accountId}', ${id('bot')}, 1, now(), 'bot', 'n' || n, '', 'member', true, false from ${rows(others)}`,
     `insert into api_keys select '${accountId}', ${id('ak')}, 1, now(), ${id('bot')}, '', '', md5(n::text) from ${rows(others)}`,

@@ -27,7 +27,9 @@ describe('a start on an embedded database', () => {
     const first = start();
     const url = await first.url;
     const key = keyOf(first);
-    const [made, ready] = logLines(first).filter(({ context }) => !['Database', 'Checkpoints'].includes(String(context)));
+    const [made, ready] = logLines(first).filter(
+      ({ context }) => !['Database', 'Checkpoints'].includes(String(context)),
+    );
     expect(ready).toMatchObject({ url, database: 'embedded PostgreSQL', data: expect.stringContaining(dataDir()) });
     expect(made).toMatchObject({ api_key: key, msg: expect.stringContaining('created now; key of the admin') });
     const client = new ApiClient(url, key);

@@ -21,39 +21,44 @@ export interface StoredTile extends TileName {
   readonly hashes: Buffer;
 }
 
-const LAST_SIZE = `coalesce((select c.size from log_checkpoints c where c.account_id = h.account_id and by_index(c.account_id)
-  order by c.size desc limit 1), 0)`;
+const LOGS_AT_ONCE = 1_000;
 
-/** $1: how far back to look, as an interval; null for all logs. */
+/** $1: the account after which to look, in the order of ids. */
 const UNSEALED: NamedStatement = {
   name: 'unsealed_logs',
-  text: `select h.account_id as "accountId", h.size::float8 as size, h.sealed::float8 as sealed from (
-      select h.account_id, h.size, ${LAST_SIZE} as sealed from log_heads h
-      where $1::interval is null or h.recorded_at > clock_timestamp() - $1::interval) h
-    where h.size <> h.sealed`,
+  text: `with heads as materialized (
+      select account_id, size from log_heads where account_id > $1 and by_index(account_id) order by account_id limit ${LOGS_AT_ONCE}),
+    logs as (
+      select h.account_id as "accountId", h.size, coalesce(last.size, 0) as sealed from heads h left join lateral (
+        select c.size from log_checkpoints c where c.account_id = h.account_id and by_index(c.account_id)
+        order by c.account_id desc, c.size desc limit 1) last on true)
+    select (select case when count(*) < ${LOGS_AT_ONCE} then '' else max(account_id) end from heads) as "upTo",
+      (select coalesce(json_agg(logs), '[]') from logs where size <> sealed) as logs`,
 };
 
 const LAST_CHECKPOINT: NamedStatement = {
   name: 'last_checkpoint',
-  text: 'select size::float8 as size, note from log_checkpoints where account_id = $1 order by size desc limit 1',
+  text: `select c.size::float8 as size, c.note from log_checkpoints c where c.account_id = $1 and by_index(c.account_id)
+    order by c.account_id desc, c.size desc limit 1`,
 };
 
 const CHECKPOINTS: NamedStatement = {
   name: 'checkpoints',
-  text: 'select size::float8 as size, note from log_checkpoints where account_id = $1 and size > $2 order by size limit 1000',
+  text: `select c.size::float8 as size, c.note from log_checkpoints c
+    where c.account_id = $1 and c.size > $2 and by_index(c.account_id) order by c.account_id, c.size limit 1000`,
 };
 
 const LEAVES: NamedStatement = {
   name: 'leaf_hashes',
   text: `select coalesce(string_agg(leaf_hash, '' order by position), '') as leaves from events
-    where account_id = $1 and position > $2 and position <= $3`,
+    where account_id = $1 and position > $2 and position <= $3 and by_index(account_id)`,
 };
 
 const TILES: NamedStatement = {
   name: 'log_tiles',
   text: `select t.level, t.index::float8 as index, t.hashes from log_tiles t
     join json_to_recordset($2::json) as wanted(level int, index bigint) on t.level = wanted.level and t.index = wanted.index
-    where t.account_id = $1`,
+    where t.account_id = $1 and by_index(t.account_id)`,
 };
 
 /** Of two instances one inserts what follows a checkpoint, and only that one writes its tiles. */
@@ -73,9 +78,10 @@ const SEAL: NamedStatement = {
 export class SealedLogs {
   constructor(private readonly connections: Connections) {}
 
-  /** `since`: an interval of PostgreSQL; undefined for all logs. */
-  async unsealed(since: string | undefined): Promise<readonly UnsealedLog[]> {
-    return (await queryNamed<UnsealedLog & object>(this.connections, UNSEALED, [since ?? null])).rows;
+  /** The unsealed ones of the next thousand logs after an account. `upTo`: where the next look begins; '' at the end. */
+  async unsealed(after: string): Promise<{ readonly logs: readonly UnsealedLog[]; readonly upTo: string }> {
+    const { rows } = await queryNamed<{ logs: UnsealedLog[]; upTo: string }>(this.connections, UNSEALED, [after]);
+    return rows[0] ?? { logs: [], upTo: '' };
   }
 
   async lastCheckpoint(accountId: string): Promise<StoredCheckpoint | undefined> {
