@@ -346,7 +346,7 @@ describe('the bounds of a batch', () => {
 
 it('docs/collectors.md can be followed word by word', async () => {
   const own = await startService();
-  await symlink(new URL('../dist', import.meta.url).pathname, join(folder, 'dist'));
+  await symlink(new URL('../../dist', import.meta.url).pathname, join(folder, 'dist'));
   const env = {
     ...{ PATH: process.env.PATH ?? '', HOME: folder, DATABASE_URL: own.databaseUrl },
     ...{ API: own.app.url, API_KEY: ADMIN_KEY, COLLECTOR_PORT: String(await freePort('127.0.0.1')) },
