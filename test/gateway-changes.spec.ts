@@ -232,12 +232,13 @@ describe('no change is missed', () => {
 });
 
 describe('streams of changes', () => {
-  const limits = { heartbeatMs: 200, maxStreams: 2, maxUnreadBytes: 1_000 };
+  const limits = { heartbeatMs: 200, maxStreams: 3, maxStreamsOfToken: 2, maxUnreadBytes: 1_000 };
   const open = (more: Partial<typeof limits> = {}) => {
     const changes = new CredentialChanges(service.pool);
     return new ChangeStreams(new ChangeWatch(changes, () => undefined), { ...limits, ...more });
   };
   const { signal } = new AbortController();
+  const gateway = {};
 
   it('answer HEAD with the headers alone', async () => {
     const { status, headers, body } = await service.gateway.send('HEAD', '/ssh_gateway/changes', undefined);
@@ -246,7 +247,7 @@ describe('streams of changes', () => {
 
   it('say something in every interval, and are cut when their reader does not take it', async () => {
     const changes = open();
-    const stream = await changes.open(signal);
+    const stream = await changes.open(signal, gateway);
     let text = '';
     stream.setEncoding('utf8').on('data', (part: string) => {
       text += part;
@@ -262,7 +263,7 @@ describe('streams of changes', () => {
   it('of one account tell nothing about another one', async () => {
     const [ours, theirs] = [await addUser(service, 'member'), await addAccount(service)];
     const changes = open({ heartbeatMs: 600_000, maxUnreadBytes: 1_000_000 });
-    const stream = await changes.open(signal, ours.accountId);
+    const stream = await changes.open(signal, { accountId: ours.accountId });
     let text = '';
     stream.setEncoding('utf8').on('data', (part: string) => {
       text += part;
@@ -277,7 +278,7 @@ describe('streams of changes', () => {
 
   it('are cut when their reader leaves too much', async () => {
     const changes = open({ heartbeatMs: 600_000 });
-    const stream = await changes.open(signal);
+    const stream = await changes.open(signal, gateway);
     const bot = await addBot(service);
     await Promise.all(Array.from({ length: 40 }, () => newCredential(bot)));
     await service.admin.patch(`/bot_users/${bot.id}`, { active: false });
@@ -285,14 +286,18 @@ describe('streams of changes', () => {
     expect(changes.size).toBe(0);
   });
 
-  it('are refused above the maximum of the instance, until a client goes away', async () => {
-    const changes = open({ heartbeatMs: 600_000 });
+  it.each([
+    { maximum: 'instance', maxStreams: 2, maxStreamsOfToken: 9 },
+    { maximum: 'token', maxStreams: 9, maxStreamsOfToken: 2 },
+  ])('are refused above the maximum of the $maximum, until a client goes away', async ({ maximum, ...max }) => {
+    const changes = open({ heartbeatMs: 600_000, ...max });
     const client = new AbortController();
-    const opened = [await changes.open(client.signal), await changes.open(signal)];
-    await expect(changes.open(signal)).rejects.toMatchObject({ status: 429 });
+    const opened = [await changes.open(client.signal, gateway), await changes.open(signal, gateway)];
+    const message = expect.stringContaining(`This ${maximum} already has 2 streams`);
+    await expect(changes.open(signal, gateway)).rejects.toMatchObject({ status: 429, message });
     client.abort();
     await until(() => changes.size === 1);
-    opened.push(await changes.open(signal));
+    opened.push(await changes.open(signal, gateway));
     changes.onModuleDestroy();
     for (const stream of opened) stream.resume();
     await until(() => changes.size === 0);
@@ -312,7 +317,7 @@ describe('streams of changes', () => {
       since: (...last: Parameters<typeof changes.since>) => changes.since(...last).finally(() => (asked += 1)),
     };
     const watched = new ChangeStreams(new ChangeWatch(counting, () => undefined), limits);
-    const stream = await watched.open(signal);
+    const stream = await watched.open(signal, gateway);
     stream.resume();
     await until(() => asked > 2);
     stream.destroy();

@@ -51,6 +51,12 @@ const of = (client: ApiClient | undefined): ApiClient => {
 const authorize = (client: ApiClient | undefined, fingerprint: string) =>
   of(client).post('/ssh_gateway/authorize', { fingerprint, target });
 
+/** The lines of a gateway's metrics that hold values. */
+const seriesFor = async (client: ApiClient | undefined): Promise<string[]> => {
+  const { body } = await of(client).get('/ssh_gateway/metrics');
+  return (body as string).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+};
+
 const decisionsOf = async ({ client }: TestPrincipal, query = '') => {
   await untilWritten(of(nameless));
   return (await client.get(`/bind_decisions${query}`)).body;
@@ -194,6 +200,30 @@ describe('a gateway that serves one account', () => {
     expect(new Set(idsOf(toOurs))).toEqual(new Set([own.id]));
     toAll.close();
     toOurs.close();
+  });
+
+  it('sees the number of its own decisions alone in the metrics, nothing about those of others', async () => {
+    const before = await seriesFor(bound);
+    expect(before.length).toBeGreaterThan(0);
+    for (const line of before) expect(line).toMatch(/^tunnel_access_bind_decisions_total{.*gateway="ours-only"} \d+$/);
+    for (const gateway of [named, nameless]) await authorize(gateway, theirCredential.fingerprint);
+    expect(await seriesFor(bound)).toEqual(before);
+    const permitted = 'tunnel_access_bind_decisions_total{reason="permitted",gateway="ours-only"}';
+    const count = await metric(of(bound), permitted);
+    await authorize(bound, ourCredential.fingerprint);
+    expect(await metric(of(bound), permitted)).toBe(count + 1);
+    expect(await metric(of(named), permitted)).toBe(count + 1);
+  });
+
+  it('cannot take the streams of changes of the others: the eleventh of a token is 429', async () => {
+    const open = (token: string) => EventStream.open(`${copy.app.url}/ssh_gateway/changes`, token);
+    const opened = await Promise.all(Array.from({ length: 10 }, () => open(TOKENS.bound)));
+    expect(opened.map(({ response }) => response.statusCode)).toEqual(Array(10).fill(200));
+    const { status, body } = await of(bound).get('/ssh_gateway/changes');
+    expect([status, body.msg]).toEqual([429, expect.stringContaining('This token already has 10 streams')]);
+    const others = await Promise.all([open(TOKENS.named), open(TOKENS.nameless)]);
+    expect(others.map(({ response }) => response.statusCode)).toEqual([200, 200]);
+    for (const stream of [...opened, ...others]) stream.close();
   });
 
   it('serves no one if the account does not exist', async () => {

@@ -1,7 +1,8 @@
-import { Controller, Get, Res } from '@nestjs/common';
+import { Controller, Get, Req, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiGatewayAnswer, ApiTag } from '../http/openapi/decorators.js';
+import { gatewayOf } from '../http/request-context.js';
 import { BindDecisionMetrics } from './bind-decisions/bind-decision-metrics.js';
 import { BindDecisionQueue } from './bind-decisions/bind-decision-queue.js';
 
@@ -23,12 +24,13 @@ export class GatewayMetricsController {
       id: 'getGatewayMetrics',
       summary: 'Get the metrics of bind decisions, for Prometheus',
       description:
-        'Each instance of the service has its own metrics. These are the metrics of the instance that answers.',
+        'Each instance of the service has its own metrics. These are the metrics of the instance that answers. A gateway ' +
+        'that serves one account gets the number of its own decisions alone.',
       parameters: [],
     },
   )
-  text(@Res({ passthrough: true }) reply: FastifyReply): Promise<string> {
+  text(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply): Promise<string> {
     void reply.header('content-type', this.metrics.contentType);
-    return this.metrics.text();
+    return this.metrics.textFor(gatewayOf(request));
   }
 }

@@ -220,7 +220,8 @@ describe('audit push', () => {
     const { code, stdout, stderr } = await push('--once', '--secret-file', file);
     expect(code).toBe(0);
     const [first, again] = collector.received;
-    expect(again?.headers['webhook-id']).toBe(`${by.accountId}_1-${head}`);
+    const { event_id: lastId } = await readCursor();
+    expect(again?.headers['webhook-id']).toBe(`${by.accountId}_1-${head}_${lastId}`);
     expect([again?.headers['webhook-id'], again?.body]).toEqual([first?.headers['webhook-id'], first?.body]);
     for (const { headers, body } of collector.received) {
       const { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature } = headers;
@@ -233,6 +234,37 @@ describe('audit push', () => {
       for (const shown of [stdout, stderr, await readFile(cursorFile(), 'utf8')]) expect(shown).not.toContain(line);
     }
     expect(stderr).toMatch(/: it answers 503; events 1 to \d+ are sent again in \d\.\d s\n.* accepts events 1 to/);
+  });
+});
+
+describe('after a restore of the database', () => {
+  /** As a restore of an older backup does: the events after this position are gone. */
+  async function setBack(accountId: string, position: number): Promise<void> {
+    const client = await service.pool.connect();
+    await client.query('begin; set local session_replication_role = replica');
+    await client.query('delete from events where account_id = $1 and position > $2', [accountId, position]);
+    await client.query('update log_heads set size = $2 where account_id = $1', [accountId, position]);
+    await client.query('commit');
+    client.release();
+  }
+
+  it('other events at the same positions have another webhook-id, so a collector that drops repeated ids gets them', async () => {
+    const { accountId: account, client } = await addAccount(service);
+    const addEdges = async () => {
+      for (let n = 0; n < 2; n += 1) await client.post('/edges/tcp', {});
+    };
+    const after = await pushHere(never(), { account }).done;
+    await addEdges();
+    await pushHere(never(), { account, after }).done;
+    await setBack(account, after);
+    await addEdges();
+    const last = await pushHere(never(), { account, after }).done;
+    const [, first, second] = collector.received;
+    expect([first?.positions, second?.positions]).toEqual([upTo(last, after), upTo(last, after)]);
+    expect(second?.body).not.toBe(first?.body);
+    expect(second?.headers['webhook-id']).not.toBe(first?.headers['webhook-id']);
+    await pushHere(never(), { account, after }).done;
+    expect(collector.received.at(-1)?.headers['webhook-id']).toBe(second?.headers['webhook-id']);
   });
 });
 

@@ -2,6 +2,7 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Gateway } from '../../caller.js';
 import { type BindDecision, REASONS, type Reason } from './bind-decision.js';
 
+const DECISIONS = 'tunnel_access_bind_decisions_total';
 /** In seconds: from a look-up in an idle database to one that is about to time out. */
 const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
@@ -10,7 +11,7 @@ export class BindDecisionMetrics {
   readonly registry = new Registry();
   private readonly registers = [this.registry];
   private readonly decisions = new Counter({
-    name: 'tunnel_access_bind_decisions_total',
+    name: DECISIONS,
     help: 'Bind decisions, by reason and, if the token has a name, by gateway.',
     labelNames: ['reason', 'gateway'],
     registers: this.registers,
@@ -81,9 +82,12 @@ export class BindDecisionMetrics {
     this.failures.inc();
   }
 
-  /** The metrics in the text format of Prometheus. */
-  text(): Promise<string> {
-    return this.registry.metrics();
+  /** In the text format of Prometheus. A gateway of one account sees its own decisions: all else is about other accounts. */
+  async textFor({ name, accountId }: Gateway): Promise<string> {
+    if (accountId === undefined) return this.registry.metrics();
+    const lines = (await this.registry.getSingleMetricAsString(DECISIONS)).trimEnd().split('\n');
+    const isOwn = (line: string): boolean => line.startsWith('#') || line.includes(`,gateway="${name}"}`);
+    return `${lines.filter(isOwn).join('\n')}\n`;
   }
 
   get contentType(): string {

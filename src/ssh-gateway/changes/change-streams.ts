@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import type { OnModuleDestroy } from '@nestjs/common';
+import { type Gateway, servesAccount } from '../../caller.js';
 import { Problem } from '../../problem.js';
 import type { ChangeWatch } from './change-watch.js';
 import type { ChangedRef } from './credential-changes.js';
@@ -9,11 +10,18 @@ export interface StreamLimits {
   readonly heartbeatMs: number;
   /** Of one instance. */
   readonly maxStreams: number;
+  /** Of one token at one instance: no gateway can take the streams of all others. */
+  readonly maxStreamsOfToken: number;
   /** What a stream may hold for a slow reader. */
   readonly maxUnreadBytes: number;
 }
 
-const STREAM_LIMITS: StreamLimits = { heartbeatMs: 5_000, maxStreams: 100, maxUnreadBytes: 1024 * 1024 };
+const STREAM_LIMITS: StreamLimits = {
+  heartbeatMs: 5_000,
+  maxStreams: 100,
+  maxStreamsOfToken: 10,
+  maxUnreadBytes: 1024 * 1024,
+};
 const MAX_IDS_IN_MESSAGE = 1_000;
 /** When a gateway should reconnect. */
 const RETRY_MS = 1_000;
@@ -25,7 +33,8 @@ const MAX_ENDING_MS = 1_000;
  * ends, for whatever reason, the gateway opens another one and rechecks what it holds.
  */
 export class ChangeStreams implements OnModuleDestroy {
-  private readonly streams = new Set<Readable>();
+  /** With the gateway of each: there is one object for each token. */
+  private readonly streams = new Map<Readable, Gateway>();
   private readonly behind = new WeakSet<Readable>();
   private heartbeat: NodeJS.Timeout | undefined;
   private isStopping = false;
@@ -43,15 +52,15 @@ export class ChangeStreams implements OnModuleDestroy {
   /** Ends every stream, since an open connection would delay the shutdown. */
   onModuleDestroy(): void {
     this.isStopping = true;
-    for (const stream of this.streams) end(stream);
+    for (const stream of this.streams.keys()) end(stream);
   }
 
-  /** Of one account, or of all. Throws Problem 429 if there are too many streams. Rejects if the database is away. */
-  async open(disconnected: AbortSignal, accountId?: string): Promise<Readable> {
-    const stream = this.enter();
+  /** Of the accounts that the gateway serves. Throws Problem 429 above a maximum. Rejects if the database is away. */
+  async open(disconnected: AbortSignal, gateway: Gateway): Promise<Readable> {
+    const stream = this.enter(gateway);
     const listener = {
       changed: (credentials: readonly ChangedRef[]) => {
-        const told = credentials.filter((one) => accountId === undefined || one.accountId === accountId);
+        const told = credentials.filter(({ accountId }) => servesAccount(gateway, accountId));
         this.send(stream, messagesOf(told));
       },
       lost: () => end(stream),
@@ -75,16 +84,24 @@ export class ChangeStreams implements OnModuleDestroy {
     return stream;
   }
 
-  private enter(): Readable {
-    const { maxStreams, heartbeatMs } = this.limits;
-    if (this.streams.size >= maxStreams) {
-      const message = `This instance already has ${maxStreams} streams of changes; close one.`;
-      throw new Problem('too_many_requests', message);
-    }
+  private enter(gateway: Gateway): Readable {
+    this.refuseTooMany(gateway);
     const stream = new Readable({ read: () => undefined });
-    this.streams.add(stream);
-    this.heartbeat ??= setInterval(() => this.beat(), heartbeatMs).unref();
+    this.streams.set(stream, gateway);
+    this.heartbeat ??= setInterval(() => this.beat(), this.limits.heartbeatMs).unref();
     return stream;
+  }
+
+  private refuseTooMany(gateway: Gateway): void {
+    const { maxStreams, maxStreamsOfToken } = this.limits;
+    const ofToken = [...this.streams.values()].filter((one) => one === gateway).length;
+    if (ofToken >= maxStreamsOfToken) {
+      const advice = 'close one, or give each gateway a token of its own';
+      throw tooMany(`This token already has ${maxStreamsOfToken} streams of changes at this instance; ${advice}.`);
+    }
+    if (this.streams.size >= maxStreams) {
+      throw tooMany(`This instance already has ${maxStreams} streams of changes; close one.`);
+    }
   }
 
   private leave(stream: Readable): void {
@@ -102,7 +119,7 @@ export class ChangeStreams implements OnModuleDestroy {
 
   /** A stream whose reader was behind at two beats is cut: what it says comes too late. A new one may have no reader yet. */
   private beat(): void {
-    for (const stream of this.streams) {
+    for (const stream of this.streams.keys()) {
       const wasBehind = this.behind.delete(stream);
       if (stream.readableLength === 0) this.send(stream, ': nothing new\n\n');
       else if (wasBehind) stream.destroy();
@@ -110,6 +127,8 @@ export class ChangeStreams implements OnModuleDestroy {
     }
   }
 }
+
+const tooMany = (message: string): Problem => new Problem('too_many_requests', message);
 
 function messagesOf(credentials: readonly ChangedRef[]): string {
   const messages: string[] = [];

@@ -27,8 +27,7 @@ export class ChangesController {
     },
   )
   async changes(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { accountId } = gatewayOf(request);
-    const stream = request.method === 'HEAD' ? '' : await this.streams.open(signalOf(request), accountId);
+    const stream = request.method === 'HEAD' ? '' : await this.streams.open(signalOf(request), gatewayOf(request));
     void reply.header('content-type', EVENT_STREAM).header('x-accel-buffering', 'no').send(stream);
   }
 }

@@ -3,7 +3,7 @@ import type { RecordedEvent } from '../../../log/read/recorded-event.js';
 
 /** Consecutive events of an account in one request. */
 export interface Batch {
-  /** Equal for the same events, also when they are sent again by another process. */
+  /** Equal for the same events, also when another process sends them again, and for no others, also after a restore. */
   readonly id: string;
   /** For messages. */
   readonly name: string;
@@ -17,5 +17,6 @@ export function batchOf(events: readonly RecordedEvent[], cloudEvents: CloudEven
   if (first === undefined || last === undefined) throw new Error('a batch without events');
   const body = `[${events.map((event) => cloudEvents.lineOf(event)).join(',')}]`;
   const name = `events ${first.position} to ${last.position}`;
-  return { id: `${first.accountId}_${first.position}-${last.position}`, name, body };
+  // After a restore other events get the same positions, so the id of the last event belongs to it.
+  return { id: `${first.accountId}_${first.position}-${last.position}_${last.eventId}`, name, body };
 }
