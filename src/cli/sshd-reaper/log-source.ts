@@ -4,7 +4,8 @@ import { OperatorError } from '../../operator-error.js';
 import { KEY_COMMAND, type LogRecord, readJournalLine, readSyslogLine, SSHD } from './log-lines.js';
 
 const JOURNALCTL = [
-  ...['journalctl', '--boot', '--no-tail', '--follow', '--output=json'],
+  // Without `--all` a message of 4,096 bytes or more is null in JSON.
+  ...['journalctl', '--all', '--boot', '--no-tail', '--follow', '--output=json'],
   '--output-fields=MESSAGE,SYSLOG_IDENTIFIER,_PID,_UID',
   ...[KEY_COMMAND, ...SSHD].map((identifier) => `--identifier=${identifier}`),
 ];
