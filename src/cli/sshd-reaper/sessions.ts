@@ -47,7 +47,9 @@ export class Sessions {
   /** Undefined if the process has ended, or if another one has its id now. */
   private loginOf({ pid, at }: KeyAnswer | AcceptedKey): Login | undefined {
     const process = findSshd(pid);
-    if (process === undefined || startTimeOf(process) > at + TOLERANCE_MS) return undefined;
+    // A line that was just written is of the process that is there now, whatever the clocks say.
+    const isOlder = at !== undefined && process !== undefined && startTimeOf(process) > at + TOLERANCE_MS;
+    if (process === undefined || isOlder) return undefined;
     const known = this.logins.get(pid);
     if (known?.process.start === process.start) return known;
     if (this.logins.size >= this.pruneAt) {
