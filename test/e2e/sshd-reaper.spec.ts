@@ -118,6 +118,15 @@ describe('a live tunnel', () => {
     await expectCut(held.tunnel);
   });
 
+  it('of a key with 120 rules is cut when one is gone', async () => {
+    const acl = Array.from({ length: 119 }, (_, n) => `bind:name-${n}.of-a-key-with-many-rules.example.test`);
+    const key = await newKeyPair();
+    const id = await trial.createCredential(key, ['bind:app.example.test', ...acl]);
+    const tunnel = await open(key);
+    await trial.admin.patch(`/ssh_credentials/${id}`, { acl: ['bind:app.example.test', ...acl.slice(1)] });
+    await expectCut(tunnel);
+  });
+
   it('is cut if its key lost the right after sshd had asked, and before the log told of the login', async () => {
     const [pid = ''] = reaper.output().split('\n');
     const signalReadersOfLog = async (signal: string): Promise<void> => {

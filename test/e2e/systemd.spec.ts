@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from '@jest/globals';
@@ -14,6 +14,11 @@ it.each([
 ])('systemd accepts every line of %s', async (unit) => {
   // Unknown settings are only warnings.
   expect(await run('systemd-analyze', ['verify', join(REPOSITORY, unit)])).toEqual({ stdout: '', stderr: '' });
+});
+
+it('the journal drops no line of the gateway', () => {
+  const unit = readFileSync(join(REPOSITORY, 'docs/sshd-gateway/tunnel-gateway.service'), 'utf8');
+  expect(unit).toMatch(/^LogRateLimitIntervalSec=0$/m);
 });
 
 it.each([

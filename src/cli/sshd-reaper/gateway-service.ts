@@ -16,10 +16,11 @@ export interface ChangeFollower {
 
 /** The routes of the service that the reaper uses. Every failure of the service is an error. */
 export class GatewayService {
-  private readonly agent: HttpAgent;
+  private readonly agents = { http: new HttpAgent({ keepAlive: true }), https: new HttpsAgent({ keepAlive: true }) };
+  private address: ServiceAddress;
 
-  constructor(private readonly address: ServiceAddress) {
-    this.agent = new (address.url.protocol === 'https:' ? HttpsAgent : HttpAgent)({ keepAlive: true });
+  constructor(private readonly readAddress: () => ServiceAddress) {
+    this.address = readAddress();
   }
 
   /** The options of the lines that sshd would get for the key; undefined if it would not be let in. */
@@ -49,8 +50,9 @@ export class GatewayService {
     return changed;
   }
 
-  /** Returns or throws when the stream ends. */
+  /** Returns or throws when the stream ends. Reads the address again: the token may be another one now. */
   async follow(follower: ChangeFollower, signal: AbortSignal): Promise<void> {
+    this.address = this.readAddress();
     const answer = await this.send('GET', 'changes', MAX_SILENCE_MS, undefined, signal);
     refuseUnlessOk(answer);
     let text = '';
@@ -75,7 +77,7 @@ export class GatewayService {
       const sent = request(new URL(path, url), {
         method,
         headers,
-        agent: this.agent,
+        agent: url.protocol === 'https:' ? this.agents.https : this.agents.http,
         ...(ca !== undefined && { ca }),
         ...(signal && { signal }),
       });

@@ -35,12 +35,12 @@ describe('a line of syslog', () => {
     await writeFile(file, lineOf(1));
     const stop = new AbortController();
     const records = readLog(file, stop.signal);
-    expect((await records.next()).value).toMatchObject({ pid: 1 });
+    expect((await records.next()).value).toMatchObject({ pid: 1, at: Date.UTC(2026, 10, 22, 12) });
     await appendFile(file, lineOf(2));
-    expect((await records.next()).value).toMatchObject({ pid: 2 });
+    expect((await records.next()).value).toMatchObject({ pid: 2, at: undefined });
     await rm(file);
     await writeFile(file, lineOf(3));
-    expect((await records.next()).value).toMatchObject({ pid: 3 });
+    expect((await records.next()).value).toMatchObject({ pid: 3, at: undefined });
     stop.abort();
     await records.return(undefined);
     await rm(folder, { recursive: true });

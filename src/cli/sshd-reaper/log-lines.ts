@@ -2,8 +2,8 @@ import { isJsonObject } from '../../json-object.js';
 
 /** A line of the system's log. */
 export interface LogRecord {
-  /** Milliseconds since 1970. */
-  readonly at: number;
+  /** Milliseconds since 1970; undefined for a line that was read as it was written. */
+  readonly at: number | undefined;
   readonly program: string;
   /** The process that wrote it. */
   readonly pid: number;
@@ -13,7 +13,7 @@ export interface LogRecord {
 /** The key command answered for a key. */
 export interface KeyAnswer {
   readonly kind: 'answer';
-  readonly at: number;
+  readonly at: number | undefined;
   /** The sshd that asked. */
   readonly pid: number;
   readonly fingerprint: string;
@@ -27,7 +27,7 @@ export interface KeyAnswer {
 /** sshd let a key in. */
 export interface AcceptedKey {
   readonly kind: 'accepted';
-  readonly at: number;
+  readonly at: number | undefined;
   readonly pid: number;
   readonly fingerprint: string;
   /** Where the client connects from. */
@@ -79,7 +79,7 @@ export function readLogin({ at, program, pid, message }: LogRecord): KeyAnswer |
   return fingerprint === undefined ? undefined : { kind: 'accepted', at, pid, fingerprint, source };
 }
 
-function readAnswer(at: number, message: string): KeyAnswer | undefined {
+function readAnswer(at: number | undefined, message: string): KeyAnswer | undefined {
   const [, fingerprint = '', ids = '', pid, keyType = '', rest = ''] = ANSWER.exec(message) ?? [];
   if (pid === undefined) return undefined;
   const credentials = ids.split(',').map((one) => {

@@ -35,6 +35,7 @@ describe('a session has lost a right', () => {
     ['if a name that only ends alike is left', [listen('evilx.test:*')], [listen('*.x.test:*')]],
     ['if no line admits its address', [A], [from('198.51.100.0/24', A)]],
     ['if networks of the other family came', [A], [from('2001:db8::/32', A)]],
+    ['if every network of the other family came', [A], [from('::/0', A)]],
     ['by the line of its address', [from('192.0.2.0/24', ALL), A], [from('192.0.2.0/24', A), ALL]],
     ['if the log does not say what it had', undefined, [ALL]],
   ])('%s', (_, then, now) => {

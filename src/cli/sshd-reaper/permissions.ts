@@ -1,4 +1,4 @@
-import { BlockList, isIPv6 } from 'node:net';
+import { compileNetworks, contains, parseSource } from '../../bind-rules/source-networks.js';
 
 /** What an options field of authorized_keys permits: every bind, or those of the list. */
 type Permissions = 'everything' | readonly string[];
@@ -17,15 +17,9 @@ export function keepsRights(then: readonly string[] | undefined, now: readonly s
 function admits(options: string, source: string): boolean {
   const [, from] = /(?:^|,)from="([^"]*)"/.exec(options) ?? [];
   if (from === undefined) return true;
-  const networks = new BlockList();
-  for (const cidr of from.split(',')) {
-    const [network = '', length] = cidr.split('/');
-    networks.addSubnet(network, Number(length), familyOf(network));
-  }
-  return networks.check(source, familyOf(source));
+  const address = parseSource(source);
+  return address !== undefined && contains(compileNetworks(from), address);
 }
-
-const familyOf = (address: string) => (isIPv6(address) ? 'ipv6' : 'ipv4');
 
 function permissionsOf(options: string): Permissions {
   const listens = [...options.matchAll(/permitlisten="([^"]*)"/g)].map(([, listen = '']) => listen);

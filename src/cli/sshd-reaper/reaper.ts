@@ -63,7 +63,7 @@ export class Reaper {
   }
 
   changed(ids: ReadonlySet<string>): void {
-    const isHeld = ({ answer }: Session) => answer.credentials.some(({ credential_id }) => ids.has(credential_id));
+    const isHeld = (session: Session) => credentialsOf(session).some(({ credential_id }) => ids.has(credential_id));
     this.review(this.sessions.live().filter(isHeld), 'told');
   }
 
@@ -91,15 +91,15 @@ export class Reaper {
   }
 
   private async reviewBatch(batch: readonly (readonly [Session, Reason])[]): Promise<void> {
-    const untold = batch.flatMap(([{ answer }, reason]) => (reason === 'told' ? [] : answer.credentials));
+    const untold = batch.flatMap(([session, reason]) => (reason === 'told' ? [] : credentialsOf(session)));
     const changed = await this.service.recheck(untold);
     const doubtful = batch.filter(
-      ([{ answer }, reason]) =>
-        reason === 'told' || answer.credentials.some(({ credential_id }) => changed.has(credential_id)),
+      ([session, reason]) =>
+        reason === 'told' || credentialsOf(session).some(({ credential_id }) => changed.has(credential_id)),
     );
     const byKey = new Map<string, Session[]>();
     for (const [session] of doubtful) {
-      const { fingerprint } = session.answer;
+      const fingerprint = session.answers[0]?.fingerprint ?? '';
       byKey.set(fingerprint, [...(byKey.get(fingerprint) ?? []), session]);
     }
     const keys = [...byKey.values()];
@@ -111,16 +111,17 @@ export class Reaper {
 
   /** All sessions of one key. */
   private async reviewKey(sessions: readonly Session[]): Promise<void> {
-    const [first] = sessions;
-    if (first === undefined) return;
-    const options = await this.service.optionsFor(first.answer);
-    for (const { process, answer, source } of sessions) {
-      if (options !== undefined && keepsRights(answer.options, options, source)) continue;
-      const ids = answer.credentials.map(({ credential_id }) => credential_id).join(',');
+    const key = sessions[0]?.answers[0];
+    if (key === undefined) return;
+    const options = await this.service.optionsFor(key);
+    for (const session of sessions) {
+      const { process, answers, source } = session;
+      if (options !== undefined && answers.every((then) => keepsRights(then.options, options, source))) continue;
+      const ids = [...new Set(credentialsOf(session).map(({ credential_id }) => credential_id))].join(',');
       if (endSshd(process))
-        this.print(
-          `ended the session of sshd ${process.pid} from ${source}: ${answer.fingerprint} ${ids} lost a right`,
-        );
+        this.print(`ended the session of sshd ${process.pid} from ${source}: ${key.fingerprint} ${ids} lost a right`);
     }
   }
 }
+
+const credentialsOf = ({ answers }: Session) => answers.flatMap(({ credentials }) => credentials);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { AcceptedKey, KeyAnswer } from './log-lines.js';
 import { endSshd, findSshd } from './processes.js';
-import { Sessions } from './sessions.js';
+import { type Session, Sessions } from './sessions.js';
 
 /** Processes that are called sshd. */
 let folder: string;
@@ -34,18 +34,27 @@ const acceptedBy = (child: ChildProcess | undefined, at = Date.now()): AcceptedK
 });
 
 describe('a session', () => {
-  it('is known once the log has both lines of its process, in any order, by the first answer', () => {
+  it('is known once the log has both lines of its process, in any order', () => {
     const sessions = new Sessions();
-    expect(sessions.take(answerTo(first, 1))).toBeUndefined();
-    expect(sessions.take(answerTo(first, 2))).toBeUndefined();
-    expect(sessions.take(acceptedBy(first))).toMatchObject({
-      source: '192.0.2.7',
-      answer: answerTo(first, 1, expect.any(Number) as never),
-    });
-    expect(sessions.take(answerTo(first, 3))).toBeUndefined();
+    expect(sessions.take(answerTo(first))).toBeUndefined();
+    expect(sessions.take(acceptedBy(first))).toMatchObject({ source: '192.0.2.7', process: { pid: pidOf(first) } });
     expect(sessions.take(acceptedBy(second))).toBeUndefined();
     expect(sessions.take(answerTo(second))).toMatchObject({ process: { pid: pidOf(second) } });
     expect(sessions.live()).toHaveLength(2);
+  });
+
+  it('has every answer that its sshd got for its key, each once, and is to be looked at again when one comes late', () => {
+    const sessions = new Sessions();
+    const versionsOf = (session: Session | undefined) =>
+      session?.answers.map(({ credentials }) => credentials.map(({ version }) => version));
+    sessions.take(answerTo(first, 1));
+    sessions.take({ ...answerTo(first, 9), fingerprint: 'SHA256:b' });
+    sessions.take(answerTo(first, 2));
+    expect(versionsOf(sessions.take(acceptedBy(first)))).toEqual([[1], [2]]);
+    expect(sessions.take(answerTo(first, 2))).toBeUndefined();
+    expect(sessions.take({ ...answerTo(first, 9), fingerprint: 'SHA256:b' })).toBeUndefined();
+    expect(versionsOf(sessions.take(answerTo(first, 3)))).toEqual([[1], [2], [3]]);
+    expect(sessions.live().map(versionsOf)).toEqual([[[1], [2], [3]]]);
   });
 
   it('is none of an sshd that let the same key in by itself', () => {

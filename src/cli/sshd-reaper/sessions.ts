@@ -5,14 +5,15 @@ import { findSshd, type SshdProcess, startTimeOf } from './processes.js';
 export interface Session {
   readonly process: SshdProcess;
   readonly source: string;
-  readonly answer: KeyAnswer;
+  /** One or more: sshd asks twice in a login and enforces the second, and the log may have them in any order. */
+  readonly answers: readonly KeyAnswer[];
 }
 
 /** What the log says about one process of sshd. */
 interface Login {
   readonly process: SshdProcess;
-  /** The first answer for each key: sshd asks twice, and a change between them must not be missed. */
-  readonly answers: Map<string, KeyAnswer>;
+  /** The distinct answers for each key. */
+  readonly answers: Map<string, readonly KeyAnswer[]>;
   accepted?: AcceptedKey;
 }
 
@@ -25,14 +26,15 @@ export class Sessions {
   private readonly logins = new Map<number, Login>();
   private pruneAt = MIN_PRUNED;
 
-  /** Returns the session that this line makes known. The log may have the lines of a login in any order. */
+  /** Returns the session that this line makes known, or that has one more answer by it. The log may have the lines of a login in any order. */
   take(line: KeyAnswer | AcceptedKey): Session | undefined {
     const login = this.loginOf(line);
     if (login === undefined) return undefined;
-    const wasKnown = sessionOf(login) !== undefined;
+    const known = sessionOf(login)?.answers.length;
     if (line.kind === 'accepted') login.accepted = line;
-    else if (!login.answers.has(line.fingerprint)) login.answers.set(line.fingerprint, line);
-    return wasKnown ? undefined : sessionOf(login);
+    else addAnswer(login, line);
+    const session = sessionOf(login);
+    return session?.answers.length === known ? undefined : session;
   }
 
   live(): Session[] {
@@ -45,7 +47,9 @@ export class Sessions {
   /** Undefined if the process has ended, or if another one has its id now. */
   private loginOf({ pid, at }: KeyAnswer | AcceptedKey): Login | undefined {
     const process = findSshd(pid);
-    if (process === undefined || startTimeOf(process) > at + TOLERANCE_MS) return undefined;
+    // A line that was just written is of the process that is there now, whatever the clocks say.
+    const isOlder = at !== undefined && process !== undefined && startTimeOf(process) > at + TOLERANCE_MS;
+    if (process === undefined || isOlder) return undefined;
     const known = this.logins.get(pid);
     if (known?.process.start === process.start) return known;
     if (this.logins.size >= this.pruneAt) {
@@ -58,7 +62,14 @@ export class Sessions {
   }
 }
 
+function addAnswer({ answers }: Login, answer: KeyAnswer): void {
+  const known = answers.get(answer.fingerprint) ?? [];
+  const said = ({ credentials, options }: KeyAnswer): string => JSON.stringify([credentials, options]);
+  if (known.some((other) => said(other) === said(answer))) return;
+  answers.set(answer.fingerprint, [...known, answer]);
+}
+
 function sessionOf({ process, answers, accepted }: Login): Session | undefined {
-  const answer = accepted && answers.get(accepted.fingerprint);
-  return accepted && answer && { process, source: accepted.source, answer };
+  const given = accepted && answers.get(accepted.fingerprint);
+  return accepted && given && { process, source: accepted.source, answers: given };
 }

@@ -40,7 +40,7 @@ async function reap({ config, log }: Options): Promise<void> {
   if (process.getuid?.() !== 0) throw new OperatorError('run it as root: it ends processes of sshd');
   const stop = new AbortController();
   for (const signal of STOP_SIGNALS) process.once(signal, () => stop.abort());
-  const reaper = new Reaper(new GatewayService(readCurlConfig(config)), print);
+  const reaper = new Reaper(new GatewayService(() => readCurlConfig(config)), print);
   try {
     await reaper.run(readLog(log, stop.signal), stop.signal);
   } catch (error) {
