@@ -1,7 +1,7 @@
 import type { AnyReadModel } from '../read-model.js';
 import { formatFault, type LoggedEvent, leafHash } from './logged-event.js';
 
-/** What a check says of an event. `check` is its place in the list of checks; -1 for that of the hash. */
+/** What a check says of an event. `check` is its place in the list of checks. */
 interface EventFault {
   readonly check: number;
   readonly what: string;
@@ -11,7 +11,7 @@ interface EventFault {
 export class EventChecks {
   private readonly typesOfPrefix: ReadonlyMap<string, readonly string[]>;
   private recordedAt = '';
-  private readonly checks = [this.timeFault, this.typeFault, formatFault];
+  private readonly checks = [this.timeFault, this.typeFault, formatFault, hashFault];
 
   constructor(models: readonly AnyReadModel[]) {
     this.typesOfPrefix = new Map(
@@ -26,10 +26,9 @@ export class EventChecks {
     const hash = leafHash(event);
     const faults: EventFault[] = [];
     for (const [check, faultOf] of this.checks.entries()) {
-      const what = faultOf.call(this, event);
+      const what = faultOf.call(this, event, hash);
       if (what !== undefined) faults.push({ check, what });
     }
-    if (hash !== event.leaf_hash) faults.push({ check: -1, what: 'its leaf_hash is not the hash of the event' });
     this.recordedAt = event.recorded_at;
     return { faults, hash };
   }
@@ -44,3 +43,6 @@ export class EventChecks {
     return `this version of the service does not know events of type ${type} in stream ${stream_id}`;
   }
 }
+
+const hashFault = ({ leaf_hash }: LoggedEvent, hash: string): string | undefined =>
+  leaf_hash === hash ? undefined : 'its leaf_hash is not the hash of the event';
