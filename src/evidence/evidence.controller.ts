@@ -1,11 +1,12 @@
 import { Controller, Get, Header, Query, Req } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import { ApiField, ApiPrivateFile, ApiTag } from '../http/openapi/decorators.js';
+import { ApiAccountAnswer, ApiField, ApiTag } from '../http/openapi/decorators.js';
 import { type ParameterOf, queryParameter } from '../http/openapi/parts.js';
 import { callerOf } from '../http/request-context.js';
 import { Evidence, readCount } from './evidence.js';
 
 const TEXT = 'text/plain; charset=utf-8';
+const PLAIN_TEXT = { contentType: 'text/plain' };
 const BYTES = 'application/octet-stream';
 
 const count = (name: string, description: string): ParameterOf =>
@@ -38,7 +39,7 @@ export class EvidenceController {
 
   @Get('key')
   @Header('content-type', TEXT)
-  @ApiPrivateFile('text/plain', {
+  @ApiAccountAnswer(PLAIN_TEXT, {
     id: 'getLogKey',
     summary: 'Get the public key of the checkpoints',
     description: 'In the form of c2sp.org/signed-note: `name+id+key`.',
@@ -50,7 +51,7 @@ export class EvidenceController {
 
   @Get('checkpoint')
   @Header('content-type', TEXT)
-  @ApiPrivateFile('text/plain', {
+  @ApiAccountAnswer(PLAIN_TEXT, {
     id: 'getLogCheckpoint',
     summary: 'Get the newest checkpoint of the log',
     description: 'A signed note as c2sp.org/tlog-checkpoint has it. A change is in it a second or so after its answer.',
@@ -62,8 +63,8 @@ export class EvidenceController {
 
   @Get('tile/*')
   @Header('content-type', BYTES)
-  @ApiPrivateFile(
-    BYTES,
+  @ApiAccountAnswer(
+    { contentType: BYTES },
     {
       id: 'getLogTile',
       summary: 'Get a tile of the Merkle tree',
@@ -79,8 +80,8 @@ export class EvidenceController {
 
   @Get('proof')
   @Header('content-type', TEXT)
-  @ApiPrivateFile(
-    'text/plain',
+  @ApiAccountAnswer(
+    PLAIN_TEXT,
     {
       id: 'getLogProof',
       summary: 'Prove that an event is in the log',
@@ -95,7 +96,7 @@ export class EvidenceController {
   }
 
   @Get('consistency')
-  @ApiPrivateFile(
+  @ApiAccountAnswer(
     ConsistencyResource,
     {
       id: 'getLogConsistency',

@@ -165,19 +165,14 @@ export const ApiCheck = (
     ...('anyOf' in answer && { models: answer.anyOf }),
   });
 
-/** GET of a text, of bytes, or of an object that belongs to the caller's account. */
-export const ApiPrivateFile = (
-  answer: string | ResourceClass,
+/** GET of an answer about the caller's account that is no resource. */
+export const ApiAccountAnswer = (
+  answer: AnswerType,
   operation: Operation,
   ...parameters: ParameterOf[]
 ): MethodDecorator =>
   documentOperation(operation, {
-    success: {
-      status: 200,
-      description: 'The answer.',
-      headers: HEADERS,
-      ...(typeof answer === 'string' ? { content: { [answer]: {} } } : { type: answer }),
-    },
+    success: { status: 200, description: 'The answer.', ...contentOf(answer) },
     problems: CLOSED,
     parameters,
   });
