@@ -128,9 +128,9 @@ describe('the evidence of a log', () => {
     );
     await plain.pool.query('update log_heads set size = 10003');
     const logs = new SealedLogs(plain.pool);
-    await seal(logs, KEY, { accountId: id, size: 9990, sealed: 0 });
+    expect(await seal(logs, KEY, { accountId: id, size: 9990, sealed: 0 })).toBe(9990);
     // It had read the log before the other one sealed it.
-    await seal(logs, KEY, { accountId: id, size: 10003, sealed: 0 });
+    expect(await seal(logs, KEY, { accountId: id, size: 10003, sealed: 0 })).toBe(0);
     await seal(logs, KEY, { accountId: id, size: 10003, sealed: 9990 });
     const { rows } = await plain.pool.query('select size::int, note from log_checkpoints order by size');
     expect(rows.map(({ size }) => size)).toEqual([9990, 10003]);

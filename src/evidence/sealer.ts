@@ -6,6 +6,7 @@ import { seal } from '../log/seal/seal.js';
 import type { SealedLogs, UnsealedLog } from '../log/seal/sealed-logs.js';
 
 const SEAL_EVERY_MS = 1_000;
+
 /**
  * Seals what is new, every second in a thousand logs, which are all of most deployments. Every instance does so; the
  * tables let one of them through.
@@ -79,9 +80,8 @@ export class Sealer implements OnApplicationBootstrap, OnModuleDestroy, OnApplic
       return;
     }
     try {
-      await seal(this.logs, key, log);
+      this.sealedSizes.set(accountId, await seal(this.logs, key, log));
       this.reported.delete(accountId);
-      this.sealedSizes.set(accountId, size);
     } catch (error) {
       this.report(accountId, `the log of ${accountId} cannot be sealed: ${messageOf(error)}`);
     }

@@ -1,7 +1,7 @@
 import type { SealedLogs, StoredCheckpoint } from '../seal/sealed-logs.js';
 import { parseCheckpoint } from '../tree/checkpoint.js';
 import { parseNote, type VerifierKey } from '../tree/signed-note.js';
-import { edgeTiles, GrowingTree, HASH_BYTES, TILE_WIDTH, widthIn } from '../tree/tiles.js';
+import { entriesOf, GrowingTree, HASH_BYTES, TILE_WIDTH } from '../tree/tiles.js';
 
 /** A fault between two checkpoints, or at a position if the stored tiles still lead to the signed one. */
 type ReportFault = (what: string) => void;
@@ -95,11 +95,7 @@ export class SealedChecks {
       if (signed[i]?.equals(leaf) === true || leaf === MISSING) continue;
       this.report(`position ${this.sealed + i + 1}: ${SIGNED_OTHERWISE}`);
     }
-    const edge = await this.logs.tiles(this.accountId, edgeTiles(size));
-    this.tree = new GrowingTree(
-      size,
-      edge.map((tile) => ({ ...tile, hashes: tile.hashes.subarray(0, widthIn(size, tile) * HASH_BYTES) })),
-    );
+    this.tree = new GrowingTree(size, await this.logs.edge(this.accountId, size));
     return true;
   }
 
@@ -116,10 +112,7 @@ export class SealedChecks {
       index: first + i,
     }));
     const tiles = (await this.logs.tiles(this.accountId, names)).toSorted((a, b) => a.index - b.index);
-    const hashes = Buffer.concat(tiles.map((tile) => tile.hashes)).subarray(
-      (this.sealed - first * TILE_WIDTH) * HASH_BYTES,
-    );
-    return Array.from({ length: size - this.sealed }, (_, i) => hashes.subarray(i * HASH_BYTES, (i + 1) * HASH_BYTES));
+    return entriesOf(Buffer.concat(tiles.map(({ hashes }) => hashes))).slice(this.sealed - first * TILE_WIDTH);
   }
 }
 

@@ -1,29 +1,25 @@
 import { checkpointText } from '../tree/checkpoint.js';
 import { signNote } from '../tree/signed-note.js';
-import { edgeTiles, GrowingTree, HASH_BYTES, widthIn } from '../tree/tiles.js';
+import { GrowingTree } from '../tree/tiles.js';
 import { type CheckpointKey, originOf, signerOf } from './checkpoint-key.js';
-import type { SealedLogs, StoredTile, UnsealedLog } from './sealed-logs.js';
+import type { SealedLogs, UnsealedLog } from './sealed-logs.js';
 
 /** Events that one checkpoint adds; a long log that was never sealed gets several. */
 const MAX_EVENTS = 10_000;
 
-/** Extends the tree of a log to its newest event and signs what it is then. Throws if events are missing. */
+/**
+ * Extends the tree of a log to its newest event and signs what it is then. Resolves with the size up to which this instance
+ * knows the log to be sealed. Throws if events or tiles are missing.
+ */
 export async function seal(
   logs: SealedLogs,
   key: CheckpointKey,
   { accountId, size, sealed }: UnsealedLog,
-): Promise<void> {
+): Promise<number> {
   for (let from = sealed; from < size; from += MAX_EVENTS) {
     const to = Math.min(from + MAX_EVENTS, size);
-    const wanted = edgeTiles(from);
-    const [tiles, leaves] = await Promise.all([logs.tiles(accountId, wanted), logs.leaves(accountId, from, to)]);
+    const [edge, leaves] = await Promise.all([logs.edge(accountId, from), logs.leaves(accountId, from, to)]);
     if (leaves.length !== to - from) throw new Error(`events of the positions ${from + 1} to ${to} are missing`);
-    const isWhole = (tile: StoredTile): boolean => tile.hashes.length >= widthIn(from, tile) * HASH_BYTES;
-    if (tiles.length !== wanted.length || !tiles.every(isWhole)) {
-      throw new Error(`tiles of its tree of ${from} events are missing or cut`);
-    }
-    // A tile may have grown since: another instance may have sealed more.
-    const edge = tiles.map((tile) => ({ ...tile, hashes: tile.hashes.subarray(0, widthIn(from, tile) * HASH_BYTES) }));
     const tree = new GrowingTree(from, edge);
     for (const leaf of leaves) tree.add(leaf);
     const text = checkpointText({ origin: originOf(key, accountId), size: to, root: tree.root() });
@@ -34,6 +30,7 @@ export async function seal(
       hashes: Buffer.concat(hashes),
     }));
     // The other instance goes on from its own checkpoint.
-    if (!(await logs.seal(accountId, checkpoint, from, changed))) return;
+    if (!(await logs.seal(accountId, checkpoint, from, changed))) return from;
   }
+  return size;
 }

@@ -1,6 +1,6 @@
 import { type Connections, type NamedStatement, queryNamed, WRITE_LIMITS } from '../../database/query.js';
 import { foldNodes, type LeafRange, nodesOf, type TreeNode } from '../tree/merkle-tree.js';
-import { HASH_BYTES, hashOfEntries, spanOf, type TileName } from '../tree/tiles.js';
+import { edgeTiles, entriesOf, HASH_BYTES, hashOfEntries, spanOf, type TileName, widthIn } from '../tree/tiles.js';
 
 /** A log that has grown beyond its last checkpoint, or that is shorter than it. */
 export interface UnsealedLog {
@@ -96,15 +96,24 @@ export class SealedLogs {
   /** Leaf hashes of the positions after one up to another. */
   async leaves(accountId: string, after: number, upTo: number): Promise<Buffer[]> {
     const { rows } = await queryNamed<{ leaves: Buffer }>(this.connections, LEAVES, [accountId, after, upTo]);
-    const leaves = rows[0]?.leaves ?? Buffer.alloc(0);
-    return Array.from({ length: leaves.length / HASH_BYTES }, (_, i) =>
-      leaves.subarray(i * HASH_BYTES, (i + 1) * HASH_BYTES),
-    );
+    return entriesOf(rows[0]?.leaves ?? Buffer.alloc(0));
   }
 
   async tiles(accountId: string, wanted: readonly TileName[]): Promise<StoredTile[]> {
     if (wanted.length === 0) return [];
     return (await queryNamed<StoredTile & object>(this.connections, TILES, [accountId, JSON.stringify(wanted)])).rows;
+  }
+
+  /** The tiles at the right edge of the tree of this size. Throws if one is missing or cut. */
+  async edge(accountId: string, size: number): Promise<StoredTile[]> {
+    const wanted = edgeTiles(size);
+    const tiles = await this.tiles(accountId, wanted);
+    const isWhole = (tile: StoredTile): boolean => tile.hashes.length >= widthIn(size, tile) * HASH_BYTES;
+    if (tiles.length !== wanted.length || !tiles.every(isWhole)) {
+      throw new Error(`tiles of its tree of ${size} events are missing or cut`);
+    }
+    // A tile may have grown since: another instance may have sealed more.
+    return tiles.map((tile) => ({ ...tile, hashes: tile.hashes.subarray(0, widthIn(size, tile) * HASH_BYTES) }));
   }
 
   /** False, and nothing is written, if another instance has written what follows the same checkpoint. */

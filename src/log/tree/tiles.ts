@@ -88,7 +88,8 @@ export class GrowingTree {
   }
 }
 
-const entriesOf = (hashes: Buffer): Buffer[] =>
+/** The hashes of a tile, or of several in a row. */
+export const entriesOf = (hashes: Buffer): Buffer[] =>
   Array.from({ length: hashes.length / HASH_BYTES }, (_, i) => hashes.subarray(i * HASH_BYTES, (i + 1) * HASH_BYTES));
 
 /** The hashes of the largest complete subtrees of a tile that is not full, from left to right. */
