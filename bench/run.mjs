@@ -8,6 +8,7 @@ const SECTIONS = {
   start: 'start.mjs',
   http: 'http.mjs',
   acl: 'acl.mjs',
+  'ip-rules': 'ip-rules.mjs',
   gateway: 'gateway.mjs',
   keys: 'public-key-attacks.mjs',
   replay: 'replay.mjs',

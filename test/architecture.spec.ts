@@ -38,6 +38,7 @@ const ROOMS: readonly (readonly string[])[] = [
   ['database'],
   ['database/embedded', '../migrations'],
   ['public-keys', 'bind-rules'],
+  ['ip-rules'],
   ['vocabulary'],
 ];
 
@@ -57,6 +58,7 @@ const PURE = [
   ...VOCABULARY,
   'public-keys/*',
   'bind-rules/*',
+  'ip-rules/*',
   'log/event.ts',
   'log/tree/*',
   'resources/access-rules.ts',

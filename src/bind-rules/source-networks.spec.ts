@@ -1,7 +1,8 @@
 import { BlockList, isIPv4 } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { compileNetworks, contains, MAX_CIDRS, parseCidrs, parseSource } from './source-networks.js';
+import { parseSource } from '../ip-rules/address.js';
+import { compileNetworks, contains, MAX_CIDRS, parseCidrs } from './source-networks.js';
 
 const includes = (cidrs: string, source: string | undefined): boolean => {
   const address = parseSource(source);

@@ -3,7 +3,8 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { compile, permits } from '../bind-rules/acl.js';
 import { parseBindTarget } from '../bind-rules/bind-target.js';
-import { compileNetworks, contains, parseSource } from '../bind-rules/source-networks.js';
+import { compileNetworks, contains } from '../bind-rules/source-networks.js';
+import { parseSource } from '../ip-rules/address.js';
 import { Problem } from '../problem.js';
 import { type AuthorizedCredential, authorizedKeys, MAX_PERMIT_LISTENS } from './authorized-keys.js';
 

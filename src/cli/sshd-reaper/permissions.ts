@@ -1,4 +1,5 @@
-import { compileNetworks, contains, parseSource } from '../../bind-rules/source-networks.js';
+import { compileNetworks, contains } from '../../bind-rules/source-networks.js';
+import { parseSource } from '../../ip-rules/address.js';
 
 /** What an options field of authorized_keys permits: every bind, or those of the list. */
 type Permissions = 'everything' | readonly string[];
