@@ -94,7 +94,7 @@ export const atMostBytes = (maxBytes: number, description: string) => ({
 });
 
 /** A field that holds a list; the code that knows the meaning of its items checks them. */
-export const List = (field: Field & { readonly items: object }): PropertyDecorator =>
+export const List = (field: Field & ({ readonly items: object } | { readonly listOf: BodyClass })): PropertyDecorator =>
   typed('list', Array.isArray, { type: 'array', ...field });
 
 const documentBodyField = (field: Field): PropertyDecorator =>

@@ -1,3 +1,4 @@
+import { isJsonObject } from '../json-object.js';
 import { Problem, type ProblemName, quoted } from '../problem.js';
 
 /** The modules of an edge, in the form of events, rows and decisions. This service only stores them. */
@@ -25,26 +26,77 @@ export const MAX_IP_POLICIES = 1000;
 /** Backends and IP policies are not resources of this service: any id is accepted that needs no escaping in a path. */
 const ID = /^[A-Za-z0-9_-]{1,128}$/;
 
-/** `path` is the prefix of field names in messages, such as `backend.`. Throws backend_id_invalid. */
-export function parseBackend(given: Partial<Backend>, path: string): Backend {
-  const field = `${path}backend_id`;
-  const { enabled = true, backend_id } = given;
-  if (backend_id === undefined)
-    throw new Problem('backend_id_invalid', `${field} is missing; send the id of a backend.`);
-  return { enabled, backend_id: parseId(backend_id, field, 'backend_id_invalid') };
+/** What a module refers to. The service makes the URI of a reference of its id. */
+interface RefKind {
+  readonly problem: ProblemName;
+  /** Path of the URI, with its leading slash. */
+  readonly pathOf: (id: string) => string;
 }
 
-/** Keeps order and duplicates. Throws ip_policy_id_invalid. */
-export function parseIpRestriction(
-  given: { readonly enabled?: boolean; readonly ip_policy_ids?: readonly unknown[] },
-  path: string,
-): IpRestriction {
-  const field = `${path}ip_policy_ids`;
-  const { enabled = true, ip_policy_ids: ids = [] } = given;
-  if (ids.length > MAX_IP_POLICIES) {
-    throw new Problem('ip_policy_id_invalid', `${field} has ${ids.length} items; the maximum is ${MAX_IP_POLICIES}.`);
+/** Kinds of backends by the prefix of their ids. */
+const BACKEND_KINDS = new Map([
+  ['bkdtg', 'tunnel_group'],
+  ['bkdfo', 'failover'],
+  ['bkdwd', 'weighted'],
+  ['bkdhr', 'http_response'],
+  ['bkdsc', 'static'],
+]);
+
+export const BACKEND: RefKind = {
+  problem: 'backend_id_invalid',
+  pathOf: (id) => {
+    const kind = BACKEND_KINDS.get(id.slice(0, Math.max(0, id.indexOf('_'))));
+    return `/backends/${kind === undefined ? '' : `${kind}/`}${id}`;
+  },
+};
+export const IP_POLICY: RefKind = { problem: 'ip_policy_id_invalid', pathOf: (id) => `/ip_policies/${id}` };
+
+/** A module in the public API's form of a body (`backend_id`), as GET shows it (`backend`), or in both if they agree. */
+interface SentBackend {
+  readonly enabled?: boolean;
+  readonly backend_id?: string;
+  readonly backend?: unknown;
+}
+
+interface SentIpRestriction {
+  readonly enabled?: boolean;
+  readonly ip_policy_ids?: readonly unknown[];
+  readonly ip_policies?: readonly unknown[];
+}
+
+/** `path` is the prefix of field names in messages, such as `backend.`. Throws Problem. */
+export function parseBackend({ enabled = true, backend_id, backend }: SentBackend, path: string): Backend {
+  const field = `${path}backend_id`;
+  const bare = backend_id === undefined ? undefined : parseId(backend_id, field, BACKEND);
+  const shown = backend === undefined ? undefined : parseRef(backend, `${path}backend`, BACKEND);
+  const id = agreed(bare, shown, `${field} and ${path}backend`);
+  if (id === undefined) throw new Problem('backend_id_invalid', `${field} is missing; send the id of a backend.`);
+  return { enabled, backend_id: id };
+}
+
+/** Keeps order and duplicates. Throws Problem. */
+export function parseIpRestriction(given: SentIpRestriction, path: string): IpRestriction {
+  const { enabled = true, ip_policy_ids, ip_policies } = given;
+  const [ids, policies] = [`${path}ip_policy_ids`, `${path}ip_policies`];
+  const bare = ip_policy_ids && parseEach(ip_policy_ids, ids, parseId);
+  const shown = ip_policies && parseEach(ip_policies, policies, parseRef);
+  return { enabled, ip_policy_ids: agreed(bare, shown, `${ids} and ${policies}`) ?? [] };
+}
+
+function parseEach(items: readonly unknown[], field: string, parse: typeof parseId): string[] {
+  if (items.length > MAX_IP_POLICIES) {
+    throw new Problem('ip_policy_id_invalid', `${field} has ${items.length} items; the maximum is ${MAX_IP_POLICIES}.`);
   }
-  return { enabled, ip_policy_ids: ids.map((id, i) => parseId(id, `${field}[${i}]`, 'ip_policy_id_invalid')) };
+  return items.map((item, i) => parse(item, `${field}[${i}]`, IP_POLICY));
+}
+
+function agreed<Ids extends string | readonly string[]>(
+  bare: Ids | undefined,
+  shown: Ids | undefined,
+  fields: string,
+): Ids | undefined {
+  if (bare === undefined || shown === undefined || JSON.stringify(bare) === JSON.stringify(shown)) return bare ?? shown;
+  throw new Problem('request_malformed', `${fields} name different ids; send one of the two.`);
 }
 
 /** Accepts an empty value: this service does not judge the text of a policy. */
@@ -60,8 +112,24 @@ export function parseTrafficPolicy(given: Partial<TrafficPolicy>, path: string):
   );
 }
 
-function parseId(id: unknown, field: string, problem: ProblemName): string {
+function parseId(id: unknown, field: string, { problem }: RefKind): string {
   if (typeof id === 'string' && ID.test(id)) return id;
   const quotedId = typeof id === 'string' ? ` ${quoted(id)}` : '';
   throw new Problem(problem, `${field}${quotedId} must be a string of 1 to 128 characters of A-Z, a-z, 0-9, _ and -.`);
+}
+
+/** Reads a reference as GET shows it, with or without its URI. A null field counts as absent. */
+function parseRef(ref: unknown, field: string, kind: RefKind): string {
+  if (!isJsonObject(ref)) throw new Problem('field_wrong_type', `${field} must be an object such as {"id": "..."}.`);
+  const unknown = Object.keys(ref).find((name) => name !== 'id' && name !== 'uri');
+  if (unknown !== undefined) throw new Problem('field_unknown', `${field} takes only id and uri.`);
+  const id = parseId(ref.id ?? undefined, `${field}.id`, kind);
+  const { uri } = ref;
+  // One service may be reached by several names, so only the path counts.
+  const belongs = uri === undefined || uri === null || (typeof uri === 'string' && uri.endsWith(kind.pathOf(id)));
+  if (belongs) return id;
+  throw new Problem(
+    'request_malformed',
+    `${field}.uri is not the URI of ${quoted(id)}: omit it, or send the one that GET shows.`,
+  );
 }

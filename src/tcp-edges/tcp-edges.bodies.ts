@@ -1,7 +1,7 @@
 import { atMostBytes, Flag, List, ObjectOf, Text } from '../http/validated-body.js';
 import { omitUndefined } from '../omit-undefined.js';
 import { Problem } from '../problem.js';
-import { Description, Metadata, ReadOnly, textFields } from '../resources/fields.js';
+import { Description, Ignored, Metadata, ReadOnly, textFields } from '../resources/fields.js';
 import { readOnly } from '../resources/read-only-fields.js';
 import {
   MAX_IP_POLICIES,
@@ -32,7 +32,7 @@ const ENABLED = { description: 'Whether the module is enabled. Absent: true.', e
 const ID = '1 to 128 characters of `A-Z a-z 0-9 _ -`.';
 const ID_PATTERN = { pattern: '^[A-Za-z0-9_-]{1,128}$', maxLength: 128 };
 const BACKEND_ID = {
-  description: `Id of the backend: ${ID}`,
+  description: `Id of the backend: ${ID} Required, here or in \`backend\`.`,
   ...ID_PATTERN,
   example: 'bkdhr_3MSH1YH1pfqRL0tXy3dC8OFwmhq',
 };
@@ -41,9 +41,19 @@ const VALUE = {
   example: '{"on_tcp_connect":[]}',
 };
 
+/** A reference as GET shows it, so that a caller can send back what it got. */
+export class RefBody {
+  @Text({ description: `Id of the entity: ${ID}`, ...ID_PATTERN, required: true }) id?: string;
+  @Text({ description: 'Read-only: omit it, or send the URI that belongs to `id`.' }) uri?: string;
+}
+
+const AS_SHOWN = 'as GET shows it. Both at once must name the same.';
+
 export class BackendBody {
   @Flag(ENABLED) enabled?: boolean;
-  @Text({ ...BACKEND_ID, required: true }) backend_id?: string;
+  @Text(BACKEND_ID) backend_id?: string;
+  @ObjectOf(RefBody, { description: `In place of \`backend_id\`: the backend ${AS_SHOWN}`, example: null })
+  backend?: RefBody;
 }
 
 export class IpRestrictionBody {
@@ -55,6 +65,13 @@ export class IpRestrictionBody {
     example: ['ipp_3MSH1YH1pfqRL0tXy3dC8OFwmhq'],
   })
   ip_policy_ids?: unknown[];
+  @List({
+    description: `In place of \`ip_policy_ids\`: the IP policies ${AS_SHOWN.replace('it.', 'them.')}`,
+    maxItems: MAX_IP_POLICIES,
+    listOf: RefBody,
+    example: null,
+  })
+  ip_policies?: unknown[];
 }
 
 export class TrafficPolicyBody {
@@ -70,12 +87,15 @@ export class CreateTcpEdgeBody {
   @ObjectOf(IpRestrictionBody, { description: 'IP policies that decide which clients may connect.' })
   ip_restriction?: IpRestrictionBody;
   @ObjectOf(TrafficPolicyBody, { description: 'Policy for the traffic.' }) traffic_policy?: TrafficPolicyBody;
+  @Ignored() id?: string;
+  @Ignored() uri?: string;
+  @Ignored() created_at?: string;
 }
 
 export class UpdateTcpEdgeBody extends CreateTcpEdgeBody {
-  @ReadOnly() id?: string;
-  @ReadOnly() uri?: string;
-  @ReadOnly() created_at?: string;
+  @ReadOnly() override id?: string;
+  @ReadOnly() override uri?: string;
+  @ReadOnly() override created_at?: string;
 }
 
 /** Reads a body into canonical form. */
@@ -105,7 +125,6 @@ const MODULE = { description: 'The module, if its fields are not beside `id`.', 
 
 /** Official clients send a module as its fields alone, or as `{"id": <id of the edge>, "module": <the fields>}`. */
 export class PutBackendBody extends BackendBody {
-  @Text({ ...BACKEND_ID, required: false }) override backend_id?: string;
   @Text(EDGE_ID) id?: string;
   @ObjectOf(BackendBody, MODULE) module?: BackendBody;
 }

@@ -5,7 +5,7 @@ import type { Entity } from '../log/read-model.js';
 import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/commands.js';
 import { envelopeFields } from '../resources/fields.js';
 import type { Resource } from '../resources/resource.js';
-import type { ModuleName } from './edge-modules.js';
+import { BACKEND, IP_POLICY, type ModuleName } from './edge-modules.js';
 import { notFound, type TcpEdge, type TcpEdgeEvent } from './tcp-edge.js';
 import { type TcpEdgeInput, TEXTS } from './tcp-edges.bodies.js';
 import { tcpEdgesReadModel } from './tcp-edges.read-model.js';
@@ -15,7 +15,7 @@ const ENVELOPE = envelopeFields(PATH, 'edgtcp');
 
 const ENABLED = { description: 'Whether the module is enabled.', example: true };
 
-/** A reference to a resource outside this service: see `backendRef`. */
+/** A reference to what may be a resource outside this service: see RefKind. */
 const refTo = (path: string, id: string) => ({
   id: { description: 'Id, as sent.', example: id },
   uri: {
@@ -24,17 +24,17 @@ const refTo = (path: string, id: string) => ({
     example: `${EXAMPLE_BASE_URL}/${path}/${id}`,
   },
 });
-const BACKEND = refTo('backends/http_response', `bkdhr_${EXAMPLE_KSUID}`);
-const IP_POLICY = refTo('ip_policies', `ipp_${EXAMPLE_KSUID}`);
+const BACKEND_REF = refTo('backends/http_response', `bkdhr_${EXAMPLE_KSUID}`);
+const IP_POLICY_REF = refTo('ip_policies', `ipp_${EXAMPLE_KSUID}`);
 
 export class BackendRef {
-  @ApiField(BACKEND.id) id!: string;
-  @ApiField(BACKEND.uri) uri!: string;
+  @ApiField(BACKEND_REF.id) id!: string;
+  @ApiField(BACKEND_REF.uri) uri!: string;
 }
 
 export class IpPolicyRef {
-  @ApiField(IP_POLICY.id) id!: string;
-  @ApiField(IP_POLICY.uri) uri!: string;
+  @ApiField(IP_POLICY_REF.id) id!: string;
+  @ApiField(IP_POLICY_REF.uri) uri!: string;
 }
 
 export class CreateTcpEdge extends CreateCommand<TcpEdgeInput> {}
@@ -136,25 +136,15 @@ export function toResource(edge: Entity<TcpEdge>, baseUrl: string): TcpEdgeResou
 }
 
 export const toModules = ({ backend, ip_restriction, traffic_policy }: TcpEdge, baseUrl: string): Modules => ({
-  backend: backend && { enabled: backend.enabled, backend: backendRef(backend.backend_id, baseUrl) },
+  backend: backend && { enabled: backend.enabled, backend: refOf(BACKEND, backend.backend_id, baseUrl) },
   ip_restriction: ip_restriction && {
     enabled: ip_restriction.enabled,
-    ip_policies: ip_restriction.ip_policy_ids.map((id) => ({ id, uri: `${baseUrl}/ip_policies/${id}` })),
+    ip_policies: ip_restriction.ip_policy_ids.map((id) => refOf(IP_POLICY, id, baseUrl)),
   },
   traffic_policy: traffic_policy && { enabled: traffic_policy.enabled, value: traffic_policy.value },
 });
 
-/** Kinds of backends by the prefix of their ids. */
-const BACKEND_KINDS = new Map([
-  ['bkdtg', 'tunnel_group'],
-  ['bkdfo', 'failover'],
-  ['bkdwd', 'weighted'],
-  ['bkdhr', 'http_response'],
-  ['bkdsc', 'static'],
-]);
-
-/** Backends are not resources of this service: `uri` is their URI in the public API. */
-function backendRef(id: string, baseUrl: string): BackendRef {
-  const kind = BACKEND_KINDS.get(id.slice(0, Math.max(0, id.indexOf('_'))));
-  return { id, uri: `${baseUrl}/backends/${kind === undefined ? '' : `${kind}/`}${id}` };
-}
+const refOf = ({ pathOf }: typeof BACKEND, id: string, baseUrl: string): BackendRef & IpPolicyRef => ({
+  id,
+  uri: `${baseUrl}${pathOf(id)}`,
+});

@@ -35,9 +35,13 @@ const nearRecord = (fields: Record<string, fc.Arbitrary<unknown>>) =>
     .chain((body) => fc.oneof({ weight: 9, arbitrary: fc.constant(body) }, { weight: 1, arbitrary: withMore(body) }));
 const withMore = (body: object) =>
   fc.dictionary(fc.string(), anything, { minKeys: 1, maxKeys: 2 }).map((more) => ({ ...body, ...more }));
+const ref = nearRecord({ id, uri: id.map((one) => `/ip_policies/${one}`) });
 const nearModules = {
-  backend: nearRecord({ enabled, backend_id: id }),
-  ip_restriction: nearRecord({ enabled, ip_policy_ids: fc.array(near(id), { maxLength: 3 }) }),
+  backend: fc.oneof(nearRecord({ enabled, backend_id: id }), nearRecord({ enabled, backend: ref })),
+  ip_restriction: fc.oneof(
+    nearRecord({ enabled, ip_policy_ids: fc.array(near(id), { maxLength: 3 }) }),
+    nearRecord({ enabled, ip_policies: fc.array(near(ref), { maxLength: 3 }) }),
+  ),
   traffic_policy: nearRecord({ enabled, value: fc.string() }),
 };
 const nearBody = near(nearRecord({ ...valid, hostports: fc.array(near(hostport), { maxLength: 4 }), ...nearModules }));

@@ -1,0 +1,190 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { newPublicKey } from './support/keys.js';
+import { refusalsOf } from './support/refusals.js';
+import { type Service, startService } from './support/service.js';
+
+/** A caller may send back what GET shows: the references of an edge's modules, and the read-only fields. */
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service.stop());
+
+const { eventCount, expectRefusal } = refusalsOf(() => service);
+
+const MODULES = ['backend', 'ip_restriction', 'traffic_policy'] as const;
+
+const create = async (path: string, body: object) => {
+  const answer = await service.admin.post(path, body);
+  expect(answer.status).toBe(201);
+  return answer.body;
+};
+
+/** What GET shows, in the form of a body that creates it. */
+const bodyOf = async (uri: string) => (await service.admin.get(new URL(uri).pathname)).body;
+
+const without = ({ id: _, uri: __, created_at: ___, ...rest }: Record<string, unknown>) => rest;
+
+const enabled = fc.boolean();
+const id = fc.oneof(
+  fc.stringMatching(/^[A-Za-z0-9_-]{1,20}$/),
+  fc.constantFrom('bkdtg_1', 'bkdhr_1', 'ipp_1', '_', '-'),
+);
+const edge = fc.record(
+  {
+    description: fc.string({ unit: 'grapheme', maxLength: 20 }),
+    metadata: fc.string({ unit: 'grapheme', maxLength: 20 }),
+    hostports: fc.array(fc.constantFrom('a:1', 'A.:1', '[0::1]:3', 'bücher.example:4'), { maxLength: 4 }),
+    backend: fc.record({ enabled, backend_id: id }),
+    ip_restriction: fc.record({ enabled, ip_policy_ids: fc.array(id, { maxLength: 4 }) }),
+    traffic_policy: fc.record({ enabled, value: fc.string({ unit: 'grapheme' }) }),
+  },
+  { requiredKeys: [] },
+);
+const credential = fc.record(
+  {
+    description: fc.string({ unit: 'grapheme', maxLength: 20 }),
+    metadata: fc.string({ unit: 'grapheme', maxLength: 20 }),
+    acl: fc.array(fc.constantFrom('*', 'bind:*.Example.com', 'bind:a=b'), { maxLength: 3 }),
+    owner_id: fc.constantFrom('', 'bot_elsewhere'),
+  },
+  { requiredKeys: [] },
+);
+
+const RUNS = { numRuns: 20 };
+
+describe('any edge', () => {
+  it('is unchanged by a PATCH with the body of its GET, and by a PUT with that of each module', async () => {
+    const property = fc.asyncProperty(edge, async (body) => {
+      const { uri } = await create('/edges/tcp', body);
+      const path = new URL(uri).pathname;
+      const shown = await bodyOf(uri);
+      const before = await eventCount();
+      expect(await service.admin.patch(path, shown)).toMatchObject({ status: 200, body: shown });
+      for (const name of MODULES.filter((module) => shown[module] !== null)) {
+        const module = (await service.admin.get(`${path}/${name}`)).body;
+        expect(module).toEqual(shown[name]);
+        for (const sent of [module, { id: shown.id, module }]) {
+          expect(await service.admin.put(`${path}/${name}`, sent)).toMatchObject({ status: 200, body: module });
+        }
+      }
+      expect(await eventCount()).toBe(before);
+    });
+    await fc.assert(property, RUNS);
+  });
+
+  it('is copied by a POST with the body of its GET', async () => {
+    const property = fc.asyncProperty(edge, async (body) => {
+      const shown = await bodyOf((await create('/edges/tcp', body)).uri);
+      const copy = await create('/edges/tcp', shown);
+      expect(without(copy)).toEqual(without(shown));
+      expect(copy.id > shown.id).toBe(true);
+    });
+    await fc.assert(property, RUNS);
+  });
+
+  it('takes its references from the public API and through another name of the service', async () => {
+    const { uri } = await create('/edges/tcp', { ip_restriction: { ip_policy_ids: ['p', 'q', 'p'] } });
+    const shown = await bodyOf(uri);
+    const before = await eventCount();
+    const renamed = JSON.parse(JSON.stringify(shown).replaceAll(service.app.url, 'https://api.example.com/base'));
+    expect(await service.admin.patch(new URL(uri).pathname, renamed)).toMatchObject({ status: 200, body: shown });
+    expect(await eventCount()).toBe(before);
+  });
+});
+
+describe('an edge in edited form', () => {
+  it('is changed as both forms say: GET, edit, PATCH', async () => {
+    const created = await create('/edges/tcp', {
+      backend: { backend_id: 'bkdhr_1' },
+      ip_restriction: { ip_policy_ids: ['a', 'b'] },
+    });
+    const path = new URL(created.uri).pathname;
+    const shown = await bodyOf(created.uri);
+    shown.backend.enabled = false;
+    shown.ip_restriction.ip_policies = [shown.ip_restriction.ip_policies[1], { id: 'c' }, { id: 'd', uri: null }];
+    const { body } = await service.admin.patch(path, shown);
+    const policies = ['b', 'c', 'd'].map((one) => ({ id: one, uri: `${service.app.url}/ip_policies/${one}` }));
+    expect(body).toEqual({ ...shown, ip_restriction: { enabled: true, ip_policies: policies } });
+    const both = { backend_id: 'bkdtg_2', backend: { id: 'bkdtg_2' } };
+    expect((await service.admin.put(`${path}/backend`, both)).body.backend.id).toBe('bkdtg_2');
+    const lists = { ip_policy_ids: ['x', 'y'], ip_policies: [{ id: 'x' }, { id: 'y' }] };
+    expect((await service.admin.put(`${path}/ip_restriction`, lists)).body.ip_policies).toMatchObject(
+      lists.ip_policies,
+    );
+  });
+
+  it.each<[what: string, body: object, code: string, msg: RegExp]>([
+    [
+      'two backends',
+      { backend: { backend_id: 'a', backend: { id: 'b' } } },
+      'ERR_TAS_400',
+      /^backend\.backend_id and backend\.backend name different ids; send one of the two\.$/,
+    ],
+    [
+      'two lists of policies',
+      { ip_restriction: { ip_policy_ids: ['a', 'b'], ip_policies: [{ id: 'b' }, { id: 'a' }] } },
+      'ERR_TAS_400',
+      /^ip_restriction\.ip_policy_ids and ip_restriction\.ip_policies name different ids/,
+    ],
+    [
+      'an empty list beside policies',
+      { ip_restriction: { ip_policy_ids: [], ip_policies: [{ id: 'a' }] } },
+      'ERR_TAS_400',
+      /name different ids/,
+    ],
+    [
+      'the URI of another backend',
+      { backend: { backend: { id: 'bkdhr_1', uri: 'https://h/backends/http_response/bkdhr_2' } } },
+      'ERR_TAS_400',
+      /^backend\.backend\.uri is not the URI of 'bkdhr_1': omit it, or send the one that GET shows\.$/,
+    ],
+    [
+      'the URI of another policy',
+      { ip_restriction: { ip_policies: [{ id: 'a' }, { id: 'b', uri: 'https://h/ip_policies/a' }] } },
+      'ERR_TAS_400',
+      /^ip_restriction\.ip_policies\[1\]\.uri is not the URI of 'b'/,
+    ],
+    ['a URI that is no text', { ip_restriction: { ip_policies: [{ id: 'a', uri: 1 }] } }, 'ERR_TAS_400', /uri is not/],
+    ['a backend without id', { backend: { backend: {} } }, 'ERR_NGROK_242', /^backend\.backend\.id must be a string/],
+    ['a backend with an id of blanks', { backend: { backend: { id: 'a b' } } }, 'ERR_NGROK_242', /'a b' must be/],
+    ['a backend that is no object', { backend: { backend: 'b' } }, 'ERR_NGROK_215', /^backend\.backend must be an/],
+    ['an unknown field', { backend: { backend: { id: 'b', x: 1 } } }, 'ERR_NGROK_214', /'backend\.backend\.x' is not/],
+    [
+      'a policy that is no object',
+      { ip_restriction: { ip_policies: ['a'] } },
+      'ERR_NGROK_215',
+      /policies\[0\] must be/,
+    ],
+    ['a policy without id', { ip_restriction: { ip_policies: [{}] } }, 'ERR_NGROK_229', /policies\[0\]\.id must be/],
+    [
+      'an unknown field of a policy',
+      { ip_restriction: { ip_policies: [{ id: 'a', enabled: true }] } },
+      'ERR_NGROK_214',
+      /^ip_restriction\.ip_policies\[0\] takes only id and uri/,
+    ],
+    [
+      '1001 policies',
+      { ip_restriction: { ip_policies: Array(1001).fill({ id: 'a' }) } },
+      'ERR_NGROK_229',
+      /^ip_restriction\.ip_policies has 1001 items; the maximum is 1000/,
+    ],
+  ])('answers 400 to %s', async (_, body, code, msg) => {
+    await expectRefusal(() => service.admin.post('/edges/tcp', body), 400, code, msg);
+  });
+});
+
+it('any SSH credential is unchanged by a PATCH with the body of its GET, and copied by a POST', async () => {
+  const public_key = newPublicKey();
+  const property = fc.asyncProperty(credential, async (body) => {
+    const { uri } = await create('/ssh_credentials', { public_key, ...body });
+    const shown = await bodyOf(uri);
+    const before = await eventCount();
+    expect(await service.admin.patch(new URL(uri).pathname, shown)).toMatchObject({ status: 200, body: shown });
+    expect(await eventCount()).toBe(before);
+    expect(without(await create('/ssh_credentials', shown))).toEqual(without(shown));
+  });
+  await fc.assert(property, RUNS);
+});
