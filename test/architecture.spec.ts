@@ -131,7 +131,6 @@ const FURTHER: Readonly<Record<string, string>> = {
   'tcp-edges/hostport-claims.ts': 'Strict mode refuses a hostport of another edge, which takes a look-up.',
   'ssh-credentials/credential-restrictions.controller.ts':
     'Expiry and source restriction have routes of their own, since a credential has exactly the fields of the public API.',
-  'access/api-keys/api-key-expiry.controller.ts': 'The same for the expiry of an API key.',
   'access/accounts/account.ts': 'An account is the stream that principals belong to; only operators create one.',
   'access/accounts/accounts.read-model.ts': 'The rows of accounts, which no route of the API shows.',
   'access/accounts/email.ts': 'The API and the commands of the operator accept the same email addresses.',

@@ -1,4 +1,4 @@
-import type { ArgumentMetadata, PipeTransform } from '@nestjs/common';
+import { type ArgumentMetadata, Body, type PipeTransform, type Type } from '@nestjs/common';
 import {
   getMetadataStorage,
   ValidateBy,
@@ -113,6 +113,18 @@ interface SelfReadingBody {
 }
 
 const readsItself = (bodyClass: object): bodyClass is SelfReadingBody => 'read' in bodyClass;
+
+/**
+ * `@Body()` of a class that is a value, as in a controller that is made of data. Nest reads the class of a parameter from
+ * the types that the compiler wrote down, which know `object` only.
+ */
+export const BodyOf =
+  (bodyClass: Type<object>): ParameterDecorator =>
+  (target, key = '', index) => {
+    const types: unknown[] = Reflect.getMetadata('design:paramtypes', target, key);
+    types[index] = bodyClass;
+    Body()(target, key, index);
+  };
 
 /** Turns the `@Body()` parameter into an instance of its class, or throws Problem. Other parameters pass unchanged. */
 export class ValidatedBodyPipe implements PipeTransform {

@@ -36,6 +36,19 @@ export interface Table<State> {
   exclusiveValuesOf(row: Row): readonly string[];
 }
 
+/** The table with one row for each entity. `columns` are the names of the fields that its state may have. */
+export const entityTable = <State>(
+  name: string,
+  columns: readonly (keyof State & string)[],
+  exclusiveValuesOf: Table<State>['exclusiveValuesOf'] = () => [],
+): Table<State> => ({
+  name,
+  columns: [...ENTITY_COLUMNS, ...columns],
+  primaryKey: ['account_id', 'id'],
+  rowsOf: (entity) => [entity],
+  exclusiveValuesOf,
+});
+
 /** Properties of an event type. */
 export interface EventFacts {
   /** Fields of its data that every answer leaves out, even for admins of the account. */

@@ -1,3 +1,4 @@
+import type { RequestContext } from '../http/request-context.js';
 import type { IdPrefix } from '../ids.js';
 import type { DomainEvent } from '../log/event.js';
 import type { Entity, ReadModel } from '../log/read-model.js';
@@ -52,3 +53,26 @@ export interface OwnedResource<State, Event extends DomainEvent = DomainEvent> e
 
 /** The trigger on the tables of owned resources reports this constraint if the owner of a new row is deleted. */
 export const OWNER_DELETED_CONSTRAINT = 'owner_deleted';
+
+/** A command is data: the request's context, the entity's id and the body. Each resource declares its own commands. */
+export abstract class CreateCommand<Body> {
+  constructor(
+    readonly context: RequestContext,
+    readonly body: Body,
+  ) {}
+}
+
+export abstract class UpdateCommand<Body> {
+  constructor(
+    readonly context: RequestContext,
+    readonly id: string,
+    readonly body: Body,
+  ) {}
+}
+
+export abstract class DeleteCommand {
+  constructor(
+    readonly context: RequestContext,
+    readonly id: string,
+  ) {}
+}

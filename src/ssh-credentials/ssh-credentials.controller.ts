@@ -1,9 +1,4 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
-import { ApiCreate, ApiDelete, ApiGet, ApiHistory, ApiList, ApiTag, ApiUpdate } from '../http/openapi/decorators.js';
-import { Context, Read, type ReadRequest, type RequestContext } from '../http/request-context.js';
-import { HistoryResource } from '../resources/history.resource.js';
-import { Reads } from '../resources/reads.js';
+import { controllerOf } from '../resources/routes/resource-routes.js';
 import {
   CreateSshCredential,
   CreateSshCredentialBody,
@@ -15,72 +10,27 @@ import {
   UpdateSshCredentialBody,
 } from './ssh-credentials.resource.js';
 
-const { path } = SSH_CREDENTIALS;
 const TOO_LONG = ['ssh_credential_description_too_long', 'ssh_credential_metadata_too_long'] as const;
 const OWNER = ['owner_inactive', 'owner_not_yours'] as const;
 const KEY = ['public_key_missing', 'public_key_invalid'] as const;
 const KEY_IN_USE = ['public_key_already_used', 'public_key_used_elsewhere'] as const;
 const REFUSED = ['role_missing', 'not_found'] as const;
 
-@ApiTag('SSH credentials', 'sshcr')
-@Controller(path)
-export class SshCredentialsController {
-  constructor(
-    private readonly commands: CommandBus,
-    private readonly reads: Reads,
-  ) {}
-
-  @Post()
-  @ApiCreate(SshCredentialResource, {
-    id: 'createSshCredential',
-    summary: 'Create an SSH credential',
+export const SshCredentialsController = controllerOf(SSH_CREDENTIALS, {
+  names: ['SshCredential', 'SshCredentials'],
+  nouns: ['an SSH credential', 'SSH credentials'],
+  answer: SshCredentialResource,
+  create: {
+    command: CreateSshCredential,
+    body: CreateSshCredentialBody,
     problems: [...KEY, 'acl_rule_invalid', ...TOO_LONG, ...OWNER, ...KEY_IN_USE],
-  })
-  create(@Context() context: RequestContext, @Body() body: CreateSshCredentialBody) {
-    return this.commands.execute(new CreateSshCredential(context, body));
-  }
-
-  @Get()
-  @ApiList(SshCredentialResource, path, {
-    id: 'listSshCredentials',
-    summary: 'List SSH credentials',
-    parameters: LIST_PARAMETERS,
-  })
-  list(@Read() request: ReadRequest) {
-    return this.reads.list(SSH_CREDENTIALS, request);
-  }
-
-  @Get(':id')
-  @ApiGet(SshCredentialResource, { id: 'getSshCredential', summary: 'Get an SSH credential', problems: ['not_found'] })
-  get(@Read() request: ReadRequest, @Param('id') id: string) {
-    return this.reads.get(SSH_CREDENTIALS, request, id);
-  }
-
-  @Get(':id/events')
-  @ApiHistory(HistoryResource, {
-    id: 'getSshCredentialHistory',
-    summary: 'Get the history of an SSH credential',
-    problems: ['not_found', 'role_missing'],
-  })
-  history(@Read() request: ReadRequest, @Param('id') id: string) {
-    return this.reads.history(SSH_CREDENTIALS, request, id);
-  }
-
-  @Patch(':id')
-  @ApiUpdate(SshCredentialResource, {
-    id: 'updateSshCredential',
-    summary: 'Update an SSH credential',
+  },
+  list: { parameters: LIST_PARAMETERS },
+  update: {
+    command: UpdateSshCredential,
+    body: UpdateSshCredentialBody,
     description: 'An absent or null field stays as it is; an empty text or list clears.',
     problems: ['acl_rule_invalid', ...TOO_LONG, ...REFUSED],
-  })
-  update(@Context() context: RequestContext, @Param('id') id: string, @Body() body: UpdateSshCredentialBody) {
-    return this.commands.execute(new UpdateSshCredential(context, id, body));
-  }
-
-  @Delete(':id')
-  @ApiDelete({ id: 'deleteSshCredential', summary: 'Delete an SSH credential', problems: [...REFUSED] })
-  @HttpCode(204)
-  delete(@Context() context: RequestContext, @Param('id') id: string) {
-    return this.commands.execute(new DeleteSshCredential(context, id));
-  }
-}
+  },
+  delete: { command: DeleteSshCredential, problems: REFUSED },
+});

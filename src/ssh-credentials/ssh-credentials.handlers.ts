@@ -1,4 +1,3 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { parseAcl } from '../bind-rules/acl.js';
 import type { Caller } from '../caller.js';
 import type { RequestContext } from '../http/request-context.js';
@@ -34,54 +33,34 @@ export abstract class SshCredentialPolicy {
   abstract readonly keys: KeyPolicy;
 }
 
-@CommandHandler(CreateSshCredential)
-export class CreateSshCredentialHandler implements ICommandHandler<CreateSshCredential> {
-  constructor(
-    private readonly changes: Changes,
-    private readonly holders: KeyHolders,
-    private readonly owners: Owners,
-    private readonly policy: SshCredentialPolicy,
-  ) {}
+function credentialOf(
+  caller: Caller,
+  body: CreateSshCredential['body'],
+  policy: SshCredentialPolicy,
+): NewSshCredential {
+  const owner_id = requireOwnerId(caller, body.owner_id);
+  const key = parsePublicKey(body.public_key, policy.keys);
+  return {
+    description: body.description ?? '',
+    metadata: body.metadata ?? '',
+    public_key: body.public_key ?? '',
+    acl: parseAcl(body.acl ?? []),
+    owner_id,
+    key_type: key.type,
+    key_bits: key.bits,
+    key_blob: key.blob.toString('base64'),
+    fingerprint: key.fingerprint,
+    exclusive: policy.strict,
+  };
+}
 
-  execute({ context, body }: CreateSshCredential) {
-    const decide = async (_: string, { caller }: RequestContext) => {
-      const credential = this.credentialOf(caller, body);
-      await Promise.all([
-        this.owners.refuseUnusable(caller, credential.owner_id, this.policy.strict),
-        this.refuseTakenKey(caller, credential),
-      ]);
-      return create(credential)(undefined);
-    };
-    return this.changes.create(SSH_CREDENTIALS, context, decide).catch((error) => {
-      throw explainDeletedOwner(explainTakenKey(error), body.owner_id || context.caller.principalId);
-    });
+/** A key belongs to one account. Strict mode allows it once there; the unique index decides races. */
+async function refuseTakenKey(holders: KeyHolders, accountId: string, key: NewSshCredential): Promise<void> {
+  const accounts = (await holders.of(key.fingerprint)) ?? [];
+  if (accounts.some((id) => id !== accountId)) {
+    throw new Problem('public_key_used_elsewhere', 'This public key is already in use on another account.');
   }
-
-  private credentialOf(caller: Caller, body: CreateSshCredential['body']): NewSshCredential {
-    const owner_id = requireOwnerId(caller, body.owner_id);
-    const key = parsePublicKey(body.public_key, this.policy.keys);
-    return {
-      description: body.description ?? '',
-      metadata: body.metadata ?? '',
-      public_key: body.public_key ?? '',
-      acl: parseAcl(body.acl ?? []),
-      owner_id,
-      key_type: key.type,
-      key_bits: key.bits,
-      key_blob: key.blob.toString('base64'),
-      fingerprint: key.fingerprint,
-      exclusive: this.policy.strict,
-    };
-  }
-
-  /** A key belongs to one account. Strict mode allows it once there; the unique index decides races. */
-  private async refuseTakenKey({ accountId }: Caller, { fingerprint, exclusive }: NewSshCredential): Promise<void> {
-    const accounts = (await this.holders.of(fingerprint)) ?? [];
-    if (accounts.some((id) => id !== accountId)) {
-      throw new Problem('public_key_used_elsewhere', 'This public key is already in use on another account.');
-    }
-    if (exclusive && accounts.length > 0) throw keyAlreadyUsed();
-  }
+  if (key.exclusive && accounts.length > 0) throw keyAlreadyUsed();
 }
 
 const keyAlreadyUsed = (): Problem =>
@@ -90,29 +69,43 @@ const keyAlreadyUsed = (): Problem =>
 const explainTakenKey = (error: unknown): unknown =>
   error instanceof ConstraintViolated && error.constraint === EXCLUSIVE_KEY_CONSTRAINT ? keyAlreadyUsed() : error;
 
-export const UpdateSshCredentialHandler = handlerOf(UpdateSshCredential, Changes, (changes, { context, id, body }) => {
-  const { description, metadata, acl } = body;
-  const decide = (credential: SshCredential | undefined, { caller: by }: RequestContext) =>
-    update({ by, ...omitUndefined({ description, metadata, acl: acl && parseAcl(acl) }) })(credential);
-  return changes.apply(SSH_CREDENTIALS, context, id, decide, { sent: body });
-});
+export const SSH_CREDENTIAL_HANDLERS = [
+  handlerOf(
+    CreateSshCredential,
+    [Changes, KeyHolders, Owners, SshCredentialPolicy],
+    ({ context, body }, changes, holders, owners, policy) => {
+      const decide = async (_: string, { caller }: RequestContext) => {
+        const credential = credentialOf(caller, body, policy);
+        await Promise.all([
+          owners.refuseUnusable(caller, credential.owner_id, policy.strict),
+          refuseTakenKey(holders, caller.accountId, credential),
+        ]);
+        return create(credential)(undefined);
+      };
+      return changes.create(SSH_CREDENTIALS, context, decide).catch((error) => {
+        throw explainDeletedOwner(explainTakenKey(error), body.owner_id || context.caller.principalId);
+      });
+    },
+  ),
 
-export const DeleteSshCredentialHandler = handlerOf(DeleteSshCredential, Changes, (changes, { context, id }) =>
-  changes.apply(SSH_CREDENTIALS, context, id, (credential, { caller: by }) => remove({ by })(credential)),
-);
+  handlerOf(UpdateSshCredential, [Changes], ({ context, id, body }, changes) => {
+    const { description, metadata, acl } = body;
+    const decide = (credential: SshCredential | undefined, { caller: by }: RequestContext) =>
+      update({ by, ...omitUndefined({ description, metadata, acl: acl && parseAcl(acl) }) })(credential);
+    return changes.apply(SSH_CREDENTIALS, context, id, decide, { sent: body });
+  }),
 
-export const SetSshCredentialExpiryHandler = handlerOf(SetSshCredentialExpiry, Changes, (changes, command) => {
-  const { context, id, body } = command;
-  return changes.apply(SSH_CREDENTIALS, context, id, (credential, { caller: by }) =>
-    setExpiry({ by, ...body })(credential),
-  );
-});
+  handlerOf(DeleteSshCredential, [Changes], ({ context, id }, changes) =>
+    changes.apply(SSH_CREDENTIALS, context, id, (credential, { caller: by }) => remove({ by })(credential)),
+  ),
 
-export const RestrictSshCredentialSourcesHandler = handlerOf(
-  RestrictSshCredentialSources,
-  Changes,
-  (changes, { context, id, body }) =>
+  handlerOf(SetSshCredentialExpiry, [Changes], ({ context, id, body }, changes) =>
+    changes.apply(SSH_CREDENTIALS, context, id, (credential, { caller: by }) => setExpiry({ by, ...body })(credential)),
+  ),
+
+  handlerOf(RestrictSshCredentialSources, [Changes], ({ context, id, body }, changes) =>
     changes.apply(SSH_CREDENTIALS, context, id, (credential, { caller: by }) =>
       restrictSources({ by, ...body })(credential),
     ),
-);
+  ),
+];

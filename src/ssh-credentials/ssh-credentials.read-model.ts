@@ -1,25 +1,22 @@
 import type { Pool } from 'pg';
 import { coalesced } from '../database/coalesce.js';
 import { queryNamed } from '../database/query.js';
-import { ENTITY_COLUMNS, type ReadModel, type Table } from '../log/read-model.js';
+import { entityTable, type ReadModel } from '../log/read-model.js';
 import { readFingerprint } from '../public-keys/public-key-type.js';
 import { requireWellFormedOwnerId } from '../resources/access-rules.js';
 import { parseTime } from '../resources/expiry/expiry.js';
 import type { ListFilter } from '../resources/resource.js';
 import { evolve, type SshCredential, type SshCredentialEvent } from './ssh-credential.js';
 
-const TABLE: Table<SshCredential> = {
-  name: 'ssh_credentials',
-  columns: [
-    ...ENTITY_COLUMNS,
-    ...['description', 'metadata', 'public_key', 'acl', 'owner_id'],
-    ...['key_type', 'key_bits', 'key_blob', 'fingerprint', 'exclusive'],
-    ...['expires_at', 'source_cidrs'],
+const TABLE = entityTable<SshCredential>(
+  'ssh_credentials',
+  [
+    ...(['description', 'metadata', 'public_key', 'acl', 'owner_id'] as const),
+    ...(['key_type', 'key_bits', 'key_blob', 'fingerprint', 'exclusive'] as const),
+    ...(['expires_at', 'source_cidrs'] as const),
   ],
-  primaryKey: ['account_id', 'id'],
-  rowsOf: (entity) => [entity],
-  exclusiveValuesOf: (row) => (row.exclusive === true ? [`key:${row.fingerprint}`] : []),
-};
+  (row) => (row.exclusive === true ? [`key:${row.fingerprint}`] : []),
+);
 
 export const sshCredentialsReadModel: ReadModel<SshCredential, SshCredentialEvent> = {
   streamPrefixes: ['sshcr'],

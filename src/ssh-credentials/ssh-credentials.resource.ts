@@ -5,10 +5,9 @@ import { AS_OF, queryParameter } from '../http/openapi/parts.js';
 import { atMostBytes, List, Text } from '../http/validated-body.js';
 import type { Entity } from '../log/read-model.js';
 import { MAX_PUBLIC_KEY_BYTES } from '../public-keys/public-key-type.js';
-import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/commands.js';
 import type { Expiring } from '../resources/expiry/expiry.js';
 import { Description, envelopeFields, Ignored, Metadata, ReadOnly, textFields } from '../resources/fields.js';
-import type { OwnedResource } from '../resources/resource.js';
+import { CreateCommand, DeleteCommand, type OwnedResource, UpdateCommand } from '../resources/resource.js';
 import {
   notFound,
   REMOVAL,

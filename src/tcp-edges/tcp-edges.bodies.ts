@@ -13,8 +13,8 @@ import {
 import { type Hostport, MAX_HOSTPORT_BYTES, parseHostport } from './hostport.js';
 import type { TcpEdge } from './tcp-edge.js';
 
-/** The caller's input for an edge, in canonical form. An absent field was not sent; a null module is to be removed. */
-export interface TcpEdgeInput extends Partial<Omit<TcpEdge, 'hostports'>> {
+/** The caller's input for an edge, in canonical form. An absent field was not sent. */
+interface TcpEdgeInput extends Partial<Omit<TcpEdge, 'hostports'>> {
   readonly hostports?: readonly Hostport[];
 }
 

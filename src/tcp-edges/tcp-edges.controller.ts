@@ -1,13 +1,7 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
-import { ApiCreate, ApiDelete, ApiGet, ApiHistory, ApiList, ApiTag, ApiUpdate } from '../http/openapi/decorators.js';
-import { Context, Read, type ReadRequest, type RequestContext } from '../http/request-context.js';
-import { HistoryResource } from '../resources/history.resource.js';
-import { Reads } from '../resources/reads.js';
-import { CreateTcpEdgeBody, edgeInput, UpdateTcpEdgeBody } from './tcp-edges.bodies.js';
+import { controllerOf } from '../resources/routes/resource-routes.js';
+import { CreateTcpEdgeBody, UpdateTcpEdgeBody } from './tcp-edges.bodies.js';
 import { CreateTcpEdge, DeleteTcpEdge, TCP_EDGES, TcpEdgeResource, UpdateTcpEdge } from './tcp-edges.resource.js';
 
-const { path, plural } = TCP_EDGES;
 const PROBLEMS_OF_FIELDS = [
   'edge_description_too_long',
   'edge_metadata_too_long',
@@ -18,58 +12,17 @@ const PROBLEMS_OF_FIELDS = [
   'hostport_already_used',
 ] as const;
 
-@ApiTag('TCP edges', 'edgtcp')
-@Controller(path)
-export class TcpEdgesController {
-  constructor(
-    private readonly commands: CommandBus,
-    private readonly reads: Reads,
-  ) {}
-
-  @Post()
-  @ApiCreate(TcpEdgeResource, { id: 'createTcpEdge', summary: 'Create a TCP edge', problems: PROBLEMS_OF_FIELDS })
-  create(@Context() context: RequestContext, @Body() body: CreateTcpEdgeBody) {
-    return this.commands.execute(new CreateTcpEdge(context, edgeInput(body)));
-  }
-
-  @Get()
-  @ApiList(TcpEdgeResource, path, { id: 'listTcpEdges', summary: 'List TCP edges', plural })
-  list(@Read() request: ReadRequest) {
-    return this.reads.list(TCP_EDGES, request);
-  }
-
-  @Get(':id')
-  @ApiGet(TcpEdgeResource, { id: 'getTcpEdge', summary: 'Get a TCP edge', problems: ['edge_not_found'] })
-  get(@Read() request: ReadRequest, @Param('id') id: string) {
-    return this.reads.get(TCP_EDGES, request, id);
-  }
-
-  @Get(':id/events')
-  @ApiHistory(HistoryResource, {
-    id: 'getTcpEdgeHistory',
-    summary: 'Get the history of a TCP edge',
-    problems: ['edge_not_found', 'role_missing'],
-  })
-  history(@Read() request: ReadRequest, @Param('id') id: string) {
-    return this.reads.history(TCP_EDGES, request, id);
-  }
-
-  @Patch(':id')
-  @ApiUpdate(TcpEdgeResource, {
-    id: 'updateTcpEdge',
-    summary: 'Update a TCP edge',
+export const TcpEdgesController = controllerOf(TCP_EDGES, {
+  names: ['TcpEdge', 'TcpEdges'],
+  nouns: ['a TCP edge', 'TCP edges'],
+  answer: TcpEdgeResource,
+  create: { command: CreateTcpEdge, body: CreateTcpEdgeBody, problems: PROBLEMS_OF_FIELDS },
+  update: {
+    command: UpdateTcpEdge,
+    body: UpdateTcpEdgeBody,
     description:
       'An absent or null field stays as it is; an empty text or list clears. A module replaces the old module as a whole.',
     problems: [...PROBLEMS_OF_FIELDS, 'edge_not_found'],
-  })
-  update(@Context() context: RequestContext, @Param('id') id: string, @Body() body: UpdateTcpEdgeBody) {
-    return this.commands.execute(new UpdateTcpEdge(context, id, edgeInput(body), body));
-  }
-
-  @Delete(':id')
-  @ApiDelete({ id: 'deleteTcpEdge', summary: 'Delete a TCP edge', problems: ['edge_not_found'] })
-  @HttpCode(204)
-  delete(@Context() context: RequestContext, @Param('id') id: string) {
-    return this.commands.execute(new DeleteTcpEdge(context, id));
-  }
-}
+  },
+  delete: { command: DeleteTcpEdge, problems: ['edge_not_found'] },
+});

@@ -1,19 +1,10 @@
 import type { Pool } from 'pg';
 import { coalesced, type Ref } from '../database/coalesce.js';
 import { queryNamed } from '../database/query.js';
-import { ENTITY_COLUMNS, type Entity, type ReadModel, type Row, type Table } from '../log/read-model.js';
+import { type Entity, entityTable, type ReadModel, type Row, type Table } from '../log/read-model.js';
 import { evolve, type TcpEdge, type TcpEdgeEvent } from './tcp-edge.js';
 
-const EDGES: Table<TcpEdge> = {
-  name: 'tcp_edges',
-  columns: [
-    ...ENTITY_COLUMNS,
-    ...['description', 'metadata', 'hostports', 'backend', 'ip_restriction', 'traffic_policy'],
-  ],
-  primaryKey: ['account_id', 'id'],
-  rowsOf: (entity) => [entity],
-  exclusiveValuesOf: () => [],
-};
+const COLUMNS = ['description', 'metadata', 'hostports', 'backend', 'ip_restriction', 'traffic_policy'] as const;
 
 /** One row for each edge and canonical hostport, even if the edge lists it in several spellings. */
 const HOSTPORTS: Table<TcpEdge> = {
@@ -40,7 +31,7 @@ export const tcpEdgesReadModel: ReadModel<TcpEdge, TcpEdgeEvent> = {
     'tcp_edge_deleted.v1': { isEnd: true },
   },
   evolve,
-  tables: [EDGES, HOSTPORTS],
+  tables: [entityTable<TcpEdge>('tcp_edges', COLUMNS), HOSTPORTS],
 };
 
 /** The unique index over exclusive hostports; violated if two edges race for one hostport. */

@@ -1,13 +1,11 @@
 import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
 import { EXAMPLE_BASE_URL, EXAMPLE_KSUID } from '../http/openapi/parts.js';
-import type { RequestContext } from '../http/request-context.js';
 import type { Entity } from '../log/read-model.js';
-import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/commands.js';
 import { envelopeFields } from '../resources/fields.js';
-import type { Resource } from '../resources/resource.js';
+import { CreateCommand, DeleteCommand, type Resource, UpdateCommand } from '../resources/resource.js';
 import { BACKEND, IP_POLICY, type ModuleName } from './edge-modules.js';
 import { notFound, type TcpEdge, type TcpEdgeEvent } from './tcp-edge.js';
-import { type TcpEdgeInput, TEXTS } from './tcp-edges.bodies.js';
+import { type CreateTcpEdgeBody, TEXTS, type UpdateTcpEdgeBody } from './tcp-edges.bodies.js';
 import { tcpEdgesReadModel } from './tcp-edges.read-model.js';
 
 const PATH = 'edges/tcp';
@@ -37,21 +35,10 @@ export class IpPolicyRef {
   @ApiField(IP_POLICY_REF.uri) uri!: string;
 }
 
-export class CreateTcpEdge extends CreateCommand<TcpEdgeInput> {}
-
-/** PUT and DELETE of a module send this command too. */
-export class UpdateTcpEdge extends UpdateCommand<TcpEdgeInput> {
-  constructor(
-    context: RequestContext,
-    id: string,
-    input: TcpEdgeInput,
-    /** The body of a PATCH, for its read-only fields. */
-    readonly sent: object = {},
-  ) {
-    super(context, id, input);
-  }
-}
-
+export class CreateTcpEdge extends CreateCommand<CreateTcpEdgeBody> {}
+export class UpdateTcpEdge extends UpdateCommand<UpdateTcpEdgeBody> {}
+/** PUT and DELETE of a module; null removes it. */
+export class ChangeEdgeModule extends UpdateCommand<Partial<Pick<TcpEdge, ModuleName>>> {}
 export class DeleteTcpEdge extends DeleteCommand {}
 
 @ApiSchemaName('Backend')

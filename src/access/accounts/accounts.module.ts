@@ -6,32 +6,22 @@ import { Changes } from '../../resources/changes.js';
 import { EntityQueries } from '../../resources/entity-queries.js';
 import { OwnedEntities } from '../../resources/owned-entities.js';
 import { providerOf } from '../../resources/provider-of.js';
-import { BotUsersController } from './bot-users.controller.js';
-import {
-  ChangeBotUserRoleHandler,
-  CreateBotUserHandler,
-  DeleteBotUserHandler,
-  UpdateBotUserHandler,
-} from './bot-users.handlers.js';
+import { BotUserRoleController, BotUsersController } from './bot-users.controller.js';
+import { BOT_USER_HANDLERS } from './bot-users.handlers.js';
 import { PendingRemovals } from './pending-removals.js';
 import { Principals } from './principals.js';
 import { RemovalSweeper } from './removal-sweeper.js';
 import { UsersController } from './users.controller.js';
-import { CreateUserHandler, DeleteUserHandler, UpdateUserHandler } from './users.handlers.js';
+import { USER_HANDLERS } from './users.handlers.js';
 
 @Module({
-  controllers: [UsersController, BotUsersController],
+  controllers: [UsersController, BotUsersController, BotUserRoleController],
   providers: [
     providerOf(Principals, Changes, EntityQueries, OwnedEntities, PendingRemovals),
     providerOf(PendingRemovals, POOL, EventLog, OwnedEntities, IdSource),
     providerOf(RemovalSweeper, PendingRemovals),
-    CreateUserHandler,
-    UpdateUserHandler,
-    DeleteUserHandler,
-    CreateBotUserHandler,
-    UpdateBotUserHandler,
-    DeleteBotUserHandler,
-    ChangeBotUserRoleHandler,
+    ...USER_HANDLERS,
+    ...BOT_USER_HANDLERS,
   ],
 })
 export class AccountsModule {}

@@ -5,24 +5,22 @@ import { BOT_USERS, ChangeBotUserRole, CreateBotUser, DeleteBotUser, UpdateBotUs
 import { type BotRole, changeBotRole, createBot, remove, updateBot } from './principal.js';
 import { Principals } from './principals.js';
 
-export const CreateBotUserHandler = handlerOf(CreateBotUser, Principals, (principals, { context, body }) => {
-  const { name = '', active = true } = body;
-  return principals.create(BOT_USERS, context, () => createBot({ name: parseName(name), active }));
-});
-
-export const UpdateBotUserHandler = handlerOf(UpdateBotUser, Principals, (principals, { context, id, body }) => {
-  const { name, active } = body;
-  const decide = () => updateBot(omitUndefined({ name: name === undefined ? undefined : parseName(name), active }));
-  return principals.apply(BOT_USERS, context, id, decide, body);
-});
-
-export const DeleteBotUserHandler = handlerOf(DeleteBotUser, Principals, (principals, { context, id }) =>
-  principals.apply(BOT_USERS, context, id, () => remove),
-);
-
-export const ChangeBotUserRoleHandler = handlerOf(ChangeBotUserRole, Principals, (principals, { context, id, body }) =>
-  principals.apply(BOT_USERS, context, id, () => changeBotRole(parseRole(body.role ?? ''))),
-);
+export const BOT_USER_HANDLERS = [
+  handlerOf(CreateBotUser, [Principals], ({ context, body: { name = '', active = true } }, principals) =>
+    principals.create(BOT_USERS, context, () => createBot({ name: parseName(name), active })),
+  ),
+  handlerOf(UpdateBotUser, [Principals], ({ context, id, body }, principals) => {
+    const { name, active } = body;
+    const decide = () => updateBot(omitUndefined({ name: name === undefined ? undefined : parseName(name), active }));
+    return principals.apply(BOT_USERS, context, id, decide, body);
+  }),
+  handlerOf(DeleteBotUser, [Principals], ({ context, id }, principals) =>
+    principals.apply(BOT_USERS, context, id, () => remove),
+  ),
+  handlerOf(ChangeBotUserRole, [Principals], ({ context, id, body }, principals) =>
+    principals.apply(BOT_USERS, context, id, () => changeBotRole(parseRole(body.role ?? ''))),
+  ),
+];
 
 function parseRole(role: string): BotRole {
   if (role === 'member' || role === 'auditor') return role;

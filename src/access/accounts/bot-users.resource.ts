@@ -1,9 +1,8 @@
 import { ApiField, ApiSchemaName } from '../../http/openapi/decorators.js';
 import { Flag, Text, TextOfBytes } from '../../http/validated-body.js';
 import type { Entity } from '../../log/read-model.js';
-import { CreateCommand, DeleteCommand, UpdateCommand } from '../../resources/commands.js';
 import { envelopeFields, ReadOnly } from '../../resources/fields.js';
-import type { Resource } from '../../resources/resource.js';
+import { CreateCommand, DeleteCommand, type Resource, UpdateCommand } from '../../resources/resource.js';
 import { type BotRole, notFound, type Principal, type PrincipalEvent } from './principal.js';
 import { principalsReadModel } from './principals.read-model.js';
 

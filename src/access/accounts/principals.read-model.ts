@@ -1,14 +1,9 @@
-import { ENTITY_COLUMNS, type ReadModel, type Table } from '../../log/read-model.js';
+import { entityTable, type ReadModel } from '../../log/read-model.js';
 import { evolve, type Principal, type PrincipalEvent } from './principal.js';
 
-const TABLE: Table<Principal> = {
-  name: 'principals',
-  columns: [...ENTITY_COLUMNS, 'kind', 'name', 'email', 'role', 'active', 'deleted'],
-  primaryKey: ['account_id', 'id'],
-  rowsOf: (entity) => [entity],
-  exclusiveValuesOf: (row) =>
-    row.deleted === true ? [] : [row.kind === 'user' ? `email:${String(row.email).toLowerCase()}` : `bot:${row.name}`],
-};
+const TABLE = entityTable<Principal>('principals', ['kind', 'name', 'email', 'role', 'active', 'deleted'], (row) =>
+  row.deleted === true ? [] : [row.kind === 'user' ? `email:${String(row.email).toLowerCase()}` : `bot:${row.name}`],
+);
 
 /** The unique indexes over the emails of users and the names of bots; violated if two creates race. */
 export const USER_EMAIL_CONSTRAINT = 'principals_user_email';

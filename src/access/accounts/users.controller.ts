@@ -1,9 +1,4 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
-import { ApiCreate, ApiDelete, ApiGet, ApiHistory, ApiList, ApiTag, ApiUpdate } from '../../http/openapi/decorators.js';
-import { Context, Read, type ReadRequest, type RequestContext } from '../../http/request-context.js';
-import { HistoryResource } from '../../resources/history.resource.js';
-import { Reads } from '../../resources/reads.js';
+import { controllerOf } from '../../resources/routes/resource-routes.js';
 import {
   CreateUser,
   CreateUserBody,
@@ -14,66 +9,22 @@ import {
   UserResource,
 } from './users.resource.js';
 
-const { path } = USERS;
-
-@ApiTag('Users', 'usr')
-@Controller(path)
-export class UsersController {
-  constructor(
-    private readonly commands: CommandBus,
-    private readonly reads: Reads,
-  ) {}
-
-  @Post()
-  @ApiCreate(UserResource, { id: 'createUser', summary: 'Create a user', problems: ['role_missing', 'conflict'] })
-  create(@Context() context: RequestContext, @Body() body: CreateUserBody) {
-    return this.commands.execute(new CreateUser(context, body));
-  }
-
-  @Get()
-  @ApiList(UserResource, path, { id: 'listUsers', summary: 'List users' })
-  list(@Read() request: ReadRequest) {
-    return this.reads.list(USERS, request);
-  }
-
-  @Get(':id')
-  @ApiGet(UserResource, { id: 'getUser', summary: 'Get a user', problems: ['not_found'] })
-  get(@Read() request: ReadRequest, @Param('id') id: string) {
-    return this.reads.get(USERS, request, id);
-  }
-
-  @Get(':id/events')
-  @ApiHistory(HistoryResource, {
-    id: 'getUserHistory',
-    summary: 'Get the history of a user',
-    problems: ['not_found', 'role_missing'],
-  })
-  history(@Read() request: ReadRequest, @Param('id') id: string) {
-    return this.reads.history(USERS, request, id);
-  }
-
-  @Patch(':id')
-  @ApiUpdate(UserResource, {
-    id: 'updateUser',
-    summary: 'Update a user',
+export const UsersController = controllerOf(USERS, {
+  names: ['User', 'Users'],
+  nouns: ['a user', 'users'],
+  answer: UserResource,
+  create: { command: CreateUser, body: CreateUserBody, problems: ['role_missing', 'conflict'] },
+  update: {
+    command: UpdateUser,
+    body: UpdateUserBody,
     description:
       'An absent or null field stays as it is. The last active admin of an account must stay an active admin (409).',
     problems: ['role_missing', 'not_found', 'conflict'],
-  })
-  update(@Context() context: RequestContext, @Param('id') id: string, @Body() body: UpdateUserBody) {
-    return this.commands.execute(new UpdateUser(context, id, body));
-  }
-
-  @Delete(':id')
-  @ApiDelete({
-    id: 'deleteUser',
-    summary: 'Delete a user',
+  },
+  delete: {
+    command: DeleteUser,
     description:
       'The API keys and SSH credentials of this user are deleted too. The last active admin of an account cannot be deleted (409).',
     problems: ['role_missing', 'not_found', 'conflict'],
-  })
-  @HttpCode(204)
-  delete(@Context() context: RequestContext, @Param('id') id: string) {
-    return this.commands.execute(new DeleteUser(context, id));
-  }
-}
+  },
+});

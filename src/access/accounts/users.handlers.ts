@@ -7,21 +7,20 @@ import { createUser, remove, updateUser } from './principal.js';
 import { Principals } from './principals.js';
 import { CreateUser, DeleteUser, UpdateUser, USERS } from './users.resource.js';
 
-export const CreateUserHandler = handlerOf(CreateUser, Principals, (principals, { context, body }) => {
-  const { email, role } = body;
-  const decide = () => createUser({ email: parseEmail(email), role: parseRole(role) ?? 'member' });
-  return principals.create(USERS, context, decide);
-});
-
-export const UpdateUserHandler = handlerOf(UpdateUser, Principals, (principals, { context, id, body }) => {
-  const { role, active } = body;
-  const decide = () => updateUser(omitUndefined({ role: parseRole(role), active }));
-  return principals.apply(USERS, context, id, decide, body);
-});
-
-export const DeleteUserHandler = handlerOf(DeleteUser, Principals, (principals, { context, id }) =>
-  principals.apply(USERS, context, id, () => remove),
-);
+export const USER_HANDLERS = [
+  handlerOf(CreateUser, [Principals], ({ context, body: { email, role } }, principals) =>
+    principals.create(USERS, context, () =>
+      createUser({ email: parseEmail(email), role: parseRole(role) ?? 'member' }),
+    ),
+  ),
+  handlerOf(UpdateUser, [Principals], ({ context, id, body }, principals) => {
+    const decide = () => updateUser(omitUndefined({ role: parseRole(body.role), active: body.active }));
+    return principals.apply(USERS, context, id, decide, body);
+  }),
+  handlerOf(DeleteUser, [Principals], ({ context, id }, principals) =>
+    principals.apply(USERS, context, id, () => remove),
+  ),
+];
 
 function parseEmail(email: string | undefined): string {
   if (email !== undefined && isEmailAddress(email)) return email;

@@ -2,9 +2,8 @@ import type { Role } from '../../caller.js';
 import { ApiField, ApiSchemaName } from '../../http/openapi/decorators.js';
 import { Flag, Text } from '../../http/validated-body.js';
 import type { Entity } from '../../log/read-model.js';
-import { CreateCommand, DeleteCommand, UpdateCommand } from '../../resources/commands.js';
 import { envelopeFields, ReadOnly } from '../../resources/fields.js';
-import type { Resource } from '../../resources/resource.js';
+import { CreateCommand, DeleteCommand, type Resource, UpdateCommand } from '../../resources/resource.js';
 import { notFound, type Principal, type PrincipalEvent } from './principal.js';
 import { principalsReadModel } from './principals.read-model.js';
 

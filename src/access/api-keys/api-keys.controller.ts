@@ -1,9 +1,6 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
-import { ApiCreate, ApiDelete, ApiGet, ApiHistory, ApiList, ApiTag, ApiUpdate } from '../../http/openapi/decorators.js';
-import { Context, Read, type ReadRequest, type RequestContext } from '../../http/request-context.js';
-import { HistoryResource } from '../../resources/history.resource.js';
-import { Reads } from '../../resources/reads.js';
+import { expiryRoutes } from '../../resources/expiry/expiry.resource.js';
+import { partControllerOf } from '../../resources/routes/part-routes.js';
+import { controllerOf } from '../../resources/routes/resource-routes.js';
 import {
   API_KEYS,
   ApiKeyResource,
@@ -11,77 +8,37 @@ import {
   CreateApiKeyBody,
   CreatedApiKeyResource,
   DeleteApiKey,
+  SetApiKeyExpiry,
   UpdateApiKey,
   UpdateApiKeyBody,
 } from './api-keys.resource.js';
 
-const { path, plural } = API_KEYS;
-
-@ApiTag('API keys', 'ak')
-@Controller(path)
-export class ApiKeysController {
-  constructor(
-    private readonly commands: CommandBus,
-    private readonly reads: Reads,
-  ) {}
-
-  @Post()
-  @ApiCreate(CreatedApiKeyResource, {
-    id: 'createApiKey',
-    summary: 'Create an API key',
-    problems: ['owner_not_yours', 'owner_inactive'],
-  })
-  create(@Context() context: RequestContext, @Body() body: CreateApiKeyBody) {
-    return this.commands.execute(new CreateApiKey(context, body));
-  }
-
-  @Get()
-  @ApiList(ApiKeyResource, path, {
-    plural,
-    id: 'listApiKeys',
-    summary: 'List API keys',
-    description: 'Members see their own keys; admins and auditors see all keys.',
-  })
-  list(@Read() request: ReadRequest) {
-    return this.reads.list(API_KEYS, request);
-  }
-
-  @Get(':id')
-  @ApiGet(ApiKeyResource, { id: 'getApiKey', summary: 'Get an API key', problems: ['not_found'] })
-  get(@Read() request: ReadRequest, @Param('id') id: string) {
-    return this.reads.get(API_KEYS, request, id);
-  }
-
-  @Get(':id/events')
-  @ApiHistory(HistoryResource, {
-    id: 'getApiKeyHistory',
-    summary: 'Get the history of an API key',
-    problems: ['not_found', 'role_missing'],
-  })
-  history(@Read() request: ReadRequest, @Param('id') id: string) {
-    return this.reads.history(API_KEYS, request, id);
-  }
-
-  @Patch(':id')
-  @ApiUpdate(ApiKeyResource, {
-    id: 'updateApiKey',
-    summary: 'Update an API key',
+export const ApiKeysController = controllerOf(API_KEYS, {
+  names: ['ApiKey', 'ApiKeys'],
+  nouns: ['an API key', 'API keys'],
+  answer: ApiKeyResource,
+  created: CreatedApiKeyResource,
+  create: { command: CreateApiKey, body: CreateApiKeyBody, problems: ['owner_not_yours', 'owner_inactive'] },
+  list: { description: 'Members see their own keys; admins and auditors see all keys.' },
+  update: {
+    command: UpdateApiKey,
+    body: UpdateApiKeyBody,
     description: 'An absent or null field stays as it is; an empty text clears.',
     problems: ['not_found'],
-  })
-  update(@Context() context: RequestContext, @Param('id') id: string, @Body() body: UpdateApiKeyBody) {
-    return this.commands.execute(new UpdateApiKey(context, id, body));
-  }
-
-  @Delete(':id')
-  @ApiDelete({
-    id: 'deleteApiKey',
-    summary: 'Delete an API key',
+  },
+  delete: {
+    command: DeleteApiKey,
     description: 'The key is refused from the next request on.',
     problems: ['not_found'],
-  })
-  @HttpCode(204)
-  delete(@Context() context: RequestContext, @Param('id') id: string) {
-    return this.commands.execute(new DeleteApiKey(context, id));
-  }
-}
+  },
+});
+
+export const ApiKeyExpiryController = partControllerOf(API_KEYS, {
+  ...expiryRoutes('API key', SetApiKeyExpiry),
+  tag: 'API keys',
+  name: 'ApiKeyExpiry',
+  summaries: ['Set when an API key expires', 'Get when an API key expires', 'Let an API key never expire'],
+  description:
+    'A time in the past takes effect at once. An expired key is refused with 401, and cannot change its own expiry.',
+  problems: { put: ['not_found'], remove: ['not_found'] },
+});

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { type Caller, isAdmin } from '../../caller.js';
 import type { RequestContext } from '../../http/request-context.js';
 import { omitUndefined } from '../../omit-undefined.js';
@@ -12,7 +11,7 @@ import { type ApiKey, create, hashToken, remove, setExpiry, TOKEN_SECRET_BYTES, 
 import { API_KEYS, CreateApiKey, DeleteApiKey, SetApiKeyExpiry, UpdateApiKey } from './api-keys.resource.js';
 
 /** The only answer with the token. */
-export class CreatedApiKey extends Changed<ApiKey> {
+class CreatedApiKey extends Changed<ApiKey> {
   constructor(
     { entity, position, isDuplicate }: Changed<ApiKey>,
     private readonly secret: Buffer,
@@ -27,51 +26,45 @@ export class CreatedApiKey extends Changed<ApiKey> {
   }
 }
 
-@CommandHandler(CreateApiKey)
-export class CreateApiKeyHandler implements ICommandHandler<CreateApiKey> {
-  constructor(
-    private readonly changes: Changes,
-    private readonly owners: Owners,
-  ) {}
+/** A key has its owner's role, so its owner must exist and be active, unlike the owner of an SSH credential. */
+async function ownerOf(caller: Caller, named: string | undefined, owners: Owners): Promise<string> {
+  const id = requireOwnOrAdmin(caller, named);
+  // Authentication by an API key has found this owner, and its role.
+  if (id === caller.principalId && caller.apiKeyId !== undefined) return id;
+  const owner = await owners.requireActive({ accountId: caller.accountId, id });
+  // The issuer has changed the role of this caller. A key would restore the stored role, which sees or does more.
+  if (owner.role !== caller.role && !isAdmin(caller)) {
+    throw new Problem('role_missing', 'This key would have a higher role than you have now; ask an admin.');
+  }
+  return id;
+}
 
-  async execute({ context, body }: CreateApiKey): Promise<CreatedApiKey> {
+export const API_KEY_HANDLERS = [
+  handlerOf(CreateApiKey, [Changes, Owners], async ({ context, body }, changes, owners) => {
     const secret = randomBytes(TOKEN_SECRET_BYTES);
     const { description = '', metadata = '' } = body;
     const decide = async (id: string, { caller }: RequestContext) => {
-      const owner_id = await this.ownerOf(caller, body.owner_id);
+      const owner_id = await ownerOf(caller, body.owner_id, owners);
       return create({ description, metadata, owner_id, token_hash: hashToken(tokenOf(id, secret)) })(undefined);
     };
-    const changed = await this.changes.create(API_KEYS, context, decide).catch((error) => {
+    const changed = await changes.create(API_KEYS, context, decide).catch((error) => {
       throw explainDeletedOwner(error, body.owner_id || context.caller.principalId);
     });
     return new CreatedApiKey(changed, secret);
-  }
+  }),
 
-  /** A key has its owner's role, so its owner must exist and be active, unlike the owner of an SSH credential. */
-  private async ownerOf(caller: Caller, named: string | undefined): Promise<string> {
-    const id = requireOwnOrAdmin(caller, named);
-    // Authentication by an API key has found this owner, and its role.
-    if (id === caller.principalId && caller.apiKeyId !== undefined) return id;
-    const owner = await this.owners.requireActive({ accountId: caller.accountId, id });
-    // The issuer has changed the role of this caller. A key would restore the stored role, which sees or does more.
-    if (owner.role !== caller.role && !isAdmin(caller)) {
-      throw new Problem('role_missing', 'This key would have a higher role than you have now; ask an admin.');
-    }
-    return id;
-  }
-}
+  handlerOf(UpdateApiKey, [Changes], ({ context, id, body }, changes) => {
+    const { description, metadata } = body;
+    const decide = (key: ApiKey | undefined, { caller: by }: RequestContext) =>
+      update({ by, ...omitUndefined({ description, metadata }) })(key);
+    return changes.apply(API_KEYS, context, id, decide, { sent: body });
+  }),
 
-export const UpdateApiKeyHandler = handlerOf(UpdateApiKey, Changes, (changes, { context, id, body }) => {
-  const { description, metadata } = body;
-  const decide = (key: ApiKey | undefined, { caller: by }: RequestContext) =>
-    update({ by, ...omitUndefined({ description, metadata }) })(key);
-  return changes.apply(API_KEYS, context, id, decide, { sent: body });
-});
+  handlerOf(DeleteApiKey, [Changes], ({ context, id }, changes) =>
+    changes.apply(API_KEYS, context, id, (key, { caller: by }) => remove({ by })(key)),
+  ),
 
-export const DeleteApiKeyHandler = handlerOf(DeleteApiKey, Changes, (changes, { context, id }) =>
-  changes.apply(API_KEYS, context, id, (key, { caller: by }) => remove({ by })(key)),
-);
-
-export const SetApiKeyExpiryHandler = handlerOf(SetApiKeyExpiry, Changes, (changes, { context, id, body }) =>
-  changes.apply(API_KEYS, context, id, (key, { caller: by }) => setExpiry({ by, ...body })(key)),
-);
+  handlerOf(SetApiKeyExpiry, [Changes], ({ context, id, body }, changes) =>
+    changes.apply(API_KEYS, context, id, (key, { caller: by }) => setExpiry({ by, ...body })(key)),
+  ),
+];

@@ -1,15 +1,6 @@
 import { Module } from '@nestjs/common';
-import { ApiKeyExpiryController } from './api-key-expiry.controller.js';
-import { ApiKeysController } from './api-keys.controller.js';
-import {
-  CreateApiKeyHandler,
-  DeleteApiKeyHandler,
-  SetApiKeyExpiryHandler,
-  UpdateApiKeyHandler,
-} from './api-keys.handlers.js';
+import { ApiKeyExpiryController, ApiKeysController } from './api-keys.controller.js';
+import { API_KEY_HANDLERS } from './api-keys.handlers.js';
 
-@Module({
-  controllers: [ApiKeysController, ApiKeyExpiryController],
-  providers: [CreateApiKeyHandler, UpdateApiKeyHandler, SetApiKeyExpiryHandler, DeleteApiKeyHandler],
-})
+@Module({ controllers: [ApiKeysController, ApiKeyExpiryController], providers: API_KEY_HANDLERS })
 export class ApiKeysModule {}

@@ -1,13 +1,7 @@
-import { ENTITY_COLUMNS, type ReadModel, type Table } from '../../log/read-model.js';
+import { entityTable, type ReadModel } from '../../log/read-model.js';
 import { type ApiKey, type ApiKeyEvent, evolve } from './api-key.js';
 
-const TABLE: Table<ApiKey> = {
-  name: 'api_keys',
-  columns: [...ENTITY_COLUMNS, 'description', 'metadata', 'owner_id', 'token_hash', 'expires_at'],
-  primaryKey: ['account_id', 'id'],
-  rowsOf: (entity) => [entity],
-  exclusiveValuesOf: (row) => [`token:${row.token_hash}`],
-};
+const COLUMNS = ['description', 'metadata', 'owner_id', 'token_hash', 'expires_at'] as const;
 
 export const apiKeysReadModel: ReadModel<ApiKey, ApiKeyEvent> = {
   streamPrefixes: ['ak'],
@@ -19,5 +13,5 @@ export const apiKeysReadModel: ReadModel<ApiKey, ApiKeyEvent> = {
     'api_key_deleted.v1': { isEnd: true, takesRights: true },
   },
   evolve,
-  tables: [TABLE],
+  tables: [entityTable<ApiKey>('api_keys', COLUMNS, (row) => [`token:${row.token_hash}`])],
 };

@@ -2,10 +2,9 @@ import { ApiField, ApiSchemaName } from '../../http/openapi/decorators.js';
 import { EXAMPLE_KSUID } from '../../http/openapi/parts.js';
 import { Text } from '../../http/validated-body.js';
 import type { Entity } from '../../log/read-model.js';
-import { CreateCommand, DeleteCommand, UpdateCommand } from '../../resources/commands.js';
 import type { Expiring } from '../../resources/expiry/expiry.js';
 import { Description, envelopeFields, Metadata, ReadOnly, textFields } from '../../resources/fields.js';
-import type { OwnedResource } from '../../resources/resource.js';
+import { CreateCommand, DeleteCommand, type OwnedResource, UpdateCommand } from '../../resources/resource.js';
 import { type ApiKey, type ApiKeyEvent, notFound, REMOVAL } from './api-key.js';
 import { apiKeysReadModel } from './api-keys.read-model.js';
 
