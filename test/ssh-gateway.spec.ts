@@ -377,8 +377,8 @@ describe('GET /ssh_gateway/edges', () => {
     const { body: first } = await owner.client.post('/edges/tcp', { hostports, backend: { backend_id: 'bkdtg_1' } });
     const { body: second } = await other.client.post('/edges/tcp', { hostports: ['shared.example.com:20000'] });
     const expected = [
-      { account_id: owner.accountId, edge: first },
-      { account_id: other.accountId, edge: second },
+      { account_id: owner.accountId, edge: first, ip_policies: [], tunnel_group: null, check: null },
+      { account_id: other.accountId, edge: second, ip_policies: [], tunnel_group: null, check: null },
     ];
     expect(await edgesAt('SHARED.example.com:20000')).toEqual(expected);
     await owner.client.delete(`/edges/tcp/${first.id}`);

@@ -42,6 +42,13 @@ function canonicalCidr(address: Address, length: number, described: string): str
   );
 }
 
+/** All networks that contain an address, in canonical form, the largest first. */
+export const networksAround = ({ bits, value }: Address): string[] =>
+  Array.from({ length: bits + 1 }, (_, length) => {
+    const hostBits = BigInt(bits - length);
+    return `${textOf({ bits, value: (value >> hostBits) << hostBits })}/${length}`;
+  });
+
 /** Takes a network in canonical form. */
 export function compileNetwork(cidr: string): Network {
   const slash = cidr.indexOf('/');

@@ -2,9 +2,6 @@ import type { Pool } from 'pg';
 import type { BindTarget } from '../bind-rules/bind-target.js';
 import type { Gateway } from '../caller.js';
 import type { IdSource } from '../ids.js';
-import type { EntityQueries } from '../resources/entity-queries.js';
-import { EdgesByHostport } from '../tcp-edges/tcp-edges.read-model.js';
-import { TCP_EDGES, toResource } from '../tcp-edges/tcp-edges.resource.js';
 import { authorizedKeys } from './authorized-keys.js';
 import { type BindDecision, decideBind } from './bind-decisions/bind-decision.js';
 import type { BindDecisionMetrics } from './bind-decisions/bind-decision-metrics.js';
@@ -15,7 +12,7 @@ import type { KnownCredential } from './gateway-requests.js';
 import { KeyAccess } from './key-access.js';
 import { changedSince } from './recheck.js';
 import { SourceCheck } from './source-check.js';
-import type { ChangedCredential, IdentifiedKey, ListedEdge } from './ssh-gateway.resource.js';
+import type { ChangedCredential, IdentifiedKey } from './ssh-gateway.resource.js';
 
 /** Where a request comes from, for the record. */
 interface RequestOrigin {
@@ -33,12 +30,10 @@ export class GatewayAnswers {
   private readonly grants: CredentialGrants;
   private readonly keyAccess: KeyAccess;
   private readonly sources = new SourceCheck();
-  private readonly edges: EdgesByHostport;
   private readonly usage: CredentialUsage;
 
   constructor(
     private readonly pool: Pool,
-    private readonly entities: EntityQueries,
     private readonly deniedFingerprints: ReadonlySet<string>,
     private readonly ids: IdSource,
     private readonly queue: BindDecisionQueue,
@@ -46,7 +41,6 @@ export class GatewayAnswers {
   ) {
     this.grants = new CredentialGrants(pool, deniedFingerprints);
     this.keyAccess = new KeyAccess(this.grants);
-    this.edges = new EdgesByHostport(pool);
     this.usage = new CredentialUsage(pool);
   }
 
@@ -108,13 +102,5 @@ export class GatewayAnswers {
       acl: acl.rules,
     }));
     return first === undefined ? undefined : authorizedKeys([first, ...others]);
-  }
-
-  async edgesAt({ accountId }: Gateway, hostport: string, baseUrl: string): Promise<ListedEdge[]> {
-    const refs = await this.edges.list(hostport, accountId);
-    const found = await Promise.all(refs.map((ref) => this.entities.find(TCP_EDGES, ref)));
-    return found.flatMap((edge) =>
-      edge === undefined ? [] : [{ account_id: edge.account_id, edge: toResource(edge, baseUrl) }],
-    );
   }
 }

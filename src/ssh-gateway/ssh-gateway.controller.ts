@@ -6,7 +6,6 @@ import { type ParameterOf, queryParameter } from '../http/openapi/parts.js';
 import { gatewayOf, ipOf } from '../http/request-context.js';
 import { Problem } from '../problem.js';
 import { readFingerprint } from '../public-keys/public-key-type.js';
-import { parseHostport } from '../tcp-edges/hostport.js';
 import { FINGERPRINT } from './bind-decisions/bind-decision-fields.js';
 import { GatewayAnswers } from './gateway-answers.js';
 import { readKey, readRequiredParameter, readTargets } from './gateway-requests.js';
@@ -16,7 +15,6 @@ import {
   BindDecisionAnswers,
   IdentifiedKey,
   IdentifyBody,
-  ListedEdges,
   RECHECK_SCHEMA,
   RecheckAnswer,
   RecheckBody,
@@ -113,19 +111,6 @@ export class SshGatewayController {
     const type = readRequiredParameter(query, 'type');
     const fingerprint = readFingerprint(readRequiredParameter(query, 'fingerprint'));
     return (await this.answers.authorizedKeys(gatewayOf(request), type, fingerprint)) ?? unknownKey();
-  }
-
-  @Get('edges')
-  @RouteConfig(FOR_GATEWAYS)
-  @ApiGatewayAnswer(ListedEdges, {
-    id: 'findEdges',
-    summary: 'Find the TCP edges that list a hostport',
-    parameters: [required('hostport', 'Hostport as `host:port`, in any spelling.', '1.tcp.example.com:20000')],
-    problems: ['request_malformed', 'hostport_malformed', 'hostport_port_out_of_range'],
-  })
-  async edges(@Query() query: Record<string, unknown>, @Req() request: FastifyRequest): Promise<ListedEdges> {
-    const { canonical } = parseHostport(readRequiredParameter(query, 'hostport'), 'hostport');
-    return { edges: await this.answers.edgesAt(gatewayOf(request), canonical, request.baseUrl) };
   }
 }
 

@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import { POOL } from '../database/database.js';
 import { IdSource } from '../ids.js';
 import { EntityQueries } from '../resources/entity-queries.js';
+import { EdgesByHostport } from '../tcp-edges/tcp-edges.read-model.js';
 import { BindDecisionMetrics } from './bind-decisions/bind-decision-metrics.js';
 import { BindDecisionQueue } from './bind-decisions/bind-decision-queue.js';
 import { GatewayPolicy } from './bind-decisions/gateway-policy.js';
@@ -10,6 +11,9 @@ import { ChangeStreams } from './changes/change-streams.js';
 import { ChangeWatch } from './changes/change-watch.js';
 import { ChangesController } from './changes/changes.controller.js';
 import { CredentialChanges } from './changes/credential-changes.js';
+import { EdgePolicies } from './edges/edge-policies.js';
+import { GatewayEdgesController } from './edges/gateway-edges.controller.js';
+import { GatewayEdges } from './edges/gateway-edges.js';
 import { GatewayAnswers } from './gateway-answers.js';
 import { GatewayMetricsController } from './gateway-metrics.controller.js';
 import { SshGatewayController } from './ssh-gateway.controller.js';
@@ -18,8 +22,14 @@ const logger = new Logger('SshGateway');
 
 /** The app itself must import it, so that Nest stops it before the database: see BindDecisionQueue. */
 @Module({
-  controllers: [SshGatewayController, ChangesController, GatewayMetricsController],
+  controllers: [SshGatewayController, GatewayEdgesController, ChangesController, GatewayMetricsController],
   providers: [
+    {
+      provide: GatewayEdges,
+      useFactory: (pool: Pool, entities: EntityQueries) =>
+        new GatewayEdges(entities, new EdgesByHostport(pool), new EdgePolicies(pool)),
+      inject: [POOL, EntityQueries],
+    },
     {
       provide: ChangeStreams,
       useFactory: (pool: Pool) =>
@@ -37,12 +47,11 @@ const logger = new Logger('SshGateway');
       useFactory: (
         pool: Pool,
         { deniedFingerprints }: GatewayPolicy,
-        entities: EntityQueries,
         ids: IdSource,
         queue: BindDecisionQueue,
         metrics: BindDecisionMetrics,
-      ) => new GatewayAnswers(pool, entities, deniedFingerprints, ids, queue, metrics),
-      inject: [POOL, GatewayPolicy, EntityQueries, IdSource, BindDecisionQueue, BindDecisionMetrics],
+      ) => new GatewayAnswers(pool, deniedFingerprints, ids, queue, metrics),
+      inject: [POOL, GatewayPolicy, IdSource, BindDecisionQueue, BindDecisionMetrics],
     },
   ],
 })

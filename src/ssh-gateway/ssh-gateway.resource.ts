@@ -1,8 +1,6 @@
 import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
 import { EXAMPLE_KSUID, idPattern } from '../http/openapi/parts.js';
 import { Anything, Text, TextOfBytes } from '../http/validated-body.js';
-import { MAX_EDGES_OF_A_HOSTPORT } from '../tcp-edges/tcp-edges.read-model.js';
-import { TcpEdgeResource } from '../tcp-edges/tcp-edges.resource.js';
 import { type BindDecision, REASONS } from './bind-decisions/bind-decision.js';
 import {
   CREDENTIAL_ID,
@@ -156,17 +154,4 @@ export class ChangedCredential {
 export class RecheckAnswer {
   @ApiField({ description: 'The credentials that have changed, in the order sent.', listOf: ChangedCredential })
   changed!: ChangedCredential[];
-}
-
-export class ListedEdge {
-  @ApiField({ ...ACCOUNT_ID, description: 'Id of the account that the edge belongs to.' }) account_id!: string;
-  @ApiField({ description: 'The TCP edge.', type: TcpEdgeResource }) edge!: TcpEdgeResource;
-}
-
-export class ListedEdges {
-  @ApiField({
-    description: `The edges that list the hostport, oldest first, at most ${MAX_EDGES_OF_A_HOSTPORT}. Empty if there are none.`,
-    listOf: ListedEdge,
-  })
-  edges!: ListedEdge[];
 }

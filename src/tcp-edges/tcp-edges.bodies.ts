@@ -42,7 +42,7 @@ const VALUE = {
 };
 
 /** A reference as GET shows it, so that a caller can send back what it got. */
-export class RefBody {
+export class ReferenceBody {
   @Text({ description: `Id of the entity: ${ID}`, ...ID_PATTERN, required: true }) id?: string;
   @Text({ description: 'Read-only: omit it, or send the URI that belongs to `id`.' }) uri?: string;
 }
@@ -52,8 +52,8 @@ const AS_SHOWN = 'as GET shows it. Both at once must name the same.';
 export class BackendBody {
   @Flag(ENABLED) enabled?: boolean;
   @Text(BACKEND_ID) backend_id?: string;
-  @ObjectOf(RefBody, { description: `In place of \`backend_id\`: the backend ${AS_SHOWN}`, example: null })
-  backend?: RefBody;
+  @ObjectOf(ReferenceBody, { description: `In place of \`backend_id\`: the backend ${AS_SHOWN}`, example: null })
+  backend?: ReferenceBody;
 }
 
 export class IpRestrictionBody {
@@ -68,7 +68,7 @@ export class IpRestrictionBody {
   @List({
     description: `In place of \`ip_policy_ids\`: the IP policies ${AS_SHOWN.replace('it.', 'them.')}`,
     maxItems: MAX_IP_POLICIES,
-    listOf: RefBody,
+    listOf: ReferenceBody,
     example: null,
   })
   ip_policies?: unknown[];

@@ -105,6 +105,7 @@ const target = () => ({ target: { domain: 'a.example' } });
 /** Calls of POST that change nothing. */
 const CHECK_SAMPLES: Record<string, ResourceSample> = {
   'POST /ssh_credentials/:id/check': { on: 'ssh_credentials', body: target },
+  'POST /edges/tcp/:id/check': { on: 'edges/tcp', body: () => ({ source: '192.0.2.7' }) },
   'POST /acl/check': { body: () => ({ acl: ['bind:a.example'], ...target() }) },
 };
 

@@ -1,14 +1,18 @@
 import { Module } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { POOL } from '../../database/database.js';
+import { providerOf } from '../../resources/provider-of.js';
 import { GatewayPolicy } from '../bind-decisions/gateway-policy.js';
+import { EdgeChecksController } from '../edges/edge-checks.controller.js';
+import { EdgePolicies } from '../edges/edge-policies.js';
 import { ChecksController } from './checks.controller.js';
 import { CredentialCheck } from './credential-check.js';
 
 /** Also for a service without gateways, whose rules wait for them. */
 @Module({
-  controllers: [ChecksController],
+  controllers: [ChecksController, EdgeChecksController],
   providers: [
+    providerOf(EdgePolicies, POOL),
     {
       provide: CredentialCheck,
       useFactory: (pool: Pool, { deniedFingerprints }: GatewayPolicy) => new CredentialCheck(pool, deniedFingerprints),

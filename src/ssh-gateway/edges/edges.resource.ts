@@ -1,0 +1,161 @@
+import { ApiField } from '../../http/openapi/decorators.js';
+import { EXAMPLE_BASE_URL, EXAMPLE_KSUID, idPattern } from '../../http/openapi/parts.js';
+import { TextOfBytes } from '../../http/validated-body.js';
+import { type Address, parseSource } from '../../ip-rules/address.js';
+import type { IpRule } from '../../ip-rules/ip-policy.js';
+import { IP_REASONS, type IpDecision, type IpReason } from '../../ip-rules/ip-restriction.js';
+import { Problem, quoted } from '../../problem.js';
+import { IP_POLICY } from '../../tcp-edges/edge-modules.js';
+import { MAX_EDGES_OF_A_HOSTPORT } from '../../tcp-edges/tcp-edges.read-model.js';
+import { IpPolicyRef, TcpEdgeResource } from '../../tcp-edges/tcp-edges.resource.js';
+import { MAX_SOURCE_BYTES } from '../ssh-gateway.resource.js';
+
+/** A policy of this size fits. It bounds the answer to some 2 MB. */
+export const MAX_RULES_OF_AN_ANSWER = 20_000;
+
+const RULE_PATH = 'ip_policy_rules';
+const RULE_ID = { description: 'Id of the rule.', example: `ipr_${EXAMPLE_KSUID}` };
+const CIDR = { description: 'The network, in canonical form.', example: '203.0.113.0/24' };
+const ACTION = {
+  description: 'Whether the rule allows or denies its network.',
+  enum: ['allow', 'deny'],
+  example: 'allow',
+};
+
+export const SOURCE = {
+  description: 'Address of a client, as an address or as `address:port` with IPv6 in brackets.',
+  example: '203.0.113.9',
+};
+
+export class EdgeCheckBody {
+  @TextOfBytes(MAX_SOURCE_BYTES, 'request_malformed', { ...SOURCE, required: true }) source?: string;
+}
+
+/** Throws request_malformed. */
+export function readSource(source: string | undefined): Address {
+  if (source === undefined) throw new Problem('request_malformed', 'source is missing; send the address of a client.');
+  const address = parseSource(source);
+  if (address !== undefined) return address;
+  throw new Problem(
+    'request_malformed',
+    `source ${quoted(source)} is not an address such as 203.0.113.9 or 2001:db8::9.`,
+  );
+}
+
+export class MatchedIpRule {
+  @ApiField(RULE_ID) id!: string;
+  @ApiField({
+    description: 'URI of the rule.',
+    format: 'uri',
+    example: `${EXAMPLE_BASE_URL}/${RULE_PATH}/ipr_${EXAMPLE_KSUID}`,
+  })
+  uri!: string;
+  @ApiField(CIDR) cidr!: string;
+  @ApiField(ACTION) action!: IpRule['action'];
+}
+
+export class EdgeCheck {
+  @ApiField({ description: 'Whether the IP restriction of the edge lets the address in.', example: true })
+  allowed!: boolean;
+  @ApiField({
+    description:
+      'Reason for the answer. `allowed`: a rule allows the address and none denies it. `denied`: a rule denies it. ' +
+      '`no_rule_allows`: no rule allows it. `policy_unknown`: the edge names a policy that does not exist, and no rule denies the address. ' +
+      '`restriction_disabled`, `no_restriction`: the edge lets every address in.',
+    enum: IP_REASONS,
+    example: 'allowed',
+  })
+  reason!: IpReason;
+  @ApiField({ description: 'The rule that decided; null if none did.', type: MatchedIpRule, nullable: true })
+  matched_rule!: MatchedIpRule | null;
+  @ApiField({ description: 'The policy of this rule; null if no rule decided.', type: IpPolicyRef, nullable: true })
+  ip_policy!: IpPolicyRef | null;
+  @ApiField({
+    description: 'The policies that the edge names and that do not exist.',
+    listOf: IpPolicyRef,
+    example: [],
+  })
+  unknown_ip_policies!: IpPolicyRef[];
+}
+
+export function toEdgeCheck(decision: IpDecision, baseUrl: string): EdgeCheck {
+  const { allowed, reason, rule, policyId, unknownPolicyIds } = decision;
+  const policyRef = (id: string): IpPolicyRef => ({ id, uri: `${baseUrl}${IP_POLICY.pathOf(id)}` });
+  return {
+    allowed,
+    reason,
+    matched_rule: rule === undefined ? null : toMatchedRule(rule, baseUrl),
+    ip_policy: policyId === undefined ? null : policyRef(policyId),
+    unknown_ip_policies: unknownPolicyIds.map(policyRef),
+  };
+}
+
+const toMatchedRule = ({ id, cidr, action }: IpRule, baseUrl: string): MatchedIpRule => ({
+  id,
+  uri: `${baseUrl}/${RULE_PATH}/${id}`,
+  cidr,
+  action,
+});
+
+export class ResolvedIpRule {
+  @ApiField(RULE_ID) id!: string;
+  @ApiField(CIDR) cidr!: string;
+  @ApiField(ACTION) action!: IpRule['action'];
+}
+
+export class ResolvedIpPolicy {
+  @ApiField({ description: 'Id, as the edge names it.', example: `ipp_${EXAMPLE_KSUID}` }) id!: string;
+  @ApiField({
+    description: 'Whether the policy exists. With one that does not, the edge lets no address in.',
+    example: true,
+  })
+  exists!: boolean;
+  @ApiField({
+    description: `The rules, oldest first; null if the policy does not exist, or if an answer of ${MAX_RULES_OF_AN_ANSWER} rules has no room for them. Then ask with \`source\`.`,
+    listOf: ResolvedIpRule,
+    nullable: true,
+  })
+  rules!: ResolvedIpRule[] | null;
+}
+
+export class ResolvedTunnelGroup {
+  @ApiField({ description: 'Id of the tunnel group.', example: `bkdtg_${EXAMPLE_KSUID}` }) id!: string;
+  @ApiField({
+    description: 'Labels that a tunnel must have, with their values.',
+    type: 'object',
+    additionalProperties: true,
+    example: { app: 'build' },
+  })
+  labels!: Readonly<Record<string, string>>;
+}
+
+export class ListedEdge {
+  @ApiField({
+    description: 'Id of the account that the edge belongs to.',
+    pattern: idPattern('ac'),
+    example: `ac_${EXAMPLE_KSUID}`,
+  })
+  account_id!: string;
+  @ApiField({ description: 'The TCP edge.', type: TcpEdgeResource }) edge!: TcpEdgeResource;
+  @ApiField({
+    description: 'The IP policies that the edge names, each once, in the order of the edge.',
+    listOf: ResolvedIpPolicy,
+  })
+  ip_policies!: ResolvedIpPolicy[];
+  @ApiField({
+    description: 'The tunnel group of the backend; null if the backend is none that this service has.',
+    type: ResolvedTunnelGroup,
+    nullable: true,
+  })
+  tunnel_group!: ResolvedTunnelGroup | null;
+  @ApiField({ description: 'Answer for `source`; null without one.', type: EdgeCheck, nullable: true })
+  check!: EdgeCheck | null;
+}
+
+export class ListedEdges {
+  @ApiField({
+    description: `The edges that list the hostport, oldest first, at most ${MAX_EDGES_OF_A_HOSTPORT}. Empty if there are none.`,
+    listOf: ListedEdge,
+  })
+  edges!: ListedEdge[];
+}

@@ -1,0 +1,40 @@
+import { Controller, Get, Query, Req } from '@nestjs/common';
+import { RouteConfig } from '@nestjs/platform-fastify';
+import type { FastifyRequest } from 'fastify';
+import { ApiGatewayAnswer, ApiTag } from '../../http/openapi/decorators.js';
+import { queryParameter } from '../../http/openapi/parts.js';
+import { gatewayOf } from '../../http/request-context.js';
+import { parseHostport } from '../../tcp-edges/hostport.js';
+import { readRequiredParameter } from '../gateway-requests.js';
+import { ListedEdges, readSource, SOURCE } from './edges.resource.js';
+import { GatewayEdges } from './gateway-edges.js';
+
+@ApiTag('SSH gateways')
+@Controller('ssh_gateway/edges')
+export class GatewayEdgesController {
+  constructor(private readonly edges: GatewayEdges) {}
+
+  @Get()
+  @RouteConfig({ isForGateways: true })
+  @ApiGatewayAnswer(ListedEdges, {
+    id: 'findEdges',
+    summary: 'Find the TCP edges that list a hostport',
+    description:
+      'Each with the rules of its IP policies and the labels of its tunnel group. With `source`, also whether it lets this address in.',
+    parameters: [
+      queryParameter(
+        'hostport',
+        'Hostport as `host:port`, in any spelling.',
+        { type: 'string', examples: ['1.tcp.example.com:20000'] },
+        { required: true },
+      ),
+      queryParameter('source', SOURCE.description, { type: 'string', examples: [SOURCE.example] }),
+    ],
+    problems: ['request_malformed', 'hostport_malformed', 'hostport_port_out_of_range'],
+  })
+  async find(@Query() query: Record<string, unknown>, @Req() request: FastifyRequest): Promise<ListedEdges> {
+    const { canonical } = parseHostport(readRequiredParameter(query, 'hostport'), 'hostport');
+    const source = query.source === undefined ? undefined : readSource(readRequiredParameter(query, 'source'));
+    return { edges: await this.edges.list(gatewayOf(request), canonical, source, request.baseUrl) };
+  }
+}

@@ -1,0 +1,339 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { parseSource } from '../src/ip-rules/address.js';
+import { compilePolicy, type IpRule } from '../src/ip-rules/ip-policy.js';
+import { decideSource } from '../src/ip-rules/ip-restriction.js';
+import { parseCidr } from '../src/ip-rules/network.js';
+import type { ApiClient } from './support/api-client.js';
+import { addAccount, addBot, addUser, type TestPrincipal } from './support/principals.js';
+import { refusalsOf } from './support/refusals.js';
+import { GATEWAY, type Service, startService } from './support/service.js';
+
+let service: Service;
+let account: TestPrincipal;
+let other: TestPrincipal;
+beforeAll(async () => {
+  service = await startService(GATEWAY);
+  [account, other] = [await addAccount(service), await addAccount(service)];
+});
+afterAll(() => service.stop());
+
+const { eventCount, expectRefusal } = refusalsOf(() => service);
+
+const created = async (path: string, body: object, client: ApiClient = account.client) => {
+  const answer = await client.post(path, body);
+  expect(answer).toMatchObject({ status: 201 });
+  return answer.body;
+};
+
+/** A policy with rules as `+10.0.0.0/8` (allow) and `-10.1.0.0/16` (deny). Returns its id, and its rules by their text. */
+async function policyOf(rules: readonly string[], client?: ApiClient) {
+  const { id } = await created('/ip_policies', {}, client);
+  const made: Record<string, { readonly id: string; readonly uri: string }> = {};
+  for (const rule of rules) {
+    const action = rule.startsWith('+') ? 'allow' : 'deny';
+    made[rule] = await created('/ip_policy_rules', { ip_policy_id: id, cidr: rule.slice(1), action }, client);
+  }
+  return { id: id as string, rules: made };
+}
+
+let hostports = 0;
+/** An edge with a hostport of its own that names the policies. */
+const edgeOf = (ip_policy_ids: readonly string[] | undefined, more: object = {}) => {
+  hostports += 1;
+  const ip_restriction = ip_policy_ids && { ip_policy_ids };
+  return created('/edges/tcp', { hostports: [`edge.example:${hostports}`], ip_restriction, ...more });
+};
+
+const check = (edge: { readonly id: string }, body: object, client: ApiClient = account.client) =>
+  client.post(`/edges/tcp/${edge.id}/check`, body);
+
+const policyRef = (id: string) => ({ id, uri: `${service.app.url}/ip_policies/${id}` });
+
+const UNMATCHED = { matched_rule: null, ip_policy: null, unknown_ip_policies: [] };
+
+describe('POST /edges/tcp/{id}/check', () => {
+  it('names the rule that decided and its policy; both URIs lead there', async () => {
+    const [wide, narrow] = [await policyOf(['+10.0.0.0/8']), await policyOf(['-10.1.0.0/16', '+2001:db8::/32'])];
+    const edge = await edgeOf([wide.id, narrow.id]);
+    const { status, body } = await check(edge, { source: '10.1.2.3' });
+    const { id, uri } = narrow.rules['-10.1.0.0/16'] ?? {};
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      allowed: false,
+      reason: 'denied',
+      matched_rule: { id, uri, cidr: '10.1.0.0/16', action: 'deny' },
+      ip_policy: policyRef(narrow.id),
+      unknown_ip_policies: [],
+    });
+    for (const one of [body.matched_rule, body.ip_policy]) {
+      const { pathname } = new URL(one.uri);
+      expect((await account.client.get(pathname)).body.id).toBe(one.id);
+    }
+    for (const [source, cidr] of [
+      ['10.2.2.3', '10.0.0.0/8'],
+      ['10.2.2.3:50312', '10.0.0.0/8'],
+      ['::ffff:10.2.2.3', '10.0.0.0/8'],
+      ['[2001:DB8::1]:22', '2001:db8::/32'],
+    ]) {
+      expect((await check(edge, { source })).body).toMatchObject({
+        allowed: true,
+        reason: 'allowed',
+        matched_rule: { cidr },
+      });
+    }
+    const nothing = { allowed: false, reason: 'no_rule_allows', ...UNMATCHED };
+    expect((await check(edge, { source: '192.0.2.7' })).body).toEqual(nothing);
+  });
+
+  it('decides by the rules as they are now', async () => {
+    const policy = await policyOf(['+192.0.2.0/24']);
+    const edge = await edgeOf([policy.id]);
+    const reasonOf = async () => (await check(edge, { source: '192.0.2.7' })).body.reason;
+    const reasons = [await reasonOf()];
+    const denial = await created('/ip_policy_rules', { ip_policy_id: policy.id, cidr: '192.0.2.7', action: 'deny' });
+    reasons.push(await reasonOf());
+    await account.client.patch(`/ip_policy_rules/${denial.id}`, { cidr: '192.0.2.8' });
+    reasons.push(await reasonOf());
+    for (const { id } of Object.values(policy.rules)) await account.client.delete(`/ip_policy_rules/${id}`);
+    reasons.push(await reasonOf());
+    await account.client.delete(`/ip_policies/${policy.id}`);
+    reasons.push(await reasonOf());
+    expect(reasons).toEqual(['allowed', 'denied', 'allowed', 'no_rule_allows', 'policy_unknown']);
+  });
+
+  it('lets every address in without a restriction, and with a disabled one', async () => {
+    const policy = await policyOf(['-0.0.0.0/0']);
+    expect((await check(await edgeOf(undefined), { source: '192.0.2.7' })).body).toEqual({
+      allowed: true,
+      reason: 'no_restriction',
+      ...UNMATCHED,
+    });
+    const disabled = await edgeOf([], { ip_restriction: { enabled: false, ip_policy_ids: [policy.id, 'ipp_x'] } });
+    expect((await check(disabled, { source: '192.0.2.7' })).body).toEqual({
+      allowed: true,
+      reason: 'restriction_disabled',
+      ...UNMATCHED,
+      unknown_ip_policies: [policyRef('ipp_x')],
+    });
+  });
+
+  it('lets no address in by a restriction without policies, or by a policy without rules', async () => {
+    for (const ids of [[], [(await policyOf([])).id]]) {
+      const { body } = await check(await edgeOf(ids), { source: '192.0.2.7' });
+      expect(body).toEqual({ allowed: false, reason: 'no_rule_allows', ...UNMATCHED });
+    }
+  });
+
+  it('lets no address in if a policy does not exist, and names it: never told of, deleted, of another account', async () => {
+    const [known, deleted] = [await policyOf(['+192.0.2.0/24']), await policyOf(['+192.0.2.0/24'])];
+    const foreign = await policyOf(['+192.0.2.0/24'], other.client);
+    const unknown = ['elsewhere', deleted.id, foreign.id];
+    const edge = await edgeOf([known.id, ...unknown, 'elsewhere']);
+    await account.client.delete(`/ip_policies/${deleted.id}`);
+    const { body } = await check(edge, { source: '192.0.2.7' });
+    const unknown_ip_policies = unknown.map(policyRef);
+    expect(body).toEqual({ allowed: false, reason: 'policy_unknown', ...UNMATCHED, unknown_ip_policies });
+  });
+
+  it('answers as all rules of the policies do together, for any rules and address', async () => {
+    const byte = fc.constantFrom(0, 1, 128, 255);
+    const ipv4 = fc.tuple(byte, byte, byte, byte).map((bytes) => bytes.join('.'));
+    const ipv6 = fc.tuple(byte, byte, byte).map(([a, b, c]) => `2001:db8:${a.toString(16)}::${b.toString(16)}:${c}`);
+    const cidr = fc.oneof(
+      fc.tuple(ipv4, fc.constantFrom(0, 1, 8, 9, 16, 24, 32)),
+      fc.tuple(ipv6, fc.constantFrom(0, 32, 48, 112, 128)),
+    );
+    const rule = fc.tuple(fc.constantFrom('+', '-'), cidr).map(([sign, [address, length]]) => {
+      const [, network = `${address}/${address.includes(':') ? 128 : 32}`] =
+        /send (\S+) for the network/.exec(messageOf(() => parseCidr(`${address}/${length}`, 'c'))) ?? [];
+      return `${sign}${network}`;
+    });
+    const rules = fc.uniqueArray(rule, { selector: (text) => text.slice(1), maxLength: 6 });
+    const sources = fc.array(fc.oneof(ipv4, ipv6), { minLength: 5, maxLength: 5 });
+    const property = fc.asyncProperty(rules, rules, sources, async (first, second, addresses) => {
+      const policies = [await policyOf(first), await policyOf(second)];
+      const edge = await edgeOf(policies.map(({ id }) => id));
+      const compiled = policies.map(({ id, rules: made }) => {
+        const all = Object.entries(made).map(([text, { id: ruleId }]): IpRule => {
+          return { id: ruleId, cidr: text.slice(1), action: text.startsWith('+') ? 'allow' : 'deny' };
+        });
+        return [id, compilePolicy(all)] as const;
+      });
+      for (const source of addresses) {
+        const { body } = await check(edge, { source });
+        const address = parseSource(source) ?? { bits: 32, value: 0n };
+        const expected = decideSource(
+          edge.ip_restriction && { enabled: true, ip_policy_ids: policies.map(({ id }) => id) },
+          new Map(compiled),
+          address,
+        );
+        expect([body.allowed, body.reason]).toEqual([expected.allowed, expected.reason]);
+        expect(body.matched_rule?.id).toBe(expected.rule?.id);
+      }
+    });
+    await fc.assert(property, { numRuns: 10 });
+  });
+
+  it('is recorded nowhere, and uses no Idempotency-Key up', async () => {
+    const edge = await edgeOf([]);
+    const headers = { 'idempotency-key': 'edge-check-1' };
+    const before = await eventCount();
+    for (const source of ['192.0.2.7', '192.0.2.8']) {
+      const answer = await account.client.post(`/edges/tcp/${edge.id}/check`, { source }, headers);
+      expect([answer.status, answer.headers.get('log-position')]).toEqual([200, null]);
+    }
+    expect((await account.client.post('/ip_policies', {}, headers)).status).toBe(201);
+    expect(await eventCount()).toBe(before + 1);
+  });
+
+  it('writes nothing: it answers while every table is locked against writes', async () => {
+    const edge = await edgeOf([(await policyOf(['+192.0.2.0/24'])).id]);
+    const { rows } = await service.pool.query(
+      `select string_agg(quote_ident(tablename), ', ') as tables from pg_tables where schemaname = 'public'`,
+    );
+    const holder = await service.pool.connect();
+    await holder.query(`begin; lock table ${rows[0].tables} in share mode`);
+    expect((await check(edge, { source: '192.0.2.7' })).body.allowed).toBe(true);
+    await holder.query('rollback');
+    holder.release();
+  });
+
+  it('is for every user and bot of the account, and 404 for another account', async () => {
+    const edge = await edgeOf([]);
+    const member = await addUser(service, 'member', account.client);
+    const auditor = await addUser(service, 'auditor', account.client);
+    const bot = await addBot(service, account.client);
+    for (const { client } of [member, auditor, bot]) {
+      expect((await check(edge, { source: '192.0.2.7' }, client)).status).toBe(200);
+    }
+    const body = { source: '192.0.2.7' };
+    await expectRefusal(() => check(edge, body, other.client), 404, 'ERR_NGROK_7000', /^Resource not found$/);
+    await expectRefusal(() => check({ id: 'x' }, body), 404, 'ERR_NGROK_7000', /^Resource not found$/);
+  });
+
+  it.each<[what: string, body: object, code: string, msg: RegExp]>([
+    ['no source', {}, 'ERR_TAS_400', /^source is missing; send the address of a client\.$/],
+    ['a null source', { source: null }, 'ERR_TAS_400', /^source is missing/],
+    ['a number', { source: 7 }, 'ERR_NGROK_215', /^source must be a string/],
+    ['a name', { source: 'a.example' }, 'ERR_TAS_400', /^source 'a\.example' is not an address such as 203\.0\.113\.9/],
+    ['a network', { source: '192.0.2.0/24' }, 'ERR_TAS_400', /is not an address/],
+    ['a zone', { source: 'fe80::1%eth0' }, 'ERR_TAS_400', /is not an address/],
+    ['a long text', { source: 'a'.repeat(256) }, 'ERR_TAS_400', /^source is 256 bytes long; the maximum is 255/],
+    ['an unknown field', { source: '::1', target: 'a' }, 'ERR_NGROK_214', /'target' is not a field.*source/],
+  ])('refuses %s', async (_, body, code, msg) => {
+    const edge = await edgeOf([]);
+    await expectRefusal(() => check(edge, body), 400, code, msg);
+  });
+});
+
+const messageOf = (run: () => unknown): string => {
+  try {
+    return `send ${run()} for the network`;
+  } catch (error) {
+    return String(error);
+  }
+};
+
+describe('GET /ssh_gateway/edges', () => {
+  const find = async (hostport: string, source?: string) => {
+    const query = new URLSearchParams({ hostport, ...(source !== undefined && { source }) });
+    const { status, body } = await service.gateway.get(`/ssh_gateway/edges?${query}`);
+    expect(status).toBe(200);
+    return body.edges;
+  };
+
+  it('carries the rules of the policies and the labels of the tunnel group', async () => {
+    const policy = await policyOf(['+10.0.0.0/8', '-10.1.0.0/16']);
+    const empty = await policyOf([]);
+    const group = await created('/backends/tunnel_group', { labels: { app: 'build', zone: 'eu' } });
+    const named = [policy.id, 'elsewhere', empty.id, policy.id];
+    const edge = await edgeOf(named, { backend: { backend_id: group.id } });
+    const rule = (text: string, action: string) => ({ id: policy.rules[text]?.id, cidr: text.slice(1), action });
+    expect(await find(edge.hostports[0])).toEqual([
+      {
+        account_id: account.accountId,
+        edge,
+        ip_policies: [
+          {
+            id: policy.id,
+            exists: true,
+            rules: [rule('+10.0.0.0/8', 'allow'), rule('-10.1.0.0/16', 'deny')],
+          },
+          { id: 'elsewhere', exists: false, rules: null },
+          { id: empty.id, exists: true, rules: [] },
+        ],
+        tunnel_group: { id: group.id, labels: { app: 'build', zone: 'eu' } },
+        check: null,
+      },
+    ]);
+  });
+
+  it('has no tunnel group for another backend, or for one that the service does not have', async () => {
+    const foreign = await created('/backends/tunnel_group', { labels: { a: 'b' } }, other.client);
+    const ids = ['bkdhr_1', 'bkdtg_1', foreign.id];
+    const edges = await Promise.all([
+      ...ids.map((backend_id) => edgeOf(undefined, { backend: { backend_id } })),
+      edgeOf(undefined),
+    ]);
+    for (const edge of edges) {
+      const [found] = await find(edge.hostports[0]);
+      expect([found.edge.id, found.tunnel_group, found.ip_policies]).toEqual([edge.id, null, []]);
+    }
+  });
+
+  it('with a source answers for each edge as the check does', async () => {
+    const policy = await policyOf(['+10.0.0.0/8', '-10.1.0.0/16']);
+    const shared = ['shared.example:1'];
+    const edges = [
+      await edgeOf([policy.id], { hostports: shared }),
+      await edgeOf([policy.id, 'elsewhere'], { hostports: shared }),
+      await edgeOf(undefined, { hostports: shared }),
+    ];
+    for (const source of ['10.2.2.3', '[::ffff:10.1.2.3]:1', '192.0.2.7']) {
+      const found = await find('shared.example:1', source);
+      const checks = await Promise.all(edges.map((edge) => check(edge, { source })));
+      expect(found.map((one: { check: object }) => one.check)).toEqual(checks.map(({ body }) => body));
+    }
+    const foreign = await created(
+      '/edges/tcp',
+      { hostports: shared, ip_restriction: { ip_policy_ids: [policy.id] } },
+      other.client,
+    );
+    const ofOther = (await find('shared.example:1', '10.2.2.3')).at(-1);
+    expect([ofOther.edge.id, ofOther.check.reason]).toEqual([foreign.id, 'policy_unknown']);
+    expect(ofOther.ip_policies).toEqual([{ id: policy.id, exists: false, rules: null }]);
+  });
+
+  it('leaves the rules of a policy out that an answer has no room for, and still answers for a source', async () => {
+    const [large, small] = [await policyOf(['+198.51.100.7']), await policyOf(['+192.0.2.0/24'])];
+    await service.pool.query(
+      `insert into ip_policy_rules (account_id, id, version, created_at, description, metadata, ip_policy_id, cidr, action)
+       select account_id, 'ipr_' || lpad(n::text, 27, '0'), 1, created_at, '', '', id,
+         '10.' || n / 65536 || '.' || n / 256 % 256 || '.' || n % 256 || '/32', 'deny' from ip_policies, generate_series(1, 19999) n where id = $1`,
+      [large.id],
+    );
+    const edge = await edgeOf([small.id, large.id]);
+    const [found] = await find(edge.hostports[0], '10.0.1.0');
+    expect(found.ip_policies).toEqual([
+      { id: small.id, exists: true, rules: [expect.objectContaining({ cidr: '192.0.2.0/24' })] },
+      { id: large.id, exists: true, rules: null },
+    ]);
+    expect(found.check).toMatchObject({
+      reason: 'denied',
+      matched_rule: { cidr: '10.0.1.0/32' },
+      ip_policy: { id: large.id },
+    });
+    const alone = await edgeOf([large.id, small.id]);
+    const [whole] = await find(alone.hostports[0]);
+    expect(whole.ip_policies.map(({ rules }: { rules: object[] | null }) => rules?.length)).toEqual([
+      20_000,
+      undefined,
+    ]);
+  });
+
+  it.each(['source=', 'source=a.example', 'source=::1&source=::1'])('answers 400 to the query %s', async (query) => {
+    const path = `/ssh_gateway/edges?hostport=edge.example:1&${query}`;
+    await expectRefusal(() => service.gateway.get(path), 400, 'ERR_TAS_400');
+  });
+});
