@@ -1,6 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { canonicalHost } from '../host-name.js';
-import { Problem, quoted } from '../problem.js';
+import { Problem, type ProblemName, quoted } from '../problem.js';
 
 /** The networks that tunnels may come from, and the addresses that they do come from. */
 
@@ -33,7 +33,8 @@ export function parseCidrs(cidrs: readonly unknown[] | undefined): readonly stri
   return [...new Set(cidrs.map((text, n) => parseCidr(text, `cidrs[${n}]`)))];
 }
 
-function parseCidr(text: unknown, field: string): string {
+/** The canonical form of one network or address. `hostBits` names the refusal of bits after the prefix. */
+export function parseCidr(text: unknown, field: string, hostBits: ProblemName = 'request_malformed'): string {
   if (typeof text !== 'string') throw malformed(`${field} must be a string.`);
   const [, host = '', prefix] = /^([^/]*)(?:\/(0|[1-9]\d{0,2}))?$/.exec(text) ?? [];
   const address = parseAddress(host);
@@ -46,17 +47,18 @@ function parseCidr(text: unknown, field: string): string {
   if (length < 0 || length > bits) {
     throw malformed(`${field} ${quoted(text)} must have a prefix from ${mapped} to ${bits + mapped}.`);
   }
-  return canonicalCidr(address, length, `${field} ${quoted(text)}`);
+  return canonicalCidr(address, length, `${field} ${quoted(text)}`, hostBits);
 }
 
 /** Refuses bits after the prefix: their sender may mean the one address, or the whole network. */
-function canonicalCidr(address: Address, length: number, described: string): string {
+function canonicalCidr(address: Address, length: number, described: string, problem: ProblemName): string {
   const hostBits = BigInt(address.bits - length);
   const network = { ...address, value: (address.value >> hostBits) << hostBits };
   const canonical = `${textOf(network)}/${length}`;
   if (network.value === address.value) return canonical;
   const one = `${textOf(address)}/${address.bits}`;
-  throw malformed(
+  throw new Problem(
+    problem,
     `${described} has bits after its prefix; send ${canonical} for the network, or ${one} for the address.`,
   );
 }

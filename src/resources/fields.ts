@@ -29,5 +29,8 @@ export const textFields = (description: string, metadata: string) => ({
 });
 
 /** A read-only field of a PATCH body: refuseReadOnlyChanges refuses any value but the current one. */
-export const ReadOnly = (): PropertyDecorator =>
-  Text({ description: 'Read-only: omit it, or send its current value.' });
+export const READ_ONLY = { description: 'Read-only: omit it, or send its current value.' };
+export const ReadOnly = (): PropertyDecorator => Text(READ_ONLY);
+
+/** A reference to a resource of this service. */
+export const refTo = (path: string, prefix: IdPrefix) => ({ id: idField(prefix), uri: uriField(path, prefix) });
