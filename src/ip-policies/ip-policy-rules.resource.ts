@@ -41,7 +41,7 @@ export class UpdateIpPolicyRuleBody {
   @Metadata('request_malformed', TEXTS.metadata) metadata?: string;
   @Text(CIDR) cidr?: string;
   @ReadOnly() action?: string;
-  @ObjectOf(RefBody, READ_ONLY) ip_policy?: RefBody;
+  @ObjectOf(RefBody, { ...READ_ONLY, example: null }) ip_policy?: RefBody;
   @ReadOnly() id?: string;
   @ReadOnly() uri?: string;
   @ReadOnly() created_at?: string;

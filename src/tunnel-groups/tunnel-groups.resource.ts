@@ -31,7 +31,7 @@ export class CreateTunnelGroupBody {
 }
 
 export class UpdateTunnelGroupBody extends CreateTunnelGroupBody {
-  @List({ ...READ_ONLY, items: { type: 'object' } }) tunnels?: unknown[];
+  @List({ ...READ_ONLY, items: { type: 'object' }, example: [] }) tunnels?: unknown[];
   @ReadOnly() id?: string;
   @ReadOnly() uri?: string;
   @ReadOnly() created_at?: string;
