@@ -18,6 +18,7 @@ import { HealthModule } from './health/health.module.js';
 import { Authenticator } from './http/authenticator.js';
 import { ApiDocument, OpenApiModule } from './http/openapi/openapi.controller.js';
 import { IdSource } from './ids.js';
+import { IpPoliciesModule } from './ip-policies/ip-policies.module.js';
 import { DEFAULT_BATCHER_LIMITS } from './log/append/batcher.js';
 import { EventLog } from './log/append/event-log.js';
 import { LogPositions } from './log/read/log-positions.js';
@@ -26,6 +27,7 @@ import { metricsModules } from './metrics/metrics.module.js';
 import { READ_MODELS } from './read-models.js';
 import { Changes } from './resources/changes.js';
 import { EntityQueries } from './resources/entity-queries.js';
+import { NamingEdges } from './resources/naming/naming-edges.js';
 import { OwnedEntities } from './resources/owned-entities.js';
 import { Owners } from './resources/owners.js';
 import { Reads } from './resources/reads.js';
@@ -40,6 +42,7 @@ import { ChecksModule } from './ssh-gateway/checks/checks.module.js';
 import { SshGatewayModule } from './ssh-gateway/ssh-gateway.module.js';
 import { TcpEdgePolicy } from './tcp-edges/hostport-claims.js';
 import { TcpEdgesModule } from './tcp-edges/tcp-edges.module.js';
+import { TunnelGroupsModule } from './tunnel-groups/tunnel-groups.module.js';
 
 /** Objects that are made before Nest starts and that every module shares. */
 export interface Foundation {
@@ -83,6 +86,7 @@ export function appModule({ config, database, ids, checkpoints }: Foundation, ev
     { provide: Authenticator, useValue: authentication },
     { provide: Owners, useValue: new Owners(pool) },
     { provide: OwnedEntities, useValue: new OwnedEntities(entities, [API_KEYS, SSH_CREDENTIALS]) },
+    { provide: NamingEdges, useValue: new NamingEdges(pool, config.strict) },
     { provide: SshCredentialPolicy, useValue: { strict: config.strict, keys: config } },
     { provide: TcpEdgePolicy, useValue: { strict: config.strict } },
     { provide: GatewayPolicy, useValue: config },
@@ -105,6 +109,8 @@ export function appModule({ config, database, ids, checkpoints }: Foundation, ev
       // In the order of the API's document.
       SshCredentialsModule,
       TcpEdgesModule,
+      IpPoliciesModule,
+      TunnelGroupsModule,
       AccountsModule,
       ApiKeysModule,
       BindDecisionsModule,

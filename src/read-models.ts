@@ -1,18 +1,24 @@
 import { accountsReadModel } from './access/accounts/accounts.read-model.js';
 import { principalsReadModel } from './access/accounts/principals.read-model.js';
 import { apiKeysReadModel } from './access/api-keys/api-keys.read-model.js';
+import { ipPoliciesReadModel } from './ip-policies/ip-policies.read-model.js';
+import { ipPolicyRulesReadModel } from './ip-policies/ip-policy-rules.read-model.js';
 import type { AnyReadModel } from './log/read-model.js';
 import { sshCredentialsReadModel } from './ssh-credentials/ssh-credentials.read-model.js';
 import { tcpEdgesReadModel } from './tcp-edges/tcp-edges.read-model.js';
+import { tunnelGroupsReadModel } from './tunnel-groups/tunnel-groups.read-model.js';
 
 /**
- * Every read model, in replay order. Principals come last, because the tables of owned entities refuse rows of a
+ * Every read model, in replay order. IP policies come before their rules, which the table refuses without them. Principals come last, because the tables of owned entities refuse rows of a
  * deleted owner: replay writes these rows before it writes the deleted principals.
  */
 export const READ_MODELS: readonly AnyReadModel[] = [
   accountsReadModel,
   apiKeysReadModel,
   sshCredentialsReadModel,
+  ipPoliciesReadModel,
+  ipPolicyRulesReadModel,
+  tunnelGroupsReadModel,
   tcpEdgesReadModel,
   principalsReadModel,
 ];

@@ -21,7 +21,7 @@ const ROOMS: readonly (readonly string[])[] = [
   ['metrics'],
   ['ssh-gateway', 'audit', 'evidence', 'health'],
   ['ssh-gateway/bind-decisions'],
-  ['ssh-credentials', 'tcp-edges'],
+  ['ssh-credentials', 'tcp-edges', 'ip-policies', 'tunnel-groups'],
   ['access/authentication'],
   ['access/accounts'],
   ['access/api-keys'],
@@ -64,6 +64,7 @@ const PURE = [
   'resources/access-rules.ts',
   'resources/changed-fields.ts',
   'resources/expiry/expiry.ts',
+  'resources/plain-entity.ts',
   'resources/read-only-fields.ts',
   'access/accounts/account.ts',
   'access/accounts/principal.ts',
@@ -75,6 +76,9 @@ const PURE = [
   'access/authentication/request-limits.ts',
   'access/authentication/windows.ts',
   'ssh-credentials/ssh-credential.ts',
+  'ip-policies/ip-policy.ts',
+  'ip-policies/ip-policy-rule.ts',
+  'tunnel-groups/tunnel-group.ts',
   'tcp-edges/edge-modules.ts',
   'tcp-edges/hostport.ts',
   'tcp-edges/tcp-edge.ts',
@@ -96,6 +100,9 @@ const MAX_CLOSURE = { files: 45, lines: 4_000 };
 const RESOURCES = [
   { folder: 'ssh-credentials', one: 'ssh-credential', many: 'ssh-credentials' },
   { folder: 'tcp-edges', one: 'tcp-edge', many: 'tcp-edges' },
+  { folder: 'ip-policies', one: 'ip-policy', many: 'ip-policies' },
+  { folder: 'ip-policies', one: 'ip-policy-rule', many: 'ip-policy-rules' },
+  { folder: 'tunnel-groups', one: 'tunnel-group', many: 'tunnel-groups' },
   { folder: 'access/api-keys', one: 'api-key', many: 'api-keys' },
   { folder: 'access/accounts', one: 'user', many: 'users' },
   { folder: 'access/accounts', one: 'bot-user', many: 'bot-users' },
@@ -114,6 +121,10 @@ const ONE_MODULE = 'Users and bots share the providers of principals.';
 
 /** Files of the shape that a resource shares with another one. */
 const SHARED: Readonly<Record<string, SharedFile>> = {
+  'ip-policies/ip-policy-rules.module.ts': {
+    instead: 'ip-policies/ip-policies.module.ts',
+    reason: 'Policies and rules share a module: the deletion of a policy deletes its rules.',
+  },
   'access/accounts/user.ts': { instead: 'access/accounts/principal.ts', reason: ONE_PRINCIPAL },
   'access/accounts/bot-user.ts': { instead: 'access/accounts/principal.ts', reason: ONE_PRINCIPAL },
   'access/accounts/users.read-model.ts': { instead: 'access/accounts/principals.read-model.ts', reason: ONE_TABLE },

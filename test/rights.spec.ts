@@ -53,10 +53,10 @@ async function everyChange(): Promise<Change[]> {
   const { client, id } = account;
   const samples = CHANGING.map(async ([name, { on, body, before }]) => {
     const [method = '', pattern = ''] = name.split(' ');
-    const made = on === undefined ? undefined : (await client.post(`/${on}`, MAKERS[on]())).body;
+    const made = on === undefined ? undefined : (await client.post(`/${on}`, await MAKERS[on](client))).body;
     const path = pattern.replace(':id', made?.id);
     if (before !== undefined) await client.json(before.method, path, before.body());
-    const sent = body === undefined ? undefined : JSON.stringify(await body());
+    const sent = body === undefined ? undefined : JSON.stringify(await body(client));
     return { name, method, path, body: sent, asMember: statusAsMember(name) };
   });
   const member = await addUser(service, 'member', client);

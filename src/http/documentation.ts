@@ -60,8 +60,8 @@ export interface Field {
   readonly nullable?: boolean;
   /** Replaces `type` for a field of several types. */
   readonly oneOf?: readonly object[];
-  /** For an object: whether it may have any fields. */
-  readonly additionalProperties?: boolean;
+  /** For an object: whether it may have any fields, or the schema of their values. */
+  readonly additionalProperties?: boolean | object;
   readonly enum?: readonly string[] | ((providers: Providers) => readonly string[]);
   readonly pattern?: string;
   readonly format?: 'uri' | 'uri-reference' | 'date-time' | 'email';

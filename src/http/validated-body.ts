@@ -74,6 +74,10 @@ export const Flag = (field: Field): PropertyDecorator =>
 export const ObjectOf = (nestedClass: BodyClass, field: Field): PropertyDecorator =>
   typed('object', isJsonObject, { type: nestedClass, ...field }, { nestedClass });
 
+/** A field that holds an object with any names; the code that knows their meaning checks names and values. */
+export const MapField = (field: Field & { readonly additionalProperties: object }): PropertyDecorator =>
+  typed('object', isJsonObject, { type: 'object', ...field });
+
 /** A field that holds any JSON value; the code that knows its meaning checks it. */
 export const Anything = (field: Field): PropertyDecorator => typed('value', () => true, field);
 

@@ -1,5 +1,5 @@
 import { isIPv4 } from 'node:net';
-import { Problem, quoted } from '../problem.js';
+import { Problem, type ProblemName, quoted } from '../problem.js';
 import { type Address, parseAddress, readCanonical, textOf } from './address.js';
 
 /** A network; `value` is the number of its prefix. */
@@ -12,9 +12,10 @@ const MAPPED_BITS = 96;
 
 /**
  * Checks a network or an address, and returns it in canonical form: `192.0.2.0/24`, `2001:db8::/32`, and `/32` or `/128`
- * for an address. A network of IPv4-mapped addresses is the IPv4 network. Throws request_malformed, which names `field`.
+ * for an address. A network of IPv4-mapped addresses is the IPv4 network. Throws Problem; `hostBits` names the refusal of
+ * bits after the prefix.
  */
-export function parseCidr(text: unknown, field: string): string {
+export function parseCidr(text: unknown, field: string, hostBits: ProblemName = 'request_malformed'): string {
   if (typeof text !== 'string') throw malformed(`${field} must be a string.`);
   const [, host = '', prefix] = /^([^/]*)(?:\/(0|[1-9]\d{0,2}))?$/.exec(text) ?? [];
   const address = parseAddress(host);
@@ -27,17 +28,18 @@ export function parseCidr(text: unknown, field: string): string {
   if (length < 0 || length > bits) {
     throw malformed(`${field} ${quoted(text)} must have a prefix from ${mapped} to ${bits + mapped}.`);
   }
-  return canonicalCidr(address, length, `${field} ${quoted(text)}`);
+  return canonicalCidr(address, length, `${field} ${quoted(text)}`, hostBits);
 }
 
 /** Refuses bits after the prefix: their sender may mean the one address, or the whole network. */
-function canonicalCidr(address: Address, length: number, described: string): string {
+function canonicalCidr(address: Address, length: number, described: string, problem: ProblemName): string {
   const hostBits = BigInt(address.bits - length);
   const network = { ...address, value: (address.value >> hostBits) << hostBits };
   const canonical = `${textOf(network)}/${length}`;
   if (network.value === address.value) return canonical;
   const one = `${textOf(address)}/${address.bits}`;
-  throw malformed(
+  throw new Problem(
+    problem,
     `${described} has bits after its prefix; send ${canonical} for the network, or ${one} for the address.`,
   );
 }

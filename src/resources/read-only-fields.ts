@@ -10,11 +10,21 @@ export function refuseReadOnlyChanges(sent: SentFields, current: object, others:
   const [values, stored]: Readonly<Record<string, unknown>>[] = [{ ...sent }, { ...current }];
   for (const field of [...ALWAYS_READ_ONLY, ...others]) {
     const value = values?.[field];
-    if (value !== undefined && !isSame(field, String(value), String(stored?.[field]))) throw readOnly(field);
+    if (value !== undefined && !isSame(field, value, stored?.[field])) throw readOnly(field);
   }
 }
 
-function isSame(field: string, sent: string, stored: string): boolean {
+function isSame(field: string, sent: unknown, stored: unknown): boolean {
+  if (isObject(sent) && isObject(stored)) {
+    return Object.entries(sent).every(([name, value]) => isSame(name, value, stored[name]));
+  }
+  return isSameText(field, String(sent), String(stored));
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null;
+
+function isSameText(field: string, sent: string, stored: string): boolean {
   // One service may be reached by several names, so only the path of a URI counts. `stored` has no host.
   if (field === 'uri') return sent.endsWith(stored);
   // One time has several spellings in RFC 3339.

@@ -22,9 +22,9 @@ interface Sample {
   readonly before?: { readonly method: string; readonly body: () => object };
 }
 
-/** A call of a route of a resource, which a caller with an API key may make. */
-interface ResourceSample extends Sample {
-  readonly body?: () => object;
+/** A call of a route of a resource, which a caller with an API key may make: the client of an admin makes what the body needs. */
+interface ResourceSample extends Omit<Sample, 'body'> {
+  readonly body?: (client: ApiClient) => object | Promise<object>;
 }
 
 let n = 0;
@@ -40,6 +40,13 @@ export const MAKERS = {
   users: () => ({ email: `walker-${next()}@example.test` }),
   bot_users: () => ({ name: `walker ${next()}` }),
   api_keys: () => ({}),
+  ip_policies: () => ({ description: `office ${next()}` }),
+  ip_policy_rules: async (client: ApiClient) => ({
+    ip_policy_id: (await client.post('/ip_policies', {})).body.id,
+    cidr: `192.0.2.${next() % 256}`,
+    action: 'allow',
+  }),
+  'backends/tunnel_group': () => ({ labels: { app: `app-${next()}` } }),
 };
 
 const MODULES = {
@@ -103,7 +110,7 @@ const GATEWAY_SAMPLES: Record<string, Sample> = {
 const target = () => ({ target: { domain: 'a.example' } });
 
 /** Calls of POST that change nothing. */
-const CHECK_SAMPLES: Record<string, ResourceSample> = {
+const CHECK_SAMPLES: Record<string, Sample> = {
   'POST /ssh_credentials/:id/check': { on: 'ssh_credentials', body: target },
   'POST /edges/tcp/:id/check': { on: 'edges/tcp', body: () => ({ source: '192.0.2.7' }) },
   'POST /acl/check': { body: () => ({ acl: ['bind:a.example'], ...target() }) },
@@ -115,6 +122,9 @@ export const RESOURCE_SAMPLES: Record<string, ResourceSample> = {
   ...resource('users', () => ({ active: false })),
   ...resource('bot_users', () => ({ name: `renamed ${next()}` })),
   ...resource('api_keys', () => ({ description: `walked ${next()}` })),
+  ...resource('ip_policies', () => ({ description: `walked ${next()}` })),
+  ...resource('ip_policy_rules', () => ({ description: `walked ${next()}` })),
+  ...resource('backends/tunnel_group', () => ({ labels: { walked: `${next()}` } })),
   ...part('ssh_credentials', 'expiry', expiry),
   ...part('ssh_credentials', 'source_restriction', sources),
   ...part('api_keys', 'expiry', expiry),
@@ -144,12 +154,20 @@ const EVIDENCE_SAMPLES: Record<string, Sample> = {
   'GET /log/consistency': { query: async (walk) => ({ ...(await sealed(walk)), from: '1', to: '1' }) },
 };
 
+const asSamples = (samples: Record<string, ResourceSample>): Record<string, Sample> =>
+  Object.fromEntries(
+    Object.entries(samples).map(([route, { body, ...sample }]) => [
+      route,
+      { ...sample, ...(body !== undefined && { body: ({ admin }: Walk) => body(admin.client) }) },
+    ]),
+  );
+
 /** A call of every route that works. `routes.spec.ts` fails if a route is missing here. */
 export const SAMPLES: Record<string, Sample> = {
   ...GATEWAY_SAMPLES,
   'GET /bind_decisions': {},
   'GET /ssh_credentials/:id/usage': { on: 'ssh_credentials' },
-  ...RESOURCE_SAMPLES,
+  ...asSamples(RESOURCE_SAMPLES),
   ...CHECK_SAMPLES,
   'GET /events': {},
   ...EVIDENCE_SAMPLES,
@@ -163,7 +181,7 @@ export async function prepareSample(
   const { admin } = walk;
   const { on, body, before, query, rest = '' } = SAMPLES[route] ?? {};
   const [method = '', pattern = ''] = route.split(' ');
-  const made = on === undefined ? undefined : (await admin.client.post(`/${on}`, MAKERS[on]())).body;
+  const made = on === undefined ? undefined : (await admin.client.post(`/${on}`, await MAKERS[on](admin.client))).body;
   const parameters = new URLSearchParams(await query?.(walk)).toString();
   const path = pattern.replace(':id', made?.id).replace('*', rest) + (parameters === '' ? '' : `?${parameters}`);
   if (before !== undefined) await admin.client.json(before.method, path, before.body());

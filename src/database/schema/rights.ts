@@ -11,6 +11,9 @@ export const TABLE_RIGHTS: Readonly<Record<string, readonly string[]>> = {
   principals: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   api_keys: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   ssh_credentials: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  ip_policies: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  ip_policy_rules: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  tunnel_groups: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   tcp_edges: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   tcp_edge_hostports: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   bind_decisions: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
@@ -24,7 +27,7 @@ export const TABLE_RIGHTS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The functions that statements of the service call; triggers need no right to theirs. */
-const FUNCTIONS = ['acl_digest', 'by_index', 'event_actor', 'event_leaf_hash', 'require_primary'];
+const FUNCTIONS = ['acl_digest', 'by_index', 'event_actor', 'event_leaf_hash', 'require_primary', 'tcp_edge_names'];
 
 /** A right that a role lacks. `object`: as GRANT names it, for example `table events`. */
 export interface MissingRight {

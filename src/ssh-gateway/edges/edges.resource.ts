@@ -1,6 +1,8 @@
 import { ApiField } from '../../http/openapi/decorators.js';
 import { EXAMPLE_BASE_URL, EXAMPLE_KSUID, idPattern } from '../../http/openapi/parts.js';
 import { TextOfBytes } from '../../http/validated-body.js';
+import { ACTIONS } from '../../ip-policies/ip-policy-rule.js';
+import { IP_POLICY_RULES } from '../../ip-policies/ip-policy-rules.resource.js';
 import { type Address, parseSource } from '../../ip-rules/address.js';
 import type { IpRule } from '../../ip-rules/ip-policy.js';
 import { IP_REASONS, type IpDecision, type IpReason } from '../../ip-rules/ip-restriction.js';
@@ -13,12 +15,11 @@ import { MAX_SOURCE_BYTES } from '../ssh-gateway.resource.js';
 /** A policy of this size fits. It bounds the answer to some 2 MB. */
 export const MAX_RULES_OF_AN_ANSWER = 20_000;
 
-const RULE_PATH = 'ip_policy_rules';
 const RULE_ID = { description: 'Id of the rule.', example: `ipr_${EXAMPLE_KSUID}` };
 const CIDR = { description: 'The network, in canonical form.', example: '203.0.113.0/24' };
 const ACTION = {
   description: 'Whether the rule allows or denies its network.',
-  enum: ['allow', 'deny'],
+  enum: ACTIONS,
   example: 'allow',
 };
 
@@ -47,7 +48,7 @@ export class MatchedIpRule {
   @ApiField({
     description: 'URI of the rule.',
     format: 'uri',
-    example: `${EXAMPLE_BASE_URL}/${RULE_PATH}/ipr_${EXAMPLE_KSUID}`,
+    example: `${EXAMPLE_BASE_URL}/${IP_POLICY_RULES.path}/ipr_${EXAMPLE_KSUID}`,
   })
   uri!: string;
   @ApiField(CIDR) cidr!: string;
@@ -92,7 +93,7 @@ export function toEdgeCheck(decision: IpDecision, baseUrl: string): EdgeCheck {
 
 const toMatchedRule = ({ id, cidr, action }: IpRule, baseUrl: string): MatchedIpRule => ({
   id,
-  uri: `${baseUrl}/${RULE_PATH}/${id}`,
+  uri: `${baseUrl}/${IP_POLICY_RULES.path}/${id}`,
   cidr,
   action,
 });

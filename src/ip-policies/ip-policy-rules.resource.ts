@@ -1,0 +1,87 @@
+import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
+import { ObjectOf, Text } from '../http/validated-body.js';
+import type { Entity } from '../log/read-model.js';
+import { Description, envelopeFields, Metadata, READ_ONLY, ReadOnly, refTo, textFields } from '../resources/fields.js';
+import { CreateCommand, DeleteCommand, type Resource, UpdateCommand } from '../resources/resource.js';
+import { ACTIONS, type Action, type IpPolicyRule, type IpPolicyRuleEvent, notFound } from './ip-policy-rule.js';
+import { ipPolicyRulesReadModel } from './ip-policy-rules.read-model.js';
+
+const PATH = 'ip_policy_rules';
+const ENVELOPE = envelopeFields(PATH, 'ipr');
+const TEXTS = textFields('Office in Berlin', '{"floor":2}');
+const POLICY = refTo('ip_policies', 'ipp');
+const CIDR = {
+  description:
+    'A network or an address, IPv4 or IPv6, without bits after its prefix. Kept in canonical form. An IPv4-mapped IPv6 address counts as IPv4. A policy has one rule for a network.',
+  example: '192.0.2.0/24',
+};
+const ACTION = {
+  description: 'Whether connections from the network are allowed or denied.',
+  enum: ACTIONS,
+  example: 'allow',
+};
+
+/** A reference in the form of an answer, in a body that is sent back. */
+class RefBody {
+  @ReadOnly() id?: string;
+  @ReadOnly() uri?: string;
+}
+
+export class CreateIpPolicyRuleBody {
+  @Description('ip_policy_rule_description_too_long', TEXTS.description) description?: string;
+  @Metadata('request_malformed', TEXTS.metadata) metadata?: string;
+  @Text({ ...CIDR, required: true }) cidr?: string;
+  @Text({ description: 'Id of the IP policy that the rule belongs to.', example: POLICY.id.example, required: true })
+  ip_policy_id?: string;
+  @Text({ ...ACTION, required: true }) action?: string;
+}
+
+export class UpdateIpPolicyRuleBody {
+  @Description('ip_policy_rule_description_too_long', TEXTS.description) description?: string;
+  @Metadata('request_malformed', TEXTS.metadata) metadata?: string;
+  @Text(CIDR) cidr?: string;
+  @ReadOnly() action?: string;
+  @ObjectOf(RefBody, { ...READ_ONLY, example: null }) ip_policy?: RefBody;
+  @ReadOnly() id?: string;
+  @ReadOnly() uri?: string;
+  @ReadOnly() created_at?: string;
+}
+
+export class CreateIpPolicyRule extends CreateCommand<CreateIpPolicyRuleBody> {}
+export class UpdateIpPolicyRule extends UpdateCommand<UpdateIpPolicyRuleBody> {}
+export class DeleteIpPolicyRule extends DeleteCommand {}
+
+@ApiSchemaName('RuleIpPolicy')
+class PolicyOfRule {
+  @ApiField(POLICY.id) id!: string;
+  @ApiField(POLICY.uri) uri!: string;
+}
+
+@ApiSchemaName('IpPolicyRule')
+export class IpPolicyRuleResource {
+  @ApiField(ENVELOPE.id) id!: string;
+  @ApiField(ENVELOPE.uri) uri!: string;
+  @ApiField(ENVELOPE.created_at) created_at!: string;
+  @ApiField(TEXTS.description) description!: string;
+  @ApiField(TEXTS.metadata) metadata!: string;
+  @ApiField(CIDR) cidr!: string;
+  @ApiField({ description: 'The policy that the rule belongs to.', type: PolicyOfRule }) ip_policy!: PolicyOfRule;
+  @ApiField(ACTION) action!: Action;
+}
+
+export const IP_POLICY_RULES: Resource<IpPolicyRule, IpPolicyRuleEvent> = {
+  model: ipPolicyRulesReadModel,
+  idPrefix: 'ipr',
+  path: PATH,
+  plural: PATH,
+  readOnlyFields: ['action', 'ip_policy'],
+  notFound,
+  toResource,
+};
+
+function toResource(rule: Entity<IpPolicyRule>, baseUrl: string): IpPolicyRuleResource {
+  const { id, created_at, description, metadata, cidr, ip_policy_id, action } = rule;
+  const uri = `${baseUrl}/${PATH}/${id}`;
+  const ip_policy = { id: ip_policy_id, uri: `${baseUrl}/ip_policies/${ip_policy_id}` };
+  return { id, uri, created_at: created_at.toISOString(), description, metadata, cidr, ip_policy, action };
+}

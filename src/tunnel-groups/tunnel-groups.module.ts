@@ -1,0 +1,6 @@
+import { Module } from '@nestjs/common';
+import { TunnelGroupsController } from './tunnel-groups.controller.js';
+import { TUNNEL_GROUP_HANDLERS } from './tunnel-groups.handlers.js';
+
+@Module({ controllers: [TunnelGroupsController], providers: TUNNEL_GROUP_HANDLERS })
+export class TunnelGroupsModule {}

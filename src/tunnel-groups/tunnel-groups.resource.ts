@@ -1,0 +1,75 @@
+import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
+import { EXAMPLE_BASE_URL } from '../http/openapi/parts.js';
+import { List, MapField } from '../http/validated-body.js';
+import type { Entity } from '../log/read-model.js';
+import { Description, envelopeFields, Metadata, READ_ONLY, ReadOnly, textFields } from '../resources/fields.js';
+import { CreateCommand, DeleteCommand, type Resource, UpdateCommand } from '../resources/resource.js';
+import {
+  type Labels,
+  MAX_LABEL_BYTES,
+  MAX_LABELS,
+  notFound,
+  type TunnelGroup,
+  type TunnelGroupEvent,
+} from './tunnel-group.js';
+import { tunnelGroupsReadModel } from './tunnel-groups.read-model.js';
+
+const PATH = 'backends/tunnel_group';
+const ENVELOPE = envelopeFields(PATH, 'bkdtg');
+const TEXTS = textFields('The build farm', '{"team":"infrastructure"}');
+const LABELS = {
+  description: `Labels that a tunnel must have, with their values. At most ${MAX_LABELS} labels; keys of 1 to ${MAX_LABEL_BYTES} bytes, values of at most ${MAX_LABEL_BYTES}, neither with an equals sign.`,
+  additionalProperties: { type: 'string', maxLength: MAX_LABEL_BYTES, 'x-max-bytes': MAX_LABEL_BYTES },
+  example: { app: 'build' },
+};
+const TUNNELS = 'Tunnels that match the labels. This service knows none, so the list is empty.';
+
+export class CreateTunnelGroupBody {
+  @Description('request_malformed', TEXTS.description) description?: string;
+  @Metadata('request_malformed', TEXTS.metadata) metadata?: string;
+  @MapField(LABELS) labels?: object;
+}
+
+export class UpdateTunnelGroupBody extends CreateTunnelGroupBody {
+  @List({ ...READ_ONLY, items: { type: 'object' }, example: [] }) tunnels?: unknown[];
+  @ReadOnly() id?: string;
+  @ReadOnly() uri?: string;
+  @ReadOnly() created_at?: string;
+}
+
+export class CreateTunnelGroup extends CreateCommand<CreateTunnelGroupBody> {}
+export class UpdateTunnelGroup extends UpdateCommand<UpdateTunnelGroupBody> {}
+export class DeleteTunnelGroup extends DeleteCommand {}
+
+class TunnelRef {
+  @ApiField({ description: 'Id of the tunnel.', example: 'tn_1' }) id!: string;
+  @ApiField({ description: 'URI of the tunnel.', format: 'uri', example: `${EXAMPLE_BASE_URL}/tunnels/tn_1` })
+  uri!: string;
+}
+
+@ApiSchemaName('TunnelGroup')
+export class TunnelGroupResource {
+  @ApiField(ENVELOPE.id) id!: string;
+  @ApiField(ENVELOPE.uri) uri!: string;
+  @ApiField(ENVELOPE.created_at) created_at!: string;
+  @ApiField(TEXTS.description) description!: string;
+  @ApiField(TEXTS.metadata) metadata!: string;
+  @ApiField({ ...LABELS, type: 'object' }) labels!: Labels;
+  @ApiField({ description: TUNNELS, listOf: TunnelRef, example: [] }) tunnels!: readonly TunnelRef[];
+}
+
+export const TUNNEL_GROUPS: Resource<TunnelGroup, TunnelGroupEvent> = {
+  model: tunnelGroupsReadModel,
+  idPrefix: 'bkdtg',
+  path: PATH,
+  plural: 'backends',
+  readOnlyFields: ['tunnels'],
+  notFound,
+  toResource,
+};
+
+function toResource(group: Entity<TunnelGroup>, baseUrl: string): TunnelGroupResource {
+  const { id, created_at, description, metadata, labels } = group;
+  const uri = `${baseUrl}/${PATH}/${id}`;
+  return { id, uri, created_at: created_at.toISOString(), description, metadata, labels, tunnels: [] };
+}
