@@ -1,7 +1,8 @@
 import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
+import { idField, uriField } from '../http/openapi/parts.js';
 import { ObjectOf, Text } from '../http/validated-body.js';
 import type { Entity } from '../log/read-model.js';
-import { Description, envelopeFields, Metadata, READ_ONLY, ReadOnly, refTo, textFields } from '../resources/fields.js';
+import { Description, envelopeFields, Metadata, READ_ONLY, ReadOnly, textFields } from '../resources/fields.js';
 import { CreateCommand, DeleteCommand, type Resource, UpdateCommand } from '../resources/resource.js';
 import { ACTIONS, type Action, type IpPolicyRule, type IpPolicyRuleEvent, notFound } from './ip-policy-rule.js';
 import { ipPolicyRulesReadModel } from './ip-policy-rules.read-model.js';
@@ -9,7 +10,7 @@ import { ipPolicyRulesReadModel } from './ip-policy-rules.read-model.js';
 const PATH = 'ip_policy_rules';
 const ENVELOPE = envelopeFields(PATH, 'ipr');
 const TEXTS = textFields('Office in Berlin', '{"floor":2}');
-const POLICY = refTo('ip_policies', 'ipp');
+const POLICY = { id: idField('ipp'), uri: uriField('ip_policies', 'ipp') };
 const CIDR = {
   description:
     'A network or an address, IPv4 or IPv6, without bits after its prefix. Kept in canonical form. An IPv4-mapped IPv6 address counts as IPv4. A policy has one rule for a network.',

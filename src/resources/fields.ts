@@ -28,13 +28,6 @@ export const textFields = (description: string, metadata: string) => ({
   metadata: { description: 'Free text for programs.', example: metadata },
 });
 
-/** A read-only field of a PATCH body: refuseReadOnlyChanges refuses any value but the current one. */
-export const READ_ONLY = { description: 'Read-only: omit it, or send its current value.' };
+/** A read-only field of a body. In a PATCH refuseReadOnlyChanges refuses any value but the current one. */
+export const READ_ONLY = { description: 'Read-only: omit it, or send its current value. POST ignores it.' };
 export const ReadOnly = (): PropertyDecorator => Text(READ_ONLY);
-
-/** A read-only field of a POST body, so that a copy of what GET shows can be created. The copy has its own value. */
-export const Ignored = (): PropertyDecorator =>
-  Text({ description: 'Read-only: ignored, since the new resource gets its own value.' });
-
-/** A reference to a resource of this service. */
-export const refTo = (path: string, prefix: IdPrefix) => ({ id: idField(prefix), uri: uriField(path, prefix) });
