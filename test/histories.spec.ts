@@ -17,7 +17,7 @@ describe('after any history over all resources, by two accounts at once, one on 
   it('the rows are the fold of the log, no exclusive hostport has two edges, the proof finds no difference, and a rebuild makes the same rows', async () => {
     await expectLawsOfHistories(service, strict, 5);
     const { rows } = await service.pool.query('select count(distinct type)::int as n from events');
-    // Of 17 types; a history must not miss whole resources.
-    expect(rows[0].n).toBeGreaterThan(12);
+    // Of 26 types; a history must not miss whole resources.
+    expect(rows[0].n).toBeGreaterThan(18);
   });
 });

@@ -194,6 +194,77 @@ describe('TCP edges', () => {
   });
 });
 
+describe('IP policies, their rules and tunnel groups', () => {
+  it('policies and rules are created, read, listed over several pages, updated and deleted', async () => {
+    const policy = await ngrok.ipPolicies.create({ description: 'office', metadata: 'm' });
+    expect(policy).toEqual({
+      id: expect.stringMatching(/^ipp_/),
+      uri: `${proxy.url}/ip_policies/${policy.id}`,
+      createdAt: CREATED_AT,
+      description: 'office',
+      metadata: 'm',
+    });
+    expect(await ngrok.ipPolicies.get(policy.id)).toEqual(policy);
+    const renamed = await ngrok.ipPolicies.update({ id: policy.id, description: '' });
+    expect(renamed).toEqual({ ...policy, description: '' });
+    expect(await ngrok.ipPolicies.update(renamed)).toEqual(renamed);
+
+    const rule = await ngrok.ipPolicyRules.create({ cidr: '192.0.2.0/24', ipPolicyId: policy.id, action: 'allow' });
+    expect(rule).toEqual({
+      id: expect.stringMatching(/^ipr_/),
+      uri: `${proxy.url}/ip_policy_rules/${rule.id}`,
+      createdAt: CREATED_AT,
+      description: '',
+      metadata: '',
+      cidr: '192.0.2.0/24',
+      ipPolicy: { id: policy.id, uri: policy.uri },
+      action: 'allow',
+    });
+    expect(await ngrok.ipPolicyRules.get(rule.id)).toEqual(rule);
+    const moved = await ngrok.ipPolicyRules.update({ id: rule.id, cidr: '2001:db8::/32' });
+    expect(moved).toEqual({ ...rule, cidr: '2001:db8::/32' });
+    // The client sends the whole answer back.
+    expect(await ngrok.ipPolicyRules.update(moved)).toEqual(moved);
+    const more = await times(4, (i) =>
+      ngrok.ipPolicyRules.create({ cidr: `198.51.100.${i}`, ipPolicyId: policy.id, action: 'deny' }),
+    );
+    await expectSeveralPages(ngrok.ipPolicyRules, [moved, ...more]);
+    await expectSeveralPages(ngrok.ipPolicies, [renamed, ...(await times(4, () => ngrok.ipPolicies.create({})))]);
+    await expectDeleted({
+      get: () => ngrok.ipPolicyRules.get(rule.id),
+      remove: () => ngrok.ipPolicyRules.delete(rule.id),
+    });
+    await expectDeleted({
+      get: () => ngrok.ipPolicies.get(policy.id),
+      remove: () => ngrok.ipPolicies.delete(policy.id),
+    });
+  });
+
+  it('tunnel groups are created, read, listed over several pages, updated and deleted', async () => {
+    const { tunnelGroupBackends } = ngrok.backends;
+    // Its types say Map, and its serializer takes the names of an object.
+    const labels = (app: string) => ({ app }) as unknown as Map<string, string>;
+    const created = await tunnelGroupBackends.create({ description: 'farm', labels: labels('build') });
+    const { id } = created;
+    expect(created).toEqual({
+      id: expect.stringMatching(/^bkdtg_/),
+      uri: `${proxy.url}/backends/tunnel_group/${id}`,
+      createdAt: CREATED_AT,
+      description: 'farm',
+      metadata: '',
+      labels: { app: 'build' },
+      tunnels: [],
+    });
+    expect(await tunnelGroupBackends.get(id)).toEqual(created);
+    const changed = await tunnelGroupBackends.update({ id, labels: labels('test') });
+    expect(changed).toEqual({ ...created, labels: { app: 'test' } });
+    expect(await tunnelGroupBackends.update(changed)).toEqual(changed);
+    const more = await times(4, () => tunnelGroupBackends.create({ labels: new Map() }));
+    await expectSeveralPages(tunnelGroupBackends, [changed, ...more]);
+    await expectDeleted({ get: () => tunnelGroupBackends.get(id), remove: () => tunnelGroupBackends.delete(id) });
+  });
+});
+
 describe('modules of a TCP edge', () => {
   it('backend and ip_restriction are set, read and removed', async () => {
     const { tcpEdgeBackendModule: backends, tcpEdgeIpRestrictionModule: restrictions } = ngrok.edgeModules;

@@ -3,7 +3,10 @@ import fc from 'fast-check';
 import type { Answer, ApiClient } from './api-client.js';
 import { newPublicKey } from './keys.js';
 
-export const PATHS = ['/ssh_credentials', '/edges/tcp', '/users', '/bot_users', '/api_keys'] as const;
+export const PATHS = [
+  ...(['/ssh_credentials', '/edges/tcp', '/users', '/bot_users', '/api_keys'] as const),
+  ...(['/ip_policies', '/ip_policy_rules', '/backends/tunnel_group'] as const),
+] as const;
 type Path = (typeof PATHS)[number];
 
 /** An admin of an account, and what a history has created for it so far. */
@@ -20,7 +23,7 @@ export interface Player {
 export const playerOf = (client: ApiClient, mark = '', foreign: Player['foreign'] = () => []): Player => ({
   client,
   mark,
-  made: { '/ssh_credentials': [], '/edges/tcp': [], '/users': [], '/bot_users': [], '/api_keys': [] },
+  made: Object.fromEntries(PATHS.map((path): [Path, string[]] => [path, []])) as Record<Path, string[]>,
   foreign,
 });
 
@@ -60,6 +63,13 @@ const modules = {
 };
 const MODULES = ['backend', 'ip_restriction', 'traffic_policy'] as const;
 const edges = fc.record({ hostports, ...modules }, { requiredKeys: [] });
+
+/** Few networks, some of them in two spellings, so that rules of a policy share them. */
+const networks = fc.constantFrom('192.0.2.0/24', '::ffff:192.0.2.0/120', '2001:DB8::/32', '198.51.100.7', '0.0.0.0/0');
+const labels = fc.dictionary(
+  fc.constantFrom('app', 'dc', 'ünï', '__proto__'),
+  texts.map((text) => text.replaceAll('=', '')),
+);
 
 /** Times with and without milliseconds, which rows and events spell differently. */
 const times = fc.constantFrom('2099-01-31T00:00:00Z', '2099-12-31T23:59:59.12+01:00', '1970-01-01T00:00:00.001Z');
@@ -117,6 +127,29 @@ const creates = [
     ),
 ];
 
+const rest = [
+  texts.map((text) => create('/ip_policies', ({ mark }) => ({ description: mark + text }))),
+  fc.tuple(fc.nat(), networks, fc.constantFrom('allow', 'deny')).map(([n, cidr, action]) =>
+    create('/ip_policy_rules', (player) => ({
+      ip_policy_id: oneOf(known(player, '/ip_policies'), n),
+      cidr,
+      action,
+      metadata: player.mark,
+    })),
+  ),
+  fc
+    .tuple(texts, labels)
+    .map(([text, some]) => create('/backends/tunnel_group', ({ mark }) => ({ metadata: mark + text, labels: some }))),
+  // Edges that name what the player made, so that a strict instance refuses some deletions.
+  fc.tuple(fc.nat(), fc.nat()).map(([p, g]) =>
+    create('/edges/tcp', (player) => ({
+      metadata: player.mark,
+      ip_restriction: { ip_policy_ids: [oneOf(player.made['/ip_policies'], p) ?? 'ipp_1'] },
+      backend: { backend_id: oneOf(player.made['/backends/tunnel_group'], g) ?? 'bkdtg_1' },
+    })),
+  ),
+];
+
 const putSources = (client: ApiClient, uri: string, list: readonly string[]) =>
   client.put(`${uri}/source_restriction`, { cidrs: list });
 const described = texts.map((text) => (mark: string) => ({ description: mark + text }));
@@ -156,10 +189,24 @@ const changes = [
   ),
   fc.constantFrom(...MODULES).chain((name) => on('/edges/tcp', (client, uri) => client.delete(`${uri}/${name}`))),
 ];
+const changesOfRest = [
+  patch('/ip_policies', described),
+  patch(
+    '/ip_policy_rules',
+    networks.map((cidr) => () => ({ cidr })),
+  ),
+  patch(
+    '/backends/tunnel_group',
+    labels.map((some) => () => ({ labels: some })),
+  ),
+];
 const removes = PATHS.map((path) => on(path, (client, uri) => client.delete(uri)));
 
 /** A call that changes something, over all resources. The service refuses some of them, which must not change any row. */
-export const step: fc.Arbitrary<Step> = fc.oneof(...creates, ...creates, ...changes, ...removes);
+export const step: fc.Arbitrary<Step> = fc.oneof(
+  ...[...creates, ...rest, ...creates, ...rest],
+  ...[...changes, ...changesOfRest, ...removes],
+);
 
 /** A call that reads one entity or a page of a list. */
 export const read: fc.Arbitrary<Step> = fc.constantFrom(...PATHS).chain((path) =>
