@@ -78,9 +78,17 @@ function resources(rules: Rules) {
   });
   const bot = object({ ...head, name: words, active: flag });
   const apiKey = object({ ...head, ...labels, token: may(text), owner_id: may(text) });
+  const policy = object({ ...head, ...labels });
+  const rule = object({ ...head, ...labels, cidr: words, ip_policy: ref, action: words });
+  const group = object({ ...head, ...labels, labels: may(mapOfTexts), tunnels: list(ref) });
   // Every client requests it unchanged, so it must be absolute for all.
   const page = object({ ssh_credentials: list(credential), uri: address, next_page_uri: may(uri) });
-  return { backend, ipRestriction, trafficPolicy, credential, edge, bot, apiKey, page };
+  const pages = {
+    ip_policies: object({ ip_policies: list(policy), uri: address, next_page_uri: may(uri) }),
+    ip_policy_rules: object({ ip_policy_rules: list(rule), uri: address, next_page_uri: may(uri) }),
+    'backends/tunnel_group': object({ backends: list(group), uri: address, next_page_uri: may(uri) }),
+  };
+  return { backend, ipRestriction, trafficPolicy, credential, edge, bot, apiKey, page, policy, rule, group, pages };
 }
 
 const wholeError = object({ error_code: optional(text), status_code: integer, msg: text, details: mapOfTexts });
@@ -98,6 +106,81 @@ const removeModule = (name: string): Exchange => ({
   path: `/edges/tcp/{{edge}}/${name}`,
   status: 204,
 });
+
+/** The bodies in which a client writes policies, their rules and tunnel groups. */
+interface BodiesOfNamed {
+  readonly policy: string;
+  readonly rule: string;
+  readonly ruleUpdate: string;
+  readonly group: string;
+  readonly groupUpdate: string;
+}
+
+/** What edges name: created, read, listed, changed and deleted. */
+function named({ policy, rule, group, pages }: ReturnType<typeof resources>, bodies: BodiesOfNamed): Exchange[] {
+  const [ofPolicy, ofRule] = ['/ip_policies/{{policy}}', '/ip_policy_rules/{{rule}}'];
+  const ofGroup = '/backends/tunnel_group/{{group}}';
+  const post = { method: 'POST', status: 201 } as const;
+  const patch = { method: 'PATCH', status: 200 } as const;
+  const get = { method: 'GET', status: 200 } as const;
+  const remove = { method: 'DELETE', status: 204 } as const;
+  const lists = Object.entries(pages).map(([path, answer]) => ({
+    ...get,
+    what: `list ${path}`,
+    path: `/${path}?limit=2`,
+    answer,
+  }));
+  return [
+    {
+      ...post,
+      what: 'create an IP policy',
+      path: '/ip_policies',
+      body: bodies.policy,
+      answer: policy,
+      keeps: 'policy',
+    },
+    {
+      ...post,
+      what: 'create a rule',
+      path: '/ip_policy_rules',
+      body: bodies.rule,
+      answer: rule,
+      holds: { cidr: '192.0.2.0/24', action: 'allow', ip_policy: { id: '{{policy}}' } },
+      keeps: 'rule',
+    },
+    { ...get, what: 'get a rule', path: ofRule, answer: rule },
+    {
+      ...patch,
+      what: 'update a rule',
+      path: ofRule,
+      body: bodies.ruleUpdate,
+      answer: rule,
+      holds: { cidr: '2001:db8::/32', action: 'allow' },
+    },
+    {
+      ...post,
+      what: 'create a tunnel group',
+      path: '/backends/tunnel_group',
+      body: bodies.group,
+      answer: group,
+      holds: { labels: { app: 'build' }, tunnels: [] },
+      keeps: 'group',
+    },
+    { ...get, what: 'get a tunnel group', path: ofGroup, answer: group },
+    {
+      ...patch,
+      what: 'update a tunnel group',
+      path: ofGroup,
+      body: bodies.groupUpdate,
+      answer: group,
+      holds: { labels: { app: 'test' } },
+    },
+    ...lists,
+    { ...remove, what: 'delete a rule', path: ofRule },
+    { ...remove, what: 'delete an IP policy', path: ofPolicy },
+    { ...remove, what: 'delete a tunnel group', path: ofGroup },
+  ];
+}
 
 /** nil and null are the zero value to encoding/json; a value of another type fails the whole answer. */
 const go = resources({
@@ -219,6 +302,13 @@ const GO: RecordedClient = {
       answer: go.bot,
       holds: { name: 'go', active: false },
     },
+    ...named(go, {
+      policy: '{"description":"office"}',
+      rule: '{"cidr":"192.0.2.0/24","ip_policy_id":"{{policy}}","action":"allow"}',
+      ruleUpdate: '{"cidr":"2001:db8::/32"}',
+      group: '{"labels":{"app":"build"}}',
+      groupUpdate: '{"labels":{"app":"test"}}',
+    }),
   ],
   list: { firstPage: '/ssh_credentials?limit=2', page: go.page, next: 'follows next_page_uri' },
   error: wholeError,
@@ -336,6 +426,13 @@ const PYTHON: RecordedClient = {
       answer: python.apiKey,
       holds: { token: null },
     },
+    ...named(python, {
+      policy: '{"description": "office", "metadata": ""}',
+      rule: '{"description": "", "metadata": "", "cidr": "192.0.2.0/24", "ip_policy_id": "{{policy}}", "action": "allow"}',
+      ruleUpdate: '{"cidr": "2001:db8::/32"}',
+      group: '{"description": "", "metadata": "", "labels": {"app": "build"}}',
+      groupUpdate: '{"labels": {"app": "test"}}',
+    }),
   ],
   list: { firstPage: '/ssh_credentials?limit=2', page: python.page, next: 'follows next_page_uri' },
   error: object({ error_code: optional(text), status_code: integer, msg: text, details: mapOfTexts }),
@@ -405,6 +502,13 @@ const RUBY: RecordedClient = {
       holds: { enabled: true, backend: { id: 'bkdhr_1' } },
     },
     removeModule('backend'),
+    ...named(ruby, {
+      policy: '{"description":"office","metadata":""}',
+      rule: '{"description":"","metadata":"","cidr":"192.0.2.0/24","ip_policy_id":"{{policy}}","action":"allow"}',
+      ruleUpdate: '{"cidr":"2001:db8::/32"}',
+      group: '{"description":"","metadata":"","labels":{"app":"build"}}',
+      groupUpdate: '{"labels":{"app":"test"}}',
+    }),
   ],
   list: { firstPage: '/ssh_credentials?limit=2', page: ruby.page, next: 'cuts the base URL off' },
   error: object({}),
@@ -518,6 +622,13 @@ const RUST: RecordedClient = {
       status: 201,
       answer: rust.apiKey,
     },
+    ...named(rust, {
+      policy: '{"description":"office","metadata":""}',
+      rule: '{"description":"","metadata":"","cidr":"192.0.2.0/24","ip_policy_id":"{{policy}}","action":"allow"}',
+      ruleUpdate: '{"id":"{{rule}}","description":null,"metadata":null,"cidr":"2001:db8::/32"}',
+      group: '{"description":"","metadata":"","labels":{"app":"build"}}',
+      groupUpdate: '{"id":"{{group}}","description":null,"metadata":null,"labels":{"app":"test"}}',
+    }),
   ],
   list: { firstPage: '/ssh_credentials?limit=2', page: rust.page, next: 'follows next_page_uri' },
   error: object({ error_code: text, msg: text }),
@@ -609,6 +720,13 @@ const DOTNET: RecordedClient = {
       answer: dotnet.apiKey,
       holds: { description: '', metadata: '' },
     },
+    ...named(dotnet, {
+      policy: '{"description":"office","metadata":null}',
+      rule: '{"description":null,"metadata":null,"cidr":"192.0.2.0/24","ip_policy_id":"{{policy}}","action":"allow"}',
+      ruleUpdate: '{"id":"{{rule}}","description":null,"metadata":null,"cidr":"2001:db8::/32"}',
+      group: '{"description":null,"metadata":null,"labels":{"app":"build"}}',
+      groupUpdate: '{"id":"{{group}}","description":null,"metadata":null,"labels":{"app":"test"}}',
+    }),
   ],
   list: {
     firstPage: '/ssh_credentials?before_id=&limit=2',
@@ -690,6 +808,13 @@ const JAVA: RecordedClient = {
       status: 201,
       answer: java.apiKey,
     },
+    ...named(java, {
+      policy: '{"description":"office"}',
+      rule: '{"action":"allow","cidr":"192.0.2.0/24","ip_policy_id":"{{policy}}"}',
+      ruleUpdate: '{"cidr":"2001:db8::/32"}',
+      group: '{"labels":{"app":"build"}}',
+      groupUpdate: '{"labels":{"app":"test"}}',
+    }),
   ],
   list: { firstPage: '/ssh_credentials?limit=2', page: java.page, next: 'follows next_page_uri' },
   error: object({ error_code: optional(text), status_code: integer, msg: optional(text), details: mapOfTexts }),
