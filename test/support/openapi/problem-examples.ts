@@ -53,6 +53,8 @@ const MESSAGES: Readonly<Record<ProblemName, string>> = {
   not_found: 'Resource not found',
   request_timed_out: 'The request did not arrive in time.',
   conflict: 'A user with this email exists already.',
+  event_unreadable:
+    'The event at position 7 cannot be read: its data is not a JSON object. The service that serves you did not write it so: the operator learns more from `audit verify`. The log goes on after position 7.',
   precondition_failed: 'If-Match does not hold: the resource\'s ETag is "3" now.',
   expectation_failed: 'The only Expect that the service meets is 100-continue.',
   idempotency_key_reused: 'This Idempotency-Key was used with another request; take a new one.',
