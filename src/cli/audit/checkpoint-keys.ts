@@ -21,7 +21,8 @@ export async function checkpointKeys(given: readonly string[]): Promise<KeysOf> 
   ];
 }
 
-async function verifierIn(given: string): Promise<VerifierKey> {
+/** A public key that is given as itself or as its file. */
+export async function verifierIn(given: string): Promise<VerifierKey> {
   const text = given.includes('+') ? given : await readFile(given, 'utf8').catch(() => '');
   const key = parseVerifier(text.trim());
   if (key !== undefined) return key;
