@@ -64,7 +64,7 @@ export class Witness {
     const logKey = await this.knownLogKey(keptNote, signal);
     if (logKey.key.equals(this.key.key)) throw new UsageError('the witness has the key of the log: make another one');
     const kept = keptNote === undefined ? undefined : this.readKept(keptNote, logKey);
-    const note = await this.service.checkpoint(signal).catch((error: unknown) => {
+    const note = await this.service.checkpoint(keptNote, signal).catch((error: unknown) => {
       if (kept === undefined || !(error instanceof NoCheckpoint)) throw error;
       throw new Refusal(`the log had ${kept.size} events, and the service shows no checkpoint of it: ${error.message}`);
     });

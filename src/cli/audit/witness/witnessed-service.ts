@@ -34,8 +34,10 @@ export class WitnessedService {
     return this.get('log/key', signal);
   }
 
-  checkpoint(signal: AbortSignal): Promise<string> {
-    return this.get('log/checkpoint', signal);
+  /** `known`: the checkpoint that the witness has kept. A service whose log is not its continuation raises its alarm. */
+  checkpoint(known: string | undefined, signal: AbortSignal): Promise<string> {
+    const query = known === undefined ? '' : `?${new URLSearchParams({ known })}`;
+    return this.get(`log/checkpoint${query}`, signal);
   }
 
   /** The proof that the log of the first size is the beginning of that of the second; undefined if the answer has none. */
