@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createApp } from '../src/app.js';
+import { followLogs } from '../src/cli/audit/log-tail.js';
 import { newCheckpointKey } from '../src/log/seal/checkpoint-key.js';
 import { seal } from '../src/log/seal/seal.js';
 import { SealedLogs } from '../src/log/seal/sealed-logs.js';
@@ -168,5 +169,78 @@ describe('a log that is shorter than one that was signed', () => {
     const app = await createApp(testConfig(plain.databaseUrl, { metricsToken: METRICS_TOKEN }));
     expect(await scrape(app.url)).not.toMatch(/^tunnel_access_lost_logs /m);
     await app.close();
+  });
+});
+
+describe('a reader that is ahead of the log', () => {
+  const headOf = async (): Promise<number> =>
+    (await plain.pool.query('select size::int from log_heads where account_id = $1', [account])).rows[0].size;
+  const read = (query: string, accept: string, further: Record<string, string> = {}) =>
+    fetch(`${plain.app.url}/events${query}`, {
+      headers: { authorization: `Bearer ${ADMIN_KEY}`, accept, ...further },
+      signal: AbortSignal.timeout(20_000),
+    });
+
+  it.each(['application/json', 'application/cloudevents-batch+json', 'application/x-ndjson', 'text/event-stream'])(
+    'hears of the lost tail, in the form %s too, and not that its position is malformed',
+    async (accept) => {
+      const head = await headOf();
+      const lost = await read(`?after=${head + 3}`, accept);
+      expect([lost.status, await lost.json()]).toEqual([
+        410,
+        expect.objectContaining({
+          error_code: 'ERR_TAS_410',
+          msg: expect.stringMatching(
+            new RegExp(`^after is ${head + 3}, but the log ends at position ${head}\\. If you have`),
+          ),
+        }),
+      ]);
+      const whole = await read(`?after=${head}`, accept);
+      expect(whole.status).toBe(200);
+      await whole.body?.cancel();
+    },
+  );
+
+  it('hears of it on a live feed, whose last message says so, and again when it comes back', async () => {
+    for (let n = 0; n < 3; n += 1) await plain.admin.post('/edges/tcp', {});
+    const head = await headOf();
+    const feed = await read(`?after=${head - 1}`, 'text/event-stream');
+    const chunks = feed.body?.pipeThrough(new TextDecoderStream())[Symbol.asyncIterator]();
+    let text = '';
+    while (!text.includes(`id: ${head}\n`)) text += (await chunks?.next())?.value;
+    await whileTampered(plain.databaseUrl, cut(head - 2), async () => {
+      let rest = '';
+      for (let part = await chunks?.next(); part?.done === false; part = await chunks?.next()) rest += part.value;
+      const [, data = ''] = /^event: log_tail_lost\ndata: (.*)\n\n$/.exec(rest) ?? [];
+      expect(JSON.parse(data)).toEqual({
+        error_code: 'ERR_TAS_410',
+        status_code: 410,
+        msg: expect.stringContaining(`after is ${head}, but the log ends at position ${head - 2}`),
+      });
+      const again = await read('', 'text/event-stream', { 'last-event-id': String(head) });
+      expect(again.status).toBe(410);
+    });
+  });
+
+  it('hears of it at audit tail -f, which goes on with what follows', async () => {
+    const head = await headOf();
+    const reports: string[] = [];
+    const ending = new AbortController();
+    const events = followLogs(plain.pool, new Map([[account, head]]), account, ending.signal, (line) =>
+      reports.push(line),
+    );
+    await whileTampered(plain.databaseUrl, cut(head - 2), async () => {
+      const next = events.next();
+      await until(async () => reports.length > 0);
+      await plain.admin.post('/edges/tcp', {});
+      expect((await next).value?.position).toBe(head - 1);
+      expect(reports).toEqual([
+        expect.stringContaining(
+          `the log of ${account} ends at ${head - 2}, but its events up to ${head} were shown: they are lost.`,
+        ),
+      ]);
+    });
+    ending.abort();
+    await events.return(undefined);
   });
 });

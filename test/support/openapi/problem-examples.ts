@@ -42,6 +42,8 @@ const MESSAGES: Readonly<Record<ProblemName, string>> = {
   not_found: 'Resource not found',
   request_timed_out: 'The request did not arrive in time.',
   conflict: 'A user with this email exists already.',
+  log_tail_lost:
+    'after is 120, but the log ends at position 117. If you have read as far, the end of the log is lost: a database was restored, or a failover lost changes. Keep what you have, find the last event that is also in the log, and begin after it.',
   precondition_failed: 'If-Match does not hold: the resource\'s ETag is "3" now.',
   expectation_failed: 'The only Expect that the service meets is 100-continue.',
   idempotency_key_reused: 'This Idempotency-Key was used with another request; take a new one.',
