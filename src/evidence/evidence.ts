@@ -2,9 +2,9 @@ import { type CheckpointKey, signerOf } from '../log/seal/checkpoint-key.js';
 import type { Checkpoints } from '../log/seal/checkpoints.js';
 import type { SealedLogs, StoredCheckpoint } from '../log/seal/sealed-logs.js';
 import { parseCheckpoint, proofText } from '../log/tree/checkpoint.js';
-import { consistencyRanges, inclusionRanges } from '../log/tree/merkle-tree.js';
+import { consistencyRanges, HASH_BYTES, inclusionRanges } from '../log/tree/merkle-tree.js';
 import { parseNote, verifierText } from '../log/tree/signed-note.js';
-import { HASH_BYTES, parseTilePath, widthIn } from '../log/tree/tiles.js';
+import { parseTilePath, widthIn } from '../log/tree/tiles.js';
 import { Problem, quoted } from '../problem.js';
 
 /** What the service proves of an account's log. All of it throws Problem while checkpoints are off. */

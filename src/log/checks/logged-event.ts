@@ -40,9 +40,8 @@ export function leafHash(event: LoggedEvent): string {
 
 const netstring = (text: string): string => `${Buffer.byteLength(text)}:${text},`;
 
-/** Milliseconds since 1970 and the last three digits. No service wrote an event before. */
-const microseconds = (time: string): string =>
-  `${Date.parse(`${time.slice(0, MILLISECONDS)}Z`)}${time.slice(MILLISECONDS, -1)}`;
+/** Milliseconds since 1970, to which Date.parse shortens the time, and its last three digits. No service wrote an event before. */
+const microseconds = (time: string): string => `${Date.parse(time)}${time.slice(MILLISECONDS, -1)}`;
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const TIME = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{6}Z$/;
@@ -60,21 +59,28 @@ export function formatFault(event: LoggedEvent): string | undefined {
   if (!isTime(event.occurred_at)) return 'occurred_at is not a time as export writes it';
   if (!isTime(event.recorded_at)) return 'recorded_at is not a time as export writes it';
   if (!HASH.test(event.leaf_hash)) return 'leaf_hash is not a SHA-256 in hex';
-  if (parseCompactObject(event.data) === undefined) return 'data is not a JSON object as the service writes it';
-  if (typeof parseCompactObject(event.metadata)?.actor !== 'string')
-    return 'metadata is not a JSON object that names an actor';
-  return undefined;
+  return jsonFault(event);
 }
 
 /** Refuses the 30th of February, as PostgreSQL does, and 24:00, which PostgreSQL would write in another way. */
 const isTime = (text: string): boolean =>
   TIME.test(text) && (text.slice(8, 10) <= '28' || new Date(text).toISOString().slice(0, 10) === text.slice(0, 10));
 
-/** Undefined unless `text` is exactly what JSON.stringify makes: one line, without blanks, each name once. */
-function parseCompactObject(text: string): Readonly<Record<string, unknown>> | undefined {
+/** Both must be exactly what JSON.stringify makes: one line, without blanks, each name once. */
+function jsonFault(event: LoggedEvent): string | undefined {
+  const [data, metadata] = [parse(event.data), parse(event.metadata)];
+  // In one piece, since most of the time of JSON.stringify goes into its start.
+  const isExact = JSON.stringify([data, metadata]) === `[${event.data},${event.metadata}]`;
+  if (!isJsonObject(data) || !(isExact || JSON.stringify(data) === event.data))
+    return 'data is not a JSON object as the service writes it';
+  if (!isJsonObject(metadata) || typeof metadata.actor !== 'string' || !isExact)
+    return 'metadata is not a JSON object that names an actor';
+  return undefined;
+}
+
+function parse(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text);
-    return isJsonObject(value) && JSON.stringify(value) === text ? value : undefined;
+    return JSON.parse(text);
   } catch {
     return undefined;
   }

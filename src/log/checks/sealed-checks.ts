@@ -1,7 +1,8 @@
 import type { SealedLogs, StoredCheckpoint } from '../seal/sealed-logs.js';
 import { parseCheckpoint } from '../tree/checkpoint.js';
+import { HASH_BYTES } from '../tree/merkle-tree.js';
 import { parseNote, type VerifierKey } from '../tree/signed-note.js';
-import { entriesOf, GrowingTree, HASH_BYTES, TILE_WIDTH } from '../tree/tiles.js';
+import { entriesOf, GrowingTree, TILE_WIDTH } from '../tree/tiles.js';
 
 /** A fault between two checkpoints, or at a position if the stored tiles still lead to the signed one. */
 type ReportFault = (what: string) => void;
@@ -35,10 +36,13 @@ export class SealedChecks {
     this.next = await this.following();
   }
 
-  /** Adds the hash of the event at a position, in hex. Positions that were left out are missing. */
-  async add(position: number, hash: string): Promise<void> {
-    await this.fillTo(position - 1);
-    if (this.next !== undefined) await this.append(Buffer.from(hash, 'hex'), this.next);
+  /** Adds the hash of the event at a position, in hex. The promise, if there is one, must be awaited before the next. */
+  add(position: number, hash: string): Promise<void> | undefined {
+    if (this.next === undefined) return undefined;
+    const isDue = position === this.next.size || position > this.size + 1;
+    if (isDue) return this.addDue(position, hash);
+    this.append(Buffer.from(hash, 'hex'));
+    return undefined;
   }
 
   /** `size`: the number of events that the log should have. */
@@ -51,20 +55,39 @@ export class SealedChecks {
     }
   }
 
+  /** Adds a hash that completes a checkpoint, or that comes after a gap. */
+  private async addDue(position: number, hash: string): Promise<void> {
+    await this.fillTo(position - 1);
+    if (this.next === undefined) return;
+    this.append(Buffer.from(hash, 'hex'));
+    await this.compareIfDue(this.next);
+  }
+
+  /** Positions that were left out are missing. */
   private async fillTo(position: number): Promise<void> {
-    while (this.next !== undefined && this.sealed + this.leaves.length < position)
-      await this.append(MISSING, this.next);
+    while (this.next !== undefined && this.size < position) {
+      this.append(MISSING);
+      await this.compareIfDue(this.next);
+    }
+  }
+
+  private append(leaf: Buffer): void {
+    this.tree.add(leaf);
+    this.leaves.push(leaf);
+  }
+
+  /** The number of leaves. */
+  private get size(): number {
+    return this.sealed + this.leaves.length;
   }
 
   /** Without a next checkpoint to compare with, nothing needs to be kept. */
-  private async append(leaf: Buffer, next: StoredCheckpoint): Promise<void> {
-    this.tree.add(leaf);
-    this.leaves.push(leaf);
-    if (this.sealed + this.leaves.length < next.size) return;
+  private async compareIfDue(next: StoredCheckpoint): Promise<void> {
+    if (this.size < next.size) return;
     const goesOn = await this.compare(next);
     this.sealed = next.size;
     this.leaves = [];
-    this.tree.changed.clear();
+    this.tree.takeChanged();
     this.next = goesOn ? await this.following() : undefined;
   }
 

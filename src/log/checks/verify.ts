@@ -4,8 +4,9 @@ import { DedicatedConnections, type MaintenanceDatabase } from '../../database/d
 import type { AnyReadModel } from '../read-model.js';
 import { SealedLogs } from '../seal/sealed-logs.js';
 import type { VerifierKey } from '../tree/signed-note.js';
-import { EventChecks } from './event-checks.js';
+import { FaultReport } from './fault-report.js';
 import { guardFaults } from './guard-checks.js';
+import { LogChecks } from './log-checks.js';
 import { type LoggedEvent, timeText } from './logged-event.js';
 import { SealedChecks } from './sealed-checks.js';
 import { streamFaults } from './stream-checks.js';
@@ -64,31 +65,20 @@ interface Context {
 
 async function verifyAccount(
   { client, logs, models }: Context,
-  head: { readonly account: string; readonly size: number },
+  { account, size }: { readonly account: string; readonly size: number },
   watcher: VerifyWatcher,
 ): Promise<number> {
-  const { account, size } = head;
-  const report = new Report((what) => watcher.fault({ account, what }));
-  const checks = new EventChecks(models);
+  const report = new FaultReport((what) => watcher.fault({ account, what }));
   const sealed = new SealedChecks(logs, account, watcher.keysOf(account), (what) => report.of('seal', what));
   await sealed.begin();
-  let [events, last] = [0, 0];
+  const checks = new LogChecks({ models, size, sealed, report });
+  let events = 0;
   for await (const rows of readAhead(fetchRows<{ event: string }>(client, EVENTS, [account]))) {
-    for (const row of rows) {
-      const event = parseEvent(row.event);
-      report.missing(last, Math.min(event.position - 1, size));
-      if (event.position > size || event.position < 1)
-        report.add('head', event, `outside the log, whose head is at ${size}`);
-      const { faults, hash } = checks.check(event);
-      for (const { check, what } of faults) report.add(String(check), event, what);
-      if (event.position > last) await sealed.add(event.position, hash);
-      last = event.position;
-    }
+    await checks.add(rows.map(({ event }) => parseEvent(event)));
     events += rows.length;
     watcher.events(rows.length);
   }
-  report.missing(last, size);
-  await sealed.end(size);
+  await checks.end();
   for await (const { position, what } of streamFaults(client, models, account))
     report.add('stream', { position }, what);
   report.end();
@@ -109,37 +99,4 @@ function parseEvent(text: string): LoggedEvent {
   const [occurred_at = '', recorded_at = '', leaf_hash = '', metadata = '', data = ''] = fields.slice(6);
   const numbers = { position: Number(position), stream_version: Number(version) };
   return { account_id, stream_id, event_id, type, data, metadata, occurred_at, recorded_at, leaf_hash, ...numbers };
-}
-
-/** Limit for one kind of fault; a lost table would report every position. */
-const MAX_REPORTED = 10;
-
-/** Reports faults up to the limit of their kind, and the number of the others at the end. */
-class Report {
-  private readonly counts = new Map<string, { count: number; last: string }>();
-
-  constructor(private readonly report: (what: string) => void) {}
-
-  add(kind: string, { position }: { readonly position: number | string }, what: string): void {
-    this.of(kind, `position ${position}: ${what}`);
-  }
-
-  /** The positions after one up to another. */
-  missing(after: number, upTo: number): void {
-    if (upTo > after + 1) this.of('missing', `positions ${after + 1} to ${upTo}: missing`);
-    else if (upTo > after) this.of('missing', `position ${upTo}: missing`);
-  }
-
-  end(): void {
-    for (const { count, last } of this.counts.values()) {
-      if (count > MAX_REPORTED) this.report(`and ${count - MAX_REPORTED} more like ${last}`);
-    }
-  }
-
-  /** A whole sentence. */
-  of(kind: string, sentence: string): void {
-    const count = (this.counts.get(kind)?.count ?? 0) + 1;
-    this.counts.set(kind, { count, last: sentence });
-    if (count <= MAX_REPORTED) this.report(sentence);
-  }
 }

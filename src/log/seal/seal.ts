@@ -24,13 +24,8 @@ export async function seal(
     for (const leaf of leaves) tree.add(leaf);
     const text = checkpointText({ origin: originOf(key, accountId), size: to, root: tree.root() });
     const checkpoint = { size: to, note: signNote(text, signerOf(key, accountId)) };
-    const changed = [...tree.changed.values()].map(({ level, index, hashes }) => ({
-      level,
-      index,
-      hashes: Buffer.concat(hashes),
-    }));
     // The other instance goes on from its own checkpoint.
-    if (!(await logs.seal(accountId, checkpoint, from, changed))) return from;
+    if (!(await logs.seal(accountId, checkpoint, from, tree.takeChanged()))) return from;
   }
   return size;
 }

@@ -1,6 +1,6 @@
 import { type Connections, type NamedStatement, queryNamed, WRITE_LIMITS } from '../../database/query.js';
-import { foldNodes, type LeafRange, nodesOf, type TreeNode } from '../tree/merkle-tree.js';
-import { edgeTiles, entriesOf, HASH_BYTES, hashOfEntries, spanOf, type TileName, widthIn } from '../tree/tiles.js';
+import { foldNodes, HASH_BYTES, type LeafRange, nodesOf, type TreeNode } from '../tree/merkle-tree.js';
+import { edgeTiles, entriesOf, hashOfEntries, type StoredTile, spanOf, type TileName, widthIn } from '../tree/tiles.js';
 
 /** What the database has of a log. It has grown beyond its last checkpoint, or is sealed, or shorter than that. */
 export interface LogState {
@@ -15,10 +15,6 @@ export interface StoredCheckpoint {
   readonly size: number;
   /** The signed note. */
   readonly note: string;
-}
-
-export interface StoredTile extends TileName {
-  readonly hashes: Buffer;
 }
 
 const LOGS_AT_ONCE = 1_000;

@@ -1,4 +1,4 @@
-import { HASH_BYTES } from './tiles.js';
+import { HASH_BYTES } from './merkle-tree.js';
 
 /** The head of a tree, as the text of a note: see c2sp.org/tlog-checkpoint. */
 export interface Checkpoint {

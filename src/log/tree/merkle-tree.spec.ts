@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import {
   consistencyRanges,
   foldNodes,
+  HASH_BYTES,
   inclusionRanges,
   isConsistent,
   type LeafRange,
@@ -13,7 +14,6 @@ import {
 import {
   edgeTiles,
   GrowingTree,
-  HASH_BYTES,
   hashOfEntries,
   parseTilePath,
   spanOf,
@@ -62,7 +62,7 @@ function tilesOf(leaves: readonly Buffer[], steps: readonly number[] = [leaves.l
     }));
     const tree = new GrowingTree(from, edge);
     for (const leaf of leaves.slice(from, to)) tree.add(leaf);
-    for (const [name, { hashes }] of tree.changed) tiles.set(name, Buffer.concat(hashes));
+    for (const { level, index, hashes } of tree.takeChanged()) tiles.set(`${level}/${index}`, hashes);
     root = tree.root();
     from = to;
   }

@@ -1,4 +1,4 @@
-import { foldNodes, nodeHash, type TreeNode } from './merkle-tree.js';
+import { foldNodes, HASH_BYTES, parentsOf, type TreeNode } from './merkle-tree.js';
 
 /** A tile holds the hashes of up to 256 neighbouring subtrees of 256^level leaves: see c2sp.org/tlog-tiles. */
 export interface TileName {
@@ -6,9 +6,13 @@ export interface TileName {
   readonly index: number;
 }
 
+/** A tile as it is stored: its hashes, one after the other. */
+export interface StoredTile extends TileName {
+  readonly hashes: Buffer;
+}
+
 const HEIGHT = 8;
 export const TILE_WIDTH = 2 ** HEIGHT;
-export const HASH_BYTES = 32;
 
 /** A tile and the entries of it that make a node. */
 interface TileSpan extends TileName {
@@ -27,9 +31,9 @@ export function spanOf({ level, index }: TreeNode): TileSpan {
 
 /** The hash of the subtree that these entries of a tile make. Their number is a power of 2. */
 export function hashOfEntries(tile: Buffer, { from, to }: Pick<TileSpan, 'from' | 'to'>): Buffer {
-  if (to - from === 1) return tile.subarray(from * HASH_BYTES, to * HASH_BYTES);
-  const middle = (from + to) / 2;
-  return nodeHash(hashOfEntries(tile, { from, to: middle }), hashOfEntries(tile, { from: middle, to }));
+  let hashes = tile.subarray(from * HASH_BYTES, to * HASH_BYTES);
+  while (hashes.length > HASH_BYTES) hashes = parentsOf(hashes);
+  return hashes;
 }
 
 /** How many entries the tile has in a tree of this size: 0 to 256. */
@@ -54,13 +58,15 @@ export function edgeTiles(size: number): TileName[] {
 
 /** Adds leaves at the right edge of a tree, tile after tile, and keeps the tiles that changed. */
 export class GrowingTree {
-  readonly changed = new Map<string, TileName & { readonly hashes: Buffer[] }>();
   private readonly edge: Buffer[][] = [];
+  private changedTiles: (TileName & { readonly hashes: Buffer[] })[] = [];
+  /** The entries of the last changed tile of each level. */
+  private changing: Buffer[][] = [];
 
   /** `edge`: the hashes of each tile that `edgeTiles` names. */
   constructor(
     private size: number,
-    edge: readonly (TileName & { readonly hashes: Buffer })[],
+    edge: readonly StoredTile[],
   ) {
     for (const { level, hashes } of edge) this.edge[level] = entriesOf(hashes);
   }
@@ -76,11 +82,25 @@ export class GrowingTree {
     return foldNodes(subtrees.toReversed());
   }
 
+  /** The tiles that changed since the last call. */
+  takeChanged(): StoredTile[] {
+    const taken = this.changedTiles.map(({ level, index, hashes }) => ({
+      level,
+      index,
+      hashes: Buffer.concat(hashes),
+    }));
+    [this.changedTiles, this.changing] = [[], []];
+    return taken;
+  }
+
   private append(level: number, hash: Buffer, index: number): void {
     const entries = this.edge[level] ?? [];
-    entries.push(hash);
     this.edge[level] = entries;
-    this.changed.set(`${level}/${index}`, { level, index, hashes: entries });
+    entries.push(hash);
+    if (this.changing[level] !== entries) {
+      this.changing[level] = entries;
+      this.changedTiles.push({ level, index, hashes: entries });
+    }
     if (entries.length < TILE_WIDTH) return;
     this.edge[level] = [];
     const whole = hashOfEntries(Buffer.concat(entries), { from: 0, to: TILE_WIDTH });
