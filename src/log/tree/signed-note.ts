@@ -99,7 +99,7 @@ function timeBytes(seconds: number): Buffer {
   return bytes;
 }
 
-interface SignedNote {
+export interface SignedNote {
   readonly text: string;
   /** Whether this key has signed the note. */
   readonly isSignedBy: (key: VerifierKey) => boolean;
