@@ -23,8 +23,13 @@ export class EventChecks {
   /** The faults of the event, and the hash that it should have. */
   check(event: LoggedEvent): { readonly faults: readonly EventFault[]; readonly hash: string } {
     const hash = leafHash(event);
-    const whats = [this.timeFault(event), this.typeFault(event), formatFault(event), hashFault(event, hash)];
-    const faults = whats.flatMap((what, check) => (what === undefined ? [] : { check, what }));
+    const faults: EventFault[] = [];
+    const take = (check: number, what: string | undefined): unknown =>
+      what !== undefined && faults.push({ check, what });
+    take(0, this.timeFault(event));
+    take(1, this.typeFault(event));
+    take(2, formatFault(event));
+    take(3, hashFault(event, hash));
     this.recordedAt = event.recorded_at;
     return { faults, hash };
   }
@@ -40,5 +45,8 @@ export class EventChecks {
   }
 }
 
-const hashFault = ({ leaf_hash }: LoggedEvent, hash: string): string | undefined =>
-  leaf_hash === hash ? undefined : 'its leaf_hash is not the hash of the event';
+function hashFault({ leaf_hash }: LoggedEvent, hash: string): string | undefined {
+  if (leaf_hash === hash) return undefined;
+  return HASH.test(leaf_hash) ? 'its leaf_hash is not the hash of the event' : 'leaf_hash is not a SHA-256 in hex';
+}
+const HASH = /^[0-9a-f]{64}$/;

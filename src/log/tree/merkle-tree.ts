@@ -19,12 +19,12 @@ export interface LeafRange {
 
 const nodeHash = (left: Buffer, right: Buffer): Buffer => parentsOf(Buffer.concat([left, right]));
 
-/** The hashes of nodes from those of their children, two in a row. It copies little, since a log has as many nodes as events. */
+/** The hashes of nodes from those of their children, two in a row. Node.js takes twice as long to make a buffer of a hash. */
 export function parentsOf(children: Buffer): Buffer {
-  const parents = Buffer.allocUnsafe(children.length / 2);
+  const parents = Buffer.alloc(children.length / 2);
   for (let at = 0; at < parents.length; at += HASH_BYTES) {
     children.copy(NODE, 1, 2 * at, 2 * (at + HASH_BYTES));
-    parents.set(hash('sha256', NODE, 'buffer'), at);
+    parents.write(hash('sha256', NODE, 'binary'), at, 'binary');
   }
   return parents;
 }
