@@ -1,3 +1,4 @@
+import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,6 +7,7 @@ import { type CheckpointKey, newCheckpointKey, originOf, signerOf } from '../../
 import { checkpointText } from '../../src/log/tree/checkpoint.js';
 import { COSIGNATURE, cosignNote, signerKey, signNote, verifierText } from '../../src/log/tree/signed-note.js';
 import { GrowingTree } from '../../src/log/tree/tiles.js';
+import { REPOSITORY } from '../support/documents.js';
 import { runCli, runCliOn } from '../support/process.js';
 import { type Service, startService } from '../support/service.js';
 import { HASH_ANEW, whileTampered } from '../support/tampering.js';
@@ -233,6 +235,33 @@ describe('audit verify --checkpoint, and --file with an export', () => {
       1,
       expect.stringContaining('\tthe checkpoint of 15 events in FILE: its signature is wrong\n'),
     ]);
+  });
+
+  it('have the verdict of docs/verify-log.mjs, which takes the key of a witness too', async () => {
+    const verdict = (exportedLog: string, checkpoint: string, key: string): Promise<string> =>
+      new Promise((resolve) => {
+        const files = [exportedLog, checkpoint, key].map(path);
+        execFile(process.execPath, [`${REPOSITORY}/docs/verify-log.mjs`, ...files], (_, stdout) => resolve(stdout));
+      });
+    const cosigned = await noteOf(16);
+    await keep(
+      'later',
+      cosigned.replace(/(witness\.example\.org )(\S+)/, (_, name, signature) => {
+        const bytes = Buffer.from(signature, 'base64');
+        bytes.writeBigUInt64BE(1_800_000_000n, 4);
+        return name + bytes.toString('base64');
+      }),
+    );
+    const found = expect.stringMatching(
+      /^OK: the first 16 of 24 events are those that tunnels\.example\.com\/ac_\w+ signed\n$/,
+    );
+    expect(await verdict('export', 'kept-16', 'log-key')).toEqual(found);
+    expect(await verdict('export', 'kept-16', 'witness-key')).toEqual(found);
+    expect(await verdict('export', 'later', 'witness-key')).toBe('REFUSED: the signature of the checkpoint is wrong\n');
+    await keep('edited', exported.replace('127.0.0.1', '192.0.2.1'));
+    expect(await verdict('edited', 'kept-16', 'witness-key')).toMatch(
+      /^REFUSED: position \d+: the event does not have its hash/,
+    );
   });
 
   it.each<[what: string, args: () => string[], said: RegExp]>([

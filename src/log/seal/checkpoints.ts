@@ -1,7 +1,7 @@
 import type { CheckpointKey } from './checkpoint-key.js';
 
 const WAY_OUT =
-  'This instance signs no checkpoint that contradicts it. Was a database restored, or did a failover lose changes? See "After a loss" in docs/evidence.md';
+  'Was a database restored, did a failover lose changes, or did someone change them? See "After a loss" in docs/evidence.md';
 
 /** Whether this instance signs checkpoints, what it knows to be signed, and what it found wrong. */
 export class Checkpoints {
