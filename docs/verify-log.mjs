@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Checks an exported log against a signed checkpoint, without the service and its code: node verify-log.mjs EXPORT CHECKPOINT KEY
-// EXPORT is the output of `audit export`, CHECKPOINT that of GET /log/checkpoint, KEY that of GET /log/key. Read it: it is short.
+// EXPORT is the output of `audit export`, CHECKPOINT that of GET /log/checkpoint or `audit witness`, KEY that of GET /log/key or a witness's.
 import { createHash, createPublicKey, verify } from 'node:crypto';
 import { createReadStream, readFileSync } from 'node:fs';
 
@@ -11,7 +11,7 @@ const refuse = (what) => {
   process.exit(1);
 };
 
-// A key is name+id+base64(1, 32 bytes of Ed25519); the id is the beginning of the hash of the name and the key.
+// A key is name+id+base64(1, or 4 for a witness; 32 bytes of Ed25519); the id begins the hash of the name and the key.
 const KEY = /^([^+\s]+)[+]([0-9a-f]{8})[+]([A-Za-z0-9+/]+=*)\s*$/;
 const [, name, id, keyText] = KEY.exec(readFileSync(keyFile, 'utf8')) ?? refuse('the key is no key');
 const keyBytes = Buffer.from(keyText, 'base64');
@@ -23,14 +23,14 @@ const key = createPublicKey({ key: der, format: 'der', type: 'spki' });
 // A checkpoint is: origin, number of events, root of the tree; an empty line; lines with signatures.
 const note = readFileSync(checkpointFile, 'utf8');
 const text = note.slice(0, note.indexOf('\n\n') + 1);
-const line =
-  note.split('\n').find((one) => one.startsWith(`— ${name} `)) ?? refuse('the checkpoint is not signed by this key');
+const line = note.split('\n').find((one) => one.startsWith(`— ${name} `)) ?? refuse('it is not signed by this key');
 const signature = Buffer.from(line.split(' ')[2], 'base64');
-const isSigned =
-  signature.subarray(0, 4).equals(expectedId) && verify(null, Buffer.from(text), key, signature.subarray(4));
-if (!isSigned) refuse('the signature of the checkpoint is wrong');
+const time = keyBytes[0] === 4 ? signature.readBigUInt64BE(4) : undefined; // A witness signs when it saw the checkpoint.
+const signed = Buffer.from(time === undefined ? text : `cosignature/v1\ntime ${time}\n${text}`);
+const isSigned = verify(null, signed, key, signature.subarray(time === undefined ? 4 : 12));
+if (!signature.subarray(0, 4).equals(expectedId) || !isSigned) refuse('the signature of the checkpoint is wrong');
 const [, origin, sizeText, rootText] = /^(.+)\n(0|[1-9]\d*)\n(.+)\n/.exec(text) ?? refuse('the checkpoint is none');
-if (origin !== name) refuse(`the checkpoint is that of ${origin}`);
+if (time === undefined && origin !== name) refuse(`the checkpoint is that of ${origin}`);
 const size = Number(sizeText);
 
 // The hash of an event: a zero byte, and its fields, each text after its length in bytes. Times are microseconds.
@@ -63,7 +63,7 @@ for await (const chunk of createReadStream(exportFile, 'utf8')) {
   for (const event of lines.map((one) => JSON.parse(one))) {
     events += 1;
     if (event.position !== events) refuse(`line ${events} has position ${event.position}`);
-    if (!name.endsWith(`/${event.account_id}`)) refuse(`line ${events} is of account ${event.account_id}`);
+    if (!origin.endsWith(`/${event.account_id}`)) refuse(`line ${events} is of account ${event.account_id}`);
     const leaf = isEvent(event) ? leafOf(event) : Buffer.alloc(0);
     if (leaf.toString('hex') !== event.leaf_hash) refuse(`position ${events}: the event does not have its hash`);
     if (events <= size) add(leaf);

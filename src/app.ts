@@ -74,14 +74,15 @@ export async function createApp(config: Config, log = new ServiceLog(config.logL
 
 /** An embedded database gets a key of its own, beside it. */
 async function checkpointsOf(config: Config, { embedded }: Database, log: ServiceLog): Promise<Checkpoints> {
-  if (config.checkpointKey !== undefined) return new Checkpoints(config.checkpointKey);
+  const alarm = (line: string): void => log.error(line, undefined, 'Checkpoints');
+  if (config.checkpointKey !== undefined) return new Checkpoints(config.checkpointKey, alarm);
   if (embedded === undefined) {
     log.log('CHECKPOINT_KEY is not set, so the logs get no signed checkpoints', 'Checkpoints');
     return new Checkpoints(undefined);
   }
   const { key, path, isNew } = await keyBeside(config.dataDir);
   if (isNew) log.log(`made ${path}, the key that signs the logs; keep a copy of it elsewhere`, 'Checkpoints');
-  return new Checkpoints(key);
+  return new Checkpoints(key, alarm);
 }
 
 /** Before a database is made or migrated, since the first account's key is shown only by a start that succeeds. */

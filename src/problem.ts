@@ -52,6 +52,7 @@ export const PROBLEMS = {
   request_timed_out: [408, 'ERR_TAS_408'],
   conflict: [409, 'ERR_TAS_409'],
   event_unreadable: [409, 'ERR_TAS_409'],
+  log_tail_lost: [410, 'ERR_TAS_410'],
   precondition_failed: [412, 'ERR_TAS_412'],
   expectation_failed: [417, 'ERR_TAS_417'],
   idempotency_key_reused: [422, 'ERR_TAS_422'],

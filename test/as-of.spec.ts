@@ -95,7 +95,11 @@ describe('as_of', () => {
   });
 
   it.each([
-    ['a position beyond the log', '99999999', /^as_of '99999999' is in the future: the log ends at position \d+\.$/],
+    [
+      'a position beyond the log',
+      '99999999',
+      /^as_of '99999999' is in the future: the log ends at position \d+\. If the log gave you this position, its end is lost\.$/,
+    ],
     ['a future time', '2999-01-01T00:00:00Z', /^as_of '2999-01-01T00:00:00Z' is in the future\.$/],
     ['a day that does not exist', '2026-02-30T00:00:00Z', /is not an RFC 3339 time/],
     ['a time without a zone', '2026-02-20T00:00:00', /is not a log position or an RFC 3339 time such as/],

@@ -148,7 +148,7 @@ describe('the evidence of a log', () => {
       for (let i = 0; i < 3; i += 1) await createEdge(plain.admin);
       const {
         logs: [log],
-      } = await logs.unsealed('');
+      } = await logs.states('');
       if (log === undefined) throw new Error('nothing to seal');
       const sizes = [log.size, log.size - 1, log.size];
       await Promise.all(sizes.map((size) => seal(logs, KEY, { ...log, size })));

@@ -3,9 +3,9 @@ import type { Connections } from '../database/query.js';
 import type { EventFilter, Span } from '../log/read/event-filter.js';
 import { FULL_PAGE, LogPages, type PageSize } from '../log/read/log-pages.js';
 import type { LogPositions } from '../log/read/log-positions.js';
-import { Problem } from '../problem.js';
 import type { CloudEvents, FeedEvent } from './cloud-events.js';
 import type { FeedRequest } from './feed-request.js';
+import { lostTail } from './lost-tail.js';
 
 /** The events of one account that a request selects. */
 export interface FeedSelection {
@@ -64,9 +64,7 @@ export class EventFeed {
     allowed: 'past' | 'future',
   ): Promise<FeedSelection> {
     const head = await this.positions.head(accountId);
-    if (after > head) {
-      throw new Problem('cursor_malformed', `after is ${after}, but the log ends at position ${head}.`);
-    }
+    if (after > head) throw lostTail(after, head);
     const at = (name: string, time: string | undefined, otherwise: number): Promise<number> | number =>
       time === undefined ? otherwise : this.positions.positionAt(accountId, name, time, allowed);
     const [first, last, past] = await Promise.all([

@@ -40,7 +40,7 @@ export class EventsController {
       `\`${BATCH}\` for the same page as an array, whose next page the header \`Link\` names, ` +
       `\`${X_NDJSON}\` for all matching events, one per line, and \`${EVENT_STREAM}\` for a stream that continues with ` +
       'new events. The ids of the stream are log positions; `Last-Event-ID` resumes it.',
-    problems: ['role_missing'],
+    problems: ['role_missing', 'log_tail_lost'],
     parameters: FEED_PARAMETERS,
     refusesUnknownParameters: true,
   })

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { OnModuleDestroy } from '@nestjs/common';
 import type { LogHeads } from '../log/read/log-heads.js';
 import type { EventFeed, FeedSelection } from './event-feed.js';
+import { farewellOf, lostTail } from './lost-tail.js';
 import { StreamLimit } from './stream-limit.js';
 import { textOfUnreadable } from './unreadable-event.js';
 
@@ -93,7 +94,10 @@ export class LiveFeed implements OnModuleDestroy {
         );
         if (page === undefined) return;
         [position, text] = [page.scannedTo, page.text];
-      } else head = await this.heads.beyond(selection.accountId, position, this.timings.authorizationCheckMs, signal);
+      } else {
+        head = await this.heads.beyond(selection.accountId, position, this.timings.authorizationCheckMs, signal);
+        if (head < position) return yield farewellOf(lostTail(position, head));
+      }
       // The heartbeat has an id, so that a client that reconnects need not search the skipped positions again.
       if (text === '' && Date.now() - sentAt >= this.timings.heartbeatMs) text = `: nothing new\nid: ${position}\n\n`;
       if (text === '') continue;

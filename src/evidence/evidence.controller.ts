@@ -2,6 +2,7 @@ import { Controller, Get, Header, Query, Req } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { ApiAccountAnswer, ApiField, ApiTag } from '../http/openapi/decorators.js';
 import { type ParameterOf, queryParameter } from '../http/openapi/parts.js';
+import { lastOf } from '../http/pages.js';
 import { callerOf } from '../http/request-context.js';
 import { Evidence, readCount } from './evidence.js';
 
@@ -11,6 +12,12 @@ const BYTES = 'application/octet-stream';
 
 const count = (name: string, description: string): ParameterOf =>
   queryParameter(name, description, { type: 'integer', minimum: 0, examples: [1] }, { required: true });
+
+const KNOWN = queryParameter(
+  'known',
+  'A checkpoint that the caller has kept. If this service has signed it, and the log is shorter or another one, the operator is alarmed.',
+  { type: 'string' },
+);
 
 const TILE: ParameterOf = ({ ApiParam }) =>
   ApiParam({
@@ -51,14 +58,19 @@ export class EvidenceController {
 
   @Get('checkpoint')
   @Header('content-type', TEXT)
-  @ApiAccountAnswer(PLAIN_TEXT, {
-    id: 'getLogCheckpoint',
-    summary: 'Get the newest checkpoint of the log',
-    description: 'A signed note as c2sp.org/tlog-checkpoint has it. A change is in it a second or so after its answer.',
-    problems: ['not_found'],
-  })
-  checkpoint(@Req() request: FastifyRequest): Promise<string> {
-    return this.evidence.checkpoint(callerOf(request).accountId);
+  @ApiAccountAnswer(
+    PLAIN_TEXT,
+    {
+      id: 'getLogCheckpoint',
+      summary: 'Get the newest checkpoint of the log',
+      description:
+        'A signed note as c2sp.org/tlog-checkpoint has it. A change is in it a second or so after its answer.',
+      problems: ['not_found'],
+    },
+    KNOWN,
+  )
+  checkpoint(@Req() request: FastifyRequest, @Query() query: Record<string, unknown>): Promise<string> {
+    return this.evidence.checkpoint(callerOf(request).accountId, lastOf(query.known));
   }
 
   @Get('tile/*')

@@ -1,9 +1,9 @@
 import { type CheckpointKey, signerOf } from '../log/seal/checkpoint-key.js';
 import type { Checkpoints } from '../log/seal/checkpoints.js';
 import type { SealedLogs, StoredCheckpoint } from '../log/seal/sealed-logs.js';
-import { proofText } from '../log/tree/checkpoint.js';
+import { parseCheckpoint, proofText } from '../log/tree/checkpoint.js';
 import { consistencyRanges, HASH_BYTES, inclusionRanges } from '../log/tree/merkle-tree.js';
-import { verifierText } from '../log/tree/signed-note.js';
+import { parseNote, verifierText } from '../log/tree/signed-note.js';
 import { parseTilePath, widthIn } from '../log/tree/tiles.js';
 import { Problem, quoted } from '../problem.js';
 
@@ -19,9 +19,30 @@ export class Evidence {
     return `${verifierText(signerOf(this.requireKey(), accountId))}\n`;
   }
 
-  /** The newest signed checkpoint. */
-  async checkpoint(accountId: string): Promise<string> {
+  /**
+   * The newest signed checkpoint. `known`: one that the caller has kept. It raises the alarm if this service has signed it
+   * and the log is not its continuation: so a restored database is noticed too, by an instance that has seen no other.
+   */
+  async checkpoint(accountId: string, known: string | undefined): Promise<string> {
+    if (known !== undefined) await this.holdTo(known, accountId);
     return (await this.last(accountId)).note;
+  }
+
+  private async holdTo(known: string, accountId: string): Promise<void> {
+    const signer = signerOf(this.requireKey(), accountId);
+    const note = parseNote(known);
+    const checkpoint = note?.isSignedBy(signer) === true ? parseCheckpoint(note.text) : undefined;
+    if (checkpoint?.origin !== signer.name) return;
+    const { size, root } = checkpoint;
+    const sealed = (await this.logs.lastCheckpoint(accountId))?.size ?? 0;
+    // The sealer compares this with the log within a second.
+    if (size > sealed) return this.checkpoints.witness(accountId, size);
+    const [here] = await this.logs.hashesOf(accountId, [{ from: 0, to: size }]);
+    if (here?.equals(root) === true) return;
+    this.checkpoints.raise(
+      accountId,
+      `a checkpoint of ${size} events of the log of ${accountId} was signed that its events do not make`,
+    );
   }
 
   /** The hashes of a tile, which the newest checkpoint covers. */

@@ -3,7 +3,7 @@ import { messageOf } from '../error-message.js';
 import type { CheckpointKey } from '../log/seal/checkpoint-key.js';
 import type { Checkpoints } from '../log/seal/checkpoints.js';
 import { seal } from '../log/seal/seal.js';
-import type { SealedLogs, UnsealedLog } from '../log/seal/sealed-logs.js';
+import type { LogState, SealedLogs } from '../log/seal/sealed-logs.js';
 
 const SEAL_EVERY_MS = 1_000;
 
@@ -18,9 +18,7 @@ export class Sealer implements OnApplicationBootstrap, OnModuleDestroy, OnApplic
   private isStopping = false;
   /** The account after which the next round looks. */
   private after = '';
-  /** What this instance has seen sealed: it signs no second history after someone removed checkpoints. */
-  private readonly sealedSizes = new Map<string, number>();
-  /** What was reported of each account, so that a lasting fault is one line. */
+  /** Why each log cannot be sealed, so that a lasting fault is one line. */
   private readonly reported = new Map<string, string>();
 
   constructor(
@@ -54,41 +52,43 @@ export class Sealer implements OnApplicationBootstrap, OnModuleDestroy, OnApplic
   }
 
   private async round(key: CheckpointKey): Promise<void> {
-    const { logs, upTo } = await this.logs.unsealed(this.after);
+    const [after, { logs, upTo }] = [this.after, await this.logs.states(this.after)];
     this.reported.delete('');
     this.after = upTo;
-    for (const log of logs) {
+    const found = new Set(logs.map(({ accountId }) => accountId));
+    const gone = this.checkpoints.witnessedAfter(after, upTo).filter((accountId) => !found.has(accountId));
+    for (const log of [...logs, ...gone.map((accountId) => ({ accountId, size: 0, sealed: 0 }))]) {
       if (this.isStopping) return;
-      await this.seal(log, key);
+      if (this.isWhole(log) && log.size > log.sealed) await this.seal(log, key);
     }
   }
 
-  private async seal(log: UnsealedLog, key: CheckpointKey): Promise<void> {
-    const { accountId, size, sealed } = log;
-    const before = this.sealedSizes.get(accountId) ?? 0;
-    if (sealed < before) {
-      this.report(accountId, `checkpoints of ${accountId} were removed: the last covered ${before} events`, 'error');
-      return;
-    }
-    if (size < sealed) {
-      this.checkpoints.lostTails.add(accountId);
-      this.report(
-        accountId,
-        `the log of ${accountId} has ${size} events, but a checkpoint of ${sealed} was signed: its tail is lost`,
-        'error',
-      );
-      return;
-    }
+  /** Raises the alarm, and signs no second history, if what was signed is not there any more. */
+  private isWhole({ accountId, size, sealed }: LogState): boolean {
+    this.checkpoints.witness(accountId, sealed);
+    const witnessed = this.checkpoints.witnessedSize(accountId);
+    if (size >= witnessed && sealed >= witnessed) return true;
+    const lost =
+      size < witnessed ? `it has ${size} events: its tail is lost` : `its last checkpoint here is of ${sealed}`;
+    this.checkpoints.raise(
+      accountId,
+      `a checkpoint of ${witnessed} events of the log of ${accountId} was signed, but ${lost}`,
+    );
+    return false;
+  }
+
+  private async seal(log: LogState, key: CheckpointKey): Promise<void> {
+    const { accountId } = log;
     try {
-      this.sealedSizes.set(accountId, await seal(this.logs, key, log));
+      this.checkpoints.witness(accountId, await seal(this.logs, key, log));
       this.reported.delete(accountId);
     } catch (error) {
       this.report(accountId, `the log of ${accountId} cannot be sealed: ${messageOf(error)}`);
     }
   }
 
-  private report(accountId: string, what: string, level: 'warn' | 'error' = 'warn'): void {
-    if (this.reported.get(accountId) !== what) this.logger[level](what);
+  private report(accountId: string, what: string): void {
+    if (this.reported.get(accountId) !== what) this.logger.warn(what);
     this.reported.set(accountId, what);
   }
 }

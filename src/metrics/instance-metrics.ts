@@ -6,6 +6,7 @@ import type { DearReads } from '../database/dear-reads.js';
 import type { PrimaryPool } from '../database/primary-pool.js';
 import type { Failures, Readiness } from '../health/readiness.js';
 import type { EventLog } from '../log/append/event-log.js';
+import type { Checkpoints } from '../log/seal/checkpoints.js';
 import type { BindDecisionMetrics } from '../ssh-gateway/bind-decisions/bind-decision-metrics.js';
 import { measureAppends } from './append-metrics.js';
 import { measurePools } from './database-metrics.js';
@@ -22,6 +23,7 @@ interface Measured {
   readonly liveFeed: LiveFeed;
   readonly lineFeed: LineFeed;
   readonly readiness: Readiness;
+  readonly checkpoints: Checkpoints;
   readonly decisions: BindDecisionMetrics;
 }
 
@@ -42,6 +44,7 @@ export class InstanceMetrics {
     measurePools(measured, registry);
     measureFollowers(measured, registry);
     measureReadiness(measured.readiness, registry);
+    measureCheckpoints(measured.checkpoints, registry);
     measureLogs(new LogSizes(measured.pool), registry);
     collectDefaultMetrics({ register: registry });
     this.registry = Registry.merge([registry, measured.decisions.registry]);
@@ -81,6 +84,19 @@ function measureReadiness(readiness: Readiness, registry: Registry): void {
     async collect() {
       const failures: Failures = await readiness.check().catch(() => ({ database: 'the check failed' }));
       for (const check of CHECKS) this.set({ check }, failures[check] === undefined ? 1 : 0);
+    },
+  });
+}
+
+/** Without a key the gauge has no value: 0 would look like logs that are in order. */
+function measureCheckpoints(checkpoints: Checkpoints, registry: Registry): void {
+  new Gauge({
+    name: 'tunnel_access_lost_logs',
+    help: 'Logs that have lost events, or checkpoints, which this instance knows to be signed.',
+    registers: [registry],
+    collect() {
+      if (checkpoints.key === undefined) this.remove();
+      else this.set(checkpoints.lostLogs);
     },
   });
 }

@@ -10,6 +10,7 @@ import { HealthModule } from '../health/health.module.js';
 import { Readiness } from '../health/readiness.js';
 import { IdSource } from '../ids.js';
 import { EventLog } from '../log/append/event-log.js';
+import { Checkpoints } from '../log/seal/checkpoints.js';
 import { BindDecisionMetrics } from '../ssh-gateway/bind-decisions/bind-decision-metrics.js';
 import { InstanceMetrics } from './instance-metrics.js';
 import { MetricsController } from './metrics.controller.js';
@@ -47,12 +48,23 @@ const instanceMetrics = (pools: Pick<Database, 'pool' | 'dearReadPool'>): Provid
     liveFeed: LiveFeed,
     lineFeed: LineFeed,
     readiness: Readiness,
+    checkpoints: Checkpoints,
     decisions: BindDecisionMetrics,
   ) => {
     const server: FastifyInstance = httpAdapter.getInstance();
-    return new InstanceMetrics({ server, ...pools, log, dearReads, liveFeed, lineFeed, readiness, decisions });
+    return new InstanceMetrics({
+      server,
+      ...pools,
+      log,
+      dearReads,
+      liveFeed,
+      lineFeed,
+      readiness,
+      checkpoints,
+      decisions,
+    });
   },
-  inject: [HttpAdapterHost, EventLog, DearReads, LiveFeed, LineFeed, Readiness, BindDecisionMetrics],
+  inject: [HttpAdapterHost, EventLog, DearReads, LiveFeed, LineFeed, Readiness, Checkpoints, BindDecisionMetrics],
 });
 
 const metricsListener = (address: MetricsAddress): Provider => ({

@@ -17,8 +17,8 @@ async function promtool(...args: string[]): Promise<string> {
   return stdout + stderr;
 }
 
-it('promtool accepts the six alerts', async () => {
-  expect(await promtool('check', 'rules', ALERTS)).toContain('SUCCESS: 6 rules found');
+it('promtool accepts the seven alerts', async () => {
+  expect(await promtool('check', 'rules', ALERTS)).toContain('SUCCESS: 7 rules found');
 });
 
 it('each alert fires when it should, and is silent otherwise', async () => {

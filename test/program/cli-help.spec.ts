@@ -42,6 +42,7 @@ describe('--help', () => {
       'tunnel-access audit import',
       'tunnel-access audit verify',
       'tunnel-access audit key',
+      'tunnel-access audit witness',
       'tunnel-access migrate',
       'tunnel-access projections',
       'tunnel-access projections rebuild',

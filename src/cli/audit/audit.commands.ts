@@ -7,6 +7,7 @@ import { addKeyCommand } from './key.command.js';
 import { addPushCommand } from './push/push.command.js';
 import { addTailCommand } from './tail.command.js';
 import { addVerifyCommand } from './verify.command.js';
+import { addWitnessCommand } from './witness/witness.command.js';
 
 export function addAuditCommands(program: Command): void {
   const audit = program
@@ -21,4 +22,5 @@ export function addAuditCommands(program: Command): void {
   addImportCommand(audit);
   addVerifyCommand(audit);
   addKeyCommand(audit);
+  addWitnessCommand(audit);
 }

@@ -1,27 +1,55 @@
 import { readFile } from 'node:fs/promises';
 import { readConfig } from '../../config.js';
-import { findKeyBeside, signerOf } from '../../log/seal/checkpoint-key.js';
-import { parseVerifier, type VerifierKey } from '../../log/tree/signed-note.js';
+import { type CheckpointKey, findKeyBeside, signerOf } from '../../log/seal/checkpoint-key.js';
+import type { Checkpoint } from '../../log/tree/checkpoint.js';
+import { COSIGNATURE, parseVerifier, type SignedNote, type VerifierKey } from '../../log/tree/signed-note.js';
 import { UsageError } from '../../operator-error.js';
 
 /** The keys that may have signed the checkpoints of an account; none: their signatures are not checked. */
 export type KeysOf = (account: string) => readonly VerifierKey[];
 
-/** The service's own key, and those that are given, each as a verifier's key or the file of one. */
-export async function checkpointKeys(given: readonly string[]): Promise<KeysOf> {
-  const earlier = await Promise.all(given.map(verifierIn));
-  const { checkpointKey, databaseUrl, dataDir } = readConfig(process.env);
-  const key = checkpointKey ?? (databaseUrl === undefined ? await findKeyBeside(dataDir) : undefined);
-  if (key === undefined && given.length === 0) {
-    console.error('the signatures of checkpoints are not checked: set CHECKPOINT_KEY, or give --key');
+/** The public keys of logs and witnesses, by which checkpoints are checked. */
+export class CheckpointKeys {
+  private readonly ofLogs: readonly VerifierKey[];
+  private readonly ofWitnesses: readonly VerifierKey[];
+
+  constructor(
+    given: readonly VerifierKey[],
+    private readonly own: CheckpointKey | undefined,
+  ) {
+    this.ofLogs = given.filter(({ kind }) => kind !== COSIGNATURE);
+    this.ofWitnesses = given.filter(({ kind }) => kind === COSIGNATURE);
+    if (given.length === 0 && own === undefined) {
+      console.error('the signatures of checkpoints are not checked: set CHECKPOINT_KEY, or give --key');
+    }
   }
-  return (account) => [
-    ...earlier.filter(({ name }) => name.endsWith(`/${account}`)),
-    ...(key === undefined ? [] : [signerOf(key, account)]),
+
+  readonly of: KeysOf = (account) => [
+    ...this.ofLogs.filter(({ name }) => name.endsWith(`/${account}`)),
+    ...(this.own === undefined ? [] : [signerOf(this.own, account)]),
   ];
+
+  /** Whether a key of the log has signed the checkpoint, and every witness: of the keys that are known. */
+  haveSigned(note: SignedNote, { origin }: Checkpoint, account: string): boolean {
+    const knowsLogs = this.ofLogs.length > 0 || this.own !== undefined;
+    const ofLog = this.of(account).filter(({ name }) => name === origin);
+    return (!knowsLogs || ofLog.some(note.isSignedBy)) && this.ofWitnesses.every(note.isSignedBy);
+  }
 }
 
-async function verifierIn(given: string): Promise<VerifierKey> {
+/** The service's own key, and those that are given, each as a verifier's key or the file of one. */
+export async function checkpointKeys(given: readonly string[]): Promise<CheckpointKeys> {
+  const { checkpointKey, databaseUrl, dataDir } = readConfig(process.env);
+  const own = checkpointKey ?? (databaseUrl === undefined ? await findKeyBeside(dataDir) : undefined);
+  return new CheckpointKeys(await Promise.all(given.map(verifierIn)), own);
+}
+
+/** Those that are given, alone. */
+export const givenKeys = async (given: readonly string[]): Promise<CheckpointKeys> =>
+  new CheckpointKeys(await Promise.all(given.map(verifierIn)), undefined);
+
+/** A public key that is given as itself or as its file. */
+export async function verifierIn(given: string): Promise<VerifierKey> {
   const text = given.includes('+') ? given : await readFile(given, 'utf8').catch(() => '');
   const key = parseVerifier(text.trim());
   if (key !== undefined) return key;

@@ -10,8 +10,10 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9./_-]{0,199}$/;
 export function addKeyCommand(audit: Command): void {
   const command = audit
     .command('key')
-    .description('Print a new key for CHECKPOINT_KEY, which signs the checkpoints of the logs. It is secret')
-    .argument('<name>', 'name of this deployment in its checkpoints, such as tunnels.example.com')
+    .description(
+      'Print a new key for CHECKPOINT_KEY, which signs the checkpoints of the logs, or for a witness. It is secret',
+    )
+    .argument('<name>', 'name of this deployment, or of the witness, in checkpoints, such as tunnels.example.com')
     .action((name: string) => {
       if (!NAME.test(name)) throw new UsageError('the name must be that of a host, with a path or without');
       print(keyText(newCheckpointKey(name)));

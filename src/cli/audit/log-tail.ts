@@ -7,6 +7,7 @@ import type { RecordedEvent } from '../../log/read/recorded-event.js';
 type Heads = ReadonlyMap<string, number>;
 
 const POLL_INTERVAL_MS = 250;
+const WAY_OUT = 'Was the database restored, or did a failover lose changes? What follows takes their positions';
 
 /** The newest events of all accounts, or of one, in the order of their times; and the heads of the logs at that moment. */
 export async function newestEvents(
@@ -30,12 +31,18 @@ export async function* followLogs(
   heads: Heads,
   account: string | undefined,
   signal: AbortSignal,
+  report: (line: string) => void,
 ): AsyncGenerator<RecordedEvent> {
   const seen = new Map(heads);
   const log = new LogPages(pool);
   while (!signal.aborted) {
     for (const [accountId, upTo] of await headsOf(pool, account)) {
       const after = seen.get(accountId) ?? 0;
+      if (upTo < after) {
+        report(
+          `the log of ${accountId} ends at ${upTo}, but its events up to ${after} were shown: they are lost. ${WAY_OUT}`,
+        );
+      }
       for await (const page of log.pages(accountId, { after, upTo })) yield* page.events;
       seen.set(accountId, upTo);
     }

@@ -1,32 +1,68 @@
+import type { Readable } from 'node:stream';
 import type { MaintenanceDatabase } from '../../database/dedicated-connections.js';
+import type { KeptCheckpoint } from '../../log/checks/kept-checks.js';
 import { verify } from '../../log/checks/verify.js';
+import { verifyFile } from '../../log/transfer/verify-file.js';
 import { READ_MODELS } from '../../read-models.js';
 import { print } from '../print.js';
 import { progressOn } from '../progress.js';
 import { Stopwatch } from '../stopwatch.js';
 import type { KeysOf } from './checkpoint-keys.js';
+import { linesOf } from './ndjson.js';
 
 /** Checks the logs. Each fault is a line on stdout, the result a line on stderr. Resolves with the number of faults. */
 export async function printVerification(
   database: MaintenanceDatabase,
   account: string | undefined,
   keysOf: KeysOf,
+  kept: readonly KeptCheckpoint[] = [],
 ): Promise<number> {
-  const took = new Stopwatch();
-  const progress = progressOn(process.stderr);
-  let faults = 0;
+  const output = new Verification();
+  const { progress } = output;
   const { accounts, events } = await verify(database, READ_MODELS, {
     account,
     keysOf,
+    kept,
     begin: (one, size) => progress.begin(`verify ${one}`, 'events', size),
     events: (count) => progress.add(count),
-    fault: ({ account: one, what }) => {
-      faults += 1;
-      print(`${one ?? 'all accounts'}\t${what}`);
-    },
+    fault: ({ account: one, what }) => output.fault(one ?? 'all accounts', what),
   });
-  progress.done();
-  const result = faults === 0 ? 'all in order' : `${faults} faults`;
-  console.error(`${events} events of ${accounts} accounts in ${took.total} s: ${result}`);
-  return faults;
+  return output.end(`${events} events of ${accounts} accounts`);
+}
+
+/** The same for the log in a file, and what of it cannot be checked there. */
+export async function printFileVerification(input: Readable, kept: readonly KeptCheckpoint[]): Promise<number> {
+  const output = new Verification();
+  output.progress.begin('verify', 'events');
+  const events = await verifyFile(linesOf(input), READ_MODELS, {
+    kept,
+    events: (count) => output.progress.add(count),
+    fault: ({ account, what }) => output.fault(account, what),
+  });
+  console.error(NOT_IN_FILE);
+  if (kept.length === 0) console.error(NOT_HELD);
+  return output.end(`${events} events of a file`);
+}
+
+const NOT_IN_FILE =
+  'a file has no trigger, no rights and no checkpoints of the service: the check of these needs the database';
+const NOT_HELD =
+  'the log was held to no checkpoint: events that were edited and hashed anew, or cut off at the end, would not show. Give one with --checkpoint';
+
+class Verification {
+  readonly progress = progressOn(process.stderr);
+  private readonly took = new Stopwatch();
+  private faults = 0;
+
+  fault(account: string, what: string): void {
+    this.faults += 1;
+    print(`${account}\t${what}`);
+  }
+
+  end(checked: string): number {
+    this.progress.done();
+    const result = this.faults === 0 ? 'all in order' : `${this.faults} faults`;
+    console.error(`${checked} in ${this.took.total} s: ${result}`);
+    return this.faults;
+  }
 }

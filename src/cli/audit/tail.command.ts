@@ -31,7 +31,7 @@ async function tail({ pool, interrupt }: CommandDatabase, { follow, lines, accou
   const readerLeft = new AbortController();
   process.stdout.once('error', () => readerLeft.abort());
   const end = AbortSignal.any([interrupt, readerLeft.signal]);
-  for await (const event of followLogs(pool, heads, account, end)) print(eventLine(event));
+  for await (const event of followLogs(pool, heads, account, end, console.error)) print(eventLine(event));
 }
 
 function parseCount(text: string): number {

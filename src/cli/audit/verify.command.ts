@@ -1,13 +1,17 @@
 import type { Command } from 'commander';
-import type { MaintenanceDatabase } from '../../database/dedicated-connections.js';
-import { CheckFailed } from '../../operator-error.js';
+import { accountOf } from '../../log/checks/kept-checks.js';
+import { CheckFailed, UsageError } from '../../operator-error.js';
 import { READ_MODELS } from '../../read-models.js';
 import { refuseUnknownAccount } from '../chosen-account.js';
 import { withExamples } from '../help.js';
 import { lowerPriority } from '../lower-priority.js';
 import { onDatabase, READS } from '../run-on-database.js';
-import { checkpointKeys } from './checkpoint-keys.js';
-import { printVerification } from './printed-verification.js';
+import { checkpointKeys, givenKeys } from './checkpoint-keys.js';
+import { openInput } from './input-file.js';
+import { readKept } from './kept-checkpoints.js';
+import { printFileVerification, printVerification } from './printed-verification.js';
+
+const appended = (value: string, earlier: readonly string[]): string[] => [...earlier, value];
 
 export function addVerifyCommand(audit: Command): void {
   const command = audit
@@ -18,21 +22,52 @@ export function addVerifyCommand(audit: Command): void {
     .option('--account <id>', 'only this account (default: all)')
     .option(
       '--key <key>',
-      'an earlier public key of the checkpoints, as GET /log/key answered it, or its file; may be repeated (default: that of CHECKPOINT_KEY alone)',
-      (value: string, earlier: readonly string[]) => [...earlier, value],
+      'an earlier public key of the checkpoints, as GET /log/key answered it, or that of a witness, which must have cosigned each --checkpoint; or its file; may be repeated (default: that of CHECKPOINT_KEY alone)',
+      appended,
       [],
     )
-    .action((options: VerifyOptions) => onDatabase(READS, (database) => runVerify(database, options)));
-  withExamples(command, 'audit verify', 'audit verify --account ac_2Sd3gVzXW1vzFJpCFLqzmEJ9SgA');
+    .option(
+      '--checkpoint <file>',
+      'hold the log to this checkpoint, which you or a witness kept; may be repeated',
+      appended,
+      [],
+    )
+    .option('--file <export>', 'check this file, which audit export wrote, without database or service; - for stdin')
+    .action((options: VerifyOptions) =>
+      options.file === undefined ? verifyDatabase(options) : verifyExport(options.file, options),
+    );
+  withExamples(
+    command,
+    'audit verify',
+    'audit verify --account ac_2Sd3gVzXW1vzFJpCFLqzmEJ9SgA --checkpoint witness/checkpoint',
+    'audit verify --file account.ndjson --key log-key --checkpoint witness/checkpoint',
+  );
 }
 
 interface VerifyOptions {
   readonly account?: string;
   readonly key: readonly string[];
+  readonly checkpoint: readonly string[];
+  readonly file?: string;
 }
 
-async function runVerify(database: MaintenanceDatabase, { account, key }: VerifyOptions): Promise<void> {
-  await refuseUnknownAccount(database, READ_MODELS, account);
+/** The files are read before the database is opened: the operator hears of a mistake at once. */
+async function verifyDatabase({ account, key, checkpoint }: VerifyOptions): Promise<void> {
+  const keys = await checkpointKeys(key);
+  const kept = await readKept(checkpoint, keys);
+  const other = kept.find((one) => account !== undefined && accountOf(one) !== account);
+  if (other !== undefined) throw new UsageError(`${other.file} is a checkpoint of ${other.origin}, not of ${account}`);
+  await onDatabase(READS, async (database) => {
+    await refuseUnknownAccount(database, READ_MODELS, account);
+    lowerPriority();
+    if ((await printVerification(database, account, keys.of, kept)) > 0) throw new CheckFailed();
+  });
+}
+
+async function verifyExport(file: string, { account, key, checkpoint }: VerifyOptions): Promise<void> {
+  if (account !== undefined) throw new UsageError('--account is for a database: a file has the log of one account');
+  const kept = await readKept(checkpoint, await givenKeys(key));
+  const input = await openInput(file, 'audit export');
   lowerPriority();
-  if ((await printVerification(database, account, await checkpointKeys(key))) > 0) throw new CheckFailed();
+  if ((await printFileVerification(input, kept)) > 0) throw new CheckFailed();
 }

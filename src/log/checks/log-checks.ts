@@ -2,13 +2,20 @@ import type { AnyReadModel } from '../read-model.js';
 import { EventChecks } from './event-checks.js';
 import type { FaultReport } from './fault-report.js';
 import type { LoggedEvent } from './logged-event.js';
-import type { SealedChecks } from './sealed-checks.js';
+
+/** Compares the events with checkpoints. */
+interface CheckpointChecks {
+  /** Adds the hash of the event at a position, in hex. The promise, if there is one, must be awaited before the next. */
+  add(position: number, hash: string): Promise<void> | undefined;
+  /** `size`: the number of events that the log should have. */
+  end(size: number): Promise<void> | void;
+}
 
 interface CheckedLog {
   readonly models: readonly AnyReadModel[];
   /** The number of events that the log should have. */
   readonly size: number;
-  readonly sealed: SealedChecks;
+  readonly sealed: readonly CheckpointChecks[];
   readonly report: FaultReport;
 }
 
@@ -27,16 +34,18 @@ export class LogChecks {
   async add(events: readonly LoggedEvent[]): Promise<void> {
     for (const event of events) {
       const hash = this.check(event);
-      const due = event.position > this.last ? this.log.sealed.add(event.position, hash) : undefined;
-      // No await for each event: it would take as long as a check.
-      if (due !== undefined) await due;
+      for (const sealed of event.position > this.last ? this.log.sealed : []) {
+        const due = sealed.add(event.position, hash);
+        // No await for each event: it would take as long as a check.
+        if (due !== undefined) await due;
+      }
       this.last = event.position;
     }
   }
 
-  async end(): Promise<void> {
-    this.log.report.missing(this.last, this.log.size);
-    await this.log.sealed.end(this.log.size);
+  async end(size = this.log.size): Promise<void> {
+    this.log.report.missing(this.last, size);
+    for (const sealed of this.log.sealed) await sealed.end(size);
   }
 
   /** Returns the hash that the event should have. */

@@ -21,7 +21,7 @@ export async function* streamFaults(
   await client.query(IN_STREAM_ORDER);
   const values = [account, typesWith(models, 'isStart'), typesWith(models, 'isEnd')];
   for await (const rows of fetchRows<FaultyEvent>(client, FAULTY_EVENTS, values)) {
-    for (const row of rows) yield { position: row.position, what: sentenceFor(row) };
+    for (const row of rows) yield { position: row.position, what: streamFaultOf(row) };
   }
 }
 
@@ -33,15 +33,22 @@ export async function* timeFaults(client: ClientBase, account: string): AsyncGen
   }
 }
 
-const typesWith = (models: readonly AnyReadModel[], fact: keyof EventFacts): string[] =>
+export const typesWith = (models: readonly AnyReadModel[], fact: keyof EventFacts): string[] =>
   models.flatMap(({ events }) =>
     Object.entries<EventFacts>(events).flatMap(([type, facts]) => (facts[fact] === true ? [type] : [])),
   );
 
-type FaultyEvent = Readonly<Record<'position' | 'type', string>> &
-  Readonly<Record<'follows' | 'starts' | 'follows_end', boolean>>;
+interface StreamFacts {
+  readonly type: string;
+  readonly follows: boolean;
+  readonly starts: boolean;
+  readonly follows_end: boolean;
+}
 
-function sentenceFor({ type, follows, starts, follows_end }: FaultyEvent): string {
+type FaultyEvent = StreamFacts & Readonly<Record<'position', string>>;
+
+/** What is wrong with an event of which these are the facts. */
+export function streamFaultOf({ type, follows, starts, follows_end }: StreamFacts): string {
   if (!follows) return 'its stream_version does not follow the previous one of its stream';
   if (follows_end) return `an event of type ${type} comes after the deletion of its stream`;
   return starts ? `a second event of type ${type} in its stream` : `its stream begins with an event of type ${type}`;

@@ -10,6 +10,7 @@ import { SealedLogs } from '../seal/sealed-logs.js';
 import type { VerifierKey } from '../tree/signed-note.js';
 import { FaultReport } from './fault-report.js';
 import { guardFaults } from './guard-checks.js';
+import { accountOf, type KeptCheckpoint, KeptChecks } from './kept-checks.js';
 import { LogChecks } from './log-checks.js';
 import { type LoggedEvent, timeText } from './logged-event.js';
 import { SealedChecks } from './sealed-checks.js';
@@ -28,6 +29,8 @@ interface VerifyWatcher {
   readonly account: string | undefined;
   /** The keys that may have signed an account's checkpoints; none: their signatures are not checked. */
   readonly keysOf: (account: string) => readonly VerifierKey[];
+  /** Checkpoints that were kept outside of the database, in the order of their sizes. */
+  readonly kept?: readonly KeptCheckpoint[];
   readonly begin: (account: string, events: number) => void;
   readonly events: (count: number) => void;
   readonly fault: (fault: Fault) => void;
@@ -54,8 +57,23 @@ export async function verify(
       watcher.begin(account, Number(size));
       events += await verifyAccount({ client, ofStreams, logs, models }, { account, size: Number(size) }, watcher);
     }
+    for (const one of watcher.kept ?? []) refuseWithoutLog(one, rows, watcher);
     return { accounts: rows.length, events };
   });
+}
+
+const keptOf = ({ kept = [] }: VerifyWatcher, account: string): KeptCheckpoint[] =>
+  kept.filter((one) => accountOf(one) === account);
+
+/** A log that is gone with its checkpoints is none of those that are checked. */
+function refuseWithoutLog(
+  one: KeptCheckpoint,
+  found: readonly { readonly account_id: string }[],
+  { fault }: VerifyWatcher,
+): void {
+  const account = accountOf(one);
+  if (found.some(({ account_id }) => account_id === account)) return;
+  fault({ account, what: `there is no log, but the checkpoint in ${one.file} is of ${one.size} events: it is lost` });
 }
 
 /** $1: the account, or null for all. A log without a head has size 0. */
@@ -95,7 +113,8 @@ async function verifyEvents(
 ): Promise<number> {
   const sealed = new SealedChecks(logs, account, watcher.keysOf(account), (what) => report.of('seal', what));
   await sealed.begin();
-  const checks = new LogChecks({ models, size, sealed, report });
+  const kept = new KeptChecks(keptOf(watcher, account), (what) => report.of('kept', what));
+  const checks = new LogChecks({ models, size, sealed: [sealed, kept], report });
   let events = 0;
   for await (const rows of readAhead(fetchRows<{ event: string }>(client, EVENTS, [account]))) {
     await checks.add(rows.map(({ event }) => parseEvent(event)));

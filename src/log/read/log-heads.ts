@@ -28,7 +28,8 @@ export class LogHeads {
   ) {}
 
   /**
-   * Resolves with the head once it is beyond `position`, or with `position` after `waitMs` or when the signal aborts.
+   * Resolves with the head once it is beyond `position`, or with `position` after `waitMs` or when the signal aborts. A
+   * head before `position`, which was read from the log, says that the end of the log is lost.
    */
   beyond(accountId: string, position: number, waitMs: number, signal: AbortSignal): Promise<number> {
     return new Promise((resolve) => {
@@ -40,15 +41,18 @@ export class LogHeads {
   private async poll(): Promise<void> {
     this.isPolling = true;
     while (this.waiting.length > 0) {
-      const heads = await this.heads().catch((error: unknown) => this.warnUnavailable(error));
-      this.settle(heads ?? new Map());
+      // Only for those who wait already: of a newer position the query may know nothing yet.
+      const asking = this.waiting;
+      this.waiting = [];
+      const heads = await this.heads(asking).catch((error: unknown) => this.warnUnavailable(error));
+      this.waiting.push(...asking.filter((one) => !this.settle(one, heads)));
       if (this.waiting.length > 0) await sleep(heads === undefined ? POLL_AFTER_FAILURE_MS : POLL_EVERY_MS);
     }
     this.isPolling = false;
   }
 
-  private async heads(): Promise<ReadonlyMap<string, number>> {
-    const accounts = [...new Set(this.waiting.map(({ accountId }) => accountId))];
+  private async heads(asking: readonly Waiting[]): Promise<ReadonlyMap<string, number>> {
+    const accounts = [...new Set(asking.map(({ accountId }) => accountId))];
     const heads = await Promise.all(accounts.map((accountId) => this.positions.head(accountId)));
     return new Map(accounts.map((accountId, n) => [accountId, heads[n] ?? 0]));
   }
@@ -58,13 +62,17 @@ export class LogHeads {
     this.warn(`followers wait for the database: ${messageOf(error)}`);
   }
 
-  private settle(heads: ReadonlyMap<string, number>): void {
-    const now = Date.now();
-    this.waiting = this.waiting.filter(({ accountId, position, deadline, signal, resolve }) => {
-      const head = heads.get(accountId) ?? 0;
-      if (head <= position && now < deadline && !signal.aborted) return true;
-      resolve(Math.max(head, position));
-      return false;
-    });
+  /** False if it goes on waiting. `heads`: undefined while the database is unavailable. */
+  private settle(waiting: Waiting, heads: ReadonlyMap<string, number> | undefined): boolean {
+    const { accountId, position, deadline, signal, resolve } = waiting;
+    const head = heads === undefined ? position : (heads.get(accountId) ?? 0);
+    if (head === position && Date.now() < deadline && !signal.aborted) return false;
+    if (head < position) {
+      this.warn(
+        `the log of ${accountId} ends at ${head}, but a follower has read it up to ${position}: its tail is lost`,
+      );
+    }
+    resolve(head);
+    return true;
   }
 }

@@ -101,7 +101,7 @@ export class LogPositions {
     if (position > head) {
       throw new Problem(
         'request_malformed',
-        `${name} ${quoted(text)} is in the future: the log ends at position ${head}.`,
+        `${name} ${quoted(text)} is in the future: the log ends at position ${head}. If the log gave you this position, its end is lost.`,
       );
     }
     return position;

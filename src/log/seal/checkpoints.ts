@@ -1,17 +1,49 @@
 import type { CheckpointKey } from './checkpoint-key.js';
 
-/** Whether this instance signs checkpoints, and what it found wrong. */
+const WAY_OUT =
+  'Was a database restored, did a failover lose changes, or did someone change them? See "After a loss" in docs/evidence.md';
+
+/** Whether this instance signs checkpoints, what it knows to be signed, and what it found wrong. */
 export class Checkpoints {
-  /** Accounts whose log is shorter than a checkpoint of it. */
-  readonly lostTails = new Set<string>();
+  /** The largest size of each log that this instance has seen signed. The database may lose it, the process does not. */
+  private readonly witnessed = new Map<string, number>();
+  /** What is wrong with the logs that are not the ones that were signed. It lasts until a restart. */
+  private readonly alarms = new Map<string, string>();
 
   /** `key`: undefined while checkpoints are off. */
-  constructor(readonly key: CheckpointKey | undefined) {}
+  constructor(
+    readonly key: CheckpointKey | undefined,
+    private readonly report: (line: string) => void = () => undefined,
+  ) {}
+
+  witness(accountId: string, size: number): void {
+    this.witnessed.set(accountId, Math.max(size, this.witnessedSize(accountId)));
+  }
+
+  witnessedSize(accountId: string): number {
+    return this.witnessed.get(accountId) ?? 0;
+  }
+
+  /** The accounts of which a checkpoint is known, after one and up to another in the order of ids; '' is the end. */
+  witnessedAfter(accountId: string, upTo: string): string[] {
+    return [...this.witnessed.keys()].filter((id) => id > accountId && (upTo === '' || id <= upTo));
+  }
+
+  /** Says what is wrong with a log, once. */
+  raise(accountId: string, what: string): void {
+    if (this.alarms.get(accountId) !== what) this.report(`ALARM: ${what}. ${WAY_OUT}`);
+    this.alarms.set(accountId, what);
+  }
+
+  /** The number of logs that are not the ones that were signed. */
+  get lostLogs(): number {
+    return this.alarms.size;
+  }
 
   /** For an operator, without the names of accounts. */
   get state(): string {
     if (this.key === undefined) return 'off: CHECKPOINT_KEY is not set';
-    if (this.lostTails.size > 0) return `the logs of ${this.lostTails.size} accounts have lost events that were signed`;
+    if (this.alarms.size > 0) return `ALARM: signed events are lost or changed, in ${this.alarms.size} of the logs`;
     return 'on';
   }
 }

@@ -2,7 +2,7 @@ import { checkpointText } from '../tree/checkpoint.js';
 import { signNote } from '../tree/signed-note.js';
 import { GrowingTree } from '../tree/tiles.js';
 import { type CheckpointKey, originOf, signerOf } from './checkpoint-key.js';
-import type { SealedLogs, UnsealedLog } from './sealed-logs.js';
+import type { LogState, SealedLogs } from './sealed-logs.js';
 
 /** Events that one checkpoint adds; a long log that was never sealed gets several. */
 const MAX_EVENTS = 10_000;
@@ -14,7 +14,7 @@ const MAX_EVENTS = 10_000;
 export async function seal(
   logs: SealedLogs,
   key: CheckpointKey,
-  { accountId, size, sealed }: UnsealedLog,
+  { accountId, size, sealed }: LogState,
 ): Promise<number> {
   for (let from = sealed; from < size; from += MAX_EVENTS) {
     const to = Math.min(from + MAX_EVENTS, size);

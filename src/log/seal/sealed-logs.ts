@@ -2,8 +2,8 @@ import { type Connections, type NamedStatement, queryNamed, WRITE_LIMITS } from 
 import { foldNodes, HASH_BYTES, type LeafRange, nodesOf, type TreeNode } from '../tree/merkle-tree.js';
 import { edgeTiles, entriesOf, hashOfEntries, type StoredTile, spanOf, type TileName, widthIn } from '../tree/tiles.js';
 
-/** A log that has grown beyond its last checkpoint, or that is shorter than it. */
-export interface UnsealedLog {
+/** What the database has of a log. It has grown beyond its last checkpoint, or is sealed, or shorter than that. */
+export interface LogState {
   readonly accountId: string;
   /** Number of its events. */
   readonly size: number;
@@ -20,8 +20,8 @@ export interface StoredCheckpoint {
 const LOGS_AT_ONCE = 1_000;
 
 /** $1: the account after which to look, in the order of ids. */
-const UNSEALED: NamedStatement = {
-  name: 'unsealed_logs',
+const STATES: NamedStatement = {
+  name: 'sealed_states',
   text: `with heads as materialized (
       select account_id, size from log_heads where account_id > $1 and by_index(account_id) order by account_id limit ${LOGS_AT_ONCE}),
     logs as (
@@ -29,7 +29,7 @@ const UNSEALED: NamedStatement = {
         select c.size from log_checkpoints c where c.account_id = h.account_id and by_index(c.account_id)
         order by c.account_id desc, c.size desc limit 1) last on true)
     select (select case when count(*) < ${LOGS_AT_ONCE} then '' else max(account_id) end from heads) as "upTo",
-      (select coalesce(json_agg(logs), '[]') from logs where size <> sealed) as logs`,
+      (select coalesce(json_agg(logs), '[]') from logs) as logs`,
 };
 
 const LAST_CHECKPOINT: NamedStatement = {
@@ -74,9 +74,9 @@ const SEAL: NamedStatement = {
 export class SealedLogs {
   constructor(private readonly connections: Connections) {}
 
-  /** The unsealed ones of the next thousand logs after an account. `upTo`: where the next look begins; '' at the end. */
-  async unsealed(after: string): Promise<{ readonly logs: readonly UnsealedLog[]; readonly upTo: string }> {
-    const { rows } = await queryNamed<{ logs: UnsealedLog[]; upTo: string }>(this.connections, UNSEALED, [after]);
+  /** The next thousand logs after an account. `upTo`: where the next look begins; '' at the end. */
+  async states(after: string): Promise<{ readonly logs: readonly LogState[]; readonly upTo: string }> {
+    const { rows } = await queryNamed<{ logs: LogState[]; upTo: string }>(this.connections, STATES, [after]);
     return rows[0] ?? { logs: [], upTo: '' };
   }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { checkpointText, parseCheckpoint, proofText } from './checkpoint.js';
-import { COSIGNATURE, cosign, parseNote, parseVerifier, signerKey, signNote, verifierText } from './signed-note.js';
+import { COSIGNATURE, cosignNote, parseNote, parseVerifier, signerKey, signNote, verifierText } from './signed-note.js';
 
 /** The key, note and signature of the examples of Go's package note, which defined the format. */
 const SEED = Buffer.from('AYEKFALVFGyNhPJEMzD1QIDr+Y7hfZx09iUvxdXHKDFz', 'base64').subarray(1);
@@ -45,8 +45,11 @@ describe('a signed note', () => {
 
   it('can be cosigned by a witness, whose signature covers the time', () => {
     const witness = signerKey('witness.example/w1', SEED, COSIGNATURE);
-    const line = cosign(TEXT, witness, 1_679_315_147);
-    const cosigned = parseNote(NOTE + line);
+    const other = signNote(TEXT, signerKey(witness.name, SEED)).slice(TEXT.length + 1);
+    const note = cosignNote(NOTE + other, key, witness, 1_679_315_147);
+    const line = note.slice(NOTE.length);
+    expect(note).toBe(NOTE + line);
+    const cosigned = parseNote(note);
     expect([cosigned?.isSignedBy(parsed(verifierText(witness))), cosigned?.isSignedBy(key)]).toEqual([true, true]);
     const bytes = Buffer.from(line.split(' ')[2] ?? '', 'base64');
     expect(bytes.readBigUInt64BE(4)).toBe(1_679_315_147n);

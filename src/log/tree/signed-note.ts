@@ -68,8 +68,24 @@ const signatureLine = ({ name, id }: VerifierKey, signature: Buffer): string =>
 export const signNote = (text: string, key: SignerKey): string =>
   `${text}\n${signatureLine(key, sign(null, Buffer.from(text), key.privateKey))}`;
 
-/** The line that a witness adds to a note: it has seen this text at this time, in seconds since 1970. */
-export function cosign(text: string, key: SignerKey, seconds: number): string {
+/**
+ * The note of a log with the signature of that log and of a witness, who has seen this text at this time, in seconds
+ * since 1970: see c2sp.org/tlog-cosignature. Other signatures are left out.
+ */
+export function cosignNote(note: string, { name }: VerifierKey, witness: SignerKey, seconds: number): string {
+  const end = note.lastIndexOf('\n\n') + 2;
+  const ofLog = note
+    .slice(end)
+    .split('\n')
+    .filter((line) => line.startsWith(`\u2014 ${name} `));
+  return [
+    note.slice(0, end),
+    ...ofLog.map((line) => `${line}\n`),
+    cosign(note.slice(0, end - 1), witness, seconds),
+  ].join('');
+}
+
+function cosign(text: string, key: SignerKey, seconds: number): string {
   const signature = sign(null, cosigned(text, seconds), key.privateKey);
   return signatureLine(key, Buffer.concat([timeBytes(seconds), signature]));
 }
@@ -83,7 +99,7 @@ function timeBytes(seconds: number): Buffer {
   return bytes;
 }
 
-interface SignedNote {
+export interface SignedNote {
   readonly text: string;
   /** Whether this key has signed the note. */
   readonly isSignedBy: (key: VerifierKey) => boolean;

@@ -55,6 +55,8 @@ const MESSAGES: Readonly<Record<ProblemName, string>> = {
   conflict: 'A user with this email exists already.',
   event_unreadable:
     'The event at position 7 cannot be read: its data is not a JSON object. The service that serves you did not write it so: the operator learns more from `audit verify`. The log goes on after position 7.',
+  log_tail_lost:
+    'after is 120, but the log ends at position 117. If you have read as far, the end of the log is lost: a database was restored, or a failover lost changes. Keep what you have, find the last event that is also in the log, and begin after it.',
   precondition_failed: 'If-Match does not hold: the resource\'s ETag is "3" now.',
   expectation_failed: 'The only Expect that the service meets is 100-continue.',
   idempotency_key_reused: 'This Idempotency-Key was used with another request; take a new one.',

@@ -86,7 +86,8 @@ export class LogPush {
 }
 
 const WAY_OUT =
-  'Was the database restored from an older backup, or is it a standby that lags? If it was restored, find the last ' +
+  'Was the database restored from an older backup, did a failover lose changes, or is it a standby that lags? Unless it ' +
+  'lags, find the last ' +
   'position that the collector and the log have in common, and begin after it: --after POSITION with a new --cursor';
 
 const shorterLog = (account: string, after: number, head: number): OperatorError =>

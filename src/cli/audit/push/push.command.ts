@@ -5,6 +5,7 @@ import { READ_MODELS } from '../../../read-models.js';
 import { chosenAccount } from '../../chosen-account.js';
 import { withExamples } from '../../help.js';
 import { type CommandDatabase, onDatabase, READS } from '../../run-on-database.js';
+import { isPrivate, parseUrl } from '../http-url.js';
 import { parsePosition } from '../position-argument.js';
 import { Collector } from './collector.js';
 import { LogPush } from './log-push.js';
@@ -80,20 +81,6 @@ function refuseOtherCollector({ collector, position }: Cursor, { name }: Collect
   if (collector === name) return;
   const advice = `name another file with --cursor; to go on from there, add --after ${position}`;
   throw new UsageError(`${file} is the cursor of ${collector}: ${advice}`);
-}
-
-const isPrivate = ({ protocol, hostname }: URL): boolean =>
-  protocol === 'https:' || /^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname);
-
-function parseUrl(text: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    throw new InvalidArgumentError('It must be an https or http URL.');
-  }
-  if (url.username !== '' || url.password !== '') {
-    throw new InvalidArgumentError('It must not hold a user or password: other users of the machine see arguments.');
-  }
-  return url;
 }
 
 function parseBatch(text: string): number {

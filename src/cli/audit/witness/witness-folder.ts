@@ -1,0 +1,93 @@
+import { mkdir, open, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { messageOf } from '../../../error-message.js';
+import { OperatorError, UsageError } from '../../../operator-error.js';
+import { writeWholeFile } from '../../files/whole-file.js';
+
+const LOCK_ATTEMPTS = 50;
+const LOCK_RETRY_MS = 100;
+
+/**
+ * What a witness keeps: the last checkpoint that it cosigned, and the public keys for those who check it. Each file is
+ * whole at any moment, also after a loss of power.
+ */
+export class WitnessFolder {
+  constructor(private readonly path: string) {}
+
+  get checkpointPath(): string {
+    return join(this.path, 'checkpoint');
+  }
+
+  /** Throws UsageError if it cannot be a folder of a witness. */
+  async open(): Promise<void> {
+    await mkdir(this.path, { recursive: true }).catch((error: unknown) => {
+      throw new UsageError(`the folder ${this.path} cannot be made: ${messageOf(error)}`);
+    });
+  }
+
+  /** The last checkpoint that was kept. Undefined: this witness has seen none. */
+  readCheckpoint(): Promise<string | undefined> {
+    return read(this.checkpointPath);
+  }
+
+  readLogKey(): Promise<string | undefined> {
+    return read(join(this.path, 'log-key'));
+  }
+
+  async writeKeys(logKey: string, witnessKey: string): Promise<void> {
+    await this.write('log-key', `${logKey}\n`);
+    await this.write('witness-key', `${witnessKey}\n`);
+  }
+
+  /** Keeps what was refused beside the checkpoint that it contradicts: both together are evidence. */
+  async writeRefused(note: string): Promise<string> {
+    await this.write('refused-checkpoint', note);
+    return join(this.path, 'refused-checkpoint');
+  }
+
+  /** False, and nothing is written, if another witness has kept another checkpoint than `expected` meanwhile. */
+  async replaceCheckpoint(expected: string | undefined, note: string): Promise<boolean> {
+    return this.locked(async () => {
+      if ((await this.readCheckpoint()) !== expected) return false;
+      await this.write('checkpoint', note);
+      return true;
+    });
+  }
+
+  /** The lock is held for milliseconds: two witnesses of one folder take turns. */
+  private async locked<T>(work: () => Promise<T>): Promise<T> {
+    const lock = `${this.checkpointPath}.lock`;
+    await this.take(lock);
+    try {
+      return await work();
+    } finally {
+      await rm(lock, { force: true });
+    }
+  }
+
+  private async take(lock: string): Promise<void> {
+    for (let attempt = 0; attempt < LOCK_ATTEMPTS; attempt += 1) {
+      try {
+        return await (await open(lock, 'wx')).close();
+      } catch (error) {
+        const isTaken = error instanceof Error && 'code' in error && error.code === 'EEXIST';
+        if (!isTaken) throw new UsageError(`the checkpoint cannot be kept: ${messageOf(error)}`);
+      }
+      await sleep(LOCK_RETRY_MS);
+    }
+    throw new OperatorError(`${lock} is there: another witness holds it, or one was killed. In that case remove it`);
+  }
+
+  private write(name: string, text: string): Promise<void> {
+    return writeWholeFile(join(this.path, name), true, async (output) => {
+      await new Promise<void>((resolve, reject) => output.once('error', reject).end(text, () => resolve()));
+    });
+  }
+}
+
+const read = (file: string): Promise<string | undefined> =>
+  readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw new UsageError(`${file} cannot be read: ${messageOf(error)}`);
+  });

@@ -1,0 +1,54 @@
+import { type Checkpoint, parseCheckpoint } from '../../../log/tree/checkpoint.js';
+import { isConsistent } from '../../../log/tree/merkle-tree.js';
+import { parseNote, type VerifierKey } from '../../../log/tree/signed-note.js';
+
+/** The service shows another history than the one that was witnessed. The message is a sentence for the operator. */
+export class Refusal extends Error {
+  override name = 'Refusal';
+
+  constructor(
+    message: string,
+    /** The checkpoint that was refused, if the key of the log has signed it. */
+    readonly signed?: string,
+  ) {
+    super(message);
+  }
+}
+
+/** Reads a checkpoint of the log of this key. Throws Refusal unless the key has signed it. */
+export function readWitnessed(note: string, key: VerifierKey): Checkpoint {
+  const parsed = parseNote(note);
+  const checkpoint = parsed && parseCheckpoint(parsed.text);
+  if (parsed === undefined || checkpoint === undefined) throw new Refusal('the answer is not a signed checkpoint');
+  const { origin } = checkpoint;
+  if (origin !== key.name) {
+    throw new Refusal(`the checkpoint is that of ${JSON.stringify(origin)}, but the witnessed log is ${key.name}`);
+  }
+  if (!parsed.isSignedBy(key)) throw new Refusal(`the checkpoint of ${origin} is not signed by the key of this log`);
+  return checkpoint;
+}
+
+/** Throws Refusal if no proof could join the newest checkpoint to the one that was kept. True: a proof must do so. */
+export function needsProof(kept: Checkpoint, newest: Checkpoint, note: string): boolean {
+  if (newest.size < kept.size) {
+    throw new Refusal(
+      `the log got shorter: it has ${newest.size} events, and had ${kept.size}. Events that were signed are lost`,
+      note,
+    );
+  }
+  if (newest.size > kept.size) return true;
+  if (newest.root.equals(kept.root)) return false;
+  throw new Refusal(`the history changed: there are two different checkpoints of ${kept.size} events`, note);
+}
+
+/** Throws Refusal unless the proof shows that the log has only grown. */
+export function checkProof(
+  kept: Checkpoint,
+  newest: Checkpoint,
+  proof: readonly Buffer[] | undefined,
+  note: string,
+): void {
+  if (proof !== undefined && isConsistent(kept, newest, proof)) return;
+  const what = `the log of ${kept.size} events, which was witnessed, is not the beginning of that of ${newest.size}`;
+  throw new Refusal(`the history changed: ${what}`, note);
+}

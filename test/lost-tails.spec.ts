@@ -1,0 +1,246 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createApp } from '../src/app.js';
+import { followLogs } from '../src/cli/audit/log-tail.js';
+import { newCheckpointKey } from '../src/log/seal/checkpoint-key.js';
+import { seal } from '../src/log/seal/seal.js';
+import { SealedLogs } from '../src/log/seal/sealed-logs.js';
+import { ServiceLog } from '../src/service-log/service-log.js';
+import { ApiClient } from './support/api-client.js';
+import { METRICS_TOKEN, scrape, seriesValue } from './support/metrics.js';
+import { ADMIN_KEY, type Service, startService, testConfig } from './support/service.js';
+import { HASH_ANEW, whileTampered } from './support/tampering.js';
+
+const KEY = newCheckpointKey('tunnels.example.com');
+let plain: Service;
+let account: string;
+beforeAll(async () => {
+  // Without a key, so that it seals nothing by itself.
+  plain = await startService();
+  account = (await plain.pool.query('select account_id from accounts')).rows[0].account_id;
+});
+afterAll(() => plain.stop());
+
+class CollectedLog extends ServiceLog {
+  readonly messages: string[] = [];
+
+  override line(_level: string, _fields: object, message: string): void {
+    this.messages.push(message);
+  }
+}
+
+/** An instance that signs checkpoints, with what it logs. */
+async function withSealer(work: (instance: Instance) => Promise<void>): Promise<void> {
+  const log = new CollectedLog('error');
+  const config = testConfig(plain.databaseUrl, { checkpointKey: KEY, metricsToken: METRICS_TOKEN });
+  const app = await createApp(config, log);
+  try {
+    await work({ client: new ApiClient(app.url, ADMIN_KEY), url: app.url, logged: () => log.messages.join('\n') });
+  } finally {
+    await app.close();
+  }
+}
+
+interface Instance {
+  readonly client: ApiClient;
+  readonly url: string;
+  readonly logged: () => string;
+}
+
+const stateOf = async ({ url }: Instance) => {
+  const { status, body } = await new ApiClient(url, undefined).get('/readyz');
+  return [status, body.checkpoints, seriesValue(await scrape(url), 'tunnel_access_lost_logs')];
+};
+const IN_ORDER = [200, 'on', 0];
+const ALARM = [200, 'ALARM: signed events are lost or changed, in 1 of the logs', 1];
+
+/** The guarantee is one look of the sealer, which comes every second. */
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  for (let attempt = 0; attempt < 300 && !(await isSo()); attempt += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}
+const alarm = async (instance: Instance) => {
+  await until(async () => (await stateOf(instance))[2] === 1);
+  return stateOf(instance);
+};
+
+/** Adds events, and waits until the instance has signed them. */
+async function grow({ client }: Instance, events: number): Promise<number> {
+  let position = 0;
+  for (let n = 0; n < events; n += 1) {
+    position = Number((await client.post('/edges/tcp', {})).headers.get('log-position'));
+  }
+  await until(async () => (await client.get(`/log/proof?position=${position}`)).status === 200);
+  // Its memory has the checkpoint at its next look.
+  await new Promise((resolve) => setTimeout(resolve, 1_100));
+  return position;
+}
+
+const cut = (to: number): string =>
+  `delete from events where position > ${to}; update log_heads set size = ${to}; delete from log_checkpoints where size > ${to}`;
+
+describe('a log that is shorter than one that was signed', () => {
+  it('raises an alarm in the log, /readyz and the metrics of an instance that has seen it, and is signed no more', async () => {
+    await withSealer(async (instance) => {
+      await grow(instance, 1);
+      const size = await grow(instance, 2);
+      expect(await stateOf(instance)).toEqual(IN_ORDER);
+      await whileTampered(plain.databaseUrl, cut(size - 2), async () => {
+        expect(await alarm(instance)).toEqual(ALARM);
+        expect(instance.logged()).toContain(
+          `ALARM: a checkpoint of ${size} events of the log of ${account} was signed, but it has ${size - 2} events: its tail is lost. `,
+        );
+        expect(instance.logged().split('ALARM').length).toBe(2);
+        for (let n = 0; n < 3; n += 1) await instance.client.post('/edges/tcp', {});
+        await until(async () => instance.logged().includes('its last checkpoint here is of'));
+        expect(instance.logged()).toContain(`its last checkpoint here is of ${size - 2}`);
+        expect((await plain.pool.query('select max(size)::int as size from log_checkpoints')).rows).toEqual([
+          { size: size - 2 },
+        ]);
+      });
+      expect(await stateOf(instance)).toEqual(ALARM);
+    });
+  });
+
+  it('raises the alarm when nothing of it is left, and at an instance that only saw another one sign', async () => {
+    await withSealer(async (instance) => {
+      const size = await grow(instance, 1);
+      await withSealer(async (second) => {
+        await new Promise((resolve) => setTimeout(resolve, 1_100));
+        await whileTampered(
+          plain.databaseUrl,
+          'delete from events; delete from log_heads; delete from log_checkpoints',
+          async () => {
+            for (const one of [instance, second]) {
+              expect(await alarm(one)).toEqual(ALARM);
+              expect(one.logged()).toContain(
+                `a checkpoint of ${size} events of the log of ${account} was signed, but it has 0`,
+              );
+            }
+          },
+        );
+      });
+    });
+  });
+
+  it('raises the alarm at an instance that was started after the loss, once a witness shows what it kept', async () => {
+    let [size, known] = [0, ''];
+    await withSealer(async (instance) => {
+      await grow(instance, 1);
+      size = await grow(instance, 1);
+      known = (await instance.client.get('/log/checkpoint')).body;
+    });
+    await whileTampered(plain.databaseUrl, cut(size - 1), () =>
+      withSealer(async (restarted) => {
+        const path = `/log/checkpoint?${new URLSearchParams({ known })}`;
+        expect((await restarted.client.get(path)).body).toContain(`\n${size - 1}\n`);
+        expect(await alarm(restarted)).toEqual(ALARM);
+      }),
+    );
+  });
+
+  it('or that was written anew, raises the alarm once a witness shows what it kept, and at no other checkpoint', async () => {
+    let [size, known] = [0, ''];
+    await withSealer(async (instance) => {
+      size = await grow(instance, 1);
+      known = (await instance.client.get('/log/checkpoint')).body;
+    });
+    const edit = `update events set metadata = replace(metadata, '127.0.0.1', '192.0.2.1'); ${HASH_ANEW};
+      delete from log_checkpoints; delete from log_tiles`;
+    await whileTampered(plain.databaseUrl, edit, async () => {
+      await seal(new SealedLogs(plain.pool), KEY, { accountId: account, size, sealed: 0 });
+      await withSealer(async (restarted) => {
+        const show = (note: string) => restarted.client.get(`/log/checkpoint?${new URLSearchParams({ known: note })}`);
+        const { body: own } = await restarted.client.get('/log/checkpoint');
+        for (const harmless of [own, 'x', known.replace(`\n${size}\n`, `\n${size + 5}\n`)]) {
+          expect((await show(harmless)).status).toBe(200);
+        }
+        expect(await stateOf(restarted)).toEqual(IN_ORDER);
+        expect((await show(known)).status).toBe(200);
+        expect(await stateOf(restarted)).toEqual(ALARM);
+        expect(restarted.logged()).toContain(
+          `a checkpoint of ${size} events of the log of ${account} was signed that its events do not make`,
+        );
+      });
+    });
+  });
+
+  it('has no value in the metrics while checkpoints are off', async () => {
+    const app = await createApp(testConfig(plain.databaseUrl, { metricsToken: METRICS_TOKEN }));
+    expect(await scrape(app.url)).not.toMatch(/^tunnel_access_lost_logs /m);
+    await app.close();
+  });
+});
+
+describe('a reader that is ahead of the log', () => {
+  const headOf = async (): Promise<number> =>
+    (await plain.pool.query('select size::int from log_heads where account_id = $1', [account])).rows[0].size;
+  const read = (query: string, accept: string, further: Record<string, string> = {}) =>
+    fetch(`${plain.app.url}/events${query}`, {
+      headers: { authorization: `Bearer ${ADMIN_KEY}`, accept, ...further },
+      signal: AbortSignal.timeout(20_000),
+    });
+
+  it.each(['application/json', 'application/cloudevents-batch+json', 'application/x-ndjson', 'text/event-stream'])(
+    'hears of the lost tail, in the form %s too, and not that its position is malformed',
+    async (accept) => {
+      const head = await headOf();
+      const lost = await read(`?after=${head + 3}`, accept);
+      expect([lost.status, await lost.json()]).toEqual([
+        410,
+        expect.objectContaining({
+          error_code: 'ERR_TAS_410',
+          msg: expect.stringMatching(
+            new RegExp(`^after is ${head + 3}, but the log ends at position ${head}\\. If you have`),
+          ),
+        }),
+      ]);
+      const whole = await read(`?after=${head}`, accept);
+      expect(whole.status).toBe(200);
+      await whole.body?.cancel();
+    },
+  );
+
+  it('hears of it on a live feed, whose last message says so, and again when it comes back', async () => {
+    for (let n = 0; n < 3; n += 1) await plain.admin.post('/edges/tcp', {});
+    const head = await headOf();
+    const feed = await read(`?after=${head - 1}`, 'text/event-stream');
+    const chunks = feed.body?.pipeThrough(new TextDecoderStream())[Symbol.asyncIterator]();
+    let text = '';
+    while (!text.includes(`id: ${head}\n`)) text += (await chunks?.next())?.value;
+    await whileTampered(plain.databaseUrl, cut(head - 2), async () => {
+      let rest = '';
+      for (let part = await chunks?.next(); part?.done === false; part = await chunks?.next()) rest += part.value;
+      const [, data = ''] = /^event: log_tail_lost\ndata: (.*)\n\n$/.exec(rest) ?? [];
+      expect(JSON.parse(data)).toEqual({
+        error_code: 'ERR_TAS_410',
+        status_code: 410,
+        msg: expect.stringContaining(`after is ${head}, but the log ends at position ${head - 2}`),
+      });
+      const again = await read('', 'text/event-stream', { 'last-event-id': String(head) });
+      expect(again.status).toBe(410);
+    });
+  });
+
+  it('hears of it at audit tail -f, which goes on with what follows', async () => {
+    const head = await headOf();
+    const reports: string[] = [];
+    const ending = new AbortController();
+    const events = followLogs(plain.pool, new Map([[account, head]]), account, ending.signal, (line) =>
+      reports.push(line),
+    );
+    await whileTampered(plain.databaseUrl, cut(head - 2), async () => {
+      const next = events.next();
+      await until(async () => reports.length > 0);
+      await plain.admin.post('/edges/tcp', {});
+      expect((await next).value?.position).toBe(head - 1);
+      expect(reports).toEqual([
+        expect.stringContaining(
+          `the log of ${account} ends at ${head - 2}, but its events up to ${head} were shown: they are lost.`,
+        ),
+      ]);
+    });
+    ending.abort();
+    await events.return(undefined);
+  });
+});

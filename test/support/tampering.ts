@@ -1,0 +1,26 @@
+import pg from 'pg';
+
+const TABLES = ['events', 'log_heads', 'log_tiles', 'log_checkpoints'];
+
+/** SQL that computes the hash of every event anew, as it is now. */
+export const HASH_ANEW = `update events set leaf_hash = event_leaf_hash(account_id, position, stream_id, stream_version, event_id,
+  type, data, metadata, occurred_at, recorded_at)`;
+
+/** Runs `work` on a database after these statements of a superuser, with triggers off, and takes them back. */
+export async function whileTampered<T>(databaseUrl: string, statements: string, work: () => Promise<T>): Promise<T> {
+  const sql = new pg.Client(databaseUrl);
+  await sql.connect();
+  for (const table of TABLES) await sql.query(`create table kept_${table} as select * from ${table}`);
+  await sql.query('set session_replication_role = replica');
+  await sql.query(statements);
+  try {
+    return await work();
+  } finally {
+    for (const table of TABLES) {
+      await sql.query(
+        `delete from ${table}; insert into ${table} select * from kept_${table}; drop table kept_${table}`,
+      );
+    }
+    await sql.end();
+  }
+}
