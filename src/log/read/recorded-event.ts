@@ -1,5 +1,5 @@
 import type { DomainEvent } from '../event.js';
-import { type Entity, fold, type ReadModel } from '../read-model.js';
+import { currentEvent, type Entity, fold, type ReadModel } from '../read-model.js';
 
 /** One event in the log. */
 export interface RecordedEvent {
@@ -35,9 +35,9 @@ export function foldRecorded<State, Event extends DomainEvent>(
   before: Entity<State> | undefined,
   { accountId, position, streamId, type, data, occurredAt }: ReplayableEvent,
 ): Entity<State> | undefined {
-  if (!Object.hasOwn(model.events, type)) {
+  const event = currentEvent(model, { type, data: JSON.parse(data) });
+  if (event === undefined) {
     throw new Error(`this version does not know the type ${type} of the event at position ${position} of ${accountId}`);
   }
-  // The events of a model's streams come from its own decisions.
-  return fold(model, { accountId, id: streamId }, before, [{ type, data: JSON.parse(data) } as Event], occurredAt);
+  return fold(model, { accountId, id: streamId }, before, [event], occurredAt);
 }
