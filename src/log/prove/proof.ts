@@ -7,6 +7,7 @@ import {
 import { type AnyReadModel, hiddenFieldsOf } from '../read-model.js';
 import { estimatedEvents, eventsOf, IN_INDEX_ORDER, isOfModel, ReplayError, replay } from '../replay/replay.js';
 import { sendRows } from '../replay/send-rows.js';
+import { type Digests, digestsOf } from './digests.js';
 import { type Difference, TableDiff } from './table-diff.js';
 
 export interface Proof {
@@ -22,6 +23,8 @@ export interface ProofWatcher {
   readonly begin: (tables: string, events: number) => void;
   readonly events: (count: number) => void;
   readonly difference: (difference: Difference) => void;
+  /** Absent: no digests are made. */
+  readonly digests?: (digests: Digests) => void;
 }
 
 /**
@@ -44,6 +47,7 @@ export async function prove(
       compareLogs(await connections.openSnapshot(snapshot), all, watcher),
       proveModels({ connections, client, snapshot }, proven, watcher),
     ]);
+    watcher.digests?.(await digestsOf(client, proven, watcher.account));
     return { ...models, differences: logDifferences + models.differences };
   });
 }
