@@ -9,7 +9,7 @@ import { refuseUnknownAccount } from './chosen-account.js';
 import { chosenModels } from './chosen-models.js';
 import { withExamples } from './help.js';
 import { lowerPriority } from './lower-priority.js';
-import { printProof } from './printed-proof.js';
+import { type ProofOptions, printProof } from './printed-proof.js';
 import { progressOn } from './progress.js';
 import { onDatabase, READS, WRITES } from './run-on-database.js';
 import { Stopwatch } from './stopwatch.js';
@@ -49,11 +49,20 @@ function addProveCommand(projections: Command): void {
     )
     .option('--account <id>', 'only this account (default: all)')
     .option(...NAME)
-    .action(({ account, name }: { account?: string; name?: string }) => {
+    .option(
+      '--digest',
+      'also print a digest of each table, which is the same on every server with the same log: a line with the table, account, size of the log and SHA-256 of the rows, separated by tabs',
+    )
+    .action(({ name, ...options }: ProofOptions & { name?: string }) => {
       const proven = chosenModels(READ_MODELS, name);
-      return onDatabase(READS, (database) => runProof(database, proven, account));
+      return onDatabase(READS, (database) => runProof(database, proven, options));
     });
-  withExamples(command, 'projections prove', 'projections prove --name tcp_edges');
+  withExamples(
+    command,
+    'projections prove',
+    'projections prove --name tcp_edges',
+    'projections prove --digest | sha256sum',
+  );
 }
 
 async function runRebuild(database: MaintenanceDatabase, rebuilt: readonly AnyReadModel[]): Promise<void> {
@@ -102,12 +111,12 @@ class RebuildReport implements RebuildWatcher {
 async function runProof(
   database: MaintenanceDatabase,
   proven: readonly AnyReadModel[],
-  account: string | undefined,
+  options: ProofOptions,
 ): Promise<void> {
-  await refuseUnknownAccount(database, READ_MODELS, account);
+  await refuseUnknownAccount(database, READ_MODELS, options.account);
   lowerPriority();
   const took = new Stopwatch();
-  const proof = await printProof(database, proven, account, progressOn(process.stderr));
+  const proof = await printProof(database, proven, options, progressOn(process.stderr));
   console.error(summaryOf(proof, took.total));
   if (proof.differences > 0) throw new CheckFailed();
 }

@@ -50,7 +50,7 @@ export const entityTable = <State>(
 });
 
 /** Properties of an event type. */
-export interface EventFacts {
+export interface EventFacts<Event extends DomainEvent = DomainEvent> {
   /** Fields of its data that every answer leaves out, even for admins of the account. */
   readonly hidden?: readonly string[];
   /** The event begins its entity, as the first of its stream. */
@@ -59,6 +59,11 @@ export interface EventFacts {
   readonly isEnd?: true;
   /** The event may take rights from callers of the account: a change that was decided before it is decided again. */
   readonly takesRights?: true;
+  /**
+   * Only of a type that this version no longer writes: makes the event that it writes instead, which is all that
+   * `evolve` sees. A pure function of the data, since every reader must get the same, and one event stays one event.
+   */
+  upcast?(data: object): Event;
 }
 
 /**
@@ -68,8 +73,11 @@ export interface EventFacts {
 export interface ReadModel<State, Event extends DomainEvent> {
   /** Prefixes of the ids of its streams. */
   readonly streamPrefixes: readonly string[];
-  /** Every type of event in its streams. An event of another type comes from a newer version and must not be folded. */
-  readonly events: Readonly<Record<Event['type'], EventFacts>>;
+  /**
+   * Every type of event in its streams: those that this version writes, and earlier ones with their upcasters. An event
+   * of another type comes from a newer version and must not be folded.
+   */
+  readonly events: Readonly<Record<Event['type'], EventFacts<Event>> & Record<string, EventFacts<Event>>>;
   /** The state after an event; undefined once the entity is deleted. */
   evolve(state: State | undefined, event: Event): State | undefined;
   readonly tables: readonly Table<State>[];
@@ -83,6 +91,16 @@ export function entityOf<State>({ accountId, id }: Ref, version: number, created
   const entity = { account_id: accountId, id, version, created_at: createdAt, ...state };
   entity.version = version;
   return entity;
+}
+
+/** What `evolve` sees of an event in the log. Undefined for a type of a newer version. Every reader that folds asks here. */
+export function currentEvent<State, Event extends DomainEvent>(
+  { events }: ReadModel<State, Event>,
+  stored: DomainEvent,
+): Event | undefined {
+  if (!Object.hasOwn(events, stored.type)) return undefined;
+  // A type without an upcaster is one that the model's own decisions write.
+  return events[stored.type]?.upcast?.(stored.data) ?? (stored as Event);
 }
 
 /** Folds the next events of one stream onto its entity. Undefined means that the entity does not exist. */

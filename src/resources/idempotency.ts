@@ -1,6 +1,7 @@
 import { PostgresFailure } from '../database/failure.js';
 import type { ChangeContext } from '../http/request-context.js';
 import { idempotentEventId } from '../log/append/event-ids.js';
+import type { DomainEvent } from '../log/event.js';
 import type { LogReader } from '../log/read/log-reader.js';
 import { parseMetadata } from '../log/read/recorded-event.js';
 import type { Entity, ReadModel } from '../log/read-model.js';
@@ -22,7 +23,7 @@ export class Idempotency {
    * a failure: a repetition that runs beside the first may fail because of what the first one did.
    */
   async once<State extends object, Answer>(
-    model: ReadModel<State, never>,
+    model: ReadModel<State, DomainEvent>,
     context: ChangeContext,
     change: () => Promise<Answer>,
     repeat: (recorded: RecordedChange<State>) => Promise<Answer>,
@@ -39,7 +40,11 @@ export class Idempotency {
   }
 
   /** If the database is away, the first error says more: the change may have been written. */
-  private findAgain<State extends object>(model: ReadModel<State, never>, context: ChangeContext, first: unknown) {
+  private findAgain<State extends object>(
+    model: ReadModel<State, DomainEvent>,
+    context: ChangeContext,
+    first: unknown,
+  ) {
     return this.find(model, context).catch((error: unknown) => {
       throw PostgresFailure.of(error).isConnectionLoss ? first : error;
     });
@@ -47,7 +52,7 @@ export class Idempotency {
 
   /** Undefined if no change has this Idempotency-Key. Throws Problem if another request used the key. */
   private async find<State extends object>(
-    model: ReadModel<State, never>,
+    model: ReadModel<State, DomainEvent>,
     { accountId, deadline, metadata: { actor, idempotency_key: key = '', request_hash } }: ChangeContext,
   ): Promise<RecordedChange<State> | undefined> {
     const event = await this.log.find(accountId, idempotentEventId(actor, key), deadline);

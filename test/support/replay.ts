@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
 import type { Pool } from 'pg';
 import type { DomainEvent } from '../../src/log/event.js';
-import { type Entity, fold, type ReadModel, type Table } from '../../src/log/read-model.js';
+import { currentEvent, type Entity, fold, type ReadModel, type Table } from '../../src/log/read-model.js';
 
 type TableColumns = Pick<Table<never>, 'name' | 'columns'>;
 
@@ -33,7 +33,8 @@ async function replay<State, Event extends DomainEvent>(
   );
   for (const { account_id: accountId, stream_id: id, stream_version, type, data, occurred_at } of rows) {
     const before = entities.get(id);
-    const event = { type, data: JSON.parse(data) } as Event;
+    const event = currentEvent(model, { type, data: JSON.parse(data) });
+    if (event === undefined) throw new Error(`unknown type ${type}`);
     const after = fold(model, { accountId, id }, before, [event], occurred_at);
     if (after !== undefined) expect([id, after.version]).toEqual([id, stream_version]);
     entities.set(id, after);

@@ -150,7 +150,7 @@ export const RESOURCE_SAMPLES: Record<string, ResourceSample> = {
 export const CHECKPOINTS = { checkpointKey: newCheckpointKey('walked.example') };
 
 /** Waits until the log has a checkpoint. */
-async function sealed({ admin }: Walk): Promise<Record<string, never>> {
+export async function sealed({ admin }: Walk): Promise<Record<string, never>> {
   for (let attempt = 0; attempt < 400; attempt += 1) {
     if ((await admin.client.get('/log/checkpoint')).status === 200) return {};
     await sleep(25);

@@ -30,7 +30,7 @@ async function runImport(database: CommandDatabase, input: Readable): Promise<vo
   const progress = progressOn(process.stderr);
   const account = await importFrom(input, database, progress);
   await warnOfImported(database, account);
-  const { rows, differences } = await printProof(database, READ_MODELS, account, progress);
+  const { rows, differences } = await printProof(database, READ_MODELS, { account }, progress);
   if (differences > 0) throw new CheckFailed();
   console.error(`${rows} rows made of them, and proven`);
 }

@@ -28,7 +28,7 @@ async function runRestore(file: string): Promise<void> {
   await onDatabase(RESTORES, async (database) => {
     await restoreFrom(file, database);
     const faults = await printVerification(database, undefined, () => []);
-    const { rows, differences } = await printProof(database, READ_MODELS, undefined, progressOn(process.stderr));
+    const { rows, differences } = await printProof(database, READ_MODELS, {}, progressOn(process.stderr));
     console.error(`${rows} rows of tables compared with the logs: ${differences === 0 ? 'they agree' : 'they differ'}`);
     if (faults + differences === 0) return console.error('the restored database is complete and proven');
     console.error('the database holds what the backup holds, but is not in order: see above');

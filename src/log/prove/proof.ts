@@ -9,6 +9,7 @@ import { streamFaults, timeFaults } from '../checks/stream-checks.js';
 import { type AnyReadModel, hiddenFieldsOf } from '../read-model.js';
 import { estimatedEvents, eventsOf, IN_INDEX_ORDER, isOfModel, ReplayError, replay } from '../replay/replay.js';
 import { sendRows } from '../replay/send-rows.js';
+import { type Digests, digestsOf } from './digests.js';
 import { type Difference, TableDiff } from './table-diff.js';
 
 export interface Proof {
@@ -24,6 +25,8 @@ export interface ProofWatcher {
   readonly begin: (tables: string, events: number) => void;
   readonly events: (count: number) => void;
   readonly difference: (difference: Difference) => void;
+  /** Absent: no digests are made. */
+  readonly digests?: (digests: Digests) => void;
 }
 
 /**
@@ -46,6 +49,7 @@ export async function prove(
       checkLogs(await connections.openSnapshot(snapshot), all, watcher),
       proveModels({ connections, client, snapshot }, proven, watcher),
     ]);
+    watcher.digests?.(await digestsOf(client, proven, watcher.account));
     return { ...models, differences: logDifferences + models.differences };
   });
 }

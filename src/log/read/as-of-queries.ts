@@ -1,6 +1,6 @@
 import { type Connections, queryNamed } from '../../database/query.js';
 import type { DomainEvent } from '../event.js';
-import type { Entity, EventFacts, ReadModel } from '../read-model.js';
+import type { AnyReadModel, Entity, EventFacts, ReadModel } from '../read-model.js';
 import { LogReader } from './log-reader.js';
 import { foldRecorded, type ReplayableEvent } from './recorded-event.js';
 
@@ -72,5 +72,5 @@ export class AsOfQueries {
   }
 }
 
-const endTypesOf = ({ events }: Pick<ReadModel<never, never>, 'events'>): string[] =>
+const endTypesOf = ({ events }: Pick<AnyReadModel, 'events'>): string[] =>
   Object.entries<EventFacts>(events).flatMap(([type, { isEnd }]) => (isEnd === true ? [type] : []));

@@ -1,7 +1,7 @@
 import { isJsonObject } from '../../json-object.js';
 import { Problem, quoted } from '../../problem.js';
 import type { DomainEvent, EventMetadata } from '../event.js';
-import { type Entity, fold, type ReadModel } from '../read-model.js';
+import { currentEvent, type Entity, fold, type ReadModel } from '../read-model.js';
 
 /** One event in the log. */
 export interface RecordedEvent {
@@ -37,12 +37,11 @@ export function foldRecorded<State, Event extends DomainEvent>(
   before: Entity<State> | undefined,
   { accountId, position, streamId, type, data, occurredAt }: ReplayableEvent,
 ): Entity<State> | undefined {
-  if (!Object.hasOwn(model.events, type)) {
+  const event = currentEvent(model, { type, data: parseData({ position, data }) });
+  if (event === undefined) {
     throw unreadable(position, `this version of the service does not know its type ${quoted(type)}`);
   }
-  // The events of a model's streams come from its own decisions.
-  const next = { type, data: parseData({ position, data }) } as Event;
-  return fold(model, { accountId, id: streamId }, before, [next], occurredAt);
+  return fold(model, { accountId, id: streamId }, before, [event], occurredAt);
 }
 
 /** Throws Problem unless it is an object. */

@@ -2,7 +2,7 @@ import type { ClientBase } from 'pg';
 import { fetchRows, readAhead } from '../../database/cursor.js';
 import { OperatorError } from '../../operator-error.js';
 import type { DomainEvent } from '../event.js';
-import { type AnyReadModel, type EntityRow, entityOf } from '../read-model.js';
+import { type AnyReadModel, currentEvent, type EntityRow, entityOf } from '../read-model.js';
 
 /** One stream after all its events. The entity is undefined when the stream ended with a deletion. */
 export interface ReplayedStream {
@@ -167,18 +167,23 @@ class Folding {
   }
 
   private parse(event: ReplayedEvent): DomainEvent {
-    const { type, data, occurredAt } = event;
-    if (!Object.hasOwn(this.model.events, type)) {
+    const { type, occurredAt } = event;
+    const current = currentEvent(this.model, { type, data: dataOf(event) });
+    if (current === undefined) {
       throw failure(event, `this version of the service does not know events of type ${type} in this stream`);
     }
     if (Number.isNaN(occurredAt.getTime())) {
       throw failure(event, 'its occurred_at is beyond the range of times in JavaScript');
     }
-    try {
-      return { type, data: JSON.parse(data) };
-    } catch (error) {
-      throw failure(event, 'its data is not JSON', error);
-    }
+    return current;
+  }
+}
+
+function dataOf(event: ReplayedEvent): object {
+  try {
+    return JSON.parse(event.data);
+  } catch (error) {
+    throw failure(event, 'its data is not JSON', error);
   }
 }
 
