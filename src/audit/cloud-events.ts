@@ -1,4 +1,4 @@
-import type { EventMetadata } from '../log/event.js';
+import { correlationOf, type EventMetadata } from '../log/event.js';
 import type { RecordedEvent } from '../log/read/recorded-event.js';
 import type { AnyReadModel } from '../log/read-model.js';
 
@@ -37,6 +37,8 @@ export class CloudEvents {
       clientip: attributeOf(metadata.ip),
       useragent: attributeOf(metadata.user_agent),
       operationid: attributeOf(metadata.operation_id),
+      correlationid: attributeOf(correlationOf(metadata)),
+      causationid: attributeOf(metadata.causation_id),
     });
     return `${attributes.slice(0, -1)},"data":${this.visibleData(event)}}`;
   }

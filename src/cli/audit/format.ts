@@ -12,9 +12,9 @@ export function eventLine(event: RecordedEvent): string {
   return `${recordedAt}  ${accountId} ${position}  ${type}  ${streamId} version ${streamVersion}  ${originOf(metadata)}`;
 }
 
-/** Who made an event, with which key, from where. */
+/** Who made an event, with which key, from where, and what it belongs to. */
 function originOf(text: string): string {
-  const { actor, api_key_id, token_id, ip, user_agent, operation_id } = JSON.parse(text) as EventMetadata;
+  const { actor, api_key_id, token_id, ip, user_agent, operation_id, ...ids } = JSON.parse(text) as EventMetadata;
   const parts: [string, string | undefined][] = [
     ['by', actor],
     ['with', api_key_id ?? token_id],
@@ -22,6 +22,8 @@ function originOf(text: string): string {
     // The caller chose this text.
     ['using', user_agent === undefined ? undefined : safeJson(user_agent)],
     ['in', operation_id],
+    ['of trace', ids.correlation_id],
+    ['because of event', ids.causation_id],
   ];
   return parts.flatMap(([word, value]) => (value === undefined ? [] : [`${word} ${value}`])).join(' ');
 }
