@@ -53,7 +53,7 @@ function shortened(value: unknown): string {
 }
 
 /** As JSON without control characters, so that a stored value cannot control the terminal. JSON itself allows U+007F to U+009F. */
-const safeJson = (value: unknown): string =>
+export const safeJson = (value: unknown): string =>
   (JSON.stringify(value) ?? 'null').replaceAll(
     /[\u007f-\u009f]/g,
     (control) => `\\u00${control.charCodeAt(0).toString(16)}`,
