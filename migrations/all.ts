@@ -16,6 +16,7 @@ import { GatewayNames1763683200016 } from './0016-gateway-names.js';
 import { CredentialChanges1763683200017 } from './0017-credential-changes.js';
 import { ListFilters1763683200018 } from './0018-list-filters.js';
 import { Checkpoints1763683200019 } from './0019-checkpoints.js';
+import { DecisionsAgain1763683200020 } from './0020-decisions-again.js';
 import { IpPolicies1763683200023 } from './0023-ip-policies.js';
 
 /** Every migration, oldest first. A list rather than a glob, so that only compiled and reviewed migrations run. */
@@ -38,5 +39,6 @@ export const MIGRATIONS = [
   CredentialChanges1763683200017,
   ListFilters1763683200018,
   Checkpoints1763683200019,
+  DecisionsAgain1763683200020,
   IpPolicies1763683200023,
 ];

@@ -71,19 +71,22 @@ describe('GET /bind_decisions', () => {
       source: '203.0.113.9',
       id: expect.stringMatching(/^bd_[0-9A-Za-z]{27}$/),
       decided_at: expect.any(String),
+      log_position: expect.any(Number),
+      read_at: expect.any(String),
     };
     const permitted = { ...common, allowed: true, reason: 'permitted' };
     const found = await recorded();
     expect(found).toEqual([
-      { ...permitted, matched_rule: 'bind:k=v', target: { label: { key: 'k', value: 'v' } } },
+      { ...permitted, matched_rule: 'bind:k=v', rule_index: 1, target: { label: { key: 'k', value: 'v' } } },
       {
         ...common,
         allowed: false,
         reason: 'not_permitted',
         matched_rule: null,
+        rule_index: null,
         target: { address: '[2001:db8::1]:80' },
       },
-      { ...permitted, matched_rule: 'bind:app.example.com', target: DOMAIN },
+      { ...permitted, matched_rule: 'bind:app.example.com', rule_index: 0, target: DOMAIN },
     ]);
     for (const { decided_at } of found) {
       expect(Date.parse(decided_at)).toBeGreaterThanOrEqual(before);
@@ -278,9 +281,19 @@ describe('the queue of decisions', () => {
       decidedAt: ids.now(),
       fingerprint,
       target: { kind: 'domain', name: 'app.example.com' } as const,
-      decision: { allowed: false, reason: 'unknown_key', matchedRule: null, grant: undefined } as const,
+      decision: {
+        allowed: false,
+        reason: 'unknown_key',
+        matchedRule: null,
+        ruleIndex: null,
+        grant: undefined,
+      } as const,
       gateway: '127.0.0.1',
       gatewayName: undefined,
+      gatewayAccount: undefined,
+      logPosition: null,
+      readAt: null,
+      isKeyDenied: false,
       source: n === 5 ? 'a text with \0, which the API refuses' : undefined,
     }));
     queue.add(decided);

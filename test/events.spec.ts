@@ -81,6 +81,7 @@ describe('GET /events', () => {
         clientip: '127.0.0.1',
         useragent: 'node',
         operationid: created.headers.get('ngrok-operation-id'),
+        correlationid: created.headers.get('ngrok-operation-id'),
       },
     ]);
   });

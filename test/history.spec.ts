@@ -42,6 +42,8 @@ describe('GET /{resource}/{id}/events', () => {
       ip: '127.0.0.1',
       user_agent: 'tester/2',
       operation_id: changed.headers.get('ngrok-operation-id'),
+      correlation_id: changed.headers.get('ngrok-operation-id'),
+      causation_id: null,
       changes: [
         { field: 'description', from: '', to: 'wider' },
         { field: 'acl', from: ['bind:a.example.test'], to: ['*'] },

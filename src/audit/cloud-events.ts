@@ -1,3 +1,4 @@
+import { correlationOf } from '../log/event.js';
 import { parseData, parseMetadata, type RecordedEvent } from '../log/read/recorded-event.js';
 import type { AnyReadModel } from '../log/read-model.js';
 
@@ -56,6 +57,8 @@ export class CloudEvents {
       clientip: attributeOf(metadata.ip),
       useragent: attributeOf(metadata.user_agent),
       operationid: attributeOf(metadata.operation_id),
+      correlationid: attributeOf(correlationOf(metadata)),
+      causationid: attributeOf(metadata.causation_id),
     });
     return `${attributes.slice(0, -1)},"data":${this.visibleData(event)}}`;
   }

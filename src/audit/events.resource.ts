@@ -11,6 +11,7 @@ import {
   queryParameter,
   uriOfList,
 } from '../http/openapi/parts.js';
+import { CAUSATION, CORRELATION, EXAMPLE_EVENT_ID, EXAMPLE_TRACE_ID } from '../resources/history.resource.js';
 import { CloudEvents } from './cloud-events.js';
 
 /** Only the wiring knows every event type, so the list is read when the document is made. */
@@ -21,7 +22,7 @@ const optional = (description: string, example: string) => ({ description, examp
 @ApiSchemaName('CloudEvent')
 class CloudEventResource {
   @ApiField({ description: 'Version of CloudEvents.', enum: ['1.0'], example: '1.0' }) specversion!: string;
-  @ApiField({ description: 'Id of the event: a UUID.', example: '019aa5c1-7f2e-7c3a-9b1d-0a4f6c2e8d11' }) id!: string;
+  @ApiField({ description: 'Id of the event: a UUID.', example: EXAMPLE_EVENT_ID }) id!: string;
   @ApiField({
     description: 'The account whose log has the event. It is the same for every reader, so it names no host.',
     format: 'uri-reference',
@@ -63,6 +64,8 @@ class CloudEventResource {
   )
   useragent?: string;
   @ApiField(optional('Operation id of the request.', `op_${EXAMPLE_KSUID}`)) operationid?: string;
+  @ApiField(optional(`${CORRELATION}.`, EXAMPLE_TRACE_ID)) correlationid?: string;
+  @ApiField(optional(`${CAUSATION}.`, EXAMPLE_EVENT_ID)) causationid?: string;
   @ApiField({
     description:
       'All fields for a created event, the changed fields for an updated event, empty for a deleted event. Hashes of API keys are left out.',

@@ -20,7 +20,7 @@ const REFUSED = false;
 
 describe('an empty ACL permits everything', () => {
   it.each(['app.example.com', 'app.example.com:443', 'app.example.com:0', 'k=v'])('for %s', (request) => {
-    expect(verdict([], request)).toEqual({ permitted: true, matchedRule: null });
+    expect(verdict([], request)).toEqual({ permitted: true, matchedRule: null, ruleIndex: null });
   });
 });
 
@@ -155,7 +155,8 @@ describe('one rule and one request', () => {
     ['bind:*.example.com', 'app.example.com=v', REFUSED],
     ['bind:app.example.com=443', 'app.example.com:443', REFUSED],
   ])('%s - %s: %j', (rule, request, permitted) => {
-    expect(verdict([rule], request)).toEqual({ permitted, matchedRule: permitted ? rule : null });
+    const [matchedRule, ruleIndex] = permitted ? [rule, 0] : [null, null];
+    expect(verdict([rule], request)).toEqual({ permitted, matchedRule, ruleIndex });
   });
 });
 
@@ -179,7 +180,8 @@ describe('several rules: their union, and the first that covers the request is n
     [['bind:A.example', 'bind:a.example.'], 'a.example', 'bind:A.example'],
     [['bind:b.example', 'bind:c.example'], 'a.example', null],
   ])('%j - %s: %j', (acl, request, matchedRule) => {
-    expect(verdict(acl, request)).toEqual({ permitted: matchedRule !== null, matchedRule });
+    const ruleIndex = matchedRule === null ? null : acl.indexOf(matchedRule);
+    expect(verdict(acl, request)).toEqual({ permitted: matchedRule !== null, matchedRule, ruleIndex });
   });
 });
 
@@ -221,10 +223,11 @@ describe('parseAcl', () => {
 });
 
 /** The table of rules, checked rule by rule over texts in a small alphabet, without compiling and without shared code. */
-function naiveVerdict(acl: readonly string[], request: string): { permitted: boolean; matchedRule: string | null } {
-  if (acl.length === 0) return { permitted: true, matchedRule: null };
-  const matchedRule = acl.find((rule) => naivelyCovers(rule, request)) ?? null;
-  return { permitted: matchedRule !== null, matchedRule };
+function naiveVerdict(acl: readonly string[], request: string): ReturnType<typeof permits> {
+  if (acl.length === 0) return { permitted: true, matchedRule: null, ruleIndex: null };
+  const ruleIndex = acl.findIndex((rule) => naivelyCovers(rule, request));
+  if (ruleIndex < 0) return { permitted: false, matchedRule: null, ruleIndex: null };
+  return { permitted: true, matchedRule: acl[ruleIndex] ?? null, ruleIndex };
 }
 
 function naivelyCovers(rule: string, request: string): boolean {

@@ -49,6 +49,8 @@ interface Verdict {
   readonly permitted: boolean;
   /** The first rule of the ACL that covers the target, as written; null if the ACL is empty or no rule covers it. */
   readonly matchedRule: string | null;
+  /** Its index in the ACL. */
+  readonly ruleIndex: number | null;
 }
 
 /** Takes an ACL that `parseAcl` accepted. Throws on any other: dropping a rule would change what the ACL permits. */
@@ -86,11 +88,11 @@ function addLabelRule(labels: LabelRules, { key, value }: LabelRule, index: Rule
  * `matchedRule` is the first match in the ACL's order: a person who reads from the top finds the same line.
  */
 export function permits(compiled: CompiledAcl, target: BindTarget): Verdict {
-  if (compiled.rules.length === 0) return { permitted: true, matchedRule: null };
+  if (compiled.rules.length === 0) return { permitted: true, matchedRule: null, ruleIndex: null };
   const index = Math.min(compiled.everything, firstOfKind(compiled, target));
   // V8 reads far out of bounds on a slow path, so a refusal must not use NONE as an index.
-  const matchedRule = index === NONE ? null : (compiled.rules[index] ?? null);
-  return { permitted: matchedRule !== null, matchedRule };
+  if (index === NONE) return { permitted: false, matchedRule: null, ruleIndex: null };
+  return { permitted: true, matchedRule: compiled.rules[index] ?? null, ruleIndex: index };
 }
 
 function firstOfKind(compiled: CompiledAcl, target: BindTarget): RuleIndex {

@@ -52,3 +52,15 @@ export function readIdempotencyKey({
   const request = JSON.stringify([method, url, body ?? null]);
   return { idempotency_key: key, request_hash: createHash('sha256').update(request).digest('hex') };
 }
+
+/**
+ * A `traceparent` of W3C Trace Context: version, trace-id, parent-id and flags, in lower case and not all zeros. Version ff
+ * is invalid, version 00 ends with its flags, and a later version may continue after a dash.
+ */
+const TRACEPARENT = /^(?!ff|00.{54})[\da-f]{2}-(?!0{32})(?<traceId>[\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(?:-|$)/;
+
+/** The trace-id of a request. A header that W3C calls invalid is ignored, as it demands; so is every other trace header. */
+export function readTraceId({ headers }: Pick<FastifyRequest, 'headers'>): string | undefined {
+  const { traceparent } = headers;
+  return typeof traceparent === 'string' ? TRACEPARENT.exec(traceparent)?.groups?.traceId : undefined;
+}

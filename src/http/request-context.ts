@@ -3,7 +3,7 @@ import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import type { Caller, Gateway } from '../caller.js';
 import type { EventMetadata } from '../log/event.js';
-import { readIdempotencyKey, readIfMatch } from './preconditions.js';
+import { readIdempotencyKey, readIfMatch, readTraceId } from './preconditions.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -102,10 +102,12 @@ const metadataOf = (request: FastifyRequest, caller: Caller): EventMetadata => (
 /** Origin of a request: the part of an event's metadata that does not depend on the caller. */
 export function originOf(request: FastifyRequest): Omit<EventMetadata, 'actor'> {
   const userAgent = request.headers['user-agent'];
+  const traceId = readTraceId(request);
   return {
     ip: ipOf(request),
     ...(userAgent !== undefined && { user_agent: userAgent.slice(0, MAX_USER_AGENT_CHARACTERS) }),
     operation_id: request.id,
+    ...(traceId !== undefined && { correlation_id: traceId }),
   };
 }
 

@@ -14,7 +14,15 @@ export interface EventMetadata {
   readonly ip?: string;
   readonly user_agent?: string;
   readonly operation_id?: string;
+  /** The trace-id of the request's `traceparent`. Absent without one: see `correlationOf`. */
+  readonly correlation_id?: string;
+  /** Id of the event that caused this one: the deletion of a user causes those of its keys. */
+  readonly causation_id?: string;
   /** The caller's Idempotency-Key, and the SHA-256 of the request that came with it. */
   readonly idempotency_key?: string;
   readonly request_hash?: string;
 }
+
+/** What the events of one request have in common, beyond this service if the request belongs to a trace. */
+export const correlationOf = ({ correlation_id, operation_id }: EventMetadata): string | undefined =>
+  correlation_id ?? operation_id;

@@ -51,7 +51,7 @@ type Decided<Event> = readonly Event[] | Promise<readonly Event[]>;
 export interface ChangeOptions {
   /** The body of a PATCH: its read-only fields must have their current values. */
   readonly sent?: object;
-  /** What other streams record in the same append. Throws Problem when they forbid the change. */
+  /** What other streams record in the same append, caused by the change. Throws Problem when they forbid it. */
   alongside?(own: StreamAppend, at: Date): Promise<readonly StreamAppend[]>;
 }
 
@@ -148,8 +148,9 @@ export class Changes {
 
   private async record(context: ChangeContext, own: StreamAppend, at: Date, options: ChangeOptions): Promise<number> {
     const { accountId, metadata, rightsPosition, deadline } = context;
+    const eventId = eventIdOf(metadata);
     const others = (await options.alongside?.(own, at)) ?? [];
-    const streams = [...others, { ...own, eventId: eventIdOf(metadata) }];
+    const streams = [...others.map((other) => ({ ...other, causedBy: eventId })), { ...own, eventId }];
     const append = { accountId, metadata, occurredAt: at, rightsPosition, deadline, streams };
     const { position, isDuplicate } = await this.log.append(append);
     if (isDuplicate) throw new Error('this command is in the log already');

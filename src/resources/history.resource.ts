@@ -1,5 +1,6 @@
 import { ANYTHING, ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
 import { EXAMPLE_BASE_URL, EXAMPLE_KSUID, EXAMPLE_TIME, NEXT_PAGE_URI } from '../http/openapi/parts.js';
+import { correlationOf } from '../log/event.js';
 import type { FieldChange } from '../log/read/field-changes.js';
 import { parseMetadata, type RecordedEvent } from '../log/read/recorded-event.js';
 
@@ -14,6 +15,13 @@ export class FieldChangeResource {
   from!: unknown;
   @ApiField({ description: 'Value after the event.', oneOf: ANYTHING, example: ['bind:app.example.com'] }) to!: unknown;
 }
+
+/** The same two fields in histories and in the feed. */
+export const CORRELATION =
+  'What the events of one request have in common: the trace-id of its `traceparent` header, or else its operation id';
+export const CAUSATION = 'Id of the event that caused this one, such as the deletion of the owner';
+export const EXAMPLE_TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736';
+export const EXAMPLE_EVENT_ID = '019aa5c1-7f2e-7c3a-9b1d-0a4f6c2e8d11';
 
 const EXAMPLE_URI = `${EXAMPLE_BASE_URL}/ssh_credentials/sshcr_${EXAMPLE_KSUID}/events`;
 
@@ -47,6 +55,9 @@ export class HistoryEventResource {
   @ApiField(nullable('Address of the client', '203.0.113.7')) ip!: string | null;
   @ApiField(nullable('Program of the client, as its User-Agent header says', 'curl/8.5.0')) user_agent!: string | null;
   @ApiField(nullable('Operation id of the request', `op_${EXAMPLE_KSUID}`)) operation_id!: string | null;
+  @ApiField(nullable(CORRELATION, EXAMPLE_TRACE_ID)) correlation_id!: string | null;
+  @ApiField({ ...nullable(CAUSATION, null), description: `${CAUSATION}; null if no event did.` })
+  causation_id!: string | null;
   @ApiField({
     description: 'The changed fields: all fields for a created event, empty for a deleted event.',
     listOf: FieldChangeResource,
@@ -76,6 +87,8 @@ export function toHistoryEvent(event: RecordedEvent, changes: readonly FieldChan
     ip: metadata.ip ?? null,
     user_agent: metadata.user_agent ?? null,
     operation_id: metadata.operation_id ?? null,
+    correlation_id: correlationOf(metadata) ?? null,
+    causation_id: metadata.causation_id ?? null,
     changes,
   };
 }

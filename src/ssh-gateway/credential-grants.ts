@@ -5,9 +5,9 @@ import { queryNamed } from '../database/query.js';
 import type { CredentialGrant } from './bind-decisions/bind-decision.js';
 
 /** Only the oldest grants of a key count, so that one account cannot slow answers to others. */
-const MAX_GRANTS_PER_KEY = 100;
+export const MAX_GRANTS_PER_KEY = 100;
 /** The grants are sought among this many of the key's oldest credentials, whether they count or not. */
-const MAX_CREDENTIALS_READ = 1000;
+export const MAX_CREDENTIALS_READ = 1000;
 
 /**
  * A small ACL is read with its row; a larger one is fetched if it is not cached. The size in bytes is that of the
@@ -22,17 +22,21 @@ const SMALL_ACL = `case when pg_column_size(t.acl) <= ${MAX_SMALL_ACL_BYTES} and
  * The oldest credential of each key, whose account owns the key, and the credentials on that account that count; also
  * the first one of an active owner, which has expired if none counts. The owner is looked up row by row, so that no plan
  * reads all principals. Rows are read until enough count. The database's clock alone says what has expired.
+ * One statement reads them and the position of the account's log, so that the position is that of these very rows.
+ * An unknown key has one row, without a credential.
  */
 const grantsStatement = (name: string, smallAcl: string) => ({
   name,
-  text: `select c.fingerprint, c.account_id as "accountId", c.id as "credentialId", c.version, c.owner_id as "ownerId",
+  text: `select wanted.fingerprint, head.size::float8 as "logPosition", extract(epoch from statement_timestamp())::float8 as "readAt",
+      c.account_id as "accountId", c.id as "credentialId", c.version, c.owner_id as "ownerId",
       c.owner_active as "isOwnerActive", c.expired as "isExpired", c.acl_digest as "aclDigest", c.small_acl as "smallAcl",
       array_to_string(c.source_cidrs, ',') as sources, to_char(c.expires_at at time zone 'UTC', 'YYYYMMDDHH24MISS') as "expiresAt"
     from unnest($1::text[]) as wanted(fingerprint)
-    cross join lateral (
+    left join lateral (
       select o.account_id, o.id from ssh_credentials o where o.fingerprint = wanted.fingerprint and by_index(o.id) order by o.id limit 1
-    ) oldest
-    cross join lateral (
+    ) oldest on true
+    left join log_heads head on head.account_id = oldest.account_id and by_index(head.account_id)
+    left join lateral (
       select t.*, ${smallAcl} as small_acl from (
         select k.*, bool_or(k.owner_active) over (order by k.id rows between unbounded preceding and 1 preceding) as follows_active
         from (
@@ -48,7 +52,7 @@ const grantsStatement = (name: string, smallAcl: string) => ({
       ) t
       where t.owner_active and (not t.expired or t.follows_active is not true) or t.id = oldest.id
       order by t.id limit ${MAX_GRANTS_PER_KEY + 2}
-    ) c
+    ) c on true
     order by c.id`,
 });
 
@@ -89,6 +93,23 @@ export interface StoredCredentialGrant extends CredentialGrant {
   readonly expiresAt: string | null;
 }
 
+/** The grants of a key, and the moment that they are of. */
+export interface KeyRead {
+  /** Oldest first; empty for an unknown key. */
+  readonly grants: readonly StoredCredentialGrant[];
+  /** Size of the account's log in the snapshot of the read; null for an unknown key, which has no account. */
+  readonly logPosition: number | null;
+  /** The database's time, in seconds since 1970 to the microsecond; null if the database was not asked. */
+  readonly readAt: number | null;
+}
+
+/** A row of the statement. The other columns are null for an unknown key. */
+type GrantRow = StoredCredentialGrant & {
+  readonly credentialId: string | null;
+  readonly logPosition: number;
+  readonly readAt: number;
+};
+
 /** The rules of an ACL, and their SHA-256. */
 export interface FetchedAcl {
   readonly digest: string;
@@ -113,14 +134,14 @@ export class CredentialGrants {
     private readonly deniedFingerprints: ReadonlySet<string>,
   ) {}
 
-  /** Oldest first; empty for an unknown key. One or two of them may not count: see `liveGrants`. */
-  ofKey(gateway: Gateway, fingerprint: string): Promise<readonly StoredCredentialGrant[]> {
+  /** One or two of the grants may not count: see `liveGrants`. */
+  ofKey(gateway: Gateway, fingerprint: string): Promise<KeyRead> {
     return this.unlessDenied(gateway, fingerprint, this.byFingerprint);
   }
 
   /** The grants that count, without their rules. */
   async liveOfKey(gateway: Gateway, fingerprint: string): Promise<readonly CredentialGrant[]> {
-    return liveGrants(await this.unlessDenied(gateway, fingerprint, this.ownersByFingerprint));
+    return liveGrants((await this.unlessDenied(gateway, fingerprint, this.ownersByFingerprint)).grants);
   }
 
   /** One credential, which may not count. Undefined if it is deleted. */
@@ -142,31 +163,39 @@ export class CredentialGrants {
     return rows[0];
   }
 
-  private async unlessDenied(
-    gateway: Gateway,
-    fingerprint: string,
-    find: typeof this.byFingerprint,
-  ): Promise<readonly StoredCredentialGrant[]> {
-    if (this.deniedFingerprints.has(fingerprint)) return [];
-    const grants = (await find(fingerprint)) ?? [];
-    return grants.filter(({ accountId }) => servesAccount(gateway, accountId));
+  private async unlessDenied(gateway: Gateway, fingerprint: string, find: typeof this.byFingerprint): Promise<KeyRead> {
+    const read = this.deniedFingerprints.has(fingerprint) ? undefined : await find(fingerprint);
+    return read === undefined ? NOT_READ : servedBy(gateway, read);
   }
 
   private readonly byFingerprint = this.coalescedBy(GRANTS_BY_FINGERPRINTS);
   private readonly ownersByFingerprint = this.coalescedBy(OWNERS_BY_FINGERPRINTS);
 
   private coalescedBy(statement: typeof GRANTS_BY_FINGERPRINTS) {
-    return coalesced<string, readonly StoredCredentialGrant[]>(
+    return coalesced<string, KeyRead>(
       (fingerprint) => fingerprint,
       async (fingerprints) => {
         const wanted = [...new Set(fingerprints)];
-        const { rows } = await queryNamed<StoredCredentialGrant & object>(this.pool, statement, [wanted]);
-        const grants = new Map<string, StoredCredentialGrant[]>();
-        for (const row of rows) grants.set(row.fingerprint, [...(grants.get(row.fingerprint) ?? []), row]);
-        return grants;
+        const { rows } = await queryNamed<GrantRow & object>(this.pool, statement, [wanted]);
+        const reads = new Map<string, KeyRead & { readonly grants: StoredCredentialGrant[] }>();
+        for (const row of rows) {
+          const { fingerprint, logPosition, readAt } = row;
+          const read = reads.get(fingerprint) ?? { grants: [], logPosition, readAt };
+          reads.set(fingerprint, read);
+          if (row.credentialId !== null) read.grants.push(row);
+        }
+        return reads;
       },
     );
   }
+}
+
+const NOT_READ: KeyRead = { grants: [], logPosition: null, readAt: null };
+
+/** All credentials of a key that count are of one account. */
+export function servedBy(gateway: Gateway, read: KeyRead): KeyRead {
+  const [first] = read.grants;
+  return first === undefined || servesAccount(gateway, first.accountId) ? read : { ...NOT_READ, readAt: read.readAt };
 }
 
 /** The grants that count: those of active owners that have not expired, up to the maximum. */

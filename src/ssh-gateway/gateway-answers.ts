@@ -3,13 +3,13 @@ import type { BindTarget } from '../bind-rules/bind-target.js';
 import type { Gateway } from '../caller.js';
 import type { IdSource } from '../ids.js';
 import { authorizedKeys } from './authorized-keys.js';
-import { type BindDecision, decideBind } from './bind-decisions/bind-decision.js';
+import type { BindDecision } from './bind-decisions/bind-decision.js';
 import type { BindDecisionMetrics } from './bind-decisions/bind-decision-metrics.js';
 import type { BindDecisionQueue } from './bind-decisions/bind-decision-queue.js';
 import { CredentialUsage } from './bind-decisions/credential-usage.js';
 import { CredentialGrants } from './credential-grants.js';
 import type { KnownCredential } from './gateway-requests.js';
-import { KeyAccess } from './key-access.js';
+import { decideAll, KeyAccess } from './key-access.js';
 import { changedSince } from './recheck.js';
 import { SourceCheck } from './source-check.js';
 import type { ChangedCredential, IdentifiedKey } from './ssh-gateway.resource.js';
@@ -66,22 +66,23 @@ export class GatewayAnswers {
     { address, source }: RequestOrigin,
   ): Promise<readonly BindDecision[]> {
     const stopTimer = this.metrics.startTimer();
-    const { grants, live } = await this.keyAccess.ofKey(gateway, fingerprint);
+    const key = await this.keyAccess.ofKey(gateway, fingerprint);
     // No await from here on: meanwhile a credential could be deleted (see KeyAccess).
     const decidedAt = this.ids.now();
-    const judged = this.sources.judge(live, source);
-    const queued = targets.map((target) => ({
-      id: this.ids.next('bd', decidedAt),
+    const decided = decideAll(key, this.sources, targets, source);
+    const common = {
       decidedAt,
       fingerprint,
-      target,
-      decision: decideBind(grants, judged, target),
       gateway: address,
       gatewayName: gateway.name,
+      gatewayAccount: gateway.accountId,
       source,
-    }));
-    this.queue.add(queued);
-    const decisions = queued.map(({ decision }) => decision);
+      logPosition: key.logPosition,
+      readAt: key.readAt,
+      isKeyDenied: this.deniedFingerprints.has(fingerprint),
+    };
+    this.queue.add(decided.map((each) => ({ ...common, ...each, id: this.ids.next('bd', decidedAt) })));
+    const decisions = decided.map(({ decision }) => decision);
     stopTimer(decisions, gateway);
     return decisions;
   }

@@ -1,8 +1,17 @@
 import type { CompiledAcl } from '../bind-rules/acl.js';
+import type { BindTarget } from '../bind-rules/bind-target.js';
 import type { Gateway } from '../caller.js';
 import { Problem } from '../problem.js';
+import { type BindDecision, decideBind } from './bind-decisions/bind-decision.js';
 import { CompiledAcls } from './compiled-acls.js';
-import { type CredentialGrants, type FetchedAcl, liveGrants, type StoredCredentialGrant } from './credential-grants.js';
+import {
+  type CredentialGrants,
+  type FetchedAcl,
+  type KeyRead,
+  liveGrants,
+  type StoredCredentialGrant,
+} from './credential-grants.js';
+import type { SourceCheck } from './source-check.js';
 
 /** Only the rules of a key's oldest credentials count, up to this many: one account must not stall the others. */
 export const MAX_RULES_PER_KEY = 10_000;
@@ -18,9 +27,7 @@ interface LiveGrant extends StoredCredentialGrant {
 }
 
 /** The grants of a key, from which a decision is made. */
-interface KeyGrants {
-  /** Oldest first; empty for an unknown key. */
-  readonly grants: readonly StoredCredentialGrant[];
+interface KeyGrants extends KeyRead {
   /** Those that count, oldest first. */
   readonly live: readonly LiveGrant[];
 }
@@ -31,7 +38,7 @@ interface KeyGrants {
  */
 export class KeyAccess {
   constructor(
-    private readonly grants: CredentialGrants,
+    private readonly grants: Pick<CredentialGrants, 'ofKey' | 'aclsOf'>,
     private readonly acls = new CompiledAcls(),
   ) {}
 
@@ -40,10 +47,10 @@ export class KeyAccess {
     // For this request only, so that ACLs compiled for other requests cannot evict these.
     const compiled = new Map<string, CompiledAcl>();
     for (let read = 0; read < MAX_READS; read += 1) {
-      const grants = await this.grants.ofKey(gateway, fingerprint);
-      const { live, missing } = this.lookUp(grants, compiled);
-      if (missing.length === 0) return { grants, live };
-      await this.prepare(grants, compiled);
+      const key = await this.grants.ofKey(gateway, fingerprint);
+      const { live, missing } = this.lookUp(key.grants, compiled);
+      if (missing.length === 0) return { ...key, live };
+      await this.prepare(key.grants, compiled);
     }
     throw new Problem('overloaded', 'The rules of this key change faster than they can be read. Try again shortly.');
   }
@@ -93,4 +100,15 @@ export class KeyAccess {
     const large = missing.filter(({ smallAcl }) => smallAcl === null);
     return large.length === 0 ? small : [...small, ...(await this.grants.aclsOf(large))];
   }
+}
+
+/** One decision for each target. `source`: where the tunnel comes from, if the gateway sent it. */
+export function decideAll(
+  { grants, live }: Pick<KeyGrants, 'grants' | 'live'>,
+  sources: SourceCheck,
+  targets: readonly BindTarget[],
+  source: string | undefined,
+): readonly { readonly target: BindTarget; readonly decision: BindDecision }[] {
+  const judged = sources.judge(live, source);
+  return targets.map((target) => ({ target, decision: decideBind(grants, judged, target) }));
 }

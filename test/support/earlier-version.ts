@@ -23,8 +23,12 @@ export const EARLIER = JSON.parse(read('0012.json'), asToday) as Before;
 function asToday(name: string, value: unknown): unknown {
   if (name === 'changes' && Array.isArray(value)) return value.filter(({ field }) => !INNER_FIELDS.includes(field));
   if (!isJsonObject(value)) return value;
-  if ('decided_at' in value) return { ...value, gateway_name: null };
-  if ('specversion' in value) return { ...value, source: new URL(String(value.source)).pathname };
+  if ('decided_at' in value)
+    return { ...value, gateway_name: null, log_position: null, rule_index: null, read_at: null };
+  if ('specversion' in value) {
+    return { ...value, source: new URL(String(value.source)).pathname, correlationid: value.operationid };
+  }
+  if ('changes' in value) return { ...value, correlation_id: value.operation_id, causation_id: null };
   return value;
 }
 

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { ClientBase, Pool } from 'pg';
 import type { IdSource } from '../../ids.js';
 import type { StreamAppend } from '../../log/append/append.js';
+import { newEventId } from '../../log/append/event-ids.js';
 import type { EventLog } from '../../log/append/event-log.js';
 import type { DomainEvent } from '../../log/event.js';
 import { fold, type ReadModel } from '../../log/read-model.js';
@@ -60,7 +61,7 @@ export async function createAccount(
   const occurredAt = ids.now();
   const account = draftAccount(ids, args, occurredAt);
   const { token, stream } = draftKey(ids, account, adminKey, occurredAt);
-  await append(log, account, occurredAt, [...account.streams, stream]);
+  await append(log, account, occurredAt, [...account.streams, { ...stream, causedBy: account.eventId }]);
   return { accountId: account.accountId, adminId: account.adminId, adminKey: token };
 }
 
@@ -71,9 +72,9 @@ export async function createAccountWithoutKey(
   args: AccountArgs,
 ): Promise<AccountAndAdmin> {
   const occurredAt = ids.now();
-  const { streams, ...account } = draftAccount(ids, args, occurredAt);
-  await append(log, account, occurredAt, streams);
-  return account;
+  const { streams, accountId, adminId } = draftAccount(ids, args, occurredAt);
+  await append(log, { accountId }, occurredAt, streams);
+  return { accountId, adminId };
 }
 
 /** Gives the admin of such an account a key: this one, or a random one. Returns it. */
@@ -91,11 +92,25 @@ export async function createFirstKey(
 
 function draftAccount(ids: IdSource, { name, adminEmail }: AccountArgs, at: Date) {
   const [accountId, adminId] = [ids.next('ac', at), ids.next('usr', at)];
-  const streams = [
-    newStream(accountsReadModel, accountId, accountId, create({ name, admins: [adminId] })(undefined), at),
-    newStream(principalsReadModel, accountId, adminId, createUser({ email: adminEmail, role: 'admin' })(undefined), at),
-  ];
-  return { accountId, adminId, streams };
+  const eventId = newEventId();
+  const account = newStream(
+    accountsReadModel,
+    accountId,
+    accountId,
+    create({ name, admins: [adminId] })(undefined),
+    at,
+  );
+  const user = createUser({ email: adminEmail, role: 'admin' })(undefined);
+  const admin = newStream(principalsReadModel, accountId, adminId, user, at);
+  return {
+    accountId,
+    adminId,
+    eventId,
+    streams: [
+      { ...account, eventId },
+      { ...admin, causedBy: eventId },
+    ],
+  };
 }
 
 function draftKey(ids: IdSource, { accountId, adminId }: AccountAndAdmin, given: string | undefined, at: Date) {

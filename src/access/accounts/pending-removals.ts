@@ -23,7 +23,7 @@ const FINISHED = {
 
 const DELETION = {
   name: 'metadata_of_deletion',
-  text: 'select metadata from events where account_id = $1 and stream_id = $2 order by stream_version desc limit 1',
+  text: 'select metadata, event_id from events where account_id = $1 and stream_id = $2 order by stream_version desc limit 1',
 };
 
 /**
@@ -61,12 +61,13 @@ export class PendingRemovals {
     return removed;
   }
 
-  /** Every removal names who deleted the owner, and in which operation, whichever instance makes it. */
+  /** Every removal names who deleted the owner, in which operation and by which event, whichever instance makes it. */
   private async metadataOfDeletion({ accountId, id }: Ref): Promise<EventMetadata> {
-    const { rows } = await queryNamed<{ metadata: string }>(this.pool, DELETION, [accountId, id]);
-    const recorded: EventMetadata = JSON.parse(rows[0]?.metadata ?? '{"actor":"system"}');
-    const { idempotency_key: _, request_hash: __, ...metadata } = recorded;
-    return metadata;
+    const { rows } = await queryNamed<{ metadata: string; event_id: string }>(this.pool, DELETION, [accountId, id]);
+    const [deletion] = rows;
+    if (deletion === undefined) return { actor: 'system' };
+    const { idempotency_key: _, request_hash: __, ...metadata }: EventMetadata = JSON.parse(deletion.metadata);
+    return { ...metadata, causation_id: deletion.event_id };
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { withExamples } from '../help.js';
+import { addDecideCommand } from './decide/decide.command.js';
 import { addExportCommand } from './export.command.js';
 import { addDiffCommand, addShowCommand } from './history.commands.js';
 import { addImportCommand } from './import.command.js';
@@ -21,6 +22,7 @@ export function addAuditCommands(program: Command): void {
   addExportCommand(audit);
   addImportCommand(audit);
   addVerifyCommand(audit);
+  addDecideCommand(audit);
   addKeyCommand(audit);
   addWitnessCommand(audit);
 }

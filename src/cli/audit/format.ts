@@ -16,9 +16,9 @@ export function eventLine(event: RecordedEvent): string {
   return `${recordedAt}  ${accountId} ${position}  ${type}  ${streamId} version ${streamVersion}  ${originOf(event)}`;
 }
 
-/** Who made an event, with which key, from where. */
+/** Who made an event, with which key, from where, and what it belongs to. */
 function originOf(event: RecordedEvent): string {
-  const { actor, api_key_id, token_id, ip, user_agent, operation_id } = parseMetadata(event);
+  const { actor, api_key_id, token_id, ip, user_agent, operation_id, ...ids } = parseMetadata(event);
   const parts: [string, string | undefined][] = [
     ['by', actor],
     ['with', api_key_id ?? token_id],
@@ -26,6 +26,8 @@ function originOf(event: RecordedEvent): string {
     // The caller chose this text.
     ['using', user_agent === undefined ? undefined : safeJson(user_agent)],
     ['in', operation_id],
+    ['of trace', ids.correlation_id],
+    ['because of event', ids.causation_id],
   ];
   return parts.flatMap(([word, value]) => (value === undefined ? [] : [`${word} ${value}`])).join(' ');
 }
@@ -55,7 +57,7 @@ function shortened(value: unknown): string {
 }
 
 /** As JSON without control characters, so that a stored value cannot control the terminal. JSON itself allows U+007F to U+009F. */
-const safeJson = (value: unknown): string =>
+export const safeJson = (value: unknown): string =>
   (JSON.stringify(value) ?? 'null').replaceAll(
     /[\u007f-\u009f]/g,
     (control) => `\\u00${control.charCodeAt(0).toString(16)}`,

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Problem } from '../../problem.js';
-import { isSafeMethod } from '../preconditions.js';
+import { isSafeMethod, readTraceId } from '../preconditions.js';
 import { ipOf } from '../request-context.js';
 
 /** Of which requests the log has a line; it has one of every error and every change in any case. */
@@ -11,7 +11,8 @@ type WriteLine = (level: 'error' | 'warn' | 'info', fields: object, message: str
 
 /**
  * A line in the log for an answer, written when its headers are ready. It has what finds the request again, and nothing
- * that a caller chose: no path, query, header or body, so no secret in the wrong place.
+ * that a caller chose: no path, query, header or body, so no secret in the wrong place. The trace-id alone is a caller's,
+ * and is 32 hexadecimal digits.
  */
 export class RequestLog {
   private readonly logsAll: boolean;
@@ -34,6 +35,7 @@ export class RequestLog {
       status,
       ms: millisecondsSince(request.receivedAt),
       operation_id: id,
+      correlation_id: readTraceId(request),
       account: caller?.accountId,
       principal: caller?.principalId,
       ip: ipOf(request),

@@ -16,7 +16,7 @@ interface RowWrite {
 /** One command, ready to be sent. Its texts are made once, however often its batch is split or sent again. */
 export interface PreparedAppend {
   readonly eventIds: readonly string[];
-  /** JSON as stored. Its operation id tells this command from another one with the same event id. */
+  /** JSON as stored with the last event. Its operation id tells this command from another one with the same event id. */
   readonly metadataText: string;
   readonly eventTexts: readonly string[];
   readonly rows: readonly RowWrite[];
@@ -34,14 +34,14 @@ export interface PreparedAppend {
 export function prepareAppend(append: Append, defaultDeadline: number): PreparedAppend {
   const { metadata, occurredAt, rightsPosition, streams, deadline = defaultDeadline } = append;
   const metadataText = JSON.stringify(metadata);
-  const events = streams.flatMap(({ model, id, before, events, eventId }) =>
+  const events = streams.flatMap(({ model, id, before, events, eventId, causedBy }) =>
     events.map(({ type, data }, n) => ({
       stream_id: id,
       stream_version: (before?.version ?? 0) + n + 1,
       event_id: (n === 0 ? eventId : undefined) ?? newEventId(),
       type,
       data: JSON.stringify(data),
-      metadata: metadataText,
+      metadata: causedBy === undefined ? metadataText : withCause(metadataText, causedBy),
       occurred_at: occurredAt,
       takes_rights: model.events[type]?.takesRights,
     })),
@@ -52,7 +52,7 @@ export function prepareAppend(append: Append, defaultDeadline: number): Prepared
   const sizeBytes = [...eventTexts, ...rows.map(({ text }) => text)].reduce((sum, text) => sum + text.length, 0);
   return {
     eventIds: events.map((e) => e.event_id),
-    metadataText,
+    metadataText: events.at(-1)?.metadata ?? metadataText,
     eventTexts,
     rows,
     keys: [...keys],
@@ -62,6 +62,10 @@ export function prepareAppend(append: Append, defaultDeadline: number): Prepared
     deadline,
   };
 }
+
+/** Metadata always has fields, and is made text once: an append may cause the removal of hundreds of entities. */
+const withCause = (metadataText: string, causedBy: string): string =>
+  `${metadataText.slice(0, -1)},"causation_id":"${causedBy}"}`;
 
 /** Rows that stay the same are not written again: an edge may list a thousand hostports and change its description. */
 function rowWrites(table: Table<object>, { before, after }: StreamAppend, keys: Set<string>): RowWrite[] {

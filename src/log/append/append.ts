@@ -24,6 +24,8 @@ export interface StreamAppend {
   readonly after: EntityRow | undefined;
   /** UUID of the first event, fixed so that a repetition is recognised; absent: a new one. */
   readonly eventId?: string;
+  /** Id of the event that caused these, which may be in the same append. */
+  readonly causedBy?: string;
 }
 
 export interface Appended {

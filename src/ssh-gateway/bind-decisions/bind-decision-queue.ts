@@ -22,6 +22,13 @@ interface QueuedBindDecision {
   readonly gatewayName: string | undefined;
   /** Where the tunnel comes from, if the gateway sent it. */
   readonly source: string | undefined;
+  /** What is needed to decide it again: position of the account's log, and the database's time in seconds since 1970. */
+  readonly logPosition: number | null;
+  readonly readAt: number | null;
+  /** The key was on the operator's deny list. */
+  readonly isKeyDenied: boolean;
+  /** The only account that the gateway served. */
+  readonly gatewayAccount: string | undefined;
 }
 
 const MAX_BATCH_DECISIONS = 1000;
@@ -37,12 +44,15 @@ const WRITE = {
   text: `with batch as materialized (
       select * from json_to_recordset($1::json) as b(account_id text, id text, decided_at timestamptz, credential_id text,
         credential_version int, owner_id text, fingerprint text, target jsonb, allowed boolean, reason text, rule text,
-        gateway text, gateway_name text, source text)
+        gateway text, gateway_name text, source text, log_position bigint, rule_index int, read_at float8, key_denied boolean,
+        gateway_account text)
     ), written as (
       insert into bind_decisions (account_id, id, decided_at, credential_id, credential_version, owner_id, fingerprint,
-        target, allowed, reason, rule, gateway, gateway_name, source)
+        target, allowed, reason, rule, gateway, gateway_name, source, log_position, rule_index, read_at, key_denied,
+        gateway_account)
       select b.account_id, b.id, b.decided_at, b.credential_id, b.credential_version, b.owner_id, b.fingerprint,
-        b.target, b.allowed, b.reason, b.rule, b.gateway, b.gateway_name, b.source from batch b
+        b.target, b.allowed, b.reason, b.rule, b.gateway, b.gateway_name, b.source, b.log_position, b.rule_index,
+        to_timestamp(b.read_at), b.key_denied, b.gateway_account from batch b
       on conflict (account_id, id) do nothing
     )
     insert into credential_usage as u (account_id, credential_id, last_used_at)
@@ -159,6 +169,11 @@ const rowOf = ({ id, decidedAt, fingerprint, target, decision, ...origin }: Queu
   gateway: origin.gateway,
   gateway_name: origin.gatewayName ?? null,
   source: origin.source ?? null,
+  log_position: origin.logPosition,
+  rule_index: decision.ruleIndex,
+  read_at: origin.readAt,
+  key_denied: origin.isKeyDenied,
+  gateway_account: origin.gatewayAccount ?? null,
 });
 
 /** The target as a gateway would send it, with canonical hosts. */

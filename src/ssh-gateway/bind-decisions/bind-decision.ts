@@ -36,6 +36,8 @@ export interface BindDecision {
   readonly reason: Reason;
   /** The rule that permits, as written; null if no rule does, or if the credential permits everything without rules. */
   readonly matchedRule: string | null;
+  /** Index of that rule in the ACL of the grant. */
+  readonly ruleIndex: number | null;
   /** The grant that permits; otherwise the oldest one that was considered. Undefined if the key is unknown. */
   readonly grant: CredentialGrant | undefined;
 }
@@ -54,8 +56,8 @@ export function decideBind(
   if (live.length === 0) return refusalOfDead(grants, oldest);
   const here = live.filter(({ isSourceAllowed }) => isSourceAllowed);
   for (const grant of here) {
-    const { permitted, matchedRule } = permits(grant.acl, target);
-    if (permitted) return { allowed: true, reason: 'permitted', matchedRule, grant };
+    const { permitted, matchedRule, ruleIndex } = permits(grant.acl, target);
+    if (permitted) return { allowed: true, reason: 'permitted', matchedRule, ruleIndex, grant };
   }
   if (here.length === live.length) return refusal('not_permitted', live[0]);
   const elsewhere = live.find(({ acl, isSourceAllowed }) => !isSourceAllowed && permits(acl, target).permitted);
@@ -73,5 +75,6 @@ const refusal = (reason: Reason, grant: CredentialGrant | undefined): BindDecisi
   allowed: false,
   reason,
   matchedRule: null,
+  ruleIndex: null,
   grant,
 });

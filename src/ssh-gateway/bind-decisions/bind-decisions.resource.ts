@@ -14,6 +14,17 @@ import {
 
 export const PATH = 'bind_decisions';
 
+const OF_EARLIER_VERSIONS = 'null for decisions of earlier versions';
+const LOG_POSITION = {
+  description: `Position of the account's log that the decision was made at; ${OF_EARLIER_VERSIONS}.`,
+};
+const RULE_INDEX = {
+  description: `Index of the rule that permitted the tunnel in the ACL of the credential; null if no rule did, and ${OF_EARLIER_VERSIONS}.`,
+};
+const READ_AT = {
+  description: `When the credentials were read, by the clock of the database, which says what had expired; ${OF_EARLIER_VERSIONS}.`,
+};
+
 @ApiSchemaName('BindDecision')
 export class BindDecisionResource {
   @ApiField(idField('bd')) id!: string;
@@ -45,14 +56,22 @@ export class BindDecisionResource {
     nullable({ description: 'Where the tunnel comes from; null if the gateway did not say.', example: '203.0.113.9' }),
   )
   source!: string | null;
+  @ApiField({ ...LOG_POSITION, type: 'integer', nullable: true, example: 42 }) log_position!: number | null;
+  @ApiField({ ...RULE_INDEX, type: 'integer', nullable: true, example: 0 }) rule_index!: number | null;
+  @ApiField({ ...READ_AT, type: 'string', format: 'date-time', nullable: true, example: EXAMPLE_TIME })
+  read_at!: string | null;
 }
 
 /** A row of `bind_decisions`, under the names of the resource. */
-export type RecordedBindDecision = Omit<BindDecisionResource, 'decided_at'> & { readonly decided_at: Date };
+export type RecordedBindDecision = Omit<BindDecisionResource, 'decided_at' | 'read_at'> & {
+  readonly decided_at: Date;
+  readonly read_at: Date | null;
+};
 
 export const toResource = (decision: RecordedBindDecision): BindDecisionResource => ({
   ...decision,
   decided_at: decision.decided_at.toISOString(),
+  read_at: decision.read_at?.toISOString() ?? null,
 });
 
 export class CredentialUsageResource {

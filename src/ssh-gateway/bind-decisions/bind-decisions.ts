@@ -5,7 +5,8 @@ import type { RecordedBindDecision } from './bind-decisions.resource.js';
 
 /** The columns of RecordedBindDecision, in the order of the resource's fields. */
 const SELECT = `select d.id, d.decided_at, d.allowed, d.reason, d.rule as matched_rule, d.target, d.credential_id,
-  d.credential_version as version, d.owner_id, d.fingerprint, d.gateway, d.gateway_name, d.source from bind_decisions d`;
+  d.credential_version as version, d.owner_id, d.fingerprint, d.gateway, d.gateway_name, d.source,
+  d.log_position::float8 as log_position, d.rule_index, d.read_at from bind_decisions d`;
 
 const PAGE = {
   name: 'bind_decisions_page',

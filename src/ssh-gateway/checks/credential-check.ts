@@ -40,4 +40,10 @@ export class CredentialCheck {
 }
 
 /** Only so many credentials and rules of a key count, the oldest first. A further credential adds nothing to them. */
-const BEYOND_LIMITS: BindDecision = { allowed: false, reason: 'not_permitted', matchedRule: null, grant: undefined };
+const BEYOND_LIMITS: BindDecision = {
+  allowed: false,
+  reason: 'not_permitted',
+  matchedRule: null,
+  ruleIndex: null,
+  grant: undefined,
+};

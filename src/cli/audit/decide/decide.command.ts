@@ -1,0 +1,49 @@
+import type { Command } from 'commander';
+import { isId } from '../../../ids.js';
+import { CheckFailed, UsageError } from '../../../operator-error.js';
+import { decideAgain, isRepeatable, LogTooShort } from '../../../ssh-gateway/decide-again/decide-again.js';
+import { findDecision } from '../../../ssh-gateway/decide-again/recorded-decision.js';
+import { withExamples } from '../../help.js';
+import { lowerPriority } from '../../lower-priority.js';
+import { print } from '../../print.js';
+import { type CommandDatabase, onDatabase, READS } from '../../run-on-database.js';
+import { differenceLine, questionLines, sentenceOf } from './decision-text.js';
+
+export function addDecideCommand(audit: Command): void {
+  const decide = audit
+    .command('decide')
+    .description(
+      'Make a recorded bind decision again from the log as it was then, and tell whether the answer is the same. The exit code is 0 if it is, and 1 if it is not',
+    )
+    .argument('<id>', 'id of a bind decision, as GET /bind_decisions shows it')
+    .action((id: string) => onDatabase(READS, (database) => printDecidedAgain(database, id)));
+  withExamples(decide, 'audit decide bd_2Sd3gVzXW1vzFJpCFLqzmEJ9SgA');
+}
+
+async function printDecidedAgain(database: CommandDatabase, id: string): Promise<void> {
+  if (!isId(id, 'bd'))
+    throw new UsageError(`'${id}' is not the id of a bind decision, such as bd_2Sd3gVzXW1vzFJpCFLqzmEJ9SgA`);
+  const decision = await findDecision(database.pool, id);
+  if (decision === undefined)
+    throw new UsageError(`there is no bind decision ${id}: it was never made, or is deleted by its age`);
+  if (!isRepeatable(decision)) {
+    throw new UsageError(
+      `the bind decision ${id} cannot be made again: an earlier version made it, and recorded no log position`,
+    );
+  }
+  lowerPriority();
+  for (const line of questionLines(decision)) print(line);
+  try {
+    const { answer, differences, isUnsettled } = await decideAgain(database, decision);
+    print(`the log says: ${sentenceOf(answer)}`);
+    if (isUnsettled)
+      print('a change of the key in another account came so shortly before that it was perhaps not committed yet');
+    for (const field of differences) print(differenceLine(field, decision.answer, answer));
+    print(differences.length === 0 ? 'the same' : 'different');
+    if (differences.length > 0) throw new CheckFailed();
+  } catch (error) {
+    if (!(error instanceof LogTooShort)) throw error;
+    print(`different: ${error.message}, so the events that the decision was made from are lost`);
+    throw new CheckFailed();
+  }
+}

@@ -1,0 +1,68 @@
+import type { Pool } from 'pg';
+import { type BindTarget, parseBindTarget } from '../../bind-rules/bind-target.js';
+import type { BindDecision } from '../bind-decisions/bind-decision.js';
+
+/** What a gateway is answered, with an empty field as null. */
+export interface DecisionAnswer {
+  readonly allowed: boolean;
+  readonly reason: string;
+  readonly matched_rule: string | null;
+  readonly rule_index: number | null;
+  readonly account_id: string | null;
+  readonly credential_id: string | null;
+  readonly version: number | null;
+  readonly owner_id: string | null;
+}
+
+export const answerOf = ({ allowed, reason, matchedRule, ruleIndex, grant }: BindDecision): DecisionAnswer => ({
+  allowed,
+  reason,
+  matched_rule: matchedRule,
+  rule_index: ruleIndex,
+  account_id: grant?.accountId ?? null,
+  credential_id: grant?.credentialId ?? null,
+  version: grant?.version ?? null,
+  owner_id: grant?.ownerId ?? null,
+});
+
+/** A decision of the table `bind_decisions`: what was asked, under which circumstances, and what was answered. */
+export interface RecordedDecision {
+  readonly id: string;
+  /** RFC 3339, UTC, microseconds. */
+  readonly decidedAt: string;
+  readonly fingerprint: string;
+  readonly target: BindTarget;
+  readonly source: string | undefined;
+  readonly gateway: string;
+  readonly gatewayName: string | null;
+  /** The only account that the gateway served. */
+  readonly gatewayAccount: string | null;
+  /** Null for decisions of earlier versions, which cannot be made again. */
+  readonly isKeyDenied: boolean | null;
+  readonly logPosition: number | null;
+  /** RFC 3339, UTC, microseconds. Null if the database was not asked, since the key was on the deny list. */
+  readonly readAt: string | null;
+  readonly answer: DecisionAnswer;
+}
+
+type Row = Omit<RecordedDecision, 'target' | 'source' | 'answer'> &
+  DecisionAnswer & { readonly target: object; readonly source: string | null };
+
+const utc = (column: string): string => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+
+const DECISION = `select id, ${utc('decided_at')} as "decidedAt", fingerprint, target, source, gateway,
+    gateway_name as "gatewayName", gateway_account as "gatewayAccount", key_denied as "isKeyDenied",
+    log_position::float8 as "logPosition", ${utc('read_at')} as "readAt", allowed, reason, rule as matched_rule, rule_index,
+    nullif(account_id, '') as account_id, nullif(credential_id, '') as credential_id, credential_version as version,
+    nullif(owner_id, '') as owner_id
+  from bind_decisions where id = $1`;
+
+/** Undefined if there is none with this id. Throws Problem if its target is none. */
+export async function findDecision(pool: Pool, id: string): Promise<RecordedDecision | undefined> {
+  const { rows } = await pool.query<Row>(DECISION, [id]);
+  const [row] = rows;
+  if (row === undefined) return undefined;
+  const { allowed, reason, matched_rule, rule_index, account_id, credential_id, version, owner_id, ...asked } = row;
+  const answer = { allowed, reason, matched_rule, rule_index, account_id, credential_id, version, owner_id };
+  return { ...asked, target: parseBindTarget(row.target), source: row.source ?? undefined, answer };
+}
