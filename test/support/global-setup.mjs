@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /** No test of this server loses power: so it need not wait for the disk. Tests of crashes start servers of their own. */
-const SETTINGS = ['fsync = off', 'full_page_writes = off', 'synchronous_commit = off', `max_wal_size = '4GB'`];
+const SETTINGS = ['fsync = off', 'full_page_writes = off', 'synchronous_commit = off', `max_wal_size = '1GB'`];
 
 /** A file system in memory, where a database of some 350 files is made and dropped for a quarter of the CPU. */
 const IN_MEMORY = '/dev/shm';
