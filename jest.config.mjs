@@ -1,3 +1,5 @@
+import { availableParallelism } from 'node:os';
+
 /** TypeScript is compiled in memory; only the types are checked elsewhere (`npm run types`). */
 const compile = [
   '@swc/jest',
@@ -61,5 +63,6 @@ export default {
   ],
   reporters: ['default', 'summary', `${SUPPORT}/closing-line-reporter.mjs`],
   testTimeout: 60_000,
-  maxWorkers: '100%',
+  // A worker often waits for PostgreSQL, for a lock or for a deadline. Jest takes a percentage above 100 for a number.
+  maxWorkers: Math.ceil(availableParallelism() * 1.5),
 };

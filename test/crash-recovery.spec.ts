@@ -28,7 +28,8 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await stopMain(main);
-  await rm(dataDir, { recursive: true, force: true });
+  // Processes of the killed server may still be ending.
+  await rm(dataDir, { recursive: true, force: true, maxRetries: 10 });
 });
 
 const serverPid = async (): Promise<number> =>

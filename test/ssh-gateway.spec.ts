@@ -515,13 +515,15 @@ describe('keys that the operator refuses', () => {
     const deniedFingerprints = new Set(Array.from({ length: 100_000 }, (_, n) => fingerprintOf(n + 3999)));
     const { gateway: client, stop } = await startCopy(service, { ...GATEWAY, deniedFingerprints });
     const body = known.map((credential_id) => ({ credential_id, version: 1 }));
-    const began = performance.now();
+    const took: number[] = [];
     for (let n = 0; n < 10; n += 1) {
+      const began = performance.now();
       const answer = await client.post('/ssh_gateway/recheck', body);
+      took.push(performance.now() - began);
       expect(answer.body.changed).toEqual([{ credential_id: known[3999], reason: 'gone', version: null }]);
     }
-    // With the list in the query, each call after the fifth took seconds.
-    expect(performance.now() - began).toBeLessThan(5000);
+    // With the list in the query, each call after the fifth took seconds. A busy machine slows calls of both halves down.
+    expect(Math.min(...took.slice(5))).toBeLessThan(5 * Math.max(...took.slice(0, 5)));
     await stop();
     await service.pool.query('delete from ssh_credentials where id = any($1)', [known]);
   });

@@ -3,9 +3,13 @@ import { parseDatabaseUrl } from '../../src/database/database-url.js';
 import { PrimaryPool } from '../../src/database/primary-pool.js';
 import { Servers } from '../../src/database/servers.js';
 import type { Append, Appended, StreamAppend } from '../../src/log/append/append.js';
+import { DEFAULT_BATCHER_LIMITS } from '../../src/log/append/batcher.js';
 import { EventLog } from '../../src/log/append/event-log.js';
 import type { DomainEvent, EventMetadata } from '../../src/log/event.js';
 import type { EntityRow, Row, Table } from '../../src/log/read-model.js';
+
+/** A busy machine may need longer for hundreds of appends than a client of the service waits. */
+const DEADLINE_MS = 50_000;
 
 /** A log with its own connections, like that of another instance of the service. */
 export function openLog(
@@ -15,7 +19,8 @@ export function openLog(
   const servers = new Servers(parseDatabaseUrl(databaseUrl));
   const pool = new PrimaryPool({ servers, max: connections, connectionTimeoutMillis: 10_000 });
   const alarms: string[] = [];
-  return { log: new EventLog(pool, (message) => alarms.push(message)), alarms, close: () => pool.end() };
+  const log = new EventLog(pool, (message) => alarms.push(message), DEFAULT_BATCHER_LIMITS, DEADLINE_MS);
+  return { log, alarms, close: () => pool.end() };
 }
 
 interface NewEvent {

@@ -4,11 +4,12 @@
  */
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
+import { DEFAULT_BATCHER_LIMITS } from '../../dist/src/log/append/batcher.js';
 import { EventLog } from '../../dist/src/log/append/event-log.js';
 
 const [url, accountId, job, ...args] = process.argv.slice(2);
 const pool = new pg.Pool({ connectionString: url, max: 4 });
-const log = new EventLog(pool, (message) => console.error(message));
+const log = new EventLog(pool, (message) => console.error(message), DEFAULT_BATCHER_LIMITS, 50_000);
 
 const append = (streamId, streamVersion) =>
   log

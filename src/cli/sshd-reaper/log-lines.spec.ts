@@ -1,7 +1,7 @@
 import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { KEY_COMMAND, type LogRecord, readJournalLine, readLogin, readSyslogLine } from './log-lines.js';
 import { readLog } from './log-source.js';
 
@@ -33,6 +33,7 @@ describe('a line of syslog', () => {
     const file = join(folder, 'auth.log');
     const lineOf = (pid: number) => `2026-11-22T12:00:00Z gateway sshd[${pid}]: ${ACCEPTED}\n`;
     await writeFile(file, lineOf(1));
+    const told = jest.spyOn(process.stderr, 'write').mockReturnValue(true);
     const stop = new AbortController();
     const records = readLog(file, stop.signal);
     expect((await records.next()).value).toMatchObject({ pid: 1, at: Date.UTC(2026, 10, 22, 12) });
@@ -43,6 +44,9 @@ describe('a line of syslog', () => {
     expect((await records.next()).value).toMatchObject({ pid: 3, at: undefined });
     stop.abort();
     await records.return(undefined);
+    // The operator reads what tail says about the file.
+    expect(told.mock.calls.join('')).toContain(file);
+    told.mockRestore();
     await rm(folder, { recursive: true });
   });
 });

@@ -19,7 +19,8 @@ export async function* readLog(file: string | undefined, signal: AbortSignal): A
   const startedAt = Date.now();
   let oldBytes = file === undefined ? 0 : (statSync(file, { throwIfNoEntry: false })?.size ?? 0);
   const [program = '', ...args] = file === undefined ? JOURNALCTL : ['tail', '-n', '+1', '-F', file];
-  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'], signal });
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], signal });
+  child.stderr.on('data', (text: Buffer) => void process.stderr.write(text));
   const failure = new Promise<Error | undefined>((resolve) =>
     child.once('error', resolve).once('close', () => resolve(undefined)),
   );

@@ -76,6 +76,10 @@ function tilesOf(leaves: readonly Buffer[], steps: readonly number[] = [leaves.l
   return { root, hashOf, tiles };
 }
 
+/** Jest compares long texts far faster than buffers. */
+const textOf = (tiles: ReadonlyMap<string, Buffer>): object =>
+  Object.fromEntries([...tiles].map(([name, bytes]) => [name, bytes.toString('hex')]));
+
 const manyLeaves = (count: number): Buffer[] =>
   Array.from({ length: count }, (_, i) => sha256(Buffer.from(`leaf ${i}`)));
 
@@ -104,7 +108,7 @@ describe('the Merkle tree', () => {
         const grown = tilesOf(leaves, steps);
         const last = steps.at(-1) ?? 0;
         expect(grown.root).toEqual(treeHash(leaves.slice(0, last)));
-        expect(grown.tiles).toEqual(tilesOf(leaves.slice(0, last)).tiles);
+        expect(textOf(grown.tiles)).toEqual(textOf(tilesOf(leaves.slice(0, last)).tiles));
       }),
       { numRuns: 20 },
     );
