@@ -158,8 +158,7 @@ export class CredentialGrants {
   private coalescedBy(statement: typeof GRANTS_BY_FINGERPRINTS) {
     return coalesced<string, readonly StoredCredentialGrant[]>(
       (fingerprint) => fingerprint,
-      async (fingerprints) => {
-        const wanted = [...new Set(fingerprints)];
+      async (wanted) => {
         const { rows } = await queryNamed<StoredCredentialGrant & object>(this.pool, statement, [wanted]);
         const grants = new Map<string, StoredCredentialGrant[]>();
         for (const row of rows) grants.set(row.fingerprint, [...(grants.get(row.fingerprint) ?? []), row]);
