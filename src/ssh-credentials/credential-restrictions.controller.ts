@@ -1,10 +1,10 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Put } from '@nestjs/common';
+import { Controller, Delete, Get, HttpCode, Param, Put } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { MAX_CIDRS, parseCidrs } from '../bind-rules/source-networks.js';
 import { ApiDelete, ApiField, ApiGet, ApiSchemaName, ApiTag, ApiUpdate } from '../http/openapi/decorators.js';
 import { Context, Read, type ReadRequest, type RequestContext } from '../http/request-context.js';
-import { List } from '../http/validated-body.js';
+import { Body, List } from '../http/validated-body.js';
 import { Problem } from '../problem.js';
 import { parseExpiry } from '../resources/expiry/expiry.js';
 import { EXPIRY, ExpiryResource, PutExpiryBody, requireExpiry } from '../resources/expiry/expiry.resource.js';

@@ -1,7 +1,8 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post } from '@nestjs/common';
+import { Controller, Delete, Get, HttpCode, Param, Patch, Post } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { ApiCreate, ApiDelete, ApiGet, ApiHistory, ApiList, ApiTag, ApiUpdate } from '../http/openapi/decorators.js';
 import { Context, Read, type ReadRequest, type RequestContext } from '../http/request-context.js';
+import { Body } from '../http/validated-body.js';
 import { HistoryResource } from '../resources/history.resource.js';
 import { Reads } from '../resources/reads.js';
 import {

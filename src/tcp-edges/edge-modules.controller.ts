@@ -1,8 +1,9 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Put } from '@nestjs/common';
+import { Controller, Delete, Get, HttpCode, Param, Put } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiDelete, ApiGet, ApiTag, ApiUpdate } from '../http/openapi/decorators.js';
 import { Context, Read, type ReadRequest, type RequestContext } from '../http/request-context.js';
+import { Body } from '../http/validated-body.js';
 import { Problem } from '../problem.js';
 import type { Changed } from '../resources/changes.js';
 import { type Found, Reads } from '../resources/reads.js';

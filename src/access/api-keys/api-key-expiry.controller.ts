@@ -1,8 +1,9 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Put } from '@nestjs/common';
+import { Controller, Delete, Get, HttpCode, Param, Put } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiDelete, ApiGet, ApiTag, ApiUpdate } from '../../http/openapi/decorators.js';
 import { Context, Read, type ReadRequest, type RequestContext } from '../../http/request-context.js';
+import { Body } from '../../http/validated-body.js';
 import { parseExpiry } from '../../resources/expiry/expiry.js';
 import { EXPIRY, ExpiryResource, PutExpiryBody, requireExpiry } from '../../resources/expiry/expiry.resource.js';
 import { Reads } from '../../resources/reads.js';
