@@ -133,7 +133,7 @@ const BODY_PIPE = new BodyPipe();
 export const Body = (): ParameterDecorator => NestBody(BODY_PIPE);
 
 /** Does without class-transformer, which would be the most expensive step of a request: a copy of the fields suffices. */
-export function readBody<Body extends object>(bodyClass: new () => Body, value: unknown): Body {
+function readBody<Body extends object>(bodyClass: new () => Body, value: unknown): Body {
   if (!isJsonObject(value)) throw new Problem('body_malformed', 'The body must be a JSON object.');
   return readObject(bodyClass, value, '');
 }
