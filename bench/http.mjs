@@ -1,12 +1,16 @@
-/** Requests a second over HTTP, beside those of the bare framework in the same minute: bare, service, bare, service, bare. */
+/**
+ * What a request costs over HTTP, beside the bare framework in the same rounds. The goals are ratios of node's CPU time,
+ * which the operating system counts for each process: on two cores a rate says more of the generator and PostgreSQL.
+ */
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import autocannon from 'autocannon';
-import { API_KEY, startProgram, startService } from './programs.mjs';
+import pg from 'pg';
+import { findRunningPostgres } from '../dist/src/database/embedded/embedded-postgres.js';
+import { API_KEY, cpuMicrosOfChildren, startProgram, startService } from './programs.mjs';
 
-const ROUNDS = 3;
-const SECONDS = 4;
-const WARM_UP_SECONDS = 3;
+const LENGTHS = { rounds: 5, seconds: 4, warmUpSeconds: 5 };
+const QUICK_LENGTHS = { rounds: 3, seconds: 1.5, warmUpSeconds: 3 };
 const HEADERS = { authorization: `Bearer ${API_KEY}`, 'content-type': 'application/json' };
 
 /** A new ed25519 key as one line. Any 32 bytes below the field's prime decode as one; making real pairs would be the load. */
@@ -18,38 +22,76 @@ function newPublicKey() {
 }
 const newBody = () => JSON.stringify({ public_key: newPublicKey(), description: 'bench', acl: ['bind:*.example.com'] });
 
-async function requestsPerSecond(options, seconds) {
-  const { requests, non2xx, errors } = await autocannon({ duration: seconds, headers: HEADERS, ...options });
+const REQUESTS = [
+  {
+    name: 'create (POST /ssh_credentials, 128 connections)',
+    goal: 3.0,
+    optionsOf: () => ({
+      path: '',
+      connections: 128,
+      requests: [{ method: 'POST', setupRequest: (request) => ({ ...request, body: newBody() }) }],
+    }),
+  },
+  {
+    name: 'get (GET /ssh_credentials/{id}, 64 connections)',
+    goal: 1.9,
+    optionsOf: (id) => ({ path: `/${id}`, connections: 64 }),
+  },
+];
+
+/** Requests a second, and the CPU time of each request in microseconds, by who takes it. */
+async function measure({ url, pid, cpuMicros }, { path, ...options }, seconds) {
+  const times = async () => ({
+    node: await cpuMicros(),
+    postgres: await cpuMicrosOfChildren(pid),
+    generator: process.cpuUsage().user + process.cpuUsage().system,
+  });
+  const before = await times();
+  const load = { url: `${url}/ssh_credentials${path}`, duration: seconds, headers: HEADERS, ...options };
+  const { requests, non2xx, errors } = await autocannon(load);
+  const after = await times();
   if (non2xx + errors > 0)
     throw new Error(`${non2xx} refused and ${errors} failed requests: this measures the wrong thing`);
-  return requests.average;
+  const cost = Object.entries(after).map(([who, micros]) => [who, (micros - before[who]) / requests.total]);
+  return { rate: requests.average, ...Object.fromEntries(cost) };
 }
-
-const posts = (url, connections) => ({
-  url: `${url}/ssh_credentials`,
-  connections,
-  requests: [{ method: 'POST', setupRequest: (request) => ({ ...request, body: newBody() }) }],
-});
-const gets = (url, connections, id) => ({ url: `${url}/ssh_credentials/${id}`, connections });
 
 const middle = (numbers) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
 
-async function compare(what, goal, ofBare, ofService) {
-  await requestsPerSecond(ofBare, WARM_UP_SECONDS);
-  await requestsPerSecond(ofService, WARM_UP_SECONDS);
-  const [bare, service] = [[await requestsPerSecond(ofBare, SECONDS)], []];
-  for (let round = 0; round < ROUNDS; round += 1) {
-    service.push(await requestsPerSecond(ofService, SECONDS));
-    bare.push(await requestsPerSecond(ofBare, SECONDS));
-  }
-  const ratios = service.map((s, n) => s / ((bare[n] + bare[n + 1]) / 2));
-  const range = `${Math.min(...ratios).toFixed(2)}-${Math.max(...ratios).toFixed(2)}`;
-  return {
-    what,
-    measured: `${middle(ratios).toFixed(2)} (${range}; ${middle(service).toFixed(0)}/s against ${middle(bare).toFixed(0)}/s)`,
-    goal: `>= ${goal}`,
-    ok: middle(ratios) >= goal,
+/** The rows of one kind of request, from its rounds. */
+function rowsOf({ name, goal }, rounds) {
+  const ratio = (what) => {
+    const ratios = rounds.map(({ bare, service }) => service[what] / bare[what]);
+    return { value: middle(ratios), range: `${Math.min(...ratios).toFixed(2)}-${Math.max(...ratios).toFixed(2)}` };
   };
+  const median = (program, what) => middle(rounds.map((round) => round[program][what])).toFixed(0);
+  const [cpu, rate] = [ratio('node'), ratio('rate')];
+  const costs = `${median('service', 'node')} µs against ${median('bare', 'node')} µs`;
+  const others = `PostgreSQL ${median('service', 'postgres')} µs, generator ${median('service', 'generator')} µs`;
+  const rates = `${median('service', 'rate')}/s against ${median('bare', 'rate')}/s`;
+  return [
+    {
+      what: `node's CPU time for a ${name}, against the bare framework`,
+      measured: `${cpu.value.toFixed(2)} (${cpu.range}; ${costs}; ${others})`,
+      goal: `<= ${goal}`,
+      ok: cpu.value <= goal,
+    },
+    {
+      what: `rate of a ${name}, against the bare framework`,
+      measured: `${rate.value.toFixed(2)} (${rate.range}; ${rates})`,
+      goal: 'none',
+      ok: true,
+    },
+  ];
+}
+
+/** A fresh database plans for empty tables until PostgreSQL analyzes them, after a minute. */
+async function analyze(dataDir) {
+  const { host, port, user } = await findRunningPostgres(dataDir);
+  const client = new pg.Client({ host, port, user, database: 'postgres' });
+  await client.connect();
+  await client.query('vacuum analyze');
+  await client.end();
 }
 
 const residentMb = async (pid) => {
@@ -57,23 +99,29 @@ const residentMb = async (pid) => {
   return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? Number.NaN) / 1024);
 };
 
+async function compare(programs, dataDir, { rounds, seconds, warmUpSeconds }, id) {
+  const kinds = REQUESTS.map((kind) => ({ kind, options: kind.optionsOf(id), rounds: [] }));
+  for (const { options } of kinds) {
+    for (const program of Object.values(programs)) await measure(program, options, warmUpSeconds);
+  }
+  await analyze(dataDir);
+  for (let round = 0; round < rounds; round += 1) {
+    for (const { options, rounds } of kinds) {
+      const bare = await measure(programs.bare, options, seconds);
+      rounds.push({ bare, service: await measure(programs.service, options, seconds) });
+    }
+  }
+  return kinds.flatMap(({ kind, rounds }) => rowsOf(kind, rounds));
+}
+
 /** @returns {Promise<{what: string, measured: string, goal: string, ok: boolean}[]>} */
-export async function run() {
+export async function run({ quick = false } = {}) {
   const bare = await startProgram('bare.mjs');
   const service = await startService();
   const memoryAtStart = await residentMb(service.pid);
   const created = await fetch(`${service.url}/ssh_credentials`, { method: 'POST', headers: HEADERS, body: newBody() });
   const { id } = await created.json();
-  const rows = [];
-  for (const [connections, goal] of [
-    [128, 0.55],
-    [64, 0.4],
-  ]) {
-    const what = `POST /ssh_credentials, ${connections} connections, against the bare framework`;
-    rows.push(await compare(what, goal, posts(bare.url, connections), posts(service.url, connections)));
-  }
-  const what = 'GET /ssh_credentials/{id}, 64 connections, against the bare framework';
-  rows.push(await compare(what, 0.65, gets(bare.url, 64, id), gets(service.url, 64, id)));
+  const rows = await compare({ bare, service }, service.dataDir, quick ? QUICK_LENGTHS : LENGTHS, id);
   rows.push({
     what: 'resident memory after that, against after start',
     measured: `${memoryAtStart} MB, then ${await residentMb(service.pid)} MB`,

@@ -1,7 +1,7 @@
 /** Starts the programs that are measured, each in a process of its own. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -10,9 +10,10 @@ const READY = /ready at (http:\/\/\S+)/;
 /** Runs a script until it says it is ready. `readyMs` is from spawn to that line. */
 export async function startProgram(script, settings = {}) {
   const start = performance.now();
-  const path = new URL(script, import.meta.url).pathname;
-  const child = spawn(process.execPath, [path], {
+  const [reportCpu, path] = ['report-cpu.mjs', script].map((file) => new URL(file, import.meta.url).pathname);
+  const child = spawn(process.execPath, ['--import', reportCpu, path], {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...settings },
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
   let output = '';
   const url = await new Promise((resolve, reject) => {
@@ -31,7 +32,29 @@ export async function startProgram(script, settings = {}) {
     child.kill('SIGTERM');
     await ended;
   };
-  return { url, readyMs, pid: child.pid, stop };
+  /** The CPU time that the process has taken, in microseconds. */
+  const cpuMicros = async () => {
+    child.send('cpu');
+    const [micros] = await once(child, 'message');
+    return micros;
+  };
+  return { url, readyMs, pid: child.pid, cpuMicros, stop };
+}
+
+const MICROS_PER_TICK = 10_000;
+
+/** The CPU time of the running processes that this one has started, in microseconds: the embedded PostgreSQL's. Linux only. */
+export async function cpuMicrosOfChildren(pid) {
+  const running = (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name));
+  const stats = await Promise.all(running.map((id) => readFile(`/proc/${id}/stat`, 'utf8').catch(() => '')));
+  // After the name in brackets: state, parent, and from the twelfth on user and system time, of itself and of ended children.
+  const processes = stats.map((stat) => [Number.parseInt(stat, 10), stat.slice(stat.lastIndexOf(')') + 2).split(' ')]);
+  const children = processes.filter(([, fields]) => Number(fields[1]) === pid);
+  const times = children.map(async ([id, fields]) => {
+    const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
+    return ticks * MICROS_PER_TICK + (await cpuMicrosOfChildren(id));
+  });
+  return (await Promise.all(times)).reduce((sum, micros) => sum + micros, 0);
 }
 
 export const API_KEY = 'a-key-for-the-bench';

@@ -1,6 +1,6 @@
 /**
- * `npm run bench` measures everything; `npm run bench -- http acl` only what is named. Prints each figure beside its goal and
- * writes bench/results.json. Ratios are taken side by side in one run: an absolute figure says more of the machine.
+ * `npm run bench` measures everything; `npm run bench -- http acl` only what is named. With `--quick` it measures in short
+ * rounds what can be, by default that alone, in two minutes. Prints each figure beside its goal and writes bench/results.json. Ratios are taken side by side in one run: an absolute figure says more of the machine.
  */
 import { writeFile } from 'node:fs/promises';
 
@@ -16,7 +16,12 @@ const SECTIONS = {
   fairness: 'fairness.mjs',
 };
 
-const wanted = process.argv.slice(2);
+/** The sections that have short rounds, or need none. */
+const QUICK_SECTIONS = ['start', 'http', 'acl'];
+
+const quick = process.argv.includes('--quick');
+const named = process.argv.slice(2).filter((argument) => argument !== '--quick');
+const wanted = named.length === 0 && quick ? QUICK_SECTIONS : named;
 const unknown = wanted.filter((name) => !(name in SECTIONS));
 if (unknown.length > 0) {
   console.error(`there is no bench '${unknown.join("', '")}'; there are ${Object.keys(SECTIONS).join(', ')}`);
@@ -28,7 +33,7 @@ for (const [name, file] of Object.entries(SECTIONS)) {
   if (wanted.length > 0 && !wanted.includes(name)) continue;
   console.error(`measuring ${name} ...`);
   const { run } = await import(`./${file}`);
-  for (const row of await run()) {
+  for (const row of await run({ quick })) {
     results.push({ bench: name, ...row });
     console.log(`${row.ok ? 'ok    ' : 'MISSED'}  ${row.what}\n          ${row.measured}   (goal: ${row.goal})`);
   }

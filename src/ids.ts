@@ -13,6 +13,8 @@ const WORDS = 5;
 /** The second word of a KSUID: the millisecond, and bits that start in their lower half, so that steps cannot overflow it. */
 const RANDOM_BITS = 22;
 const FIRST_RANDOM_BITS_MASK = 2 ** (RANDOM_BITS - 1) - 1;
+/** A step within a millisecond changes the last eleven digits, and others by its carry only. */
+const FIRST_STEP_DIGIT = KSUID_CHARACTERS - 11;
 
 /** The first two words of the ids of a millisecond. */
 function timeWords(ms: number): [second: number, millisecond: number] {
@@ -20,10 +22,10 @@ function timeWords(ms: number): [second: number, millisecond: number] {
   return [Math.floor(sinceEpoch / 1000), Math.floor(sinceEpoch % 1000) * 2 ** RANDOM_BITS];
 }
 
-/** Base62 of a 160-bit number given as five big-endian 32-bit words, padded to 27 characters. */
-function encode(words: readonly number[]): string {
+/** The 27 base62 digits of a 160-bit number given as five big-endian 32-bit words. */
+function digitsOf(words: readonly number[]): number[] {
   const rest = [...words];
-  const text = new Array<string>(KSUID_CHARACTERS);
+  const digits = new Array<number>(KSUID_CHARACTERS).fill(0);
   for (let at = KSUID_CHARACTERS - 1; at >= 0; at -= 1) {
     let remainder = 0;
     for (let i = 0; i < WORDS; i += 1) {
@@ -31,20 +33,26 @@ function encode(words: readonly number[]): string {
       rest[i] = Math.floor(value / 62);
       remainder = value % 62;
     }
-    text[at] = BASE62.charAt(remainder);
+    digits[at] = remainder;
   }
-  return text.join('');
+  return digits;
+}
+
+function textOf(digits: readonly number[]): string {
+  let text = '';
+  for (const digit of digits) text += BASE62.charAt(digit);
+  return text;
 }
 
 /**
  * Makes ids and times. Within a process ids strictly increase, even if the clock steps back: the time never goes back,
- * and within a millisecond the random part grows by a random step. A step of 1 would let an account count the ids of others.
+ * and within a millisecond an id grows by a random step. A step of 1 would let an account count the ids of others.
  */
 export class IdSource {
   private lastMs = 0;
   private idMs = -1;
-  private words: number[] = [];
-  private readonly random = new Uint32Array(256);
+  private digits: number[] = [];
+  private readonly random = new Uint32Array(1024);
   private unused = 0;
 
   constructor(private readonly clock: () => number = Date.now) {}
@@ -59,23 +67,24 @@ export class IdSource {
   next(prefix: IdPrefix, at: Date = this.now()): string {
     if (at.getTime() > this.idMs) this.start(at.getTime());
     else this.step();
-    return `${prefix}_${encode(this.words)}`;
+    return `${prefix}_${textOf(this.digits)}`;
   }
 
   private start(ms: number): void {
     this.idMs = ms;
     const [second, millisecond] = timeWords(ms);
     const first = millisecond + (this.draw() & FIRST_RANDOM_BITS_MASK);
-    this.words = [second, first, this.draw(), this.draw(), this.draw()];
+    this.digits = digitsOf([second, first, this.draw(), this.draw(), this.draw()]);
   }
 
+  /** Adds a number of 64 random bits in the digits themselves: the digits of 160 bits cost seven times as much. */
   private step(): void {
-    const step = [0, 0, 0, this.draw(), (this.draw() | 1) >>> 0];
-    let carry = 0;
-    for (let i = WORDS - 1; i > 0; i -= 1) {
-      const sum = (this.words[i] ?? 0) + (step[i] ?? 0) + carry;
-      this.words[i] = sum % 2 ** 32;
-      carry = sum >= 2 ** 32 ? 1 : 0;
+    let carry = 1;
+    for (let at = KSUID_CHARACTERS - 1; carry > 0 || at >= FIRST_STEP_DIGIT; at -= 1) {
+      // A value of 62 or 63 is no digit, but can be added like one.
+      const sum = (this.digits[at] ?? 0) + carry + (at >= FIRST_STEP_DIGIT ? this.draw() & 63 : 0);
+      this.digits[at] = sum % 62;
+      carry = Math.floor(sum / 62);
     }
   }
 
@@ -95,7 +104,7 @@ export class IdSource {
  */
 export function firstIdOf(prefix: IdPrefix, at: Date): string {
   const [second] = timeWords(at.getTime());
-  return `${prefix}_${encode([second, 0, 0, 0, 0])}`;
+  return `${prefix}_${textOf(digitsOf([second, 0, 0, 0, 0]))}`;
 }
 
 const ID = /^[a-z]+_[0-9A-Za-z]{27}$/;

@@ -1,25 +1,45 @@
-import DataLoader from 'dataloader';
 import type { Pool } from 'pg';
 import { type NamedStatement, queryNamed } from './query.js';
 
 const MAX_KEYS_PER_QUERY = 500;
 
+/** The look-ups of one turn of the event loop: different keys, and the promise of each one's value. */
+interface Batch<Key, Value> {
+  readonly keys: Key[];
+  readonly values: Map<string, Promise<Value | undefined>>;
+  readonly found: Promise<ReadonlyMap<string, Value>>;
+}
+
 /**
- * Combines look-ups that arrive in one turn of the event loop into one query. It caches no result: the query starts
- * after the look-up arrived, so a caller never reads data older than its request.
+ * Combines look-ups that arrive in one turn of the event loop into one query, and look-ups of one key into one promise.
+ * It caches no result: the query starts after the look-up arrived, so a caller never reads data older than its request.
  */
 export function coalesced<Key, Value>(
   keyText: (key: Key) => string,
   load: (keys: readonly Key[]) => Promise<ReadonlyMap<string, Value>>,
 ): (key: Key) => Promise<Value | undefined> {
-  const loader = new DataLoader<Key, Value | undefined>(
-    async (keys) => {
-      const found = await load(keys);
-      return keys.map((key) => found.get(keyText(key)));
-    },
-    { cache: false, maxBatchSize: MAX_KEYS_PER_QUERY, batchScheduleFn: setImmediate },
-  );
-  return (key) => loader.load(key);
+  let batch: Batch<Key, Value> | undefined;
+  const open = (): Batch<Key, Value> => {
+    const keys: Key[] = [];
+    const found = new Promise<ReadonlyMap<string, Value>>((resolve) => {
+      setImmediate(() => {
+        if (batch?.keys === keys) batch = undefined;
+        resolve(load(keys));
+      });
+    });
+    return { keys, values: new Map(), found };
+  };
+  return (key) => {
+    if (batch === undefined || batch.keys.length === MAX_KEYS_PER_QUERY) batch = open();
+    const { keys, values, found } = batch;
+    const text = keyText(key);
+    const same = values.get(text);
+    if (same !== undefined) return same;
+    const value = found.then((all) => all.get(text));
+    keys.push(key);
+    values.set(text, value);
+    return value;
+  };
 }
 
 /** Key of an entity. Queries match account and id together, so an id of another account looks like an unknown id. */

@@ -128,16 +128,29 @@ export const signalOf = (request: FastifyRequest): AbortSignal =>
   request.raw.destroyed ? AbortSignal.abort() : request.signal;
 
 /** Parameter decorator: the ReadRequest of the current request. */
-export const Read = createParamDecorator((_: unknown, context: ExecutionContext): ReadRequest => {
-  const request = context.switchToHttp().getRequest<FastifyRequest>();
-  const query = request.query as Record<string, unknown>;
-  return {
-    caller: callerOf(request),
-    baseUrl: request.baseUrl,
-    query,
-    // A signal costs a listener of the connection, so Fastify makes it when it is asked for.
-    get signal() {
-      return signalOf(request);
-    },
-  };
-});
+export const Read = createParamDecorator(
+  (_: unknown, context: ExecutionContext): ReadRequest =>
+    new HttpRead(context.switchToHttp().getRequest<FastifyRequest>()),
+);
+
+/** Every GET has one, so it makes its parts when a route asks for them. */
+class HttpRead implements ReadRequest {
+  readonly caller: Caller;
+
+  constructor(private readonly request: FastifyRequest) {
+    this.caller = callerOf(request);
+  }
+
+  get baseUrl() {
+    return this.request.baseUrl;
+  }
+
+  get query() {
+    return this.request.query as Record<string, unknown>;
+  }
+
+  /** A signal costs a listener of the connection. */
+  get signal() {
+    return signalOf(this.request);
+  }
+}

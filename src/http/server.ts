@@ -20,7 +20,6 @@ import { ProblemFilter, sendProblem, toProblem } from './problem.filter.js';
 import { QueryGuard } from './query-parameters.js';
 import { callerOf } from './request-context.js';
 import { TIMEOUTS, type Timeouts } from './timeouts.js';
-import { ValidatedBodyPipe } from './validated-body.js';
 
 /** JSON escapes can make a traffic policy of 256 KiB six times as long. */
 const BODY_LIMIT_BYTES = 2 * 1024 * 1024;
@@ -94,7 +93,6 @@ export function serveHttp(
   const server = nest.getHttpAdapter().getInstance() as unknown as FastifyInstance;
   nest.useGlobalFilters(new ProblemFilter());
   nest.useGlobalGuards(new QueryGuard(config.strict));
-  nest.useGlobalPipes(new ValidatedBodyPipe());
   readBodiesAsJson(server);
   server.decorateRequest('caller', undefined);
   server.decorateRequest('gateway', undefined);
@@ -129,22 +127,28 @@ export function serveHttp(
   });
   // Runs before the body is read, so that an unauthenticated client cannot make the service parse one. A route is
   // closed unless it declares itself public.
-  server.addHook('onRequest', async (request, reply) => {
+  server.addHook('onRequest', (request, reply, done) => {
     const { isPublic, isForGateways, isForMetrics } = request.routeOptions.config;
-    // A cache may keep a public answer but must revalidate it: it changes with the next version of the service.
-    if (isPublic === true) return void reply.header('cache-control', 'no-cache');
-    if (isForGateways === true) {
-      request.gateway = await authentication.authenticateGateway(request);
-      return;
+    if (isPublic === true) {
+      // A cache may keep a public answer but must revalidate it: it changes with the next version of the service.
+      void reply.header('cache-control', 'no-cache');
+      done();
+    } else if (isForGateways === true) {
+      authentication.authenticateGateway(request).then((gateway) => {
+        request.gateway = gateway;
+        done();
+      }, done);
+    } else if (isForMetrics === true) {
+      authentication.authenticateMetrics(request).then(() => done(), done);
+    } else {
+      const deadline = request.receivedAt + config.writeDeadlineMs;
+      request.authenticate(deadline).then(() => {
+        request.remainingWaitMs = deadline - performance.now();
+        const { headers, refusal } = requestLimits?.admit(callerOf(request)) ?? {};
+        if (headers !== undefined) void reply.headers(headers);
+        done(refusal);
+      }, done);
     }
-    if (isForMetrics === true) return authentication.authenticateMetrics(request);
-    const deadline = request.receivedAt + config.writeDeadlineMs;
-    await request.authenticate(deadline);
-    request.remainingWaitMs = deadline - performance.now();
-    if (requestLimits === undefined) return;
-    const { headers, refusal } = requestLimits.admit(callerOf(request));
-    void reply.headers(headers);
-    if (refusal !== undefined) throw refusal;
   });
   // The one place where an answer becomes headers and a body.
   server.addHook('preSerialization', (request, reply, payload, done) => {

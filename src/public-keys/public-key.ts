@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import sshpk from 'sshpk';
 import { Problem } from '../problem.js';
 import { keyInBlob } from './public-key-blob.js';
@@ -56,8 +56,7 @@ function presentText(text: unknown): string {
 const missing = () =>
   new Problem('public_key_missing', 'public_key is missing; send the text of an SSH public key, such as a .pub file.');
 
-const fingerprintOf = (blob: Buffer): string =>
-  `SHA256:${createHash('sha256').update(blob).digest('base64').replace('=', '')}`;
+const fingerprintOf = (blob: Buffer): string => `SHA256:${hash('sha256', blob, 'base64').replace('=', '')}`;
 
 function enforce(policy: KeyPolicy, { type, bits, fingerprint }: PublicKey): void {
   if (type === 'ssh-rsa' && bits < policy.minRsaBits) {
@@ -74,13 +73,13 @@ function enforce(policy: KeyPolicy, { type, bits, fingerprint }: PublicKey): voi
  * A second opinion from a foreign parser. sshpk gets only the canonical wire form: on uploaded text its format
  * detection can take minutes, and it accepts private keys, trailing bytes and points off the curve.
  */
-function confirmWithSshpk({ type, bits, blob, fingerprint }: PublicKey): void {
+function confirmWithSshpk({ type, bits, blob }: PublicKey): void {
   // sshpk does not support FIDO keys.
   if (type.startsWith('sk-')) return;
   let isSame = false;
   try {
     const other = sshpk.parseKey(blob, 'rfc4253');
-    isSame = other.size === bits && other.fingerprint('sha256').toString() === fingerprint;
+    isSame = other.size === bits && other.toBuffer('rfc4253').equals(blob);
   } catch {
     // Refused below: the reason of sshpk does not help the caller.
   }

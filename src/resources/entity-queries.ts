@@ -29,8 +29,8 @@ export class EntityQueries {
   constructor(private readonly pool: Pool) {}
 
   /** The live entity with this id. Text that cannot be an id of the resource costs no query. */
-  async find<State extends object>(resource: Queried<State>, ref: Ref): Promise<Entity<State> | undefined> {
-    return isId(ref.id, resource.idPrefix) ? this.of(resource).find(ref) : undefined;
+  find<State extends object>(resource: Queried<State>, ref: Ref): Promise<Entity<State> | undefined> {
+    return isId(ref.id, resource.idPrefix) ? this.of(resource).find(ref) : Promise.resolve(undefined);
   }
 
   /** Newest first, and one entity beyond the page if there are more. With `ownerId`, only entities of this owner. */

@@ -174,8 +174,7 @@ export class CredentialGrants {
   private coalescedBy(statement: typeof GRANTS_BY_FINGERPRINTS) {
     return coalesced<string, KeyRead>(
       (fingerprint) => fingerprint,
-      async (fingerprints) => {
-        const wanted = [...new Set(fingerprints)];
+      async (wanted) => {
         const { rows } = await queryNamed<GrantRow & object>(this.pool, statement, [wanted]);
         const reads = new Map<string, KeyRead & { readonly grants: StoredCredentialGrant[] }>();
         for (const row of rows) {

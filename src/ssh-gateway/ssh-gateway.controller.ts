@@ -1,9 +1,10 @@
-import { Body, Controller, Get, Header, HttpCode, Post, Query, Req } from '@nestjs/common';
+import { Controller, Get, Header, HttpCode, Post, Query, Req } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyRequest } from 'fastify';
 import { ApiGatewayAnswer, ApiTag } from '../http/openapi/decorators.js';
 import { type ParameterOf, queryParameter } from '../http/openapi/parts.js';
 import { gatewayOf, ipOf } from '../http/request-context.js';
+import { Body } from '../http/validated-body.js';
 import { Problem } from '../problem.js';
 import { readFingerprint } from '../public-keys/public-key-type.js';
 import { FINGERPRINT } from './bind-decisions/bind-decision-fields.js';

@@ -68,11 +68,10 @@ export class EdgesByHostport {
     return (await this.find({ hostport, accountId })) ?? [];
   }
 
-  private readonly find = coalesced<WantedHostport, readonly Ref[]>(keyOf, async (sought) => {
-    const wanted = new Map(sought.map((one) => [keyOf(one), one]));
-    const hostports = [...wanted.values()].map(({ hostport }) => hostport);
-    const accountIds = [...wanted.values()].map(({ accountId }) => accountId ?? null);
-    const values = [[...wanted.keys()], hostports, accountIds];
+  private readonly find = coalesced<WantedHostport, readonly Ref[]>(keyOf, async (wanted) => {
+    const hostports = wanted.map(({ hostport }) => hostport);
+    const accountIds = wanted.map(({ accountId }) => accountId ?? null);
+    const values = [wanted.map(keyOf), hostports, accountIds];
     const { rows } = await queryNamed<Ref & { key: string }>(this.pool, BY_HOSTPORTS, values);
     const refs = new Map<string, Ref[]>();
     for (const { key, ...ref } of rows) refs.set(key, [...(refs.get(key) ?? []), ref]);

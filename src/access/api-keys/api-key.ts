@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Caller } from '../../caller.js';
 import { Problem } from '../../problem.js';
 import { isOwnerOrAdmin } from '../../resources/access-rules.js';
@@ -83,4 +83,4 @@ export const tokenOf = (apiKeyId: string, secret: Buffer): string =>
   `${apiKeyId.replace(/^ak_/, '')}_${secret.toString('base64url')}`;
 
 /** A fast hash is right here: the token is random, so a slow hash would protect nothing. */
-export const hashToken = (token: string): string => createHash('sha256').update(token, 'utf8').digest('hex');
+export const hashToken = (token: string): string => hash('sha256', token);

@@ -27,12 +27,6 @@ type CallerRow = Omit<Caller, 'rightsPosition'> & {
   readonly rightsPosition: number | null;
 };
 
-/** The hash of a token, and whether its request is to change something. */
-interface Sought {
-  readonly hash: string;
-  readonly isChange: boolean;
-}
-
 /**
  * Key, principal and head are of one snapshot, and the database's clock alone says whether the key has expired. Only for a change is the head read: while a backup holds an old snapshot,
  * each append leaves a dead version of the head to step over.
@@ -40,7 +34,7 @@ interface Sought {
 const CALLERS_BY_TOKENS = {
   name: 'callers_by_tokens',
   text: `select k.token_hash as hash, k.id as "apiKeyId", k.account_id as "accountId", p.id as "principalId", p.kind, p.role,
-      p.active as "isActive", coalesce(k.expires_at <= statement_timestamp(), false) as "isExpired", case when k.token_hash = any($2) then
+      p.active as "isActive", coalesce(k.expires_at <= statement_timestamp(), false) as "isExpired", case when $2 then
         (select h.rights_position::float8 from log_heads h where h.account_id = k.account_id and by_index(h.account_id)) end as "rightsPosition"
     from api_keys k join principals p on p.account_id = k.account_id and p.id = k.owner_id
     where k.token_hash = any($1) and by_index(k.id) and by_index(p.id)`,
@@ -71,15 +65,18 @@ export class Authentication extends Authenticator {
     super();
   }
 
-  private readonly byTokenHash = coalesced<Sought, FoundCaller>(
-    ({ hash }) => hash,
-    async (sought) => {
-      const changing = sought.filter(({ isChange }) => isChange);
-      const values = [sought, changing].map((some) => some.map(({ hash }) => hash));
-      const { rows } = await queryNamed<CallerRow>(this.pool, CALLERS_BY_TOKENS, values);
-      return new Map(rows.map((row) => [row.hash, toFoundCaller(row)]));
-    },
-  );
+  private readonly forRead = this.coalescedFor({ isChange: false });
+  private readonly forChange = this.coalescedFor({ isChange: true });
+
+  private coalescedFor({ isChange }: { readonly isChange: boolean }) {
+    return coalesced<string, FoundCaller>(
+      (hash) => hash,
+      async (hashes) => {
+        const { rows } = await queryNamed<CallerRow>(this.pool, CALLERS_BY_TOKENS, [hashes, isChange]);
+        return new Map(rows.map((row) => [row.hash, toFoundCaller(row)]));
+      },
+    );
+  }
 
   /**
    * Throws Problem: 401 for a missing, malformed, unknown or expired key, 403 if its owner is inactive or an auditor who
@@ -130,7 +127,8 @@ export class Authentication extends Authenticator {
     const token = tokenOf(request.headers.authorization);
     if (this.oidc !== undefined && isJwt(token)) return this.oidc.authenticate(token, request, mayCreate);
     refuseTooLong(token, 'API key');
-    const found = await this.byTokenHash({ hash: hashToken(token), isChange: !isSafeMethod(request.method) });
+    const find = isSafeMethod(request.method) ? this.forRead : this.forChange;
+    const found = await find(hashToken(token));
     if (found === undefined) throw new Problem('api_key_unknown', 'The API key is unknown or was revoked.');
     if (found.isExpired) throw new Problem('api_key_unknown', 'The API key has expired.');
     if (!found.isActive) throw new Problem('caller_inactive', 'The owner of this API key is not active.');
@@ -171,20 +169,24 @@ const toFoundCaller = ({ hash: _, isActive, isExpired, rightsPosition, ...caller
 /** The kind of token that a route needs; messages name it, so that the reader looks at the right one. */
 type Credential = 'API key' | keyof TokensOfDeployment;
 
-function tokenOf(header: string | undefined, credential: Credential = 'API key'): string {
-  const form = `Bearer <${credential.toLowerCase()}>"`;
-  if (header === undefined || header.trim() === '') {
-    throw new Problem(
-      'authorization_missing',
-      `Send ${withArticle(credential)} in the header "Authorization: ${form}.`,
-    );
-  }
-  const [scheme, token, ...rest] = header.trim().split(/ +/);
-  if (scheme?.toLowerCase() !== 'bearer') {
-    throw new Problem('authorization_not_bearer', `The Authorization header must have the form "${form}.`);
-  }
-  if (token === undefined || rest.length > 0 || !/^[\x21-\x7e]+$/.test(token)) throw malformedCredential(credential);
+const BEARER = /^bearer +([\x21-\x7e]+)$/i;
+
+function tokenOf(header = '', credential: Credential = 'API key'): string {
+  const token = BEARER.exec(header.trim())?.[1];
+  if (token === undefined) throw unusableHeader(header.trim(), credential);
   return token;
+}
+
+function unusableHeader(header: string, credential: Credential): Problem {
+  const form = `Bearer <${credential.toLowerCase()}>"`;
+  if (header === '') {
+    const message = `Send ${withArticle(credential)} in the header "Authorization: ${form}.`;
+    return new Problem('authorization_missing', message);
+  }
+  if (!/^bearer( |$)/i.test(header)) {
+    return new Problem('authorization_not_bearer', `The Authorization header must have the form "${form}.`);
+  }
+  return malformedCredential(credential);
 }
 
 function refuseTooLong(token: string, credential: Credential): void {

@@ -52,8 +52,7 @@ export class OidcUsers {
 
   private readonly byEmail = coalesced<string, OidcLogin>(
     (email) => email,
-    async (emails) => {
-      const wanted = [...new Set(emails)];
+    async (wanted) => {
       const { rows } = await queryNamed<LoginRow>(this.pool, LOGINS_BY_EMAILS, [wanted, this.accountId ?? null]);
       return new Map(rows.map((row) => [row.wanted, toLogin(row)]));
     },

@@ -1,8 +1,9 @@
-import { Body, Controller, HttpCode, Param, Post } from '@nestjs/common';
+import { Controller, HttpCode, Param, Post } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiCheck, ApiTag } from '../../http/openapi/decorators.js';
 import { ID } from '../../http/openapi/parts.js';
 import { Read, type ReadRequest } from '../../http/request-context.js';
+import { Body } from '../../http/validated-body.js';
 import { EntityQueries } from '../../resources/entity-queries.js';
 import { TCP_EDGES } from '../../tcp-edges/tcp-edges.resource.js';
 import { decideEdge, policiesOf } from './edge-check.js';
