@@ -1,5 +1,5 @@
 import { isJsonObject } from '../../json-object.js';
-import { Problem, quoted } from '../../problem.js';
+import { Problem } from '../../problem.js';
 import type { DomainEvent, EventMetadata } from '../event.js';
 import { type Entity, fold, type ReadModel } from '../read-model.js';
 
@@ -38,7 +38,7 @@ export function foldRecorded<State, Event extends DomainEvent>(
   { accountId, position, streamId, type, data, occurredAt }: ReplayableEvent,
 ): Entity<State> | undefined {
   if (!Object.hasOwn(model.events, type)) {
-    throw unreadable(position, `this version of the service does not know its type ${quoted(type)}`);
+    throw unreadable(position, `this version of the service does not know its type ${type}`);
   }
   // The events of a model's streams come from its own decisions.
   const next = { type, data: parseData({ position, data }) } as Event;
