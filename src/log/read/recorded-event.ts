@@ -1,5 +1,5 @@
 import { isJsonObject } from '../../json-object.js';
-import { Problem, quoted } from '../../problem.js';
+import { Problem } from '../../problem.js';
 import type { DomainEvent, EventMetadata } from '../event.js';
 import { currentEvent, type Entity, fold, type ReadModel } from '../read-model.js';
 
@@ -39,7 +39,7 @@ export function foldRecorded<State, Event extends DomainEvent>(
 ): Entity<State> | undefined {
   const event = currentEvent(model, { type, data: parseData({ position, data }) });
   if (event === undefined) {
-    throw unreadable(position, `this version of the service does not know its type ${quoted(type)}`);
+    throw unreadable(position, `this version of the service does not know its type ${type}`);
   }
   return fold(model, { accountId, id: streamId }, before, [event], occurredAt);
 }
