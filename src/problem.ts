@@ -41,6 +41,7 @@ export const PROBLEMS = {
   not_found: [404, 'ERR_TAS_404'],
   request_timed_out: [408, 'ERR_TAS_408'],
   conflict: [409, 'ERR_TAS_409'],
+  event_unreadable: [409, 'ERR_TAS_409'],
   log_tail_lost: [410, 'ERR_TAS_410'],
   precondition_failed: [412, 'ERR_TAS_412'],
   expectation_failed: [417, 'ERR_TAS_417'],

@@ -1,6 +1,11 @@
-import type { EventMetadata } from '../log/event.js';
-import type { RecordedEvent } from '../log/read/recorded-event.js';
+import { parseData, parseMetadata, type RecordedEvent } from '../log/read/recorded-event.js';
 import type { AnyReadModel } from '../log/read-model.js';
+
+export interface FeedEvent {
+  readonly position: number;
+  /** The CloudEvent as JSON, on one line. */
+  readonly line: string;
+}
 
 /** Events as callers see them: CloudEvents 1.0 (JSON format). The wiring makes it from all read models. */
 export class CloudEvents {
@@ -15,11 +20,25 @@ export class CloudEvents {
   }
 
   /**
+   * The lines of events that follow each other, up to one that cannot be read. Throws Problem if that is the first: it
+   * names the position.
+   */
+  linesOf(events: readonly RecordedEvent[]): FeedEvent[] {
+    const lines: FeedEvent[] = [];
+    try {
+      for (const event of events) lines.push({ position: event.position, line: this.lineOf(event) });
+    } catch (error) {
+      if (lines.length === 0) throw error;
+    }
+    return lines;
+  }
+
+  /**
    * The event on one line, the same whoever reads it and wherever. Attributes that CloudEvents does not define are
    * extension attributes. `data` is the text of the log, without hidden fields.
    */
   lineOf(event: RecordedEvent): string {
-    const metadata = JSON.parse(event.metadata) as EventMetadata;
+    const metadata = parseMetadata(event);
     const attributes = JSON.stringify({
       specversion: '1.0',
       id: event.eventId,
@@ -41,10 +60,12 @@ export class CloudEvents {
     return `${attributes.slice(0, -1)},"data":${this.visibleData(event)}}`;
   }
 
-  private visibleData({ type, data }: RecordedEvent): string {
-    const hidden = this.hiddenFields.get(type) ?? [];
-    if (hidden.length === 0) return data;
-    const fields = Object.entries(JSON.parse(data) as object).filter(([field]) => !hidden.includes(field));
+  private visibleData(event: RecordedEvent): string {
+    // Also if it is shown as it is: a text that is not JSON would make the whole page unreadable.
+    const data = parseData(event);
+    const hidden = this.hiddenFields.get(event.type) ?? [];
+    if (hidden.length === 0) return event.data;
+    const fields = Object.entries(data).filter(([field]) => !hidden.includes(field));
     return JSON.stringify(Object.fromEntries(fields));
   }
 }
@@ -53,5 +74,5 @@ export class CloudEvents {
 const FORBIDDEN = /[\p{Cc}\p{Cs}\p{Noncharacter_Code_Point}]/gu;
 
 /** The caller chose some of these texts, such as its user agent. Undefined for an empty one, which is not allowed either. */
-const attributeOf = (text: string | undefined): string | undefined =>
-  text === '' ? undefined : text?.replace(FORBIDDEN, '\ufffd');
+const attributeOf = (text: unknown): string | undefined =>
+  typeof text !== 'string' || text === '' ? undefined : text.replace(FORBIDDEN, '\ufffd');

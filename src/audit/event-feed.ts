@@ -3,7 +3,7 @@ import type { Connections } from '../database/query.js';
 import type { EventFilter, Span } from '../log/read/event-filter.js';
 import { FULL_PAGE, LogPages, type PageSize } from '../log/read/log-pages.js';
 import type { LogPositions } from '../log/read/log-positions.js';
-import type { CloudEvents } from './cloud-events.js';
+import type { CloudEvents, FeedEvent } from './cloud-events.js';
 import type { FeedRequest } from './feed-request.js';
 import { lostTail } from './lost-tail.js';
 
@@ -12,12 +12,6 @@ export interface FeedSelection {
   readonly accountId: string;
   readonly span: Span;
   readonly filter: EventFilter;
-}
-
-interface FeedEvent {
-  readonly position: number;
-  /** The CloudEvent as JSON, on one line. */
-  readonly line: string;
 }
 
 export interface FeedPage {
@@ -51,6 +45,13 @@ export class EventFeed {
     return this.dearReads.run(reader, () => this.selectionOf(reader, request, allowed));
   }
 
+  /** Throws Problem if a stream of this selection would begin with an event that cannot be read. */
+  async refuseUnreadable(reader: Reader, selection: FeedSelection): Promise<void> {
+    await this.dearReads.run(reader, (connections) =>
+      this.pageOf(connections, selection, { events: 1, characters: 1 }),
+    );
+  }
+
   /** The next page of a stream. It may be empty, if no event of the span matches. */
   nextPage(selection: FeedSelection, signal: AbortSignal, size = FULL_PAGE): Promise<FeedPage> {
     const reader = { accountId: selection.accountId, signal };
@@ -82,7 +83,8 @@ export class EventFeed {
   ): Promise<FeedPage> {
     if (span.after >= span.upTo) return { events: [], scannedTo: span.after };
     const { events, scannedTo } = await new LogPages(connections).page(accountId, span, filter, size);
-    const lines = events.map((event) => ({ position: event.position, line: this.cloudEvents.lineOf(event) }));
-    return { events: lines, scannedTo };
+    const lines = this.cloudEvents.linesOf(events);
+    const isCut = lines.length < events.length;
+    return { events: lines, scannedTo: isCut ? (lines.at(-1)?.position ?? span.after) : scannedTo };
   }
 }

@@ -86,6 +86,8 @@ export class EventsController {
   private async follow(request: FastifyRequest, reply: FastifyReply, caller: Caller): Promise<void> {
     const query = readFollowRequest(request, this.cloudEvents.types);
     const selection = await this.feed.select(readerOf(request), query, 'past');
+    // Clients open an ended stream anew, but not if the answer is a problem.
+    await this.feed.refuseUnreadable(readerOf(request), selection);
     if (request.method === 'HEAD') return void reply.header('content-type', EVENT_STREAM).send('');
     const stillAuthorized = () => this.authenticator.isStillAuthorized(request, caller);
     const stream = this.live.follow(selection, stillAuthorized, connectionOf(reply));

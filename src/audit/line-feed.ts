@@ -3,6 +3,7 @@ import { type Reader, refuseLater } from '../database/dear-reads.js';
 import { KeyedQueue } from '../resources/keyed-queue.js';
 import type { EventFeed, FeedPage, FeedSelection } from './event-feed.js';
 import { StreamLimit } from './stream-limit.js';
+import { textOfUnreadable } from './unreadable-event.js';
 
 /** Small, since a reader that stalls holds up to three of them. */
 const CHUNK = { events: 500, characters: 256 * 1024 };
@@ -55,7 +56,7 @@ export class LineFeed {
     }
   }
 
-  /** Chunks of lines. It reads the next chunk while the reader takes the last one. */
+  /** Chunks of lines. The last line may be the problem that an event cannot be read. It reads the next chunk while the reader takes the last one. */
   private async *lines(selection: FeedSelection, limit: number, signal: AbortSignal): AsyncGenerator<string> {
     let left = limit;
     const read = (after: number): Promise<FeedPage> => {
@@ -68,7 +69,9 @@ export class LineFeed {
     };
     let next: Promise<FeedPage> | undefined = read(selection.span.after);
     while (next !== undefined) {
-      const { events, scannedTo }: FeedPage = await next;
+      const page: FeedPage | string = await next.catch(textOfUnreadable);
+      if (typeof page === 'string') return yield `${page}\n`;
+      const { events, scannedTo }: FeedPage = page;
       left -= events.length;
       next = left > 0 && scannedTo < selection.span.upTo ? read(scannedTo) : undefined;
       if (events.length > 0) yield `${events.map(({ line }) => line).join('\n')}\n`;

@@ -5,6 +5,7 @@ import type { LogHeads } from '../log/read/log-heads.js';
 import type { EventFeed, FeedSelection } from './event-feed.js';
 import { farewellOf, lostTail } from './lost-tail.js';
 import { StreamLimit } from './stream-limit.js';
+import { textOfUnreadable } from './unreadable-event.js';
 
 interface FeedTimings {
   /** The longest silence of a stream, so that each side notices that the other one is away. */
@@ -73,7 +74,16 @@ export class LiveFeed implements OnModuleDestroy {
     return stream;
   }
 
+  /** Ends with a message `problem` before an event that cannot be read. A client that resumes there gets no stream. */
   private async *messages(selection: FeedSelection, signal: AbortSignal): AsyncGenerator<string> {
+    try {
+      yield* this.eventMessages(selection, signal);
+    } catch (error) {
+      yield `event: problem\ndata: ${textOfUnreadable(error)}\n\n`;
+    }
+  }
+
+  private async *eventMessages(selection: FeedSelection, signal: AbortSignal): AsyncGenerator<string> {
     let [position, head, sentAt] = [selection.span.after, selection.span.upTo, Date.now()];
     yield `retry: ${RETRY_MS}\n\n`;
     while (!signal.aborted) {

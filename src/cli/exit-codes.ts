@@ -71,7 +71,8 @@ function forOperator(error: unknown): unknown {
 }
 
 function ofProblem(problem: Problem): Error {
-  if (problem.problem === 'overloaded') return new OperatorError(problem.message);
+  if (problem.problem === 'overloaded' || problem.problem === 'event_unreadable')
+    return new OperatorError(problem.message);
   return problem.status < 500 ? new UsageError(problem.message) : problem;
 }
 

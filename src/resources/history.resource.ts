@@ -1,8 +1,7 @@
 import { ANYTHING, ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
 import { EXAMPLE_BASE_URL, EXAMPLE_KSUID, EXAMPLE_TIME, NEXT_PAGE_URI } from '../http/openapi/parts.js';
-import type { EventMetadata } from '../log/event.js';
 import type { FieldChange } from '../log/read/field-changes.js';
-import type { RecordedEvent } from '../log/read/recorded-event.js';
+import { parseMetadata, type RecordedEvent } from '../log/read/recorded-event.js';
 
 @ApiSchemaName('FieldChange')
 export class FieldChangeResource {
@@ -65,7 +64,7 @@ export class HistoryResource {
 }
 
 export function toHistoryEvent(event: RecordedEvent, changes: readonly FieldChange[]): HistoryEventResource {
-  const metadata = JSON.parse(event.metadata) as EventMetadata;
+  const metadata = parseMetadata(event);
   return {
     position: event.position,
     version: event.streamVersion,

@@ -1,8 +1,8 @@
 import { PostgresFailure } from '../database/failure.js';
 import type { ChangeContext } from '../http/request-context.js';
 import { idempotentEventId } from '../log/append/event-ids.js';
-import type { EventMetadata } from '../log/event.js';
 import type { LogReader } from '../log/read/log-reader.js';
+import { parseMetadata } from '../log/read/recorded-event.js';
 import type { Entity, ReadModel } from '../log/read-model.js';
 import { Problem } from '../problem.js';
 
@@ -52,7 +52,7 @@ export class Idempotency {
   ): Promise<RecordedChange<State> | undefined> {
     const event = await this.log.find(accountId, idempotentEventId(actor, key), deadline);
     if (event === undefined) return undefined;
-    if ((JSON.parse(event.metadata) as EventMetadata).request_hash !== request_hash) {
+    if (parseMetadata(event).request_hash !== request_hash) {
       const message = 'This Idempotency-Key was used with another request; take a new one.';
       throw new Problem('idempotency_key_reused', message);
     }

@@ -1,6 +1,10 @@
-import type { EventMetadata } from '../../log/event.js';
 import { changesBetween, type FieldChange } from '../../log/read/field-changes.js';
-import { foldRecorded, type RecordedEvent, type ReplayableEvent } from '../../log/read/recorded-event.js';
+import {
+  foldRecorded,
+  parseMetadata,
+  type RecordedEvent,
+  type ReplayableEvent,
+} from '../../log/read/recorded-event.js';
 import type { AnyReadModel, Entity } from '../../log/read-model.js';
 
 /** A longer value is cut: a traffic policy may have 256 KiB. */
@@ -8,13 +12,13 @@ const MAX_VALUE_CHARACTERS = 200;
 
 /** One event on a line: time, account and position, type, resource, and who made it. */
 export function eventLine(event: RecordedEvent): string {
-  const { recordedAt, accountId, position, type, streamId, streamVersion, metadata } = event;
-  return `${recordedAt}  ${accountId} ${position}  ${type}  ${streamId} version ${streamVersion}  ${originOf(metadata)}`;
+  const { recordedAt, accountId, position, type, streamId, streamVersion } = event;
+  return `${recordedAt}  ${accountId} ${position}  ${type}  ${streamId} version ${streamVersion}  ${originOf(event)}`;
 }
 
 /** Who made an event, with which key, from where. */
-function originOf(text: string): string {
-  const { actor, api_key_id, token_id, ip, user_agent, operation_id } = JSON.parse(text) as EventMetadata;
+function originOf(event: RecordedEvent): string {
+  const { actor, api_key_id, token_id, ip, user_agent, operation_id } = parseMetadata(event);
   const parts: [string, string | undefined][] = [
     ['by', actor],
     ['with', api_key_id ?? token_id],
@@ -35,7 +39,7 @@ export async function* historyLines(
   for await (const event of events) {
     const before = entity;
     entity = foldRecorded(model, before, event);
-    yield `${event.recordedAt}  version ${event.streamVersion}, position ${event.position}  ${event.type}  ${originOf(event.metadata)}`;
+    yield `${event.recordedAt}  version ${event.streamVersion}, position ${event.position}  ${event.type}  ${originOf(event)}`;
     yield* changesBetween(model, before, entity).map(before === undefined ? initialValue : changedValue);
   }
 }

@@ -74,7 +74,7 @@ export const ApiList = (
       description: 'A page of the list, newest first.',
       type: pageClassOf(resource, plural, path),
     },
-    problems: [...CLOSED, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number'],
+    problems: [...CLOSED, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number', 'event_unreadable'],
     parameters: [LIMIT, BEFORE_ID, ...parameters],
   });
 
@@ -87,7 +87,7 @@ export const ApiGet = (resource: ResourceClass, operation: Operation): MethodDec
       type: resource,
       headers: VERSION_HEADERS,
     },
-    problems: CLOSED,
+    problems: [...CLOSED, 'event_unreadable'],
     parameters: [ID, IF_NONE_MATCH, AS_OF],
     notModified: true,
   });
@@ -106,7 +106,7 @@ export const ApiHistory = (history: ResourceClass, operation: Operation): Method
     { ...operation, refusesUnknownParameters: true },
     {
       success: { status: 200, description: 'A page of the history, oldest first.', type: history },
-      problems: [...CLOSED, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number'],
+      problems: [...CLOSED, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number', 'event_unreadable'],
       parameters: [ID, AFTER, EVENT_LIMIT, AS_OF],
     },
   );
@@ -120,7 +120,7 @@ export const ApiFeed = (
   documentOperation(operation, {
     success: { status: 200, description: 'The events, oldest first.', type: page, headers: FEED_HEADERS },
     otherTypes,
-    problems: [...CLOSED, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number'],
+    problems: [...CLOSED, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number', 'event_unreadable'],
     parameters: [...parameters, LAST_EVENT_ID],
   });
 

@@ -7,6 +7,8 @@ interface EventFault {
   readonly what: string;
 }
 
+export const NOT_LATER = 'recorded_at is not later than that of the previous event';
+
 /** The checks of single events, in the order of their positions. Positions and streams are checked by their readers. */
 export class EventChecks {
   private readonly typesOfPrefix: ReadonlyMap<string, ReadonlySet<string>>;
@@ -35,7 +37,7 @@ export class EventChecks {
   }
 
   private timeFault({ recorded_at }: LoggedEvent): string | undefined {
-    return recorded_at > this.recordedAt ? undefined : 'recorded_at is not later than that of the previous event';
+    return recorded_at > this.recordedAt ? undefined : NOT_LATER;
   }
 
   private typeFault({ stream_id, type }: LoggedEvent): string | undefined {

@@ -41,7 +41,7 @@ export class KeptChecks {
   /** `size`: the number of events that the log should have. */
   end(size: number): void {
     while (this.next < this.kept.length && this.size < size) this.append(MISSING);
-    for (const one of [] as KeptCheckpoint[]) {
+    for (const one of this.kept.slice(this.next)) {
       const { size: kept, file } = one;
       this.refuseUnsigned(one);
       this.report(`the log has ${size} events, but the checkpoint in ${file} is of ${kept}: its tail is lost`);

@@ -4,6 +4,8 @@ import {
   exportSnapshot,
   type MaintenanceDatabase,
 } from '../../database/dedicated-connections.js';
+import { FaultReport } from '../checks/fault-report.js';
+import { streamFaults, timeFaults } from '../checks/stream-checks.js';
 import { type AnyReadModel, hiddenFieldsOf } from '../read-model.js';
 import { estimatedEvents, eventsOf, IN_INDEX_ORDER, isOfModel, ReplayError, replay } from '../replay/replay.js';
 import { sendRows } from '../replay/send-rows.js';
@@ -41,7 +43,7 @@ export async function prove(
     const snapshot = await exportSnapshot(client);
     // In parallel, since the comparison of the logs makes PostgreSQL read a whole index.
     const [logDifferences, models] = await Promise.all([
-      compareLogs(await connections.openSnapshot(snapshot), all, watcher),
+      checkLogs(await connections.openSnapshot(snapshot), all, watcher),
       proveModels({ connections, client, snapshot }, proven, watcher),
     ]);
     return { ...models, differences: logDifferences + models.differences };
@@ -121,10 +123,30 @@ type InconsistentLog = Readonly<Record<'account_id' | 'size' | 'events' | 'newes
   readonly unknown: string | null;
 };
 
+/** The checks of `audit verify` that concern the rows, as far as PostgreSQL makes them while the events are folded here. */
+async function checkLogs(client: Client, models: readonly AnyReadModel[], watcher: ProofWatcher): Promise<number> {
+  let differences = await compareLogs(client, models, watcher);
+  const { rows } = await client.query<{ account: string }>(ACCOUNTS, [watcher.account ?? null]);
+  for (const { account } of rows) {
+    const report = new FaultReport((what) => {
+      differences += 1;
+      watcher.difference({ table: 'events', account, key: account, field: '(event)', live: what, log: 'audit verify' });
+    });
+    for await (const { position, what } of streamFaults(client, models, account))
+      report.add('stream', { position }, what);
+    for await (const { position, what } of timeFaults(client, account)) report.add('time', { position }, what);
+    report.end();
+  }
+  await client.end();
+  return differences;
+}
+
+const ACCOUNTS =
+  'select account_id as account from log_heads where $1::text is null or account_id = $1 order by account_id';
+
 /** Throws for a stream without a read model: a rebuild could not correct that, so it is not a difference. */
 async function compareLogs(client: Client, models: readonly AnyReadModel[], watcher: ProofWatcher): Promise<number> {
   const { rows } = await client.query<InconsistentLog>(inconsistentLogs(models), [watcher.account ?? null]);
-  await client.end();
   for (const { account_id, unknown } of rows) {
     if (unknown === null) continue;
     throw new ReplayError(`account ${account_id}: no read model of this version has streams like ${unknown}`);

@@ -1,4 +1,6 @@
+import { PostgresFailure } from '../../database/failure.js';
 import { type Connections, queryNamed } from '../../database/query.js';
+import { Problem } from '../../problem.js';
 
 /** A range of positions of an account's log: greater than `after`, up to and including `upTo`. */
 export interface Span {
@@ -70,12 +72,21 @@ export async function matchingPositions(
 ): Promise<number[]> {
   const find = async (statement: typeof OF_STREAM, ...filters: (string | null)[]): Promise<number[]> => {
     const values = [accountId, after, upTo, max, ...filters];
-    return (await queryNamed<{ position: number }>(connections, statement, values)).rows.map(
-      ({ position }) => position,
-    );
+    const { rows } = await queryNamed<{ position: number }>(connections, statement, values).catch((error: unknown) => {
+      throw PostgresFailure.of(error).isAboutData ? actorUnreadable({ after, upTo }) : error;
+    });
+    return rows.map(({ position }) => position);
   };
   if (upTo - after <= SHORT_SPAN) return find(IN_SHORT_SPAN, streamId, type, actor);
   if (streamId !== null) return find(OF_STREAM, streamId, type, actor);
   if (actor !== null) return find(OF_ACTOR, actor, type);
   return find(OF_TYPE, type);
 }
+
+/** PostgreSQL reads the actor of each event, and does not say of which it cannot. Its index refuses such an event. */
+const actorUnreadable = ({ after, upTo }: Span): Problem =>
+  new Problem(
+    'event_unreadable',
+    `The metadata of an event after position ${after} and up to ${upTo} is not JSON, so events of an actor cannot be ` +
+      'found. The service did not write it so: the operator learns its position from `audit verify`.',
+  );

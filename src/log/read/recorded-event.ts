@@ -1,4 +1,6 @@
-import type { DomainEvent } from '../event.js';
+import { isJsonObject } from '../../json-object.js';
+import { Problem } from '../../problem.js';
+import type { DomainEvent, EventMetadata } from '../event.js';
 import { type Entity, fold, type ReadModel } from '../read-model.js';
 
 /** One event in the log. */
@@ -36,8 +38,42 @@ export function foldRecorded<State, Event extends DomainEvent>(
   { accountId, position, streamId, type, data, occurredAt }: ReplayableEvent,
 ): Entity<State> | undefined {
   if (!Object.hasOwn(model.events, type)) {
-    throw new Error(`this version does not know the type ${type} of the event at position ${position} of ${accountId}`);
+    throw unreadable(position, `this version of the service does not know its type ${type}`);
   }
   // The events of a model's streams come from its own decisions.
-  return fold(model, { accountId, id: streamId }, before, [{ type, data: JSON.parse(data) } as Event], occurredAt);
+  const next = { type, data: parseData({ position, data }) } as Event;
+  return fold(model, { accountId, id: streamId }, before, [next], occurredAt);
 }
+
+/** Throws Problem unless it is an object. */
+export const parseData = ({ position, data }: Pick<RecordedEvent, 'position' | 'data'>): object =>
+  parseObject(data) ?? refuse(position, 'its data is not a JSON object');
+
+/** Throws Problem unless it is an object that names who made the change. */
+export function parseMetadata({ position, metadata }: Pick<RecordedEvent, 'position' | 'metadata'>): EventMetadata {
+  const parsed = parseObject(metadata);
+  if (typeof parsed?.actor !== 'string') throw unreadable(position, 'its metadata is not a JSON object with an actor');
+  return parsed as unknown as EventMetadata;
+}
+
+function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isJsonObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const refuse = (position: number, why: string): never => {
+  throw unreadable(position, why);
+};
+
+/** The service never writes such an event. Every read of the log ends before it, with this answer. */
+const unreadable = (position: number, why: string): Problem =>
+  new Problem(
+    'event_unreadable',
+    `The event at position ${position} cannot be read: ${why}. The service that serves you did not write it so: the ` +
+      `operator learns more from \`audit verify\`. The log goes on after position ${position}.`,
+    { position: String(position) },
+  );

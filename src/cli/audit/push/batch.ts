@@ -9,14 +9,17 @@ export interface Batch {
   readonly name: string;
   /** A JSON array of CloudEvents. */
   readonly body: string;
+  /** Its last event. */
+  readonly last: RecordedEvent;
 }
 
-/** The events are those of `GET /events`, byte for byte. Throws for no events. */
+/** The events are those of `GET /events`, byte for byte. Throws for no events, or if the first cannot be read. */
 export function batchOf(events: readonly RecordedEvent[], cloudEvents: CloudEvents): Batch {
-  const [first, last] = [events[0], events.at(-1)];
+  const lines = cloudEvents.linesOf(events);
+  const [first, last] = [events[0], events[lines.length - 1]];
   if (first === undefined || last === undefined) throw new Error('a batch without events');
-  const body = `[${events.map((event) => cloudEvents.lineOf(event)).join(',')}]`;
+  const body = `[${lines.map(({ line }) => line).join(',')}]`;
   const name = `events ${first.position} to ${last.position}`;
   // After a restore other events get the same positions, so the id of the last event belongs to it.
-  return { id: `${first.accountId}_${first.position}-${last.position}_${last.eventId}`, name, body };
+  return { id: `${first.accountId}_${first.position}-${last.position}_${last.eventId}`, name, body, last };
 }

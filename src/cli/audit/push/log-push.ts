@@ -71,7 +71,8 @@ export class LogPush {
     if (upTo < after) throw shorterLog(account, after, upTo);
     if (upTo === after) return undefined;
     const { events } = await this.pages.page(account, { after, upTo }, {}, size);
-    return (await this.collector.deliver(batchOf(events, this.cloudEvents), signal)) ? events.at(-1) : undefined;
+    const batch = batchOf(events, this.cloudEvents);
+    return (await this.collector.deliver(batch, signal)) ? batch.last : undefined;
   }
 
   /** Positions of another log would skip events, or wait for ever. */
