@@ -71,8 +71,8 @@ async function grow({ client }: Instance, events: number): Promise<number> {
     position = Number((await client.post('/edges/tcp', {})).headers.get('log-position'));
   }
   await until(async () => (await client.get(`/log/proof?position=${position}`)).status === 200);
-  // Its memory has the checkpoint at its next look.
-  await new Promise((resolve) => setTimeout(resolve, 1_100));
+  // The instance remembers it right after the database has it.
+  await new Promise((resolve) => setTimeout(resolve, 100));
   return position;
 }
 

@@ -18,6 +18,8 @@ export class Sealer implements OnApplicationBootstrap, OnModuleDestroy, OnApplic
   private isStopping = false;
   /** The account after which the next round looks. */
   private after = '';
+  /** Accounts with a known checkpoint that were in none of the looks since the first one. */
+  private unseen = new Set<string>();
   /** Why each log cannot be sealed, so that a lasting fault is one line. */
   private readonly reported = new Map<string, string>();
 
@@ -52,15 +54,16 @@ export class Sealer implements OnApplicationBootstrap, OnModuleDestroy, OnApplic
   }
 
   private async round(key: CheckpointKey): Promise<void> {
-    const [after, { logs, upTo }] = [this.after, await this.logs.states(this.after)];
+    if (this.after === '') this.unseen = new Set(this.checkpoints.witnessedAccounts);
+    const { logs, upTo } = await this.logs.states(this.after);
     this.reported.delete('');
     this.after = upTo;
-    const found = new Set(logs.map(({ accountId }) => accountId));
-    const gone = this.checkpoints.witnessedAfter(after, upTo).filter((accountId) => !found.has(accountId));
-    for (const log of [...logs, ...gone.map((accountId) => ({ accountId, size: 0, sealed: 0 }))]) {
+    for (const log of logs) {
       if (this.isStopping) return;
+      this.unseen.delete(log.accountId);
       if (this.isWhole(log) && log.size > log.sealed) await this.seal(log, key);
     }
+    if (upTo === '') for (const accountId of this.unseen) this.isWhole({ accountId, size: 0, sealed: 0 });
   }
 
   /** Raises the alarm, and signs no second history, if what was signed is not there any more. */

@@ -24,9 +24,9 @@ export class Checkpoints {
     return this.witnessed.get(accountId) ?? 0;
   }
 
-  /** The accounts of which a checkpoint is known, after one and up to another in the order of ids; '' is the end. */
-  witnessedAfter(accountId: string, upTo: string): string[] {
-    return [...this.witnessed.keys()].filter((id) => id > accountId && (upTo === '' || id <= upTo));
+  /** The accounts of which a checkpoint is known. */
+  get witnessedAccounts(): Iterable<string> {
+    return this.witnessed.keys();
   }
 
   /** Says what is wrong with a log, once. */
