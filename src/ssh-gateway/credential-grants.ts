@@ -27,15 +27,16 @@ const SMALL_ACL = `case when pg_column_size(t.acl) <= ${MAX_SMALL_ACL_BYTES} and
  */
 const grantsStatement = (name: string, smallAcl: string) => ({
   name,
-  text: `select wanted.fingerprint, head.size::float8 as "logPosition", extract(epoch from statement_timestamp())::float8 as "readAt",
+  text: `select wanted.fingerprint, oldest.log_position as "logPosition", extract(epoch from statement_timestamp())::float8 as "readAt",
       c.account_id as "accountId", c.id as "credentialId", c.version, c.owner_id as "ownerId",
       c.owner_active as "isOwnerActive", c.expired as "isExpired", c.acl_digest as "aclDigest", c.small_acl as "smallAcl",
       array_to_string(c.source_cidrs, ',') as sources, to_char(c.expires_at at time zone 'UTC', 'YYYYMMDDHH24MISS') as "expiresAt"
     from unnest($1::text[]) as wanted(fingerprint)
     left join lateral (
-      select o.account_id, o.id from ssh_credentials o where o.fingerprint = wanted.fingerprint and by_index(o.id) order by o.id limit 1
+      select o.account_id, o.id,
+        (select h.size::float8 from log_heads h where h.account_id = o.account_id and by_index(h.account_id)) as log_position
+      from ssh_credentials o where o.fingerprint = wanted.fingerprint and by_index(o.id) order by o.id limit 1
     ) oldest on true
-    left join log_heads head on head.account_id = oldest.account_id and by_index(head.account_id)
     left join lateral (
       select t.*, ${smallAcl} as small_acl from (
         select k.*, bool_or(k.owner_active) over (order by k.id rows between unbounded preceding and 1 preceding) as follows_active
