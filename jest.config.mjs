@@ -50,6 +50,10 @@ const onPostgres = (setup) => ({
   globalTeardown: `${SUPPORT}/global-teardown.mjs`,
 });
 
+/**
+ * `npm test` gives V8 two flags, which the workers inherit: most functions of a test run too seldom to repay their
+ * optimization, and a larger young generation is collected less often.
+ */
 // biome-ignore lint/style/noDefaultExport: the form in which Jest loads its configuration
 export default {
   projects: [
