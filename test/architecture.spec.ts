@@ -94,7 +94,7 @@ const PACKAGES_OF_PURE_FILES = ['lru-cache', 'node:crypto', 'node:net', 'node:ur
 
 const MAX_FILES_IN_FOLDER = 17;
 /** Files and lines that the controller of a resource reaches by imports, itself included. */
-const MAX_CLOSURE = { files: 45, lines: 4_000 };
+const MAX_CLOSURE = { files: 45, lines: 4_200 };
 
 /** The resources that commands change. The pure file has the singular name, the other five files the plural one. */
 const RESOURCES = [

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type { ClientBase } from 'pg';
 import type { LoggedEvent } from '../../src/log/checks/logged-event.js';
 import { READ_MODELS } from '../../src/read-models.js';
@@ -7,7 +7,7 @@ import { REPOSITORY } from './documents.js';
 export const FROZEN = `${REPOSITORY}test/frozen`;
 
 /** The logs that this and every later version must read as the version that wrote them: test/frozen has one folder each. */
-export const frozenLogs = (): string[] => readdirSync(FROZEN).sort();
+export const frozenLogs = (): string[] => (existsSync(FROZEN) ? readdirSync(FROZEN).sort() : []);
 
 export const frozenFile = (log: string, name: string): string => `${FROZEN}/${log}/${name}`;
 

@@ -29,7 +29,7 @@ export async function recordFrozenLog(): Promise<void> {
     'answers.ndjson': ndjson(await answersAbout(service, new Set(events.map(({ stream_id }) => stream_id)))),
   };
   const folder = `${FROZEN}/log-${frozenLogs().length + 1}`;
-  await mkdir(folder);
+  await mkdir(folder, { recursive: true });
   for (const [name, text] of Object.entries(files)) await writeFile(`${folder}/${name}`, text);
 }
 
