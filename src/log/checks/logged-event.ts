@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { isId } from '../../ids.js';
 import { isJsonObject } from '../../json-object.js';
+import { isCompact } from './compact-json.js';
 
 /**
  * An event as an exported log holds it. `data` and `metadata` are texts rather than objects, to keep the exact bytes of
@@ -64,14 +65,10 @@ export function formatFault(event: LoggedEvent): string | undefined {
 const isTime = (text: string): boolean =>
   TIME.test(text) && (text.slice(8, 10) <= '28' || new Date(text).toISOString().slice(0, 10) === text.slice(0, 10));
 
-/** Both must be exactly what JSON.stringify makes: one line, without blanks, each name once. */
 function jsonFault(event: LoggedEvent): string | undefined {
   const [data, metadata] = [parse(event.data), parse(event.metadata)];
-  // In one piece, since most of the time of JSON.stringify goes into its start.
-  const isExact = JSON.stringify([data, metadata]) === `[${event.data},${event.metadata}]`;
-  if (!isJsonObject(data) || !(isExact || JSON.stringify(data) === event.data))
-    return 'data is not a JSON object as the service writes it';
-  if (!isJsonObject(metadata) || typeof metadata.actor !== 'string' || !isExact)
+  if (!isJsonObject(data) || !isCompact(event.data, data)) return 'data is not a JSON object as the service writes it';
+  if (!isJsonObject(metadata) || typeof metadata.actor !== 'string' || !isCompact(event.metadata, metadata))
     return 'metadata is not a JSON object that names an actor';
   return undefined;
 }
