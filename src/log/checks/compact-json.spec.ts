@@ -31,7 +31,7 @@ describe('a text is compact if JSON.stringify makes it of its value', () => {
     '{"a":{"b":"x","b":"y"}}',
     '{"a":"\\u0041"}',
     '{"a":"\\/"}',
-    '{"a":"\\u001F"}',
+    '{"a":"\\"\\u001F"}',
     '{"a":"\\u0022"}',
     '{"a":"\\"" }',
     '{"a":1.0}',

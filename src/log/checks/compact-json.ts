@@ -7,18 +7,19 @@ export const isCompact = (text: string, value: unknown): boolean =>
   (!text.includes('\\u') && compactLength(value) === text.length) || JSON.stringify(value) === text;
 
 /**
- * The length of what JSON.stringify makes of a value, or less; NaN for numbers, since 100000 is also 1e5. A blank, a second
- * field of the same name and a needless escape make a text longer than that.
+ * The length of what JSON.stringify makes of a value, or less where that costs less. A blank, a second field of the same name
+ * and a needless escape make a text longer than that.
  */
 function compactLength(value: unknown): number {
   if (typeof value === 'string') return isEscaped(value) ? JSON.stringify(value).length : value.length + 2;
   if (value === null || value === true) return 4;
   if (value === false) return 5;
-  if (typeof value !== 'object') return Number.NaN;
+  // 100000 is also 1e5, so a number counts as one digit.
+  if (typeof value === 'number') return 1;
   return Array.isArray(value) ? listLength(value) : objectLength(value as Readonly<Record<string, unknown>>);
 }
 
-/** Not of a line feed and the like, which are rare: a string with one takes the long way. */
+/** A line feed and the like are rare. */
 const isEscaped = (text: string): boolean => text.includes('"') || text.includes('\\');
 
 /** Each item ends with a comma or with the bracket. */
