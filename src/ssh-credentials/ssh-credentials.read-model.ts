@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { coalesced } from '../database/coalesce.js';
-import { queryNamed } from '../database/query.js';
+import { queryNamed, unseen } from '../database/query.js';
 import { entityTable, type ReadModel } from '../log/read-model.js';
 import { readFingerprint } from '../public-keys/public-key-type.js';
 import { requireWellFormedOwnerId } from '../resources/access-rules.js';
@@ -37,7 +37,7 @@ export const EXCLUSIVE_KEY_CONSTRAINT = 'ssh_credentials_exclusive_key';
 const ACCOUNTS_BY_FINGERPRINTS = {
   name: 'accounts_by_fingerprints',
   text: `select fingerprint, array_agg(distinct account_id) as accounts from ssh_credentials
-    where fingerprint = any($1) and by_index(id) group by fingerprint`,
+    where fingerprint = any(${unseen('$1', 'text[]')}) and by_index(id) group by fingerprint`,
 };
 
 type Holders = { readonly fingerprint: string; readonly accounts: readonly string[] };

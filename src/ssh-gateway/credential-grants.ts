@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { type Gateway, servesAccount } from '../caller.js';
 import { coalesced, type Ref, WANTED } from '../database/coalesce.js';
-import { queryNamed } from '../database/query.js';
+import { queryNamed, unseen } from '../database/query.js';
 import type { CredentialGrant } from './bind-decisions/bind-decision.js';
 
 /** Only the oldest grants of a key count, so that one account cannot slow answers to others. */
@@ -31,7 +31,7 @@ const grantsStatement = (name: string, smallAcl: string) => ({
       c.account_id as "accountId", c.id as "credentialId", c.version, c.owner_id as "ownerId",
       c.owner_active as "isOwnerActive", c.expired as "isExpired", c.acl_digest as "aclDigest", c.small_acl as "smallAcl",
       array_to_string(c.source_cidrs, ',') as sources, to_char(c.expires_at at time zone 'UTC', 'YYYYMMDDHH24MISS') as "expiresAt"
-    from unnest($1::text[]) as wanted(fingerprint)
+    from unnest(${unseen('$1', 'text[]')}) as wanted(fingerprint)
     left join lateral (
       select o.account_id, o.id,
         (select h.size::float8 from log_heads h where h.account_id = o.account_id and by_index(h.account_id)) as log_position

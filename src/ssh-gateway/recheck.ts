@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Gateway } from '../caller.js';
-import { queryNamed } from '../database/query.js';
+import { queryNamed, unseen } from '../database/query.js';
 import type { KnownCredential } from './gateway-requests.js';
 import type { ChangedCredential } from './ssh-gateway.resource.js';
 
@@ -24,7 +24,7 @@ const CURRENT_STATES = {
   name: 'credential_states',
   text: `select known.id as credential_id, known.version as known_version, c.version, c.fingerprint, state.grants_access,
       state.is_owner_active, state.is_expired
-    from unnest($1::text[], $2::int[]) with ordinality as known(id, version, ordinal)
+    from unnest(${unseen('$1', 'text[]')}, ${unseen('$2', 'int[]')}) with ordinality as known(id, version, ordinal)
     left join ssh_credentials c on c.id = known.id and by_index(c.id)
     left join principals p on p.account_id = c.account_id and p.id = c.owner_id and by_index(p.id)
     cross join lateral (select

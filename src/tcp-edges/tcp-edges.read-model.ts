@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { coalesced, type Ref } from '../database/coalesce.js';
-import { queryNamed } from '../database/query.js';
+import { queryNamed, unseen } from '../database/query.js';
 import { type Entity, entityTable, type ReadModel, type Row, type Table } from '../log/read-model.js';
 import { evolve, type TcpEdge, type TcpEdgeEvent } from './tcp-edge.js';
 
@@ -42,7 +42,7 @@ export const MAX_EDGES_OF_A_HOSTPORT = 100;
 
 const BY_HOSTPORTS = {
   name: 'tcp_edges_by_hostports',
-  text: `select wanted.key, l.account_id as "accountId", l.edge_id as id from unnest($1::text[], $2::text[], $3::text[]) as wanted(key, hostport, account_id)
+  text: `select wanted.key, l.account_id as "accountId", l.edge_id as id from unnest(${unseen('$1', 'text[]')}, ${unseen('$2', 'text[]')}, ${unseen('$3', 'text[]')}) as wanted(key, hostport, account_id)
     cross join lateral (
       select t.hostport, t.account_id, t.edge_id from tcp_edge_hostports t
       where t.hostport = wanted.hostport and t.account_id = coalesce(wanted.account_id, t.account_id) and by_index(t.edge_id)

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Pool } from 'pg';
 import type { Caller, Gateway } from '../../caller.js';
 import { coalesced } from '../../database/coalesce.js';
-import { queryNamed } from '../../database/query.js';
+import { queryNamed, unseen } from '../../database/query.js';
 import { Authenticator } from '../../http/authenticator.js';
 import { isSafeMethod } from '../../http/preconditions.js';
 import { ipOf } from '../../http/request-context.js';
@@ -34,10 +34,10 @@ type CallerRow = Omit<Caller, 'rightsPosition'> & {
 const CALLERS_BY_TOKENS = {
   name: 'callers_by_tokens',
   text: `select k.token_hash as hash, k.id as "apiKeyId", k.account_id as "accountId", p.id as "principalId", p.kind, p.role,
-      p.active as "isActive", coalesce(k.expires_at <= statement_timestamp(), false) as "isExpired", case when $2 then
+      p.active as "isActive", coalesce(k.expires_at <= statement_timestamp(), false) as "isExpired", case when ${unseen('$2', 'boolean')} then
         (select h.rights_position::float8 from log_heads h where h.account_id = k.account_id and by_index(h.account_id)) end as "rightsPosition"
     from api_keys k join principals p on p.account_id = k.account_id and p.id = k.owner_id
-    where k.token_hash = any($1) and by_index(k.id) and by_index(p.id)`,
+    where k.token_hash = any(${unseen('$1', 'text[]')}) and by_index(k.id) and by_index(p.id)`,
 };
 
 /** The tokens of the deployment, by what the messages call one. */

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { Role } from '../../caller.js';
 import { coalesced } from '../../database/coalesce.js';
-import { queryNamed } from '../../database/query.js';
+import { queryNamed, unseen } from '../../database/query.js';
 import { ConstraintViolated } from '../../log/append/append-failures.js';
 import type { EventMetadata } from '../../log/event.js';
 import type { Changes } from '../../resources/changes.js';
@@ -35,7 +35,7 @@ const LOGINS_BY_EMAILS = {
       select account_id from accounts where by_index(account_id)
         and account_id = coalesce($2::text, (select account_id from accounts order by created_at, account_id limit 1))
     ) a
-    cross join unnest($1::text[]) as wanted(email)
+    cross join unnest(${unseen('$1', 'text[]')}) as wanted(email)
     left join principals p
       on p.account_id = a.account_id and p.kind = 'user' and not p.deleted and lower(p.email) = lower(wanted.email)
         and by_index(p.id)`,

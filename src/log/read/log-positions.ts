@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { coalesced } from '../../database/coalesce.js';
 import { PostgresFailure } from '../../database/failure.js';
-import { durableLimits, queryNamed } from '../../database/query.js';
+import { durableLimits, queryNamed, unseen } from '../../database/query.js';
 import { Problem, quoted } from '../../problem.js';
 import { CommitHorizon } from './commit-horizon.js';
 
@@ -24,7 +24,7 @@ interface TimeRow {
 const HEADS = {
   name: 'heads_of_accounts',
   text: `select account_id, size::float8 as size, rights_position::float8 as "rightsPosition"
-    from log_heads where account_id = any($1) and by_index(account_id)`,
+    from log_heads where account_id = any(${unseen('$1', 'text[]')}) and by_index(account_id)`,
 };
 /** Its commit waits for the standbys, and so for every change that is visible here. */
 const DURABLE_HEAD = {

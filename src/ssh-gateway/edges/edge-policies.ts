@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import type { Ref } from '../../database/coalesce.js';
+import { REFS, type Ref } from '../../database/coalesce.js';
 import { queryNamed } from '../../database/query.js';
 import type { Address } from '../../ip-rules/address.js';
 import type { IpRule } from '../../ip-rules/ip-policy.js';
@@ -8,7 +8,7 @@ import { networksAround } from '../../ip-rules/network.js';
 /** The live policies of `$1` (accounts) and `$2` (ids), and their rules: one row for a policy without any. */
 const rulesWhere = (condition: string): string =>
   `select p.account_id as "accountId", p.id as "policyId", r.id, r.cidr, r.action
-  from unnest($1::text[], $2::text[]) as wanted(account_id, id)
+  from ${REFS}
   join ip_policies p on p.account_id = wanted.account_id and p.id = wanted.id and by_index(p.id)
   left join ip_policy_rules r on r.account_id = p.account_id and r.ip_policy_id = p.id${condition} and by_index(r.id)
   order by r.id`;
@@ -20,7 +20,7 @@ const RULES_AROUND = { name: 'ip_rules_around', text: rulesWhere(' and r.cidr = 
 const COUNTS = {
   name: 'ip_rules_counted',
   text: `select p.account_id as "accountId", p.id, counted.n
-    from unnest($1::text[], $2::text[]) as wanted(account_id, id)
+    from ${REFS}
     join ip_policies p on p.account_id = wanted.account_id and p.id = wanted.id and by_index(p.id)
     cross join lateral (
       select count(*)::int as n from (
