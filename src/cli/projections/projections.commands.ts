@@ -59,10 +59,7 @@ function addProveCommand(projections: Command): void {
     )
     .action(({ name, ...options }: ChosenProof) => {
       const proven = chosenModels(READ_MODELS, name);
-      return onDatabase(READS, async (database) => {
-        const keysOf = (await checkpointKeys([])).of;
-        await runProof(database, proven, { ...options, keysOf });
-      });
+      return onDatabase(READS, (database) => runProof(database, proven, options));
     });
   withExamples(
     command,
@@ -120,12 +117,13 @@ type ChosenProof = Pick<ProofOptions, 'account' | 'digest'> & { readonly name?: 
 async function runProof(
   database: MaintenanceDatabase,
   proven: readonly AnyReadModel[],
-  options: ProofOptions,
+  options: ChosenProof,
 ): Promise<void> {
   await refuseUnknownAccount(database, READ_MODELS, options.account);
+  const { of: keysOf } = await checkpointKeys([]);
   lowerPriority();
   const took = new Stopwatch();
-  const proof = await printProof(database, proven, options, progressOn(process.stderr));
+  const proof = await printProof(database, proven, { ...options, keysOf }, progressOn(process.stderr));
   console.error(summaryOf(proof, took.total));
   if (proof.differences > 0) throw new CheckFailed();
 }
