@@ -12,7 +12,7 @@ const SRC = new URL('../src', import.meta.url).pathname;
  */
 const ROOMS: readonly (readonly string[])[] = [
   ['main.ts', 'cli/cli.ts'],
-  ['cli/backup', 'cli/doctor'],
+  ['cli/backup', 'cli/doctor', 'cli/projections'],
   ['cli/audit'],
   ['cli'],
   ['wiring'],

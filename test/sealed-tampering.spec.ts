@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { openDatabase } from '../src/database/database.js';
-import { verify } from '../src/log/checks/verify.js';
 import { newCheckpointKey, signerOf } from '../src/log/seal/checkpoint-key.js';
 import { seal } from '../src/log/seal/seal.js';
 import { SealedLogs } from '../src/log/seal/sealed-logs.js';
-import { READ_MODELS } from '../src/read-models.js';
+import { faultsOf as faultsIn, provenOf } from './support/found.js';
 import { type Service, startService } from './support/service.js';
 
 const KEY = newCheckpointKey('tunnels.example.com');
@@ -72,19 +71,18 @@ afterAll(() => service.stop());
 
 const size = async (): Promise<number> => (await service.pool.query('select size::int from log_heads')).rows[0].size;
 
+/** The faults that `audit verify` finds. A proof finds them too. */
 async function faultsOf(databaseUrl: string, keys = [KEY]): Promise<string[]> {
   const options = { databaseUrl, dataDir: '', databasePoolSize: 1, dearReadConnections: 1 };
   const database = await openDatabase(options, () => undefined);
-  const faults: string[] = [];
-  await verify(database, READ_MODELS, {
-    account: undefined,
-    keysOf: (id) => keys.map((key) => signerOf(key, id)),
-    begin: () => undefined,
-    events: () => undefined,
-    fault: ({ what }) => faults.push(what),
-  });
-  await database.close();
-  return faults;
+  const keysOf = (id: string) => keys.map((key) => signerOf(key, id));
+  try {
+    const faults = await faultsIn(database, keysOf);
+    expect((await provenOf(database, { keysOf })).faults).toEqual(expect.arrayContaining(faults));
+    return faults;
+  } finally {
+    await database.close();
+  }
 }
 
 /** Runs `work` on the database of the service after these statements, and takes them back. */

@@ -11,7 +11,7 @@ import { addDoctorCommand } from './doctor/doctor.command.js';
 import { withExamples } from './help.js';
 import { addMigrateCommand } from './migrate.command.js';
 import { newProgram, runProgram } from './program.js';
-import { addProjectionCommands } from './projections.commands.js';
+import { addProjectionCommands } from './projections/projections.commands.js';
 import { addSshdReaperCommand } from './sshd-reaper/sshd-reaper.command.js';
 import { asStart } from './start/start.command.js';
 

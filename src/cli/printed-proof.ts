@@ -1,4 +1,5 @@
 import type { MaintenanceDatabase } from '../database/dedicated-connections.js';
+import type { Fault, VerifyWatcher } from '../log/checks/verify.js';
 import type { Digests } from '../log/prove/digests.js';
 import { type Proof, prove } from '../log/prove/proof.js';
 import type { Difference } from '../log/prove/table-diff.js';
@@ -7,26 +8,28 @@ import { READ_MODELS } from '../read-models.js';
 import { print } from './print.js';
 import type { Progress } from './progress.js';
 
-export interface ProofOptions {
+export interface ProofOptions extends Pick<VerifyWatcher, 'keysOf'> {
   /** Undefined: all accounts. */
   readonly account?: string | undefined;
   /** Prints the digests of the tables too. */
   readonly digest?: boolean;
 }
 
-/** Compares the tables of read models with the log. Each difference is a line on stdout, and each digest. */
+/** Each fault of the logs is a line on stdout, each difference of the tables of read models, and each digest. */
 export async function printProof(
   database: MaintenanceDatabase,
   proven: readonly AnyReadModel[],
-  { account, digest = false }: ProofOptions,
+  { account, keysOf, digest = false }: ProofOptions,
   progress: Progress,
 ): Promise<Proof> {
   const models = { all: READ_MODELS, proven };
   const lines: string[] = [];
   const proof = await prove(database, models, {
     account,
-    begin: (tables, events) => progress.begin(`prove ${tables}`, 'events', events, 'estimate'),
+    keysOf,
+    begin: (what, events) => progress.begin(`prove ${what}`, 'events', events, 'estimate'),
     events: (count) => progress.add(count),
+    fault: (one) => print(faultLine(one)),
     difference: (difference) => print(lineOf(difference)),
     ...(digest && { digests: (digests) => lines.push(...digestLines(digests, account)) }),
   });
@@ -34,6 +37,9 @@ export async function printProof(
   for (const line of lines) print(line);
   return proof;
 }
+
+/** The line of a fault, which `audit verify` prints too. */
+export const faultLine = ({ account = 'all accounts', what }: Fault): string => `${account}\t${what}`;
 
 const digestLines = ({ position, tables }: Digests, account = 'all accounts'): string[] =>
   tables.map(({ table, digest }) => [table, account, position, digest].join('\t'));

@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { prove } from '../../src/log/prove/proof.js';
-import { READ_MODELS } from '../../src/read-models.js';
 import { startSwallowingProxy } from '../support/answer-swallowing-proxy.js';
 import { ApiClient } from '../support/api-client.js';
+import { provenOf } from '../support/found.js';
 import { stopAtEnd } from '../support/leftovers.js';
 import { addBot } from '../support/principals.js';
 import { startMain, stopMain } from '../support/process.js';
@@ -104,11 +103,7 @@ async function expectWellRecorded({ app }: Pick<Service, 'app'>, owner: string):
   );
   const all = CREDENTIALS + 1;
   expect(rows).toEqual([{ events: all, streams: all, named: all }]);
-  const differences: unknown[] = [];
-  const watcher = { account: undefined, begin: () => undefined, events: () => undefined };
-  const report = { ...watcher, difference: (one: unknown) => differences.push(one) };
-  await prove(app.database, { all: READ_MODELS, proven: READ_MODELS }, report);
-  expect(differences).toEqual([]);
+  expect(await provenOf(app.database)).toMatchObject({ faults: [], differences: [] });
   expect((await pool.query('select from pending_removals')).rowCount).toBe(0);
 }
 

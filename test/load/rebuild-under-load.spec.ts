@@ -4,10 +4,10 @@ import { constants, getPriority } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type pg from 'pg';
-import { prove } from '../../src/log/prove/proof.js';
 import { type RebuildWatcher, rebuild } from '../../src/log/rebuild/rebuild.js';
 import { MAX_EVENTS_IN_SWAP } from '../../src/log/rebuild/swap.js';
 import { READ_MODELS } from '../../src/read-models.js';
+import { provenOf } from '../support/found.js';
 import { newPublicKey } from '../support/keys.js';
 import { type Service, startService } from '../support/service.js';
 
@@ -67,18 +67,7 @@ async function grow(id: string, events: number, client: pg.Pool | pg.PoolClient 
 }
 
 async function expectProven(): Promise<void> {
-  const differences: unknown[] = [];
-  await prove(
-    service.app.database,
-    { all: READ_MODELS, proven: READ_MODELS },
-    {
-      account: undefined,
-      begin: () => undefined,
-      events: () => undefined,
-      difference: (one) => differences.push(one),
-    },
-  );
-  expect(differences).toEqual([]);
+  expect(await provenOf(service.app.database)).toMatchObject({ faults: [], differences: [] });
 }
 
 const only = (prefix: string) => ({

@@ -67,7 +67,9 @@ describe('a backup beside the running service', () => {
     }
     const restored = await restore(target.url, file);
     expect(restored).toMatchObject({ code: 0, stdout: '' });
-    expect(restored.stderr).toMatch(/all in order\n.*they agree\nthe restored database is complete and proven\n$/);
+    expect(restored.stderr).toMatch(
+      /compared with them: all in order\nthe restored database is complete and proven\n$/,
+    );
     expect(await rowsOf(target.url)).toEqual(before);
     expect(await functionsOf(target.url)).toEqual(await functionsOf(service.databaseUrl));
     const describeAt = (url: string) => inDatabase(url, (client) => describeSchema(client as never));

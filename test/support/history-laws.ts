@@ -1,9 +1,9 @@
 import { expect } from '@jest/globals';
 import fc from 'fast-check';
-import { prove } from '../../src/log/prove/proof.js';
 import { rebuild } from '../../src/log/rebuild/rebuild.js';
 import { READ_MODELS } from '../../src/read-models.js';
 import { ApiClient } from './api-client.js';
+import { provenOf } from './found.js';
 import { history, play, playerOf } from './histories.js';
 import { addAccount } from './principals.js';
 import { expectRowsToBeTheFoldOfTheLog } from './replay.js';
@@ -24,14 +24,6 @@ async function expectExclusiveHostportsOnce({ pool }: Service): Promise<void> {
   expect((await pool.query(text)).rows).toEqual([]);
 }
 
-async function differencesOf({ app }: Service): Promise<unknown[]> {
-  const differences: unknown[] = [];
-  const quiet = { account: undefined, begin: () => undefined, events: () => undefined };
-  const report = { ...quiet, difference: (one: unknown) => differences.push(one) };
-  await prove(app.database, { all: READ_MODELS, proven: READ_MODELS }, report);
-  return differences;
-}
-
 /** Plays random histories of two accounts at once, one on a strict instance, and holds the rows against the log. */
 export async function expectLawsOfHistories(
   service: Service,
@@ -44,7 +36,7 @@ export async function expectLawsOfHistories(
     await Promise.all([play(playerOf(service.admin), mine), play(playerOf(other), theirs)]);
     for (const model of READ_MODELS) await expectRowsToBeTheFoldOfTheLog(service.pool, model);
     await expectExclusiveHostportsOnce(service);
-    expect(await differencesOf(service)).toEqual([]);
+    expect(await provenOf(service.app.database)).toMatchObject({ faults: [], differences: [] });
     const before = await allRows(service);
     await rebuild(service.app.database, { all: READ_MODELS, rebuilt: READ_MODELS }, QUIET);
     expect(await allRows(service)).toEqual(before);

@@ -1,10 +1,11 @@
 import type { Readable } from 'node:stream';
 import type { MaintenanceDatabase } from '../../database/dedicated-connections.js';
 import type { KeptCheckpoint } from '../../log/checks/kept-checks.js';
-import { verify } from '../../log/checks/verify.js';
+import { type Fault, verify } from '../../log/checks/verify.js';
 import { verifyFile } from '../../log/transfer/verify-file.js';
 import { READ_MODELS } from '../../read-models.js';
 import { print } from '../print.js';
+import { faultLine } from '../printed-proof.js';
 import { progressOn } from '../progress.js';
 import { Stopwatch } from '../stopwatch.js';
 import type { KeysOf } from './checkpoint-keys.js';
@@ -25,7 +26,7 @@ export async function printVerification(
     kept,
     begin: (one, size) => progress.begin(`verify ${one}`, 'events', size),
     events: (count) => progress.add(count),
-    fault: ({ account: one, what }) => output.fault(one ?? 'all accounts', what),
+    fault: (one) => output.fault(one),
   });
   return output.end(`${events} events of ${accounts} accounts`);
 }
@@ -37,7 +38,7 @@ export async function printFileVerification(input: Readable, kept: readonly Kept
   const events = await verifyFile(linesOf(input), READ_MODELS, {
     kept,
     events: (count) => output.progress.add(count),
-    fault: ({ account, what }) => output.fault(account, what),
+    fault: (one) => output.fault(one),
   });
   console.error(NOT_IN_FILE);
   if (kept.length === 0) console.error(NOT_HELD);
@@ -54,9 +55,9 @@ class Verification {
   private readonly took = new Stopwatch();
   private faults = 0;
 
-  fault(account: string, what: string): void {
+  fault(one: Fault): void {
     this.faults += 1;
-    print(`${account}\t${what}`);
+    print(faultLine(one));
   }
 
   end(checked: string): number {

@@ -5,7 +5,6 @@ import { restoreBackup } from '../../backup/restore-backup.js';
 import { CheckFailed } from '../../operator-error.js';
 import { READ_MODELS } from '../../read-models.js';
 import { openInput } from '../audit/input-file.js';
-import { printVerification } from '../audit/printed-verification.js';
 import { withExamples } from '../help.js';
 import { printProof } from '../printed-proof.js';
 import { progressOn } from '../progress.js';
@@ -27,10 +26,11 @@ async function runRestore(file: string): Promise<void> {
   await checkFile(file);
   await onDatabase(RESTORES, async (database) => {
     await restoreFrom(file, database);
-    const faults = await printVerification(database, undefined, () => []);
-    const { rows, differences } = await printProof(database, READ_MODELS, {}, progressOn(process.stderr));
-    console.error(`${rows} rows of tables compared with the logs: ${differences === 0 ? 'they agree' : 'they differ'}`);
-    if (faults + differences === 0) return console.error('the restored database is complete and proven');
+    const keysOf = (): readonly never[] => [];
+    const { rows, differences } = await printProof(database, READ_MODELS, { keysOf }, progressOn(process.stderr));
+    const result = differences === 0 ? 'all in order' : `${differences} faults and differences`;
+    console.error(`logs checked, and ${rows} rows of tables compared with them: ${result}`);
+    if (differences === 0) return console.error('the restored database is complete and proven');
     console.error('the database holds what the backup holds, but is not in order: see above');
     throw new CheckFailed();
   });

@@ -7,7 +7,7 @@ interface EventFault {
   readonly what: string;
 }
 
-export const NOT_LATER = 'recorded_at is not later than that of the previous event';
+const NOT_LATER = 'recorded_at is not later than that of the previous event';
 
 /** The checks of single events, in the order of their positions. Positions and streams are checked by their readers. */
 export class EventChecks {

@@ -26,11 +26,15 @@ export class KeptChecks {
   /** The size of the last checkpoint that the events make. */
   private proven = 0;
 
-  constructor(
-    /** In the order of their sizes. */
+  private constructor(
     private readonly kept: readonly KeptCheckpoint[],
     private readonly report: (what: string) => void,
   ) {}
+
+  /** `kept`: in the order of their sizes. None: there is nothing to check, and no event costs anything. */
+  static of(kept: readonly KeptCheckpoint[], report: (what: string) => void): KeptChecks[] {
+    return kept.length === 0 ? [] : [new KeptChecks(kept, report)];
+  }
 
   /** Adds the hash of the event at a position, in hex. */
   add(position: number, hash: string): undefined {

@@ -23,8 +23,9 @@ export interface LoggedEvent {
 
 const TIME_FORMAT = `'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'`;
 
-/** SQL for the text of a time in a logged event. */
-export const timeText = (column: string): string => `to_char(${column} at time zone 'UTC', ${TIME_FORMAT})`;
+/** SQL for the text of a time in a logged event. An infinite time has none in a format: it stays what it is, and is refused. */
+export const timeText = (column: string): string =>
+  `coalesce(to_char(${column} at time zone 'UTC', ${TIME_FORMAT}), ${column}::text)`;
 
 /**
  * SHA-256 of the event, in hex. Texts are netstrings (length in bytes, colon, text, comma), and a comma ends the other
@@ -41,12 +42,20 @@ export function leafHash(event: LoggedEvent): string {
 
 const netstring = (text: string): string => `${Buffer.byteLength(text)}:${text},`;
 
-/** Milliseconds since 1970, to which Date.parse shortens the time, and its last three digits. No service wrote an event before. */
-const microseconds = (time: string): string => `${Date.parse(time)}${time.slice(MILLISECONDS, -1)}`;
+/** Seconds since 1970 and the six digits of the fraction. No service wrote an event before. */
+const microseconds = (time: string): string => `${secondsOf(time.slice(0, SECOND))}${time.slice(SECOND + 1, -1)}`;
+
+/** The last second: an event is recorded soon after it occurred, and Date.parse takes longer than the other checks. */
+let parsed = { text: '', seconds: 0 };
+
+function secondsOf(text: string): number {
+  if (text !== parsed.text) parsed = { text, seconds: Date.parse(`${text}Z`) / 1000 };
+  return parsed.seconds;
+}
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const TIME = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{6}Z$/;
-const MILLISECONDS = '2026-01-02T03:04:05.678'.length;
+const SECOND = '2026-01-02T03:04:05'.length;
 
 /**
  * Names the first field with a value that the service would not write. A valid hash does not suffice, as it covers any

@@ -1,7 +1,6 @@
 import type { ClientBase } from 'pg';
 import { fetchRows } from '../../database/cursor.js';
 import type { AnyReadModel, EventFacts } from '../read-model.js';
-import { NOT_LATER } from './event-checks.js';
 
 interface StreamFault {
   readonly position: string;
@@ -22,14 +21,6 @@ export async function* streamFaults(
   const values = [account, typesWith(models, 'isStart'), typesWith(models, 'isEnd')];
   for await (const rows of fetchRows<FaultyEvent>(client, FAULTY_EVENTS, values)) {
     for (const row of rows) yield { position: row.position, what: streamFaultOf(row) };
-  }
-}
-
-/** The same as EventChecks says of times, found by PostgreSQL: the proof reads events by streams, not by positions. */
-export async function* timeFaults(client: ClientBase, account: string): AsyncGenerator<StreamFault> {
-  await client.query(IN_STREAM_ORDER);
-  for await (const rows of fetchRows<{ position: string }>(client, UNORDERED_TIMES, [account])) {
-    for (const { position } of rows) yield { position, what: NOT_LATER };
   }
 }
 
@@ -56,11 +47,6 @@ export function streamFaultOf({ type, follows, starts, follows_end }: StreamFact
 
 /** The index events_stream_version has this order. */
 const IN_STREAM_ORDER = 'set local enable_seqscan = off; set local enable_bitmapscan = off';
-
-const UNORDERED_TIMES = `
-  select position::text from (
-    select position, recorded_at, lag(recorded_at) over (order by position) as before from events where account_id = $1) e
-  where recorded_at <= before or not isfinite(recorded_at) order by position`;
 
 const FAULTY_EVENTS = `
   select position::text, type, follows, starts, follows_end from (

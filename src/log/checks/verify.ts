@@ -17,14 +17,14 @@ import { SealedChecks } from './sealed-checks.js';
 import { streamFaults } from './stream-checks.js';
 
 /** An inconsistency of a log, which arises only if another program than the service wrote to it. */
-interface Fault {
+export interface Fault {
   /** Undefined: of all accounts. */
   readonly account: string | undefined;
   /** The fault in words, with its position. */
   readonly what: string;
 }
 
-interface VerifyWatcher {
+export interface VerifyWatcher {
   /** Undefined: all accounts. */
   readonly account: string | undefined;
   /** The keys that may have signed an account's checkpoints; none: their signatures are not checked. */
@@ -36,30 +36,41 @@ interface VerifyWatcher {
   readonly fault: (fault: Fault) => void;
 }
 
-/**
- * Checks each log in one snapshot: positions and events (see log-checks.ts), every stream (see stream-checks.ts) and the
- * guard of the table. Resolves with the numbers of accounts and events.
- */
-export async function verify(
+interface Verified {
+  readonly accounts: number;
+  readonly events: number;
+}
+
+export const verify = (
   database: MaintenanceDatabase,
   models: readonly AnyReadModel[],
   watcher: VerifyWatcher,
-): Promise<{ accounts: number; events: number }> {
-  return DedicatedConnections.use(database, async (connections) => {
-    const client = await connections.openSnapshot();
-    const ofStreams = await connections.openSnapshot(await exportSnapshot(client));
-    await client.query(IN_POSITION_ORDER);
-    const logs = new SealedLogs({ run: ({ text }, values) => client.query(text, [...values]) });
-    for (const what of await guardFaults(client)) watcher.fault({ account: undefined, what });
-    const { rows } = await client.query<{ account_id: string; size: string }>(ACCOUNTS, [watcher.account ?? null]);
-    let events = 0;
-    for (const { account_id: account, size } of rows) {
-      watcher.begin(account, Number(size));
-      events += await verifyAccount({ client, ofStreams, logs, models }, { account, size: Number(size) }, watcher);
-    }
-    for (const one of watcher.kept ?? []) refuseWithoutLog(one, rows, watcher);
-    return { accounts: rows.length, events };
-  });
+): Promise<Verified> => DedicatedConnections.use(database, (connections) => checkLogs(connections, models, watcher));
+
+/**
+ * Checks each log in one snapshot, the given one or a new one: positions and events (see log-checks.ts), every stream
+ * (see stream-checks.ts) and the guard of the table.
+ */
+export async function checkLogs(
+  connections: DedicatedConnections,
+  models: readonly AnyReadModel[],
+  watcher: VerifyWatcher,
+  snapshot?: string,
+): Promise<Verified> {
+  const client = await connections.openSnapshot(snapshot);
+  const ofStreams = await connections.openSnapshot(snapshot ?? (await exportSnapshot(client)));
+  await client.query(IN_POSITION_ORDER);
+  const logs = new SealedLogs({ run: ({ text }, values) => client.query(text, [...values]) });
+  for (const what of await guardFaults(client)) watcher.fault({ account: undefined, what });
+  const { rows } = await client.query<{ account_id: string; size: string }>(ACCOUNTS, [watcher.account ?? null]);
+  let events = 0;
+  for (const { account_id: account, size } of rows) {
+    watcher.begin(account, Number(size));
+    events += await verifyAccount({ client, ofStreams, logs, models }, { account, size: Number(size) }, watcher);
+  }
+  for (const one of watcher.kept ?? []) refuseWithoutLog(one, rows, watcher);
+  await Promise.all([client.end(), ofStreams.end()]);
+  return { accounts: rows.length, events };
 }
 
 const keptOf = ({ kept = [] }: VerifyWatcher, account: string): KeptCheckpoint[] =>
@@ -113,8 +124,8 @@ async function verifyEvents(
 ): Promise<number> {
   const sealed = new SealedChecks(logs, account, watcher.keysOf(account), (what) => report.of('seal', what));
   await sealed.begin();
-  const kept = new KeptChecks(keptOf(watcher, account), (what) => report.of('kept', what));
-  const checks = new LogChecks({ models, size, sealed: [sealed, kept], report });
+  const kept = KeptChecks.of(keptOf(watcher, account), (what) => report.of('kept', what));
+  const checks = new LogChecks({ models, size, sealed: [sealed, ...kept], report });
   let events = 0;
   for await (const rows of readAhead(fetchRows<{ event: string }>(client, EVENTS, [account]))) {
     await checks.add(rows.map(({ event }) => parseEvent(event)));

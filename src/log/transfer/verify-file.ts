@@ -56,10 +56,10 @@ class LogFile {
     const { kept, fault } = watcher;
     this.report = new FaultReport((what) => fault({ account: this.account, what }));
     this.streams = new StreamOrder(models);
-    const sealed = new KeptChecks(kept, (what) => this.report.of('kept', what));
+    const sealed = KeptChecks.of(kept, (what) => this.report.of('kept', what));
     // A file does not say how long its log is: whole lines are all that it has.
     const size = Number.POSITIVE_INFINITY;
-    this.checks = new LogChecks({ models, size, sealed: [sealed], report: this.report });
+    this.checks = new LogChecks({ models, size, sealed, report: this.report });
   }
 
   async add(line: string): Promise<void> {

@@ -1,18 +1,19 @@
 import type { Command } from 'commander';
-import type { MaintenanceDatabase } from '../database/dedicated-connections.js';
-import type { Proof } from '../log/prove/proof.js';
-import type { AnyReadModel } from '../log/read-model.js';
-import { type RebuildWatcher, rebuild } from '../log/rebuild/rebuild.js';
-import { CheckFailed } from '../operator-error.js';
-import { READ_MODELS } from '../read-models.js';
-import { refuseUnknownAccount } from './chosen-account.js';
+import type { MaintenanceDatabase } from '../../database/dedicated-connections.js';
+import type { Proof } from '../../log/prove/proof.js';
+import type { AnyReadModel } from '../../log/read-model.js';
+import { type RebuildWatcher, rebuild } from '../../log/rebuild/rebuild.js';
+import { CheckFailed } from '../../operator-error.js';
+import { READ_MODELS } from '../../read-models.js';
+import { checkpointKeys } from '../audit/checkpoint-keys.js';
+import { refuseUnknownAccount } from '../chosen-account.js';
+import { withExamples } from '../help.js';
+import { lowerPriority } from '../lower-priority.js';
+import { type ProofOptions, printProof } from '../printed-proof.js';
+import { progressOn } from '../progress.js';
+import { onDatabase, READS, WRITES } from '../run-on-database.js';
+import { Stopwatch } from '../stopwatch.js';
 import { chosenModels } from './chosen-models.js';
-import { withExamples } from './help.js';
-import { lowerPriority } from './lower-priority.js';
-import { type ProofOptions, printProof } from './printed-proof.js';
-import { progressOn } from './progress.js';
-import { onDatabase, READS, WRITES } from './run-on-database.js';
-import { Stopwatch } from './stopwatch.js';
 
 export function addProjectionCommands(program: Command): void {
   const projections = program
@@ -45,15 +46,18 @@ function addProveCommand(projections: Command): void {
   const command = projections
     .command('prove')
     .description(
-      'Compare the tables with the log, as of one moment. Each difference is a line on stdout, which holds the table, account, key, field, value in the table and value by the log, separated by tabs',
+      'Check the logs as audit verify does, and compare the tables with them, as of one moment. Each fault of a log is a line on stdout as audit verify prints it, and each difference one with the table, account, key, field, value in the table and value by the log, separated by tabs',
     )
     .option('--account <id>', 'only this account (default: all)')
-    .option(...NAME)
+    .option(
+      NAME[0],
+      'compare only the read model that this table belongs to (default: all); the logs are checked all the same',
+    )
     .option(
       '--digest',
       'also print a digest of each table, which is the same on every server with the same log: a line with the table, account, size of the log and SHA-256 of the rows, separated by tabs',
     )
-    .action(({ name, ...options }: ProofOptions & { name?: string }) => {
+    .action(({ name, ...options }: ChosenProof) => {
       const proven = chosenModels(READ_MODELS, name);
       return onDatabase(READS, (database) => runProof(database, proven, options));
     });
@@ -108,15 +112,18 @@ class RebuildReport implements RebuildWatcher {
   }
 }
 
+type ChosenProof = Pick<ProofOptions, 'account' | 'digest'> & { readonly name?: string };
+
 async function runProof(
   database: MaintenanceDatabase,
   proven: readonly AnyReadModel[],
-  options: ProofOptions,
+  options: ChosenProof,
 ): Promise<void> {
   await refuseUnknownAccount(database, READ_MODELS, options.account);
+  const { of: keysOf } = await checkpointKeys([]);
   lowerPriority();
   const took = new Stopwatch();
-  const proof = await printProof(database, proven, options, progressOn(process.stderr));
+  const proof = await printProof(database, proven, { ...options, keysOf }, progressOn(process.stderr));
   console.error(summaryOf(proof, took.total));
   if (proof.differences > 0) throw new CheckFailed();
 }

@@ -1,5 +1,5 @@
-import type { AnyReadModel } from '../log/read-model.js';
-import { UsageError } from '../operator-error.js';
+import type { AnyReadModel } from '../../log/read-model.js';
+import { UsageError } from '../../operator-error.js';
 
 /** The read model that the named table belongs to; all read models without a name. */
 export function chosenModels(models: readonly AnyReadModel[], name: string | undefined): readonly AnyReadModel[] {

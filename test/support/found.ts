@@ -1,0 +1,54 @@
+import type { MaintenanceDatabase } from '../../src/database/dedicated-connections.js';
+import { type VerifyWatcher, verify } from '../../src/log/checks/verify.js';
+import { type Proof, prove } from '../../src/log/prove/proof.js';
+import type { Difference } from '../../src/log/prove/table-diff.js';
+import type { AnyReadModel } from '../../src/log/read-model.js';
+import { READ_MODELS } from '../../src/read-models.js';
+
+interface Chosen {
+  readonly account?: string | undefined;
+  readonly all?: readonly AnyReadModel[];
+  readonly proven?: readonly AnyReadModel[];
+  /** Default: signatures are not checked. */
+  readonly keysOf?: VerifyWatcher['keysOf'];
+}
+
+interface Found {
+  readonly proof: Proof;
+  /** Of the logs, in words. */
+  readonly faults: readonly string[];
+  /** Of the rows. */
+  readonly differences: Difference[];
+}
+
+const QUIET = { begin: () => undefined, events: () => undefined, keysOf: () => [] };
+
+/** What a proof finds. */
+export async function provenOf(database: MaintenanceDatabase, chosen: Chosen = {}): Promise<Found> {
+  const { account, all = READ_MODELS, proven = all, keysOf = QUIET.keysOf } = chosen;
+  const [faults, differences]: [string[], Difference[]] = [[], []];
+  const proof = await prove(
+    database,
+    { all, proven },
+    {
+      ...QUIET,
+      account,
+      keysOf,
+      fault: ({ what }) => faults.push(what),
+      difference: (one) => differences.push(one),
+    },
+  );
+  return { proof, faults, differences };
+}
+
+/** The faults that `audit verify` finds. */
+export async function faultsOf(database: MaintenanceDatabase, keysOf = QUIET.keysOf as VerifyWatcher['keysOf']) {
+  const faults: string[] = [];
+  await verify(database, READ_MODELS, {
+    ...QUIET,
+    account: undefined,
+    keysOf,
+    fault: ({ what }) => faults.push(what),
+  });
+  return faults;
+}
