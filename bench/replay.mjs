@@ -145,8 +145,8 @@ export async function run() {
     row(
       'projections prove, with the checks of audit verify',
       perSecond(proving),
-      '>= 30,000/s',
-      middle(proving) >= 30_000,
+      '>= 60,000/s',
+      middle(proving) >= 60_000,
     ),
     row('audit verify', perSecond(verifying), '>= 60,000/s', middle(verifying) >= 60_000),
     row('audit export, with the start of the command', perSecond(ratesOf(exported, ({ seconds }) => seconds)), 'none'),
