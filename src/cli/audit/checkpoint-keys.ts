@@ -14,14 +14,17 @@ export class CheckpointKeys {
   private readonly ofWitnesses: readonly VerifierKey[];
 
   constructor(
-    given: readonly VerifierKey[],
+    private readonly given: readonly VerifierKey[],
     private readonly own: CheckpointKey | undefined,
   ) {
     this.ofLogs = given.filter(({ kind }) => kind !== COSIGNATURE);
     this.ofWitnesses = given.filter(({ kind }) => kind === COSIGNATURE);
-    if (given.length === 0 && own === undefined) {
-      console.error('the signatures of checkpoints are not checked: set CHECKPOINT_KEY, or give --key');
-    }
+  }
+
+  /** On stderr. */
+  tellIfNone(): void {
+    if (this.given.length > 0 || this.own !== undefined) return;
+    console.error('the signatures of checkpoints are not checked: set CHECKPOINT_KEY, or give --key');
   }
 
   readonly of: KeysOf = (account) => [

@@ -58,6 +58,7 @@ async function verifyDatabase({ account, key, checkpoint }: VerifyOptions): Prom
   const other = kept.find((one) => account !== undefined && accountOf(one) !== account);
   if (other !== undefined) throw new UsageError(`${other.file} is a checkpoint of ${other.origin}, not of ${account}`);
   await onDatabase(READS, async (database) => {
+    keys.tellIfNone();
     await refuseUnknownAccount(database, READ_MODELS, account);
     lowerPriority();
     if ((await printVerification(database, account, keys.of, kept)) > 0) throw new CheckFailed();
@@ -66,7 +67,9 @@ async function verifyDatabase({ account, key, checkpoint }: VerifyOptions): Prom
 
 async function verifyExport(file: string, { account, key, checkpoint }: VerifyOptions): Promise<void> {
   if (account !== undefined) throw new UsageError('--account is for a database: a file has the log of one account');
-  const kept = await readKept(checkpoint, await givenKeys(key));
+  const keys = await givenKeys(key);
+  keys.tellIfNone();
+  const kept = await readKept(checkpoint, keys);
   const input = await openInput(file, 'audit export');
   lowerPriority();
   if ((await printFileVerification(input, kept)) > 0) throw new CheckFailed();
