@@ -176,6 +176,22 @@ describe('audit witness', () => {
     expect(await file('checkpoint')).toBe(before);
   });
 
+  it('refuses the folder of a witness with another key, and keeps what is there', async () => {
+    await grow(1);
+    await witness();
+    const before = [await file('checkpoint'), await file('witness-key')];
+    await writeFile(join(folder, 'other.key'), keyText(newCheckpointKey(WITNESS.name)));
+    await grow(1);
+    expect(await witness('--key-file', join(folder, 'other.key'))).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(
+        /the folder \S+kept is that of the witness "witness\.example\.org\/w1\+\S+": give its key with/,
+      ),
+    });
+    expect([await file('checkpoint'), await file('witness-key')]).toEqual(before);
+  });
+
   it('waits for a service that is starting, and gives up waiting with --once', async () => {
     const size = await grow(1);
     const port = await freePort('127.0.0.1');

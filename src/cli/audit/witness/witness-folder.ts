@@ -35,6 +35,15 @@ export class WitnessFolder {
     return read(join(this.path, 'log-key'));
   }
 
+  /** Else `witness-key` would not be that of the checkpoint beside it, and honest files would be accused. */
+  async refuseOtherWitness(witnessKey: string): Promise<void> {
+    const kept = (await read(join(this.path, 'witness-key')))?.trim();
+    if (kept === undefined || kept === witnessKey) return;
+    throw new UsageError(
+      `the folder ${this.path} is that of the witness ${JSON.stringify(kept)}: give its key with --key-file, or name another --folder`,
+    );
+  }
+
   async writeKeys(logKey: string, witnessKey: string): Promise<void> {
     await this.write('log-key', `${logKey}\n`);
     await this.write('witness-key', `${witnessKey}\n`);

@@ -60,6 +60,7 @@ export class Witness {
   }
 
   private async look(signal: AbortSignal): Promise<Witnessed> {
+    await this.folder.refuseOtherWitness(verifierText(this.key));
     const keptNote = await this.folder.readCheckpoint();
     const logKey = await this.knownLogKey(keptNote, signal);
     if (logKey.key.equals(this.key.key)) throw new UsageError('the witness has the key of the log: make another one');
