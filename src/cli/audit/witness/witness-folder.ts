@@ -49,10 +49,15 @@ export class WitnessFolder {
     await this.write('witness-key', `${witnessKey}\n`);
   }
 
-  /** Keeps what was refused beside the checkpoint that it contradicts: both together are evidence. */
-  async writeRefused(note: string): Promise<string> {
+  /**
+   * Keeps what was refused beside the checkpoint that it contradicts: both together are evidence. One that the key of the
+   * log has not signed replaces nothing. Resolves with a sentence.
+   */
+  async keepRefused(note: string, isSigned: boolean): Promise<string> {
+    const path = join(this.path, 'refused-checkpoint');
+    if (!isSigned && ![undefined, note].includes(await read(path))) return `${path} stays too, as it was`;
     await this.write('refused-checkpoint', note);
-    return join(this.path, 'refused-checkpoint');
+    return `the checkpoint that contradicts it is in ${path}`;
   }
 
   /** False, and nothing is written, if another witness has kept another checkpoint than `expected` meanwhile. */

@@ -69,7 +69,7 @@ export class Witness {
       if (kept === undefined || !(error instanceof NoCheckpoint)) throw error;
       throw new Refusal(`the log had ${kept.size} events, and the service shows no checkpoint of it: ${error.message}`);
     });
-    const newest = readWitnessed(note, logKey);
+    const newest = readWitnessed(note, logKey, kept);
     if (kept !== undefined && needsProof(kept, newest, note)) {
       checkProof(kept, newest, await this.service.consistency(kept.size, newest.size, signal), note);
     }
