@@ -246,7 +246,8 @@ describe('the count of a rebuild', () => {
 });
 
 /** What `audit verify` says too. */
-const UNSIGNED = 'the signatures of checkpoints are not checked: set CHECKPOINT_KEY, or give --key\n';
+const UNSIGNED =
+  "the log's own signatures of checkpoints are not checked: set CHECKPOINT_KEY, or give the public key of the log with --key\n";
 
 /** Manual changes of each table: an edited field, a lost row, an added row. */
 const TABLES: readonly [table: string, edit: string, field: string, add: string][] = [

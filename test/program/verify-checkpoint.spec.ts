@@ -3,7 +3,15 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type CheckpointKey, newCheckpointKey, originOf, signerOf } from '../../src/log/seal/checkpoint-key.js';
+import {
+  type CheckpointKey,
+  keyText,
+  newCheckpointKey,
+  originOf,
+  signerOf,
+} from '../../src/log/seal/checkpoint-key.js';
+import { seal } from '../../src/log/seal/seal.js';
+import { SealedLogs } from '../../src/log/seal/sealed-logs.js';
 import { checkpointText } from '../../src/log/tree/checkpoint.js';
 import { COSIGNATURE, cosignNote, signerKey, signNote, verifierText } from '../../src/log/tree/signed-note.js';
 import { GrowingTree } from '../../src/log/tree/tiles.js';
@@ -55,6 +63,9 @@ async function noteOf(size: number, key: CheckpointKey = KEY): Promise<string> {
   const note = signNote(text, signerOf(key, account));
   return cosignNote(note, signerOf(key, account), WITNESS, 1_700_000_000);
 }
+
+/** The public key of another account, under which the same secret key signs. */
+const elsewhere = (key: CheckpointKey): string => verifierText(signerOf(key, 'ac_000000000000000000000000000'));
 
 const held = (): string[] => KEPT.flatMap((size) => ['--checkpoint', path(`kept-${size}`)]);
 const online = (...args: string[]) => runCli(settings(), 'audit', 'verify', '--key', path('log-key'), ...args);
@@ -235,6 +246,29 @@ describe('audit verify --checkpoint, and --file with an export', () => {
       1,
       expect.stringContaining('\tthe checkpoint of 15 events in FILE: its signature is wrong\n'),
     ]);
+  });
+
+  it('take an old public key for every account after a change of key, and say when they know no key of the log', async () => {
+    await whileTampered(service.databaseUrl, 'select', async () => {
+      await seal(new SealedLogs(service.pool), KEY, { accountId: account, size: 16, sealed: 0 });
+      const verify = (own: Record<string, string>, ...args: string[]) =>
+        runCli({ ...settings(), ...own }, 'audit', 'verify', ...args);
+      const changed = { CHECKPOINT_KEY: keyText(newCheckpointKey('new.example.com')) };
+      const wrong = `${account}\tthe checkpoint of 16 events: its signature is wrong\n`;
+      const [old, stranger] = [elsewhere(KEY), elsewhere(newCheckpointKey(KEY.name))];
+      const inOrder = await verify(changed, '--key', old, '--checkpoint', path('kept-16'));
+      expect([inOrder.code, inOrder.stdout]).toEqual([0, '']);
+      expect(inOrder.stderr).not.toContain('not checked');
+      expect(await verify(changed)).toMatchObject({ code: 1, stdout: wrong });
+      expect(await verify(changed, '--key', stranger)).toMatchObject({ code: 1, stdout: wrong });
+      expect((await verify({}, '--key', path('witness-key'))).stderr).toContain(
+        "the log's own signatures of checkpoints are not checked: set CHECKPOINT_KEY, or give the public key of the log with --key\n",
+      );
+    });
+    const atFile = ['audit', 'verify', '--file', path('export'), '--checkpoint', path('kept-16')];
+    const byWitness = await runCli({ CHECKPOINT_KEY: keyText(KEY) }, ...atFile, '--key', path('witness-key'));
+    expect(byWitness.stderr).toContain(' not checked: give the public key of the log with --key\n');
+    expect(await runCli({}, ...atFile, '--key', elsewhere(KEY))).toMatchObject({ code: 0, stdout: '' });
   });
 
   it('have the verdict of docs/verify-log.mjs, which takes the key of a witness too', async () => {

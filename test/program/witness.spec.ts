@@ -129,7 +129,7 @@ describe('audit witness', () => {
       'is signed under another name',
       'delete from log_checkpoints OF and size = SIZE',
       newCheckpointKey('other.example.com'),
-      /^the checkpoint is that of "other\.example\.com\/ac_\w+", but the witnessed log is tunnels\.example\.com\/ac_\w+\n$/,
+      /^the checkpoint is that of "other\.example\.com\/ac_\w+", but the witnessed log is tunnels\.example\.com\/ac_\w+\. The account has another key now, and (\d+) events; it had \1\. After a planned change begin with a new --folder\n$/,
     ],
   ])('refuses a log that %s, and keeps what it had', async (_, sql, key, said) => {
     const statements = sql.replaceAll(' OF', ` ${ofAccount()}`);
@@ -164,6 +164,26 @@ describe('audit witness', () => {
     });
   });
 
+  it('tells a tail that was lost with a change of key, keeps that checkpoint too, and replaces none that the old key signed', async () => {
+    const size = await grow(2);
+    await witness();
+    const before = await file('checkpoint');
+    const lost = `delete from events ${ofAccount()} and position = ${size}; update log_heads set size = ${size - 1} ${ofAccount()};
+      delete from log_checkpoints ${ofAccount()}; delete from log_tiles ${ofAccount()}`;
+    await whileTampered(service.databaseUrl, lost, async () => {
+      const changed = newCheckpointKey('other.example.com');
+      await seal(new SealedLogs(service.pool), changed, { accountId: by.accountId, size: size - 1, sealed: 0 });
+      const said = `The account has another key now, and ${size - 1} events; it had ${size}. Events that were signed are lost\n`;
+      const refused = { code: 1, stdout: expect.stringContaining(said) };
+      expect(await witness()).toMatchObject({ ...refused, stderr: expect.stringContaining('contradicts it is in ') });
+      expect(await file('refused-checkpoint')).toBe((await by.client.get('/log/checkpoint')).body);
+      await writeFile(join(kept(), 'refused-checkpoint'), 'evidence');
+      const stays = expect.stringContaining(`${kept()}/refused-checkpoint stays too, as it was\n`);
+      expect(await witness()).toMatchObject({ ...refused, stderr: stays });
+      expect([await file('refused-checkpoint'), await file('checkpoint')]).toEqual(['evidence', before]);
+    });
+  });
+
   it('refuses the log of another account', async () => {
     await grow(1);
     await witness();
@@ -174,6 +194,22 @@ describe('audit witness', () => {
       stdout: expect.stringContaining(`but the witnessed log is ${origin()}\n`),
     });
     expect(await file('checkpoint')).toBe(before);
+  });
+
+  it('refuses the folder of a witness with another key, and keeps what is there', async () => {
+    await grow(1);
+    await witness();
+    const before = [await file('checkpoint'), await file('witness-key')];
+    await writeFile(join(folder, 'other.key'), keyText(newCheckpointKey(WITNESS.name)));
+    await grow(1);
+    expect(await witness('--key-file', join(folder, 'other.key'))).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(
+        /the folder \S+kept is that of the witness "witness\.example\.org\/w1\+\S+": give its key with/,
+      ),
+    });
+    expect([await file('checkpoint'), await file('witness-key')]).toEqual(before);
   });
 
   it('waits for a service that is starting, and gives up waiting with --once', async () => {

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { readConfig } from '../../config.js';
 import { type CheckpointKey, findKeyBeside, signerOf } from '../../log/seal/checkpoint-key.js';
 import type { Checkpoint } from '../../log/tree/checkpoint.js';
-import { COSIGNATURE, parseVerifier, type SignedNote, type VerifierKey } from '../../log/tree/signed-note.js';
+import { COSIGNATURE, parseVerifier, renamed, type SignedNote, type VerifierKey } from '../../log/tree/signed-note.js';
 import { UsageError } from '../../operator-error.js';
 
 /** The keys that may have signed the checkpoints of an account; none: their signatures are not checked. */
@@ -14,8 +14,10 @@ export class CheckpointKeys {
   private readonly ofWitnesses: readonly VerifierKey[];
 
   constructor(
-    private readonly given: readonly VerifierKey[],
+    given: readonly VerifierKey[],
     private readonly own: CheckpointKey | undefined,
+    /** How the operator gives a key of the log. */
+    private readonly wayOut: string,
   ) {
     this.ofLogs = given.filter(({ kind }) => kind !== COSIGNATURE);
     this.ofWitnesses = given.filter(({ kind }) => kind === COSIGNATURE);
@@ -23,20 +25,28 @@ export class CheckpointKeys {
 
   /** On stderr. */
   tellIfNone(): void {
-    if (this.given.length > 0 || this.own !== undefined) return;
-    console.error('the signatures of checkpoints are not checked: set CHECKPOINT_KEY, or give --key');
+    if (!this.knowsLogs) console.error(`the log's own signatures of checkpoints are not checked: ${this.wayOut}`);
   }
 
+  private get knowsLogs(): boolean {
+    return this.ofLogs.length > 0 || this.own !== undefined;
+  }
+
+  /** A deployment signs the logs of all accounts with one key, under a name for each: `name/account`. */
   readonly of: KeysOf = (account) => [
-    ...this.ofLogs.filter(({ name }) => name.endsWith(`/${account}`)),
+    ...this.ofLogs.map((key) =>
+      renamed(
+        key,
+        key.name.replace(/[^/]*$/, () => account),
+      ),
+    ),
     ...(this.own === undefined ? [] : [signerOf(this.own, account)]),
   ];
 
   /** Whether a key of the log has signed the checkpoint, and every witness: of the keys that are known. */
   haveSigned(note: SignedNote, { origin }: Checkpoint, account: string): boolean {
-    const knowsLogs = this.ofLogs.length > 0 || this.own !== undefined;
     const ofLog = this.of(account).filter(({ name }) => name === origin);
-    return (!knowsLogs || ofLog.some(note.isSignedBy)) && this.ofWitnesses.every(note.isSignedBy);
+    return (!this.knowsLogs || ofLog.some(note.isSignedBy)) && this.ofWitnesses.every(note.isSignedBy);
   }
 }
 
@@ -44,12 +54,13 @@ export class CheckpointKeys {
 export async function checkpointKeys(given: readonly string[]): Promise<CheckpointKeys> {
   const { checkpointKey, databaseUrl, dataDir } = readConfig(process.env);
   const own = checkpointKey ?? (databaseUrl === undefined ? await findKeyBeside(dataDir) : undefined);
-  return new CheckpointKeys(await Promise.all(given.map(verifierIn)), own);
+  const wayOut = 'set CHECKPOINT_KEY, or give the public key of the log with --key';
+  return new CheckpointKeys(await Promise.all(given.map(verifierIn)), own, wayOut);
 }
 
 /** Those that are given, alone. */
 export const givenKeys = async (given: readonly string[]): Promise<CheckpointKeys> =>
-  new CheckpointKeys(await Promise.all(given.map(verifierIn)), undefined);
+  new CheckpointKeys(await Promise.all(given.map(verifierIn)), undefined, 'give the public key of the log with --key');
 
 /** A public key that is given as itself or as its file. */
 export async function verifierIn(given: string): Promise<VerifierKey> {

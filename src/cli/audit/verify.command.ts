@@ -22,7 +22,7 @@ export function addVerifyCommand(audit: Command): void {
     .option('--account <id>', 'only this account (default: all)')
     .option(
       '--key <key>',
-      'an earlier public key of the checkpoints, as GET /log/key answered it, or that of a witness, which must have cosigned each --checkpoint; or its file; may be repeated (default: that of CHECKPOINT_KEY alone)',
+      'an earlier public key of the checkpoints, as GET /log/key answered it for any account, or that of a witness, which must have cosigned each --checkpoint; or its file; may be repeated (default: that of CHECKPOINT_KEY alone)',
       appended,
       [],
     )
@@ -58,8 +58,8 @@ async function verifyDatabase({ account, key, checkpoint }: VerifyOptions): Prom
   const other = kept.find((one) => account !== undefined && accountOf(one) !== account);
   if (other !== undefined) throw new UsageError(`${other.file} is a checkpoint of ${other.origin}, not of ${account}`);
   await onDatabase(READS, async (database) => {
-    keys.tellIfNone();
     await refuseUnknownAccount(database, READ_MODELS, account);
+    keys.tellIfNone();
     lowerPriority();
     if ((await printVerification(database, account, keys.of, kept)) > 0) throw new CheckFailed();
   });

@@ -120,10 +120,11 @@ async function runProof(
   options: ChosenProof,
 ): Promise<void> {
   await refuseUnknownAccount(database, READ_MODELS, options.account);
-  const { of: keysOf } = await checkpointKeys([]);
+  const keys = await checkpointKeys([]);
+  keys.tellIfNone();
   lowerPriority();
   const took = new Stopwatch();
-  const proof = await printProof(database, proven, { ...options, keysOf }, progressOn(process.stderr));
+  const proof = await printProof(database, proven, { ...options, keysOf: keys.of }, progressOn(process.stderr));
   console.error(summaryOf(proof, took.total));
   if (proof.differences > 0) throw new CheckFailed();
 }

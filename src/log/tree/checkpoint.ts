@@ -18,8 +18,8 @@ const CHECKPOINT = /^(?<origin>[^\n]+)\n(?<size>0|[1-9]\d{0,15})\n(?<root>[A-Za-
 export function parseCheckpoint(text: string): Checkpoint | undefined {
   const { origin, size, root } = CHECKPOINT.exec(text)?.groups ?? {};
   if (origin === undefined || size === undefined || root === undefined) return undefined;
-  const hash = Buffer.from(root, 'base64');
-  return hash.length === HASH_BYTES ? { origin, size: Number(size), root: hash } : undefined;
+  const checkpoint = { origin, size: Number(size), root: Buffer.from(root, 'base64') };
+  return Number.isSafeInteger(checkpoint.size) && checkpoint.root.length === HASH_BYTES ? checkpoint : undefined;
 }
 
 /** That a leaf is in the tree of a checkpoint: see c2sp.org/tlog-proof. `note`: the signed checkpoint. */

@@ -146,6 +146,16 @@ describe('the Merkle tree', () => {
       { numRuns: 60 },
     );
   });
+
+  it('takes no proof whose hashes are cut or joined, though their bytes make the signed root', () => {
+    const [a, b] = [sha256(Buffer.from('a')), sha256(Buffer.from('b'))];
+    const root = sha256(Buffer.from([1]), a, b);
+    const [none, both] = [Buffer.alloc(0), Buffer.concat([a, b])];
+    expect(isConsistent({ size: 3, root }, { size: 4, root }, [none, none, both])).toBe(false);
+    expect(rootOfInclusion(0, 2, none, [both])).toBeUndefined();
+    expect(rootOfInclusion(0, 2, both, [none])).toBeUndefined();
+    expect(rootOfInclusion(0, 2, a, [b])).toEqual(root);
+  });
 });
 
 describe('the path of a tile', () => {

@@ -84,14 +84,14 @@ function subproof(older: number, { from, to }: LeafRange, isWhole: boolean): Lea
   return older <= middle ? [...subproof(older, left, isWhole), right] : [...subproof(older, right, false), left];
 }
 
-/** The root that a leaf and its proof make; undefined for a proof of another length. */
+/** The root that a leaf and its proof make; undefined if the proof, or one of its hashes, has another length. */
 export function rootOfInclusion(
   index: number,
   size: number,
   leaf: Buffer,
   proof: readonly Buffer[],
 ): Buffer | undefined {
-  if (index < 0 || index >= size) return undefined;
+  if (index < 0 || index >= size || ![leaf, ...proof].every(isHash)) return undefined;
   const ranges = inclusionRanges(index, { from: 0, to: size });
   if (ranges.length !== proof.length) return undefined;
   return proof.reduce((hash, sibling, i) => {
@@ -100,6 +100,9 @@ export function rootOfInclusion(
   }, leaf);
 }
 
+/** Two hashes of other lengths could make the bytes of another node. */
+const isHash = ({ length }: Buffer): boolean => length === HASH_BYTES;
+
 interface Head {
   readonly size: number;
   readonly root: Buffer;
@@ -107,7 +110,7 @@ interface Head {
 
 /** Whether the proof leads from the older head to the newer one, by the same leaves. */
 export function isConsistent(older: Head, newer: Head, proof: readonly Buffer[]): boolean {
-  if (older.size > newer.size) return false;
+  if (older.size > newer.size || !proof.every(isHash)) return false;
   if (older.size === newer.size) return proof.length === 0 && older.root.equals(newer.root);
   if (older.size === 0) return proof.length === 0;
   const ranges = consistencyRanges(older.size, newer.size);

@@ -69,9 +69,14 @@ describe('a checkpoint', () => {
     expect(parseCheckpoint(`${text}more\n`)).toEqual(parseCheckpoint(text));
   });
 
-  it.each(['', 'a\n1\n', `a\n01\n${root.toString('base64')}\n`, 'a\n1\nAAAA\n', text.trimEnd()])('is not %j', (other) =>
-    expect(parseCheckpoint(other)).toBeUndefined(),
-  );
+  it.each([
+    '',
+    'a\n1\n',
+    `a\n01\n${root.toString('base64')}\n`,
+    `a\n${2 ** 53}\n${root.toString('base64')}\n`,
+    'a\n1\nAAAA\n',
+    text.trimEnd(),
+  ])('is not %j', (other) => expect(parseCheckpoint(other)).toBeUndefined());
 
   it('ends the proof of a leaf', () => {
     expect(proofText(7, [root], 'note\n')).toBe(

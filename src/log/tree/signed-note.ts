@@ -42,6 +42,10 @@ function verifierKey(name: string, raw: Buffer, kind: number): VerifierKey {
   return { name, id, kind, key };
 }
 
+/** The same key under another name, which its id names too. */
+export const renamed = ({ kind, key }: VerifierKey, name: string): VerifierKey =>
+  verifierKey(name, rawPublicKey(key), kind);
+
 const rawPublicKey = (key: KeyObject): Buffer =>
   key.export({ format: 'der', type: 'spki' }).subarray(DER_OF_PUBLIC_KEY.length);
 

@@ -35,15 +35,29 @@ export class WitnessFolder {
     return read(join(this.path, 'log-key'));
   }
 
+  /** Else `witness-key` would not be that of the checkpoint beside it, and honest files would be accused. */
+  async refuseOtherWitness(witnessKey: string): Promise<void> {
+    const kept = (await read(join(this.path, 'witness-key')))?.trim();
+    if (kept === undefined || kept === witnessKey) return;
+    throw new UsageError(
+      `the folder ${this.path} is that of the witness ${JSON.stringify(kept)}: give its key with --key-file, or name another --folder`,
+    );
+  }
+
   async writeKeys(logKey: string, witnessKey: string): Promise<void> {
     await this.write('log-key', `${logKey}\n`);
     await this.write('witness-key', `${witnessKey}\n`);
   }
 
-  /** Keeps what was refused beside the checkpoint that it contradicts: both together are evidence. */
-  async writeRefused(note: string): Promise<string> {
+  /**
+   * Keeps what was refused beside the checkpoint that it contradicts: both together are evidence. One that the key of the
+   * log has not signed replaces nothing. Resolves with a sentence.
+   */
+  async keepRefused(note: string, isSigned: boolean): Promise<string> {
+    const path = join(this.path, 'refused-checkpoint');
+    if (!isSigned && ![undefined, note].includes(await read(path))) return `${path} stays too, as it was`;
     await this.write('refused-checkpoint', note);
-    return join(this.path, 'refused-checkpoint');
+    return `the checkpoint that contradicts it is in ${path}`;
   }
 
   /** False, and nothing is written, if another witness has kept another checkpoint than `expected` meanwhile. */

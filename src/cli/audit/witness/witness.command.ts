@@ -95,11 +95,10 @@ function tellOfTrust({ checkpoint: { origin, size } }: Witnessed, { checkpointPa
   );
 }
 
-async function refused({ message, signed }: Refusal, folder: WitnessFolder): Promise<CheckFailed> {
+async function refused({ message, evidence }: Refusal, folder: WitnessFolder): Promise<CheckFailed> {
   print(message);
   console.error(`${folder.checkpointPath} stays as it was`);
-  if (signed !== undefined)
-    console.error(`the checkpoint that contradicts it is in ${await folder.writeRefused(signed)}`);
+  if (evidence !== undefined) console.error(await folder.keepRefused(evidence.note, evidence.isSigned));
   return new CheckFailed();
 }
 

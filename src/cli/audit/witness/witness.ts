@@ -60,6 +60,7 @@ export class Witness {
   }
 
   private async look(signal: AbortSignal): Promise<Witnessed> {
+    await this.folder.refuseOtherWitness(verifierText(this.key));
     const keptNote = await this.folder.readCheckpoint();
     const logKey = await this.knownLogKey(keptNote, signal);
     if (logKey.key.equals(this.key.key)) throw new UsageError('the witness has the key of the log: make another one');
@@ -68,7 +69,7 @@ export class Witness {
       if (kept === undefined || !(error instanceof NoCheckpoint)) throw error;
       throw new Refusal(`the log had ${kept.size} events, and the service shows no checkpoint of it: ${error.message}`);
     });
-    const newest = readWitnessed(note, logKey);
+    const newest = readWitnessed(note, logKey, kept);
     if (kept !== undefined && needsProof(kept, newest, note)) {
       checkProof(kept, newest, await this.service.consistency(kept.size, newest.size, signal), note);
     }

@@ -1,3 +1,4 @@
+import { accountOf } from '../../../log/checks/kept-checks.js';
 import { type Checkpoint, parseCheckpoint } from '../../../log/tree/checkpoint.js';
 import { isConsistent } from '../../../log/tree/merkle-tree.js';
 import { parseNote, type VerifierKey } from '../../../log/tree/signed-note.js';
@@ -8,24 +9,32 @@ export class Refusal extends Error {
 
   constructor(
     message: string,
-    /** The checkpoint that was refused, if the key of the log has signed it. */
-    readonly signed?: string,
+    /** The checkpoint that contradicts what was witnessed. */
+    readonly evidence?: { readonly note: string; readonly isSigned: boolean },
   ) {
     super(message);
   }
 }
 
-/** Reads a checkpoint of the log of this key. Throws Refusal unless the key has signed it. */
-export function readWitnessed(note: string, key: VerifierKey): Checkpoint {
+/** Reads a checkpoint of the log of this key. Throws Refusal unless the key has signed it. `kept`: the one before. */
+export function readWitnessed(note: string, key: VerifierKey, kept?: Checkpoint): Checkpoint {
   const parsed = parseNote(note);
   const checkpoint = parsed && parseCheckpoint(parsed.text);
   if (parsed === undefined || checkpoint === undefined) throw new Refusal('the answer is not a signed checkpoint');
   const { origin } = checkpoint;
-  if (origin !== key.name) {
-    throw new Refusal(`the checkpoint is that of ${JSON.stringify(origin)}, but the witnessed log is ${key.name}`);
-  }
+  if (origin !== key.name) throw ofOtherLog(checkpoint, key, note, kept);
   if (!parsed.isSignedBy(key)) throw new Refusal(`the checkpoint of ${origin} is not signed by the key of this log`);
   return checkpoint;
+}
+
+/** After a change of key the account is the same: sizes tell whether its tail was lost with the change. */
+function ofOtherLog(newest: Checkpoint, { name }: VerifierKey, note: string, kept: Checkpoint | undefined): Refusal {
+  const what = `the checkpoint is that of ${JSON.stringify(newest.origin)}, but the witnessed log is ${name}`;
+  if (kept === undefined || accountOf(newest) !== accountOf(kept)) return new Refusal(what);
+  const sizes = `The account has another key now, and ${newest.size} events; it had ${kept.size}`;
+  const verdict =
+    newest.size < kept.size ? 'Events that were signed are lost' : 'After a planned change begin with a new --folder';
+  return new Refusal(`${what}. ${sizes}. ${verdict}`, { note, isSigned: false });
 }
 
 /** Throws Refusal if no proof could join the newest checkpoint to the one that was kept. True: a proof must do so. */
@@ -33,12 +42,15 @@ export function needsProof(kept: Checkpoint, newest: Checkpoint, note: string): 
   if (newest.size < kept.size) {
     throw new Refusal(
       `the log got shorter: it has ${newest.size} events, and had ${kept.size}. Events that were signed are lost`,
-      note,
+      { note, isSigned: true },
     );
   }
   if (newest.size > kept.size) return true;
   if (newest.root.equals(kept.root)) return false;
-  throw new Refusal(`the history changed: there are two different checkpoints of ${kept.size} events`, note);
+  throw new Refusal(`the history changed: there are two different checkpoints of ${kept.size} events`, {
+    note,
+    isSigned: true,
+  });
 }
 
 /** Throws Refusal unless the proof shows that the log has only grown. */
@@ -50,5 +62,5 @@ export function checkProof(
 ): void {
   if (proof !== undefined && isConsistent(kept, newest, proof)) return;
   const what = `the log of ${kept.size} events, which was witnessed, is not the beginning of that of ${newest.size}`;
-  throw new Refusal(`the history changed: ${what}`, note);
+  throw new Refusal(`the history changed: ${what}`, { note, isSigned: true });
 }
