@@ -139,6 +139,17 @@ describe('a log that was signed', () => {
     ]);
   });
 
+  it.each([
+    ['changed', 'update log_tiles set hashes = set_byte(hashes, 3, get_byte(hashes, 3) # 1)', 'do not make its'],
+    ['removed', 'delete from log_tiles', 'missing or cut'],
+  ])('is signed no further over tiles that were %s', async (_, statements, said) => {
+    const logs = new SealedLogs(service.pool);
+    await tampered(statements, async () => {
+      await expect(seal(logs, KEY, { accountId: account, size: SIZE, sealed: 30 })).rejects.toThrow(said);
+      expect((await logs.lastCheckpoint(account))?.size).toBe(30);
+    });
+  });
+
   it('shows a checkpoint that was signed over tiles that were changed', async () => {
     const changed = 'update log_tiles set hashes = set_byte(hashes, 3, get_byte(hashes, 3) # 1)';
     const faults = await tampered(changed, async () => {
