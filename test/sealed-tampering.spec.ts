@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { openDatabase } from '../src/database/database.js';
-import { newCheckpointKey, signerOf } from '../src/log/seal/checkpoint-key.js';
+import { newCheckpointKey, originOf, signerOf } from '../src/log/seal/checkpoint-key.js';
 import { seal } from '../src/log/seal/seal.js';
 import { SealedLogs } from '../src/log/seal/sealed-logs.js';
+import { checkpointText } from '../src/log/tree/checkpoint.js';
+import { signNote } from '../src/log/tree/signed-note.js';
+import { GrowingTree } from '../src/log/tree/tiles.js';
 import { faultsOf as faultsIn, provenOf } from './support/found.js';
 import { type Service, startService } from './support/service.js';
 
@@ -71,6 +74,15 @@ afterAll(() => service.stop());
 
 const size = async (): Promise<number> => (await service.pool.query('select size::int from log_heads')).rows[0].size;
 
+/** Signs what the tiles and the events make, and holds the tiles to no checkpoint. */
+async function sealUnchecked(from: number, to: number): Promise<void> {
+  const logs = new SealedLogs(service.pool);
+  const tree = new GrowingTree(from, await logs.edge(account, from));
+  for (const leaf of await logs.leaves(account, from, to)) tree.add(leaf);
+  const text = checkpointText({ origin: originOf(KEY, account), size: to, root: tree.root() });
+  await logs.seal(account, { size: to, note: signNote(text, signerOf(KEY, account)) }, from, tree.takeChanged());
+}
+
 /** The faults that `audit verify` finds. A proof finds them too. */
 async function faultsOf(databaseUrl: string, keys = [KEY]): Promise<string[]> {
   const options = { databaseUrl, dataDir: '', databasePoolSize: 1, dearReadConnections: 1 };
@@ -122,6 +134,28 @@ describe('a log that was signed', () => {
     const gone = 'delete from events; delete from log_heads';
     expect(await tampered(gone, () => faultsOf(service.databaseUrl))).toEqual([
       'the log has 0 events, but a checkpoint of 30 was signed: its tail is lost',
+    ]);
+  });
+
+  it.each([
+    ['changed', 'update log_tiles set hashes = set_byte(hashes, 3, get_byte(hashes, 3) # 1)', 'do not make its'],
+    ['removed', 'delete from log_tiles', 'missing or cut'],
+  ])('is signed no further over tiles that were %s', async (_, statements, said) => {
+    const logs = new SealedLogs(service.pool);
+    await tampered(statements, async () => {
+      await expect(seal(logs, KEY, { accountId: account, size: SIZE, sealed: 30 })).rejects.toThrow(said);
+      expect((await logs.lastCheckpoint(account))?.size).toBe(30);
+    });
+  });
+
+  it('shows a checkpoint that was signed over tiles that were changed', async () => {
+    const changed = 'update log_tiles set hashes = set_byte(hashes, 3, get_byte(hashes, 3) # 1)';
+    const faults = await tampered(changed, async () => {
+      await sealUnchecked(30, SIZE);
+      return faultsOf(service.databaseUrl);
+    });
+    expect(faults).toEqual([
+      'the checkpoint of 40 events contradicts that of 30: the tiles were changed before it was signed',
     ]);
   });
 

@@ -41,6 +41,7 @@ export class Evidence {
     if (here?.equals(root) === true) return;
     this.checkpoints.raise(
       accountId,
+      { loss: 'events', signed: size },
       `a checkpoint of ${size} events of the log of ${accountId} was signed that its events do not make`,
     );
   }

@@ -71,10 +71,11 @@ export class Sealer implements OnApplicationBootstrap, OnModuleDestroy, OnApplic
     this.checkpoints.witness(accountId, sealed);
     const witnessed = this.checkpoints.witnessedSize(accountId);
     if (size >= witnessed && sealed >= witnessed) return true;
-    const lost =
-      size < witnessed ? `it has ${size} events: its tail is lost` : `its last checkpoint here is of ${sealed}`;
+    const isShort = size < witnessed;
+    const lost = isShort ? `it has ${size} events: its tail is lost` : `its last checkpoint here is of ${sealed}`;
     this.checkpoints.raise(
       accountId,
+      { loss: isShort ? 'tail' : 'checkpoints', signed: witnessed },
       `a checkpoint of ${witnessed} events of the log of ${accountId} was signed, but ${lost}`,
     );
     return false;

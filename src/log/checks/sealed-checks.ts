@@ -114,9 +114,14 @@ export class SealedChecks {
       return false;
     }
     const signed = await this.signedLeaves(size);
-    for (const [i, leaf] of this.leaves.entries()) {
-      if (signed[i]?.equals(leaf) === true || leaf === MISSING) continue;
-      this.report(`position ${this.sealed + i + 1}: ${SIGNED_OTHERWISE}`);
+    const others = [...this.leaves.entries()].filter(([i, leaf]) => signed[i]?.equals(leaf) !== true);
+    for (const [i, leaf] of others) {
+      if (leaf !== MISSING) this.report(`position ${this.sealed + i + 1}: ${SIGNED_OTHERWISE}`);
+    }
+    if (others.length === 0) {
+      this.report(
+        `the checkpoint of ${size} events contradicts that of ${this.sealed}: the tiles were changed before it was signed`,
+      );
     }
     this.tree = new GrowingTree(size, await this.logs.edge(this.accountId, size));
     return true;

@@ -3,12 +3,17 @@ import type { CheckpointKey } from './checkpoint-key.js';
 const WAY_OUT =
   'Was a database restored, did a failover lose changes, or did someone change them? See "After a loss" in docs/evidence.md';
 
+/** What can be wrong with a log that was signed. `checkpoints`: newer ones are missing. */
+type Loss = 'tail' | 'checkpoints' | 'events' | 'tiles';
+
 /** Whether this instance signs checkpoints, what it knows to be signed, and what it found wrong. */
 export class Checkpoints {
   /** The largest size of each log that this instance has seen signed. The database may lose it, the process does not. */
   private readonly witnessed = new Map<string, number>();
-  /** What is wrong with the logs that are not the ones that were signed. It lasts until a restart. */
-  private readonly alarms = new Map<string, string>();
+  /** The accounts whose logs are not the ones that were signed. It lasts until a restart. */
+  private readonly alarms = new Set<string>();
+  /** What was said of them. */
+  private readonly said = new Set<string>();
 
   /** `key`: undefined while checkpoints are off. */
   constructor(
@@ -29,10 +34,12 @@ export class Checkpoints {
     return this.witnessed.keys();
   }
 
-  /** Says what is wrong with a log, once. */
-  raise(accountId: string, what: string): void {
-    if (this.alarms.get(accountId) !== what) this.report(`ALARM: ${what}. ${WAY_OUT}`);
-    this.alarms.set(accountId, what);
+  /** Says what is wrong with a log, once for each loss and each size that was signed, however the log goes on. */
+  raise(accountId: string, { loss, signed }: { loss: Loss; signed: number }, what: string): void {
+    const about = `${accountId} ${loss} ${signed}`;
+    if (!this.said.has(about)) this.report(`ALARM: ${what}. ${WAY_OUT}`);
+    this.said.add(about);
+    this.alarms.add(accountId);
   }
 
   /** The number of logs that are not the ones that were signed. */

@@ -70,6 +70,9 @@ const SEAL: NamedStatement = {
     select from sealed`,
 };
 
+/** The stored tiles do not make the tree of the events that were signed. */
+export class TilesDamaged extends Error {}
+
 /** The tables of the trees and their checkpoints. */
 export class SealedLogs {
   constructor(private readonly connections: Connections) {}
@@ -100,13 +103,13 @@ export class SealedLogs {
     return (await queryNamed<StoredTile & object>(this.connections, TILES, [accountId, JSON.stringify(wanted)])).rows;
   }
 
-  /** The tiles at the right edge of the tree of this size. Throws if one is missing or cut. */
+  /** The tiles at the right edge of the tree of this size. Throws TilesDamaged if one is missing or cut. */
   async edge(accountId: string, size: number): Promise<StoredTile[]> {
     const wanted = edgeTiles(size);
     const tiles = await this.tiles(accountId, wanted);
     const isWhole = (tile: StoredTile): boolean => tile.hashes.length >= widthIn(size, tile) * HASH_BYTES;
     if (tiles.length !== wanted.length || !tiles.every(isWhole)) {
-      throw new Error(`tiles of its tree of ${size} events are missing or cut`);
+      throw new TilesDamaged(`tiles of its tree of ${size} events are missing or cut`);
     }
     // A tile may have grown since: another instance may have sealed more.
     return tiles.map((tile) => ({ ...tile, hashes: tile.hashes.subarray(0, widthIn(size, tile) * HASH_BYTES) }));
@@ -124,7 +127,7 @@ export class SealedLogs {
     return (await queryNamed(this.connections, SEAL, values, WRITE_LIMITS)).rowCount === 1;
   }
 
-  /** The hash of each range of leaves, which the stored tiles must cover. */
+  /** The hash of each range of leaves. Throws TilesDamaged unless the stored tiles cover them. */
   async hashesOf(accountId: string, ranges: readonly LeafRange[]): Promise<Buffer[]> {
     const names = new Map(ranges.flatMap(nodesOf).map((node) => [nameOf(node), spanOf(node)]));
     const tiles = await this.tiles(
@@ -136,7 +139,7 @@ export class SealedLogs {
       const span = spanOf(node);
       const tile = stored.get(nameOf(node));
       if (tile === undefined || tile.length < span.to * HASH_BYTES)
-        throw new Error(`the tile ${nameOf(node)} is missing or cut`);
+        throw new TilesDamaged(`the tile ${nameOf(node)} is missing or cut`);
       return hashOfEntries(tile, span);
     };
     return ranges.map((range) => foldNodes(nodesOf(range).map(hashOf)));

@@ -32,7 +32,8 @@ export const HASH_BYTES = 32;
 /** Its mark, and the hashes of its children. */
 const NODE = Buffer.alloc(1 + 2 * HASH_BYTES, 1);
 
-const EMPTY_ROOT = hash('sha256', '', 'buffer');
+/** The root of a tree without leaves. */
+export const EMPTY_ROOT = hash('sha256', '', 'buffer');
 
 /** The largest power of 2 below `size`, which is at least 2. */
 function splitOf(size: number): number {
