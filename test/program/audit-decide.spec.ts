@@ -55,6 +55,11 @@ it('exits with 0 if the log says the same, and tells what was asked, answered an
   ]);
 });
 
+it('shows no control character of the record', async () => {
+  await edit(`gateway = E'\\r\\u001b[2KOK\\n\\u009b8m'`);
+  expect((await decide(id)).stdout).toContain(' for the gateway \\u000d\\u001b[2KOK\\u000a\\u009b8m\n');
+});
+
 it('exits with 1 if the record says otherwise, and names each difference', async () => {
   await edit(`allowed = false, reason = 'not_permitted', rule = null, rule_index = null`);
   const { code, stdout, stderr } = await decide(id);

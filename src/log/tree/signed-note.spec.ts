@@ -43,6 +43,11 @@ describe('a signed note', () => {
     expect(parseVerifier(text)).toBeUndefined(),
   );
 
+  it('has no key with a control character in its name', () => {
+    expect(parseVerifier(verifierText(signerKey('log\u009b2K', SEED)))).toBeUndefined();
+    expect(parseVerifier(verifierText(signerKey('log\u001b[2K', SEED)))).toBeUndefined();
+  });
+
   it('can be cosigned by a witness, whose signature covers the time', () => {
     const witness = signerKey('witness.example/w1', SEED, COSIGNATURE);
     const other = signNote(TEXT, signerKey(witness.name, SEED)).slice(TEXT.length + 1);
@@ -69,9 +74,15 @@ describe('a checkpoint', () => {
     expect(parseCheckpoint(`${text}more\n`)).toEqual(parseCheckpoint(text));
   });
 
-  it.each(['', 'a\n1\n', `a\n01\n${root.toString('base64')}\n`, 'a\n1\nAAAA\n', text.trimEnd()])('is not %j', (other) =>
-    expect(parseCheckpoint(other)).toBeUndefined(),
-  );
+  it.each([
+    '',
+    'a\n1\n',
+    `a\n01\n${root.toString('base64')}\n`,
+    'a\n1\nAAAA\n',
+    text.trimEnd(),
+    `a\u009b${text}`,
+    `a\r${text}`,
+  ])('is not %j', (other) => expect(parseCheckpoint(other)).toBeUndefined());
 
   it('ends the proof of a leaf', () => {
     expect(proofText(7, [root], 'note\n')).toBe(
