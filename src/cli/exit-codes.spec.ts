@@ -21,6 +21,7 @@ describe('an error that ends the process', () => {
 
   it.each<[string, unknown, number, string[]]>([
     ['a failed check has printed what it found', new CheckFailed(), 1, []],
+    ['a message with control characters', new UsageError('it says\n"\r\u009b8m"'), 2, ['it says\n"\\u000d\\u009b8m"']],
     ['a usage error', new UsageError('no such account'), 2, ['no such account']],
     ['a problem of the request', new Problem('request_malformed', 'it is in the future'), 2, ['it is in the future']],
     ['a problem with what exists', new Problem('not_found', 'no such resource'), 2, ['no such resource']],

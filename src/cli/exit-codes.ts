@@ -2,6 +2,7 @@ import { messageOf } from '../error-message.js';
 import { CheckFailed, Interrupted, OperatorError, UsageError } from '../operator-error.js';
 import { Problem } from '../problem.js';
 import { outageOf } from './database-outage.js';
+import { visibleLines } from './print.js';
 
 /** How a process of this service ends: the same for every command and for `npm start`. */
 export const EXIT = {
@@ -47,7 +48,7 @@ export function failureOf(error: unknown): Failure {
 export function reportFailure(error: unknown): number {
   const failure = failureOf(error);
   const text = failure.exitCode === EXIT.internal ? stackOf(failure.error) : messageOf(failure.error);
-  if (text !== '') console.error(text);
+  if (text !== '') console.error(visibleLines(text));
   return failure.exitCode;
 }
 

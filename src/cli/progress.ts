@@ -1,3 +1,5 @@
+import { visibleLine } from './print.js';
+
 const REDRAW_MS = 200;
 
 /** Shows how far a long operation is, in one line that is redrawn. */
@@ -56,7 +58,7 @@ class ProgressLine implements Progress {
 
   private draw(): void {
     this.drawnMs = this.now();
-    this.terminal.write(`\r\u001b[K${progressLine({ ...this.state() })}`);
+    this.terminal.write(`\r\u001b[K${visibleLine(progressLine({ ...this.state() }))}`);
   }
 
   private state(): ProgressState {

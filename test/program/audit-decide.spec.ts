@@ -55,6 +55,11 @@ it('exits with 0 if the log says the same, and tells what was asked, answered an
   ]);
 });
 
+it('shows no control character of the record', async () => {
+  await edit(`gateway = E'\\r\\u001b[2KOK\\n\\u009b8m'`);
+  expect((await decide(id)).stdout).toContain(' for the gateway \\u000d\\u001b[2KOK\\u000a\\u009b8m\n');
+});
+
 it('exits with 1 if the record says otherwise, and names each difference', async () => {
   await edit(`allowed = false, reason = 'not_permitted', rule = null, rule_index = null`);
   const { code, stdout, stderr } = await decide(id);
@@ -75,10 +80,29 @@ it('exits with 1 if the record says otherwise, and names each difference', async
   });
 });
 
+it.each([
+  ['log_position = null, read_at = null', 'its read_at is not a time'],
+  [`read_at = 'infinity'`, 'its read_at is not a time'],
+  [`read_at = '20000-01-01'`, 'its read_at is not a time'],
+  [`decided_at = 'infinity'`, 'its decided_at is not a time'],
+  ['key_denied = null', 'it does not say whether the key was denied (key_denied)'],
+  [`target = '{"x":1}'`, 'its target is not one that a gateway can ask for'],
+])('exits with 1 for a record that the service cannot have written: %s', async (change, said) => {
+  const { rows } = await service.pool.query('select * from bind_decisions where id = $1', [id]);
+  await edit(change);
+  const stdout = `different: someone has changed the record: ${said}\n`;
+  expect(await decide(id)).toEqual({ code: 1, stdout, stderr: '' });
+  await edit(`(log_position, read_at, decided_at, key_denied, target) =
+    (select log_position, read_at, decided_at, key_denied, target
+     from json_populate_record(null::bind_decisions, '${JSON.stringify(rows[0])}'))`);
+});
+
 it('exits with 2 for a decision of an earlier version, an unknown id and another word', async () => {
   await edit('key_denied = null, log_position = null, read_at = null, rule_index = null');
   const of = (stderr: RegExp) => ({ code: 2, stdout: '', stderr: expect.stringMatching(stderr) });
-  expect(await decide(id)).toMatchObject(of(/cannot be made again: an earlier version made it/));
+  expect(await decide(id)).toMatchObject(
+    of(/cannot be made again: it has no log_position, .* An earlier version of the service made it, or someone/),
+  );
   expect(await decide('bd_2Sd3gVzXW1vzFJpCFLqzmEJ9SgA')).toMatchObject(of(/^there is no bind decision bd_/));
   expect(await decide('sshcr_2Sd3gVzXW1vzFJpCFLqzmEJ9SgA')).toMatchObject(of(/is not the id of a bind decision/));
   expect(await decide()).toMatchObject({ code: 2 });

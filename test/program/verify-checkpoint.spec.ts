@@ -112,9 +112,13 @@ const TAMPERINGS: readonly (readonly [what: string, sql: string, said: readonly 
     ['position 20: recorded_at is not later than that of the previous event'],
   ],
   [
-    'an event of an unknown type, hashed anew',
-    `update events set type = 'tcp_edge_painted.v1' where position = 22; ${HASH_ANEW}`,
-    [expect.stringMatching(/^position 22: this version of the service does not know events of type tcp_edge_painted/)],
+    'an event of an unknown type that would control the terminal, hashed anew',
+    `update events set type = E'tcp_edge_painted\\r\\u009b8m' where position = 22; ${HASH_ANEW}`,
+    [
+      expect.stringMatching(
+        /^position 22: this version of the service does not know events of type tcp_edge_painted\\u000d\\u009b8m in/,
+      ),
+    ],
   ],
   [
     'an event after the deletion of its stream, hashed anew',

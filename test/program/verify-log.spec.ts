@@ -18,12 +18,16 @@ async function verified(files: { exported?: string; checkpoint?: string; key?: s
   const contents = Object.entries({ exported, checkpoint, key, ...files });
   const paths = contents.map(([name]) => join(folder, name));
   await Promise.all(contents.map(([, text], i) => writeFile(paths[i] ?? '', text)));
-  return new Promise((resolve) => {
-    execFile(process.execPath, [`${REPOSITORY}/docs/verify-log.mjs`, ...paths], (error, stdout) =>
-      resolve([stdout.trim(), error === null ? 0 : Number(error.code)]),
+  return run(...paths);
+}
+
+/** All that it prints, with its exit code. */
+const run = (...paths: string[]): Promise<[string, number]> =>
+  new Promise((resolve) => {
+    execFile(process.execPath, [`${REPOSITORY}/docs/verify-log.mjs`, ...paths], (error, stdout, stderr) =>
+      resolve([(stderr + stdout).trim(), error === null ? 0 : Number(error.code)]),
     );
   });
-}
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tas-verify-log-'));
@@ -80,7 +84,38 @@ describe('docs/verify-log.mjs', () => {
     ['another account', () => ({ checkpoint: checkpoint.replaceAll(ofAccount(), other) }), /not signed by this key$/],
     ['another key', () => ({ key: key.replace(ofAccount(), other) }), /the key is damaged$/],
     ['no key', () => ({ key: 'x' }), /the key is no key$/],
+    ['a cut signature', () => ({ checkpoint: checkpoint.slice(0, -90) }), /^REFUSED: the signature of the checkpoint/],
+    ['a damaged last line', () => ({ exported: `${exported}{"a":\n` }), /^REFUSED: line 7 is no event$/],
+    ['a line without fields', () => ({ exported: `null\n${exported}` }), /^REFUSED: line 1 is no event$/],
+    [
+      'data that is no text',
+      () => ({ exported: exported.replace(/"data":"/, '"data":1,"x":"') }),
+      /line 1 is no event$/,
+    ],
+    [
+      'a position that would control the terminal',
+      () => ({ exported: exported.replace('"position":1', '"position":"\\r\\u001b[2KOK: \\u009b8m"') }),
+      /^REFUSED: line 1 has position "\\r\\u001b\[2KOK: %C2%9B8m"$/,
+    ],
+    [
+      'an account that would',
+      () => ({ exported: exported.replace(/"account_id":"/, '"account_id":"\\r\\u009b8m') }),
+      /^REFUSED: line 1 is of account %0D%C2%9B8mac_\w+$/,
+    ],
   ])('refuses %s', async (_, files, said) => {
     expect(await verified(files())).toEqual([expect.stringMatching(said), 1]);
+  });
+
+  it('tells a mistake of its caller by another exit code, without a stack', async () => {
+    expect(await run()).toEqual(['usage: node verify-log.mjs EXPORT CHECKPOINT KEY', 2]);
+    const [checkpointFile, keyFile] = [join(folder, 'checkpoint'), join(folder, 'key')];
+    for (const files of [
+      ['none', checkpointFile, keyFile],
+      ['none', checkpointFile, 'none'],
+    ])
+      expect(await run(...files)).toEqual([
+        expect.stringMatching(/^ENOENT: no such file or directory, open 'none'$/),
+        2,
+      ]);
   });
 });

@@ -6,6 +6,7 @@ import {
   type ReplayableEvent,
 } from '../../log/read/recorded-event.js';
 import type { AnyReadModel, Entity } from '../../log/read-model.js';
+import { visibleLine } from '../print.js';
 
 /** A longer value is cut: a traffic policy may have 256 KiB. */
 const MAX_VALUE_CHARACTERS = 200;
@@ -56,9 +57,5 @@ function shortened(value: unknown): string {
   return rest > 0 ? `${text.slice(0, MAX_VALUE_CHARACTERS)}... (${rest} more characters)` : text;
 }
 
-/** As JSON without control characters, so that a stored value cannot control the terminal. JSON itself allows U+007F to U+009F. */
-export const safeJson = (value: unknown): string =>
-  (JSON.stringify(value) ?? 'null').replaceAll(
-    /[\u007f-\u009f]/g,
-    (control) => `\\u00${control.charCodeAt(0).toString(16)}`,
-  );
+/** As JSON without control characters. JSON itself allows U+007F to U+009F. */
+export const safeJson = (value: unknown): string => visibleLine(JSON.stringify(value) ?? 'null');

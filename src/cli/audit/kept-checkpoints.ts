@@ -4,13 +4,14 @@ import { accountOf, type KeptCheckpoint } from '../../log/checks/kept-checks.js'
 import { parseCheckpoint } from '../../log/tree/checkpoint.js';
 import { parseNote } from '../../log/tree/signed-note.js';
 import { UsageError } from '../../operator-error.js';
+import { tell } from '../print.js';
 import type { CheckpointKeys } from './checkpoint-keys.js';
 
 /** The checkpoints in files, in the order of their sizes. Throws UsageError for a file that holds none. */
 export async function readKept(files: readonly string[], keys: CheckpointKeys): Promise<readonly KeptCheckpoint[]> {
   const kept = await Promise.all(files.map((file) => readOne(file, keys)));
   for (const { file, size, origin } of kept) {
-    console.error(`the log of ${origin} is held to the checkpoint of ${size} events in ${file}`);
+    tell(`the log of ${origin} is held to the checkpoint of ${size} events in ${file}`);
   }
   return kept.toSorted((a, b) => a.size - b.size);
 }

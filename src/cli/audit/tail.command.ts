@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { UsageError } from '../../operator-error.js';
 import { withExamples } from '../help.js';
-import { print } from '../print.js';
+import { print, tell } from '../print.js';
 import { type CommandDatabase, onDatabase, READS } from '../run-on-database.js';
 import { eventLine } from './format.js';
 import { followLogs, newestEvents } from './log-tail.js';
@@ -31,7 +31,7 @@ async function tail({ pool, interrupt }: CommandDatabase, { follow, lines, accou
   const readerLeft = new AbortController();
   process.stdout.once('error', () => readerLeft.abort());
   const end = AbortSignal.any([interrupt, readerLeft.signal]);
-  for await (const event of followLogs(pool, heads, account, end, console.error)) print(eventLine(event));
+  for await (const event of followLogs(pool, heads, account, end, tell)) print(eventLine(event));
 }
 
 function parseCount(text: string): number {

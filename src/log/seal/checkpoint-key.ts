@@ -20,8 +20,8 @@ export const originOf = ({ name }: CheckpointKey, accountId: string): string => 
 export const signerOf = (key: CheckpointKey, accountId: string): SignerKey =>
   signerKey(originOf(key, accountId), key.seed);
 
-/** A name has no blank and no plus: see c2sp.org/signed-note. */
-const KEY = /^PRIVATE\+KEY\+(?<name>[^\s+]{1,200})\+(?<seed>[A-Za-z0-9+/]{43}=)$/;
+/** A name has no blank and no plus: see c2sp.org/signed-note. Nor a control character, as verifiers' terminals show it. */
+const KEY = /^PRIVATE\+KEY\+(?<name>[^\s+\p{Cc}]{1,200})\+(?<seed>[A-Za-z0-9+/]{43}=)$/u;
 
 /** The key as CHECKPOINT_KEY takes it. */
 export const keyText = ({ name, seed }: CheckpointKey): string => `PRIVATE+KEY+${name}+${seed.toString('base64')}`;

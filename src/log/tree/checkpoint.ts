@@ -12,9 +12,9 @@ export interface Checkpoint {
 export const checkpointText = ({ origin, size, root }: Checkpoint): string =>
   `${origin}\n${size}\n${root.toString('base64')}\n`;
 
-const CHECKPOINT = /^(?<origin>[^\n]+)\n(?<size>0|[1-9]\d{0,15})\n(?<root>[A-Za-z0-9+/]{43}=)\n/;
+const CHECKPOINT = /^(?<origin>\P{Cc}+)\n(?<size>0|[1-9]\d{0,15})\n(?<root>[A-Za-z0-9+/]{43}=)\n/u;
 
-/** Ignores further lines, as the format demands. Undefined for a text that is not a checkpoint. */
+/** Ignores further lines, as the format demands. Undefined for a text that is not a checkpoint, or names its log by control characters. */
 export function parseCheckpoint(text: string): Checkpoint | undefined {
   const { origin, size, root } = CHECKPOINT.exec(text)?.groups ?? {};
   if (origin === undefined || size === undefined || root === undefined) return undefined;

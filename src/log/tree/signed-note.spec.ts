@@ -43,6 +43,11 @@ describe('a signed note', () => {
     expect(parseVerifier(text)).toBeUndefined(),
   );
 
+  it('has no key with a control character in its name', () => {
+    expect(parseVerifier(verifierText(signerKey('log\u009b2K', SEED)))).toBeUndefined();
+    expect(parseVerifier(verifierText(signerKey('log\u001b[2K', SEED)))).toBeUndefined();
+  });
+
   it('can be cosigned by a witness, whose signature covers the time', () => {
     const witness = signerKey('witness.example/w1', SEED, COSIGNATURE);
     const other = signNote(TEXT, signerKey(witness.name, SEED)).slice(TEXT.length + 1);
@@ -76,6 +81,8 @@ describe('a checkpoint', () => {
     `a\n${2 ** 53}\n${root.toString('base64')}\n`,
     'a\n1\nAAAA\n',
     text.trimEnd(),
+    `a\u009b${text}`,
+    `a\r${text}`,
   ])('is not %j', (other) => expect(parseCheckpoint(other)).toBeUndefined());
 
   it('ends the proof of a leaf', () => {

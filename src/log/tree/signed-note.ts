@@ -53,9 +53,10 @@ const rawPublicKey = (key: KeyObject): Buffer =>
 export const verifierText = ({ name, id, kind, key }: VerifierKey): string =>
   `${name}+${id.toString('hex')}+${Buffer.concat([Buffer.from([kind]), rawPublicKey(key)]).toString('base64')}`;
 
-/** Undefined for a text that is not such a key. */
+/** Undefined for a text that is not such a key, or has control characters in its name. */
 export function parseVerifier(text: string): VerifierKey | undefined {
-  const { name, id, key } = /^(?<name>[^\s+]+)\+(?<id>[0-9a-f]{8})\+(?<key>[A-Za-z0-9+/]+=*)$/.exec(text)?.groups ?? {};
+  const { name, id, key } =
+    /^(?<name>[^\s+\p{Cc}]+)\+(?<id>[0-9a-f]{8})\+(?<key>[A-Za-z0-9+/]+=*)$/u.exec(text)?.groups ?? {};
   const bytes = Buffer.from(key ?? '', 'base64');
   const kind = bytes[0];
   if (name === undefined || bytes.length !== 1 + SEED_BYTES || (kind !== ED25519 && kind !== COSIGNATURE))

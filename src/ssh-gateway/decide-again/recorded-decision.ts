@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { type BindTarget, parseBindTarget } from '../../bind-rules/bind-target.js';
+import { Problem } from '../../problem.js';
 import type { BindDecision } from '../bind-decisions/bind-decision.js';
 
 /** What a gateway is answered, with an empty field as null. */
@@ -45,6 +46,11 @@ export interface RecordedDecision {
   readonly answer: DecisionAnswer;
 }
 
+/** The record has what no version of the service writes. */
+export class ChangedRecord extends Error {
+  override readonly name = 'ChangedRecord';
+}
+
 type Row = Omit<RecordedDecision, 'target' | 'source' | 'answer'> &
   DecisionAnswer & { readonly target: object; readonly source: string | null };
 
@@ -57,12 +63,31 @@ const DECISION = `select id, ${utc('decided_at')} as "decidedAt", fingerprint, t
     nullif(owner_id, '') as owner_id
   from bind_decisions where id = $1`;
 
-/** Undefined if there is none with this id. Throws Problem if its target is none. */
+/** Undefined if there is none with this id. Throws ChangedRecord for one that the service cannot have written. */
 export async function findDecision(pool: Pool, id: string): Promise<RecordedDecision | undefined> {
   const { rows } = await pool.query<Row>(DECISION, [id]);
   const [row] = rows;
   if (row === undefined) return undefined;
+  refuseChangedTimes(row);
   const { allowed, reason, matched_rule, rule_index, account_id, credential_id, version, owner_id, ...asked } = row;
   const answer = { allowed, reason, matched_rule, rule_index, account_id, credential_id, version, owner_id };
-  return { ...asked, target: parseBindTarget(row.target), source: row.source ?? undefined, answer };
+  return { ...asked, target: targetOf(row), source: row.source ?? undefined, answer };
+}
+
+/** Four digits of a year: a time may be infinite, which has no text, or later than any clock tells. */
+const isTime = (text: string | null): boolean => text !== null && /^\d{4}-/.test(text);
+
+function refuseChangedTimes({ decidedAt, isKeyDenied, logPosition, readAt }: Row): void {
+  if (!isTime(decidedAt)) throw new ChangedRecord('its decided_at is not a time');
+  if (isKeyDenied === false && !isTime(readAt)) throw new ChangedRecord('its read_at is not a time');
+  if (isKeyDenied === null && (logPosition !== null || readAt !== null))
+    throw new ChangedRecord('it does not say whether the key was denied (key_denied)');
+}
+
+function targetOf({ target }: Row): BindTarget {
+  try {
+    return parseBindTarget(target);
+  } catch (error) {
+    throw error instanceof Problem ? new ChangedRecord('its target is not one that a gateway can ask for') : error;
+  }
 }

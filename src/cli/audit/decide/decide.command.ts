@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { isId } from '../../../ids.js';
 import { CheckFailed, UsageError } from '../../../operator-error.js';
 import { decideAgain, isRepeatable, LogTooShort } from '../../../ssh-gateway/decide-again/decide-again.js';
-import { findDecision } from '../../../ssh-gateway/decide-again/recorded-decision.js';
+import { ChangedRecord, findDecision } from '../../../ssh-gateway/decide-again/recorded-decision.js';
 import { withExamples } from '../../help.js';
 import { lowerPriority } from '../../lower-priority.js';
 import { print } from '../../print.js';
@@ -23,12 +23,12 @@ export function addDecideCommand(audit: Command): void {
 async function printDecidedAgain(database: CommandDatabase, id: string): Promise<void> {
   if (!isId(id, 'bd'))
     throw new UsageError(`'${id}' is not the id of a bind decision, such as bd_2Sd3gVzXW1vzFJpCFLqzmEJ9SgA`);
-  const decision = await findDecision(database.pool, id);
+  const decision = await findDecision(database.pool, id).catch(reportChanged);
   if (decision === undefined)
     throw new UsageError(`there is no bind decision ${id}: it was never made, or is deleted by its age`);
   if (!isRepeatable(decision)) {
     throw new UsageError(
-      `the bind decision ${id} cannot be made again: an earlier version made it, and recorded no log position`,
+      `the bind decision ${id} cannot be made again: it has no log_position, read_at and key_denied. An earlier version of the service made it, or someone has removed them`,
     );
   }
   lowerPriority();
@@ -46,4 +46,10 @@ async function printDecidedAgain(database: CommandDatabase, id: string): Promise
     print(`different: ${error.message}, so the events that the decision was made from are lost`);
     throw new CheckFailed();
   }
+}
+
+function reportChanged(error: unknown): never {
+  if (!(error instanceof ChangedRecord)) throw error;
+  print(`different: someone has changed the record: ${error.message}`);
+  throw new CheckFailed();
 }

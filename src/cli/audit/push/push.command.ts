@@ -4,6 +4,7 @@ import { UsageError } from '../../../operator-error.js';
 import { READ_MODELS } from '../../../read-models.js';
 import { chosenAccount } from '../../chosen-account.js';
 import { withExamples } from '../../help.js';
+import { tell } from '../../print.js';
 import { type CommandDatabase, onDatabase, READS } from '../../run-on-database.js';
 import { isPrivate, parseUrl } from '../http-url.js';
 import { parsePosition } from '../position-argument.js';
@@ -49,11 +50,11 @@ export function addPushCommand(audit: Command): void {
 async function runPush(options: PushOptions): Promise<void> {
   // Before the database is opened: the operator hears of a bad file at once.
   const secrets = options.secretFile === undefined ? [] : await readSecrets(options.secretFile);
-  const collector = new Collector(options.to, secrets, console.error);
+  const collector = new Collector(options.to, secrets, tell);
   const cursor = await readCursor(options.cursor);
   await requireWritable(options.cursor);
   if (cursor !== undefined) refuseOtherCollector(cursor, collector, options.cursor);
-  if (!isPrivate(options.to)) console.error(`warning: ${collector.name} gets the log without encryption; use https`);
+  if (!isPrivate(options.to)) tell(`warning: ${collector.name} gets the log without encryption; use https`);
   await onDatabase(READS, (database) => push(database, options, collector, cursor));
 }
 
@@ -68,12 +69,12 @@ async function push(
     throw new UsageError(`${file} is the cursor of account ${cursor.account}: name another file with --cursor`);
   }
   const after = cursor?.position ?? first;
-  console.error(`pushing the log of ${account} after position ${after} to ${collector.name}`);
+  tell(`pushing the log of ${account} after position ${after} to ${collector.name}`);
   const work = new LogPush(pool, new CloudEvents(READ_MODELS), collector);
   const save = (at: Cursor) => writeCursor(file, at);
   const last = await work.run({ account, after, eventId: cursor?.eventId, maxEvents, once }, save, interrupt);
   if (once) interrupt.throwIfAborted();
-  console.error(`${collector.name} has the log of ${account} up to position ${last}`);
+  tell(`${collector.name} has the log of ${account} up to position ${last}`);
 }
 
 /** Two collectors with one cursor would each miss what the other one got. */

@@ -6,7 +6,7 @@ import { parseCheckpointKey } from '../../../log/seal/checkpoint-key.js';
 import { COSIGNATURE, type SignerKey, signerKey, verifierText } from '../../../log/tree/signed-note.js';
 import { CheckFailed, Interrupted, STOP_SIGNALS, UsageError } from '../../../operator-error.js';
 import { withOfflineExamples } from '../../help.js';
-import { print } from '../../print.js';
+import { print, tell } from '../../print.js';
 import { verifierIn } from '../checkpoint-keys.js';
 import { isPrivate, parseUrl } from '../http-url.js';
 import { Witness, type Witnessed } from './witness.js';
@@ -51,14 +51,14 @@ async function runWitness(url: URL, options: WitnessOptions): Promise<void> {
   const key = await readWitnessKey(options.keyFile);
   const logKey = options.logKey === undefined ? undefined : await verifierIn(options.logKey);
   const service = new WitnessedService(url, await readApiKey(options.apiKeyFile));
-  if (!isPrivate(url)) console.error(`warning: ${service.name} gets the API key without encryption; use https`);
+  if (!isPrivate(url)) tell(`warning: ${service.name} gets the API key without encryption; use https`);
   const folder = new WitnessFolder(options.folder);
   await folder.open();
   const stop = new AbortController();
   for (const signal of STOP_SIGNALS) process.on(signal, () => stop.abort());
-  console.error(`the public key of this witness is ${verifierText(key)}`);
+  tell(`the public key of this witness is ${verifierText(key)}`);
   try {
-    await watch(new Witness(service, folder, key, logKey, console.error), folder, options, stop.signal);
+    await watch(new Witness(service, folder, key, logKey, tell), folder, options, stop.signal);
   } catch (error) {
     if (!stop.signal.aborted) throw error;
     if (options.once === true) throw new Interrupted('interrupted; what was kept is whole');
@@ -89,7 +89,7 @@ const lineOf = ({ checkpoint: { origin, size }, before }: Witnessed): string =>
 
 /** Nothing can be held against the first checkpoint. */
 function tellOfTrust({ checkpoint: { origin, size } }: Witnessed, { checkpointPath }: WitnessFolder): void {
-  console.error(
+  tell(
     `the first checkpoint of ${origin} is taken on trust, with its ${size} events, and kept in ${checkpointPath}. ` +
       'From now on the log is held to it. Compare log-key beside it with the key that the operator gives you',
   );
@@ -97,8 +97,8 @@ function tellOfTrust({ checkpoint: { origin, size } }: Witnessed, { checkpointPa
 
 async function refused({ message, evidence }: Refusal, folder: WitnessFolder): Promise<CheckFailed> {
   print(message);
-  console.error(`${folder.checkpointPath} stays as it was`);
-  if (evidence !== undefined) console.error(await folder.keepRefused(evidence.note, evidence.isSigned));
+  tell(`${folder.checkpointPath} stays as it was`);
+  if (evidence !== undefined) tell(await folder.keepRefused(evidence.note, evidence.isSigned));
   return new CheckFailed();
 }
 
