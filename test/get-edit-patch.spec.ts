@@ -53,6 +53,14 @@ const credential = fc.record(
   { requiredKeys: [] },
 );
 
+const text = fc.string({ unit: 'grapheme', maxLength: 20 });
+const policy = fc.record({ description: text, metadata: text }, { requiredKeys: [] });
+const label = fc.stringMatching(/^[A-Za-z0-9_.-]{1,9}$/);
+const group = fc.record(
+  { description: text, metadata: text, labels: fc.dictionary(label, label) },
+  { requiredKeys: [] },
+);
+
 const RUNS = { numRuns: 20 };
 
 describe('any edge', () => {
@@ -187,4 +195,71 @@ it('any SSH credential is unchanged by a PATCH with the body of its GET, and cop
     expect(without(await create('/ssh_credentials', shown))).toEqual(without(shown));
   });
   await fc.assert(property, RUNS);
+});
+
+it.each([
+  ['IP policy', '/ip_policies', policy],
+  ['tunnel group', '/backends/tunnel_group', group],
+])('any %s is unchanged by a PATCH with the body of its GET, and copied by a POST', async (_, path, bodies) => {
+  const property = fc.asyncProperty<[object]>(bodies, async (body) => {
+    const shown = await bodyOf((await create(path, body)).uri);
+    const before = await eventCount();
+    expect(await service.admin.patch(`${path}/${shown.id}`, shown)).toMatchObject({ status: 200, body: shown });
+    expect(await eventCount()).toBe(before);
+    const copy = await create(path, shown);
+    expect(without(copy)).toEqual(without(shown));
+    expect(copy.id > shown.id).toBe(true);
+  });
+  await fc.assert(property, RUNS);
+});
+
+describe('a rule of an IP policy', () => {
+  const newRule = async () => {
+    const { id: ip_policy_id } = await create('/ip_policies', {});
+    return create('/ip_policy_rules', { ip_policy_id, cidr: '192.0.2.0/24', action: 'deny', description: 'd' });
+  };
+
+  it('is unchanged by a PATCH with the body of its GET, and copied to another network or policy by a POST', async () => {
+    const shown = await bodyOf((await newRule()).uri);
+    const before = await eventCount();
+    const path = `/ip_policy_rules/${shown.id}`;
+    expect(await service.admin.patch(path, shown)).toMatchObject({ status: 200, body: shown });
+    expect(await eventCount()).toBe(before);
+    const { id, uri } = await create('/ip_policies', {});
+    for (const edit of [
+      { cidr: '198.51.100.0/24' },
+      { ip_policy: { id } },
+      { ip_policy: { id, uri }, cidr: '192.0.2.6/32' },
+      { ip_policy: { id, uri: `https://api.example.com/ip_policies/${id}` }, cidr: '192.0.2.7/32' },
+      { ip_policy_id: id, ip_policy: null, cidr: '192.0.2.8/32' },
+      { ip_policy_id: id, ip_policy: { id }, cidr: '192.0.2.9/32' },
+    ]) {
+      const copy = await create('/ip_policy_rules', { ...shown, ...edit });
+      const policyId = 'cidr' in edit && !('ip_policy' in edit) ? shown.ip_policy.id : id;
+      expect(without(copy)).toMatchObject({
+        ...without(shown),
+        cidr: edit.cidr ?? shown.cidr,
+        ip_policy: { id: policyId },
+      });
+    }
+    await expectRefusal(() => service.admin.post('/ip_policy_rules', shown), 409, 'ERR_NGROK_1408');
+  });
+
+  it('is refused if its references name two policies', async () => {
+    const { ip_policy } = await newRule();
+    const { id, uri } = await create('/ip_policies', {});
+    const post = (references: object) => () =>
+      service.admin.post('/ip_policy_rules', { cidr: '192.0.2.7', action: 'allow', ...references });
+    const both = post({ ip_policy_id: id, ip_policy });
+    await expectRefusal(
+      both,
+      400,
+      'ERR_TAS_400',
+      /^ip_policy_id and ip_policy name different ids; send one of the two\.$/,
+    );
+    const foreign = post({ ip_policy: { ...ip_policy, uri } });
+    await expectRefusal(foreign, 400, 'ERR_TAS_400', /^ip_policy\.uri is not the URI of 'ipp_/);
+    const unknown = post({ ip_policy: { ...ip_policy, x: 1 } });
+    await expectRefusal(unknown, 400, 'ERR_NGROK_214', /'ip_policy\.x' is not/);
+  });
 });

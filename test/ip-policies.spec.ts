@@ -134,7 +134,16 @@ describe('a rule of an IP policy', () => {
     for (const action of [undefined, '', 'Allow', 'permit']) {
       await expectRefusal(post({ ...good, action }), 400, 'ERR_NGROK_1422', /'allow' or 'deny'/);
     }
-    for (const ip_policy_id of [undefined, '', 'ipp_1', `ipp_${KSUID}`, foreign.id]) {
+    for (const reference of [{ ip_policy_id: undefined }, { ip_policy: {} }]) {
+      const body = { ...good, ip_policy_id: undefined, ...reference };
+      await expectRefusal(
+        post(body),
+        400,
+        'ERR_NGROK_1414',
+        /^ip_policy_id is missing; send the id of an IP policy\.$/,
+      );
+    }
+    for (const ip_policy_id of ['', 'ipp_1', `ipp_${KSUID}`, foreign.id]) {
       await expectRefusal(post({ ...good, ip_policy_id }), 400, 'ERR_NGROK_1414', /is not the id of an IP policy/);
     }
     await expectRefusal(post({ ...good, description: 'x'.repeat(256) }), 400, 'ERR_NGROK_1421', /256 bytes/);
@@ -150,6 +159,10 @@ describe('a rule of an IP policy', () => {
     const patch = () => admin.patch(`/ip_policy_rules/${second.id}`, { cidr: '192.0.2.0/24' });
     await expectRefusal(patch, 409, 'ERR_NGROK_1408', msg);
     await newRule(await newPolicy(), '192.0.2.0/24');
+    const long = '2001:db8:1111:2222::/64';
+    await newRule(policy, long);
+    const again = { ip_policy_id: policy.id, cidr: long, action: 'allow' };
+    await expectRefusal(() => admin.post('/ip_policy_rules', again), 409, 'ERR_NGROK_1408', new RegExp(`'${long}'`));
   });
 
   it('that 16 clients create at once is created once', async () => {
@@ -168,7 +181,7 @@ describe('a rule of an IP policy', () => {
     await service.pool.query(filled, [accountId, id]);
     await newRule({ id }, '192.0.2.0/24', 'deny', client);
     const body = { ip_policy_id: id, cidr: '198.51.100.0/24', action: 'deny' };
-    await expectRefusal(() => client.post('/ip_policy_rules', body), 409, 'ERR_TAS_409', /10000 rules.*maximum/);
+    await expectRefusal(() => client.post('/ip_policy_rules', body), 409, 'ERR_TAS_409', /at least 10000 rules/);
     expect((await client.delete(`/ip_policies/${id}`)).status).toBe(204);
     expect((await client.get('/ip_policy_rules')).body.ip_policy_rules).toEqual([]);
   });
@@ -248,6 +261,25 @@ describe('a tunnel group', () => {
     const { body } = await admin.get(`/backends/tunnel_group/${id}`);
     expect(JSON.stringify(Object.entries(body.labels).sort())).toBe(JSON.stringify(Object.entries(labels).sort()));
   });
+});
+
+it('a version of a tunnel group has one representation, however its labels were sent, and from the log too', async () => {
+  for (const labels of [
+    { zone: 'eu', app: 'build', b: '1' },
+    { b: '1', app: 'build', zone: 'eu' },
+  ]) {
+    const { headers, body } = await admin.post('/backends/tunnel_group', { labels });
+    const path = `/backends/tunnel_group/${body.id}`;
+    expect(Object.keys(body.labels)).toEqual(['app', 'b', 'zone']);
+    for (const answer of [
+      await admin.get(path),
+      await admin.get(`${path}?as_of=${headers.get('log-position')}`),
+      await admin.patch(path, { labels }),
+    ]) {
+      const bytes = JSON.stringify(answer.body);
+      expect([answer.headers.get('etag'), bytes]).toEqual([headers.get('etag'), JSON.stringify(body)]);
+    }
+  }
 });
 
 describe('an edge that names an IP policy and a tunnel group', () => {

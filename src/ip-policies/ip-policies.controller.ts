@@ -23,7 +23,7 @@ export const IpPoliciesController = controllerOf(IP_POLICIES, {
   delete: {
     command: DeleteIpPolicy,
     description:
-      'Its rules are deleted too. An edge that names the policy keeps its id, and lets no client in. ' +
+      'Its rules are deleted too. An edge that names the policy keeps its id, and its IP restriction, if enabled, lets no client in. ' +
       'In strict mode a policy that an edge names cannot be deleted (409).',
     problems: ['ip_policy_not_found', 'conflict'],
   },

@@ -1,6 +1,6 @@
 import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
 import type { Entity } from '../log/read-model.js';
-import { Description, envelopeFields, Metadata, ReadOnly, textFields } from '../resources/fields.js';
+import { Description, envelopeFields, IgnoredByPost, Metadata, textFields } from '../resources/fields.js';
 import { CreateCommand, DeleteCommand, type Resource, UpdateCommand } from '../resources/resource.js';
 import { ipPoliciesReadModel } from './ip-policies.read-model.js';
 import { type IpPolicy, type IpPolicyEvent, notFound } from './ip-policy.js';
@@ -12,13 +12,12 @@ const TEXTS = textFields('Our offices', '{"team":"infrastructure"}');
 export class CreateIpPolicyBody {
   @Description('request_malformed', TEXTS.description) description?: string;
   @Metadata('request_malformed', TEXTS.metadata) metadata?: string;
+  @IgnoredByPost() id?: string;
+  @IgnoredByPost() uri?: string;
+  @IgnoredByPost() created_at?: string;
 }
 
-export class UpdateIpPolicyBody extends CreateIpPolicyBody {
-  @ReadOnly() id?: string;
-  @ReadOnly() uri?: string;
-  @ReadOnly() created_at?: string;
-}
+export class UpdateIpPolicyBody extends CreateIpPolicyBody {}
 
 export class CreateIpPolicy extends CreateCommand<CreateIpPolicyBody> {}
 export class UpdateIpPolicy extends UpdateCommand<UpdateIpPolicyBody> {}

@@ -10,6 +10,7 @@ import { ipPolicyRule, parseAction } from './ip-policy-rule.js';
 import { CIDR_CONSTRAINT, POLICY_DELETED_CONSTRAINT, RulesOfPolicies } from './ip-policy-rules.read-model.js';
 import {
   CreateIpPolicyRule,
+  type CreateIpPolicyRuleBody,
   DeleteIpPolicyRule,
   IP_POLICY_RULES,
   UpdateIpPolicyRule,
@@ -25,15 +26,31 @@ function cidrOf(text: string | undefined): string {
   throw new Problem('request_malformed', 'cidr is missing; send a network such as 192.0.2.0/24.');
 }
 
+/** Of a POST in the public API's form, as GET shows it, or in both forms if they agree. */
+function policyIdOf({ ip_policy_id, ip_policy }: CreateIpPolicyRuleBody): string {
+  const id = ip_policy_id ?? ip_policy?.id;
+  if (id === undefined) {
+    throw new Problem('ip_policy_unknown', 'ip_policy_id is missing; send the id of an IP policy.');
+  }
+  if (id !== (ip_policy?.id ?? id)) {
+    throw new Problem('request_malformed', 'ip_policy_id and ip_policy name different ids; send one of the two.');
+  }
+  // One service may be reached by several names, so only the path counts.
+  if (ip_policy?.uri === undefined || ip_policy.uri.endsWith(`/${IP_POLICIES.path}/${id}`)) return id;
+  const wayOut = 'omit it, or send the one that GET shows';
+  throw new Problem('request_malformed', `ip_policy.uri is not the URI of ${quoted(id)}: ${wayOut}.`);
+}
+
 const unknownPolicy = (id: string): Problem =>
   new Problem('ip_policy_unknown', `ip_policy_id ${quoted(id)} is not the id of an IP policy.`);
 
 /** Turns violations of constraints into Problems; rethrows any other error. */
-function explain(error: unknown, cidr: string | undefined, policyId = ''): never {
+function explain(error: unknown, cidr = '', policyId = ''): never {
   const constraint = error instanceof ConstraintViolated ? error.constraint : undefined;
   if (constraint === POLICY_DELETED_CONSTRAINT) throw unknownPolicy(policyId);
   if (constraint !== CIDR_CONSTRAINT) throw error;
-  throw new Problem('ip_policy_rule_exists', `The IP policy already has a rule with the cidr ${quoted(cidr ?? '')}.`);
+  // In canonical form: it is a network, and no misplaced secret.
+  throw new Problem('ip_policy_rule_exists', `The IP policy already has a rule with the cidr '${cidr}'.`);
 }
 
 export const IP_POLICY_RULE_HANDLERS = [
@@ -41,13 +58,13 @@ export const IP_POLICY_RULE_HANDLERS = [
     CreateIpPolicyRule,
     [Changes, EntityQueries, RulesOfPolicies],
     ({ context, body }, changes, entities, rules) => {
-      const { description = '', metadata = '', ip_policy_id = '' } = body;
-      const [cidr, action] = [cidrOf(body.cidr), parseAction(body.action)];
+      const { description = '', metadata = '' } = body;
+      const [cidr, action, ip_policy_id] = [cidrOf(body.cidr), parseAction(body.action), policyIdOf(body)];
       const policy = { accountId: context.accountId, id: ip_policy_id };
       const decide = async () => {
         if ((await entities.find(IP_POLICIES, policy)) === undefined) throw unknownPolicy(ip_policy_id);
         if ((await rules.count(policy, MAX_RULES)) === MAX_RULES) {
-          throw new Problem('conflict', `The IP policy has ${MAX_RULES} rules, which is the maximum.`);
+          throw new Problem('conflict', `The IP policy has at least ${MAX_RULES} rules, and takes no more.`);
         }
         return ipPolicyRule.create({ description, metadata, ip_policy_id, cidr, action })(undefined);
       };

@@ -2,7 +2,15 @@ import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
 import { idField, uriField } from '../http/openapi/parts.js';
 import { ObjectOf, Text } from '../http/validated-body.js';
 import type { Entity } from '../log/read-model.js';
-import { Description, envelopeFields, Metadata, READ_ONLY, ReadOnly, textFields } from '../resources/fields.js';
+import {
+  Description,
+  envelopeFields,
+  IgnoredByPost,
+  Metadata,
+  READ_ONLY,
+  ReadOnly,
+  textFields,
+} from '../resources/fields.js';
 import { CreateCommand, DeleteCommand, type Resource, UpdateCommand } from '../resources/resource.js';
 import { ACTIONS, type Action, type IpPolicyRule, type IpPolicyRuleEvent, notFound } from './ip-policy-rule.js';
 import { ipPolicyRulesReadModel } from './ip-policy-rules.read-model.js';
@@ -28,13 +36,27 @@ class RefBody {
   @ReadOnly() uri?: string;
 }
 
+/** The same in a POST, where its id counts. */
+class PolicyBody {
+  @Text(POLICY.id) id?: string;
+  @Text({ description: 'Read-only: omit it, or send the URI that belongs to `id`.' }) uri?: string;
+}
+const POLICY_AS_SHOWN = 'In place of `ip_policy_id`: the IP policy as GET shows it. Both at once must name the same.';
+
 export class CreateIpPolicyRuleBody {
   @Description('ip_policy_rule_description_too_long', TEXTS.description) description?: string;
   @Metadata('request_malformed', TEXTS.metadata) metadata?: string;
   @Text({ ...CIDR, required: true }) cidr?: string;
-  @Text({ description: 'Id of the IP policy that the rule belongs to.', example: POLICY.id.example, required: true })
+  @Text({
+    description: 'Id of the IP policy that the rule belongs to. Required, here or in `ip_policy`.',
+    example: POLICY.id.example,
+  })
   ip_policy_id?: string;
+  @ObjectOf(PolicyBody, { description: POLICY_AS_SHOWN, example: null }) ip_policy?: PolicyBody;
   @Text({ ...ACTION, required: true }) action?: string;
+  @IgnoredByPost() id?: string;
+  @IgnoredByPost() uri?: string;
+  @IgnoredByPost() created_at?: string;
 }
 
 export class UpdateIpPolicyRuleBody {
@@ -43,9 +65,9 @@ export class UpdateIpPolicyRuleBody {
   @Text(CIDR) cidr?: string;
   @ReadOnly() action?: string;
   @ObjectOf(RefBody, { ...READ_ONLY, example: null }) ip_policy?: RefBody;
-  @ReadOnly() id?: string;
-  @ReadOnly() uri?: string;
-  @ReadOnly() created_at?: string;
+  @IgnoredByPost() id?: string;
+  @IgnoredByPost() uri?: string;
+  @IgnoredByPost() created_at?: string;
 }
 
 export class CreateIpPolicyRule extends CreateCommand<CreateIpPolicyRuleBody> {}

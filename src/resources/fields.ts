@@ -28,6 +28,10 @@ export const textFields = (description: string, metadata: string) => ({
   metadata: { description: 'Free text for programs.', example: metadata },
 });
 
-/** A read-only field of a body. In a PATCH refuseReadOnlyChanges refuses any value but the current one. */
-export const READ_ONLY = { description: 'Read-only: omit it, or send its current value. POST ignores it.' };
+/** A read-only field of a PATCH: refuseReadOnlyChanges refuses any value but the current one. */
+export const READ_ONLY = { description: 'Read-only: omit it, or send its current value.' };
 export const ReadOnly = (): PropertyDecorator => Text(READ_ONLY);
+
+/** A read-only field that a POST takes too, so that the answer of a GET, sent as it is, creates a copy. */
+export const IGNORED_BY_POST = { description: `${READ_ONLY.description} POST ignores it.` };
+export const IgnoredByPost = (): PropertyDecorator => Text(IGNORED_BY_POST);

@@ -6,7 +6,7 @@ import { atMostBytes, List, Text } from '../http/validated-body.js';
 import type { Entity } from '../log/read-model.js';
 import { MAX_PUBLIC_KEY_BYTES } from '../public-keys/public-key-type.js';
 import type { Expiring } from '../resources/expiry/expiry.js';
-import { Description, envelopeFields, Metadata, ReadOnly, textFields } from '../resources/fields.js';
+import { Description, envelopeFields, IgnoredByPost, Metadata, ReadOnly, textFields } from '../resources/fields.js';
 import { CreateCommand, DeleteCommand, type OwnedResource, UpdateCommand } from '../resources/resource.js';
 import {
   notFound,
@@ -49,9 +49,9 @@ export class CreateSshCredentialBody {
   @Metadata('ssh_credential_metadata_too_long', TEXTS.metadata) metadata?: string;
   @List(ACL) acl?: unknown[];
   @Text(OWNER_ID) owner_id?: string;
-  @ReadOnly() id?: string;
-  @ReadOnly() uri?: string;
-  @ReadOnly() created_at?: string;
+  @IgnoredByPost() id?: string;
+  @IgnoredByPost() uri?: string;
+  @IgnoredByPost() created_at?: string;
 }
 
 export class UpdateSshCredentialBody {
@@ -60,9 +60,9 @@ export class UpdateSshCredentialBody {
   @List(ACL) acl?: unknown[];
   @ReadOnly() public_key?: string;
   @ReadOnly() owner_id?: string;
-  @ReadOnly() id?: string;
-  @ReadOnly() uri?: string;
-  @ReadOnly() created_at?: string;
+  @IgnoredByPost() id?: string;
+  @IgnoredByPost() uri?: string;
+  @IgnoredByPost() created_at?: string;
 }
 
 export class CreateSshCredential extends CreateCommand<CreateSshCredentialBody> {}

@@ -1,7 +1,7 @@
 import { isJsonObject } from '../json-object.js';
 import { Problem, type ProblemName, quoted } from '../problem.js';
 
-/** The modules of an edge, in the form of events, rows and decisions. This service only stores them. */
+/** The modules of an edge, in the form of events, rows and decisions. */
 export interface Backend {
   readonly enabled: boolean;
   readonly backend_id: string;
@@ -23,7 +23,7 @@ export type ModuleName = 'backend' | 'ip_restriction' | 'traffic_policy';
 export const MAX_TRAFFIC_POLICY_BYTES = 256 * 1024;
 /** Far above any real edge. It bounds the cost of rendering one edge. */
 export const MAX_IP_POLICIES = 1000;
-/** Backends and IP policies are not resources of this service: any id is accepted that needs no escaping in a path. */
+/** Any id is accepted that needs no escaping in a path, since the service may never have been told of what it names. */
 const ID = /^[A-Za-z0-9_-]{1,128}$/;
 
 /** What a module refers to. The service makes the URI of a reference of its id. */

@@ -1,7 +1,7 @@
 import { atMostBytes, Flag, List, ObjectOf, Text } from '../http/validated-body.js';
 import { omitUndefined } from '../omit-undefined.js';
 import { Problem } from '../problem.js';
-import { Description, Metadata, ReadOnly, textFields } from '../resources/fields.js';
+import { Description, IgnoredByPost, Metadata, textFields } from '../resources/fields.js';
 import { readOnly } from '../resources/read-only-fields.js';
 import {
   MAX_IP_POLICIES,
@@ -87,9 +87,9 @@ export class CreateTcpEdgeBody {
   @ObjectOf(IpRestrictionBody, { description: 'IP policies that decide which clients may connect.' })
   ip_restriction?: IpRestrictionBody;
   @ObjectOf(TrafficPolicyBody, { description: 'Policy for the traffic.' }) traffic_policy?: TrafficPolicyBody;
-  @ReadOnly() id?: string;
-  @ReadOnly() uri?: string;
-  @ReadOnly() created_at?: string;
+  @IgnoredByPost() id?: string;
+  @IgnoredByPost() uri?: string;
+  @IgnoredByPost() created_at?: string;
 }
 
 export class UpdateTcpEdgeBody extends CreateTcpEdgeBody {}

@@ -13,11 +13,11 @@ const ENVELOPE = envelopeFields(PATH, 'edgtcp');
 
 const ENABLED = { description: 'Whether the module is enabled.', example: true };
 
-/** A reference to what may be a resource outside this service: see RefKind. */
+/** A reference to what the service may never have been told of: see RefKind. */
 const refTo = (path: string, id: string) => ({
   id: { description: 'Id, as sent.', example: id },
   uri: {
-    description: 'URI in the public API.',
+    description: 'URI in this service. It answers 404 if the service has no resource with this id.',
     format: 'uri' as const,
     example: `${EXAMPLE_BASE_URL}/${path}/${id}`,
   },

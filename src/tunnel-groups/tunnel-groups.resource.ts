@@ -2,7 +2,14 @@ import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
 import { EXAMPLE_BASE_URL } from '../http/openapi/parts.js';
 import { List, MapField } from '../http/validated-body.js';
 import type { Entity } from '../log/read-model.js';
-import { Description, envelopeFields, Metadata, READ_ONLY, ReadOnly, textFields } from '../resources/fields.js';
+import {
+  Description,
+  envelopeFields,
+  IGNORED_BY_POST,
+  IgnoredByPost,
+  Metadata,
+  textFields,
+} from '../resources/fields.js';
 import { CreateCommand, DeleteCommand, type Resource, UpdateCommand } from '../resources/resource.js';
 import {
   type Labels,
@@ -28,14 +35,13 @@ export class CreateTunnelGroupBody {
   @Description('request_malformed', TEXTS.description) description?: string;
   @Metadata('request_malformed', TEXTS.metadata) metadata?: string;
   @MapField(LABELS) labels?: object;
+  @List({ ...IGNORED_BY_POST, items: { type: 'object' }, example: [] }) tunnels?: unknown[];
+  @IgnoredByPost() id?: string;
+  @IgnoredByPost() uri?: string;
+  @IgnoredByPost() created_at?: string;
 }
 
-export class UpdateTunnelGroupBody extends CreateTunnelGroupBody {
-  @List({ ...READ_ONLY, items: { type: 'object' }, example: [] }) tunnels?: unknown[];
-  @ReadOnly() id?: string;
-  @ReadOnly() uri?: string;
-  @ReadOnly() created_at?: string;
-}
+export class UpdateTunnelGroupBody extends CreateTunnelGroupBody {}
 
 export class CreateTunnelGroup extends CreateCommand<CreateTunnelGroupBody> {}
 export class UpdateTunnelGroup extends UpdateCommand<UpdateTunnelGroupBody> {}
@@ -71,5 +77,10 @@ export const TUNNEL_GROUPS: Resource<TunnelGroup, TunnelGroupEvent> = {
 function toResource(group: Entity<TunnelGroup>, baseUrl: string): TunnelGroupResource {
   const { id, created_at, description, metadata, labels } = group;
   const uri = `${baseUrl}/${PATH}/${id}`;
-  return { id, uri, created_at: created_at.toISOString(), description, metadata, labels, tunnels: [] };
+  const shown = { id, uri, created_at: created_at.toISOString(), description, metadata };
+  return { ...shown, labels: inOrder(labels), tunnels: [] };
 }
+
+/** Rows hold the names in another order than events, and one ETag stands for the same bytes. */
+const inOrder = (labels: Labels): Labels =>
+  Object.fromEntries(Object.entries(labels).sort(([one], [other]) => (one < other ? -1 : 1)));

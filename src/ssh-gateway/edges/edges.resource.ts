@@ -107,7 +107,7 @@ export class ResolvedIpRule {
 export class ResolvedIpPolicy {
   @ApiField({ description: 'Id, as the edge names it.', example: `ipp_${EXAMPLE_KSUID}` }) id!: string;
   @ApiField({
-    description: 'Whether the policy exists. With one that does not, the edge lets no address in.',
+    description: 'Whether the policy exists. With one that does not, an enabled restriction lets no address in.',
     example: true,
   })
   exists!: boolean;
