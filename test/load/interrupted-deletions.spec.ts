@@ -91,10 +91,11 @@ async function untilAllAreRemoved(owner: string): Promise<void> {
   expect(await remaining(owner)).toBe(0);
 }
 
-/** The log has each removal once, every removal names the deletion's actor and operation, and the rows are its fold. */
+/** The log has each removal once, every removal names the deletion's actor, operation and event, and the rows are its fold. */
 async function expectWellRecorded({ app }: Pick<Service, 'app'>, owner: string): Promise<void> {
   const { rows } = await pool.query(
-    `with deletion as (select metadata::jsonb - 'idempotency_key' - 'request_hash' as metadata from events
+    `with deletion as (
+       select metadata::jsonb - 'idempotency_key' - 'request_hash' || jsonb_build_object('causation_id', event_id) as metadata from events
        where stream_id = $1 order by stream_version desc limit 1)
      select count(*)::int as events, count(distinct stream_id)::int as streams,
        count(*) filter (where e.metadata::jsonb - 'idempotency_key' - 'request_hash' = deletion.metadata)::int as named
