@@ -169,6 +169,45 @@ describe('a log that is shorter than one that was signed', () => {
     });
   });
 
+  it('is not claimed by a stored checkpoint that this key has not signed', async () => {
+    await withSealer(async (instance) => {
+      const size = await grow(instance, 1);
+      const claim = `insert into log_checkpoints (account_id, size, follows, note)
+        select account_id, size + 1000, size, note from log_checkpoints where size = ${size}`;
+      await whileTampered(plain.databaseUrl, claim, async () => {
+        await new Promise((resolve) => setTimeout(resolve, 2_200));
+        expect(await stateOf(instance)).toEqual(IN_ORDER);
+      });
+      await grow(instance, 1);
+      expect(await stateOf(instance)).toEqual(IN_ORDER);
+    });
+  });
+
+  it('or whose tiles are gone, has an alarm and its checkpoint, and clear refusals instead of proofs', async () => {
+    await withSealer(async (instance) => {
+      const size = await grow(instance, 2);
+      const known = (await instance.client.get('/log/checkpoint')).body;
+      await whileTampered(plain.databaseUrl, 'delete from log_tiles', async () => {
+        const ask = (path: string) => instance.client.get(path);
+        const refused = `/log/proof?position=1 /log/tile/0/000.p/1 /log/consistency?from=${size - 1}&to=${size}`;
+        for (const path of refused.split(' ')) {
+          expect([path, await ask(path)]).toEqual([
+            path,
+            expect.objectContaining({
+              status: 503,
+              body: expect.objectContaining({ msg: expect.stringContaining('missing or damaged') }),
+            }),
+          ]);
+        }
+        expect(await ask(`/log/checkpoint?${new URLSearchParams({ known })}`)).toMatchObject({
+          status: 200,
+          body: known,
+        });
+        expect(await stateOf(instance)).toEqual(ALARM);
+      });
+    });
+  });
+
   it('has no value in the metrics while checkpoints are off', async () => {
     const app = await createApp(testConfig(plain.databaseUrl, { metricsToken: METRICS_TOKEN }));
     expect(await scrape(app.url)).not.toMatch(/^tunnel_access_lost_logs /m);

@@ -52,6 +52,25 @@ const TAMPERINGS: readonly (readonly [what: string, sql: string, said: readonly 
     ['positions 11 to 20: their events do not make the signed checkpoint of 20 events'],
   ],
   [
+    'tiles that were removed',
+    'delete from log_tiles',
+    ['the stored tiles do not make the checkpoint of 30 events: they are missing or damaged'],
+  ],
+  [
+    'tiles that were changed',
+    'update log_tiles set hashes = set_byte(hashes, 3, get_byte(hashes, 3) # 1)',
+    ['the stored tiles do not make the checkpoint of 30 events: they are missing or damaged'],
+  ],
+  [
+    'a checkpoint and a head that claim more events than can be',
+    `insert into log_checkpoints (account_id, size, follows, note) select account_id, 3000000000, 30, 'x' from log_heads;
+     update log_heads set size = 3000000000`,
+    [
+      'positions 41 to 3000000000: missing',
+      'positions 41 to 3000000000 are missing, so no later checkpoint can be compared',
+    ],
+  ],
+  [
     'a checkpoint that another key signed',
     `update log_checkpoints set note = split_part(note, e'\\n\\n', 1) || e'\\n\\n' ||
        (select split_part(note, e'\\n\\n', 2) from log_checkpoints where size = 10) where size = 20`,

@@ -1,8 +1,8 @@
 import { type CheckpointKey, signerOf } from '../log/seal/checkpoint-key.js';
 import type { Checkpoints } from '../log/seal/checkpoints.js';
-import type { SealedLogs, StoredCheckpoint } from '../log/seal/sealed-logs.js';
+import { type SealedLogs, type StoredCheckpoint, TilesDamaged } from '../log/seal/sealed-logs.js';
 import { parseCheckpoint, proofText } from '../log/tree/checkpoint.js';
-import { consistencyRanges, HASH_BYTES, inclusionRanges } from '../log/tree/merkle-tree.js';
+import { consistencyRanges, HASH_BYTES, inclusionRanges, type LeafRange } from '../log/tree/merkle-tree.js';
 import { parseNote, verifierText } from '../log/tree/signed-note.js';
 import { parseTilePath, widthIn } from '../log/tree/tiles.js';
 import { Problem, quoted } from '../problem.js';
@@ -37,12 +37,34 @@ export class Evidence {
     const sealed = (await this.logs.lastCheckpoint(accountId))?.size ?? 0;
     // The sealer compares this with the log within a second.
     if (size > sealed) return this.checkpoints.witness(accountId, size);
-    const [here] = await this.logs.hashesOf(accountId, [{ from: 0, to: size }]);
-    if (here?.equals(root) === true) return;
+    const here = await this.rootOf(accountId, size);
+    if (here === undefined || here.equals(root)) return;
     this.checkpoints.raise(
       accountId,
       { loss: 'events', signed: size },
       `a checkpoint of ${size} events of the log of ${accountId} was signed that its events do not make`,
+    );
+  }
+
+  /** Undefined, with an alarm, if the tiles do not make one. The newest checkpoint can be answered without them. */
+  private async rootOf(accountId: string, size: number): Promise<Buffer | undefined> {
+    return (await this.hashesOf(accountId, [{ from: 0, to: size }]).catch(ignoreProblem))?.[0];
+  }
+
+  /** Throws Problem, with an alarm, if tiles are missing or cut. */
+  private async hashesOf(accountId: string, ranges: readonly LeafRange[]): Promise<Buffer[]> {
+    try {
+      return await this.logs.hashesOf(accountId, ranges);
+    } catch (error) {
+      throw error instanceof TilesDamaged ? this.damaged(accountId, error.message) : error;
+    }
+  }
+
+  private damaged(accountId: string, what: string): Problem {
+    this.checkpoints.raise(accountId, { loss: 'tiles', signed: 0 }, `the log of ${accountId} has no proofs: ${what}`);
+    return new Problem(
+      'overloaded',
+      'Stored tiles of this log are missing or damaged. The operator must restore them.',
     );
   }
 
@@ -52,7 +74,9 @@ export class Evidence {
     const { size } = await this.last(accountId);
     if (tile === undefined || tile.width > widthIn(size, tile)) throw new Problem('not_found', 'Resource not found');
     const [stored] = await this.logs.tiles(accountId, [{ level: tile.level, index: tile.index }]);
-    if (stored === undefined) throw new Error(`the tile ${path} of account ${accountId} is missing`);
+    if (stored === undefined || stored.hashes.length < tile.width * HASH_BYTES) {
+      throw this.damaged(accountId, `the tile ${path} is missing or cut`);
+    }
     return stored.hashes.subarray(0, tile.width * HASH_BYTES);
   }
 
@@ -66,7 +90,7 @@ export class Evidence {
       );
     }
     const index = position - 1;
-    const hashes = await this.logs.hashesOf(accountId, inclusionRanges(index, { from: 0, to: size }));
+    const hashes = await this.hashesOf(accountId, inclusionRanges(index, { from: 0, to: size }));
     return proofText(index, hashes, note);
   }
 
@@ -79,7 +103,7 @@ export class Evidence {
         `from is ${from} and to is ${to}; from must not be greater, and the newest checkpoint covers ${size} events.`,
       );
     }
-    return (await this.logs.hashesOf(accountId, consistencyRanges(from, to))).map((hash) => hash.toString('base64'));
+    return (await this.hashesOf(accountId, consistencyRanges(from, to))).map((hash) => hash.toString('base64'));
   }
 
   private async last(accountId: string): Promise<StoredCheckpoint> {
@@ -101,4 +125,8 @@ export function readCount(query: Readonly<Record<string, unknown>>, name: string
   if (typeof value === 'string' && /^\d{1,15}$/.test(value)) return Number(value);
   const given = typeof value === 'string' && value !== '' ? `${quoted(value)} is not` : 'is missing; send';
   throw new Problem('request_malformed', `${name} ${given} a whole number.`);
+}
+
+function ignoreProblem(error: unknown): undefined {
+  if (!(error instanceof Problem)) throw error;
 }

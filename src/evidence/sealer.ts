@@ -1,11 +1,15 @@
 import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown, type OnModuleDestroy } from '@nestjs/common';
 import { messageOf } from '../error-message.js';
-import type { CheckpointKey } from '../log/seal/checkpoint-key.js';
+import { type CheckpointKey, signerOf } from '../log/seal/checkpoint-key.js';
 import type { Checkpoints } from '../log/seal/checkpoints.js';
 import { seal } from '../log/seal/seal.js';
-import type { LogState, SealedLogs } from '../log/seal/sealed-logs.js';
+import { type LogState, type SealedLogs, TilesDamaged } from '../log/seal/sealed-logs.js';
+import { parseCheckpoint } from '../log/tree/checkpoint.js';
+import { parseNote } from '../log/tree/signed-note.js';
 
 const SEAL_EVERY_MS = 1_000;
+const WRONG_SIGNATURE = (size: number): string =>
+  `it is shorter than a stored checkpoint of ${size} events, which has a wrong signature`;
 
 /**
  * Seals what is new, every second in a thousand logs, which are all of most deployments. Every instance does so; the
@@ -61,14 +65,31 @@ export class Sealer implements OnApplicationBootstrap, OnModuleDestroy, OnApplic
     for (const log of logs) {
       if (this.isStopping) return;
       this.unseen.delete(log.accountId);
-      if (this.isWhole(log) && log.size > log.sealed) await this.seal(log, key);
+      await this.look(log, key);
     }
     if (upTo === '') for (const accountId of this.unseen) this.isWhole({ accountId, size: 0, sealed: 0 });
   }
 
+  private async look(log: LogState, key: CheckpointKey): Promise<void> {
+    const { accountId, size, sealed } = log;
+    const isNew = sealed > this.checkpoints.witnessedSize(accountId);
+    // Anyone who may insert a row can claim that more was signed.
+    if (isNew && size < sealed && !(await this.isSigned(log, key))) {
+      return this.report(accountId, `the log of ${accountId} cannot be sealed: ${WRONG_SIGNATURE(sealed)}`);
+    }
+    // What a log grows on is compared before it counts as signed.
+    if (isNew && size <= sealed) this.checkpoints.witness(accountId, sealed);
+    if (this.isWhole(log) && size > sealed) await this.seal(log, key);
+  }
+
+  private async isSigned({ accountId, sealed }: LogState, key: CheckpointKey): Promise<boolean> {
+    const last = await this.logs.lastCheckpoint(accountId);
+    const note = last?.size === sealed ? parseNote(last.note) : undefined;
+    return note?.isSignedBy(signerOf(key, accountId)) === true && parseCheckpoint(note.text)?.size === sealed;
+  }
+
   /** Raises the alarm, and signs no second history, if what was signed is not there any more. */
   private isWhole({ accountId, size, sealed }: LogState): boolean {
-    this.checkpoints.witness(accountId, sealed);
     const witnessed = this.checkpoints.witnessedSize(accountId);
     if (size >= witnessed && sealed >= witnessed) return true;
     const isShort = size < witnessed;
@@ -87,7 +108,9 @@ export class Sealer implements OnApplicationBootstrap, OnModuleDestroy, OnApplic
       this.checkpoints.witness(accountId, await seal(this.logs, key, log));
       this.reported.delete(accountId);
     } catch (error) {
-      this.report(accountId, `the log of ${accountId} cannot be sealed: ${messageOf(error)}`);
+      const what = `the log of ${accountId} cannot be sealed: ${messageOf(error)}`;
+      if (error instanceof TilesDamaged) this.checkpoints.raise(accountId, { loss: 'tiles', signed: log.sealed }, what);
+      else this.report(accountId, what);
     }
   }
 

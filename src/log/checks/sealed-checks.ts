@@ -8,6 +8,8 @@ import { entriesOf, GrowingTree, TILE_WIDTH } from '../tree/tiles.js';
 type ReportFault = (what: string) => void;
 
 const SIGNED_OTHERWISE = 'is not the event that was signed: it was edited and hashed anew, or another took its place';
+/** Missing events of a log beyond which no further checkpoint is compared: a row can claim any size. */
+const MAX_MISSING = 100_000;
 const MISSING = Buffer.alloc(HASH_BYTES);
 
 /**
@@ -21,6 +23,7 @@ export class SealedChecks {
   /** The size of the last checkpoint, and the leaves after it. */
   private sealed = 0;
   private leaves: Buffer[] = [];
+  private missing = 0;
 
   constructor(
     private readonly logs: SealedLogs,
@@ -65,10 +68,19 @@ export class SealedChecks {
 
   /** Positions that were left out are missing. */
   private async fillTo(position: number): Promise<void> {
+    if (this.next === undefined || this.size >= position) return;
+    this.missing += position - this.size;
+    if (this.missing > MAX_MISSING) return this.giveUp(position);
     while (this.next !== undefined && this.size < position) {
       this.append(MISSING);
       await this.compareIfDue(this.next);
     }
+  }
+
+  private giveUp(position: number): void {
+    this.report(`positions ${this.size + 1} to ${position} are missing, so no later checkpoint can be compared`);
+    this.next = undefined;
+    this.leaves = [];
   }
 
   private append(leaf: Buffer): void {
@@ -89,6 +101,14 @@ export class SealedChecks {
     this.leaves = [];
     this.tree.takeChanged();
     this.next = goesOn ? await this.following() : undefined;
+    if (goesOn && this.next === undefined) await this.compareTiles(next.size);
+  }
+
+  /** Proofs are made of the tiles, and the next checkpoint too. */
+  private async compareTiles(size: number): Promise<void> {
+    const root = await this.rootOfTiles(size);
+    if (root?.equals(this.tree.root()) === true) return;
+    this.report(`the stored tiles do not make the checkpoint of ${size} events: they are missing or damaged`);
   }
 
   private async following(): Promise<StoredCheckpoint | undefined> {
