@@ -242,8 +242,14 @@ describe('GET /ssh_gateway/edges', () => {
     const query = new URLSearchParams({ hostport, ...(source !== undefined && { source }) });
     const { status, body } = await service.gateway.get(`/ssh_gateway/edges?${query}`);
     expect(status).toBe(200);
-    return body.edges;
+    return body;
   };
+
+  const rulesOf = ({ ip_policies }: { readonly ip_policies: readonly { readonly rules: object[] | null }[] }) =>
+    ip_policies.map(({ rules }) => rules?.length ?? null);
+
+  const otherEdge = async (hostport: string): Promise<string> =>
+    (await created('/edges/tcp', { hostports: [hostport] }, other.client)).id;
 
   it('carries the rules of the policies and the labels of the tunnel group', async () => {
     const policy = await policyOf(['+10.0.0.0/8', '-10.1.0.0/16']);
@@ -252,7 +258,7 @@ describe('GET /ssh_gateway/edges', () => {
     const named = [policy.id, 'elsewhere', empty.id, policy.id];
     const edge = await edgeOf(named, { backend: { backend_id: group.id } });
     const rule = (text: string, action: string) => ({ id: policy.rules[text]?.id, cidr: text.slice(1), action });
-    expect(await find(edge.hostports[0])).toEqual([
+    expect((await find(edge.hostports[0])).edges).toEqual([
       {
         account_id: account.accountId,
         edge,
@@ -279,7 +285,7 @@ describe('GET /ssh_gateway/edges', () => {
       edgeOf(undefined),
     ]);
     for (const edge of edges) {
-      const [found] = await find(edge.hostports[0]);
+      const [found] = (await find(edge.hostports[0])).edges;
       expect([found.edge.id, found.tunnel_group, found.ip_policies]).toEqual([edge.id, null, []]);
     }
   });
@@ -293,7 +299,7 @@ describe('GET /ssh_gateway/edges', () => {
       await edgeOf(undefined, { hostports: shared }),
     ];
     for (const source of ['10.2.2.3', '[::ffff:10.1.2.3]:1', '192.0.2.7']) {
-      const found = await find('shared.example:1', source);
+      const { edges: found } = await find('shared.example:1', source);
       const checks = await Promise.all(edges.map((edge) => check(edge, { source })));
       expect(found.map((one: { check: object }) => one.check)).toEqual(checks.map(({ body }) => body));
     }
@@ -302,36 +308,76 @@ describe('GET /ssh_gateway/edges', () => {
       { hostports: shared, ip_restriction: { ip_policy_ids: [policy.id] } },
       other.client,
     );
-    const ofOther = (await find('shared.example:1', '10.2.2.3')).at(-1);
+    const ofOther = (await find('shared.example:1', '10.2.2.3')).edges.at(-1);
     expect([ofOther.edge.id, ofOther.check.reason]).toEqual([foreign.id, 'policy_unknown']);
     expect(ofOther.ip_policies).toEqual([{ id: policy.id, exists: false, rules: null }]);
   });
 
-  it('leaves the rules of a policy out that an answer has no room for, and still answers for a source', async () => {
-    const [large, small] = [await policyOf(['+198.51.100.7']), await policyOf(['+192.0.2.0/24'])];
-    await service.pool.query(
+  /** Adds rules that deny 10.0.0.1, 10.0.0.2 and so on, as the service would have written them. */
+  const fill = (policyIds: readonly string[], rules: number) =>
+    service.pool.query(
       `insert into ip_policy_rules (account_id, id, version, created_at, description, metadata, ip_policy_id, cidr, action)
-       select account_id, 'ipr_' || lpad(n::text, 27, '0'), 1, created_at, '', '', id,
-         '10.' || n / 65536 || '.' || n / 256 % 256 || '.' || n % 256 || '/32', 'deny' from ip_policies, generate_series(1, 19999) n where id = $1`,
-      [large.id],
+       select account_id, 'ipr_' || left(md5(id || n), 27), 1, created_at, '', '', id,
+         '10.' || n / 65536 || '.' || n / 256 % 256 || '.' || n % 256 || '/32', 'deny' from ip_policies, generate_series(1, $2) n where id = any ($1)`,
+      [policyIds, rules],
     );
-    const edge = await edgeOf([small.id, large.id]);
-    const [found] = await find(edge.hostports[0], '10.0.1.0');
+
+  it('leaves the rules of an account out that has more than its share, and decides by them for a source', async () => {
+    const shared = ['shared.example:2'];
+    const [small, first, second] = [await policyOf(['+192.0.2.0/24']), await policyOf([]), await policyOf([])];
+    await fill([first.id], 10_000);
+    await fill([second.id], 9_999);
+    const alone = await edgeOf([small.id, first.id, second.id], { hostports: shared });
+    const [whole] = (await find('shared.example:2')).edges;
+    expect(rulesOf(whole)).toEqual([1, 10_000, 9_999]);
+    const foreign = await policyOf(['+192.0.2.0/24'], other.client);
+    const ip_restriction = { ip_policy_ids: [foreign.id] };
+    await created('/edges/tcp', { hostports: shared, ip_restriction }, other.client);
+    const { edges } = await find('shared.example:2');
+    expect(edges.map(rulesOf)).toEqual([[null, null, null], [1]]);
+    expect(edges[0].ip_policies).toEqual([small, first, second].map(({ id }) => ({ id, exists: true, rules: null })));
+    const { body } = await check(alone, { source: '10.0.39.15' });
+    expect(body).toMatchObject({ reason: 'denied', ip_policy: { id: first.id } });
+    expect((await find('shared.example:2', '10.0.39.15')).edges[0].check).toEqual(body);
+  });
+
+  it('has no rules with a source', async () => {
+    const policy = await policyOf(['+10.0.0.0/8']);
+    const edge = await edgeOf([policy.id, 'elsewhere']);
+    const [found] = (await find(edge.hostports[0], '192.0.2.7')).edges;
     expect(found.ip_policies).toEqual([
-      { id: small.id, exists: true, rules: [expect.objectContaining({ cidr: '192.0.2.0/24' })] },
-      { id: large.id, exists: true, rules: null },
+      { id: policy.id, exists: true, rules: null },
+      { id: 'elsewhere', exists: false, rules: null },
     ]);
-    expect(found.check).toMatchObject({
-      reason: 'denied',
-      matched_rule: { cidr: '10.0.1.0/32' },
-      ip_policy: { id: large.id },
-    });
-    const alone = await edgeOf([large.id, small.id]);
-    const [whole] = await find(alone.hostports[0]);
-    expect(whole.ip_policies.map(({ rules }: { rules: object[] | null }) => rules?.length)).toEqual([
-      20_000,
-      undefined,
-    ]);
+  });
+
+  it('is answered whole for an account whatever the edges of another account name', async () => {
+    const policy = await policyOf(['+192.0.2.0/24']);
+    const hostport = 'victim.example:22';
+    const other99 = await Promise.all(Array.from({ length: 99 }, () => otherEdge(hostport)));
+    await service.pool.query(
+      `update tcp_edges set ip_restriction = json_build_object('enabled', true, 'ip_policy_ids',
+         (select json_agg(rpad(id || '_' || n, 128, 'y')) from generate_series(1, 1000) n)) where id = any ($1)`,
+      [other99],
+    );
+    const edge = await edgeOf([policy.id], { hostports: [hostport] });
+    for (const source of [undefined, '192.0.2.7']) {
+      const { edges, left_out } = await find(hostport, source);
+      expect([edges.length, left_out]).toEqual([2, 98]);
+      const own = edges.find((one: { account_id: string }) => one.account_id === account.accountId);
+      expect(own.edge).toEqual(edge);
+      expect(rulesOf(own)).toEqual([source === undefined ? 1 : null]);
+      expect(own.check?.allowed).toBe(source === undefined ? undefined : true);
+    }
+  });
+
+  it('has an edge that names as many policies as an edge can, and decides by all of them', async () => {
+    const policy = await policyOf(['+192.0.2.0/24']);
+    const unknown = Array.from({ length: 999 }, (_, n) => `elsewhere_${n}`);
+    const edge = await edgeOf([...unknown, policy.id]);
+    const { edges, left_out } = await find(edge.hostports[0], '192.0.2.7');
+    expect([edges.length, left_out, edges[0].check.reason]).toEqual([1, 0, 'policy_unknown']);
+    expect(edges[0].check.unknown_ip_policies).toEqual(unknown.map(policyRef));
   });
 
   it.each(['source=', 'source=a.example', 'source=::1&source=::1'])('answers 400 to the query %s', async (query) => {

@@ -42,14 +42,21 @@ export const MAX_EDGES_OF_A_HOSTPORT = 100;
 
 const BY_HOSTPORTS = {
   name: 'tcp_edges_by_hostports',
-  text: `select wanted.key, l.account_id as "accountId", l.edge_id as id from unnest(${unseen('$1', 'text[]')}, ${unseen('$2', 'text[]')}, ${unseen('$3', 'text[]')}) as wanted(key, hostport, account_id)
+  text: `select wanted.key, l.account_id as "accountId", l.edge_id as id,
+      coalesce(jsonb_array_length(e.ip_restriction -> 'ip_policy_ids'), 0) as "namedPolicies" from unnest(${unseen('$1', 'text[]')}, ${unseen('$2', 'text[]')}, ${unseen('$3', 'text[]')}) as wanted(key, hostport, account_id)
     cross join lateral (
       select t.hostport, t.account_id, t.edge_id from tcp_edge_hostports t
       where t.hostport = wanted.hostport and t.account_id = coalesce(wanted.account_id, t.account_id) and by_index(t.edge_id)
       order by t.edge_id limit ${MAX_EDGES_OF_A_HOSTPORT}
     ) l
+    join tcp_edges e on e.account_id = l.account_id and e.id = l.edge_id and by_index(e.id)
     order by l.edge_id`,
 };
+
+/** An edge, and the length of its list of IP policies: reading the list itself can cost much. */
+export interface EdgeOfHostport extends Ref {
+  readonly namedPolicies: number;
+}
 
 /** A canonical hostport, and the account whose edges are wanted if not those of all. */
 interface WantedHostport {
@@ -64,16 +71,16 @@ export class EdgesByHostport {
   constructor(private readonly pool: Pool) {}
 
   /** The edges that list this canonical hostport, oldest first, at most MAX_EDGES_OF_A_HOSTPORT. */
-  async list(hostport: string, accountId?: string): Promise<readonly Ref[]> {
+  async list(hostport: string, accountId?: string): Promise<readonly EdgeOfHostport[]> {
     return (await this.find({ hostport, accountId })) ?? [];
   }
 
-  private readonly find = coalesced<WantedHostport, readonly Ref[]>(keyOf, async (wanted) => {
+  private readonly find = coalesced<WantedHostport, readonly EdgeOfHostport[]>(keyOf, async (wanted) => {
     const hostports = wanted.map(({ hostport }) => hostport);
     const accountIds = wanted.map(({ accountId }) => accountId ?? null);
     const values = [wanted.map(keyOf), hostports, accountIds];
-    const { rows } = await queryNamed<Ref & { key: string }>(this.pool, BY_HOSTPORTS, values);
-    const refs = new Map<string, Ref[]>();
+    const { rows } = await queryNamed<EdgeOfHostport & { key: string }>(this.pool, BY_HOSTPORTS, values);
+    const refs = new Map<string, EdgeOfHostport[]>();
     for (const { key, ...ref } of rows) refs.set(key, [...(refs.get(key) ?? []), ref]);
     return refs;
   });

@@ -37,7 +37,7 @@ export class EdgeChecksController {
     const address = readSource(source);
     const edge = await this.entities.find(TCP_EDGES, { accountId: caller.accountId, id });
     if (edge === undefined) throw TCP_EDGES.notFound();
-    const rules = await this.policies.rulesAround(policiesOf(edge), address);
+    const rules = await this.policies.deciding(policiesOf(edge), address);
     return toEdgeCheck(decideEdge(edge, rules, address), baseUrl);
   }
 }

@@ -1,35 +1,42 @@
 import type { Pool } from 'pg';
 import { REFS, type Ref } from '../../database/coalesce.js';
-import { queryNamed } from '../../database/query.js';
+import { queryNamed, unseen } from '../../database/query.js';
 import type { Address } from '../../ip-rules/address.js';
 import type { IpRule } from '../../ip-rules/ip-policy.js';
 import { networksAround } from '../../ip-rules/network.js';
 
-/** The live policies of `$1` (accounts) and `$2` (ids), and their rules: one row for a policy without any. */
-const rulesWhere = (condition: string): string =>
+/** The live ones of the policies of `$1` (accounts) and `$2` (ids), each with the rules that `limited` chooses. */
+const rulesOfPolicies = (limited: string): string =>
   `select p.account_id as "accountId", p.id as "policyId", r.id, r.cidr, r.action
   from ${REFS}
   join ip_policies p on p.account_id = wanted.account_id and p.id = wanted.id and by_index(p.id)
-  left join ip_policy_rules r on r.account_id = p.account_id and r.ip_policy_id = p.id${condition} and by_index(r.id)
-  order by r.id`;
+  left join lateral (
+    select r.id, r.cidr, r.action from ip_policy_rules r
+    where r.account_id = p.account_id and r.ip_policy_id = p.id and by_index(r.id) ${limited}
+  ) r on true`;
 
-const RULES = { name: 'ip_rules_of_policies', text: rulesWhere('') };
-/** The index by network finds them, so a policy of any size costs the same. */
-const RULES_AROUND = { name: 'ip_rules_around', text: rulesWhere(' and r.cidr = any ($3::text[])') };
-
-const COUNTS = {
-  name: 'ip_rules_counted',
-  text: `select p.account_id as "accountId", p.id, counted.n
-    from ${REFS}
-    join ip_policies p on p.account_id = wanted.account_id and p.id = wanted.id and by_index(p.id)
-    cross join lateral (
-      select count(*)::int as n from (
-        select from ip_policy_rules r
-        where r.account_id = p.account_id and r.ip_policy_id = p.id and by_index(r.id) limit $3
-      ) found
-    ) counted`,
+/** At most `$4` rows of each account of `$3`. The inner limits end the reading, so no account costs more than that. */
+const RULES = {
+  name: 'ip_rules_of_accounts',
+  text: `select of_account.* from unnest(${unseen('$3', 'text[]')}) as owner(account_id) cross join lateral (
+      ${rulesOfPolicies('limit $4::int')} where p.account_id = owner.account_id limit $4::int
+    ) of_account
+    order by of_account.id`,
 };
 
+const NETWORKS = unseen('$3', 'text[]');
+/**
+ * The rule of each policy that decides, of those of the networks `$3`, the largest first: see decidingRule. The index by
+ * network finds them, so a policy of any size costs the same, and the answer has one row for each.
+ */
+const DECIDING = {
+  name: 'ip_rules_deciding',
+  text: rulesOfPolicies(
+    `and r.cidr = any (${NETWORKS}) order by r.action = 'deny' desc, array_position(${NETWORKS}, r.cidr) desc limit 1`,
+  ),
+};
+
+/** One row for a policy without rules. */
 interface RuleRow {
   readonly accountId: string;
   readonly policyId: string;
@@ -48,33 +55,45 @@ export const policyKey = ({ accountId, id }: Ref): string => `${accountId} ${id}
 export class EdgePolicies {
   constructor(private readonly pool: Pool) {}
 
-  rules(policies: readonly Ref[]): Promise<RulesByPolicy> {
-    return this.read(RULES, policies, []);
+  /**
+   * All rules, of accounts whose policies have at most `max` together; a policy without rules counts as one. The policies
+   * of the `others` are not among them.
+   */
+  async rules(policies: readonly Ref[], max: number): Promise<{ rules: RulesByPolicy; others: ReadonlySet<string> }> {
+    if (policies.length === 0) return { rules: new Map(), others: new Set() };
+    const accounts = [...new Set(policies.map(({ accountId }) => accountId))];
+    const { rows } = await queryNamed<RuleRow>(this.pool, RULES, [...columnsOf(policies), accounts, max + 1]);
+    const counts = new Map<string, number>();
+    for (const { accountId } of rows) counts.set(accountId, (counts.get(accountId) ?? 0) + 1);
+    const others = new Set(accounts.filter((accountId) => (counts.get(accountId) ?? 0) > max));
+    return { rules: byPolicy(rows.filter(({ accountId }) => !others.has(accountId))), others };
   }
 
-  /** Only the rules whose networks contain the address. */
-  rulesAround(policies: readonly Ref[], address: Address): Promise<RulesByPolicy> {
-    return this.read(RULES_AROUND, policies, [networksAround(address)]);
+  /** Of each policy that exists, the rule that decides about the address, if one does. */
+  async deciding(policies: readonly Ref[], address: Address): Promise<RulesByPolicy> {
+    return this.ofNetworks(policies, networksAround(address));
   }
 
-  /** The number of rules of each policy that exists, counted up to `max`. */
-  async counts(policies: readonly Ref[], max: number): Promise<ReadonlyMap<string, number>> {
-    const { rows } = await queryNamed<Ref & { n: number }>(this.pool, COUNTS, [...columnsOf(policies), max]);
-    return new Map(rows.map((row) => [policyKey(row), row.n]));
+  /** Each policy that exists, without its rules. */
+  existing(policies: readonly Ref[]): Promise<RulesByPolicy> {
+    return this.ofNetworks(policies, []);
   }
 
-  private async read(statement: typeof RULES, policies: readonly Ref[], more: readonly unknown[]) {
-    if (policies.length === 0) return new Map<string, IpRule[]>();
-    const { rows } = await queryNamed<RuleRow>(this.pool, statement, [...columnsOf(policies), ...more]);
-    const found = new Map<string, IpRule[]>();
-    for (const { accountId, policyId, id, cidr, action } of rows) {
-      const key = policyKey({ accountId, id: policyId });
-      const rules = found.get(key) ?? [];
-      if (id !== null) rules.push({ id, cidr, action });
-      found.set(key, rules);
-    }
-    return found;
+  private async ofNetworks(policies: readonly Ref[], networks: readonly string[]): Promise<RulesByPolicy> {
+    if (policies.length === 0) return new Map();
+    return byPolicy((await queryNamed<RuleRow>(this.pool, DECIDING, [...columnsOf(policies), networks])).rows);
   }
+}
+
+function byPolicy(rows: readonly RuleRow[]): RulesByPolicy {
+  const found = new Map<string, IpRule[]>();
+  for (const { accountId, policyId, id, cidr, action } of rows) {
+    const key = policyKey({ accountId, id: policyId });
+    const rules = found.get(key) ?? [];
+    if (id !== null) rules.push({ id, cidr, action });
+    found.set(key, rules);
+  }
+  return found;
 }
 
 /** Each policy once. */

@@ -7,13 +7,15 @@ import { type Address, parseSource } from '../../ip-rules/address.js';
 import type { IpRule } from '../../ip-rules/ip-policy.js';
 import { IP_REASONS, type IpDecision, type IpReason } from '../../ip-rules/ip-restriction.js';
 import { Problem, quoted } from '../../problem.js';
-import { IP_POLICY } from '../../tcp-edges/edge-modules.js';
+import { IP_POLICY, MAX_IP_POLICIES } from '../../tcp-edges/edge-modules.js';
 import { MAX_EDGES_OF_A_HOSTPORT } from '../../tcp-edges/tcp-edges.read-model.js';
 import { IpPolicyRef, TcpEdgeResource } from '../../tcp-edges/tcp-edges.resource.js';
 import { MAX_SOURCE_BYTES } from '../ssh-gateway.resource.js';
 
-/** A policy of this size fits. It bounds the answer to some 2 MB. */
+/** A policy of the largest size fits, even beside the edges of another account. It bounds the answer to some 2 MB. */
 export const MAX_RULES_OF_AN_ANSWER = 20_000;
+/** Twice what one edge can name. */
+export const MAX_POLICIES_OF_AN_ANSWER = 2 * MAX_IP_POLICIES;
 
 const RULE_ID = { description: 'Id of the rule.', example: `ipr_${EXAMPLE_KSUID}` };
 const CIDR = { description: 'The network, in canonical form.', example: '203.0.113.0/24' };
@@ -112,7 +114,7 @@ export class ResolvedIpPolicy {
   })
   exists!: boolean;
   @ApiField({
-    description: `The rules, oldest first; null if the policy does not exist, or if an answer of ${MAX_RULES_OF_AN_ANSWER} rules has no room for them. Then ask with \`source\`.`,
+    description: `The rules, oldest first. Null if the policy does not exist, with \`source\`, and for all policies of an account that has more than its share of the ${MAX_RULES_OF_AN_ANSWER} rules of an answer: then ask with \`source\`.`,
     listOf: ResolvedIpRule,
     nullable: true,
   })
@@ -159,4 +161,10 @@ export class ListedEdges {
     listOf: ListedEdge,
   })
   edges!: ListedEdge[];
+  @ApiField({
+    description: `The number of edges that are left out because those of the answer name at most ${MAX_POLICIES_OF_AN_ANSWER} IP policies. Let no client in by them.`,
+    type: 'integer',
+    example: 0,
+  })
+  left_out!: number;
 }

@@ -20,7 +20,7 @@ export class GatewayEdgesController {
     id: 'findEdges',
     summary: 'Find the TCP edges that list a hostport',
     description:
-      'Each with the rules of its IP policies and the labels of its tunnel group. With `source`, also whether it lets this address in.',
+      'Each with the labels of its tunnel group, and with the rules of its IP policies or, with `source`, whether it lets this address in.',
     parameters: [
       queryParameter(
         'hostport',
@@ -35,6 +35,6 @@ export class GatewayEdgesController {
   async find(@Query() query: Record<string, unknown>, @Req() request: FastifyRequest): Promise<ListedEdges> {
     const { canonical } = parseHostport(readRequiredParameter(query, 'hostport'), 'hostport');
     const source = query.source === undefined ? undefined : readSource(readRequiredParameter(query, 'source'));
-    return { edges: await this.edges.list(gatewayOf(request), canonical, source, request.baseUrl) };
+    return this.edges.list(gatewayOf(request), canonical, source, request.baseUrl);
   }
 }

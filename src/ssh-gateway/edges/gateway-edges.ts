@@ -3,18 +3,22 @@ import type { Address } from '../../ip-rules/address.js';
 import type { Entity } from '../../log/read-model.js';
 import type { EntityQueries } from '../../resources/entity-queries.js';
 import type { TcpEdge } from '../../tcp-edges/tcp-edge.js';
-import type { EdgesByHostport } from '../../tcp-edges/tcp-edges.read-model.js';
+import type { EdgeOfHostport, EdgesByHostport } from '../../tcp-edges/tcp-edges.read-model.js';
 import { TCP_EDGES, toResource } from '../../tcp-edges/tcp-edges.resource.js';
 import { TUNNEL_GROUPS } from '../../tunnel-groups/tunnel-groups.resource.js';
 import { decideEdge, policiesOf } from './edge-check.js';
 import { type EdgePolicies, policyKey } from './edge-policies.js';
 import {
   type ListedEdge,
+  type ListedEdges,
+  MAX_POLICIES_OF_AN_ANSWER,
   MAX_RULES_OF_AN_ANSWER,
-  type ResolvedIpPolicy,
   type ResolvedTunnelGroup,
   toEdgeCheck,
 } from './edges.resource.js';
+
+/** What an answer says about the policies and the decision of an edge. */
+type Resolve = (edge: Entity<TcpEdge>) => Pick<ListedEdge, 'ip_policies' | 'check'>;
 
 /** The edges at a hostport, with what they name, so that a gateway needs one question. */
 export class GatewayEdges {
@@ -30,22 +34,22 @@ export class GatewayEdges {
     hostport: string,
     source: Address | undefined,
     baseUrl: string,
-  ): Promise<ListedEdge[]> {
-    const refs = await this.edges.list(hostport, accountId);
-    const found = await Promise.all(refs.map((ref) => this.entities.find(TCP_EDGES, ref)));
+  ): Promise<ListedEdges> {
+    const all = await this.edges.list(hostport, accountId);
+    const kept = withRoom(all);
+    const found = await Promise.all(kept.map((ref) => this.entities.find(TCP_EDGES, ref)));
     const edges = found.flatMap((edge) => edge ?? []);
-    const [groups, policies, checks] = await Promise.all([
+    const [groups, resolve] = await Promise.all([
       Promise.all(edges.map((edge) => this.groupOf(edge))),
-      this.policiesOf(edges),
-      this.checksOf(edges, source, baseUrl),
+      source === undefined ? this.withRules(edges) : this.decided(edges, source, baseUrl),
     ]);
-    return edges.map((edge, n) => ({
+    const listed = edges.map((edge, n) => ({
       account_id: edge.account_id,
       edge: toResource(edge, baseUrl),
-      ip_policies: policies[n] ?? [],
+      ...resolve(edge),
       tunnel_group: groups[n] ?? null,
-      check: checks?.[n] ?? null,
     }));
+    return { edges: listed, left_out: all.length - kept.length };
   }
 
   private async groupOf({ account_id, backend }: Entity<TcpEdge>): Promise<ResolvedTunnelGroup | undefined> {
@@ -54,37 +58,50 @@ export class GatewayEdges {
     return group && { id: group.id, labels: group.labels };
   }
 
-  private async checksOf(edges: readonly Entity<TcpEdge>[], source: Address | undefined, baseUrl: string) {
-    if (source === undefined) return undefined;
-    const rules = await this.policies.rulesAround(edges.flatMap(policiesOf), source);
-    return edges.map((edge) => toEdgeCheck(decideEdge(edge, rules, source), baseUrl));
+  private async decided(edges: readonly Entity<TcpEdge>[], source: Address, baseUrl: string): Promise<Resolve> {
+    const rules = await this.policies.deciding(edges.flatMap(policiesOf), source);
+    return (edge) => ({
+      ip_policies: policiesOf(edge).map((ref) => ({ id: ref.id, exists: rules.has(policyKey(ref)), rules: null })),
+      check: toEdgeCheck(decideEdge(edge, rules, source), baseUrl),
+    });
   }
 
-  /** The policies of each edge. Those that would make the answer too large are without their rules. */
-  private async policiesOf(edges: readonly Entity<TcpEdge>[]): Promise<ResolvedIpPolicy[][]> {
-    const named = edges.map(policiesOf);
-    const counts = await this.policies.counts(named.flat(), MAX_RULES_OF_AN_ANSWER + 1);
-    let room = MAX_RULES_OF_AN_ANSWER;
-    const planned = named.map((refs) =>
-      refs.map((ref) => {
-        const count = counts.get(policyKey(ref));
-        const fits = count !== undefined && count <= room;
-        if (fits) room -= count;
-        return { ref, exists: count !== undefined, fits };
+  /** Each account has the same share of an answer: the rules of one that needs more are left out. */
+  private async withRules(edges: readonly Entity<TcpEdge>[]): Promise<Resolve> {
+    const named = edges.flatMap(policiesOf);
+    const accounts = new Set(named.map(({ accountId }) => accountId));
+    const share = Math.floor(MAX_RULES_OF_AN_ANSWER / accounts.size);
+    const { rules, others } = await this.policies.rules(named, share);
+    const left = await this.policies.existing(named.filter(({ accountId }) => others.has(accountId)));
+    return (edge) => ({
+      ip_policies: policiesOf(edge).map((ref) => {
+        const ofPolicy = rules.get(policyKey(ref));
+        const exists = ofPolicy !== undefined || left.has(policyKey(ref));
+        return { id: ref.id, exists, rules: ofPolicy ? [...ofPolicy] : null };
       }),
-    );
-    const wanted = planned.flat().filter(({ fits }) => fits);
-    const rules = await this.policies.rules(wanted.map(({ ref }) => ref));
-    return planned.map((policies) =>
-      policies.map(({ ref, exists, fits }) => {
-        const ofPolicy = fits ? rules.get(policyKey(ref)) : undefined;
-        // A policy that was deleted between the two statements has no rules any more.
-        return {
-          id: ref.id,
-          exists: exists && (!fits || ofPolicy !== undefined),
-          rules: ofPolicy ? [...ofPolicy] : null,
-        };
-      }),
-    );
+      check: null,
+    });
   }
+}
+
+/**
+ * The edges whose policies an answer has room for. Accounts that name fewer come first, so that one account cannot take
+ * the room of another: all policies that one edge can name are half of the room.
+ */
+function withRoom(edges: readonly EdgeOfHostport[]): EdgeOfHostport[] {
+  const ofAccounts = new Map<string, number>();
+  for (const { accountId, namedPolicies } of edges) {
+    ofAccounts.set(accountId, (ofAccounts.get(accountId) ?? 0) + namedPolicies);
+  }
+  const ofAccount = ({ accountId }: EdgeOfHostport): number => ofAccounts.get(accountId) ?? 0;
+  let room = MAX_POLICIES_OF_AN_ANSWER;
+  const kept = edges
+    .toSorted((a, b) => ofAccount(a) - ofAccount(b))
+    .filter(({ namedPolicies }) => {
+      const fits = namedPolicies <= room;
+      if (fits) room -= namedPolicies;
+      return fits;
+    });
+  const isKept = new Set(kept);
+  return edges.filter((edge) => isKept.has(edge));
 }
