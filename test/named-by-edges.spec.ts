@@ -77,6 +77,8 @@ describe.each(NAMED)('in strict mode the $noun that an edge names', ({ noun, pat
     const edge = await pathOf('/edges/tcp', { [module]: { ...fields, enabled: false } });
     const msg = new RegExp(`^The TCP edge '${idIn(edge)}' names this ${noun}; change the edge first\\.$`);
     await expectRefusal(() => admin.delete(named), 409, 'ERR_TAS_409', msg);
+    // It comes before If-Match.
+    await expectRefusal(() => admin.delete(named, { 'if-match': '"7"' }), 409, 'ERR_TAS_409', msg);
     await admin.delete(`${edge}/${module}`);
     expect((await admin.delete(named)).status).toBe(204);
   });
