@@ -5,6 +5,7 @@ import type { IdSource } from '../../ids.js';
 import { StreamConflict } from '../../log/append/append-failures.js';
 import type { EventLog } from '../../log/append/event-log.js';
 import type { EventMetadata } from '../../log/event.js';
+import { parseMetadata, type RecordedEvent } from '../../log/read/recorded-event.js';
 import type { OwnedEntities } from '../../resources/owned-entities.js';
 
 /** Postpones the row instead of locking it: the work takes many transactions, and its instance may die. */
@@ -23,8 +24,10 @@ const FINISHED = {
 
 const DELETION = {
   name: 'metadata_of_deletion',
-  text: 'select metadata, event_id from events where account_id = $1 and stream_id = $2 order by stream_version desc limit 1',
+  text: 'select position::float8 as position, metadata, event_id from events where account_id = $1 and stream_id = $2 order by stream_version desc limit 1',
 };
+
+type Deletion = Pick<RecordedEvent, 'position' | 'metadata'> & { readonly event_id: string };
 
 /**
  * Removes the API keys and SSH credentials of deleted users and bots: those beyond one append, and those created just
@@ -61,12 +64,12 @@ export class PendingRemovals {
     return removed;
   }
 
-  /** Every removal names who deleted the owner, in which operation and by which event, whichever instance makes it. */
+  /** Throws Problem for an event that cannot be read. Every removal names who deleted the owner, in which operation and by which event, whichever instance makes it. */
   private async metadataOfDeletion({ accountId, id }: Ref): Promise<EventMetadata> {
-    const { rows } = await queryNamed<{ metadata: string; event_id: string }>(this.pool, DELETION, [accountId, id]);
+    const { rows } = await queryNamed<Deletion>(this.pool, DELETION, [accountId, id]);
     const [deletion] = rows;
     if (deletion === undefined) return { actor: 'system' };
-    const { idempotency_key: _, request_hash: __, ...metadata }: EventMetadata = JSON.parse(deletion.metadata);
+    const { idempotency_key: _, request_hash: __, ...metadata } = parseMetadata(deletion);
     return { ...metadata, causation_id: deletion.event_id };
   }
 }

@@ -1,5 +1,7 @@
 import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown, type OnModuleDestroy } from '@nestjs/common';
+import type { Ref } from '../../database/coalesce.js';
 import { messageOf } from '../../error-message.js';
+import { Problem } from '../../problem.js';
 import type { PendingRemovals } from './pending-removals.js';
 
 const SWEEP_EVERY_MS = 1_000;
@@ -14,6 +16,8 @@ export class RemovalSweeper implements OnApplicationBootstrap, OnModuleDestroy, 
   private timer: NodeJS.Timeout | undefined;
   private sweeping: Promise<void> | undefined;
   private hasFailed = false;
+  /** Owners whose deletion cannot be read, and was logged. */
+  private readonly skipped = new Set<string>();
 
   constructor(private readonly pending: PendingRemovals) {}
 
@@ -47,10 +51,21 @@ export class RemovalSweeper implements OnApplicationBootstrap, OnModuleDestroy, 
       const owner = await this.pending.takeDue();
       this.hasFailed = false;
       if (owner === undefined) return;
-      const removed = await this.pending.finish(owner, this.stop.signal);
+      const removed = await this.pending
+        .finish(owner, this.stop.signal)
+        .catch((error) => this.skipUnreadable(owner, error));
       if (removed > 0)
         this.logger.log(`removed ${removed} API keys and SSH credentials of ${owner.id}, which is deleted`);
     }
+  }
+
+  /** Its row stays, and the other owners go on. A line for each owner tells the operator which event is damaged. */
+  private skipUnreadable({ id, accountId }: Ref, error: unknown): number {
+    if (!(error instanceof Problem) || error.problem !== 'event_unreadable') throw error;
+    if (!this.skipped.has(id))
+      this.logger.error(`what ${id} of ${accountId} owns cannot be removed: its deletion: ${error.message}`);
+    this.skipped.add(id);
+    return 0;
   }
 
   /** Logs one line for an outage, however long it lasts. */
