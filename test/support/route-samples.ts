@@ -94,7 +94,7 @@ async function uploaded({ service, admin }: Walk): Promise<{ readonly id: string
 const fingerprint = async (walk: Walk) => ({ fingerprint: (await uploaded(walk)).fingerprint });
 
 /** The hostport of an edge that names a policy with a rule, and a tunnel group. */
-async function listed({ admin: { client } }: Walk): Promise<string> {
+async function listed({ service: { gateway }, admin: { client } }: Walk): Promise<string> {
   const rule = (await client.post('/ip_policy_rules', await MAKERS.ip_policy_rules(client))).body;
   const group = (await client.post('/backends/tunnel_group', MAKERS['backends/tunnel_group']())).body;
   const edge = {
@@ -102,7 +102,10 @@ async function listed({ admin: { client } }: Walk): Promise<string> {
     backend: { backend_id: group.id },
     ip_restriction: { ip_policy_ids: [rule.ip_policy.id] },
   };
-  return (await client.post('/edges/tcp', edge)).body.hostports[0];
+  const [hostport] = (await client.post('/edges/tcp', edge)).body.hostports;
+  // With a source the question runs other statements.
+  await gateway.get(`/ssh_gateway/edges?${new URLSearchParams({ hostport, source: '192.0.2.7' })}`);
+  return hostport;
 }
 
 const GATEWAY_SAMPLES: Record<string, Sample> = {
@@ -114,7 +117,7 @@ const GATEWAY_SAMPLES: Record<string, Sample> = {
   'GET /ssh_gateway/authorized_keys': {
     query: async (walk) => ({ type: 'ssh-ed25519', ...(await fingerprint(walk)) }),
   },
-  'GET /ssh_gateway/edges': { query: async (walk) => ({ hostport: await listed(walk), source: '192.0.2.7' }) },
+  'GET /ssh_gateway/edges': { query: async (walk) => ({ hostport: await listed(walk) }) },
   'GET /ssh_gateway/metrics': {},
   'GET /ssh_gateway/changes': {},
 };
