@@ -23,7 +23,6 @@ interface FedEvent {
 for (const name of frozenLogs())
   describe(`the frozen ${name}`, () => {
     const events = frozenEvents(name);
-    const account = events[0]?.account_id ?? '';
     const file = (of: string): string => frozenFile(name, of);
     let database: Awaited<ReturnType<typeof cloneDatabase>>;
     let sql: pg.Client;
