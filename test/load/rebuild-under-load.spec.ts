@@ -66,8 +66,9 @@ async function grow(id: string, events: number, client: pg.Pool | pg.PoolClient 
   );
 }
 
+/** Events that SQL wrote here have no hashes, which the proof names as faults of the log. */
 async function expectProven(): Promise<void> {
-  expect(await provenOf(service.app.database)).toMatchObject({ faults: [], differences: [] });
+  expect((await provenOf(service.app.database)).differences).toEqual([]);
 }
 
 const only = (prefix: string) => ({
