@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { type BindTarget, parseBindTarget } from '../../bind-rules/bind-target.js';
+import { timeText } from '../../log/checks/logged-event.js';
 import { Problem } from '../../problem.js';
 import type { BindDecision } from '../bind-decisions/bind-decision.js';
 
@@ -54,11 +55,9 @@ export class ChangedRecord extends Error {
 type Row = Omit<RecordedDecision, 'target' | 'source' | 'answer'> &
   DecisionAnswer & { readonly target: object; readonly source: string | null };
 
-const utc = (column: string): string => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
-
-const DECISION = `select id, ${utc('decided_at')} as "decidedAt", fingerprint, target, source, gateway,
+const DECISION = `select id, ${timeText('decided_at')} as "decidedAt", fingerprint, target, source, gateway,
     gateway_name as "gatewayName", gateway_account as "gatewayAccount", key_denied as "isKeyDenied",
-    log_position::float8 as "logPosition", ${utc('read_at')} as "readAt", allowed, reason, rule as matched_rule, rule_index,
+    log_position::float8 as "logPosition", ${timeText('read_at')} as "readAt", allowed, reason, rule as matched_rule, rule_index,
     nullif(account_id, '') as account_id, nullif(credential_id, '') as credential_id, credential_version as version,
     nullif(owner_id, '') as owner_id
   from bind_decisions where id = $1`;
@@ -74,7 +73,7 @@ export async function findDecision(pool: Pool, id: string): Promise<RecordedDeci
   return { ...asked, target: targetOf(row), source: row.source ?? undefined, answer };
 }
 
-/** Four digits of a year: a time may be infinite, which has no text, or later than any clock tells. */
+/** Four digits of a year: a time may be infinite, or later than any clock tells. */
 const isTime = (text: string | null): boolean => text !== null && /^\d{4}-/.test(text);
 
 function refuseChangedTimes({ decidedAt, isKeyDenied, logPosition, readAt }: Row): void {
