@@ -5,6 +5,7 @@ import { startSwallowingProxy } from './support/answer-swallowing-proxy.js';
 import { takeLines } from './support/error-lines.js';
 import { newPublicKey } from './support/keys.js';
 import { appendOf, newEvent, openLog } from './support/log.js';
+import { addManyCredentials } from './support/many-credentials.js';
 import { addAccount, addBot, addUser, type TestPrincipal } from './support/principals.js';
 import { type Service, startService } from './support/service.js';
 
@@ -108,7 +109,7 @@ describe('the causation id of an event', () => {
 
   it('is that id for removals in later appends too', async () => {
     const bot = await addBot(service, admin.client);
-    await ownMany(bot, 201);
+    await addManyCredentials(service.pool, bot, 201);
     const before = positionOf(await newCredential());
     const deleted = await admin.client.delete(`/bot_users/${bot.id}`, TRACED);
     const events = await eventsAfter(before);
@@ -152,20 +153,3 @@ async function chainFaults() {
   );
   return rows;
 }
-
-/** Credentials as the service would have written them, but for their hashes. */
-const ownMany = ({ accountId, id }: TestPrincipal, count: number) =>
-  service.pool.query(
-    `with made as (
-       insert into events select $1, h.size + n, 'sshcr_' || lpad(n::text, 27, '0'), 1, gen_random_uuid(), 'ssh_credential_created.v1',
-         json_build_object('description', '', 'metadata', '', 'public_key', 'key ' || n, 'acl', '{}'::text[], 'owner_id', $2::text,
-           'key_type', 'ssh-ed25519', 'key_bits', 256, 'key_blob', 'blob ' || n, 'fingerprint', 'SHA256:' || n, 'exclusive', false),
-         '{"actor":"system"}', now(), h.recorded_at + n * interval '1 microsecond', ''
-       from log_heads h, generate_series(1, $3::int) n where h.account_id = $1 order by n returning *),
-     head as (update log_heads set size = size + $3, recorded_at = recorded_at + $3 * interval '1 microsecond' where account_id = $1)
-     insert into ssh_credentials (account_id, id, version, created_at, description, metadata, public_key, acl, owner_id, key_type,
-       key_bits, key_blob, fingerprint, exclusive)
-     select account_id, stream_id, 1, occurred_at, '', '', data::json ->> 'public_key', '{}', $2, 'ssh-ed25519', 256,
-       data::json ->> 'key_blob', data::json ->> 'fingerprint', false from made order by position`,
-    [accountId, id, count],
-  );

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import pg from 'pg';
 import { openDatabase } from '../src/database/database.js';
 import { newCheckpointKey, originOf, signerOf } from '../src/log/seal/checkpoint-key.js';
 import { seal } from '../src/log/seal/seal.js';
@@ -9,10 +8,9 @@ import { signNote } from '../src/log/tree/signed-note.js';
 import { GrowingTree } from '../src/log/tree/tiles.js';
 import { faultsOf as faultsIn, provenOf } from './support/found.js';
 import { type Service, startService } from './support/service.js';
+import { HASH_ANEW, whileTampered } from './support/tampering.js';
 
 const KEY = newCheckpointKey('tunnels.example.com');
-const HASH_ANEW = `update events set leaf_hash = event_leaf_hash(account_id, position, stream_id, stream_version, event_id,
-  type, data, metadata, occurred_at, recorded_at)`;
 /** Events of the log, and the sizes of its checkpoints. */
 const SIZE = 40;
 const SEALED = [10, 20, 30];
@@ -116,25 +114,8 @@ async function faultsOf(databaseUrl: string, keys = [KEY]): Promise<string[]> {
   }
 }
 
-/** Runs `work` on the database of the service after these statements, and takes them back. */
-async function tampered<T>(statements: string, work: () => Promise<T>): Promise<T> {
-  const sql = new pg.Client(service.databaseUrl);
-  await sql.connect();
-  const tables = ['events', 'log_heads', 'log_tiles', 'log_checkpoints'];
-  for (const table of tables) await sql.query(`create table kept_${table} as select * from ${table}`);
-  await sql.query('set session_replication_role = replica');
-  await sql.query(statements);
-  try {
-    return await work();
-  } finally {
-    for (const table of tables) {
-      await sql.query(
-        `delete from ${table}; insert into ${table} select * from kept_${table}; drop table kept_${table}`,
-      );
-    }
-    await sql.end();
-  }
-}
+const tampered = <T>(statements: string, work: () => Promise<T>): Promise<T> =>
+  whileTampered(service.databaseUrl, statements, work);
 
 describe('a log that was signed', () => {
   it('is in order as it is, with events that no checkpoint has yet', async () => {

@@ -5,6 +5,7 @@ import { startSwallowingProxy } from '../support/answer-swallowing-proxy.js';
 import { ApiClient } from '../support/api-client.js';
 import { provenOf } from '../support/found.js';
 import { stopAtEnd } from '../support/leftovers.js';
+import { addManyCredentials } from '../support/many-credentials.js';
 import { addBot } from '../support/principals.js';
 import { startMain, stopMain } from '../support/process.js';
 import { ADMIN_KEY, type Service, startCopy, startService } from '../support/service.js';
@@ -26,20 +27,7 @@ afterEach(async () => {
 async function lockedBot() {
   const bot = await addBot(service);
   await service.app.close();
-  await pool.query(
-    `with made as (
-       insert into events select $1, h.size + n, 'sshcr_' || lpad(n::text, 27, '0'), 1, gen_random_uuid(), 'ssh_credential_created.v1',
-         json_build_object('description', '', 'metadata', '', 'public_key', 'key ' || n, 'acl', '{}'::text[], 'owner_id', $2::text,
-           'key_type', 'ssh-ed25519', 'key_bits', 256, 'key_blob', 'blob ' || n, 'fingerprint', 'SHA256:' || n, 'exclusive', false),
-         '{"actor":"system"}', now(), h.recorded_at + n * interval '1 microsecond', ''
-       from log_heads h, generate_series(1, $3::int) n where h.account_id = $1 order by n returning *),
-     head as (update log_heads set size = size + $3, recorded_at = recorded_at + $3 * interval '1 microsecond' where account_id = $1)
-     insert into ssh_credentials (account_id, id, version, created_at, description, metadata, public_key, acl, owner_id, key_type,
-       key_bits, key_blob, fingerprint, exclusive)
-     select account_id, stream_id, 1, occurred_at, '', '', data::json ->> 'public_key', '{}', $2, 'ssh-ed25519', 256,
-       data::json ->> 'key_blob', data::json ->> 'fingerprint', false from made order by position`,
-    [bot.accountId, bot.id, CREDENTIALS],
-  );
+  await addManyCredentials(pool, bot, CREDENTIALS);
   const locker = new pg.Client(service.databaseUrl);
   await locker.connect();
   const end = stopAtEnd(() => locker.end());
