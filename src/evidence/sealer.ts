@@ -77,7 +77,7 @@ export class Sealer implements OnApplicationBootstrap, OnModuleDestroy, OnApplic
     if (isNew && size < sealed && !(await this.isSigned(log, key))) {
       return this.report(accountId, `the log of ${accountId} cannot be sealed: ${WRONG_SIGNATURE(sealed)}`);
     }
-    // What a log grows on is compared before it counts as signed.
+    // A checkpoint that the log has outgrown counts once `seal` has compared its root with the tiles.
     if (isNew && size <= sealed) this.checkpoints.witness(accountId, sealed);
     if (this.isWhole(log) && size > sealed) await this.seal(log, key);
   }

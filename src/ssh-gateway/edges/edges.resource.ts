@@ -12,7 +12,7 @@ import { MAX_EDGES_OF_A_HOSTPORT } from '../../tcp-edges/tcp-edges.read-model.js
 import { IpPolicyRef, TcpEdgeResource } from '../../tcp-edges/tcp-edges.resource.js';
 import { MAX_SOURCE_BYTES } from '../ssh-gateway.resource.js';
 
-/** A policy of the largest size fits, even beside the edges of another account. It bounds the answer to some 2 MB. */
+/** A policy of the largest size fits, even beside the edges of another account. These rules take some 2 MB. */
 export const MAX_RULES_OF_AN_ANSWER = 20_000;
 /** Twice what one edge can name. */
 export const MAX_POLICIES_OF_AN_ANSWER = 2 * MAX_IP_POLICIES;
