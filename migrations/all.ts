@@ -18,6 +18,7 @@ import { ListFilters1763683200018 } from './0018-list-filters.js';
 import { Checkpoints1763683200019 } from './0019-checkpoints.js';
 import { DecisionsAgain1763683200020 } from './0020-decisions-again.js';
 import { IpPolicies1763683200023 } from './0023-ip-policies.js';
+import { EdgeChanges1763683200024 } from './0024-edge-changes.js';
 
 /** Every migration, oldest first. A list rather than a glob, so that only compiled and reviewed migrations run. */
 export const MIGRATIONS = [
@@ -41,4 +42,5 @@ export const MIGRATIONS = [
   Checkpoints1763683200019,
   DecisionsAgain1763683200020,
   IpPolicies1763683200023,
+  EdgeChanges1763683200024,
 ];

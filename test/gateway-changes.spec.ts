@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Pool } from 'pg';
-import { ChangeStreams } from '../src/ssh-gateway/changes/change-streams.js';
+import { ChangeStreams, credentialIds } from '../src/ssh-gateway/changes/change-streams.js';
 import { ChangeWatch } from '../src/ssh-gateway/changes/change-watch.js';
 import { CredentialChanges } from '../src/ssh-gateway/changes/credential-changes.js';
 import { startSwallowingProxy } from './support/answer-swallowing-proxy.js';
@@ -235,7 +235,7 @@ describe('streams of changes', () => {
   const limits = { heartbeatMs: 200, maxStreams: 3, maxStreamsOfToken: 2, maxUnreadBytes: 1_000 };
   const open = (more: Partial<typeof limits> = {}) => {
     const changes = new CredentialChanges(service.pool);
-    return new ChangeStreams(new ChangeWatch(changes, () => undefined), { ...limits, ...more });
+    return new ChangeStreams(new ChangeWatch(changes, () => undefined), credentialIds, { ...limits, ...more });
   };
   const { signal } = new AbortController();
   const gateway = {};
@@ -316,7 +316,7 @@ describe('streams of changes', () => {
     const counting = {
       since: (...last: Parameters<typeof changes.since>) => changes.since(...last).finally(() => (asked += 1)),
     };
-    const watched = new ChangeStreams(new ChangeWatch(counting, () => undefined), limits);
+    const watched = new ChangeStreams(new ChangeWatch(counting, () => undefined), credentialIds, limits);
     const stream = await watched.open(signal, gateway);
     stream.resume();
     await until(() => asked > 2);

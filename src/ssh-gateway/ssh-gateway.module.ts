@@ -7,13 +7,16 @@ import { EdgesByHostport } from '../tcp-edges/tcp-edges.read-model.js';
 import { BindDecisionMetrics } from './bind-decisions/bind-decision-metrics.js';
 import { BindDecisionQueue } from './bind-decisions/bind-decision-queue.js';
 import { GatewayPolicy } from './bind-decisions/gateway-policy.js';
-import { ChangeStreams } from './changes/change-streams.js';
+import { ChangeStreams, credentialIds } from './changes/change-streams.js';
 import { ChangeWatch } from './changes/change-watch.js';
 import { ChangesController } from './changes/changes.controller.js';
 import { CredentialChanges } from './changes/credential-changes.js';
+import { EdgeChangeStreams, EdgeChanges, toChangedEdges } from './edges/edge-changes.js';
 import { EdgePolicies } from './edges/edge-policies.js';
+import { EdgePorts } from './edges/edge-ports.js';
 import { GatewayEdgesController } from './edges/gateway-edges.controller.js';
 import { GatewayEdges } from './edges/gateway-edges.js';
+import { ServedEdgesController } from './edges/served-edges.controller.js';
 import { GatewayAnswers } from './gateway-answers.js';
 import { GatewayMetricsController } from './gateway-metrics.controller.js';
 import { SshGatewayController } from './ssh-gateway.controller.js';
@@ -22,7 +25,13 @@ const logger = new Logger('SshGateway');
 
 /** The app itself must import it, so that Nest stops it before the database: see BindDecisionQueue. */
 @Module({
-  controllers: [SshGatewayController, GatewayEdgesController, ChangesController, GatewayMetricsController],
+  controllers: [
+    SshGatewayController,
+    ServedEdgesController,
+    GatewayEdgesController,
+    ChangesController,
+    GatewayMetricsController,
+  ],
   providers: [
     {
       provide: GatewayEdges,
@@ -33,9 +42,22 @@ const logger = new Logger('SshGateway');
     {
       provide: ChangeStreams,
       useFactory: (pool: Pool) =>
-        new ChangeStreams(new ChangeWatch(new CredentialChanges(pool), (message) => logger.warn(message))),
+        new ChangeStreams(
+          new ChangeWatch(new CredentialChanges(pool), (message) => logger.warn(message)),
+          credentialIds,
+        ),
       inject: [POOL],
     },
+    {
+      provide: EdgeChangeStreams,
+      useFactory: (pool: Pool) =>
+        new EdgeChangeStreams(
+          new ChangeWatch(new EdgeChanges(pool), (message) => logger.warn(message)),
+          toChangedEdges,
+        ),
+      inject: [POOL],
+    },
+    { provide: EdgePorts, useFactory: (pool: Pool) => new EdgePorts(pool), inject: [POOL] },
     {
       provide: BindDecisionQueue,
       useFactory: (pool: Pool, { decisionsQueueLimit }: GatewayPolicy, metrics: BindDecisionMetrics) =>

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { newCheckpointKey } from '../../src/log/seal/checkpoint-key.js';
+import { EdgePorts } from '../../src/ssh-gateway/edges/edge-ports.js';
 import type { Answer, ApiClient } from './api-client.js';
 import { newPublicKey } from './keys.js';
 import type { TestPrincipal } from './principals.js';
@@ -108,6 +109,14 @@ async function listed({ service: { gateway }, admin: { client } }: Walk): Promis
   return hostport;
 }
 
+/** The host of a listed hostport. A gateway for one account asks another statement, which this runs. */
+async function hostWithPorts(walk: Walk): Promise<string> {
+  const hostport = await listed(walk);
+  const host = hostport.slice(0, hostport.lastIndexOf(':'));
+  await new EdgePorts(walk.service.pool).list(host, walk.admin.accountId);
+  return host;
+}
+
 const GATEWAY_SAMPLES: Record<string, Sample> = {
   'POST /ssh_gateway/identify': { body: fingerprint },
   'POST /ssh_gateway/authorize': {
@@ -118,6 +127,8 @@ const GATEWAY_SAMPLES: Record<string, Sample> = {
     query: async (walk) => ({ type: 'ssh-ed25519', ...(await fingerprint(walk)) }),
   },
   'GET /ssh_gateway/edges': { query: async (walk) => ({ hostport: await listed(walk) }) },
+  'GET /ssh_gateway/edges/ports': { query: async (walk) => ({ host: await hostWithPorts(walk) }) },
+  'GET /ssh_gateway/edges/changes': {},
   'GET /ssh_gateway/metrics': {},
   'GET /ssh_gateway/changes': {},
 };

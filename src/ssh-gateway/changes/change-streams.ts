@@ -3,7 +3,7 @@ import type { OnModuleDestroy } from '@nestjs/common';
 import { type Gateway, servesAccount } from '../../caller.js';
 import { Problem } from '../../problem.js';
 import type { ChangeWatch } from './change-watch.js';
-import type { ChangedRef } from './credential-changes.js';
+import type { ChangedRef } from './moment.js';
 
 export interface StreamLimits {
   /** The longest silence of a stream, so that each side notices that the other one is away. */
@@ -22,17 +22,17 @@ const STREAM_LIMITS: StreamLimits = {
   maxStreamsOfToken: 10,
   maxUnreadBytes: 1024 * 1024,
 };
-const MAX_IDS_IN_MESSAGE = 1_000;
+const MAX_CHANGES_IN_MESSAGE = 1_000;
 /** When a gateway should reconnect. */
 const RETRY_MS = 1_000;
 /** How long a reader may take to read the end of its stream before the connection is cut. */
 const MAX_ENDING_MS = 1_000;
 
 /**
- * Changes of credentials as Server-Sent Events. Nothing is kept for a gateway: a stream begins with `ready`, and when it
+ * Changes as Server-Sent Events. Nothing is kept for a gateway: a stream begins with `ready`, and when it
  * ends, for whatever reason, the gateway opens another one and rechecks what it holds.
  */
-export class ChangeStreams implements OnModuleDestroy {
+export class ChangeStreams<Changed extends ChangedRef = ChangedRef> implements OnModuleDestroy {
   /** With the gateway of each: there is one object for each token. */
   private readonly streams = new Map<Readable, Gateway>();
   private readonly behind = new WeakSet<Readable>();
@@ -40,7 +40,8 @@ export class ChangeStreams implements OnModuleDestroy {
   private isStopping = false;
 
   constructor(
-    private readonly watch: ChangeWatch,
+    private readonly watch: ChangeWatch<Changed>,
+    private readonly dataOf: (changed: readonly Changed[]) => object,
     private readonly limits: StreamLimits = STREAM_LIMITS,
   ) {}
 
@@ -59,9 +60,8 @@ export class ChangeStreams implements OnModuleDestroy {
   async open(disconnected: AbortSignal, gateway: Gateway): Promise<Readable> {
     const stream = this.enter(gateway);
     const listener = {
-      changed: (credentials: readonly ChangedRef[]) => {
-        const told = credentials.filter(({ accountId }) => servesAccount(gateway, accountId));
-        this.send(stream, messagesOf(told));
+      changed: (refs: readonly Changed[]) => {
+        this.send(stream, this.messagesOf(refs.filter(({ accountId }) => servesAccount(gateway, accountId))));
       },
       lost: () => end(stream),
     };
@@ -111,6 +111,15 @@ export class ChangeStreams implements OnModuleDestroy {
     this.heartbeat = undefined;
   }
 
+  private messagesOf(changed: readonly Changed[]): string {
+    const messages: string[] = [];
+    for (let n = 0; n < changed.length; n += MAX_CHANGES_IN_MESSAGE) {
+      const data = this.dataOf(changed.slice(n, n + MAX_CHANGES_IN_MESSAGE));
+      messages.push(`event: changed\ndata: ${JSON.stringify(data)}\n\n`);
+    }
+    return messages.join('');
+  }
+
   private send(stream: Readable, text: string): void {
     if (text === '' || stream.readableEnded || stream.destroyed) return;
     stream.push(text);
@@ -128,16 +137,10 @@ export class ChangeStreams implements OnModuleDestroy {
   }
 }
 
-const tooMany = (message: string): Problem => new Problem('too_many_requests', message);
+/** The data of an event about credentials. */
+export const credentialIds = (changed: readonly ChangedRef[]) => ({ credential_ids: changed.map(({ id }) => id) });
 
-function messagesOf(credentials: readonly ChangedRef[]): string {
-  const messages: string[] = [];
-  for (let n = 0; n < credentials.length; n += MAX_IDS_IN_MESSAGE) {
-    const ids = credentials.slice(n, n + MAX_IDS_IN_MESSAGE).map(({ id }) => id);
-    messages.push(`event: changed\ndata: ${JSON.stringify({ credential_ids: ids })}\n\n`);
-  }
-  return messages.join('');
-}
+const tooMany = (message: string): Problem => new Problem('too_many_requests', message);
 
 function end(stream: Readable): void {
   if (!stream.destroyed) stream.push(null);

@@ -1,11 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../../error-message.js';
-import type { ChangedRef, CredentialChanges, Moment } from './credential-changes.js';
+import type { ChangedRef, Changes, Moment } from './moment.js';
 
-export interface ChangeListener {
-  changed(credentials: readonly ChangedRef[]): void;
+export interface ChangeListener<Changed> {
+  changed(refs: readonly Changed[]): void;
   /** Changes may have been missed. The listener is told of none that follow. */
   lost(): void;
+}
+
+interface ChangesSince<Changed> {
+  since(last: Moment | undefined): Promise<Changes<Changed>>;
 }
 
 /** Delay until a listener hears of a change, regardless of which instance wrote it. */
@@ -15,23 +19,23 @@ const POLL_EVERY_MS = 25;
  * Tells listeners of every change after they were added. All listeners of an instance share one query, and without
  * listeners there is none, as with LogHeads.
  */
-export class ChangeWatch {
-  private readonly listeners = new Set<ChangeListener>();
+export class ChangeWatch<Changed extends ChangedRef = ChangedRef> {
+  private readonly listeners = new Set<ChangeListener<Changed>>();
   private started: Promise<void> | undefined;
 
   constructor(
-    private readonly changes: Pick<CredentialChanges, 'since'>,
+    private readonly changes: ChangesSince<Changed>,
     private readonly warn: (message: string) => void,
   ) {}
 
   /** Resolves when no change can be missed from now on. Rejects if the database is away. */
-  async add(listener: ChangeListener): Promise<void> {
+  async add(listener: ChangeListener<Changed>): Promise<void> {
     this.listeners.add(listener);
     this.started ??= this.start();
     await this.started;
   }
 
-  remove(listener: ChangeListener): void {
+  remove(listener: ChangeListener<Changed>): void {
     this.listeners.delete(listener);
   }
 

@@ -5,7 +5,7 @@ import { ApiGatewayAnswer, ApiTag } from '../../http/openapi/decorators.js';
 import { gatewayOf, signalOf } from '../../http/request-context.js';
 import { ChangeStreams } from './change-streams.js';
 
-const EVENT_STREAM = 'text/event-stream';
+export const EVENT_STREAM = 'text/event-stream';
 
 @ApiTag('SSH gateways')
 @Controller('ssh_gateway/changes')

@@ -1,32 +1,8 @@
 import type { Pool } from 'pg';
-import { queryNamed } from '../../database/query.js';
+import { type ChangedRef, type Changes, changesSince, type Moment } from './moment.js';
 
 /** Beyond this many changes at once it is cheaper to recheck everything than to be told of each. */
 const MAX_CHANGES = 10_000;
-
-/** A moment of the database, up to which all changes are known. */
-export interface Moment {
-  /** The snapshot, as pg_current_snapshot() writes it. */
-  readonly snapshot: string;
-  /** Start of the server. Snapshots of two servers cannot be compared. */
-  readonly server: string;
-  /** The database's clock. */
-  readonly now: string;
-}
-
-/** A credential whose answer may have changed. */
-export interface ChangedRef {
-  readonly accountId: string;
-  readonly id: string;
-}
-
-interface Changes {
-  readonly moment: Moment;
-  /** Undefined if there are too many, or if another server answers: then any credential may have changed. */
-  readonly changed: readonly ChangedRef[] | undefined;
-}
-
-type Row = Moment & { readonly isTooMany: boolean; readonly changed: readonly ChangedRef[] };
 
 /**
  * $1 and $2: snapshot and clock of the last look; null for the first one, which finds no change.
@@ -81,12 +57,7 @@ const CHANGES = {
 export class CredentialChanges {
   constructor(private readonly pool: Pool) {}
 
-  async since(last: Moment | undefined): Promise<Changes> {
-    const { rows } = await queryNamed<Row & object>(this.pool, CHANGES, [last?.snapshot ?? null, last?.now ?? null]);
-    const [row] = rows;
-    if (row === undefined) throw new Error('the database has no moment');
-    const { isTooMany, changed, ...moment } = row;
-    const isSameServer = last === undefined || last.server === moment.server;
-    return { moment, changed: isSameServer && !isTooMany ? changed : undefined };
+  since(last: Moment | undefined): Promise<Changes<ChangedRef>> {
+    return changesSince(this.pool, CHANGES, [last?.snapshot ?? null, last?.now ?? null], last);
   }
 }

@@ -1,0 +1,70 @@
+import type { Pool } from 'pg';
+import { ChangeStreams } from '../changes/change-streams.js';
+import { type ChangedRef, type Changes, changesSince, type Moment } from '../changes/moment.js';
+
+/** Beyond this many changes at once it is cheaper for gateways to ask about everything anew. */
+const MAX_CHANGES = 10_000;
+/** One edge has at most 1,000. A stream holds that many for a slow reader. */
+const MAX_HOSTPORTS = 30_000;
+
+/** An edge, a policy or a tunnel group that may have changed. A changed rule is told as its policy. */
+export interface ChangedEdgePart extends ChangedRef {
+  /** The hostports that the edge lists now, in canonical form. Empty for all others. */
+  readonly hostports: readonly string[];
+}
+
+const PREFIXES = `('edgt', 'ipp_', 'ipr_', 'bkdt')`;
+
+/** $1: see CredentialChanges, which finds its events in the same way. */
+const CHANGES = {
+  name: 'edge_changes',
+  text: `with moment as materialized (select pg_current_snapshot() as snapshot, clock_timestamp() as now),
+    appended as materialized (
+      select e.account_id, e.stream_id from events e
+        where e.transaction_id >= pg_snapshot_xmax($1::pg_snapshot)
+          and e.transaction_id < (select pg_snapshot_xmax(snapshot) from moment)
+          and left(e.stream_id, 4) in ${PREFIXES} and by_index(e.stream_id)
+      union all
+      select e.account_id, e.stream_id from events e
+        where e.transaction_id = any(array(select pg_snapshot_xip($1::pg_snapshot)))
+          and left(e.stream_id, 4) in ${PREFIXES} and by_index(e.stream_id)
+      limit ${MAX_CHANGES + 1}),
+    streams as materialized (select distinct account_id, stream_id from appended),
+    changed as materialized (
+      select s.account_id, s.stream_id as id from streams s where left(s.stream_id, 4) <> 'ipr_'
+      union
+      select s.account_id, (
+          select e.data::json ->> 'ip_policy_id' from events e
+          where e.account_id = s.account_id and e.stream_id = s.stream_id and e.stream_version = 1 and by_index(e.stream_id)
+        ) from streams s where left(s.stream_id, 4) = 'ipr_'),
+    listed as materialized (
+      select c.account_id, c.id, array(
+          select h.hostport from tcp_edge_hostports h
+          where h.account_id = c.account_id and h.edge_id = c.id and by_index(h.edge_id)
+        ) as hostports
+      from changed c where c.id is not null)
+    select snapshot::text, pg_postmaster_start_time()::text as server, now::text,
+      (select count(*) from appended) > ${MAX_CHANGES}
+        or (select sum(cardinality(hostports)) from listed) > ${MAX_HOSTPORTS} as "isTooMany",
+      (select coalesce(json_agg(json_build_object('accountId', account_id, 'id', id, 'hostports',
+          hostports)), '[]') from listed) as changed
+    from moment`,
+};
+
+/** Finds what edges of all accounts let in, and where to, that may have changed since a moment. */
+export class EdgeChanges {
+  constructor(private readonly pool: Pool) {}
+
+  since(last: Moment | undefined): Promise<Changes<ChangedEdgePart>> {
+    return changesSince(this.pool, CHANGES, [last?.snapshot ?? null], last);
+  }
+}
+
+/** A class of its own, so that it can be injected beside the streams about credentials. */
+export class EdgeChangeStreams extends ChangeStreams<ChangedEdgePart> {}
+
+/** The data of an event. */
+export const toChangedEdges = (changed: readonly ChangedEdgePart[]) => ({
+  ids: changed.map(({ id }) => id),
+  hostports: [...new Set(changed.flatMap(({ hostports }) => hostports))],
+});
