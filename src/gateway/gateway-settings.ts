@@ -27,6 +27,8 @@ export interface GatewaySettings extends ServiceAddress, CredentialLimits {
   /** Tunnels and edges are served at these hosts only. */
   readonly gatewayHosts: readonly OwnedHost[];
   readonly loginGraceMs: number;
+  /** Connections that have not logged in. */
+  readonly maxStrangers: number;
   readonly keepaliveMs: number;
   /** For connections without a byte, and for clients without a bind. */
   readonly idleMs: number;

@@ -47,8 +47,10 @@ export class ServiceClient {
     return this.ask<IdentifiedKey>('POST', 'identify', { fingerprint });
   }
 
-  async authorize(fingerprint: string, target: TargetBody, source: string): Promise<Decision> {
-    return required(await this.ask<Decision>('POST', 'authorize', { fingerprint, target, source }));
+  /** One decision for each target, of which there are up to 1,000. */
+  async authorize(fingerprint: string, target: readonly TargetBody[], source: string): Promise<readonly Decision[]> {
+    const answer = await this.ask<{ decisions: Decision[] }>('POST', 'authorize', { fingerprint, target, source });
+    return required(answer).decisions;
   }
 
   /** Those of the credentials that have changed since the version that a decision named. */

@@ -65,6 +65,13 @@ export const GATEWAY = {
     fallback: 30_000,
     parse: integer(100, MAX_MS),
   },
+  maxStrangers: {
+    name: 'GATEWAY_MAX_STRANGERS',
+    about: 'Maximum connections that have not logged in yet; further ones are closed at once.',
+    example: '500',
+    fallback: 500,
+    parse: integer(1, 100_000),
+  },
   keepaliveMs: {
     name: 'GATEWAY_KEEPALIVE_MS',
     about:
