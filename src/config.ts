@@ -2,6 +2,7 @@ import { messageOf } from './error-message.js';
 import { UsageError } from './operator-error.js';
 import { ACCESS, type AccessSettings } from './settings/access.js';
 import { DATABASE, type DatabaseSettings } from './settings/database.js';
+import { GATEWAY, type GatewayProcessSettings } from './settings/gateway.js';
 import { KEYS_AND_GATEWAYS, type KeyAndGatewaySettings } from './settings/keys-and-gateways.js';
 import { LISTENING, type ListeningSettings } from './settings/listening.js';
 import { OPERATION, type OperationSettings } from './settings/operation.js';
@@ -41,8 +42,13 @@ function explain(setting: Setting<unknown>, value: string, error: unknown): stri
 }
 
 /** The table of docs/settings.md: a row of Markdown for each setting. */
-export const settingsTable = (): string =>
-  ['| variable | default | |', '|---|---|---|', ...Object.values(SETTINGS).map(rowOf)].join('\n');
+export const settingsTable = (): string => tableOf(SETTINGS);
+
+/** The same for those of `tunnel-access gateway`, in docs/own-gateway.md. */
+export const gatewaySettingsTable = (): string => tableOf(GATEWAY);
+
+const tableOf = (settings: object): string =>
+  ['| variable | default | |', '|---|---|---|', ...Object.values(settings).map(rowOf)].join('\n');
 
 const rowOf = ({ name, about, fallback, fallbackText }: Setting<unknown>): string =>
   `| \`${name}\` | ${fallbackText ?? defaultOf(fallback)} | ${about} |`;
@@ -55,9 +61,20 @@ export const bootstrapKeyOf = (config: Pick<Config, 'bootstrapApiKey' | 'bootstr
   config.bootstrapApiKey ?? config.bootstrapApiKeyFile;
 
 /** Reads all settings and reports all problems at once. An empty variable counts as absent. */
-export function readConfig(environment: NodeJS.ProcessEnv): Config {
+export const readConfig = (environment: NodeJS.ProcessEnv): Config =>
+  readSettings<Config>(SETTINGS, environment, contradictionsIn);
+
+/** The settings of a gateway, which need no database and no key. */
+export const readGatewayConfig = (environment: NodeJS.ProcessEnv): GatewayProcessSettings =>
+  readSettings<GatewayProcessSettings>(GATEWAY, environment, () => []);
+
+function readSettings<Values extends object>(
+  settings: SettingsOf<Values>,
+  environment: NodeJS.ProcessEnv,
+  contradictions: (values: Values) => readonly string[],
+): Values {
   const problems: string[] = [];
-  const entries = Object.entries(SETTINGS).map(([key, setting]: [string, Setting<unknown>]) => {
+  const entries = Object.entries<Setting<unknown>>(settings).map(([key, setting]) => {
     const value = environment[setting.name];
     if (value === undefined || value === '') return [key, setting.fallback];
     try {
@@ -67,10 +84,10 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
       return [key, setting.fallback];
     }
   });
-  const config = Object.fromEntries(entries) as Config;
-  if (problems.length === 0) problems.push(...contradictionsIn(config));
+  const values = Object.fromEntries(entries) as Values;
+  if (problems.length === 0) problems.push(...contradictions(values));
   if (problems.length > 0) throw new ConfigError(problems);
-  return Object.freeze(config);
+  return Object.freeze(values);
 }
 
 /**

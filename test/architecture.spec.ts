@@ -19,7 +19,7 @@ const ROOMS: readonly (readonly string[])[] = [
   ['settings'],
   ['service-log'],
   ['metrics'],
-  ['ssh-gateway', 'audit', 'evidence', 'health'],
+  ['ssh-gateway', 'audit', 'evidence', 'health', 'gateway'],
   ['ssh-gateway/bind-decisions'],
   ['ssh-credentials', 'tcp-edges', 'ip-policies', 'tunnel-groups'],
   ['access/authentication'],
@@ -270,6 +270,13 @@ describe('the rooms hold', () => {
 
   it('files do not import each other in a circle', () => {
     expect(cyclesOf(imports.filter(({ to }) => isFile(to)))).toEqual([]);
+  });
+
+  it('the gateway runs on another machine, so it imports pure rooms only', () => {
+    const rooms = ['gateway', 'public-keys', 'bind-rules', 'ip-rules', 'vocabulary'];
+    const own = imports.filter(({ from, to }) => from.startsWith('gateway/') && isFile(to));
+    expect(own.length).toBeGreaterThan(5);
+    expect(described(own.filter(({ to }) => !rooms.includes(roomOf(to) ?? '')))).toEqual([]);
   });
 
   it('only what starts the app imports it', () => {

@@ -8,6 +8,7 @@ import { addBackupCommand } from './backup/backup.command.js';
 import { addDataCommand } from './backup/data.command.js';
 import { addRestoreCommand } from './backup/restore.command.js';
 import { addDoctorCommand } from './doctor/doctor.command.js';
+import { addGatewayCommand } from './gateway/gateway.command.js';
 import { withExamples } from './help.js';
 import { addMigrateCommand } from './migrate.command.js';
 import { newProgram, runProgram } from './program.js';
@@ -30,6 +31,7 @@ addBackupCommand(program);
 addRestoreCommand(program);
 addDataCommand(program);
 addDoctorCommand(program);
+addGatewayCommand(program);
 addSshdReaperCommand(program);
 
 await runProgram(program);

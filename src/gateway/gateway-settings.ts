@@ -1,0 +1,46 @@
+import type { ServiceAddress } from './service-client.js';
+
+export interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** A host that the gateway owns, and the address of this machine at which it listens for it. */
+export interface OwnedHost {
+  /** Canonical, as in a bind rule. */
+  readonly host: string;
+  readonly listenAddress: string;
+}
+
+/** Limits of one credential. 0: none. */
+export interface CredentialLimits {
+  readonly maxConnections: number;
+  readonly maxBinds: number;
+  readonly maxChannels: number;
+  readonly maxBytesPerSecond: number;
+}
+
+export interface GatewaySettings extends ServiceAddress, CredentialLimits {
+  readonly sshListen: ListenAddress;
+  /** The private key of the gateway; made if the file does not exist. */
+  readonly hostKeyFile: string;
+  /** Tunnels and edges are served at these hosts only. */
+  readonly gatewayHosts: readonly OwnedHost[];
+  readonly loginGraceMs: number;
+  /** Connections that have not logged in. */
+  readonly maxStrangers: number;
+  readonly keepaliveMs: number;
+  /** For connections without a byte, and for clients without a bind. */
+  readonly idleMs: number;
+  /** Time for which open tunnels stay while the service cannot be asked about them. */
+  readonly outageGraceMs: number;
+  readonly gatewayMetricsAddress: ListenAddress | undefined;
+}
+
+/** Throws an Error whose message completes the sentence "NAME ...". */
+export function parseListenAddress(text: string): ListenAddress {
+  const [, ipv6, name, digits] = /^(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9._-]+)):(\d{1,5})$/.exec(text) ?? [];
+  const [host, port] = [ipv6 ?? name, Number(digits)];
+  if (host !== undefined && port <= 65_535) return { host, port };
+  throw new Error('must be an address and a port, IPv6 in brackets');
+}

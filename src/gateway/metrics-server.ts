@@ -1,0 +1,42 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { messageOf } from '../error-message.js';
+import { OperatorError } from '../operator-error.js';
+import type { GatewayContext } from './gateway-context.js';
+import type { GatewayPart } from './gateway-part.js';
+
+/** Serves `GET /metrics` and `GET /healthz` at an address of its own, if there is one. */
+export class MetricsServer implements GatewayPart {
+  private readonly server = createServer((request, response) => void this.answer(request, response));
+
+  constructor(private readonly context: GatewayContext) {}
+
+  async start(): Promise<void> {
+    const address = this.context.settings.gatewayMetricsAddress;
+    if (address === undefined) return;
+    try {
+      this.server.listen(address);
+      await once(this.server, 'listening');
+    } catch (error) {
+      throw new OperatorError(`GATEWAY_METRICS_LISTEN cannot be used: ${messageOf(error)}`);
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.server.close();
+    this.server.closeAllConnections();
+  }
+
+  private async answer({ method, url }: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { registry } = this.context.metrics;
+    if (method !== 'GET' || (url !== '/metrics' && url !== '/healthz')) response.writeHead(404).end();
+    else if (url === '/healthz') response.setHeader('content-type', 'application/json').end(this.health());
+    else response.setHeader('content-type', registry.contentType).end(await registry.metrics());
+  }
+
+  /** The gateway is alive while its service is away: a restart would end the tunnels that may stay. */
+  private health(): string {
+    const { rights, tunnels } = this.context;
+    return JSON.stringify({ status: 'ok', service: rights.isFollowing ? 'followed' : 'away', tunnels: tunnels.size });
+  }
+}

@@ -1,0 +1,24 @@
+import { isIP } from 'node:net';
+import { canonicalHost, ParseError } from '../host-name.js';
+import type { OwnedHost } from './gateway-settings.js';
+
+/** Reads `host` or `host=address`, divided by commas. Throws an Error whose message completes "NAME ...". */
+export const parseOwnedHosts = (text: string): readonly OwnedHost[] =>
+  text.split(',').map((entry) => parseEntry(entry.trim()));
+
+function parseEntry(entry: string): OwnedHost {
+  const [name = '', address = name] = entry.split('=', 2);
+  const host = canonical(name);
+  const listenAddress = address.replace(/^\[(.*)\]$/, '$1');
+  if (isIP(listenAddress) !== 0) return { host, listenAddress };
+  throw new Error(`must say where the gateway listens for ${host}, as in ${host}=0.0.0.0`);
+}
+
+function canonical(name: string): string {
+  try {
+    return canonicalHost(isIP(name) === 6 ? `[${name}]` : name);
+  } catch (error) {
+    if (!(error instanceof ParseError)) throw error;
+    throw new Error(`must be hosts, each alone or as host=address: ${error.message}`);
+  }
+}

@@ -1,0 +1,115 @@
+import { messageOf } from '../error-message.js';
+import { EventStream, type ServiceEvent } from './service/event-stream.js';
+import { ServiceUnavailable } from './service/service-unavailable.js';
+
+/** How to reach the service. */
+export interface ServiceAddress {
+  /** Without a slash at its end. */
+  readonly serviceUrl: string;
+  readonly gatewayToken: string;
+}
+
+export interface IdentifiedKey {
+  readonly account_id: string;
+  readonly fingerprint: string;
+  readonly credentials: readonly { readonly credential_id: string; readonly version: number }[];
+}
+
+/** The body of a target, in the form of the service. */
+export type TargetBody =
+  | { readonly domain: string }
+  | { readonly address: string }
+  | { readonly label: { readonly key: string; readonly value: string } };
+
+export interface Decision {
+  readonly allowed: boolean;
+  readonly reason: string;
+  readonly matched_rule: string | null;
+  readonly credential_id: string | null;
+  readonly account_id: string | null;
+  readonly version: number | null;
+}
+
+export interface ChangedCredential {
+  readonly credential_id: string;
+  readonly reason: 'changed' | 'expired' | 'owner_inactive' | 'gone';
+}
+
+const MAX_ANSWER_MS = 5_000;
+const MAX_RECHECKED = 10_000;
+
+/** The routes of the service for gateways. Any failure is a `ServiceUnavailable`, whose message is a sentence. */
+export class ServiceClient {
+  constructor(private readonly address: ServiceAddress) {}
+
+  /** Undefined if no credential lets the key in. */
+  identify(fingerprint: string): Promise<IdentifiedKey | undefined> {
+    return this.ask<IdentifiedKey>('POST', 'identify', { fingerprint });
+  }
+
+  /** One decision for each target, of which there are up to 1,000. */
+  async authorize(fingerprint: string, target: readonly TargetBody[], source: string): Promise<readonly Decision[]> {
+    const answer = await this.ask<{ decisions: Decision[] }>('POST', 'authorize', { fingerprint, target, source });
+    return required(answer).decisions;
+  }
+
+  /** Those of the credentials that have changed since the version that a decision named. */
+  async recheck(
+    credentials: readonly { readonly credential_id: string; readonly version: number }[],
+  ): Promise<readonly ChangedCredential[]> {
+    const changed: ChangedCredential[] = [];
+    for (let n = 0; n === 0 || n < credentials.length; n += MAX_RECHECKED) {
+      const body = credentials.slice(n, n + MAX_RECHECKED);
+      const answer = await this.ask<{ changed: ChangedCredential[] }>('POST', 'recheck', body);
+      changed.push(...required(answer).changed);
+    }
+    return changed;
+  }
+
+  /** The events of `/changes`, from `ready` on, until the stream ends or is silent. Then begin again. */
+  async *changes(signal: AbortSignal): AsyncGenerator<ServiceEvent> {
+    const stream = new EventStream(signal);
+    const response = await this.send('GET', 'changes', stream.signal, undefined);
+    yield* stream.eventsOf(response);
+  }
+
+  /** Asks a route below `/ssh_gateway`. Undefined for the status 404. */
+  async ask<Answer>(method: 'GET' | 'POST', path: string, body?: unknown): Promise<Answer | undefined> {
+    const response = await this.send(method, path, AbortSignal.timeout(MAX_ANSWER_MS), body);
+    if (response.status === 404) {
+      await response.body?.cancel();
+      return undefined;
+    }
+    try {
+      return (await response.json()) as Answer;
+    } catch (error) {
+      throw new ServiceUnavailable(`the answer of the service to ${path} cannot be read: ${messageOf(error)}`);
+    }
+  }
+
+  private async send(method: string, path: string, signal: AbortSignal, body: unknown): Promise<Response> {
+    const { serviceUrl, gatewayToken } = this.address;
+    const headers = {
+      authorization: `Bearer ${gatewayToken}`,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+    };
+    const sent = { method, headers, signal, ...(body !== undefined && { body: JSON.stringify(body) }) };
+    const response = await fetch(`${serviceUrl}/ssh_gateway/${path}`, sent).catch((error: unknown) => {
+      throw new ServiceUnavailable(`the service at ${serviceUrl} cannot be reached: ${reasonOf(error)}`);
+    });
+    if (response.ok || response.status === 404) return response;
+    await response.body?.cancel();
+    throw new ServiceUnavailable(`the service answered ${path} with HTTP ${response.status}`, response.status);
+  }
+}
+
+/** `fetch` hides the reason of a failed connection in the cause. */
+function reasonOf(error: unknown): string {
+  if (error instanceof Error && error.name === 'TimeoutError') return `no answer within ${MAX_ANSWER_MS} ms`;
+  return messageOf(error instanceof Error && error.cause !== undefined ? error.cause : error);
+}
+
+function required<Answer>(answer: Answer | undefined): Answer {
+  if (answer !== undefined) return answer;
+  throw new ServiceUnavailable('the service has no routes for gateways; set its GATEWAY_TOKENS', 404);
+}

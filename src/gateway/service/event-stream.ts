@@ -1,0 +1,56 @@
+import { messageOf } from '../../error-message.js';
+import { ServiceUnavailable } from './service-unavailable.js';
+
+export interface ServiceEvent {
+  /** `ready`, `changed`, or what a later version of the service sends. */
+  readonly name: string;
+  readonly data: unknown;
+}
+
+/** The service says something every 5 s. */
+const MAX_SILENCE_MS = 15_000;
+
+/** Reads Server-Sent Events, and gives up after a long silence. */
+export class EventStream {
+  private readonly silence = new AbortController();
+  private timer = this.newTimer();
+  /** For the request whose answer is the stream. */
+  readonly signal: AbortSignal;
+
+  constructor(stopped: AbortSignal) {
+    this.signal = AbortSignal.any([stopped, this.silence.signal]);
+  }
+
+  async *eventsOf(response: Response): AsyncGenerator<ServiceEvent> {
+    try {
+      if (response.body === null || response.status !== 200) throw new Error(`HTTP ${response.status}`);
+      let text = '';
+      for await (const part of response.body.pipeThrough(new TextDecoderStream())) {
+        this.heard();
+        const blocks = `${text}${part}`.split('\n\n');
+        text = blocks.pop() ?? '';
+        yield* blocks.flatMap(eventIn);
+      }
+    } catch (error) {
+      throw new ServiceUnavailable(`the stream of changes broke: ${messageOf(error)}`, response.status);
+    } finally {
+      clearTimeout(this.timer);
+    }
+  }
+
+  private heard(): void {
+    clearTimeout(this.timer);
+    this.timer = this.newTimer();
+  }
+
+  private newTimer(): NodeJS.Timeout {
+    const giveUp = (): void => this.silence.abort(new Error(`it was silent for ${MAX_SILENCE_MS} ms`));
+    return setTimeout(giveUp, MAX_SILENCE_MS).unref();
+  }
+}
+
+/** None for a block without an event, such as a comment or `retry`. */
+function eventIn(block: string): ServiceEvent[] {
+  const [, name, data = ''] = /^event: (\w+)\ndata: (.*)$/.exec(block) ?? [];
+  return name === undefined ? [] : [{ name, data: JSON.parse(data) }];
+}

@@ -1,0 +1,42 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:net';
+import { messageOf } from '../../error-message.js';
+import { carry } from '../tunnels/carry.js';
+import type { Endpoint, OpenTunnel } from '../tunnels/open-tunnel.js';
+import { BindRefused } from './bind-request.js';
+
+/** Listens at an address of this machine, and carries its connections to the tunnel that `tunnelOf` returns. */
+export class BindListener {
+  private constructor(
+    private readonly server: Server,
+    readonly port: number,
+  ) {}
+
+  /** Throws BindRefused if the address is in use or not on this machine. */
+  static async open(at: Endpoint, tunnelOf: () => OpenTunnel | undefined): Promise<BindListener> {
+    const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => {
+      socket.setNoDelay(true);
+      const { remoteAddress = '', remotePort = 0 } = socket;
+      const opened = tunnelOf()?.connect({ address: remoteAddress, port: remotePort });
+      // A client that is gone before its tunnel is there must not end the process.
+      socket.on('error', () => socket.destroy());
+      if (opened === undefined) socket.destroy();
+      else opened.then((tunnel) => carry(socket, tunnel)).catch(() => socket.resetAndDestroy());
+    });
+    try {
+      server.listen({ host: at.address, port: at.port, exclusive: true });
+      await once(server, 'listening');
+    } catch (error) {
+      throw new BindRefused('cannot_listen', `the gateway cannot listen there: ${messageOf(error)}`);
+    }
+    // Accepting can fail for a moment, for example without a free file descriptor.
+    server.on('error', () => undefined);
+    const address = server.address();
+    return new BindListener(server, typeof address === 'object' && address !== null ? address.port : at.port);
+  }
+
+  /** Takes no further connections. */
+  close(): void {
+    this.server.close();
+  }
+}

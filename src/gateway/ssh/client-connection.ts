@@ -1,0 +1,96 @@
+import type { Socket } from 'node:net';
+import type { Connection } from 'ssh2';
+import type { GatewayContext } from '../gateway-context.js';
+import type { CredentialUsage, Limits } from '../limits.js';
+import type { IdentifiedKey } from '../service-client.js';
+import { BindRefused } from './bind-request.js';
+import { ClientBinds } from './client-binds.js';
+import { ClientChannels } from './client-channels.js';
+import { Terminal } from './terminal.js';
+
+/** Time for the last lines of a session. */
+const FAREWELL_MS = 200;
+
+/** A client that has logged in. */
+export class ClientConnection {
+  private readonly terminal: Terminal;
+  private readonly binds: ClientBinds;
+  private readonly usage: CredentialUsage;
+  private readonly idle: NodeJS.Timeout;
+
+  constructor(
+    private readonly context: GatewayContext,
+    private readonly connection: Connection,
+    socket: Socket,
+    private readonly identity: IdentifiedKey,
+    private readonly limits: Limits,
+  ) {
+    const source = socket.remoteAddress ?? '';
+    this.usage = limits.usageOf(this.credentialId);
+    this.terminal = new Terminal(connection, () => this.binds.isEmpty);
+    const channels = new ClientChannels(connection, socket, this.usage, context);
+    const client = { identity, source };
+    this.binds = new ClientBinds(context, client, this.usage, channels, this.terminal, () => this.endSoon());
+    this.idle = setInterval(() => this.endIfIdle(), context.settings.idleMs).unref();
+    this.serve();
+    this.enter();
+  }
+
+  /** A key with several credentials counts as its oldest one. */
+  private get credentialId(): string {
+    return this.identity.credentials[0]?.credential_id ?? this.identity.fingerprint;
+  }
+
+  /** What has no listener here, such as -L and -D, agents and X11, the library refuses. */
+  private serve(): void {
+    this.connection.on('session', (accept, reject) => this.terminal.open(accept, reject));
+    this.connection.on('request', (accept, reject, name, info) => {
+      if (name === 'tcpip-forward' && 'bindAddr' in info) void this.bind(accept, reject, info);
+      else if (name === 'cancel-tcpip-forward' && 'bindAddr' in info) {
+        if (this.binds.cancel(info.bindAddr, info.bindPort)) accept?.();
+        else reject?.();
+      } else reject?.();
+    });
+  }
+
+  private enter(): void {
+    const hasRoom = this.usage.take('connections');
+    this.connection.once('close', () => this.close(hasRoom));
+    if (hasRoom) return;
+    const { maxConnections } = this.context.settings;
+    this.terminal.say(`refused: the credential has ${maxConnections} connections, which is the maximum`);
+    this.context.metrics.refusedBinds.inc({ reason: 'too_many' });
+    this.endSoon();
+  }
+
+  private async bind(
+    accept: ((port?: number) => void) | undefined,
+    reject: (() => void) | undefined,
+    { bindAddr, bindPort }: { bindAddr: string; bindPort: number },
+  ): Promise<void> {
+    try {
+      accept?.(await this.binds.open(bindAddr, bindPort));
+    } catch (error) {
+      if (!(error instanceof BindRefused)) throw error;
+      const { credentialId: credential } = this;
+      const fields = { credential, bind: `${bindAddr}:${bindPort}`, reason: error.reason };
+      this.context.log.line('info', fields, `refused a bind: ${error.message}`);
+      reject?.();
+    }
+  }
+
+  private endIfIdle(): void {
+    if (this.binds.isEmpty) this.connection.end();
+  }
+
+  private endSoon(): void {
+    setTimeout(() => this.connection.end(), FAREWELL_MS).unref();
+  }
+
+  private close(hasEntered: boolean): void {
+    clearInterval(this.idle);
+    this.binds.close();
+    if (hasEntered) this.usage.release('connections');
+    this.limits.forgetUnused(this.credentialId);
+  }
+}

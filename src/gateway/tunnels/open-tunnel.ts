@@ -1,0 +1,25 @@
+import type { Duplex } from 'node:stream';
+
+/** An address and a port, as the gateway names them to others. */
+export interface Endpoint {
+  readonly address: string;
+  readonly port: number;
+}
+
+/** What a tunnel is bound to: an address of this gateway, a domain without a listener, or a label. */
+export type TunnelTarget =
+  | Endpoint
+  | { readonly domain: string }
+  | { readonly label: { readonly key: string; readonly value: string } };
+
+/** One bind of an SSH client that the service permitted. It is open from its answer until its client or right is gone. */
+export interface OpenTunnel {
+  readonly accountId: string;
+  readonly credentialId: string;
+  readonly target: TunnelTarget;
+  /**
+   * Opens a channel to the client for a connection from `source`. Each side can end alone, as on a TCP connection, and a
+   * slow side stops the other one. Rejects with a sentence if the client refuses, is gone, or has too many channels.
+   */
+  connect(source: Endpoint): Promise<Duplex>;
+}

@@ -1,0 +1,139 @@
+import { parseToken } from '../access/authentication/deployment-tokens.js';
+import { type GatewaySettings, parseListenAddress } from '../gateway/gateway-settings.js';
+import { parseOwnedHosts } from '../gateway/owned-hosts.js';
+import { LOG_LEVELS, type LogLevel } from '../service-log/service-log.js';
+import { baseUrl, integer, oneOf, text } from './parsers.js';
+import type { SettingsOf } from './setting.js';
+
+/** The settings of the process `tunnel-access gateway`, which reads none of those of the service. */
+export interface GatewayProcessSettings extends GatewaySettings {
+  readonly logLevel: LogLevel;
+}
+
+const MAX_MS = 86_400_000;
+
+export const GATEWAY = {
+  serviceUrl: {
+    name: 'SERVICE_URL',
+    about: 'URL of the service, which the gateway asks about keys and binds.',
+    example: 'https://api.example.com',
+    fallback: 'http://127.0.0.1:8080',
+    parse: baseUrl,
+  },
+  gatewayToken: {
+    name: 'GATEWAY_TOKEN',
+    about: 'The token of this gateway, one of `GATEWAY_TOKENS` of the service. Required.',
+    example: 'the output of: openssl rand -hex 24',
+    fallback: '',
+    fallbackText: 'none',
+    parse: parseToken,
+    isSecret: true,
+  },
+  // Loopback by default, like the service: a first start must not be reachable from the network.
+  sshListen: {
+    name: 'GATEWAY_LISTEN',
+    about: 'Address and port for SSH clients; `0.0.0.0` for all addresses, port 0 takes a free one.',
+    example: '0.0.0.0:2222',
+    fallback: { host: '127.0.0.1', port: 2222 },
+    fallbackText: '`127.0.0.1:2222`',
+    parse: parseListenAddress,
+  },
+  hostKeyFile: {
+    name: 'GATEWAY_HOST_KEY',
+    about: 'File of the host key, in any format of OpenSSH. The first start makes an Ed25519 key if there is none.',
+    example: '/var/lib/tunnel-gateway/host_key',
+    fallback: 'gateway_host_key',
+    parse: text,
+  },
+  // Loopback: binds that the network can reach are the operator's decision.
+  gatewayHosts: {
+    name: 'GATEWAY_HOSTS',
+    about:
+      'Hosts that the gateway serves, divided by commas: an address of this machine, or `name=address`. Binds and edges at other hosts have no listener.',
+    example: '127.0.0.1,1.tcp.example.com=0.0.0.0',
+    fallback: [
+      { host: '127.0.0.1', listenAddress: '127.0.0.1' },
+      { host: 'localhost', listenAddress: '127.0.0.1' },
+    ],
+    fallbackText: '`127.0.0.1,localhost=127.0.0.1`',
+    parse: parseOwnedHosts,
+  },
+  loginGraceMs: {
+    name: 'GATEWAY_LOGIN_GRACE_MS',
+    about: 'Time in which a client must log in.',
+    example: '30000',
+    fallback: 30_000,
+    parse: integer(100, MAX_MS),
+  },
+  maxStrangers: {
+    name: 'GATEWAY_MAX_STRANGERS',
+    about: 'Maximum connections that have not logged in yet; further ones are closed at once.',
+    example: '500',
+    fallback: 500,
+    parse: integer(1, 100_000),
+  },
+  keepaliveMs: {
+    name: 'GATEWAY_KEEPALIVE_MS',
+    about:
+      'Silence after which a client is asked for a sign of life; it is gone after the third one without an answer.',
+    example: '15000',
+    fallback: 15_000,
+    parse: integer(100, MAX_MS),
+  },
+  idleMs: {
+    name: 'GATEWAY_IDLE_MS',
+    about: 'Time after which a connection through a tunnel without a byte, and a client without a bind, are closed.',
+    example: '3600000',
+    fallback: 3_600_000,
+    parse: integer(100, MAX_MS),
+  },
+  outageGraceMs: {
+    name: 'GATEWAY_OUTAGE_GRACE_MS',
+    about: 'Time for which open tunnels stay while the service cannot be reached. New ones are refused at once.',
+    example: '300000',
+    fallback: 300_000,
+    parse: integer(0, MAX_MS),
+  },
+  maxConnections: {
+    name: 'GATEWAY_MAX_CONNECTIONS',
+    about: 'Maximum SSH connections of a credential; 0: no limit. So with the next three.',
+    example: '20',
+    fallback: 20,
+    parse: integer(0, 1_000_000),
+  },
+  maxBinds: {
+    name: 'GATEWAY_MAX_BINDS',
+    about: 'Maximum binds of a credential.',
+    example: '100',
+    fallback: 100,
+    parse: integer(0, 1_000_000),
+  },
+  maxChannels: {
+    name: 'GATEWAY_MAX_CHANNELS',
+    about: 'Maximum connections through the tunnels of a credential at a time.',
+    example: '1000',
+    fallback: 1_000,
+    parse: integer(0, 1_000_000),
+  },
+  maxBytesPerSecond: {
+    name: 'GATEWAY_MAX_BYTES_PER_SECOND',
+    about: 'Maximum bytes a second through the tunnels of a credential, both directions together.',
+    example: '12500000',
+    fallback: 0,
+    parse: integer(0, 999_999_999),
+  },
+  gatewayMetricsAddress: {
+    name: 'GATEWAY_METRICS_LISTEN',
+    about: 'Address and port that serve `GET /metrics` and `GET /healthz` of the gateway, without a token.',
+    example: '127.0.0.1:9465',
+    fallback: undefined,
+    parse: parseListenAddress,
+  },
+  logLevel: {
+    name: 'LOG_LEVEL',
+    about: '`error`, `warn`, `info` or `debug`.',
+    example: 'info',
+    fallback: 'info',
+    parse: oneOf(LOG_LEVELS),
+  },
+} satisfies SettingsOf<GatewayProcessSettings>;

@@ -1,0 +1,200 @@
+import { randomBytes } from 'node:crypto';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { complementOf, exchange } from '../support/echo-target.js';
+import { freePort } from '../support/free-port.js';
+import { OwnGateway } from '../support/own-gateway.js';
+import { type KeyPair, logIn, logInWithSome, newKeyPair, permittedOf, runSsh } from '../support/ssh-client.js';
+
+let trial: OwnGateway;
+beforeAll(async () => {
+  trial = await OwnGateway.start();
+});
+
+async function expectBytesBothWays(host: string, port: number): Promise<void> {
+  const bytes = randomBytes(3_000_000);
+  expect((await exchange(host, port, bytes)).equals(complementOf(bytes))).toBe(true);
+}
+
+describe('a credential created by POST', () => {
+  it.each([
+    ['ed25519', ['-t', 'ed25519']],
+    ['RSA', ['-t', 'rsa', '-b', '2048']],
+    ['ECDSA P-256', ['-t', 'ecdsa', '-b', '256']],
+    ['ECDSA P-521', ['-t', 'ecdsa', '-b', '521']],
+  ])('opens a tunnel with bytes both ways (%s)', async (_, kind) => {
+    const key = await newKeyPair(...kind);
+    const port = await freePort('127.0.0.1');
+    await trial.createCredential(key, [`bind:127.0.0.1:${port}`]);
+    const login = await trial.bind(key, `127.0.0.1:${port}`);
+    expect(login.isOpen ? 'open' : login.output()).toBe('open');
+    await expectBytesBothWays('127.0.0.1', port);
+    await login.close();
+  });
+});
+
+/** Binds of one login, of which some are permitted. `{port}` is a free port. */
+interface Binds {
+  readonly rules: readonly string[];
+  readonly permitted: readonly string[];
+  readonly denied: readonly string[];
+}
+
+const BINDS: readonly Binds[] = [
+  {
+    rules: ['bind:app.example.test'],
+    permitted: ['app.example.test:{port}', 'APP.example.TEST.:0'],
+    denied: [
+      '127.0.1.2:{port}',
+      'localhost:{port}',
+      'team=blue:0',
+      'other.test:0',
+      'other.test:{port}',
+      ':{port}',
+      '*:{port}',
+    ],
+  },
+  {
+    rules: ['bind:127.0.0.1:{port}'],
+    permitted: ['127.0.0.1:{port}'],
+    denied: ['127.0.0.1:0', '127.0.0.1:1', '127.0.1.2:{port}', '0.0.0.0:{port}', '127.1:{port}'],
+  },
+  {
+    rules: ['bind:*.wild.example.test'],
+    permitted: ['a.b.wild.example.test:{port}', 'x.wild.example.test:0', '*.wild.example.test:0'],
+    denied: ['wild.example.test:0', 'evilwild.example.test:0', 'x.wild.example.test:{port}', 'app.example.test:{port}'],
+  },
+  { rules: ['bind:127.0.0.1:*'], permitted: ['127.0.0.1:{port}'], denied: ['127.0.0.1:0', 'other.test:0'] },
+  { rules: ['bind:localhost'], permitted: ['localhost:{port}', 'localhost:0'], denied: ['127.0.0.1:{port}'] },
+  { rules: ['bind:[0:0::1]'], permitted: ['[::1]:{port}', '[0:0::1]:0'], denied: ['127.0.0.1:{port}', '[::2]:{port}'] },
+  {
+    rules: ['bind:team=blue'],
+    permitted: ['team=blue:0'],
+    denied: ['team=red:0', 'Team=blue:0', 'team=blue:{port}', 'blue:0'],
+  },
+  { rules: ['bind:team=*'], permitted: ['team=red:0', 'team=:0'], denied: ['tea=red:0', '=red:0'] },
+  { rules: ['bind:*=*'], permitted: ['a=b:0', 'a=b=c:0'], denied: ['other.test:0', '127.0.0.1:{port}'] },
+  {
+    rules: [],
+    permitted: ['127.0.0.1:{port}', 'team=blue:0', 'other.test:0'],
+    denied: ['other.test:{port}', ':0', '127.0.0.3:{port}'],
+  },
+  { rules: ['*'], permitted: ['127.0.0.1:0', 'team=blue:0'], denied: ['*:0'] },
+];
+
+describe('a bind', () => {
+  it.each(BINDS)('of a key with $rules: $permitted permitted, $denied denied', async ({ rules, permitted, denied }) => {
+    const port = String(await freePort('127.0.0.1'));
+    const here = (text: string): string => text.replace('{port}', port);
+    const key = await trial.newCredential(...rules.map(here));
+    const binds = [...permitted, ...denied].map(here);
+    const login = await logInWithSome(trial.port, key, binds, `127.0.0.1:${trial.target.port}`);
+    // ssh names IPv6 addresses without brackets.
+    expect(permittedOf(login.output())).toEqual(permitted.map(here).map((bind) => bind.replace(/[[\]]/g, '')));
+    await login.close();
+  });
+
+  it('to port 0 listens on the port that the client is told', async () => {
+    const login = await trial.bind(await trial.newCredential('bind:app.example.test'), 'app.example.test:0');
+    const port = Number(/Allocated port (\d+)/.exec(login.output())?.[1]);
+    await expectBytesBothWays('127.0.1.2', port);
+    await expect(exchange('127.0.0.1', port, Buffer.from('x'))).rejects.toThrow('ECONNREFUSED');
+    await login.close();
+    await eventually(() => expect(trial.gateway.tunnels.size).toBe(0));
+    await expect(exchange('127.0.1.2', port, Buffer.from('x'))).rejects.toThrow('ECONNREFUSED');
+  });
+
+  it('that another tunnel has is refused, and so is a port that is in use', async () => {
+    const key = await trial.newCredential();
+    const port = await freePort('127.0.0.1');
+    const login = await trial.bind(key, `127.0.0.1:${port}`);
+    const second = await trial.bind(key, `127.0.0.1:${port}`);
+    expect([login.isOpen, second.isOpen]).toEqual([true, false]);
+    await login.close();
+  });
+});
+
+describe('a refusal', () => {
+  it.each([
+    ['127.0.0.1:7001', 'it needs the rule bind:127.0.0.1:7001'],
+    ['127.0.0.1:0', 'it needs the rule bind:127.0.0.1'],
+    ['team=blue:0', 'it needs the rule bind:team=blue'],
+    ['app.other.test:0', 'it needs the rule bind:app.other.test'],
+    ['app.other.test:80', 'this gateway listens at 127.0.0.1, '],
+    ['*:80', 'name the host to bind'],
+  ])('of %s says why on the terminal, even if ssh then exits', async (bind, why) => {
+    const key = await trial.newCredential('bind:nothing.example');
+    const forwarding = ['-R', `${bind}:127.0.0.1:${trial.target.port}`];
+    const { code, stderr } = await runSsh(trial.port, key, forwarding);
+    expect(stderr).toContain(why);
+    expect(stderr).toContain('remote port forwarding failed for listen port');
+    expect(code).toBe(255);
+  });
+
+  it('is counted by its reason, and recorded by the service', async () => {
+    expect(await trial.metrics()).toMatch(/tunnel_gateway_refused_binds_total\{reason="not_permitted"\} [1-9]/);
+    const { body } = await trial.service.admin.get('/bind_decisions?limit=100');
+    const reasons = body.bind_decisions.map(({ reason }: { reason: string }) => reason);
+    expect(reasons).toEqual(expect.arrayContaining(['permitted', 'not_permitted']));
+  });
+});
+
+describe('nothing but remote forwarding works, even for a key without rules', () => {
+  let key: KeyPair;
+  beforeAll(async () => {
+    key = await trial.newCredential();
+  });
+
+  it.each([
+    ['a command', ['id'], 'exec request failed on channel 0'],
+    ['sftp', ['-s', 'sftp'], 'subsystem request failed on channel 0'],
+  ])('%s is refused', async (_, command, message) => {
+    const { code, stderr } = await runSsh(trial.port, key, [], command);
+    expect(stderr).toContain(message);
+    expect(code).toBe(255);
+  });
+
+  it('a shell without a bind says that no program runs, and ends', async () => {
+    const { code, stderr } = await runSsh(trial.port, key, []);
+    expect(stderr).toContain('This gateway runs no programs');
+    expect(code).toBe(1);
+  });
+
+  it('-W is refused', async () => {
+    const before = trial.target.connections();
+    const { code, stderr } = await runSsh(trial.port, key, ['-W', `127.0.0.1:${trial.target.port}`]);
+    expect(stderr).toContain('open failed: administratively prohibited');
+    expect(code).toBe(255);
+    expect(trial.target.connections()).toBe(before);
+  });
+
+  it.each([
+    ['a port', () => `127.0.0.1:${trial.target.port}`],
+    ['a Unix socket', () => trial.target.socketPath],
+  ])('-L connects to nothing: %s', async (_, destination) => {
+    const before = trial.target.connections();
+    const port = await freePort('127.0.0.1');
+    const login = await logIn(trial.port, key, '-L', `127.0.0.1:${port}:${destination()}`);
+    expect(login.isOpen).toBe(true);
+    expect(await exchange('127.0.0.1', port, Buffer.from('hello'))).toHaveLength(0);
+    await login.close();
+    expect(login.output()).toContain('open failed');
+    expect(trial.target.connections()).toBe(before);
+  });
+
+  it('-D connects to nothing', async () => {
+    const before = trial.target.connections();
+    const port = await freePort('127.0.0.1');
+    const login = await logIn(trial.port, key, '-D', `127.0.0.1:${port}`);
+    const socks4 = Buffer.from([4, 1, trial.target.port >> 8, trial.target.port & 0xff, 127, 0, 0, 1, 0]);
+    const answer = await exchange('127.0.0.1', port, Buffer.concat([socks4, Buffer.from('hello, hello')]));
+    expect(answer.subarray(8)).toHaveLength(0);
+    await login.close();
+    expect(login.output()).toContain('open failed: administratively prohibited');
+    expect(trial.target.connections()).toBe(before);
+  });
+
+  it('-R to a Unix socket is refused', async () => {
+    const login = await logIn(trial.port, key, '-R', `${trial.target.socketPath}.new:127.0.0.1:${trial.target.port}`);
+    expect(login.isOpen).toBe(false);
+  });
+});
