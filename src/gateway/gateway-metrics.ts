@@ -11,6 +11,11 @@ export class GatewayMetrics {
   /** `outcome`: `carried`, or why the connection was closed at once. */
   readonly edgeConnections = this.counter('edge_connections_total', 'Connections to edges.', 'outcome');
 
+  /** `direction`: `in` from clients of edges, `out` to them. */
+  readonly edgeBytes = this.counter('edge_bytes_total', 'Bytes of closed connections to edges.', 'direction');
+  readonly servedPorts = this.gauge('served_hostports', 'Hostports of edges at which the gateway listens.');
+  readonly openEdgeConnections = this.gauge('edge_connections', 'Open connections to edges.');
+
   constructor(tunnels: OpenTunnels) {
     new Gauge({
       name: 'tunnel_gateway_tunnels',
@@ -20,6 +25,10 @@ export class GatewayMetrics {
         this.set(tunnels.size);
       },
     });
+  }
+
+  private gauge(name: string, help: string): Gauge {
+    return new Gauge({ name: `tunnel_gateway_${name}`, help, registers: [this.registry] });
   }
 
   private counter<Label extends string>(name: string, help: string, label: Label): Counter<Label> {

@@ -1,3 +1,4 @@
+import type { EdgeSettings } from './edges/edge-settings.js';
 import type { ServiceAddress } from './service-client.js';
 
 export interface ListenAddress {
@@ -20,7 +21,7 @@ export interface CredentialLimits {
   readonly maxBytesPerSecond: number;
 }
 
-export interface GatewaySettings extends ServiceAddress, CredentialLimits {
+export interface GatewaySettings extends ServiceAddress, CredentialLimits, EdgeSettings {
   readonly sshListen: ListenAddress;
   /** The private key of the gateway; made if the file does not exist. */
   readonly hostKeyFile: string;

@@ -1,3 +1,4 @@
+import { EdgeServer } from './edges/edge-server.js';
 import type { GatewayContext } from './gateway-context.js';
 import type { GatewayLog } from './gateway-log.js';
 import { GatewayMetrics } from './gateway-metrics.js';
@@ -22,7 +23,7 @@ export class Gateway {
     const metrics = new GatewayMetrics(tunnels);
     const context: GatewayContext = { settings, log, tunnels, metrics, service, rights };
     this.ssh = new SshServer(context);
-    this.parts = [rights, new MetricsServer(context), this.ssh];
+    this.parts = [rights, new MetricsServer(context), this.ssh, new EdgeServer(context)];
   }
 
   /** Throws OperatorError; then nothing is left running. */

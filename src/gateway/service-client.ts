@@ -66,10 +66,10 @@ export class ServiceClient {
     return changed;
   }
 
-  /** The events of `/changes`, from `ready` on, until the stream ends or is silent. Then begin again. */
-  async *changes(signal: AbortSignal): AsyncGenerator<ServiceEvent> {
+  /** The events of a stream of changes, from `ready` on, until it ends or is silent. Then begin again. */
+  async *changes(signal: AbortSignal, path: 'changes' | 'edges/changes' = 'changes'): AsyncGenerator<ServiceEvent> {
     const stream = new EventStream(signal);
-    const response = await this.send('GET', 'changes', stream.signal, undefined);
+    const response = await this.send('GET', path, stream.signal, undefined);
     yield* stream.eventsOf(response);
   }
 

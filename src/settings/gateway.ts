@@ -1,4 +1,5 @@
 import { parseToken } from '../access/authentication/deployment-tokens.js';
+import { parsePorts, parseProxied } from '../gateway/edges/edge-settings.js';
 import { type GatewaySettings, parseListenAddress } from '../gateway/gateway-settings.js';
 import { parseOwnedHosts } from '../gateway/owned-hosts.js';
 import { LOG_LEVELS, type LogLevel } from '../service-log/service-log.js';
@@ -121,6 +122,38 @@ export const GATEWAY = {
     example: '12500000',
     fallback: 0,
     parse: integer(0, 999_999_999),
+  },
+  edgePorts: {
+    name: 'GATEWAY_EDGE_PORTS',
+    about: 'Ports that edges may have at these hosts, since any account can list any port; others have no listener.',
+    example: '20000-29999',
+    fallback: { min: 1024, max: 65_535 },
+    fallbackText: '`1024-65535`',
+    parse: parsePorts,
+  },
+  edgeTrafficPolicies: {
+    name: 'GATEWAY_TRAFFIC_POLICIES',
+    about:
+      'The gateway cannot enforce traffic policies. `refuse`: an edge with an enabled one is not served; `ignore`: it is, as if it had none.',
+    example: 'refuse',
+    fallback: 'refuse',
+    parse: oneOf(['refuse', 'ignore'] as const),
+  },
+  edgeProxyProtocol: {
+    name: 'GATEWAY_PROXY_PROTOCOL',
+    about:
+      'Labels of tunnels, as `key=value` divided by commas, or `all`: their connections from edges begin with a header of the PROXY protocol, version 2.',
+    example: 'team=blue',
+    fallback: new Set<string>(),
+    fallbackText: 'none',
+    parse: parseProxied,
+  },
+  maxEdgeConnections: {
+    name: 'GATEWAY_MAX_EDGE_CONNECTIONS',
+    about: 'Maximum open connections to edges; further ones are closed at once.',
+    example: '10000',
+    fallback: 10_000,
+    parse: integer(1, 1_000_000),
   },
   gatewayMetricsAddress: {
     name: 'GATEWAY_METRICS_LISTEN',

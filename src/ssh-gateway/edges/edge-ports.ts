@@ -6,12 +6,11 @@ import { queryNamed } from '../../database/query.js';
  * to an account. `$1` is the first possible text and `$2` the first one after the last.
  */
 const walk = (mine: string): string => `with recursive listed(hostport) as (
-    select $1::text
+    select $1::text collate "C"
     union all
-    select (select t.hostport from tcp_edge_hostports t
-        where ${mine} t.hostport collate "C" > l.hostport collate "C" and t.hostport collate "C" < $2::text collate "C"
-          and by_index(t.edge_id)
-        order by t.hostport collate "C" limit 1)
+    select (select t.hostport collate "C" as hostport from tcp_edge_hostports t
+        where ${mine} t.hostport collate "C" > l.hostport and t.hostport collate "C" < $2::text and by_index(t.edge_id)
+        order by 1 limit 1)
       from listed l where l.hostport is not null)
   select hostport from listed where hostport is not null and hostport <> $1`;
 

@@ -1,0 +1,73 @@
+import type { Socket } from 'node:net';
+import { type Address, parseAddress } from '../../ip-rules/address.js';
+import { carry } from '../tunnels/carry.js';
+import type { Endpoint, OpenTunnel } from '../tunnels/open-tunnel.js';
+import { hasLabels } from './matching-tunnels.js';
+import type { ServedEdge } from './served-edge.js';
+
+const KEEPALIVE_MS = 30_000;
+/** While an SSH client does not answer, another tunnel may. */
+const MAX_CONNECT_MS = 5_000;
+
+/** A client of an edge, from its arrival to its end. */
+export class EdgeConnection {
+  readonly source: Endpoint;
+  private readonly address: Address | undefined;
+  private tunnel: OpenTunnel | undefined;
+
+  constructor(
+    readonly socket: Socket,
+    readonly edge: ServedEdge,
+  ) {
+    const { remoteAddress = '', remotePort = 0 } = socket;
+    this.source = { address: remoteAddress, port: remotePort };
+    this.address = parseAddress(remoteAddress.replace(/%.*/, ''));
+    socket.setNoDelay(true);
+    // A client that vanishes without a word is noticed some 10 s after this time.
+    socket.setKeepAlive(true, KEEPALIVE_MS);
+    socket.on('error', () => socket.destroy());
+  }
+
+  /** Whether the edge, as it is now, lets this client in. A client that is gone has no address. */
+  async isLetInBy(edge: ServedEdge, ask: (source: string) => Promise<boolean>): Promise<boolean> {
+    if (edge.id !== this.edge.id || this.address === undefined) return false;
+    if (this.tunnel !== undefined && !hasLabels(this.tunnel, edge.labels)) return false;
+    const answer = edge.letsIn(this.address);
+    return answer === 'ask' ? ask(this.source.address) : answer;
+  }
+
+  /** Carries bytes to the first of the tunnels that takes the connection. False if none does. */
+  async carryTo(tunnels: readonly OpenTunnel[], header: (tunnel: OpenTunnel) => Buffer | undefined): Promise<boolean> {
+    for (const tunnel of tunnels) {
+      const stream = await this.connect(tunnel);
+      if (stream === undefined) continue;
+      if (this.socket.destroyed) {
+        stream.destroy();
+        return true;
+      }
+      this.tunnel = tunnel;
+      const first = header(tunnel);
+      if (first !== undefined) stream.write(first);
+      carry(this.socket, stream);
+      return true;
+    }
+    return false;
+  }
+
+  end(): void {
+    this.socket.destroy();
+  }
+
+  private async connect(tunnel: OpenTunnel) {
+    const opened = tunnel.connect(this.source);
+    let isLate = false;
+    const late = new Promise<undefined>((resolve) => {
+      setTimeout(() => {
+        isLate = true;
+        resolve(undefined);
+      }, MAX_CONNECT_MS).unref();
+    });
+    opened.then((stream) => isLate && stream.destroy()).catch(() => undefined);
+    return Promise.race([opened, late]).catch(() => undefined);
+  }
+}

@@ -1,0 +1,138 @@
+import { once } from 'node:events';
+import { createServer, type Server, type Socket } from 'node:net';
+import { messageOf } from '../../error-message.js';
+import type { GatewayContext } from '../gateway-context.js';
+import type { Endpoint, OpenTunnel } from '../tunnels/open-tunnel.js';
+import { EdgeConnection } from './edge-connection.js';
+import type { EdgesOfService } from './edges-of-service.js';
+import { hasLabels, inTurn } from './matching-tunnels.js';
+import { proxyHeader } from './proxy-header.js';
+import type { Judgement, ServedEdge } from './served-edge.js';
+
+/** All connections to edges of this gateway. */
+export type AllConnections = Set<EdgeConnection>;
+
+/** One hostport: its listener while an edge is served at it, and the connections of that edge. */
+export class EdgePort {
+  private server: Server | undefined;
+  private served: ServedEdge | undefined;
+  private readonly connections = new Set<EdgeConnection>();
+  private turn = 0;
+  private told: string | undefined;
+  concerns: ReadonlySet<string> = new Set();
+
+  constructor(
+    readonly hostport: string,
+    private readonly at: Endpoint,
+    private readonly context: GatewayContext,
+    private readonly service: EdgesOfService,
+    private readonly all: AllConnections,
+  ) {}
+
+  /** Changes what is served here. Connections that the change still allows stay. False if the address cannot be used. */
+  async apply({ served, refusal, concerns }: Judgement): Promise<boolean> {
+    this.concerns = concerns;
+    this.served = served;
+    if (refusal !== undefined) this.tell(refusal);
+    await this.reviewConnections();
+    if (served === undefined) this.stopListening();
+    else if (this.server === undefined) return this.listen();
+    return true;
+  }
+
+  /** Ends the listener and all connections. */
+  close(): void {
+    this.served = undefined;
+    this.stopListening();
+    for (const connection of this.connections) connection.end();
+  }
+
+  private async reviewConnections(): Promise<void> {
+    const review = async (connection: EdgeConnection): Promise<void> => {
+      if (!(await this.isAllowed(connection))) connection.end();
+    };
+    await Promise.all([...this.connections].map(review));
+  }
+
+  private async isAllowed(connection: EdgeConnection): Promise<boolean> {
+    const { served } = this;
+    if (served === undefined) return false;
+    return connection.isLetInBy(served, (source) => this.service.isAllowed(this.hostport, served.id, source));
+  }
+
+  private async listen(): Promise<boolean> {
+    const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => void this.accept(socket));
+    this.server = server;
+    try {
+      server.listen({ host: this.at.address, port: this.at.port, exclusive: true });
+      await once(server, 'listening');
+      // Accepting can fail for a moment, for example without a free file descriptor.
+      server.on('error', () => undefined);
+      this.told = undefined;
+      this.context.metrics.servedPorts.inc();
+      this.context.log.line('info', { hostport: this.hostport, edge: this.served?.id }, 'serving an edge');
+      return true;
+    } catch (error) {
+      this.server = undefined;
+      this.tell(`the gateway cannot listen at ${this.at.address}:${this.at.port}: ${messageOf(error)}`);
+      return false;
+    }
+  }
+
+  private stopListening(): void {
+    if (this.server === undefined) return;
+    this.server.close();
+    this.server = undefined;
+    this.context.metrics.servedPorts.dec();
+    this.context.log.line('info', { hostport: this.hostport }, 'no longer serving an edge');
+  }
+
+  /** Each reason once, until the hostport is open again. */
+  private tell(reason: string): void {
+    if (reason === this.told) return;
+    this.told = reason;
+    this.context.log.line('warn', { hostport: this.hostport }, `${this.hostport} is closed: ${reason}`);
+  }
+
+  private async accept(socket: Socket): Promise<void> {
+    if (this.served === undefined) return void socket.destroy();
+    const connection = this.enter(new EdgeConnection(socket, this.served));
+    const outcome = await this.outcomeOf(connection).catch(() => 'service_unavailable');
+    this.context.metrics.edgeConnections.inc({ outcome });
+    if (outcome !== 'carried') connection.end();
+  }
+
+  private enter(connection: EdgeConnection): EdgeConnection {
+    const { metrics } = this.context;
+    for (const set of [this.connections, this.all]) set.add(connection);
+    metrics.openEdgeConnections.inc();
+    connection.socket.once('close', () => {
+      for (const set of [this.connections, this.all]) set.delete(connection);
+      metrics.openEdgeConnections.dec();
+      metrics.edgeBytes.inc({ direction: 'in' }, connection.socket.bytesRead);
+      metrics.edgeBytes.inc({ direction: 'out' }, connection.socket.bytesWritten);
+    });
+    return connection;
+  }
+
+  private async outcomeOf(connection: EdgeConnection): Promise<string> {
+    if (this.all.size > this.context.settings.maxEdgeConnections) return 'too_many_connections';
+    if (!(await this.isAllowed(connection))) return 'not_allowed';
+    const { accountId, labels } = connection.edge;
+    const group = this.context.tunnels.ofAccount(accountId).filter((tunnel) => hasLabels(tunnel, labels));
+    if (group.length === 0) return 'no_tunnel';
+    this.turn += 1;
+    const isCarried = await connection.carryTo(inTurn(group, this.turn), (tunnel) => this.header(tunnel, connection));
+    if (!isCarried) return 'tunnels_failed';
+    // The edge may have changed while the tunnel was opened, after the review of that change.
+    return (await this.isAllowed(connection)) ? 'carried' : 'not_allowed';
+  }
+
+  private header({ target }: OpenTunnel, { source, socket }: EdgeConnection): Buffer | undefined {
+    const { edgeProxyProtocol } = this.context.settings;
+    if (!('label' in target)) return undefined;
+    const { key, value } = target.label;
+    if (edgeProxyProtocol !== 'all' && !edgeProxyProtocol.has(`${key}=${value}`)) return undefined;
+    return proxyHeader(source, { address: socket.localAddress ?? '', port: socket.localPort ?? 0 });
+  }
+}
