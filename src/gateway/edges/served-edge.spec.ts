@@ -1,0 +1,106 @@
+import { describe, expect, it } from '@jest/globals';
+import { parseSource } from '../../ip-rules/address.js';
+import type { ListedEdge } from './edge-answer.js';
+import { hasLabels, inTurn } from './matching-tunnels.js';
+import { judge } from './served-edge.js';
+
+type Modules = Partial<ListedEdge['edge']> & Partial<Pick<ListedEdge, 'ip_policies' | 'tunnel_group'>>;
+
+const listed = (id: string, more: Modules = {}): ListedEdge => {
+  const { ip_policies = [], tunnel_group = { id: 'bkdtg_1', labels: { team: 'blue' } }, ...modules } = more;
+  const backend = { enabled: true, backend: { id: 'bkdtg_1' } };
+  const edge = { id, backend, ip_restriction: null, traffic_policy: null, ...modules };
+  return { account_id: `ac_${id}`, edge, ip_policies, tunnel_group, check: null };
+};
+
+const restriction = (enabled: boolean, ...ids: string[]) => ({ enabled, ip_policies: ids.map((id) => ({ id })) });
+const allow = { id: 'ipr_1', cidr: '10.0.0.0/8', action: 'allow' as const };
+const KNOWN = { id: 'ipp_1', exists: true, rules: [allow] };
+const UNKNOWN = { id: 'ipp_2', exists: false, rules: null };
+const TOO_LARGE = { id: 'ipp_3', exists: true, rules: null };
+const DISABLED = { enabled: false, backend: { id: 'bkdtg_1' } };
+
+const servedBy = (...edges: ListedEdge[]) => judge({ edges }, false);
+const letsIn = (edge: ListedEdge, source: string) => {
+  const address = parseSource(source);
+  return address && servedBy(edge).served?.letsIn(address);
+};
+
+describe('of the edges at a hostport', () => {
+  it('the oldest one whose backend is enabled serves', () => {
+    expect(servedBy(listed('1'), listed('2')).served).toMatchObject({ id: '1', accountId: 'ac_1' });
+    expect(servedBy(listed('1', { backend: DISABLED }), listed('2', { backend: null }), listed('3')).served?.id).toBe(
+      '3',
+    );
+    expect(servedBy(listed('1', { backend: DISABLED })).served).toBeUndefined();
+    expect(servedBy()).toMatchObject({ served: undefined });
+  });
+
+  it.each<[what: string, edge: Modules, why: string]>([
+    [
+      'an unknown policy',
+      { ip_restriction: restriction(true, 'ipp_1', 'ipp_2'), ip_policies: [KNOWN, UNKNOWN] },
+      'ipp_2',
+    ],
+    ['a traffic policy', { traffic_policy: { enabled: true } }, 'traffic policy'],
+    ['another backend', { backend: { enabled: true, backend: { id: 'bkdhr_1' } }, tunnel_group: null }, 'bkdhr_1'],
+    ['a group without labels', { tunnel_group: { id: 'bkdtg_1', labels: {} } }, 'no labels'],
+  ])('one with %s closes the hostport, and no younger one takes its place', (_, edge, why) => {
+    const { served, refusal } = servedBy(listed('1', edge), listed('2'));
+    expect(served).toBeUndefined();
+    expect(refusal).toContain(`edge 1 is not served`);
+    expect(refusal).toContain(why);
+  });
+
+  it('disabled modules do not count', () => {
+    const edge = listed('1', {
+      ip_restriction: restriction(false, 'ipp_2'),
+      ip_policies: [UNKNOWN],
+      traffic_policy: { enabled: false },
+    });
+    expect(letsIn(edge, '192.0.2.7')).toBe(true);
+  });
+
+  it('a traffic policy is ignored if the operator says so', () => {
+    expect(judge({ edges: [listed('1', { traffic_policy: { enabled: true } })] }, true).served?.id).toBe('1');
+  });
+
+  it('all are named, with what they name, since a change of any can change who serves', () => {
+    const older = listed('1', { backend: DISABLED, ip_policies: [KNOWN] });
+    expect([...servedBy(older, listed('2')).concerns].sort()).toEqual(['1', '2', 'bkdtg_1', 'ipp_1']);
+  });
+});
+
+describe('clients are let in', () => {
+  it('by the rules of the policies; the service is asked if it did not send them', () => {
+    const by = (...policies: ListedEdge['ip_policies'][number][]) =>
+      listed('1', { ip_restriction: restriction(true, ...policies.map(({ id }) => id)), ip_policies: policies });
+    expect(letsIn(by(KNOWN), '10.1.2.3')).toBe(true);
+    expect(letsIn(by(KNOWN), '::ffff:10.1.2.3')).toBe(true);
+    expect(letsIn(by(KNOWN), '192.0.2.7')).toBe(false);
+    expect(letsIn(by(), '10.1.2.3')).toBe(false);
+    expect(letsIn(by(KNOWN, TOO_LARGE), '192.0.2.7')).toBe('ask');
+    expect(letsIn(listed('1'), '192.0.2.7')).toBe(true);
+  });
+});
+
+describe('a tunnel belongs to a group', () => {
+  const blue = { target: { label: { key: 'team', value: 'blue' } } };
+
+  it.each([
+    ['with its label', blue, { team: 'blue' }, true],
+    ['never with another value', blue, { team: 'Blue' }, false],
+    ['never with another key', blue, { app: 'blue' }, false],
+    ['never with a further label', blue, { team: 'blue', app: 'web' }, false],
+    ['never without labels', blue, {}, false],
+    ['never by an address', { target: { address: '127.0.0.1', port: 1 } }, { team: 'blue' }, false],
+    ['never by a domain', { target: { domain: 'team=blue' } }, { team: 'blue' }, false],
+  ])('%s', (_, tunnel, labels, expected) => {
+    expect(hasLabels(tunnel, labels as Record<string, string>)).toBe(expected);
+  });
+
+  it('and each begins in its turn', () => {
+    expect([0, 1, 2, 3].map((turn) => inTurn(['a', 'b', 'c'], turn).join(''))).toEqual(['abc', 'bca', 'cab', 'abc']);
+    expect(inTurn([], 7)).toEqual([]);
+  });
+});

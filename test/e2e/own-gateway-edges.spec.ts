@@ -1,0 +1,295 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { complementOf, exchange } from '../support/echo-target.js';
+import { freePort } from '../support/free-port.js';
+import { stopAtEnd } from '../support/leftovers.js';
+import { OwnGateway } from '../support/own-gateway.js';
+import { GATEWAY, startCopy } from '../support/service.js';
+import { type KeyPair, type Login, logIn } from '../support/ssh-client.js';
+
+let trial: OwnGateway;
+let key: KeyPair;
+beforeAll(async () => {
+  trial = await OwnGateway.start({ edgeProxyProtocol: new Set(['proxied=yes']) });
+  key = await trial.newCredential('bind:*=*');
+});
+
+const cleanUp: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const undo of cleanUp.splice(0)) await undo();
+});
+
+const create = async (path: string, body: object): Promise<string> => {
+  const answer = await trial.service.admin.post(path, body);
+  expect(answer).toMatchObject({ status: 201 });
+  return answer.body.id;
+};
+const groupOf = (label: string) => {
+  const [name = '', value] = label.split('=');
+  return create('/backends/tunnel_group', { labels: { [name]: value } });
+};
+const patch = (path: string, body: object) => trial.service.admin.patch(path, body);
+
+/** An edge with a hostport of its own, for the tunnels with a label. */
+async function edgeFor(label: string, more: object = {}, port?: number) {
+  const at = port ?? (await freePort('127.0.0.1'));
+  const group = await groupOf(label);
+  const body = { hostports: [`127.0.0.1:${at}`], backend: { backend_id: group }, ...more };
+  const id = await create('/edges/tcp', body);
+  cleanUp.push(() => trial.service.admin.delete(`/edges/tcp/${id}`));
+  return { id, group, port: at, path: `/edges/tcp/${id}` };
+}
+
+async function tunnel(label: string, target = trial.target.port): Promise<Login> {
+  const login = await logIn(trial.port, key, '-R', `${label}:0:127.0.0.1:${target}`);
+  expect(login.isOpen ? 'open' : login.output()).toBe('open');
+  cleanUp.push(login.close);
+  return login;
+}
+
+const HELLO = Buffer.from('hello');
+const answers = async (port: number): Promise<boolean> =>
+  (await exchange('127.0.0.1', port, HELLO).catch(() => HELLO)).equals(complementOf(HELLO));
+
+/** One second is the guarantee; the rest is the patience of a busy machine. */
+async function until(isSo: () => boolean | Promise<boolean>, patienceMs = 3_000): Promise<void> {
+  const deadline = Date.now() + patienceMs;
+  while (!(await isSo())) {
+    if (Date.now() > deadline) throw new Error(`in vain: ${isSo}`);
+    await sleep(20);
+  }
+}
+
+/** Whether a client was closed for this reason now. */
+async function isRefused(port: number, outcome: string): Promise<boolean> {
+  const count = async () => new RegExp(`outcome="${outcome}"} (\\d+)`).exec(await trial.metrics())?.[1];
+  const before = await count();
+  return !(await answers(port)) && (await count()) !== before;
+}
+
+/** A connection that stays, and shows whether it still carries bytes. */
+async function stay(port: number) {
+  const socket = connect({ port, host: '127.0.0.1' });
+  let isClosed = false;
+  socket
+    .on('error', () => undefined)
+    .once('close', () => {
+      isClosed = true;
+    });
+  const works = async (): Promise<void> => {
+    socket.write(HELLO);
+    const [data] = await once(socket, 'data');
+    expect(complementOf(data)).toEqual(HELLO);
+  };
+  await works();
+  return { works, isClosed: () => isClosed, end: () => socket.destroy() };
+}
+
+/** A server that does what `serve` says with each connection. */
+async function serverOf(serve: (socket: Socket) => void): Promise<number> {
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    socket.on('error', () => undefined);
+    serve(socket);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  stopAtEnd(async () => void server.close());
+  return (server.address() as AddressInfo).port;
+}
+const named = (name: string) => serverOf((socket) => socket.end(name));
+
+/** All bytes that come until the end. */
+async function readAll(port: number, sent = ''): Promise<Buffer> {
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  socket.end(sent);
+  const parts: Buffer[] = [];
+  for await (const part of socket) parts.push(part);
+  return Buffer.concat(parts);
+}
+
+describe('an edge carries connections to the tunnels of its group', () => {
+  it('in turn, and passes over one that does not connect or is gone', async () => {
+    const { port } = await edgeFor('turn=1');
+    const names = async (): Promise<string> =>
+      (await Promise.all([1, 2, 3, 4].map(() => readAll(port)))).map(String).sort().join('');
+    const first = await tunnel('turn=1', await named('a'));
+    await tunnel('turn=1', await named('b'));
+    await until(async () => (await names()) === 'aabb');
+    await tunnel('turn=1', await freePort('127.0.0.1'));
+    expect(await names()).toMatch(/^a+b+$/);
+    await first.close();
+    await until(async () => (await names()) === 'bbbb');
+  });
+
+  it('and closes them while there is none, or only those of other labels and accounts', async () => {
+    const { port } = await edgeFor('none=1');
+    await tunnel('none=2');
+    await until(() => isRefused(port, 'no_tunnel'));
+    await tunnel('none=1');
+    expect(await answers(port)).toBe(true);
+    expect(await trial.metrics()).toMatch(/tunnel_gateway_edge_connections_total{outcome="carried"} [1-9]/);
+  });
+
+  it('with the end of each side alone, and at the pace of the slower one', async () => {
+    const { port } = await edgeFor('half=1');
+    const bytes = Buffer.alloc(8_000_000, 'x');
+    const target = await serverOf((socket) => {
+      let size = 0;
+      socket.on('data', (data) => {
+        size += data.length;
+        socket.pause();
+        setTimeout(() => socket.resume(), 1);
+      });
+      // It answers after the client has ended, in which it was paused.
+      socket.on('end', () => socket.end(Buffer.concat([Buffer.from(`${size} `), bytes])));
+    });
+    await tunnel('half=1', target);
+    await until(async () => (await readAll(port, 'x')).length > 2);
+    const received = await readAll(port, bytes.toString());
+    expect(received.subarray(0, 8).toString()).toBe('8000000 ');
+    expect(received).toHaveLength(8 + bytes.length);
+  });
+
+  it('with a header of the PROXY protocol if the operator says so', async () => {
+    const { port } = await edgeFor('proxied=yes');
+    const target = await serverOf((socket) => socket.pipe(socket));
+    await tunnel('proxied=yes', target);
+    await until(async () => (await readAll(port, 'x')).length > 0);
+    const received = await readAll(port, 'hello');
+    expect(received.subarray(0, 16).toString('hex')).toBe('0d0a0d0a000d0a515549540a2111000c');
+    expect(received.subarray(16, 24).join('.')).toBe('127.0.0.1.127.0.0.1');
+    expect(received.readUInt16BE(26)).toBe(port);
+    expect(received.subarray(28).toString()).toBe('hello');
+  });
+});
+
+describe('within a second of a change', () => {
+  it('of rules, connections that they still allow stay, and others end', async () => {
+    const policy = await create('/ip_policies', {});
+    const allow = await create('/ip_policy_rules', { ip_policy_id: policy, cidr: '127.0.0.0/8', action: 'allow' });
+    const { port } = await edgeFor('rules=1', { ip_restriction: { ip_policy_ids: [policy] } });
+    await tunnel('rules=1');
+    await until(() => answers(port));
+    const connection = await stay(port);
+    await create('/ip_policy_rules', { ip_policy_id: policy, cidr: '127.0.0.1', action: 'allow' });
+    await trial.service.admin.delete(`/ip_policy_rules/${allow}`);
+    await sleep(300);
+    await connection.works();
+    await create('/ip_policy_rules', { ip_policy_id: policy, cidr: '127.0.0.0/8', action: 'deny' });
+    await until(connection.isClosed);
+    expect(await answers(port)).toBe(false);
+    expect(await trial.metrics()).toMatch(/outcome="not_allowed"} [1-9]/);
+  });
+
+  it('of the labels of a group or the group of a backend, connections to tunnels that still match stay', async () => {
+    const { port, group, path } = await edgeFor('labels=1');
+    await tunnel('labels=1');
+    await until(() => answers(port));
+    const connection = await stay(port);
+    const same = await groupOf('labels=1');
+    await patch(path, { backend: { backend_id: same } });
+    await patch(`/backends/tunnel_group/${group}`, { labels: { labels: '2' } });
+    await sleep(300);
+    await connection.works();
+    await patch(`/backends/tunnel_group/${same}`, { labels: { labels: '2' } });
+    await until(connection.isClosed);
+    expect(await answers(port)).toBe(false);
+  });
+
+  it('of hostports and backends: what is left out is closed, what is new is served', async () => {
+    const { port, path, group } = await edgeFor('moved=1');
+    await tunnel('moved=1');
+    await until(() => answers(port));
+    const connection = await stay(port);
+    const further = await freePort('127.0.0.1');
+    await patch(path, { hostports: [`127.0.0.1:${port}`, `127.0.0.1:${further}`] });
+    await until(() => answers(further));
+    await connection.works();
+    await patch(path, { hostports: [`127.0.0.1:${further}`] });
+    await until(connection.isClosed);
+    await expect(exchange('127.0.0.1', port, HELLO)).rejects.toThrow('ECONNREFUSED');
+    await patch(path, { backend: { backend_id: group, enabled: false } });
+    await until(async () => !(await answers(further)));
+    await expect(exchange('127.0.0.1', further, HELLO)).rejects.toThrow('ECONNREFUSED');
+  });
+
+  it('of the oldest edge at a hostport, the next one serves', async () => {
+    const [one, two] = [await named('one'), await named('two')];
+    const older = await edgeFor('older=1');
+    const younger = await edgeFor('younger=1', {}, older.port);
+    await tunnel('older=1', one);
+    await tunnel('younger=1', two);
+    await until(async () => String(await readAll(older.port)) === 'one');
+    await patch(older.path, { backend: { backend_id: older.group, enabled: false } });
+    await until(async () => String(await readAll(younger.port).catch(() => '')) === 'two');
+  });
+});
+
+describe('an edge is not served, and the log says why,', () => {
+  const closedBecause = (port: number, why: string) =>
+    until(() =>
+      trial.log.some(({ message }) => message.startsWith(`127.0.0.1:${port} is closed`) && message.includes(why)),
+    );
+
+  it('while its IP restriction names an unknown policy', async () => {
+    const { port, path } = await edgeFor('closed=1', { ip_restriction: { ip_policy_ids: ['ipp_unknown'] } });
+    await tunnel('closed=1');
+    await closedBecause(port, 'ipp_unknown');
+    await expect(exchange('127.0.0.1', port, HELLO)).rejects.toThrow('ECONNREFUSED');
+    await patch(path, { ip_restriction: { ip_policy_ids: ['ipp_unknown'], enabled: false } });
+    await until(() => answers(port));
+  });
+
+  it('while it has an enabled traffic policy', async () => {
+    const { port, path } = await edgeFor('closed=2', { traffic_policy: { value: '{}' } });
+    await tunnel('closed=2');
+    await closedBecause(port, 'GATEWAY_TRAFFIC_POLICIES');
+    await trial.service.admin.delete(`${path}/traffic_policy`);
+    await until(() => answers(port));
+  });
+
+  it('while the port is in use', async () => {
+    const port = await named('in use');
+    await edgeFor('closed=3', {}, port);
+    await closedBecause(port, 'EADDRINUSE');
+  });
+});
+
+it('an edge with more rules than an answer holds is decided by the service', async () => {
+  const [policy, small] = [await create('/ip_policies', {}), await create('/ip_policies', {})];
+  const { rows } = await trial.service.pool.query('select account_id from ip_policies where id = $1', [policy]);
+  await trial.service.pool.query(
+    `insert into ip_policy_rules select $1, 'ipr_many' || n, 1, now(), '', '', $2, '10.' || n / 256 || '.' || n % 256 || '.0/24', 'allow'
+       from generate_series(1, 20001) n`,
+    [rows[0].account_id, policy],
+  );
+  const { port } = await edgeFor('many=1', { ip_restriction: { ip_policy_ids: [policy, small] } });
+  await tunnel('many=1');
+  await until(() => isRefused(port, 'not_allowed'));
+  await create('/ip_policy_rules', { ip_policy_id: small, cidr: '127.0.0.1', action: 'allow' });
+  await until(() => answers(port));
+  const connection = await stay(port);
+  await create('/ip_policy_rules', { ip_policy_id: small, cidr: '127.0.0.0/8', action: 'deny' });
+  await until(connection.isClosed);
+});
+
+it('while the service is away edges stay as they were, for the time that is a setting', async () => {
+  const service = await startCopy(trial.service, GATEWAY);
+  const other = await OwnGateway.startFor(trial.service, service.app.url, {
+    outageGraceMs: 2_500,
+    gatewayHosts: [{ host: 'away.test', listenAddress: '127.0.0.1' }],
+  });
+  const port = await freePort('127.0.0.1');
+  await edgeFor('away=1', { hostports: [`away.test:${port}`] });
+  const login = await logIn(other.port, key, '-R', `away=1:0:127.0.0.1:${trial.target.port}`);
+  await until(() => answers(port), 10_000);
+  const connection = await stay(port);
+  await service.stop();
+  await sleep(1_000);
+  await connection.works();
+  expect(await answers(port)).toBe(true);
+  await until(connection.isClosed, 10_000);
+  await until(async () => !(await answers(port)));
+  await login.close();
+});
