@@ -14,7 +14,7 @@ const commandsOf = (name: Run): string =>
     .map(({ text }) => text)
     .join('\n');
 
-it('a new user can follow the README, the tour, the audit example and the gateway example word by word', async () => {
+it('a new user can follow the README, the tour through an edge, the audit example and the gateway example word by word', async () => {
   const cwd = await cloneCheckout();
   const env = {
     PATH: process.env.PATH ?? '',
@@ -31,6 +31,10 @@ it('a new user can follow the README, the tour, the audit example and the gatewa
   expect(created).toMatchObject({ id: expect.stringMatching(/^sshcr_/), public_key: expect.stringMatching(/ first$/) });
   await terminal.runAll(blocksOf('tour'));
   await service.interrupt();
+
+  const both = await startInForeground(commandsOf('tunnel-start'), 'Open a tunnel with that key', { cwd, env });
+  await terminal.runAll(blocksOf('tunnel'));
+  await both.interrupt();
 
   const again = await startInForeground(commandsOf('gateway-start'), READY, { cwd, env });
   await terminal.runAll(blocksOf('gateway'));
