@@ -77,7 +77,7 @@ export class ServiceClient {
   async ask<Answer>(method: 'GET' | 'POST', path: string, body?: unknown): Promise<Answer | undefined> {
     const response = await this.send(method, path, AbortSignal.timeout(MAX_ANSWER_MS), body);
     if (response.status === 404) {
-      await response.body?.cancel();
+      await response.arrayBuffer();
       return undefined;
     }
     try {
@@ -98,7 +98,7 @@ export class ServiceClient {
       throw new ServiceUnavailable(`the service at ${serviceUrl} cannot be reached: ${reasonOf(error)}`);
     });
     if (response.ok || response.status === 404) return response;
-    await response.body?.cancel();
+    await response.arrayBuffer();
     throw new ServiceUnavailable(`the service answered ${path} with HTTP ${response.status}`, response.status);
   }
 }

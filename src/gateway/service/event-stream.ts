@@ -12,13 +12,19 @@ const MAX_SILENCE_MS = 15_000;
 
 /** Reads Server-Sent Events, and gives up after a long silence. */
 export class EventStream {
-  private readonly silence = new AbortController();
+  private readonly ending = new AbortController();
   private timer = this.newTimer();
-  /** For the request whose answer is the stream. */
-  readonly signal: AbortSignal;
+  private readonly end = (): void => this.ending.abort(this.stopped.reason);
 
-  constructor(stopped: AbortSignal) {
-    this.signal = AbortSignal.any([stopped, this.silence.signal]);
+  /** Not AbortSignal.any, whose signals Node 20 can collect while a request waits for them. */
+  constructor(private readonly stopped: AbortSignal) {
+    stopped.addEventListener('abort', this.end);
+    if (stopped.aborted) this.end();
+  }
+
+  /** For the request whose answer is the stream. */
+  get signal(): AbortSignal {
+    return this.ending.signal;
   }
 
   async *eventsOf(response: Response): AsyncGenerator<ServiceEvent> {
@@ -35,6 +41,7 @@ export class EventStream {
       throw new ServiceUnavailable(`the stream of changes broke: ${messageOf(error)}`, response.status);
     } finally {
       clearTimeout(this.timer);
+      this.stopped.removeEventListener('abort', this.end);
     }
   }
 
@@ -44,7 +51,7 @@ export class EventStream {
   }
 
   private newTimer(): NodeJS.Timeout {
-    const giveUp = (): void => this.silence.abort(new Error(`it was silent for ${MAX_SILENCE_MS} ms`));
+    const giveUp = (): void => this.ending.abort(new Error(`it was silent for ${MAX_SILENCE_MS} ms`));
     return setTimeout(giveUp, MAX_SILENCE_MS).unref();
   }
 }
