@@ -32,3 +32,22 @@ export async function* readAhead<Batch>(batches: AsyncGenerator<Batch>): AsyncGe
     yield value;
   }
 }
+
+/** More would not be faster. */
+const BATCHES_AHEAD = 2;
+
+/** Begins the work on the next batches while the caller works on what came of the last one. */
+export async function* workAhead<Batch, Result>(
+  batches: AsyncIterable<Batch>,
+  work: (batch: Batch) => Promise<Result>,
+): AsyncGenerator<Result> {
+  const begun: Promise<Result>[] = [];
+  for await (const batch of batches) {
+    const result = work(batch);
+    // A caller that stops early never awaits it.
+    result.catch(() => undefined);
+    begun.push(result);
+    if (begun.length > BATCHES_AHEAD) yield* begun.splice(0, 1);
+  }
+  yield* begun;
+}

@@ -1,8 +1,18 @@
 import type { AnyReadModel } from '../read-model.js';
 import { formatFault, type LoggedEvent, leafHash } from './logged-event.js';
 
+/** The types of events that this version knows, for each prefix of the streams that have them. */
+export type KnownTypes = ReadonlyMap<string, ReadonlySet<string>>;
+
+export const knownTypes = (models: readonly AnyReadModel[]): KnownTypes =>
+  new Map(
+    models.flatMap(({ streamPrefixes, events }) =>
+      streamPrefixes.map((prefix) => [prefix, new Set(Object.keys(events))] as const),
+    ),
+  );
+
 /** What a check says of an event. `check` is its place in the list of checks. */
-interface EventFault {
+export interface EventFault {
   readonly check: number;
   readonly what: string;
 }
@@ -11,16 +21,9 @@ const NOT_LATER = 'recorded_at is not later than that of the previous event';
 
 /** The checks of single events, in the order of their positions. Positions and streams are checked by their readers. */
 export class EventChecks {
-  private readonly typesOfPrefix: ReadonlyMap<string, ReadonlySet<string>>;
   private recordedAt = '';
 
-  constructor(models: readonly AnyReadModel[]) {
-    this.typesOfPrefix = new Map(
-      models.flatMap(({ streamPrefixes, events }) =>
-        streamPrefixes.map((prefix) => [prefix, new Set(Object.keys(events))] as const),
-      ),
-    );
-  }
+  constructor(private readonly types: KnownTypes) {}
 
   /** The faults of the event, and the hash that it should have. */
   check(event: LoggedEvent): { readonly faults: readonly EventFault[]; readonly hash: string } {
@@ -42,7 +45,7 @@ export class EventChecks {
 
   private typeFault({ stream_id, type }: LoggedEvent): string | undefined {
     const prefix = stream_id.slice(0, stream_id.lastIndexOf('_'));
-    if (this.typesOfPrefix.get(prefix)?.has(type) === true) return undefined;
+    if (this.types.get(prefix)?.has(type) === true) return undefined;
     return `this version of the service does not know events of type ${type} in stream ${stream_id}`;
   }
 }

@@ -36,10 +36,10 @@ export class KeptChecks {
     return kept.length === 0 ? [] : [new KeptChecks(kept, report)];
   }
 
-  /** Adds the hash of the event at a position, in hex. */
-  add(position: number, hash: string): undefined {
+  /** Adds the hash of the event at a position. */
+  add(position: number, hash: Buffer): undefined {
     while (this.next < this.kept.length && this.size < position - 1) this.append(MISSING);
-    if (this.next < this.kept.length) this.append(Buffer.from(hash, 'hex'));
+    if (this.next < this.kept.length) this.append(hash);
   }
 
   /** `size`: the number of events that the log should have. */

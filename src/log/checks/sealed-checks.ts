@@ -39,12 +39,12 @@ export class SealedChecks {
     this.next = await this.following();
   }
 
-  /** Adds the hash of the event at a position, in hex. The promise, if there is one, must be awaited before the next. */
-  add(position: number, hash: string): Promise<void> | undefined {
+  /** Adds the hash of the event at a position. The promise, if there is one, must be awaited before the next. */
+  add(position: number, hash: Buffer): Promise<void> | undefined {
     if (this.next === undefined) return undefined;
     const isDue = position === this.next.size || position > this.size + 1;
     if (isDue) return this.addDue(position, hash);
-    this.append(Buffer.from(hash, 'hex'));
+    this.append(hash);
     return undefined;
   }
 
@@ -59,10 +59,10 @@ export class SealedChecks {
   }
 
   /** Adds a hash that completes a checkpoint, or that comes after a gap. */
-  private async addDue(position: number, hash: string): Promise<void> {
+  private async addDue(position: number, hash: Buffer): Promise<void> {
     await this.fillTo(position - 1);
     if (this.next === undefined) return;
-    this.append(Buffer.from(hash, 'hex'));
+    this.append(hash);
     await this.compareIfDue(this.next);
   }
 

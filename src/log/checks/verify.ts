@@ -1,5 +1,7 @@
 import type { Client } from 'pg';
-import { fetchRows, readAhead } from '../../database/cursor.js';
+import { copyParts } from '../../database/copy/copy-parts.js';
+import { sqlLiteral } from '../../database/copy/sql-literal.js';
+import { workAhead } from '../../database/cursor.js';
 import {
   DedicatedConnections,
   exportSnapshot,
@@ -8,11 +10,13 @@ import {
 import type { AnyReadModel } from '../read-model.js';
 import { SealedLogs } from '../seal/sealed-logs.js';
 import type { VerifierKey } from '../tree/signed-note.js';
+import { checkerOf } from './check-thread.js';
+import { COPIED_COLUMNS, eventsOfPart } from './copied-events.js';
+import { knownTypes } from './event-checks.js';
 import { FaultReport } from './fault-report.js';
 import { guardFaults } from './guard-checks.js';
 import { accountOf, type KeptCheckpoint, KeptChecks } from './kept-checks.js';
 import { LogChecks } from './log-checks.js';
-import { type LoggedEvent, timeText } from './logged-event.js';
 import { SealedChecks } from './sealed-checks.js';
 import { streamFaults } from './stream-checks.js';
 
@@ -58,18 +62,19 @@ export async function checkLogs(
   snapshot?: string,
 ): Promise<Verified> {
   const client = await connections.openSnapshot(snapshot);
-  const ofStreams = await connections.openSnapshot(snapshot ?? (await exportSnapshot(client)));
-  await client.query(IN_POSITION_ORDER);
+  const shared = snapshot ?? (await exportSnapshot(client));
+  const [ofEvents, ofStreams] = [await connections.openSnapshot(shared), await connections.openSnapshot(shared)];
+  await ofEvents.query(IN_POSITION_ORDER);
   const logs = new SealedLogs({ run: ({ text }, values) => client.query(text, [...values]) });
   for (const what of await guardFaults(client)) watcher.fault({ account: undefined, what });
   const { rows } = await client.query<{ account_id: string; size: string }>(ACCOUNTS, [watcher.account ?? null]);
   let events = 0;
   for (const { account_id: account, size } of rows) {
     watcher.begin(account, Number(size));
-    events += await verifyAccount({ client, ofStreams, logs, models }, { account, size: Number(size) }, watcher);
+    events += await verifyAccount({ ofEvents, ofStreams, logs, models }, { account, size: Number(size) }, watcher);
   }
   for (const one of watcher.kept ?? []) refuseWithoutLog(one, rows, watcher);
-  await Promise.all([client.end(), ofStreams.end()]);
+  await Promise.all([client, ofEvents, ofStreams].map((one) => one.end()));
   return { accounts: rows.length, events };
 }
 
@@ -93,7 +98,8 @@ const ACCOUNTS = `select coalesce(h.account_id, e.account_id) as account_id, coa
   where $1::text is null or coalesce(h.account_id, e.account_id) = $1 order by 1`;
 
 interface Context {
-  readonly client: Client;
+  /** For the events, which COPY sends while the checkpoints are read on another connection. */
+  readonly ofEvents: Client;
   /** For the streams, which PostgreSQL checks while the events are checked here. */
   readonly ofStreams: Client;
   readonly logs: SealedLogs;
@@ -117,7 +123,7 @@ async function verifyAccount(context: Context, head: Head, watcher: VerifyWatche
 }
 
 async function verifyEvents(
-  { client, logs, models }: Context,
+  { ofEvents, logs, models }: Context,
   { account, size }: Head,
   watcher: VerifyWatcher,
   report: FaultReport,
@@ -125,12 +131,18 @@ async function verifyEvents(
   const sealed = new SealedChecks(logs, account, watcher.keysOf(account), (what) => report.of('seal', what));
   await sealed.begin();
   const kept = KeptChecks.of(keptOf(watcher, account), (what) => report.of('kept', what));
-  const checks = new LogChecks({ models, size, sealed: [sealed, ...kept], report });
+  const checks = new LogChecks({ size, sealed: [sealed, ...kept], report });
+  const checker = checkerOf(size, knownTypes(models));
   let events = 0;
-  for await (const rows of readAhead(fetchRows<{ event: string }>(client, EVENTS, [account]))) {
-    await checks.add(rows.map(({ event }) => parseEvent(event)));
-    events += rows.length;
-    watcher.events(rows.length);
+  try {
+    const parts = copyParts(ofEvents, eventsOf(account));
+    for await (const part of workAhead(parts, (one) => checker.check(one))) {
+      await checks.add(eventsOfPart(part));
+      events += part.positions.length;
+      watcher.events(part.positions.length);
+    }
+  } finally {
+    await checker.end();
   }
   await checks.end();
   return events;
@@ -146,31 +158,8 @@ async function verifyStreams({ ofStreams, models }: Context, { account }: Head):
   return found;
 }
 
-/** No event has this character: JSON does not contain it, and it separates the fields. */
-const SEPARATOR = '\u0001';
-
 /** Else PostgreSQL may sort a long log in files on disk. */
 const IN_POSITION_ORDER = 'set local enable_sort = off';
 
-/** One text, since to make a row object of the fields takes longer than to split it. */
-const EVENTS = `select concat_ws('${SEPARATOR}', account_id, position, stream_id, stream_version, event_id, type,
-    ${timeText('occurred_at')}, ${timeText('recorded_at')}, encode(leaf_hash, 'hex'), metadata, data) as event
-  from events where account_id = $1 order by position`;
-
-/** Without destructuring, which takes as long as a check. */
-function parseEvent(text: string): LoggedEvent {
-  const fields = text.split(SEPARATOR);
-  return {
-    account_id: fields[0] ?? '',
-    position: Number(fields[1]),
-    stream_id: fields[2] ?? '',
-    stream_version: Number(fields[3]),
-    event_id: fields[4] ?? '',
-    type: fields[5] ?? '',
-    occurred_at: fields[6] ?? '',
-    recorded_at: fields[7] ?? '',
-    leaf_hash: fields[8] ?? '',
-    metadata: fields[9] ?? '',
-    data: fields[10] ?? '',
-  };
-}
+const eventsOf = (account: string): string =>
+  `copy (select ${COPIED_COLUMNS} from events where account_id = ${sqlLiteral(account)} order by position) to stdout`;

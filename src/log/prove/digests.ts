@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { ClientBase } from 'pg';
 import { to } from 'pg-copy-streams';
+import { sqlLiteral } from '../../database/copy/sql-literal.js';
 import type { AnyReadModel, Table } from '../read-model.js';
-import { sqlLiteral } from '../replay/replay.js';
 
 /** The digest of the rows of one table, which is that of every server with the same log. */
 interface TableDigest {

@@ -1,9 +1,10 @@
 import type { Client } from 'pg';
 import { to } from 'pg-copy-streams';
+import { sqlLiteral } from '../../database/copy/sql-literal.js';
 import { fetchRows } from '../../database/cursor.js';
 import type { Table } from '../read-model.js';
 import { decodeColumns, encodeRows, type Field, fieldsOf } from '../replay/copy-rows.js';
-import { type ReplayedStream, sqlLiteral } from '../replay/replay.js';
+import type { ReplayedStream } from '../replay/replay.js';
 import type { RowTarget } from '../replay/send-rows.js';
 
 /** A field of a live row that differs from the log. The field `(row)` stands for a row that only one side has. */

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { ClientBase } from 'pg';
 import { from } from 'pg-copy-streams';
+import { escaped, NULL, unescaped } from '../../database/copy/copy-text.js';
 import { OperatorError } from '../../operator-error.js';
 import type { AnyReadModel, Row, Table } from '../read-model.js';
 import { textOfType } from './column-texts.js';
@@ -74,22 +75,10 @@ export function decodeColumns(fields: readonly Field[], encoded: string): (strin
     .split('\n')
     .slice(0, -1)
     .map((line) => line.split('\t'));
-  return fields.map((_, n) => rows.map((row) => unescaped(row[n] ?? NULL)));
+  return fields.map((_, n) => rows.map((row) => decoded(row[n] ?? NULL)));
 }
-
-const NULL = '\\N';
 
 const fieldText = (value: unknown, textOf: Field['textOf']): string =>
   value === null || value === undefined ? NULL : escaped(textOf(value));
 
-const SPECIAL = /[\\\b\f\n\r\t\v]/;
-const LETTERS: Readonly<Record<string, string>> = { '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't', '\v': 'v' };
-
-/** All characters that PostgreSQL escapes itself, for the proof. */
-const escaped = (text: string): string =>
-  SPECIAL.test(text) ? text.replace(/[\\\b\f\n\r\t\v]/g, (character) => `\\${LETTERS[character] ?? character}`) : text;
-
-const CHARACTERS = new Map(Object.entries(LETTERS).map(([character, letter]) => [letter, character]));
-
-const unescaped = (text: string): string | null =>
-  text === NULL ? null : text.replace(/\\(.)/g, (_, letter: string) => CHARACTERS.get(letter) ?? letter);
+const decoded = (text: string): string | null => (text === NULL ? null : unescaped(text));

@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg';
+import { sqlLiteral } from '../../database/copy/sql-literal.js';
 import { fetchRows, readAhead } from '../../database/cursor.js';
 import { OperatorError } from '../../operator-error.js';
 import type { DomainEvent } from '../event.js';
@@ -63,8 +64,6 @@ export const isOfModel = ({ streamPrefixes }: AnyReadModel): string =>
 
 /** As a range, which the index can use: the character after `_` is the backtick. */
 const hasPrefix = (prefix: string): string => `e.stream_id >= '${prefix}_' and e.stream_id < '${prefix}\`'`;
-
-export const sqlLiteral = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
 /** Estimated number of events of a read model's streams; an exact count is slow on a long log. */
 export async function estimatedEvents(client: ClientBase, model: AnyReadModel, accountId?: string): Promise<number> {

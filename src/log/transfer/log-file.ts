@@ -1,7 +1,7 @@
+import { sqlLiteral } from '../../database/copy/sql-literal.js';
 import { isJsonObject } from '../../json-object.js';
 import { OperatorError } from '../../operator-error.js';
 import { type LoggedEvent, timeText } from '../checks/logged-event.js';
-import { sqlLiteral } from '../replay/replay.js';
 
 /** A file, or a line of it, is not a log in this format. */
 export class LogFileError extends OperatorError {

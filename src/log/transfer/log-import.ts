@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
 import { DedicatedConnections, type MaintenanceDatabase } from '../../database/dedicated-connections.js';
 import { PostgresFailure } from '../../database/failure.js';
-import { EventChecks } from '../checks/event-checks.js';
+import { EventChecks, knownTypes } from '../checks/event-checks.js';
 import type { LoggedEvent } from '../checks/logged-event.js';
 import { streamFaults } from '../checks/stream-checks.js';
 import type { AnyReadModel, EventFacts } from '../read-model.js';
@@ -55,7 +55,7 @@ class Import {
     private readonly client: Client,
     private readonly models: readonly AnyReadModel[],
   ) {
-    this.checks = new EventChecks(models);
+    this.checks = new EventChecks(knownTypes(models));
     const facts = models.flatMap(({ events }) => Object.entries<EventFacts>(events));
     this.takingTypes = new Set(facts.filter(([, { takesRights }]) => takesRights === true).map(([type]) => type));
   }

@@ -1,0 +1,15 @@
+/** COPY's text format: a tab ends a field, a line feed a row, and escapes keep both out of the values. */
+export const NULL = '\\N';
+
+const SPECIAL = /[\\\b\f\n\r\t\v]/;
+const LETTERS: Readonly<Record<string, string>> = { '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't', '\v': 'v' };
+
+/** All characters that PostgreSQL escapes itself, for the proof. */
+export const escaped = (text: string): string =>
+  SPECIAL.test(text) ? text.replace(/[\\\b\f\n\r\t\v]/g, (character) => `\\${LETTERS[character] ?? character}`) : text;
+
+const CHARACTERS = new Map(Object.entries(LETTERS).map(([character, letter]) => [letter, character]));
+
+/** Most texts have no escape. */
+export const unescaped = (text: string): string =>
+  text.includes('\\') ? text.replace(/\\(.)/g, (_, letter: string) => CHARACTERS.get(letter) ?? letter) : text;
