@@ -73,15 +73,20 @@ export class IdSource {
 
   /** The current time, never earlier than a time that this source returned before. */
   now(): Date {
-    this.lastMs = Math.max(this.lastMs, this.clock());
-    return new Time(this.lastMs);
+    return new Time(this.nowMs());
   }
 
   /** A new id with the millisecond of `at`, or that of the newest id so far if it is later. */
-  next(prefix: IdPrefix, at: Date = this.now()): string {
-    if (at.getTime() > this.idMs) this.start(at.getTime());
+  next(prefix: IdPrefix, at?: Date): string {
+    const ms = at?.getTime() ?? this.nowMs();
+    if (ms > this.idMs) this.start(ms);
     else this.step();
     return `${prefix}_${textOf(this.digits)}`;
+  }
+
+  private nowMs(): number {
+    this.lastMs = Math.max(this.lastMs, this.clock());
+    return this.lastMs;
   }
 
   private start(ms: number): void {
