@@ -44,6 +44,20 @@ function textOf(digits: readonly number[]): string {
   return text;
 }
 
+/** Makes its text once: the event, the row and the answer of a change have the same time, and a Date writes it slowly. */
+class Time extends Date {
+  private text: string | undefined;
+
+  override toISOString(): string {
+    this.text ??= super.toISOString();
+    return this.text;
+  }
+
+  override toJSON(): string {
+    return this.toISOString();
+  }
+}
+
 /**
  * Makes ids and times. Within a process ids strictly increase, even if the clock steps back: the time never goes back,
  * and within a millisecond an id grows by a random step. A step of 1 would let an account count the ids of others.
@@ -59,15 +73,20 @@ export class IdSource {
 
   /** The current time, never earlier than a time that this source returned before. */
   now(): Date {
-    this.lastMs = Math.max(this.lastMs, this.clock());
-    return new Date(this.lastMs);
+    return new Time(this.nowMs());
   }
 
   /** A new id with the millisecond of `at`, or that of the newest id so far if it is later. */
-  next(prefix: IdPrefix, at: Date = this.now()): string {
-    if (at.getTime() > this.idMs) this.start(at.getTime());
+  next(prefix: IdPrefix, at?: Date): string {
+    const ms = at?.getTime() ?? this.nowMs();
+    if (ms > this.idMs) this.start(ms);
     else this.step();
     return `${prefix}_${textOf(this.digits)}`;
+  }
+
+  private nowMs(): number {
+    this.lastMs = Math.max(this.lastMs, this.clock());
+    return this.lastMs;
   }
 
   private start(ms: number): void {

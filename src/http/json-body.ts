@@ -14,7 +14,7 @@ export function parseJsonBody(bytes: Buffer): unknown {
   const text = bytes.toString('utf8');
   const members = countMembers(text);
   const value = parse(text);
-  if (inspect(value, '') !== members) {
+  if (inspect(value, []) !== members) {
     throw new Problem('body_malformed', `The body names ${repeatedField(text)} twice; give each field once.`);
   }
   return value;
@@ -82,33 +82,35 @@ function endOfString(text: string, start: number): number {
   return at;
 }
 
+/** Where a value is: names of fields and indexes of lists. */
+type Path = (string | number)[];
+
 /** Counts the members of all objects in the value. Refuses strings that cannot be stored as they are. */
-function inspect(value: unknown, path: string): number {
-  if (typeof value === 'string') return refuseUnstorable(value, path);
+function inspect(value: unknown, path: Path): number {
+  if (typeof value === 'string') return refuseUnstorable(value, () => textOf(path));
   if (typeof value !== 'object' || value === null) return 0;
   let members = 0;
-  if (Array.isArray(value)) {
-    value.forEach((item, i) => {
-      members += inspect(item, `${path}[${i}]`);
-    });
-    return members;
-  }
-  for (const [name, item] of Object.entries(value)) {
-    refuseUnstorable(name, 'a field name');
-    members += 1 + inspect(item, path === '' ? safeName(name) : `${path}.${safeName(name)}`);
+  for (const [name, item] of Array.isArray(value) ? value.entries() : Object.entries(value)) {
+    if (typeof name === 'string') members += 1 + refuseUnstorable(name, () => 'a field name');
+    path.push(name);
+    members += inspect(item, path);
+    path.pop();
   }
   return members;
 }
+
+const textOf = (path: Path): string =>
+  path.map((part, n) => (typeof part === 'number' ? `[${part}]` : `${n === 0 ? '' : '.'}${safeName(part)}`)).join('') ||
+  'the body';
 
 /** Hides a name that cannot be a field of this API: it may be anything, even a misplaced private key. */
 const A_FIELD = 'a field';
 const safeName = (name: string): string => (/^[a-z_]+$/.test(name) && isQuotable(name) ? name : A_FIELD);
 
-function refuseUnstorable(text: string, path: string): 0 {
-  const field = path === '' ? 'the body' : path;
+function refuseUnstorable(text: string, field: () => string): 0 {
   if (text.includes('\u0000'))
-    throw new Problem('body_malformed', `${field} holds the character U+0000; leave it out.`);
+    throw new Problem('body_malformed', `${field()} holds the character U+0000; leave it out.`);
   if (!text.isWellFormed())
-    throw new Problem('body_malformed', `${field} holds half of a surrogate pair; send whole characters.`);
+    throw new Problem('body_malformed', `${field()} holds half of a surrogate pair; send whole characters.`);
   return 0;
 }

@@ -52,18 +52,20 @@ export class Reads {
   ) {}
 
   /** Throws the resource's notFound if the entity does not exist or is not visible to the caller. */
-  async get<State extends object, Event extends DomainEvent>(
+  get<State extends object, Event extends DomainEvent>(
     resource: Resource<State, Event>,
     request: ReadRequest,
     id: string,
   ): Promise<Found<State>> {
     const { caller } = request;
     const ref = { accountId: caller.accountId, id };
-    const entity = isAsOf(request)
-      ? await this.fromLog(request, (connections, position) => findAt(connections, resource, ref, position))
-      : await this.entities.find(resource, ref);
-    if (entity === undefined || !isVisible(resource, caller, entity)) throw resource.notFound();
-    return new Found(resource, entity);
+    const found = isAsOf(request)
+      ? this.fromLog(request, (connections, position) => findAt(connections, resource, ref, position))
+      : this.entities.find(resource, ref);
+    return found.then((entity) => {
+      if (entity === undefined || !isVisible(resource, caller, entity)) throw resource.notFound();
+      return new Found(resource, entity);
+    });
   }
 
   async list<State extends object, Event extends DomainEvent>(

@@ -69,11 +69,14 @@ export class Authentication extends Authenticator {
   private readonly forChange = this.coalescedFor({ isChange: true });
 
   private coalescedFor({ isChange }: { readonly isChange: boolean }) {
-    return coalesced<string, FoundCaller>(
-      (hash) => hash,
-      async (hashes) => {
+    return coalesced<string, FoundCaller | undefined>(
+      (token) => token,
+      async (tokens) => {
+        // Here and not for each request, since those of one turn often have one key. The tokens go no further.
+        const hashes = tokens.map(hashToken);
         const { rows } = await queryNamed<CallerRow>(this.pool, CALLERS_BY_TOKENS, [hashes, isChange]);
-        return new Map(rows.map((row) => [row.hash, toFoundCaller(row)]));
+        const callers = new Map(rows.map((row) => [row.hash, toFoundCaller(row)]));
+        return new Map(tokens.map((token, n) => [token, callers.get(hashes[n] ?? '')]));
       },
     );
   }
@@ -128,7 +131,7 @@ export class Authentication extends Authenticator {
     if (this.oidc !== undefined && isJwt(token)) return this.oidc.authenticate(token, request, mayCreate);
     refuseTooLong(token, 'API key');
     const find = isSafeMethod(request.method) ? this.forRead : this.forChange;
-    const found = await find(hashToken(token));
+    const found = await find(token);
     if (found === undefined) throw new Problem('api_key_unknown', 'The API key is unknown or was revoked.');
     if (found.isExpired) throw new Problem('api_key_unknown', 'The API key has expired.');
     if (!found.isActive) throw new Problem('caller_inactive', 'The owner of this API key is not active.');

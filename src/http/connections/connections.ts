@@ -7,14 +7,6 @@ import type { RequestLog } from '../logging/request-log.js';
 import { unsupportedVersion } from './protocol.js';
 import { endWith, rawAnswer } from './raw-answer.js';
 
-/** The answers of one connection. A client may send further requests before it has read them (pipelining). */
-interface Answers {
-  /** Not yet written as a whole. */
-  readonly inFlight: Set<ServerResponse>;
-  /** The answer to the newest request. */
-  newest: ServerResponse;
-}
-
 const RAW_PROBLEMS = new Map<string | undefined, [ProblemName, string]>([
   ['HPE_HEADER_OVERFLOW', ['headers_too_large', 'The request headers are too large.']],
   ['ERR_HTTP_REQUEST_TIMEOUT', ['request_timed_out', 'The request did not arrive in time.']],
@@ -22,7 +14,11 @@ const RAW_PROBLEMS = new Map<string | undefined, [ProblemName, string]>([
 
 /** Answers what did not become a request, in the same shape as any other error. */
 export class Connections {
-  private readonly answers = new WeakMap<Duplex, Answers>();
+  /**
+   * The answers of each connection that were not written as a whole when its newest request came, which has the last one. A
+   * client may send further requests before it has read them (pipelining).
+   */
+  private readonly answers = new WeakMap<Duplex, readonly ServerResponse[]>();
   private readonly refused = new WeakSet<Duplex>();
   private readonly awaitingContinue = new WeakSet<IncomingMessage>();
 
@@ -57,10 +53,11 @@ export class Connections {
 
   private track(response: ServerResponse): void {
     const { socket } = response.req;
-    const { inFlight } = this.answers.get(socket) ?? { inFlight: new Set() };
-    inFlight.add(response);
-    response.once('close', () => inFlight.delete(response));
-    this.answers.set(socket, { inFlight, newest: response });
+    this.answers.set(socket, [...this.inFlight(socket), response]);
+  }
+
+  private inFlight(socket: Duplex): readonly ServerResponse[] {
+    return this.answers.get(socket)?.filter(({ closed }) => !closed) ?? [];
   }
 
   /**
@@ -73,9 +70,13 @@ export class Connections {
     if (this.refused.has(socket)) return;
     this.refused.add(socket);
     socket.on('error', () => socket.destroy());
-    const { inFlight, newest } = this.answers.get(socket) ?? { inFlight: [] };
+    const newest = this.answers.get(socket)?.at(-1);
     const isBroken = (response: ServerResponse): boolean => !response.req.complete && !response.headersSent;
-    await Promise.all([...inFlight].filter((response) => !isBroken(response)).map(closed));
+    await Promise.all(
+      this.inFlight(socket)
+        .filter((response) => !isBroken(response))
+        .map(closed),
+    );
     const isAnswered = newest !== undefined && !newest.req.complete && newest.headersSent;
     endWith(socket, isAnswered ? '' : this.answer(socket, problem));
   }

@@ -6,7 +6,9 @@ const VERSIONS: readonly string[] = ['1.0', '1.1'];
 /** What the parser accepts but the service does not serve; undefined if the request may go on. */
 export function protocolProblemOf({ httpVersion, headers, rawHeaders }: IncomingMessage): Problem | undefined {
   if (!VERSIONS.includes(httpVersion)) return unsupportedVersion();
-  const hosts = rawHeaders.filter((text, n) => n % 2 === 0 && text.toLowerCase() === 'host').length;
+  const hosts = rawHeaders.filter(
+    (text, n) => n % 2 === 0 && text.length === 4 && text.toLowerCase() === 'host',
+  ).length;
   // RFC 9112, 3.2. A proxy may have routed the request by the other Host.
   if (hosts > 1 || (hosts === 0 && httpVersion === '1.1')) {
     return new Problem('request_malformed', `The request has ${hosts} Host headers; send one.`);

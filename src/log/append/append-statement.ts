@@ -13,12 +13,31 @@ interface RowWrite {
   readonly order: string;
 }
 
+/** What an append says of an event, with the types that PostgreSQL makes of the texts. */
+const EVENT_COLUMNS = {
+  stream_id: 'text',
+  stream_version: 'int',
+  event_id: 'uuid',
+  type: 'text',
+  data: 'text',
+  metadata: 'text',
+  occurred_at: 'timestamptz',
+  takes_rights: 'boolean',
+} as const;
+const EVENT_COLUMN_NAMES = Object.keys(EVENT_COLUMNS) as (keyof typeof EVENT_COLUMNS)[];
+type EventTexts = Readonly<Record<keyof typeof EVENT_COLUMNS, string>>;
+/**
+ * A statement has one parameter for each column of its events. No text holds this control character, since JSON escapes it.
+ * Events as one JSON parameter took twice as long here and a third longer in PostgreSQL.
+ */
+const SEPARATOR = '\u001f';
+
 /** One command, ready to be sent. Its texts are made once, however often its batch is split or sent again. */
 export interface PreparedAppend {
   readonly eventIds: readonly string[];
   /** JSON as stored with the last event. Its operation id tells this command from another one with the same event id. */
   readonly metadataText: string;
-  readonly eventTexts: readonly string[];
+  readonly events: readonly EventTexts[];
   readonly rows: readonly RowWrite[];
   /** Streams written, and values taken or freed: no two commands of a batch may share one. */
   readonly keys: readonly string[];
@@ -34,30 +53,30 @@ export interface PreparedAppend {
 export function prepareAppend(append: Append, defaultDeadline: number): PreparedAppend {
   const { metadata, occurredAt, rightsPosition, streams, deadline = defaultDeadline } = append;
   const metadataText = JSON.stringify(metadata);
+  const occurred_at = occurredAt.toISOString();
   const events = streams.flatMap(({ model, id, before, events, eventId, causedBy }) =>
     events.map(({ type, data }, n) => ({
       stream_id: id,
-      stream_version: (before?.version ?? 0) + n + 1,
+      stream_version: String((before?.version ?? 0) + n + 1),
       event_id: (n === 0 ? eventId : undefined) ?? newEventId(),
       type,
       data: JSON.stringify(data),
       metadata: causedBy === undefined ? metadataText : withCause(metadataText, causedBy),
-      occurred_at: occurredAt,
-      takes_rights: model.events[type]?.takesRights,
+      occurred_at,
+      takes_rights: String(model.events[type]?.takesRights === true),
     })),
   );
-  const eventTexts = events.map((event) => JSON.stringify(event));
   const keys = new Set(streams.map(({ id }) => id));
   const rows = streams.flatMap((stream) => stream.model.tables.flatMap((table) => rowWrites(table, stream, keys)));
-  const sizeBytes = [...eventTexts, ...rows.map(({ text }) => text)].reduce((sum, text) => sum + text.length, 0);
+  const eventsBytes = events.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0);
   return {
-    eventIds: events.map((e) => e.event_id),
+    eventIds: events.map((event) => event.event_id),
     metadataText: events.at(-1)?.metadata ?? metadataText,
-    eventTexts,
+    events,
     rows,
     keys: [...keys],
     mustNotFollow: [metadata.actor, metadata.api_key_id ?? ''],
-    sizeBytes,
+    sizeBytes: rows.reduce((sum, { text }) => sum + text.length, eventsBytes),
     rightsPosition: rightsPosition ?? Number.MAX_SAFE_INTEGER,
     deadline,
   };
@@ -88,7 +107,7 @@ function rowWrites(table: Table<object>, { before, after }: StreamAppend, keys: 
 }
 
 const keyOf = ({ name, primaryKey }: Table<object>, row: object): string =>
-  [name, ...primaryKey.map((column) => (row as Row)[column])].join(' ');
+  primaryKey.reduce((key, column) => `${key} ${(row as Row)[column]}`, name);
 
 export interface AppendStatement extends NamedStatement {
   readonly values: readonly string[];
@@ -103,9 +122,10 @@ export interface AppendStatement extends NamedStatement {
  * It writes nothing and returns no row if rights were taken after one of the commands was decided.
  */
 export function appendStatement(accountId: string, batch: readonly PreparedAppend[]): AppendStatement {
-  const events = `[${batch.flatMap(({ eventTexts }) => eventTexts).join(',')}]`;
+  const events = batch.flatMap((append) => append.events);
   const rightsPosition = Math.min(...batch.map((append) => append.rightsPosition));
-  const values = [accountId, events, String(rightsPosition)];
+  const columns = EVENT_COLUMN_NAMES.map((name) => events.map((event) => event[name]).join(SEPARATOR));
+  const values = [accountId, String(rightsPosition), ...columns];
   const parts = [APPEND_EVENTS];
   const rows = batch.flatMap((append) => append.rows).sort(byOrder);
   for (const table of new Set(rows.map((row) => row.table))) {
@@ -124,14 +144,16 @@ export function appendStatement(accountId: string, batch: readonly PreparedAppen
 }
 
 const byOrder = (a: RowWrite, b: RowWrite): number => (a.order < b.order ? -1 : a.order > b.order ? 1 : 0);
+
 const jsonList = (rows: readonly RowWrite[]): string => `[${rows.map(({ text }) => text).join(',')}]`;
 
 // The head comes first: its row lock puts the appends of an account in order, in every process.
 // recorded_at strictly increases in an account, one microsecond per event, even when the clock steps back.
 // A statement that waited for the lock sees the newest head in DO UPDATE only: elsewhere its snapshot is older.
 const APPEND_EVENTS = `with batch as materialized (
-  select * from rows from (json_to_recordset($2::json) as (stream_id text, stream_version int, event_id uuid,
-    type text, data text, metadata text, occurred_at timestamptz, takes_rights boolean)) with ordinality),
+  select ${EVENT_COLUMN_NAMES.map((name) => `${name}::${EVENT_COLUMNS[name]}`).join(', ')}, ordinality
+  from unnest(${EVENT_COLUMN_NAMES.map((_, n) => `string_to_array($${n + 3}, '${SEPARATOR}')`).join(', ')}) with ordinality
+    as events(${EVENT_COLUMN_NAMES.join(', ')}, ordinality)),
 head as (
   insert into log_heads as old (account_id, size, recorded_at, rights_position)
   select $1, count(*), clock_timestamp() + (count(*) - 1) * interval '1 microsecond',
@@ -140,7 +162,7 @@ head as (
     recorded_at = greatest(clock_timestamp(), old.recorded_at + interval '1 microsecond')
       + (excluded.size - 1) * interval '1 microsecond',
     rights_position = coalesce(old.size + nullif(excluded.rights_position, 0), old.rights_position)
-  where old.rights_position <= $3::bigint
+  where old.rights_position <= $2::bigint
   returning size - (select count(*) from batch) as base,
     recorded_at - (select count(*) from batch) * interval '1 microsecond' as at),
 placed as (

@@ -54,9 +54,10 @@ export class Batcher<Item extends Batchable, Result> {
   }
 
   /** Rejects with Problem `overloaded` when the queue is full. */
-  async push(accountId: string, item: Item): Promise<Result> {
+  push(accountId: string, item: Item): Promise<Result> {
     if (this.isFull) {
-      throw new Problem('overloaded', 'Too many changes are waiting to be written. Try again shortly.');
+      const message = 'Too many changes are waiting to be written. Try again shortly.';
+      return Promise.reject(new Problem('overloaded', message));
     }
     return new Promise<Result>((resolve, reject) => {
       const queue = this.queues.get(accountId) ?? [];
@@ -109,12 +110,13 @@ export class Batcher<Item extends Batchable, Result> {
 /** The next batch in queue order. An item that must not go with an earlier one waits, and so do those that must not go with it. */
 function takeBatch<Item extends Batchable, Result>(queue: readonly Waiting<Item, Result>[], limits: BatcherLimits) {
   const seen = new Set<string>();
+  const isSeen = (key: string): boolean => seen.has(key);
   const [batch, rest]: [Waiting<Item, Result>[], Waiting<Item, Result>[]] = [[], []];
   let bytes = 0;
   for (const waiting of queue) {
     const { keys, mustNotFollow, sizeBytes } = waiting.item;
     const isFull = batch.length >= limits.batchItems || (batch.length > 0 && bytes + sizeBytes > limits.batchBytes);
-    const mustWait = isFull || [...keys, ...mustNotFollow].some((key) => seen.has(key));
+    const mustWait = isFull || keys.some(isSeen) || mustNotFollow.some(isSeen);
     (mustWait ? rest : batch).push(waiting);
     if (!mustWait) bytes += sizeBytes;
     for (const key of keys) seen.add(key);

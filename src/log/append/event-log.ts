@@ -120,7 +120,7 @@ const deadlineOf = (writes: readonly PreparedAppend[]): number => Math.min(...wr
 function acknowledge(batch: readonly Command[], base: number): void {
   let position = base;
   for (const { item, resolve } of batch) {
-    position += item.eventTexts.length;
+    position += item.events.length;
     resolve({ position, isDuplicate: false });
   }
 }
