@@ -6,6 +6,7 @@ import { KEYS_AND_GATEWAYS, type KeyAndGatewaySettings } from './settings/keys-a
 import { LISTENING, type ListeningSettings } from './settings/listening.js';
 import { OPERATION, type OperationSettings } from './settings/operation.js';
 import type { Setting, SettingsOf } from './settings/setting.js';
+import { poolTooSmall, WORKERS, type WorkerSettings, withPoolsForWorkers } from './settings/workers.js';
 
 /**
  * The operator's settings, validated once at start and frozen. Only this file reads settings from the environment. A room
@@ -13,6 +14,7 @@ import type { Setting, SettingsOf } from './settings/setting.js';
  */
 export interface Config
   extends ListeningSettings,
+    WorkerSettings,
     DatabaseSettings,
     AccessSettings,
     KeyAndGatewaySettings,
@@ -29,6 +31,7 @@ export class ConfigError extends UsageError {
 /** In the order of docs/settings.md. */
 const SETTINGS = {
   ...LISTENING,
+  ...WORKERS,
   ...DATABASE,
   ...ACCESS,
   ...KEYS_AND_GATEWAYS,
@@ -67,7 +70,8 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
       return [key, setting.fallback];
     }
   });
-  const config = Object.fromEntries(entries) as Config;
+  const isSet = (key: keyof typeof SETTINGS): boolean => !['', undefined].includes(environment[SETTINGS[key].name]);
+  const config = withPoolsForWorkers(Object.fromEntries(entries) as Config, isSet);
   if (problems.length === 0) problems.push(...contradictionsIn(config));
   if (problems.length > 0) throw new ConfigError(problems);
   return Object.freeze(config);
@@ -77,7 +81,8 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
  * Problems of settings that are each valid but contradict each other. An issuer needs an audience: without one, a token
  * that the issuer made for another program would give access here.
  */
-function contradictionsIn({ oidcIssuer, oidcAudience, metricsAddress, port, ...config }: Config): string[] {
+function contradictionsIn(all: Config): string[] {
+  const { oidcIssuer, oidcAudience, metricsAddress, port, ...config } = all;
   const { bootstrapApiKey, bootstrapApiKeyFile, metricsToken } = config;
   const gatewayTokens = config.gatewayTokens.map(({ token }) => token);
   if (config.migrationDatabaseUrl !== undefined && config.databaseUrl === undefined) {
@@ -95,6 +100,8 @@ function contradictionsIn({ oidcIssuer, oidcAudience, metricsAddress, port, ...c
   if (metricsToken !== undefined && [...gatewayTokens, bootstrapKey].includes(metricsToken)) {
     return [`METRICS_TOKEN is also ${nameOfKey} or one of GATEWAY_TOKENS; make another`];
   }
+  const tooSmall = poolTooSmall(all, (pool) => SETTINGS[pool].name);
+  if (tooSmall !== undefined) return [tooSmall];
   if (oidcIssuer !== undefined && oidcAudience === undefined) return ['OIDC_ISSUER is set without OIDC_AUDIENCE'];
   if (oidcIssuer === undefined && oidcAudience !== undefined) return ['OIDC_AUDIENCE is set without OIDC_ISSUER'];
   return [];

@@ -4,6 +4,7 @@ import { POOL } from '../database/database.js';
 import { IdSource } from '../ids.js';
 import { EntityQueries } from '../resources/entity-queries.js';
 import { EdgesByHostport } from '../tcp-edges/tcp-edges.read-model.js';
+import { WorkerGroup } from '../workers/worker-group.js';
 import { BindDecisionMetrics } from './bind-decisions/bind-decision-metrics.js';
 import { BindDecisionQueue } from './bind-decisions/bind-decision-queue.js';
 import { GatewayPolicy } from './bind-decisions/gateway-policy.js';
@@ -32,9 +33,11 @@ const logger = new Logger('SshGateway');
     },
     {
       provide: ChangeStreams,
-      useFactory: (pool: Pool) =>
-        new ChangeStreams(new ChangeWatch(new CredentialChanges(pool), (message) => logger.warn(message))),
-      inject: [POOL],
+      useFactory: (pool: Pool, group: WorkerGroup) => {
+        const watch = new ChangeWatch(new CredentialChanges(pool), (message) => logger.warn(message));
+        return new ChangeStreams(watch, undefined, group);
+      },
+      inject: [POOL, WorkerGroup],
     },
     {
       provide: BindDecisionQueue,
