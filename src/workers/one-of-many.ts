@@ -1,6 +1,7 @@
 import { AggregatorRegistry, type Registry } from 'prom-client';
 import type { Channel } from './channel.js';
-import { type SharedPlaces, type WindowCounter, WorkerGroup } from './worker-group.js';
+import type { WindowCounter } from './windows.js';
+import { type SharedPlaces, WorkerGroup } from './worker-group.js';
 
 /** The metrics of a registry, as they travel between processes. */
 export type MetricsJson = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;

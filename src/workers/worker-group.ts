@@ -1,11 +1,6 @@
 import type { Registry } from 'prom-client';
 import { Places } from './places.js';
-import { type Counted, Windows } from './windows.js';
-
-/** Counts events by name, in windows of a minute. */
-export interface WindowCounter {
-  count(name: string): Counted | Promise<Counted>;
-}
+import { type WindowCounter, type WindowSource, Windows } from './windows.js';
 
 /** Places that the workers of an instance have together. */
 export interface SharedPlaces {
@@ -17,8 +12,7 @@ export interface SharedPlaces {
  * What a worker has in common with the other workers of its instance: the counts behind limits, the metrics, and the
  * times of its background work. Everything else that workers share is in the database.
  */
-export abstract class WorkerGroup {
-  /** The counter of one limit. A name beyond `maxNames` replaces the oldest window. */
+export abstract class WorkerGroup implements WindowSource {
   abstract windows(limit: string, maxNames: number): WindowCounter;
   /** The places of one limit. */
   abstract places(limit: string): SharedPlaces;

@@ -1,5 +1,5 @@
 import { isIPv4, isIPv6 } from 'node:net';
-import type { WindowCounter } from '../../workers/worker-group.js';
+import type { WindowCounter } from '../../workers/windows.js';
 
 /**
  * Maximum number of sources kept, about 2 MB; a further one replaces the source with the oldest window. A limit per

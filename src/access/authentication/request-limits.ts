@@ -1,7 +1,6 @@
 import type { Caller } from '../../caller.js';
 import { Problem } from '../../problem.js';
-import { type Counted, WINDOW_MS } from '../../workers/windows.js';
-import type { WindowCounter, WorkerGroup } from '../../workers/worker-group.js';
+import { type Counted, WINDOW_MS, type WindowCounter, type WindowSource } from '../../workers/windows.js';
 
 export interface RequestLimitSettings {
   /** Requests of one API key, or of one user with a token, in a minute; further ones answer 429. 0: no limit. */
@@ -35,7 +34,7 @@ export class RequestLimits {
   constructor(
     { keyRequestsPerMinute, accountRequestsPerMinute }: RequestLimitSettings,
     private readonly warn: (line: string) => void,
-    group: Pick<WorkerGroup, 'windows'>,
+    group: WindowSource,
   ) {
     const limitOf = (policy: Limit['policy'], maxPerMinute: number, idOf: Limit['idOf']): Limit[] =>
       maxPerMinute === 0 ? [] : [{ policy, maxPerMinute, idOf, windows: group.windows(policy, MAX_NAMES) }];
@@ -82,7 +81,7 @@ export class RequestLimits {
 export const requestLimitsOf = (
   settings: RequestLimitSettings,
   warn: (line: string) => void,
-  group: WorkerGroup,
+  group: WindowSource,
 ): RequestLimits | undefined =>
   settings.keyRequestsPerMinute + settings.accountRequestsPerMinute > 0
     ? new RequestLimits(settings, warn, group)

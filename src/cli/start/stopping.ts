@@ -1,5 +1,4 @@
 import type { FirstAccount } from '../../access/accounts/first-account.js';
-import type { Server } from '../../app.js';
 import type { Config } from '../../config.js';
 import type { Database } from '../../database/database.js';
 import { STOP_SIGNALS } from '../../operator-error.js';
@@ -50,7 +49,11 @@ export function stopOnSignals(
 }
 
 /** Closes the server of this process, or ends the process when requests still run after `graceMs`. */
-export async function closeWithin(graceMs: number, server: Pick<Server, 'close'>, log: ServiceLog): Promise<number> {
+export async function closeWithin(
+  graceMs: number,
+  server: { close(): Promise<void> },
+  log: ServiceLog,
+): Promise<number> {
   setTimeout(() => {
     log.line('warn', {}, `requests were still running after ${graceMs} ms; stopping without them`);
     process.exit(EXIT.interrupted);
