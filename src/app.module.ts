@@ -1,4 +1,4 @@
-import { type DynamicModule, Logger, Module } from '@nestjs/common';
+import { type DynamicModule, Module } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AccountsModule } from './access/accounts/accounts.module.js';
@@ -6,7 +6,7 @@ import { ApiKeysModule } from './access/api-keys/api-keys.module.js';
 import { API_KEYS } from './access/api-keys/api-keys.resource.js';
 import { Authentication } from './access/authentication/authentication.js';
 import { DeploymentTokens } from './access/authentication/deployment-tokens.js';
-import { FailureLimit } from './access/authentication/failure-limit.js';
+import { FailureLimit, MAX_SOURCES } from './access/authentication/failure-limit.js';
 import { oidcOf } from './access/authentication/oidc.js';
 import { AuditModule } from './audit/audit.module.js';
 import { CloudEvents } from './audit/cloud-events.js';
@@ -19,7 +19,6 @@ import { Authenticator } from './http/authenticator.js';
 import { ApiDocument, OpenApiModule } from './http/openapi/openapi.controller.js';
 import { IdSource } from './ids.js';
 import { IpPoliciesModule } from './ip-policies/ip-policies.module.js';
-import { DEFAULT_BATCHER_LIMITS } from './log/append/batcher.js';
 import { EventLog } from './log/append/event-log.js';
 import { LogPositions } from './log/read/log-positions.js';
 import { Checkpoints } from './log/seal/checkpoints.js';
@@ -43,6 +42,7 @@ import { SshGatewayModule } from './ssh-gateway/ssh-gateway.module.js';
 import { TcpEdgePolicy } from './tcp-edges/hostport-claims.js';
 import { TcpEdgesModule } from './tcp-edges/tcp-edges.module.js';
 import { TunnelGroupsModule } from './tunnel-groups/tunnel-groups.module.js';
+import { WorkerGroup } from './workers/worker-group.js';
 
 /** Objects that are made before Nest starts and that every module shares. */
 export interface Foundation {
@@ -50,31 +50,33 @@ export interface Foundation {
   readonly database: Database;
   readonly ids: IdSource;
   readonly checkpoints: Checkpoints;
+  readonly group: WorkerGroup;
 }
 
-export const makeEventLog = ({ config, database }: Pick<Foundation, 'config' | 'database'>): EventLog => {
-  const logger = new Logger('EventLog');
-  const limits = { ...DEFAULT_BATCHER_LIMITS, queuedItems: config.appendQueueLimit };
-  return new EventLog(database.pool, (message) => logger.fatal(message), limits, config.writeDeadlineMs);
-};
-
-const makeAuthentication = (config: Config, { pool }: Database, changes: Changes): Authentication =>
-  new Authentication(pool, new FailureLimit(config.authFailuresPerMinute), oidcOf(config, pool, changes), {
-    'gateway token': new DeploymentTokens(config.gatewayTokens.map(({ token, ...gateway }) => [token, gateway])),
+const makeAuthentication = ({ config, database: { pool }, group }: Foundation, changes: Changes): Authentication =>
+  new Authentication(pool, failureLimitOf(config, group), oidcOf(config, pool, changes), {
+    'gateway token': new DeploymentTokens(
+      config.gatewayTokens.map(({ token, ...gateway }, tokenNumber) => [token, { ...gateway, tokenNumber }]),
+    ),
     'metrics token': new DeploymentTokens(config.metricsToken === undefined ? [] : [[config.metricsToken, {}]]),
   });
+
+const failureLimitOf = ({ authFailuresPerMinute }: Config, group: WorkerGroup): FailureLimit =>
+  new FailureLimit(authFailuresPerMinute, group.windows('failures', MAX_SOURCES));
 
 @Module({})
 class AppModule {}
 
 /** The one place that wires the objects of the service. */
-export function appModule({ config, database, ids, checkpoints }: Foundation, eventLog: EventLog): DynamicModule {
+export function appModule(foundation: Foundation, eventLog: EventLog): DynamicModule {
+  const { config, database, ids, checkpoints, group } = foundation;
   const { pool, dearReadPool } = database;
   const { entities, positions, changes } = makeRunners(pool, eventLog, ids);
   const dearReads = new DearReads(dearReadPool, pool, config.dearReadTimeoutMs);
-  const authentication = makeAuthentication(config, database, changes);
+  const authentication = makeAuthentication(foundation, changes);
   const providers = [
     { provide: POOL, useValue: pool },
+    { provide: WorkerGroup, useValue: group },
     { provide: IdSource, useValue: ids },
     { provide: EventLog, useValue: eventLog },
     { provide: DearReads, useValue: dearReads },
@@ -91,7 +93,7 @@ export function appModule({ config, database, ids, checkpoints }: Foundation, ev
     { provide: TcpEdgePolicy, useValue: { strict: config.strict } },
     { provide: GatewayPolicy, useValue: config },
     // Shared, since the service's metrics have them too, with and without gateways.
-    { provide: BindDecisionMetrics, useValue: new BindDecisionMetrics(config.gatewayTokens) },
+    { provide: BindDecisionMetrics, useValue: new BindDecisionMetrics(config.gatewayTokens, group) },
     { provide: Checkpoints, useValue: checkpoints },
     { provide: CloudEvents, useValue: new CloudEvents(READ_MODELS) },
     { provide: ApiDocument, useValue: new ApiDocument(config.publicUrl ?? '/', config.gatewayTokens.length > 0) },

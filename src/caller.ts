@@ -21,6 +21,8 @@ export interface Gateway {
   readonly name?: string;
   /** The only account that it gets answers about. Absent: it gets answers about all accounts. */
   readonly accountId?: string;
+  /** Where its token stands in GATEWAY_TOKENS: the limits of one token go by it. */
+  readonly tokenNumber?: number;
 }
 
 /** What belongs to any other account is unknown to this gateway. */

@@ -7,6 +7,7 @@ import { KEYS_AND_GATEWAYS, type KeyAndGatewaySettings } from './settings/keys-a
 import { LISTENING, type ListeningSettings } from './settings/listening.js';
 import { OPERATION, type OperationSettings } from './settings/operation.js';
 import type { Setting, SettingsOf } from './settings/setting.js';
+import { poolTooSmall, WORKERS, type WorkerSettings, withPoolsForWorkers } from './settings/workers.js';
 
 /**
  * The operator's settings, validated once at start and frozen. Only this file reads settings from the environment. A room
@@ -14,6 +15,7 @@ import type { Setting, SettingsOf } from './settings/setting.js';
  */
 export interface Config
   extends ListeningSettings,
+    WorkerSettings,
     DatabaseSettings,
     AccessSettings,
     KeyAndGatewaySettings,
@@ -30,6 +32,7 @@ export class ConfigError extends UsageError {
 /** In the order of docs/settings.md. */
 const SETTINGS = {
   ...LISTENING,
+  ...WORKERS,
   ...DATABASE,
   ...ACCESS,
   ...KEYS_AND_GATEWAYS,
@@ -61,8 +64,10 @@ export const bootstrapKeyOf = (config: Pick<Config, 'bootstrapApiKey' | 'bootstr
   config.bootstrapApiKey ?? config.bootstrapApiKeyFile;
 
 /** Reads all settings and reports all problems at once. An empty variable counts as absent. */
-export const readConfig = (environment: NodeJS.ProcessEnv): Config =>
-  readSettings<Config>(SETTINGS, environment, contradictionsIn);
+export function readConfig(environment: NodeJS.ProcessEnv): Config {
+  const isSet = (key: keyof typeof SETTINGS): boolean => !['', undefined].includes(environment[SETTINGS[key].name]);
+  return readSettings<Config>(SETTINGS, environment, contradictionsIn, (config) => withPoolsForWorkers(config, isSet));
+}
 
 /** The settings of a gateway, which need no database and no key. */
 export const readGatewayConfig = (environment: NodeJS.ProcessEnv): GatewayProcessSettings =>
@@ -72,6 +77,7 @@ function readSettings<Values extends object>(
   settings: SettingsOf<Values>,
   environment: NodeJS.ProcessEnv,
   contradictions: (values: Values) => readonly string[],
+  complete: (values: Values) => Values = (values) => values,
 ): Values {
   const problems: string[] = [];
   const entries = Object.entries<Setting<unknown>>(settings).map(([key, setting]) => {
@@ -84,7 +90,7 @@ function readSettings<Values extends object>(
       return [key, setting.fallback];
     }
   });
-  const values = Object.fromEntries(entries) as Values;
+  const values = complete(Object.fromEntries(entries) as Values);
   if (problems.length === 0) problems.push(...contradictions(values));
   if (problems.length > 0) throw new ConfigError(problems);
   return Object.freeze(values);
@@ -94,7 +100,8 @@ function readSettings<Values extends object>(
  * Problems of settings that are each valid but contradict each other. An issuer needs an audience: without one, a token
  * that the issuer made for another program would give access here.
  */
-function contradictionsIn({ oidcIssuer, oidcAudience, metricsAddress, port, ...config }: Config): string[] {
+function contradictionsIn(all: Config): string[] {
+  const { oidcIssuer, oidcAudience, metricsAddress, port, ...config } = all;
   const { bootstrapApiKey, bootstrapApiKeyFile, metricsToken } = config;
   const gatewayTokens = config.gatewayTokens.map(({ token }) => token);
   if (config.migrationDatabaseUrl !== undefined && config.databaseUrl === undefined) {
@@ -112,6 +119,8 @@ function contradictionsIn({ oidcIssuer, oidcAudience, metricsAddress, port, ...c
   if (metricsToken !== undefined && [...gatewayTokens, bootstrapKey].includes(metricsToken)) {
     return [`METRICS_TOKEN is also ${nameOfKey} or one of GATEWAY_TOKENS; make another`];
   }
+  const tooSmall = poolTooSmall(all, (pool) => SETTINGS[pool].name);
+  if (tooSmall !== undefined) return [tooSmall];
   if (oidcIssuer !== undefined && oidcAudience === undefined) return ['OIDC_ISSUER is set without OIDC_AUDIENCE'];
   if (oidcIssuer === undefined && oidcAudience !== undefined) return ['OIDC_AUDIENCE is set without OIDC_ISSUER'];
   return [];

@@ -1,11 +1,23 @@
+import { Logger } from '@nestjs/common';
 import type { Pool } from 'pg';
+import type { Config } from './config.js';
 import type { IdSource } from './ids.js';
-import type { EventLog } from './log/append/event-log.js';
+import { DEFAULT_BATCHER_LIMITS } from './log/append/batcher.js';
+import { EventLog } from './log/append/event-log.js';
 import { LogPositions } from './log/read/log-positions.js';
 import { LogReader } from './log/read/log-reader.js';
 import { Changes } from './resources/changes.js';
 import { EntityQueries } from './resources/entity-queries.js';
 import { Idempotency } from './resources/idempotency.js';
+
+export const makeEventLog = (
+  { appendQueueLimit, writeDeadlineMs }: Pick<Config, 'appendQueueLimit' | 'writeDeadlineMs'>,
+  pool: Pool,
+): EventLog => {
+  const logger = new Logger('EventLog');
+  const limits = { ...DEFAULT_BATCHER_LIMITS, queuedItems: appendQueueLimit };
+  return new EventLog(pool, (message) => logger.fatal(message), limits, writeDeadlineMs);
+};
 
 /** Makes the runner of changes and its parts, for the service and for the operator's commands. */
 export function makeRunners(pool: Pool, eventLog: EventLog, ids: IdSource) {

@@ -38,7 +38,7 @@ const ROOMS: readonly (readonly string[])[] = [
   ['database'],
   ['database/embedded', '../migrations'],
   ['public-keys', 'bind-rules'],
-  ['ip-rules'],
+  ['ip-rules', 'workers'],
   ['vocabulary'],
 ];
 
@@ -74,7 +74,6 @@ const PURE = [
   'access/authentication/gateway-tokens.ts',
   'access/authentication/issuer-url.ts',
   'access/authentication/request-limits.ts',
-  'access/authentication/windows.ts',
   'ssh-credentials/ssh-credential.ts',
   'ip-policies/ip-policy.ts',
   'ip-policies/ip-policy-rule.ts',
@@ -82,6 +81,10 @@ const PURE = [
   'tcp-edges/edge-modules.ts',
   'tcp-edges/hostport.ts',
   'tcp-edges/tcp-edge.ts',
+  'workers/channel.ts',
+  'workers/places.ts',
+  'workers/shared-counts.ts',
+  'workers/windows.ts',
   'ssh-gateway/authorized-keys.ts',
   'ssh-gateway/compiled-acls.ts',
   'ssh-gateway/source-check.ts',
@@ -281,7 +284,11 @@ describe('the rooms hold', () => {
 
   it('only what starts the app imports it', () => {
     const importers = imports.filter(({ to }) => to === 'app.ts' || to === 'app.module.ts');
-    expect(described(importers)).toEqual(['app.ts imports app.module.ts', 'cli/start/serve.ts imports app.ts']);
+    expect(described(importers)).toEqual([
+      'app.ts imports app.module.ts',
+      'cli/start/serve.ts imports app.ts',
+      'cli/start/worker.ts imports app.ts',
+    ]);
   });
 
   it(`a folder has at most ${MAX_FILES_IN_FOLDER} files, specs not counted`, () => {

@@ -100,7 +100,7 @@ describe('a live feed', () => {
     const head = Number(headers.get('log-position'));
     const selection = { accountId: by.accountId, filter: {}, span: { after: head, upTo: head } };
     const chunks: string[] = [];
-    const stream = live.follow(selection, () => Promise.resolve(true), new AbortController().signal);
+    const stream = await live.follow(selection, () => Promise.resolve(true), new AbortController().signal);
     stream.setEncoding('utf8').on('data', (chunk: string) => chunks.push(chunk));
     while (chunks.length < 3) await sleep(10);
     expect(chunks.slice(0, 3)).toEqual(['retry: 1000\n\n', ...Array(2).fill(`: nothing new\nid: ${head}\n\n`)]);

@@ -235,7 +235,10 @@ describe('streams of changes', () => {
   const limits = { heartbeatMs: 200, maxStreams: 3, maxStreamsOfToken: 2, maxUnreadBytes: 1_000 };
   const open = (more: Partial<typeof limits> = {}) => {
     const changes = new CredentialChanges(service.pool);
-    return new ChangeStreams(new ChangeWatch(changes, () => undefined), credentialIds, { ...limits, ...more });
+    return new ChangeStreams(new ChangeWatch(changes, () => undefined), credentialIds, 'credentials', {
+      ...limits,
+      ...more,
+    });
   };
   const { signal } = new AbortController();
   const gateway = {};
@@ -316,7 +319,7 @@ describe('streams of changes', () => {
     const counting = {
       since: (...last: Parameters<typeof changes.since>) => changes.since(...last).finally(() => (asked += 1)),
     };
-    const watched = new ChangeStreams(new ChangeWatch(counting, () => undefined), credentialIds, limits);
+    const watched = new ChangeStreams(new ChangeWatch(counting, () => undefined), credentialIds, 'credentials', limits);
     const stream = await watched.open(signal, gateway);
     stream.resume();
     await until(() => asked > 2);

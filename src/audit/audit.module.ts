@@ -3,6 +3,7 @@ import { DearReads } from '../database/dear-reads.js';
 import { LogHeads } from '../log/read/log-heads.js';
 import { LogPositions } from '../log/read/log-positions.js';
 import { providerOf } from '../resources/provider-of.js';
+import { WorkerGroup } from '../workers/worker-group.js';
 import { CloudEvents } from './cloud-events.js';
 import { EventFeed } from './event-feed.js';
 import { EventsController } from './events.controller.js';
@@ -15,8 +16,16 @@ const logger = new Logger('Audit');
   controllers: [EventsController],
   providers: [
     providerOf(EventFeed, LogPositions, DearReads, CloudEvents),
-    providerOf(LineFeed, EventFeed),
-    providerOf(LiveFeed, EventFeed, LogHeads),
+    {
+      provide: LineFeed,
+      useFactory: (feed: EventFeed, group: WorkerGroup) => new LineFeed(feed, undefined, group),
+      inject: [EventFeed, WorkerGroup],
+    },
+    {
+      provide: LiveFeed,
+      useFactory: (feed: EventFeed, heads: LogHeads, group: WorkerGroup) => new LiveFeed(feed, heads, undefined, group),
+      inject: [EventFeed, LogHeads, WorkerGroup],
+    },
     {
       provide: LogHeads,
       useFactory: (positions: LogPositions) => new LogHeads(positions, (message) => logger.warn(message)),

@@ -90,7 +90,7 @@ export class EventsController {
     await this.feed.refuseUnreadable(readerOf(request), selection);
     if (request.method === 'HEAD') return void reply.header('content-type', EVENT_STREAM).send('');
     const stillAuthorized = () => this.authenticator.isStillAuthorized(request, caller);
-    const stream = this.live.follow(selection, stillAuthorized, connectionOf(reply));
+    const stream = await this.live.follow(selection, stillAuthorized, connectionOf(reply));
     void reply.header('content-type', EVENT_STREAM).header('x-accel-buffering', 'no').send(stream);
   }
 }

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { type Reader, refuseLater } from '../database/dear-reads.js';
 import { KeyedQueue } from '../resources/keyed-queue.js';
+import { SingleWorker, type WorkerGroup } from '../workers/worker-group.js';
 import type { EventFeed, FeedPage, FeedSelection } from './event-feed.js';
 import { StreamLimit } from './stream-limit.js';
 import { textOfUnreadable } from './unreadable-event.js';
@@ -13,16 +14,19 @@ const MAX_READERS_PER_ACCOUNT = 20;
 
 /** The log as lines: every event that a request selects, oldest first. A reader holds no connection while it stalls. */
 export class LineFeed {
-  private readonly readers = new StreamLimit('readers of lines', MAX_READERS_PER_ACCOUNT);
+  private readonly readers;
   /** An account makes one chunk at a time: making lines keeps the event loop busy, and neighbours wait for it. */
   private readonly chunks = new KeyedQueue();
 
   constructor(
     private readonly feed: EventFeed,
     private readonly maxStallMs = MAX_STALL_MS,
-  ) {}
+    group: WorkerGroup = new SingleWorker(),
+  ) {
+    this.readers = new StreamLimit('readers of lines', MAX_READERS_PER_ACCOUNT, group);
+  }
 
-  /** Readers of lines on this instance. */
+  /** Readers of lines in this process. */
   get openReaders(): number {
     return this.readers.size;
   }
@@ -48,12 +52,8 @@ export class LineFeed {
     }
   }
 
-  private enter({ accountId, signal }: Reader): (() => void) | Promise<never> {
-    try {
-      return this.readers.enter(accountId);
-    } catch (refusal) {
-      return refuseLater(refusal, signal);
-    }
+  private enter({ accountId, signal }: Reader): Promise<() => void> {
+    return this.readers.enter(accountId).catch((refusal) => refuseLater(refusal, signal));
   }
 
   /** Chunks of lines. The last line may be the problem that an event cannot be read. It reads the next chunk while the reader takes the last one. */

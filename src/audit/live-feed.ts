@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { OnModuleDestroy } from '@nestjs/common';
 import type { LogHeads } from '../log/read/log-heads.js';
+import { SingleWorker, type WorkerGroup } from '../workers/worker-group.js';
 import type { EventFeed, FeedSelection } from './event-feed.js';
 import { farewellOf, lostTail } from './lost-tail.js';
 import { StreamLimit } from './stream-limit.js';
@@ -38,16 +39,19 @@ type StillAuthorized = () => Promise<boolean>;
  */
 export class LiveFeed implements OnModuleDestroy {
   private readonly stopping = new AbortController();
-  private readonly followers = new StreamLimit('live feeds', MAX_FOLLOWERS_PER_ACCOUNT);
+  private readonly followers;
   private readonly reading = new Map<string, Promise<Messages>>();
 
   constructor(
     private readonly feed: EventFeed,
     private readonly heads: LogHeads,
     private readonly timings: FeedTimings = FEED_TIMINGS,
-  ) {}
+    group: WorkerGroup = new SingleWorker(),
+  ) {
+    this.followers = new StreamLimit('live feeds', MAX_FOLLOWERS_PER_ACCOUNT, group);
+  }
 
-  /** Live feeds that are open on this instance. */
+  /** Live feeds that are open in this process. */
   get openFeeds(): number {
     return this.followers.size;
   }
@@ -59,15 +63,20 @@ export class LiveFeed implements OnModuleDestroy {
 
   /**
    * The stream of one follower. It ends when the service stops, when the follower is no longer authorized, and when
-   * `disconnected` aborts; without that signal it would notice a closed connection only at its next message. Throws
+   * `disconnected` aborts; without that signal it would notice a closed connection only at its next message. Rejects with
    * Problem 429 if the account has too many followers.
    */
-  follow(selection: FeedSelection, stillAuthorized: StillAuthorized, disconnected: AbortSignal): Readable {
+  async follow(
+    selection: FeedSelection,
+    stillAuthorized: StillAuthorized,
+    disconnected: AbortSignal,
+  ): Promise<Readable> {
     if (disconnected.aborted) return Readable.from([]);
-    const removeFollower = this.followers.enter(selection.accountId);
+    const removeFollower = await this.followers.enter(selection.accountId);
     const ending = new AbortController();
     const signal = AbortSignal.any([this.stopping.signal, ending.signal, disconnected]);
     const stream = Readable.from(this.messages(selection, signal), { objectMode: false });
+    if (signal.aborted) removeFollower();
     signal.addEventListener('abort', removeFollower, { once: true });
     signal.addEventListener('abort', () => void cutOff(stream), { once: true });
     void endWhenUnauthorized(stillAuthorized, this.timings.authorizationCheckMs, ending, signal);

@@ -1,37 +1,37 @@
 import { Problem } from '../problem.js';
+import type { SharedPlaces, WorkerGroup } from '../workers/worker-group.js';
 
-/** Counts the open streams of each account on this instance. */
+/** Limits the open streams of each account on this instance. */
 export class StreamLimit {
-  private readonly open = new Map<string, number>();
+  private readonly places: SharedPlaces;
+  private open = 0;
 
   constructor(
     private readonly what: string,
     private readonly maxPerAccount: number,
-  ) {}
-
-  /** Open streams of all accounts. */
-  get size(): number {
-    return [...this.open.values()].reduce((sum, count) => sum + count, 0);
+    group: WorkerGroup,
+  ) {
+    this.places = group.places(what);
   }
 
-  /** Returns a function that takes the stream off the count again. Throws Problem 429 if the account has too many. */
-  enter(accountId: string): () => void {
-    const count = this.open.get(accountId) ?? 0;
-    if (count >= this.maxPerAccount) {
-      const message = `The account already has ${count} ${this.what} on this instance; close one.`;
+  /** Open streams of all accounts in this process. */
+  get size(): number {
+    return this.open;
+  }
+
+  /** Resolves with a function that takes the stream off the count again. Rejects with Problem 429 if the account has too many. */
+  async enter(accountId: string): Promise<() => void> {
+    if (!(await this.places.take(accountId, this.maxPerAccount))) {
+      const message = `The account already has ${this.maxPerAccount} ${this.what} on this instance; close one.`;
       throw new Problem('too_many_requests', message);
     }
-    this.open.set(accountId, count + 1);
+    this.open += 1;
     let isOpen = true;
     return () => {
-      if (isOpen) this.leave(accountId);
+      if (!isOpen) return;
       isOpen = false;
+      this.open -= 1;
+      this.places.giveBack(accountId);
     };
-  }
-
-  private leave(accountId: string): void {
-    const left = (this.open.get(accountId) ?? 1) - 1;
-    if (left > 0) this.open.set(accountId, left);
-    else this.open.delete(accountId);
   }
 }

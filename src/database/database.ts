@@ -13,6 +13,9 @@ import type { PrimaryPool } from './primary-pool.js';
 /** Injection token of the pg pool under TypeORM's data source; frequent queries use it with named statements. */
 export const POOL = Symbol('pg pool');
 
+/** Where an embedded server listens. */
+export type EmbeddedAddress = Pick<EmbeddedPostgres, 'host' | 'port' | 'user'>;
+
 /** The settings that `openDatabase` needs. */
 export interface DatabaseOptions {
   /** A PostgreSQL server to use; undefined: the embedded one, with its data under `dataDir`. */
@@ -24,6 +27,11 @@ export interface DatabaseOptions {
   readonly dearReadConnections: number;
   /** False behind a pooler that shares sessions and knows no named statements, such as PgBouncer 1.18. Absent: true. */
   readonly preparedStatements?: boolean;
+}
+
+interface OpenOptions extends DatabaseOptions {
+  /** An embedded server that another process of this instance has started. */
+  readonly startedServer?: EmbeddedAddress | undefined;
 }
 
 export interface Database {
@@ -39,6 +47,8 @@ export interface Database {
   readonly hasOwner: boolean;
   /** Runs `work` as the role that owns the tables. */
   asOwner<T>(work: (owner: DataSource) => Promise<T>): Promise<T>;
+  /** Closes the connections, and leaves an embedded server running. */
+  disconnect(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -51,7 +61,7 @@ export type OpenMode = 'serve' | 'attach' | 'attach-or-create' | 'read';
 
 /** Connects, and starts the embedded server if DATABASE_URL is not set and `mode` allows it. Does not migrate. */
 export async function openDatabase(
-  options: DatabaseOptions,
+  options: OpenOptions,
   log: (line: string) => void,
   mode: OpenMode = 'serve',
 ): Promise<Database> {
@@ -60,6 +70,11 @@ export async function openDatabase(
     const place = { setting: 'DATABASE_URL', hosts };
     const dataSource = await connect(place, { ...options, readsOnly: mode === 'read' }, log);
     const dearReadPool = secondPool(dataSource, options.dearReadConnections);
+    const disconnect = async (): Promise<void> => {
+      if (!dearReadPool.ended) await dearReadPool.end();
+      // Nest closes the data source when it stops, but Nest may not have started.
+      if (dataSource.isInitialized) await dataSource.destroy();
+    };
     return {
       dataSource,
       dearReadPool,
@@ -68,10 +83,9 @@ export async function openDatabase(
       embedded,
       hasOwner: options.migrationDatabaseUrl !== undefined,
       asOwner: (work) => runAsOwner(options, dataSource, log, work),
+      disconnect,
       close: async () => {
-        if (!dearReadPool.ended) await dearReadPool.end();
-        // Nest closes the data source when it stops, but Nest may not have started.
-        if (dataSource.isInitialized) await dataSource.destroy();
+        await disconnect();
         await embedded?.stop();
       },
     };
@@ -98,11 +112,12 @@ async function runAsOwner<T>(
 }
 
 async function findServer(
-  { databaseUrl, dataDir }: DatabaseOptions,
+  { databaseUrl, dataDir, startedServer }: OpenOptions,
   log: (line: string) => void,
   mode: OpenMode,
 ): Promise<{ hosts: readonly HostConfig[]; embedded: EmbeddedPostgres | undefined }> {
   if (databaseUrl !== undefined) return { hosts: parseDatabaseUrl(databaseUrl), embedded: undefined };
+  if (startedServer !== undefined) return { hosts: [embeddedHost(startedServer)], embedded: undefined };
   const running = mode === 'serve' ? undefined : await findRunningPostgres(dataDir);
   if (running !== undefined) return { hosts: [embeddedHost(running)], embedded: undefined };
   if (['attach', 'read'].includes(mode) && !(await hasData(dataDir))) {
@@ -113,7 +128,7 @@ async function findServer(
   return { hosts: [embeddedHost(embedded)], embedded };
 }
 
-export const embeddedHost = ({ host, port, user }: Pick<EmbeddedPostgres, 'host' | 'port' | 'user'>): HostConfig => ({
+export const embeddedHost = ({ host, port, user }: EmbeddedAddress): HostConfig => ({
   name: 'embedded PostgreSQL',
   config: { host, port, user, database: 'postgres' },
   encryptions: [false],

@@ -4,6 +4,7 @@ import { POOL } from '../database/database.js';
 import { Checkpoints } from '../log/seal/checkpoints.js';
 import { SealedLogs } from '../log/seal/sealed-logs.js';
 import { providerOf } from '../resources/provider-of.js';
+import { WorkerGroup } from '../workers/worker-group.js';
 import { EvidenceController } from './evidence.controller.js';
 import { Evidence } from './evidence.js';
 import { Sealer } from './sealer.js';
@@ -14,7 +15,7 @@ import { Sealer } from './sealer.js';
   providers: [
     { provide: SealedLogs, useFactory: (pool: Pool) => new SealedLogs(pool), inject: [POOL] },
     providerOf(Evidence, SealedLogs, Checkpoints),
-    providerOf(Sealer, SealedLogs, Checkpoints),
+    providerOf(Sealer, SealedLogs, Checkpoints, WorkerGroup),
   ],
 })
 export class EvidenceModule {}

@@ -6,6 +6,7 @@ import { seal } from '../log/seal/seal.js';
 import { type LogState, type SealedLogs, TilesDamaged } from '../log/seal/sealed-logs.js';
 import { parseCheckpoint } from '../log/tree/checkpoint.js';
 import { parseNote } from '../log/tree/signed-note.js';
+import type { WorkerGroup } from '../workers/worker-group.js';
 
 const SEAL_EVERY_MS = 1_000;
 const WRONG_SIGNATURE = (size: number): string =>
@@ -13,7 +14,7 @@ const WRONG_SIGNATURE = (size: number): string =>
 
 /**
  * Seals what is new, every second in a thousand logs, which are all of most deployments. Every instance does so; the
- * tables let one of them through.
+ * tables let one of them through. Its workers take turns, and each remembers what it saw signed.
  */
 export class Sealer implements OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown {
   private readonly logger = new Logger('Sealer');
@@ -30,6 +31,7 @@ export class Sealer implements OnApplicationBootstrap, OnModuleDestroy, OnApplic
   constructor(
     private readonly logs: SealedLogs,
     private readonly checkpoints: Checkpoints,
+    private readonly group: WorkerGroup,
   ) {}
 
   onApplicationBootstrap(): void {
@@ -52,7 +54,7 @@ export class Sealer implements OnApplicationBootstrap, OnModuleDestroy, OnApplic
       this.running = this.round(key)
         .catch((error: unknown) => this.report('', `no log can be sealed now; trying again: ${messageOf(error)}`))
         .finally(() => {
-          if (!this.isStopping) this.schedule(SEAL_EVERY_MS, key);
+          if (!this.isStopping) this.schedule(this.group.untilTurn(SEAL_EVERY_MS), key);
         });
     }, delayMs).unref();
   }

@@ -82,7 +82,7 @@ interface ServerParts {
 
 interface RequestLimiter {
   /** The headers of the answer, and the answer itself beyond a limit. */
-  admit(caller: Caller): { readonly headers: Readonly<Record<string, string>>; readonly refusal?: Problem };
+  admit(caller: Caller): Promise<{ readonly headers: Readonly<Record<string, string>>; readonly refusal?: Problem }>;
 }
 
 /** Adds the hooks and parsers that all routes share. The returned list holds the routes once the application listens. */
@@ -144,9 +144,11 @@ export function serveHttp(
       const deadline = request.receivedAt + config.writeDeadlineMs;
       request.authenticate(deadline).then(() => {
         request.remainingWaitMs = deadline - performance.now();
-        const { headers, refusal } = requestLimits?.admit(callerOf(request)) ?? {};
-        if (headers !== undefined) void reply.headers(headers);
-        done(refusal);
+        if (requestLimits === undefined) return done();
+        return requestLimits.admit(callerOf(request)).then(({ headers, refusal }) => {
+          void reply.headers(headers);
+          done(refusal);
+        }, done);
       }, done);
     }
   });

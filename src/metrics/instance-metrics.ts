@@ -8,6 +8,7 @@ import type { Failures, Readiness } from '../health/readiness.js';
 import type { EventLog } from '../log/append/event-log.js';
 import type { Checkpoints } from '../log/seal/checkpoints.js';
 import type { BindDecisionMetrics } from '../ssh-gateway/bind-decisions/bind-decision-metrics.js';
+import type { WorkerGroup } from '../workers/worker-group.js';
 import { measureAppends } from './append-metrics.js';
 import { measurePools } from './database-metrics.js';
 import { LogSizes } from './log-size.js';
@@ -25,16 +26,21 @@ interface Measured {
   readonly readiness: Readiness;
   readonly checkpoints: Checkpoints;
   readonly decisions: BindDecisionMetrics;
+  readonly group: WorkerGroup;
 }
+
+/** Of the registry, among those of the workers. */
+const NAME = 'instance';
 
 const CHECKS: readonly (keyof Failures)[] = ['database', 'migrations', 'queue'];
 
 /**
- * The metrics of this instance. Labels are routes, statuses and the like, whose number is bounded, and name no account
+ * The metrics of this instance, summed over its workers. Labels are routes, statuses and the like, whose number is bounded, and name no account
  * and no key.
  */
 export class InstanceMetrics {
   private readonly registry: Registry;
+  private readonly group: WorkerGroup;
 
   constructor(measured: Measured) {
     // Not the default registry of prom-client: it is one for all instances of a process, as tests have them.
@@ -48,11 +54,13 @@ export class InstanceMetrics {
     measureLogs(new LogSizes(measured.pool), registry);
     collectDefaultMetrics({ register: registry });
     this.registry = Registry.merge([registry, measured.decisions.registry]);
+    this.group = measured.group;
+    this.group.contribute(NAME, this.registry);
   }
 
   /** The metrics in the text format of Prometheus. */
-  text(): Promise<string> {
-    return this.registry.metrics();
+  async text(): Promise<string> {
+    return (await this.group.sum(NAME, this.registry)).metrics();
   }
 
   get contentType(): string {
@@ -80,6 +88,7 @@ function measureReadiness(readiness: Readiness, registry: Registry): void {
     name: 'tunnel_access_ready',
     help: 'Whether the instance passes this check of /readyz: 1 or 0.',
     labelNames: ['check'],
+    aggregator: 'min',
     registers: [registry],
     async collect() {
       const failures: Failures = await readiness.check().catch(() => ({ database: 'the check failed' }));
@@ -93,6 +102,7 @@ function measureCheckpoints(checkpoints: Checkpoints, registry: Registry): void 
   new Gauge({
     name: 'tunnel_access_lost_logs',
     help: 'Logs that have lost events, or checkpoints, which this instance knows to be signed.',
+    aggregator: 'max',
     registers: [registry],
     collect() {
       if (checkpoints.key === undefined) this.remove();
@@ -107,6 +117,7 @@ function measureLogs(sizes: LogSizes, registry: Registry): void {
     new Gauge({
       name,
       help,
+      aggregator: 'max',
       registers: [registry],
       async collect() {
         const size = await sizes.current();

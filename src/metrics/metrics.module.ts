@@ -12,6 +12,7 @@ import { IdSource } from '../ids.js';
 import { EventLog } from '../log/append/event-log.js';
 import { Checkpoints } from '../log/seal/checkpoints.js';
 import { BindDecisionMetrics } from '../ssh-gateway/bind-decisions/bind-decision-metrics.js';
+import { WorkerGroup } from '../workers/worker-group.js';
 import { InstanceMetrics } from './instance-metrics.js';
 import { MetricsController } from './metrics.controller.js';
 import { MetricsListener } from './metrics-listener.js';
@@ -50,6 +51,7 @@ const instanceMetrics = (pools: Pick<Database, 'pool' | 'dearReadPool'>): Provid
     readiness: Readiness,
     checkpoints: Checkpoints,
     decisions: BindDecisionMetrics,
+    group: WorkerGroup,
   ) => {
     const server: FastifyInstance = httpAdapter.getInstance();
     return new InstanceMetrics({
@@ -62,9 +64,20 @@ const instanceMetrics = (pools: Pick<Database, 'pool' | 'dearReadPool'>): Provid
       readiness,
       checkpoints,
       decisions,
+      group,
     });
   },
-  inject: [HttpAdapterHost, EventLog, DearReads, LiveFeed, LineFeed, Readiness, Checkpoints, BindDecisionMetrics],
+  inject: [
+    HttpAdapterHost,
+    EventLog,
+    DearReads,
+    LiveFeed,
+    LineFeed,
+    Readiness,
+    Checkpoints,
+    BindDecisionMetrics,
+    WorkerGroup,
+  ],
 });
 
 const metricsListener = (address: MetricsAddress): Provider => ({

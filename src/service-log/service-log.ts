@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import type { LoggerService } from '@nestjs/common';
 import { type Logger, pino } from 'pino';
 import { messageOf } from '../error-message.js';
@@ -36,9 +37,11 @@ export class ServiceLog implements LoggerService {
   private readonly lines: Logger;
   private readonly announcements: Logger;
 
-  constructor(level: LogLevel = 'info') {
+  /** `about`: fields of every line. */
+  constructor(level: LogLevel = 'info', about: object = {}) {
     const options = {
       level,
+      base: { pid: process.pid, hostname: hostname(), ...about },
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label: string) => ({ level: label }) },
       serializers: { err: errorFields },

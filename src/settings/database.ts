@@ -43,7 +43,9 @@ export const DATABASE = {
   },
   databasePoolSize: {
     name: 'DATABASE_POOL_SIZE',
-    about: 'Maximum connections to the database for writes, reads of the current state and gateways.',
+    about:
+      'Maximum connections to the database for writes, reads of the current state and gateways, of all workers together.',
+    fallbackText: '`10`, or 4 for each of `WORKERS` if that is more',
     example: '10',
     fallback: 10,
     parse: integer(2, 1000),
@@ -53,6 +55,7 @@ export const DATABASE = {
     name: 'DEAR_READ_CONNECTIONS',
     about:
       'Further connections, for reads that can cost much: `/events`, histories, `as_of` and `/bind_decisions`. An account has at most half of them.',
+    fallbackText: '`4`, or 2 for each of `WORKERS` if that is more',
     example: '4',
     fallback: 4,
     parse: integer(2, 100),

@@ -4,6 +4,7 @@ import { POOL } from '../database/database.js';
 import { IdSource } from '../ids.js';
 import { EntityQueries } from '../resources/entity-queries.js';
 import { EdgesByHostport } from '../tcp-edges/tcp-edges.read-model.js';
+import { WorkerGroup } from '../workers/worker-group.js';
 import { BindDecisionMetrics } from './bind-decisions/bind-decision-metrics.js';
 import { BindDecisionQueue } from './bind-decisions/bind-decision-queue.js';
 import { GatewayPolicy } from './bind-decisions/gateway-policy.js';
@@ -41,21 +42,19 @@ const logger = new Logger('SshGateway');
     },
     {
       provide: ChangeStreams,
-      useFactory: (pool: Pool) =>
-        new ChangeStreams(
-          new ChangeWatch(new CredentialChanges(pool), (message) => logger.warn(message)),
-          credentialIds,
-        ),
-      inject: [POOL],
+      useFactory: (pool: Pool, group: WorkerGroup) => {
+        const watch = new ChangeWatch(new CredentialChanges(pool), (message) => logger.warn(message));
+        return new ChangeStreams(watch, credentialIds, 'credentials', undefined, group);
+      },
+      inject: [POOL, WorkerGroup],
     },
     {
       provide: EdgeChangeStreams,
-      useFactory: (pool: Pool) =>
-        new EdgeChangeStreams(
-          new ChangeWatch(new EdgeChanges(pool), (message) => logger.warn(message)),
-          toChangedEdges,
-        ),
-      inject: [POOL],
+      useFactory: (pool: Pool, group: WorkerGroup) => {
+        const watch = new ChangeWatch(new EdgeChanges(pool), (message) => logger.warn(message));
+        return new EdgeChangeStreams(watch, toChangedEdges, 'edges', undefined, group);
+      },
+      inject: [POOL, WorkerGroup],
     },
     { provide: EdgePorts, useFactory: (pool: Pool) => new EdgePorts(pool), inject: [POOL] },
     {

@@ -106,7 +106,7 @@ describe('a live feed', () => {
     const head = await appendLarge(by, 50);
     const live = liveFeed(service);
     const selection = { accountId: by.accountId, filter: {}, span: { after: 0, upTo: head } };
-    const stream = live.follow(selection, () => Promise.resolve(true), new AbortController().signal);
+    const stream = await live.follow(selection, () => Promise.resolve(true), new AbortController().signal);
     const reader = stream.pipe(new PassThrough());
     const held = (): number => stream.readableLength + reader.readableLength + reader.writableLength;
     // Wait for the first event: the beginning of the stream is shorter.

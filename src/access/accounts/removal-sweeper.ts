@@ -2,13 +2,14 @@ import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown, type O
 import type { Ref } from '../../database/coalesce.js';
 import { messageOf } from '../../error-message.js';
 import { Problem } from '../../problem.js';
+import type { WorkerGroup } from '../../workers/worker-group.js';
 import type { PendingRemovals } from './pending-removals.js';
 
 const SWEEP_EVERY_MS = 1_000;
 
 /**
  * Finishes the deletions of users and bots that an instance did not finish, because it died or lost the database.
- * Every instance does so, from its start on; without pending removals a sweep is one look-up in an empty table.
+ * Every instance does so, from its start on, its workers in turn; without pending removals a sweep is one look-up in an empty table.
  */
 export class RemovalSweeper implements OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown {
   private readonly logger = new Logger('RemovalSweeper');
@@ -19,7 +20,10 @@ export class RemovalSweeper implements OnApplicationBootstrap, OnModuleDestroy, 
   /** Owners whose deletion cannot be read, and was logged. */
   private readonly skipped = new Set<string>();
 
-  constructor(private readonly pending: PendingRemovals) {}
+  constructor(
+    private readonly pending: PendingRemovals,
+    private readonly group: WorkerGroup,
+  ) {}
 
   onApplicationBootstrap(): void {
     this.schedule(0);
@@ -41,7 +45,7 @@ export class RemovalSweeper implements OnApplicationBootstrap, OnModuleDestroy, 
       this.sweeping = this.sweep()
         .catch((error: unknown) => this.report(error))
         .finally(() => {
-          if (!this.stop.signal.aborted) this.schedule(SWEEP_EVERY_MS);
+          if (!this.stop.signal.aborted) this.schedule(this.group.untilTurn(SWEEP_EVERY_MS));
         });
     }, delayMs).unref();
   }

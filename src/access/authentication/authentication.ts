@@ -91,7 +91,7 @@ export class Authentication extends Authenticator {
       if (mayChange(request)) refuseUnlessMayChange(caller);
       return caller;
     } catch (error) {
-      throw isFailedAttempt(error) ? this.countFailure(error, request) : error;
+      throw isFailedAttempt(error) ? await this.countFailure(error, request) : error;
     }
   }
 
@@ -104,7 +104,7 @@ export class Authentication extends Authenticator {
   }
 
   /** Throws the same for a program of the deployment. Its token is not an API key, nor is an API key such a token. */
-  private authenticateProgram(request: FastifyRequest, expected: keyof TokensOfDeployment): object {
+  private async authenticateProgram(request: FastifyRequest, expected: keyof TokensOfDeployment): Promise<object> {
     try {
       const token = tokenOf(request.headers.authorization, expected);
       refuseTooLong(token, expected);
@@ -112,7 +112,7 @@ export class Authentication extends Authenticator {
       if (program === undefined) throw new Problem('api_key_unknown', `The ${expected} is not one of this deployment.`);
       return program;
     } catch (error) {
-      throw isFailedAttempt(error) ? this.countFailure(error, request) : error;
+      throw isFailedAttempt(error) ? await this.countFailure(error, request) : error;
     }
   }
 
@@ -142,9 +142,9 @@ export class Authentication extends Authenticator {
    * Counts a failure and returns its answer: the failure itself, or 429 beyond the limit. The key was looked up before,
    * so that a valid key works on behind the same NAT: a caller cannot lock out a neighbour.
    */
-  private countFailure(failure: Problem, request: FastifyRequest): Problem {
+  private async countFailure(failure: Problem, request: FastifyRequest): Promise<Problem> {
     const source = sourceOf(ipOf(request));
-    const excess = this.failures.count(source);
+    const excess = await this.failures.count(source);
     if (excess === undefined) return failure;
     const limit = `more than ${this.failures.maxPerMinute} failed authentications in a minute`;
     const { retryAfterSeconds, isFirst } = excess;

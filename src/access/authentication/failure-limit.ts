@@ -1,5 +1,5 @@
 import { isIPv4, isIPv6 } from 'node:net';
-import { Windows } from './windows.js';
+import type { WindowCounter } from '../../workers/windows.js';
 
 /**
  * Maximum number of sources kept, about 2 MB; a further one replaces the source with the oldest window. A limit per
@@ -17,25 +17,16 @@ export interface Excess {
 
 /** Counts failed authentications by source. Successes do not count, so that a valid key always works. */
 export class FailureLimit {
-  private readonly windows: Windows;
-
-  /** `maxPerMinute` 0: no limit. */
+  /** `maxPerMinute` 0: no limit. `windows` keeps MAX_SOURCES. */
   constructor(
     readonly maxPerMinute: number,
-    clock?: () => number,
-  ) {
-    this.windows = new Windows(MAX_SOURCES, clock);
-  }
-
-  /** Number of sources kept. */
-  get size(): number {
-    return this.windows.size;
-  }
+    private readonly windows: WindowCounter,
+  ) {}
 
   /** Counts one failure of `source`. Undefined within the limit. */
-  count(source: string): Excess | undefined {
+  async count(source: string): Promise<Excess | undefined> {
     if (this.maxPerMinute === 0) return undefined;
-    const { count, endsInSeconds } = this.windows.count(source);
+    const { count, endsInSeconds } = await this.windows.count(source);
     if (count <= this.maxPerMinute) return undefined;
     return { retryAfterSeconds: endsInSeconds, isFirst: count === this.maxPerMinute + 1 };
   }

@@ -3,6 +3,7 @@ import { Logger, type OnApplicationShutdown, type OnModuleDestroy, type OnModule
 import type { Pool } from 'pg';
 import { queryNamed, WRITE_LIMITS } from '../../database/query.js';
 import { firstIdOf } from '../../ids.js';
+import { SingleWorker, type WorkerGroup } from '../../workers/worker-group.js';
 
 const HOUR_MS = 3_600_000;
 /** The first purge comes at a random time within this, so that instances do not purge at once, nor while they start. */
@@ -48,6 +49,7 @@ export class BindDecisionRetention implements OnModuleInit, OnModuleDestroy, OnA
     /** How long decisions are kept. 0 means without a limit. */
     private readonly days: number,
     private readonly maxFirstDelayMs = MAX_FIRST_DELAY_MS,
+    private readonly group: WorkerGroup = new SingleWorker(),
   ) {}
 
   onModuleInit(): void {
@@ -77,7 +79,7 @@ export class BindDecisionRetention implements OnModuleInit, OnModuleDestroy, OnA
       this.purging = this.purge()
         .catch((error: unknown) => this.logger.warn(`old bind decisions could not be deleted: ${error}`))
         .finally(() => {
-          if (!this.stopped) this.schedule(HOUR_MS);
+          if (!this.stopped) this.schedule(this.group.untilTurn(HOUR_MS));
         });
     }, delayMs).unref();
   }

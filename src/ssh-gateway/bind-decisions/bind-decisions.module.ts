@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import { POOL } from '../../database/database.js';
 import { DearReads } from '../../database/dear-reads.js';
 import { providerOf } from '../../resources/provider-of.js';
+import { WorkerGroup } from '../../workers/worker-group.js';
 import { BindDecisionRetention } from './bind-decision-retention.js';
 import { BindDecisionsController } from './bind-decisions.controller.js';
 import { BindDecisions } from './bind-decisions.js';
@@ -18,8 +19,9 @@ import { GatewayPolicy } from './gateway-policy.js';
     providerOf(CredentialUsage, POOL),
     {
       provide: BindDecisionRetention,
-      useFactory: (pool: Pool, policy: GatewayPolicy) => new BindDecisionRetention(pool, policy.decisionsRetentionDays),
-      inject: [POOL, GatewayPolicy],
+      useFactory: (pool: Pool, policy: GatewayPolicy, group: WorkerGroup) =>
+        new BindDecisionRetention(pool, policy.decisionsRetentionDays, undefined, group),
+      inject: [POOL, GatewayPolicy, WorkerGroup],
     },
   ],
 })

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import type { OnModuleDestroy } from '@nestjs/common';
 import { type Gateway, servesAccount } from '../../caller.js';
 import { Problem } from '../../problem.js';
+import { type SharedPlaces, SingleWorker, type WorkerGroup } from '../../workers/worker-group.js';
 import type { ChangeWatch } from './change-watch.js';
 import type { ChangedRef } from './moment.js';
 
@@ -22,6 +23,7 @@ const STREAM_LIMITS: StreamLimits = {
   maxStreamsOfToken: 10,
   maxUnreadBytes: 1024 * 1024,
 };
+const ALL_TOKENS = 'of all tokens';
 const MAX_CHANGES_IN_MESSAGE = 1_000;
 /** When a gateway should reconnect. */
 const RETRY_MS = 1_000;
@@ -33,8 +35,8 @@ const MAX_ENDING_MS = 1_000;
  * ends, for whatever reason, the gateway opens another one and rechecks what it holds.
  */
 export class ChangeStreams<Changed extends ChangedRef = ChangedRef> implements OnModuleDestroy {
-  /** With the gateway of each: there is one object for each token. */
-  private readonly streams = new Map<Readable, Gateway>();
+  private readonly streams = new Set<Readable>();
+  private readonly places: SharedPlaces;
   private readonly behind = new WeakSet<Readable>();
   private heartbeat: NodeJS.Timeout | undefined;
   private isStopping = false;
@@ -42,10 +44,15 @@ export class ChangeStreams<Changed extends ChangedRef = ChangedRef> implements O
   constructor(
     private readonly watch: ChangeWatch<Changed>,
     private readonly dataOf: (changed: readonly Changed[]) => object,
+    /** Of what changes, in the plural. Each kind has places of its own. */
+    kind: string,
     private readonly limits: StreamLimits = STREAM_LIMITS,
-  ) {}
+    group: WorkerGroup = new SingleWorker(),
+  ) {
+    this.places = group.places(`streams of changes of ${kind}`);
+  }
 
-  /** Open streams of this instance. */
+  /** Open streams of this process. */
   get size(): number {
     return this.streams.size;
   }
@@ -53,12 +60,13 @@ export class ChangeStreams<Changed extends ChangedRef = ChangedRef> implements O
   /** Ends every stream, since an open connection would delay the shutdown. */
   onModuleDestroy(): void {
     this.isStopping = true;
-    for (const stream of this.streams.keys()) end(stream);
+    for (const stream of this.streams) end(stream);
   }
 
   /** Of the accounts that the gateway serves. Throws Problem 429 above a maximum. Rejects if the database is away. */
   async open(disconnected: AbortSignal, gateway: Gateway): Promise<Readable> {
-    const stream = this.enter(gateway);
+    const leave = await this.enter(gateway);
+    const stream = this.make();
     const listener = {
       changed: (refs: readonly Changed[]) => {
         this.send(stream, this.messagesOf(refs.filter(({ accountId }) => servesAccount(gateway, accountId))));
@@ -67,7 +75,8 @@ export class ChangeStreams<Changed extends ChangedRef = ChangedRef> implements O
     };
     stream.once('close', () => {
       this.watch.remove(listener);
-      this.leave(stream);
+      this.remove(stream);
+      leave();
     });
     stream.push(`retry: ${RETRY_MS}\n\n`);
     try {
@@ -84,27 +93,31 @@ export class ChangeStreams<Changed extends ChangedRef = ChangedRef> implements O
     return stream;
   }
 
-  private enter(gateway: Gateway): Readable {
-    this.refuseTooMany(gateway);
+  /** Takes a place among the streams of the token, and one among all; resolves with a function that gives both back. */
+  private async enter({ tokenNumber = 0 }: Gateway): Promise<() => void> {
+    const { maxStreams, maxStreamsOfToken } = this.limits;
+    const ofToken = `of token ${tokenNumber}`;
+    if (!(await this.places.take(ofToken, maxStreamsOfToken))) {
+      const advice = 'close one, or give each gateway a token of its own';
+      throw tooMany(`This token already has ${maxStreamsOfToken} streams of changes at this instance; ${advice}.`);
+    }
+    if (await this.places.take(ALL_TOKENS, maxStreams)) {
+      return () => {
+        for (const name of [ofToken, ALL_TOKENS]) this.places.giveBack(name);
+      };
+    }
+    this.places.giveBack(ofToken);
+    throw tooMany(`This instance already has ${maxStreams} streams of changes; close one.`);
+  }
+
+  private make(): Readable {
     const stream = new Readable({ read: () => undefined });
-    this.streams.set(stream, gateway);
+    this.streams.add(stream);
     this.heartbeat ??= setInterval(() => this.beat(), this.limits.heartbeatMs).unref();
     return stream;
   }
 
-  private refuseTooMany(gateway: Gateway): void {
-    const { maxStreams, maxStreamsOfToken } = this.limits;
-    const ofToken = [...this.streams.values()].filter((one) => one === gateway).length;
-    if (ofToken >= maxStreamsOfToken) {
-      const advice = 'close one, or give each gateway a token of its own';
-      throw tooMany(`This token already has ${maxStreamsOfToken} streams of changes at this instance; ${advice}.`);
-    }
-    if (this.streams.size >= maxStreams) {
-      throw tooMany(`This instance already has ${maxStreams} streams of changes; close one.`);
-    }
-  }
-
-  private leave(stream: Readable): void {
+  private remove(stream: Readable): void {
     this.streams.delete(stream);
     if (this.streams.size > 0) return;
     clearInterval(this.heartbeat);
@@ -128,7 +141,7 @@ export class ChangeStreams<Changed extends ChangedRef = ChangedRef> implements O
 
   /** A stream whose reader was behind at two beats is cut: what it says comes too late. A new one may have no reader yet. */
   private beat(): void {
-    for (const stream of this.streams.keys()) {
+    for (const stream of this.streams) {
       const wasBehind = this.behind.delete(stream);
       if (stream.readableLength === 0) this.send(stream, ': nothing new\n\n');
       else if (wasBehind) stream.destroy();

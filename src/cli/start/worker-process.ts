@@ -1,0 +1,68 @@
+import cluster, { type Worker } from 'node:cluster';
+import type { Config } from '../../config.js';
+import type { EmbeddedAddress } from '../../database/database.js';
+import { Channel } from '../../workers/channel.js';
+
+/** What a worker gets of its primary: settings and files are read once, so that all workers go by the same ones. */
+export interface WorkerSetup {
+  readonly number: number;
+  readonly workers: number;
+  readonly config: Config;
+  readonly startedServer: EmbeddedAddress | undefined;
+}
+
+/** Why a worker could not start. An internal error is in the log already. */
+export interface StartFailure {
+  readonly exitCode: number;
+  readonly message: string;
+}
+
+/** How a worker ended. */
+export interface WorkerEnd {
+  readonly code: number | null;
+  readonly signal: string | null;
+  readonly failure: StartFailure | undefined;
+}
+
+/** A worker as its primary sees it. */
+export class WorkerProcess {
+  readonly channel: Channel;
+  /** The URL, when it listens. Never settles if the worker ends before. */
+  readonly listening: Promise<string>;
+  readonly ended: Promise<WorkerEnd>;
+  private readonly worker: Worker;
+
+  constructor(setup: WorkerSetup) {
+    const worker = cluster.fork();
+    this.worker = worker;
+    this.channel = new Channel((messages, sent) => {
+      if (worker.isConnected()) worker.send(messages, sent);
+      else sent();
+    });
+    worker.on('message', (messages) => this.channel.receive(messages));
+    this.channel.on('setup', () => setup);
+    this.listening = new Promise((resolve) => this.channel.on('listening', resolve));
+    let failure: StartFailure | undefined;
+    this.channel.on('failed', (why: StartFailure) => {
+      failure = why;
+    });
+    this.ended = new Promise((resolve) => {
+      worker.on('exit', (code: number | null, signal: string | null) => resolve({ code, signal, failure }));
+      // A process that could not be made has no exit; a message that a dying one did not take is no matter.
+      worker.on('error', ({ message }) => {
+        if (worker.process.pid === undefined) resolve({ code: null, signal: message, failure });
+      });
+    });
+  }
+
+  /** Lets it finish its requests. */
+  stop(): void {
+    this.channel.tell('stop');
+  }
+
+  kill(): void {
+    this.worker.process.kill('SIGKILL');
+  }
+}
+
+export const howItEnded = ({ code, signal }: WorkerEnd): string => signal ?? `exit code ${code}`;

@@ -1,0 +1,75 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { type FirstAccount, requireFirstAccount } from './access/accounts/first-account.js';
+import { bootstrapKeyOf, type Config } from './config.js';
+import { type Database, openDatabase } from './database/database.js';
+import { migrate } from './database/migrate.js';
+import { IdSource } from './ids.js';
+import { type CheckpointKey, keyBeside } from './log/seal/checkpoint-key.js';
+import { makeEventLog } from './runners.js';
+import type { ServiceLog } from './service-log/service-log.js';
+
+/** What a start does once, before its processes serve. */
+export interface Prepared {
+  readonly database: Database;
+  readonly firstAccount: FirstAccount;
+  readonly checkpointKey: CheckpointKey | undefined;
+}
+
+/** Opens and migrates the database, and sees to the first account. */
+export async function prepare(config: Config, log: ServiceLog): Promise<Prepared> {
+  await requireFreeAddress(config);
+  const database = await openDatabase(config, (line) => logDatabaseLine(log, line));
+  try {
+    const firstAccount = await migrate(
+      database,
+      () =>
+        requireFirstAccount(
+          { pool: database.pool, eventLog: makeEventLog(config, database.pool), ids: new IdSource() },
+          // A collector would keep a printed key, but a first try on an embedded database needs one.
+          { given: bootstrapKeyOf(config), mayGenerate: config.databaseUrl === undefined || log.isOnTerminal },
+        ),
+      (line) => log.log(line, 'Database'),
+    );
+    return { database, firstAccount, checkpointKey: await checkpointKeyOf(config, database, log) };
+  } catch (error) {
+    await undo(database);
+    throw error;
+  }
+}
+
+/** For a start that fails. Its first admin's key was never shown, so a new embedded database goes away. */
+export async function undo(database: Database): Promise<void> {
+  await database.close();
+  await database.embedded?.removeNew();
+}
+
+/** An embedded database gets a key of its own, beside it. */
+async function checkpointKeyOf(
+  config: Config,
+  { embedded }: Database,
+  log: ServiceLog,
+): Promise<CheckpointKey | undefined> {
+  if (config.checkpointKey !== undefined) return config.checkpointKey;
+  if (embedded === undefined) {
+    log.log('CHECKPOINT_KEY is not set, so the logs get no signed checkpoints', 'Checkpoints');
+    return undefined;
+  }
+  const { key, path, isNew } = await keyBeside(config.dataDir);
+  if (isNew) log.log(`made ${path}, the key that signs the logs; keep a copy of it elsewhere`, 'Checkpoints');
+  return key;
+}
+
+/** Before a database is made or migrated, since the first account's key is shown only by a start that succeeds. */
+async function requireFreeAddress({ port, host }: Config): Promise<void> {
+  const probe = createServer().listen(port, host);
+  await once(probe, 'listening');
+  probe.close();
+  await once(probe, 'close');
+}
+
+/** PostgreSQL's routine lines are for debugging; its warnings and our own lines about it are for the operator. */
+export function logDatabaseLine(log: ServiceLog, line: string): void {
+  if (/ (LOG|DETAIL|HINT|STATEMENT|CONTEXT): /.test(line)) log.debug(line, 'Database');
+  else log.log(line, 'Database');
+}
