@@ -11,6 +11,7 @@ import { Readiness } from '../health/readiness.js';
 import { IdSource } from '../ids.js';
 import { EventLog } from '../log/append/event-log.js';
 import { Checkpoints } from '../log/seal/checkpoints.js';
+import { PositionedReads } from '../resources/positions/positioned-reads.js';
 import { BindDecisionMetrics } from '../ssh-gateway/bind-decisions/bind-decision-metrics.js';
 import { InstanceMetrics } from './instance-metrics.js';
 import { MetricsController } from './metrics.controller.js';
@@ -45,6 +46,7 @@ const instanceMetrics = (pools: Pick<Database, 'pool' | 'dearReadPool'>): Provid
     { httpAdapter }: HttpAdapterHost,
     log: EventLog,
     dearReads: DearReads,
+    positioned: PositionedReads,
     liveFeed: LiveFeed,
     lineFeed: LineFeed,
     readiness: Readiness,
@@ -57,6 +59,7 @@ const instanceMetrics = (pools: Pick<Database, 'pool' | 'dearReadPool'>): Provid
       ...pools,
       log,
       dearReads,
+      positioned,
       liveFeed,
       lineFeed,
       readiness,
@@ -64,7 +67,17 @@ const instanceMetrics = (pools: Pick<Database, 'pool' | 'dearReadPool'>): Provid
       decisions,
     });
   },
-  inject: [HttpAdapterHost, EventLog, DearReads, LiveFeed, LineFeed, Readiness, Checkpoints, BindDecisionMetrics],
+  inject: [
+    HttpAdapterHost,
+    EventLog,
+    DearReads,
+    PositionedReads,
+    LiveFeed,
+    LineFeed,
+    Readiness,
+    Checkpoints,
+    BindDecisionMetrics,
+  ],
 });
 
 const metricsListener = (address: MetricsAddress): Provider => ({

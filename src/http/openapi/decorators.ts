@@ -13,6 +13,7 @@ import {
   LAST_EVENT_ID,
   LIMIT,
   LIST,
+  MIN_LOG_POSITION,
   NEXT_PAGE_URI,
   type ParameterOf,
   uriOfList,
@@ -65,8 +66,13 @@ export const ApiList = (
   {
     plural = path,
     parameters = [AS_OF],
+    takesPosition = false,
     ...operation
-  }: Operation & { readonly plural?: string; readonly parameters?: readonly ParameterOf[] },
+  }: Operation & {
+    readonly plural?: string;
+    readonly parameters?: readonly ParameterOf[];
+    readonly takesPosition?: boolean;
+  },
 ): MethodDecorator =>
   documentOperation(operation, {
     success: {
@@ -75,7 +81,7 @@ export const ApiList = (
       type: pageClassOf(resource, plural, path),
     },
     problems: [...CLOSED, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number', 'event_unreadable'],
-    parameters: [LIMIT, BEFORE_ID, ...parameters],
+    parameters: [LIMIT, BEFORE_ID, ...(takesPosition ? [MIN_LOG_POSITION] : []), ...parameters],
   });
 
 /** GET of one resource. */
@@ -88,7 +94,7 @@ export const ApiGet = (resource: ResourceClass, operation: Operation): MethodDec
       headers: VERSION_HEADERS,
     },
     problems: [...CLOSED, 'event_unreadable'],
-    parameters: [ID, IF_NONE_MATCH, AS_OF],
+    parameters: [ID, IF_NONE_MATCH, MIN_LOG_POSITION, AS_OF],
     notModified: true,
   });
 

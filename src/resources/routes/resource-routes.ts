@@ -63,7 +63,7 @@ export function controllerOf<State extends object, Create extends object, Change
     }
 
     @Get()
-    @ApiList(answer, path, { ...list, id: `list${names}`, summary: `List ${many}`, plural })
+    @ApiList(answer, path, { ...list, id: `list${names}`, summary: `List ${many}`, plural, takesPosition: true })
     page(@Read() request: ReadRequest) {
       return this.reads.list(resource, request);
     }
