@@ -2,12 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { withAdvice } from '../connection/advice.js';
 import { PostgresFailure } from '../failure.js';
 import type { PrimaryPool } from '../primary-pool.js';
-import { type NamedStatement, queryNamed, type StatementLimits } from '../query.js';
+import { type NamedStatement, queryNamed, READ_LIMITS, type StatementLimits } from '../query.js';
 import { differenceOf, OF_SERVER, type ServerAnswer } from './log-identity.js';
 
-/** Together with the last question of the wait, this leaves a read the time to ask the primary within 3 s. */
 const MAX_WAIT_MS = 100;
-export const REPLICA_LIMITS: StatementLimits = { deadlineMs: 150, silenceMs: 1_200, attempts: 1 };
+/** The wait and its last question leave a read the time to ask the primary too, and to be answered within 3 s. */
+export const REPLICA_LIMITS: StatementLimits = { deadlineMs: 300, silenceMs: 1_200, attempts: 1 };
+export const AFTER_REPLICA: StatementLimits = { ...READ_LIMITS, deadlineMs: READ_LIMITS.deadlineMs - 200 };
 const FIRST_PAUSE_MS = 4;
 /** For so long after a failure the primary answers, but for one read in this time, which tries the replica. */
 const REST_MS = 1_000;

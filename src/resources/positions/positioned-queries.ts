@@ -20,7 +20,7 @@ export class PositionedQueries {
 
   constructor(
     private readonly pool: Pool,
-    private readonly limits?: StatementLimits,
+    private readonly limits: StatementLimits,
   ) {}
 
   async find<State extends object>(resource: Queried<State>, ref: Ref): Promise<AtHead<Entity<State> | undefined>> {

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { REPLICA_LIMITS, type Replica } from '../../database/replica/replica.js';
+import { AFTER_REPLICA, REPLICA_LIMITS, type Replica } from '../../database/replica/replica.js';
 import { isId } from '../../ids.js';
 import { Problem } from '../../problem.js';
 import type { EntityQueries, Queried, WantedPage } from '../entity-queries.js';
@@ -20,7 +20,7 @@ export class PositionedReads {
     primary: Pool,
     readonly replica: Replica | undefined,
   ) {
-    this.ofPrimary = new PositionedQueries(primary);
+    this.ofPrimary = new PositionedQueries(primary, AFTER_REPLICA);
     this.ofReplica = replica && new PositionedQueries(replica.pool, REPLICA_LIMITS);
   }
 
