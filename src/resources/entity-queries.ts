@@ -24,7 +24,7 @@ export interface WantedPage<State> {
   readonly accountId: string;
   readonly page: PageRequest;
   readonly ownerId?: string | undefined;
-  readonly selections?: readonly Selection<State>[];
+  readonly selections: readonly Selection<State>[];
 }
 
 /** A statement, and the values of its parameters. */
@@ -56,20 +56,16 @@ export class EntityQueries {
   /** What `list` asks. $1 is the account. */
   question<State extends object>(
     resource: Queried<State>,
-    { accountId, page: { beforeId, limit }, ownerId, selections = [] }: WantedPage<State>,
+    { accountId, page: { beforeId, limit }, ownerId, selections }: WantedPage<State>,
   ): Question {
     const { page, pageOfOwner } = this.of(resource);
-    // The default is greater than any id: `$2 is null or id < $2` would scan all rows before the page.
-    const values = [accountId, beforeId ?? `${resource.idPrefix}_~`, limit + 1];
-    if (selections.length > 0) {
-      return {
-        statement: selection(resource, selections),
-        values: [...values, ...selections.map(({ value }) => value)],
-      };
-    }
-    return ownerId === undefined
-      ? { statement: page, values }
-      : { statement: pageOfOwner, values: [...values, ownerId] };
+    const ofOwner = ownerId === undefined ? page : pageOfOwner;
+    const further = ownerId === undefined ? selections.map(({ value }) => value) : [ownerId];
+    return {
+      statement: selections.length > 0 ? selection(resource, selections) : ofOwner,
+      // The default is greater than any id: `$2 is null or id < $2` would scan all rows before the page.
+      values: [accountId, beforeId ?? `${resource.idPrefix}_~`, limit + 1, ...further],
+    };
   }
 
   /** At most `max` live entities of an owner. */

@@ -66,13 +66,8 @@ export const ApiList = (
   {
     plural = path,
     parameters = [AS_OF],
-    takesPosition = false,
     ...operation
-  }: Operation & {
-    readonly plural?: string;
-    readonly parameters?: readonly ParameterOf[];
-    readonly takesPosition?: boolean;
-  },
+  }: Operation & { readonly plural?: string; readonly parameters?: readonly ParameterOf[] },
 ): MethodDecorator =>
   documentOperation(operation, {
     success: {
@@ -81,7 +76,7 @@ export const ApiList = (
       type: pageClassOf(resource, plural, path),
     },
     problems: [...CLOSED, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number', 'event_unreadable'],
-    parameters: [LIMIT, BEFORE_ID, ...(takesPosition ? [MIN_LOG_POSITION] : []), ...parameters],
+    parameters: [LIMIT, BEFORE_ID, ...parameters],
   });
 
 /** GET of one resource. */
