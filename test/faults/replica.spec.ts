@@ -101,10 +101,10 @@ async function stateOf({ url }: Instance): Promise<string> {
 }
 
 /** One read in each second tries again what has failed. On a busy machine an answer of the replica can come too late. */
-async function untilReplicaAnswers(instance: Instance, work: () => Promise<unknown>): Promise<void> {
+async function untilReplicaAnswers(instance: Instance, work: () => Promise<unknown>, what = ''): Promise<void> {
   const deadline = Date.now() + 15_000;
   while ((await answersOf(instance, work)).replica === 0) {
-    if (Date.now() > deadline) throw new Error(`the replica does not answer: ${told().join('; ')}`);
+    if (Date.now() > deadline) throw new Error(`the replica does not answer ${what}: ${told().join('; ')}`);
     await sleep(20);
   }
 }
@@ -116,9 +116,8 @@ describe('a replica', () => {
     const { admin, gateway } = service;
     const { id, public_key, after } = await upload(service);
     await admin.put(`/ssh_credentials/${id}/expiry`, { expires_at: '2040-01-01T00:00:00Z' });
-    const { body: bot } = await admin.post('/bot_users', { name: 'reader', role: 'member' });
-    const key = (await admin.post('/api_keys', { owner_id: bot.id })).body;
-    const member = admin.as(key.token);
+    const { body: user } = await admin.post('/users', { email: 'reader@example.test', role: 'member' });
+    const member = admin.as((await admin.post('/api_keys', { owner_id: user.id })).body.token);
     const newest = afterPosition((await upload(service)).after['min-log-position'] ?? '');
     await replayed();
 
@@ -127,9 +126,9 @@ describe('a replica', () => {
       `/ssh_credentials/${id}/expiry`,
       '/ssh_credentials?limit=1',
       `/ssh_credentials?owner_id=${(await admin.get(`/ssh_credentials/${id}`)).body.owner_id}`,
-      '/tcp_edges',
+      '/edges/tcp',
       '/api_keys',
-      `/bot_users/${bot.id}`,
+      `/users/${user.id}`,
     ];
     await standby.query('select pg_stat_statements_reset()', 'service').catch(() => undefined);
     // Of API keys a member sees its own.
@@ -139,11 +138,15 @@ describe('a replica', () => {
     ] as const) {
       for (const path of ofCaller) {
         const expected = await caller.get(path);
-        await untilReplicaAnswers(service, async () => {
-          const { status, body } = await caller.get(path, newest);
-          expect([path, status]).toEqual([path, expected.status]);
-          if (status === 200) expect(body).toEqual(expected.body);
-        });
+        await untilReplicaAnswers(
+          service,
+          async () => {
+            const { status, body } = await caller.get(path, newest);
+            expect([path, status]).toEqual([path, expected.status]);
+            if (status === 200) expect(body).toEqual(expected.body);
+          },
+          path,
+        );
       }
     }
     const others = await answersOf(service, async () => {
@@ -167,8 +170,7 @@ describe('a replica', () => {
   it('that lags never answers with less than was asked for: the primary does, and a revoked key is refused at once', async () => {
     const { admin } = service;
     const old = await uploadReplayed(service);
-    const { body: bot } = await admin.post('/bot_users', { name: 'revoked', role: 'admin' });
-    const { body: key } = await admin.post('/api_keys', { owner_id: bot.id });
+    const { body: key } = await admin.post('/api_keys', {});
     await standby.query('select pg_wal_replay_pause()');
     const fresh = await upload(service);
     expect(await answersOf(service, () => read(service, fresh))).toEqual(BY_PRIMARY);
