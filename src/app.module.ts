@@ -1,4 +1,4 @@
-import { type DynamicModule, Module } from '@nestjs/common';
+import { type DynamicModule, Logger, Module } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AccountsModule } from './access/accounts/accounts.module.js';
@@ -13,6 +13,7 @@ import { CloudEvents } from './audit/cloud-events.js';
 import type { Config } from './config.js';
 import { type Database, POOL } from './database/database.js';
 import { DearReads } from './database/dear-reads.js';
+import { Replica } from './database/replica/replica.js';
 import { EvidenceModule } from './evidence/evidence.module.js';
 import { HealthModule } from './health/health.module.js';
 import { Authenticator } from './http/authenticator.js';
@@ -29,6 +30,7 @@ import { EntityQueries } from './resources/entity-queries.js';
 import { NamingEdges } from './resources/naming/naming-edges.js';
 import { OwnedEntities } from './resources/owned-entities.js';
 import { Owners } from './resources/owners.js';
+import { PositionedReads } from './resources/positions/positioned-reads.js';
 import { Reads } from './resources/reads.js';
 import { makeRunners } from './runners.js';
 import { SshCredentialPolicy } from './ssh-credentials/ssh-credentials.handlers.js';
@@ -64,6 +66,15 @@ const makeAuthentication = ({ config, database: { pool }, group }: Foundation, c
 const failureLimitOf = ({ authFailuresPerMinute }: Config, group: WorkerGroup): FailureLimit =>
   new FailureLimit(authFailuresPerMinute, group.windows('failures', MAX_SOURCES));
 
+/** Asked at once, so that the operator of a replica that cannot be used learns of it from the start. */
+function replicaOf({ pool, replicaPool }: Database): Replica | undefined {
+  if (replicaPool === undefined) return undefined;
+  const logger = new Logger('Replica');
+  const replica = new Replica(replicaPool, pool, (line) => logger.warn(line));
+  void replica.state();
+  return replica;
+}
+
 @Module({})
 class AppModule {}
 
@@ -73,6 +84,7 @@ export function appModule(foundation: Foundation, eventLog: EventLog): DynamicMo
   const { pool, dearReadPool } = database;
   const { entities, positions, changes } = makeRunners(pool, eventLog, ids);
   const dearReads = new DearReads(dearReadPool, pool, config.dearReadTimeoutMs);
+  const positioned = new PositionedReads(entities, pool, replicaOf(database));
   const authentication = makeAuthentication(foundation, changes);
   const providers = [
     { provide: POOL, useValue: pool },
@@ -83,7 +95,8 @@ export function appModule(foundation: Foundation, eventLog: EventLog): DynamicMo
     { provide: LogPositions, useValue: positions },
     { provide: EntityQueries, useValue: entities },
     { provide: Changes, useValue: changes },
-    { provide: Reads, useValue: new Reads(entities, positions, dearReads) },
+    { provide: Reads, useValue: new Reads(entities, positions, dearReads, positioned) },
+    { provide: PositionedReads, useValue: positioned },
     { provide: Authentication, useValue: authentication },
     { provide: Authenticator, useValue: authentication },
     { provide: Owners, useValue: new Owners(pool) },

@@ -107,6 +107,9 @@ function contradictionsIn(all: Config): string[] {
   if (config.migrationDatabaseUrl !== undefined && config.databaseUrl === undefined) {
     return ['MIGRATION_DATABASE_URL is set without DATABASE_URL'];
   }
+  if (config.replicaDatabaseUrl !== undefined && config.databaseUrl === undefined) {
+    return ['REPLICA_DATABASE_URL is set without DATABASE_URL; the embedded PostgreSQL has no standbys'];
+  }
   if (metricsAddress?.port === port) return ['METRICS_LISTEN has the port of the service (PORT); choose another'];
   if (bootstrapApiKey !== undefined && bootstrapApiKeyFile !== undefined) {
     return ['BOOTSTRAP_API_KEY and BOOTSTRAP_API_KEY_FILE are both set; set one of them'];

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { type NamedStatement, queryNamed, unseen } from './query.js';
+import { type NamedStatement, queryNamed, type StatementLimits, unseen } from './query.js';
 
 const MAX_KEYS_PER_QUERY = 500;
 
@@ -62,13 +62,14 @@ export function coalescedByRef<Row extends RefRow, Value>(
   pool: Pool,
   statement: NamedStatement,
   toValue: (row: Row) => Value,
+  limits?: StatementLimits,
 ): (ref: Ref) => Promise<Value | undefined> {
   const textOf = (accountId: string, id: string): string => `${accountId} ${id}`;
   return coalesced<Ref, Value>(
     (ref) => textOf(ref.accountId, ref.id),
     async (refs) => {
       const columns = [refs.map((ref) => ref.accountId), refs.map((ref) => ref.id)];
-      const { rows } = await queryNamed<Row>(pool, statement, columns);
+      const { rows } = await queryNamed<Row>(pool, statement, columns, limits);
       return new Map(rows.map((row) => [textOf(row.account_id, row.id), toValue(row)]));
     },
   );

@@ -122,6 +122,13 @@ export function secondPool(dataSource: DataSource, size: number): PrimaryPool {
   return new PrimaryPool({ ...options, ...limits, servers, max: size });
 }
 
+/** Connections to standbys, encrypted as their own URL says. */
+export function replicaPool(dataSource: DataSource, hosts: readonly HostConfig[], size: number): PrimaryPool {
+  const { options } = poolOf(dataSource);
+  const limits = { query_timeout: undefined, connectionTimeoutMillis: CONNECT_TIMEOUT_MS };
+  return new PrimaryPool({ ...options, ...limits, servers: new Servers(hosts), isReplica: true, max: size });
+}
+
 /** Opens a connection to the same database outside the pool, without a time limit on statements. The caller ends it. */
 export function connectDedicated(dataSource: DataSource): Promise<pg.Client> {
   const { servers, options } = poolOf(dataSource);

@@ -7,6 +7,7 @@ import { JSON_TYPE } from '../http/problem.filter.js';
 import { EventLog } from '../log/append/event-log.js';
 import { Checkpoints } from '../log/seal/checkpoints.js';
 import { Problem } from '../problem.js';
+import { PositionedReads } from '../resources/positions/positioned-reads.js';
 import { Readiness } from './readiness.js';
 
 /** For supervisors and load balancers, which have no key. The answers tell nothing about the data. */
@@ -16,6 +17,7 @@ class HealthController {
   constructor(
     private readonly readiness: Readiness,
     private readonly checkpoints: Checkpoints,
+    private readonly positioned: PositionedReads,
   ) {}
 
   @Get('livez')
@@ -38,7 +40,10 @@ class HealthController {
     const failures = await this.readiness.check();
     const reasons = Object.values(failures);
     if (reasons.length > 0) throw new Problem('overloaded', `Not ready: ${reasons.join('; ')}.`, failures);
-    return { status: 'ready', checkpoints: this.checkpoints.state };
+    const { replica } = this.positioned;
+    // A replica that cannot be used costs no request its answer, so the instance stays ready.
+    const ofReplica = replica === undefined ? {} : { replica: await replica.state() };
+    return { status: 'ready', checkpoints: this.checkpoints.state, ...ofReplica };
   }
 }
 

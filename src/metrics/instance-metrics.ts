@@ -7,10 +7,11 @@ import type { PrimaryPool } from '../database/primary-pool.js';
 import type { Failures, Readiness } from '../health/readiness.js';
 import type { EventLog } from '../log/append/event-log.js';
 import type { Checkpoints } from '../log/seal/checkpoints.js';
+import type { PositionedReads } from '../resources/positions/positioned-reads.js';
 import type { BindDecisionMetrics } from '../ssh-gateway/bind-decisions/bind-decision-metrics.js';
 import type { WorkerGroup } from '../workers/worker-group.js';
 import { measureAppends } from './append-metrics.js';
-import { measurePools } from './database-metrics.js';
+import { measurePools, measurePositionedReads } from './database-metrics.js';
 import { LogSizes } from './log-size.js';
 import { measureRequests } from './request-metrics.js';
 
@@ -20,6 +21,7 @@ interface Measured {
   readonly pool: PrimaryPool;
   readonly dearReadPool: PrimaryPool;
   readonly dearReads: DearReads;
+  readonly positioned: PositionedReads;
   readonly log: EventLog;
   readonly liveFeed: LiveFeed;
   readonly lineFeed: LineFeed;
@@ -48,6 +50,7 @@ export class InstanceMetrics {
     measureRequests(measured.server, registry);
     measureAppends(measured.log, registry);
     measurePools(measured, registry);
+    measurePositionedReads(measured.positioned, registry);
     measureFollowers(measured, registry);
     measureReadiness(measured.readiness, registry);
     measureCheckpoints(measured.checkpoints, registry);

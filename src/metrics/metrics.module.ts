@@ -11,6 +11,7 @@ import { Readiness } from '../health/readiness.js';
 import { IdSource } from '../ids.js';
 import { EventLog } from '../log/append/event-log.js';
 import { Checkpoints } from '../log/seal/checkpoints.js';
+import { PositionedReads } from '../resources/positions/positioned-reads.js';
 import { BindDecisionMetrics } from '../ssh-gateway/bind-decisions/bind-decision-metrics.js';
 import { WorkerGroup } from '../workers/worker-group.js';
 import { InstanceMetrics } from './instance-metrics.js';
@@ -46,6 +47,7 @@ const instanceMetrics = (pools: Pick<Database, 'pool' | 'dearReadPool'>): Provid
     { httpAdapter }: HttpAdapterHost,
     log: EventLog,
     dearReads: DearReads,
+    positioned: PositionedReads,
     liveFeed: LiveFeed,
     lineFeed: LineFeed,
     readiness: Readiness,
@@ -59,6 +61,7 @@ const instanceMetrics = (pools: Pick<Database, 'pool' | 'dearReadPool'>): Provid
       ...pools,
       log,
       dearReads,
+      positioned,
       liveFeed,
       lineFeed,
       readiness,
@@ -71,6 +74,7 @@ const instanceMetrics = (pools: Pick<Database, 'pool' | 'dearReadPool'>): Provid
     HttpAdapterHost,
     EventLog,
     DearReads,
+    PositionedReads,
     LiveFeed,
     LineFeed,
     Readiness,

@@ -1,13 +1,13 @@
 import type { Pool } from 'pg';
 import { coalescedByRef, type Ref, WANTED } from '../database/coalesce.js';
-import { queryNamed } from '../database/query.js';
+import { type NamedStatement, queryNamed } from '../database/query.js';
 import type { PageRequest } from '../http/pages.js';
 import { type IdPrefix, isId } from '../ids.js';
 import type { Entity, ReadModel } from '../log/read-model.js';
 import type { ListFilter } from './resource.js';
 
 /** The part of a resource that the queries need. */
-interface Queried<State> {
+export interface Queried<State> {
   readonly model: Pick<ReadModel<State, never>, 'tables'>;
   readonly idPrefix: IdPrefix;
   readonly condition?: string;
@@ -17,6 +17,20 @@ interface Queried<State> {
 export interface Selection<State> {
   readonly filter: ListFilter<State>;
   readonly value: string;
+}
+
+/** A page of an account's entities: all, those of one owner, or those that match all selections. */
+export interface WantedPage<State> {
+  readonly accountId: string;
+  readonly page: PageRequest;
+  readonly ownerId?: string | undefined;
+  readonly selections: readonly Selection<State>[];
+}
+
+/** A statement, and the values of its parameters. */
+export interface Question {
+  readonly statement: NamedStatement;
+  readonly values: readonly unknown[];
 }
 
 /** The prepared statements of one resource. */
@@ -33,37 +47,25 @@ export class EntityQueries {
     return isId(ref.id, resource.idPrefix) ? this.of(resource).find(ref) : Promise.resolve(undefined);
   }
 
-  /** Newest first, and one entity beyond the page if there are more. With `ownerId`, only entities of this owner. */
-  async list<State extends object>(
-    resource: Queried<State>,
-    accountId: string,
-    { beforeId, limit }: PageRequest,
-    ownerId?: string,
-  ): Promise<Entity<State>[]> {
-    const { page, pageOfOwner } = this.of(resource);
-    // The default is greater than any id: `$2 is null or id < $2` would scan all rows before the page.
-    const values = [accountId, beforeId ?? `${resource.idPrefix}_~`, limit + 1];
-    const { rows } = await (ownerId === undefined
-      ? queryNamed<Entity<State>>(this.pool, page, values)
-      : queryNamed<Entity<State>>(this.pool, pageOfOwner, [...values, ownerId]));
-    return rows;
+  /** Newest first, and one entity beyond the page if there are more. */
+  async list<State extends object>(resource: Queried<State>, wanted: WantedPage<State>): Promise<Entity<State>[]> {
+    const { statement, values } = this.question(resource, wanted);
+    return (await queryNamed<Entity<State>>(this.pool, statement, values)).rows;
   }
 
-  /** The same for the entities that match all `selections`, of which there is at least one. */
-  async select<State extends object>(
+  /** What `list` asks. $1 is the account. */
+  question<State extends object>(
     resource: Queried<State>,
-    accountId: string,
-    { beforeId, limit }: PageRequest,
-    selections: readonly Selection<State>[],
-  ): Promise<Entity<State>[]> {
-    const statement = selection(resource, selections);
-    const values = [
-      accountId,
-      beforeId ?? `${resource.idPrefix}_~`,
-      limit + 1,
-      ...selections.map(({ value }) => value),
-    ];
-    return (await queryNamed<Entity<State>>(this.pool, statement, values)).rows;
+    { accountId, page: { beforeId, limit }, ownerId, selections }: WantedPage<State>,
+  ): Question {
+    const { page, pageOfOwner } = this.of(resource);
+    const ofOwner = ownerId === undefined ? page : pageOfOwner;
+    const further = ownerId === undefined ? selections.map(({ value }) => value) : [ownerId];
+    return {
+      statement: selections.length > 0 ? selection(resource, selections) : ofOwner,
+      // The default is greater than any id: `$2 is null or id < $2` would scan all rows before the page.
+      values: [accountId, beforeId ?? `${resource.idPrefix}_~`, limit + 1, ...further],
+    };
   }
 
   /** At most `max` live entities of an owner. */

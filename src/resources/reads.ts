@@ -43,12 +43,18 @@ interface DearReads {
   ): Promise<T>;
 }
 
+/** Finds entities in a state of the log that has the position, perhaps on a replica. */
+interface PositionedReads {
+  at(position: number): Pick<EntityQueries, 'find' | 'list'>;
+}
+
 /** The GETs of every resource: an entity, a page of entities, or a history; now, or `as_of` a position or time. */
 export class Reads {
   constructor(
     private readonly entities: EntityQueries,
     private readonly positions: LogPositions,
     private readonly dearReads: DearReads,
+    private readonly positioned: PositionedReads,
   ) {}
 
   /** Throws the resource's notFound if the entity does not exist or is not visible to the caller. */
@@ -61,7 +67,7 @@ export class Reads {
     const ref = { accountId: caller.accountId, id };
     const found = isAsOf(request)
       ? this.fromLog(request, (connections, position) => findAt(connections, resource, ref, position))
-      : this.entities.find(resource, ref);
+      : this.now(request).find(resource, ref);
     return found.then((entity) => {
       if (entity === undefined || !isVisible(resource, caller, entity)) throw resource.notFound();
       return new Found(resource, entity);
@@ -75,26 +81,21 @@ export class Reads {
     const { caller, baseUrl, query } = request;
     const page = readPageRequest(query, resource.idPrefix);
     const selections = readSelections(resource, query);
+    const wanted = { accountId: caller.accountId, page, ownerId: ownerFilterOf(resource, caller), selections };
     const { found, asOf } = isAsOf(request)
       ? await this.fromLog(request, async (connections, position) => ({
           found: await listAt(connections, resource, caller, page, selections, position),
           // All pages show the same position, even if `as_of` is a time.
           asOf: { as_of: position },
         }))
-      : { found: await this.listNow(resource, caller, page, selections), asOf: {} };
+      : { found: await this.now(request).list(resource, wanted), asOf: {} };
     const toItem = (entity: Entity<State>): object => resource.toResource(entity, baseUrl);
     const selected = Object.fromEntries(selections.map(({ filter, value }) => [filter.name, value]));
     return pageOf(resource.plural, `${baseUrl}/${resource.path}`, page, found, toItem, { ...selected, ...asOf });
   }
 
-  private listNow<State extends object>(
-    resource: Resource<State>,
-    caller: Caller,
-    page: PageRequest,
-    selections: readonly Selection<State>[],
-  ): Promise<Entity<State>[]> {
-    if (selections.length > 0) return this.entities.select(resource, caller.accountId, page, selections);
-    return this.entities.list(resource, caller.accountId, page, ownerFilterOf(resource, caller));
+  private now({ minPosition }: ReadRequest): Pick<EntityQueries, 'find' | 'list'> {
+    return minPosition === undefined ? this.entities : this.positioned.at(minPosition);
   }
 
   /** Deleted entities have a history too. See refuseUnlessMayReadHistory for the callers who may read it. */

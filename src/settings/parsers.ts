@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { parseDatabaseUrl } from '../database/database-url.js';
+import { parseDatabaseUrl, parseReplicaUrl } from '../database/database-url.js';
 import { messageOf } from '../error-message.js';
 import { isId } from '../ids.js';
 
@@ -41,6 +41,11 @@ const url =
 
 export const databaseUrl = (value: string): string => {
   parseDatabaseUrl(value);
+  return value;
+};
+
+export const replicaUrl = (value: string): string => {
+  parseReplicaUrl(value);
   return value;
 };
 

@@ -36,6 +36,7 @@ export const WORKERS = {
 interface Pools extends WorkerSettings {
   readonly databasePoolSize: number;
   readonly dearReadConnections: number;
+  readonly replicaPoolSize: number;
 }
 
 type Pool = keyof typeof POOLS;
@@ -44,8 +45,9 @@ type Pool = keyof typeof POOLS;
 const POOLS = {
   databasePoolSize: { min: 2, usual: 4 },
   dearReadConnections: { min: 2, usual: 2 },
+  replicaPoolSize: { min: 1, usual: 2 },
 } as const;
-const POOL_NAMES = ['databasePoolSize', 'dearReadConnections'] as const;
+const POOL_NAMES = ['databasePoolSize', 'dearReadConnections', 'replicaPoolSize'] as const;
 
 /** Grows the pools that are not set until each worker has what it usually needs. */
 export function withPoolsForWorkers<Config extends Pools>(config: Config, isSet: (pool: Pool) => boolean): Config {
@@ -72,5 +74,6 @@ export function configOfWorker<Config extends Pools>(config: Config, number: num
     ...config,
     databasePoolSize: shareOf(config.databasePoolSize),
     dearReadConnections: shareOf(config.dearReadConnections),
+    replicaPoolSize: shareOf(config.replicaPoolSize),
   };
 }

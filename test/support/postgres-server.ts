@@ -45,12 +45,12 @@ export class PostgresServer {
   }
 
   /** Starts a copy that follows this server, under the name that synchronous_standby_names uses. */
-  async addStandby(name: string): Promise<PostgresServer> {
+  async addStandby(name: string, ...settings: string[]): Promise<PostgresServer> {
     const standby = await PostgresServer.create();
     const source = `host=${HOST} port=${this.port} user=postgres application_name=${name}`;
     const options = ['-d', source, '-R', '--checkpoint=fast', '--no-sync'];
     await run(join(programs(), 'pg_basebackup'), ['-D', standby.data, ...options], unprivileged());
-    await standby.start();
+    await standby.start(...settings);
     return standby;
   }
 

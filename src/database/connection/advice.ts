@@ -45,6 +45,7 @@ const ADVICE: readonly Advice[] = [
     what: /server is read-only/,
     wayOut: 'set default_transaction_read_only=off for the server, the database or the role',
   },
+  { what: /server is no standby/, wayOut: 'name a standby in URL, or all servers', mayPass: true },
   { what: /server is a standby/, wayOut: 'name the primary in URL, or all servers', mayPass: true },
 ];
 

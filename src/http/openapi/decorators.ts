@@ -13,6 +13,7 @@ import {
   LAST_EVENT_ID,
   LIMIT,
   LIST,
+  MIN_LOG_POSITION,
   NEXT_PAGE_URI,
   type ParameterOf,
   uriOfList,
@@ -88,7 +89,7 @@ export const ApiGet = (resource: ResourceClass, operation: Operation): MethodDec
       headers: VERSION_HEADERS,
     },
     problems: [...CLOSED, 'event_unreadable'],
-    parameters: [ID, IF_NONE_MATCH, AS_OF],
+    parameters: [ID, IF_NONE_MATCH, MIN_LOG_POSITION, AS_OF],
     notModified: true,
   });
 

@@ -190,9 +190,10 @@ function removePart({ name, primaryKey }: Table<object>, parameter: number): str
 function putPart({ name, columns, primaryKey }: Table<object>, parameter: number, afterRemoval: boolean): string {
   const rest = columns.filter((column) => !primaryKey.includes(column));
   const set = rest.map((column) => `${column} = excluded.${column}`).join(', ');
+  const value = (column: string): string => (column === 'account_id' ? '$1' : `r.${column}`);
   return `${name}_stored as (
   insert into ${name} (${columns.join(', ')})
-  select ${columns.map((column) => `r.${column}`).join(', ')} from head, json_populate_recordset(null::${name}, $${parameter}::json) r
+  select ${columns.map(value).join(', ')} from head, json_populate_recordset(null::${name}, $${parameter}::json) r
   ${afterRemoval ? `where (select count(*) from ${name}_removed) >= 0` : ''}
   on conflict (${primaryKey.join(', ')}) ${set === '' ? 'do nothing' : `do update set ${set}`})`;
 }

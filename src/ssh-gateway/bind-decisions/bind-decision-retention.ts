@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger, type OnApplicationShutdown, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import type { Pool } from 'pg';
-import { queryNamed, WRITE_LIMITS } from '../../database/query.js';
+import { type NamedStatement, queryNamed, WRITE_LIMITS } from '../../database/query.js';
 import { firstIdOf } from '../../ids.js';
 import { SingleWorker, type WorkerGroup } from '../../workers/worker-group.js';
 
@@ -13,26 +13,50 @@ const BATCH_ROWS = 1000;
 /** A pause between batches, so that a purge takes only a small part of the database's time. */
 const PAUSE_MS = 100;
 
+const ACCOUNTS_AT_ONCE = 1000;
+
+/** The accounts after $1, in the order of ids, that have such rows: an operator may spread accounts over servers. */
+const accountsThatHave = (name: string, rows: string) => ({
+  name,
+  text: `select h.account_id as id from log_heads h where h.account_id > $1 and by_index(h.account_id) and exists (${rows})
+    order by h.account_id limit ${ACCOUNTS_AT_ONCE}`,
+});
+
+const WITH_OLD_DECISIONS = accountsThatHave(
+  'accounts_with_old_decisions',
+  'select from bind_decisions d where d.account_id = h.account_id and d.id < $2 and by_index(d.id)',
+);
+
 /** Skips rows that another instance is deleting. */
 const PURGE_DECISIONS = {
   name: 'purge_bind_decisions',
   text: `delete from bind_decisions d using (
-      select account_id, id from bind_decisions where id < $1 order by id limit $2 for update skip locked
-    ) old where d.account_id = old.account_id and d.id = old.id and by_index(d.id)`,
+      select id from bind_decisions where account_id = $1 and id < $2 and by_index(id) order by id limit $3 for update skip locked
+    ) old where d.account_id = $1 and d.id = old.id and by_index(d.id)`,
 };
 
 /** How long the last use of a deleted credential is kept, since a decision about it may still be in a queue. */
 const USAGE_OF_DELETED_DAYS = 1;
 
 /** The last use of a credential is kept as long as the credential exists. */
+const OLD_USAGE = `t.last_used_at < $2 and not exists (select from ssh_credentials c
+  where c.account_id = t.account_id and c.id = t.credential_id and by_index(c.id))`;
+
+const WITH_OLD_USAGE = accountsThatHave(
+  'accounts_with_old_usage',
+  `select from credential_usage t where t.account_id = h.account_id and by_index(t.credential_id) and ${OLD_USAGE}`,
+);
+
 const PURGE_USAGE = {
   name: 'purge_credential_usage',
   text: `delete from credential_usage u using (
-      select t.account_id, t.credential_id from credential_usage t where t.last_used_at < $1 and not exists (
-        select from ssh_credentials c where c.account_id = t.account_id and c.id = t.credential_id
-      ) limit $2 for update skip locked
-    ) old where u.account_id = old.account_id and u.credential_id = old.credential_id`,
+      select t.credential_id from credential_usage t where t.account_id = $1 and by_index(t.credential_id) and ${OLD_USAGE}
+      limit $3 for update skip locked
+    ) old where u.account_id = $1 and u.credential_id = old.credential_id and by_index(u.credential_id)`,
 };
+
+/** Decisions about keys that no account has. */
+const NO_ACCOUNT = '';
 
 /**
  * Every hour, deletes the decisions that are older than the operator's limit and the last use of deleted credentials,
@@ -70,8 +94,12 @@ export class BindDecisionRetention implements OnModuleInit, OnModuleDestroy, OnA
   /** Deletes the rows that are too old at `now`. */
   async purge(now = new Date()): Promise<void> {
     const ago = (days: number): Date => new Date(now.getTime() - days * DAY_MS);
-    if (this.days > 0) await this.deleteAll(PURGE_DECISIONS, firstIdOf('bd', ago(this.days)));
-    await this.deleteAll(PURGE_USAGE, ago(USAGE_OF_DELETED_DAYS));
+    if (this.days > 0) {
+      const oldest = firstIdOf('bd', ago(this.days));
+      await this.deleteAll(PURGE_DECISIONS, NO_ACCOUNT, oldest);
+      await this.purgeAccounts(WITH_OLD_DECISIONS, PURGE_DECISIONS, oldest);
+    }
+    await this.purgeAccounts(WITH_OLD_USAGE, PURGE_USAGE, ago(USAGE_OF_DELETED_DAYS));
   }
 
   private schedule(delayMs: number): void {
@@ -84,9 +112,18 @@ export class BindDecisionRetention implements OnModuleInit, OnModuleDestroy, OnA
     }, delayMs).unref();
   }
 
-  private async deleteAll(statement: typeof PURGE_DECISIONS, limit: string | Date): Promise<void> {
+  private async purgeAccounts(find: NamedStatement, remove: NamedStatement, limit: string | Date): Promise<void> {
+    for (let after = ''; !this.stopped; ) {
+      const { rows } = await queryNamed<{ id: string }>(this.pool, find, [after, limit]);
+      for (const { id } of rows) await this.deleteAll(remove, id, limit);
+      if (rows.length < ACCOUNTS_AT_ONCE) return;
+      after = rows.at(-1)?.id ?? after;
+    }
+  }
+
+  private async deleteAll(statement: NamedStatement, accountId: string, limit: string | Date): Promise<void> {
     while (!this.stopped) {
-      const { rowCount } = await queryNamed(this.pool, statement, [limit, BATCH_ROWS], WRITE_LIMITS);
+      const { rowCount } = await queryNamed(this.pool, statement, [accountId, limit, BATCH_ROWS], WRITE_LIMITS);
       if ((rowCount ?? 0) < BATCH_ROWS) return;
       await sleep(PAUSE_MS);
     }
