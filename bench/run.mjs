@@ -7,6 +7,7 @@ import { writeFile } from 'node:fs/promises';
 const SECTIONS = {
   start: 'start.mjs',
   http: 'http.mjs',
+  peers: 'peers.mjs',
   acl: 'acl.mjs',
   'ip-rules': 'ip-rules.mjs',
   gateway: 'gateway.mjs',
