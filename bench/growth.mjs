@@ -3,12 +3,12 @@
  * at sizes that stand beside each other: each has a service and a database of its own, and each round measures every size in
  * turn, so that a machine that slows down slows all of them. Then the memory that creates and a walk through a list leave.
  */
-import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import autocannon from 'autocannon';
 import pg from 'pg';
 import { findRunningPostgres } from '../dist/src/database/embedded/embedded-postgres.js';
 import { accountKey, credentialId, fingerprintOf, writeAccounts } from './growth-data.mjs';
+import { newBody } from './new-credential.mjs';
 import { cpuMicrosOfChildren, startService } from './programs.mjs';
 
 const GOAL = 0.1;
@@ -34,14 +34,6 @@ const asAdmin = ({ account }, more = {}) => ({
   headers: { authorization: `Bearer ${accountKey(account)}`, 'content-type': 'application/json' },
   ...more,
 });
-
-/** A new ed25519 key as one line: any 32 bytes below the field's prime decode as one. */
-function newBody() {
-  const key = randomBytes(32);
-  key[31] &= 0x3f;
-  const blob = Buffer.concat([Buffer.from('0000000b7373682d6564323535313900000020', 'hex'), key]).toString('base64');
-  return JSON.stringify({ public_key: `ssh-ed25519 ${blob} bench`, acl: ['bind:*.example.com'] });
-}
 
 /** The requests about a credential: `number` is its own, `position` that of its event in the log of its account. */
 const OPERATIONS = {

@@ -1,12 +1,13 @@
 /** The event that every store appends: a credential that was created. Each has a key of its own. */
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
+import { newKeyBlob } from '../new-credential.mjs';
 
 export const EVENT_TYPE = 'ssh_credential_created.v1';
 export const METADATA = { actor: 'usr_000000000000000000000Bench1', ip: '192.0.2.7', user_agent: 'bench' };
 
 export function newCredential() {
-  const key = randomBytes(32);
-  const blob = Buffer.concat([Buffer.from('0000000b7373682d6564323535313900000020', 'hex'), key]).toString('base64');
+  const key = newKeyBlob();
+  const blob = key.toString('base64');
   return {
     description: 'bench',
     metadata: '',
