@@ -14,14 +14,14 @@ function axis(numbers, from, to) {
 
 const round = (number) => Math.round(number * 10) / 10;
 
-/** Labels from the top, none on another. */
+/** Labels from the bottom up, none on another. There is room for all of them above the bottom. */
 function spread(labels) {
-  let next = PLOT.top;
+  let lowest = PLOT.bottom;
   return [...labels]
-    .sort((a, b) => a.y - b.y)
+    .sort((a, b) => b.y - a.y)
     .map((label) => {
-      const y = Math.max(label.y, next);
-      next = y + LABEL_HEIGHT;
+      const y = Math.min(label.y, lowest);
+      lowest = y - LABEL_HEIGHT;
       return { ...label, y };
     });
 }

@@ -12,6 +12,7 @@ import { newBody } from './new-credential.mjs';
 import { cpuMicrosOfChildren, startService } from './programs.mjs';
 
 const GOAL = 0.1;
+const MAX_DEPTH_RATIO = 1.2;
 const MAX_GROWTH_MB = 100;
 const TOKEN = 'a-gateway-token-for-the-bench';
 const CONNECTIONS = 16;
@@ -57,6 +58,12 @@ const OPERATIONS = {
     }),
 };
 
+/** The first page of a list, and the last of a million. */
+const PAGES = {
+  first: () => asAdmin({ account: 1 }, { path: `/ssh_credentials?limit=${PAGE}` }),
+  last: () => asAdmin({ account: 1 }, { path: `/ssh_credentials?limit=${PAGE}&before_id=${credentialId(PAGE + 1)}` }),
+};
+
 const middle = (numbers) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
 
 /** The slope of the least squares through the logarithms: 0 costs the same at every size, 1 is proportional to it. */
@@ -91,11 +98,11 @@ async function startSized(accounts, credentialsOfEach, size) {
 }
 
 /** The CPU time of a request in microseconds, of node and PostgreSQL together. */
-async function measure(service, operation, { seconds, creates }) {
+async function measure(service, [operation, requestOf], { seconds, creates }) {
   const { url, pid, cpuMicros, sample } = service;
   const cpu = async () => (await cpuMicros()) + (await cpuMicrosOfChildren(pid));
   // Each connection goes through all of them in order, from the start.
-  const requests = Array.from({ length: SAMPLES }, () => OPERATIONS[operation](sample()));
+  const requests = Array.from({ length: SAMPLES }, () => requestOf(sample()));
   const length = operation === 'create' ? { amount: creates } : { duration: seconds };
   const before = await cpu();
   const { requests: sent, non2xx, errors } = await autocannon({ url, connections: CONNECTIONS, requests, ...length });
@@ -107,7 +114,7 @@ async function measure(service, operation, { seconds, creates }) {
 /** The growth of each operation over services of several sizes. */
 async function growthOf(services, what, { rounds, warmUps, ...length }, sizeOf) {
   const rows = [];
-  for (const operation of Object.keys(OPERATIONS)) {
+  for (const operation of Object.entries(OPERATIONS)) {
     for (let n = 0; n < warmUps; n += 1) for (const service of services) await measure(service, operation, length);
     const measured = [];
     for (let round = 0; round < rounds; round += 1) {
@@ -118,7 +125,7 @@ async function growthOf(services, what, { rounds, warmUps, ...length }, sizeOf) 
       }
       measured.push(points);
     }
-    rows.push(rowOf(operation, what, measured));
+    rows.push(rowOf(operation[0], what, measured));
   }
   return rows;
 }
@@ -136,6 +143,21 @@ function rowOf(operation, what, rounds) {
     goal: `<= ${GOAL}`,
     ok: exponent <= GOAL,
     chart: { operation, what, points },
+  };
+}
+
+async function depthRow(service, { rounds, ...length }) {
+  const ratios = [];
+  for (let round = 0; round < rounds; round += 1) {
+    const [first, last] = Object.entries(PAGES);
+    const base = await measure(service, first, length);
+    ratios.push((await measure(service, last, length)) / base);
+  }
+  return {
+    what: `CPU time of a page of a list at the depth of ${service.size.toLocaleString('en')} rows, against the first page`,
+    measured: `${middle(ratios).toFixed(2)} x (${Math.min(...ratios).toFixed(2)}-${Math.max(...ratios).toFixed(2)})`,
+    goal: `<= ${MAX_DEPTH_RATIO} x`,
+    ok: middle(ratios) <= MAX_DEPTH_RATIO,
   };
 }
 
@@ -196,9 +218,10 @@ export async function run({ quick = false } = {}) {
     const growth = await growthOf(services, 'credentials', lengths, ({ size, created }) => size + created);
     if (quick) return growth;
     const largest = services.at(-1);
+    const depth = await depthRow(largest, lengths);
     const { row, stop } = await memoryRow(largest, WALK);
     largest.stop = stop;
-    return [...growth, row];
+    return [...growth, depth, row];
   });
   return [...more, ...rows];
 }
