@@ -1,43 +1,50 @@
 /**
- * `npm run bench` measures everything; `npm run bench -- http acl` only what is named. With `--quick` it measures in short
- * rounds what can be, by default that alone, in two minutes. Prints each figure beside its goal and writes bench/results.json. Ratios are taken side by side in one run: an absolute figure says more of the machine.
+ * `npm run bench` measures everything; `npm run bench -- http acl` only what is named. Prints each figure beside its goal, adds
+ * the run to bench/results.json, and makes the figures of docs/performance.md anew. With `--quick` it measures in short rounds
+ * what can be, by default the main figures, in two minutes, and writes no file. Ratios are taken side by side in one run: an
+ * absolute figure says more of the machine.
  */
-import { writeFile } from 'node:fs/promises';
-
-const SECTIONS = {
-  start: 'start.mjs',
-  http: 'http.mjs',
-  acl: 'acl.mjs',
-  'ip-rules': 'ip-rules.mjs',
-  gateway: 'gateway.mjs',
-  keys: 'public-key-attacks.mjs',
-  replay: 'replay.mjs',
-  feed: 'feed.mjs',
-  fairness: 'fairness.mjs',
-};
-
-/** The sections that have short rounds, or need none. */
-const QUICK_SECTIONS = ['start', 'http', 'acl'];
+import { arch, cpus, platform } from 'node:os';
+import { QUICK_SECTIONS, SECTIONS } from './sections.mjs';
+import { addRun, writeDocuments } from './write-documents.mjs';
 
 const quick = process.argv.includes('--quick');
-const named = process.argv.slice(2).filter((argument) => argument !== '--quick');
-const wanted = named.length === 0 && quick ? QUICK_SECTIONS : named;
+const named = process.argv.slice(2).filter((argument) => argument !== '--quick' && argument !== 'all');
+const wanted = named.length > 0 ? named : quick ? QUICK_SECTIONS : Object.keys(SECTIONS);
 const unknown = wanted.filter((name) => !(name in SECTIONS));
 if (unknown.length > 0) {
   console.error(`there is no bench '${unknown.join("', '")}'; there are ${Object.keys(SECTIONS).join(', ')}`);
   process.exit(2);
 }
 
-const results = [];
-for (const [name, file] of Object.entries(SECTIONS)) {
-  if (wanted.length > 0 && !wanted.includes(name)) continue;
+const machine = `${cpus().length} cores (${cpus()[0]?.model.trim()}), ${platform()} ${arch()}, Node ${process.versions.node}`;
+
+/** The rows of one section. One that cannot run here is no reason to lose the others. */
+async function measure(name) {
   console.error(`measuring ${name} ...`);
-  const { run } = await import(`./${file}`);
-  for (const row of await run({ quick })) {
-    results.push({ bench: name, ...row });
-    console.log(`${row.ok ? 'ok    ' : 'MISSED'}  ${row.what}\n          ${row.measured}   (goal: ${row.goal})`);
+  const start = performance.now();
+  try {
+    const { run } = await import(`./${SECTIONS[name]}`);
+    const rows = await run({ quick });
+    return { rows, seconds: Math.round((performance.now() - start) / 1000) };
+  } catch (error) {
+    console.error(`${name} failed:`, error);
+    process.exitCode = 1;
+    return undefined;
   }
 }
-await writeFile(new URL('results.json', import.meta.url), `${JSON.stringify(results, null, 2)}\n`);
-const missed = results.filter((row) => !row.ok).length;
-console.error(`${results.length} figures, ${missed} short of their goal; bench/results.json has them all`);
+
+let [figures, missed] = [0, 0];
+for (const name of Object.keys(SECTIONS).filter((each) => wanted.includes(each))) {
+  const measured = await measure(name);
+  if (measured === undefined) continue;
+  for (const { ok, what, measured: figure, goal } of measured.rows) {
+    console.log(`${ok ? 'ok    ' : 'MISSED'}  ${what}\n          ${figure}   (goal: ${goal})`);
+    figures += 1;
+    if (!ok) missed += 1;
+  }
+  // After each section: an interrupted run keeps what it has measured.
+  if (!quick) await addRun(machine, name, measured);
+}
+if (!quick) await writeDocuments();
+console.error(`${figures} figures, ${missed} short of their goal${quick ? '' : '; docs/performance.md has them all'}`);

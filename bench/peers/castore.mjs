@@ -1,0 +1,20 @@
+/** Castore with its adapter for PostgreSQL: one INSERT of an event a transaction. It has no way to follow the store. */
+import { randomUUID } from 'node:crypto';
+import { EventStore, EventType } from '@castore/core';
+import { PostgresEventStorageAdapter } from '@castore/event-storage-adapter-postgres';
+import { EVENT_TYPE, METADATA, newCredential } from './new-event.mjs';
+
+export async function openStore() {
+  // The rest of the address is in the variables of the environment.
+  const connectionString = `postgres:///${process.env.PGDATABASE}`;
+  await PostgresEventStorageAdapter.createEventTable({ connectionString });
+  const store = new EventStore({
+    eventStoreId: 'CREDENTIALS',
+    eventTypes: [new EventType({ type: EVENT_TYPE })],
+    reducer: (_aggregate, { aggregateId, version }) => ({ aggregateId, version }),
+    eventStorageAdapter: new PostgresEventStorageAdapter({ connectionString }),
+  });
+  const push = (aggregateId) =>
+    store.pushEvent({ aggregateId, version: 1, type: EVENT_TYPE, payload: newCredential(), metadata: METADATA });
+  return { append: () => push(randomUUID()), race: push };
+}

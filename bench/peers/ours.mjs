@@ -1,0 +1,54 @@
+/**
+ * The service's own path from a decision to the log, without HTTP: id, decision, state, leaf hash, the event, the head of the
+ * log, and the row of the read model. All appends go to the log of one account, which is the dearest case.
+ */
+import { randomUUID } from 'node:crypto';
+import { openDatabase } from '../../dist/src/database/database.js';
+import { IdSource } from '../../dist/src/ids.js';
+import { EventLog } from '../../dist/src/log/append/event-log.js';
+import { LogHeads } from '../../dist/src/log/read/log-heads.js';
+import { LogPages } from '../../dist/src/log/read/log-pages.js';
+import { makeRunners } from '../../dist/src/runners.js';
+import { create } from '../../dist/src/ssh-credentials/ssh-credential.js';
+import { SSH_CREDENTIALS } from '../../dist/src/ssh-credentials/ssh-credentials.resource.js';
+import { EVENT_TYPE, METADATA, newCredential } from './new-event.mjs';
+
+const ACCOUNT = 'ac_000000000000000000000Peers1';
+const MAX_WAIT_MS = 1000;
+
+export async function openStore() {
+  const { DATA_DIR } = process.env;
+  const options = { databaseUrl: undefined, dataDir: DATA_DIR, databasePoolSize: 10, dearReadConnections: 2 };
+  const { pool } = await openDatabase(options, () => undefined, 'attach');
+  const openLog = () => new EventLog(pool, (message) => console.error(message));
+  const { changes, positions } = makeRunners(pool, openLog(), new IdSource());
+  const context = { accountId: ACCOUNT, metadata: METADATA };
+  // Races of one process would be decided in the memory of its log: these are decided in the database.
+  const rivals = Array.from({ length: 32 }, openLog);
+  return {
+    async append() {
+      const { entity } = await changes.create(SSH_CREDENTIALS, context, () => create(newCredential())(undefined));
+      return entity.id;
+    },
+    race(stream, rival) {
+      const [data, { model }, at] = [newCredential(), SSH_CREDENTIALS, new Date()];
+      const after = { account_id: ACCOUNT, id: stream, version: 1, created_at: at, ...data };
+      const own = { model, id: stream, before: undefined, events: [{ type: EVENT_TYPE, data }], after };
+      const streams = [{ ...own, eventId: randomUUID() }];
+      return rivals[rival].append({ ...context, occurredAt: at, streams });
+    },
+    /** As a live feed of the service reads: the head, and then the log up to it. */
+    async follow(seen, signal) {
+      const heads = new LogHeads(positions, (message) => console.error(message));
+      const pages = new LogPages(pool);
+      let position = await positions.head(ACCOUNT);
+      while (!signal.aborted) {
+        const upTo = await heads.beyond(ACCOUNT, position, MAX_WAIT_MS, signal);
+        if (upTo === position) continue;
+        const { events, scannedTo } = await pages.page(ACCOUNT, { after: position, upTo });
+        for (const event of events) seen(event.streamId);
+        position = scannedTo;
+      }
+    },
+  };
+}
