@@ -14,6 +14,7 @@ const SECTIONS = {
   replay: 'replay.mjs',
   feed: 'feed.mjs',
   fairness: 'fairness.mjs',
+  tunnels: 'tunnels.mjs',
 };
 
 /** The sections that have short rounds, or need none. */
