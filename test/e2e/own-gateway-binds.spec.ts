@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { complementOf, exchange } from '../support/echo-target.js';
+import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
 import { OwnGateway } from '../support/own-gateway.js';
 import { type KeyPair, logIn, logInWithSome, newKeyPair, permittedOf, runSsh } from '../support/ssh-client.js';

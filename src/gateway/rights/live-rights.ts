@@ -57,6 +57,7 @@ export class LiveRights implements GatewayPart {
   async stop(): Promise<void> {
     clearTimeout(this.outage);
     this.stopped.abort();
+    this.connection.abort();
     await this.following;
   }
 
@@ -75,7 +76,7 @@ export class LiveRights implements GatewayPart {
     let pauseMs = FIRST_PAUSE_MS;
     while (!signal.aborted) {
       this.connection = new AbortController();
-      const reason = await this.follow(AbortSignal.any([signal, this.connection.signal])).catch((error) => error);
+      const reason = await this.follow(this.connection.signal).catch((error) => error);
       pauseMs = this.isFollowing ? FIRST_PAUSE_MS : Math.min(2 * pauseMs, MAX_PAUSE_MS);
       if (!signal.aborted) this.lost(reason);
       await sleep(pauseMs, undefined, { signal }).catch(() => undefined);

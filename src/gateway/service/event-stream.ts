@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { messageOf } from '../../error-message.js';
 import { ServiceUnavailable } from './service-unavailable.js';
 
@@ -12,29 +13,36 @@ const MAX_SILENCE_MS = 15_000;
 
 /** Reads Server-Sent Events, and gives up after a long silence. */
 export class EventStream {
-  private readonly silence = new AbortController();
+  private readonly ending = new AbortController();
   private timer = this.newTimer();
-  /** For the request whose answer is the stream. */
-  readonly signal: AbortSignal;
+  private readonly end = (): void => this.ending.abort(this.stopped.reason);
 
-  constructor(stopped: AbortSignal) {
-    this.signal = AbortSignal.any([stopped, this.silence.signal]);
+  /** Not AbortSignal.any, whose signals Node 20 can collect while a request waits for them. */
+  constructor(private readonly stopped: AbortSignal) {
+    stopped.addEventListener('abort', this.end);
+    if (stopped.aborted) this.end();
   }
 
-  async *eventsOf(response: Response): AsyncGenerator<ServiceEvent> {
+  /** For the request whose answer is the stream. */
+  get signal(): AbortSignal {
+    return this.ending.signal;
+  }
+
+  async *eventsOf(response: IncomingMessage): AsyncGenerator<ServiceEvent> {
     try {
-      if (response.body === null || response.status !== 200) throw new Error(`HTTP ${response.status}`);
+      if (response.statusCode !== 200) throw new Error(`HTTP ${response.statusCode}`);
       let text = '';
-      for await (const part of response.body.pipeThrough(new TextDecoderStream())) {
+      for await (const part of response.setEncoding('utf8')) {
         this.heard();
         const blocks = `${text}${part}`.split('\n\n');
         text = blocks.pop() ?? '';
         yield* blocks.flatMap(eventIn);
       }
     } catch (error) {
-      throw new ServiceUnavailable(`the stream of changes broke: ${messageOf(error)}`, response.status);
+      throw new ServiceUnavailable(`the stream of changes broke: ${messageOf(error)}`, response.statusCode);
     } finally {
       clearTimeout(this.timer);
+      this.stopped.removeEventListener('abort', this.end);
     }
   }
 
@@ -44,7 +52,7 @@ export class EventStream {
   }
 
   private newTimer(): NodeJS.Timeout {
-    const giveUp = (): void => this.silence.abort(new Error(`it was silent for ${MAX_SILENCE_MS} ms`));
+    const giveUp = (): void => this.ending.abort(new Error(`it was silent for ${MAX_SILENCE_MS} ms`));
     return setTimeout(giveUp, MAX_SILENCE_MS).unref();
   }
 }

@@ -31,8 +31,16 @@ function readOrMake(file: string): Buffer {
 /** `wx`: of two first starts one makes the file, and an existing key is never replaced. */
 function make(file: string): void {
   mkdirSync(dirname(file), { recursive: true });
-  const { private: key } = ssh2.utils.generateKeyPairSync('ed25519', { comment: 'tunnel-access gateway' });
-  writeFileSync(file, key, { mode: 0o600, flag: 'wx' });
+  writeFileSync(file, newKey(), { mode: 0o600, flag: 'wx' });
+}
+
+/** One of 256 keys of the library lacks a zero byte, so that no program can read it: make another one then. */
+function newKey(): string {
+  for (;;) {
+    const pair = ssh2.utils.generateKeyPairSync('ed25519', { comment: 'tunnel-access gateway' });
+    const keys = [ssh2.utils.parseKey(pair.private), ssh2.utils.parseKey(pair.public)];
+    if (!keys.some((key) => key instanceof Error)) return pair.private;
+  }
 }
 
 function read(file: string): Buffer {
