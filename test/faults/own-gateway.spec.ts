@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -96,8 +95,9 @@ async function traffic() {
   const run = async (): Promise<void> => {
     while (!socket.destroyed) {
       socket.write(BYTES);
-      const [data] = await Promise.race([once(socket, 'data'), ended.then(() => [undefined])]);
-      if (data !== undefined) expect(complementOf(data)).toEqual(BYTES);
+      const received = new Promise<Buffer>((resolve) => socket.once('data', resolve));
+      const data = await Promise.race([received, ended]);
+      if (data instanceof Buffer) expect(complementOf(data)).toEqual(BYTES);
       rounds += 1;
       await sleep(5);
     }
