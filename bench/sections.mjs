@@ -12,6 +12,7 @@ export const SECTIONS = {
   replay: 'replay.mjs',
   feed: 'feed.mjs',
   fairness: 'fairness.mjs',
+  tunnels: 'tunnels.mjs',
 };
 
 /** Those that have short rounds, or need none. */

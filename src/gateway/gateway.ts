@@ -14,11 +14,13 @@ import { OpenTunnels } from './tunnels/open-tunnels.js';
 export class Gateway {
   private readonly parts: readonly GatewayPart[];
   private readonly ssh: SshServer;
+  private readonly service: ServiceClient;
   readonly tunnels = new OpenTunnels();
 
   constructor(settings: GatewaySettings, log: GatewayLog) {
     const { tunnels } = this;
     const service = new ServiceClient(settings);
+    this.service = service;
     const rights = new LiveRights(service, log, settings.outageGraceMs);
     const metrics = new GatewayMetrics(tunnels);
     const context: GatewayContext = { settings, log, tunnels, metrics, service, rights };
@@ -38,6 +40,7 @@ export class Gateway {
 
   async stop(): Promise<void> {
     for (const part of this.parts.toReversed()) await part.stop();
+    this.service.close();
   }
 
   /** Where SSH clients connect. */

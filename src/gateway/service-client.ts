@@ -1,5 +1,7 @@
+import type { IncomingMessage } from 'node:http';
 import { messageOf } from '../error-message.js';
 import { EventStream, type ServiceEvent } from './service/event-stream.js';
+import { ServiceRequests, textOf } from './service/service-requests.js';
 import { ServiceUnavailable } from './service/service-unavailable.js';
 
 /** How to reach the service. */
@@ -40,6 +42,8 @@ const MAX_RECHECKED = 10_000;
 
 /** The routes of the service for gateways. Any failure is a `ServiceUnavailable`, whose message is a sentence. */
 export class ServiceClient {
+  private readonly requests = new ServiceRequests();
+
   constructor(private readonly address: ServiceAddress) {}
 
   /** Undefined if no credential lets the key in. */
@@ -75,39 +79,40 @@ export class ServiceClient {
 
   /** Asks a route below `/ssh_gateway`. Undefined for the status 404. */
   async ask<Answer>(method: 'GET' | 'POST', path: string, body?: unknown): Promise<Answer | undefined> {
-    const response = await this.send(method, path, AbortSignal.timeout(MAX_ANSWER_MS), body);
-    if (response.status === 404) {
-      await response.arrayBuffer();
-      return undefined;
-    }
+    const signal = AbortSignal.timeout(MAX_ANSWER_MS);
+    const response = await this.send(method, path, signal, body);
     try {
-      return (await response.json()) as Answer;
+      const text = await textOf(response);
+      return response.statusCode === 404 ? undefined : (JSON.parse(text) as Answer);
     } catch (error) {
-      throw new ServiceUnavailable(`the answer of the service to ${path} cannot be read: ${messageOf(error)}`);
+      throw new ServiceUnavailable(`the answer of the service to ${path} cannot be read: ${reasonOf(error, signal)}`);
     }
   }
 
-  private async send(method: string, path: string, signal: AbortSignal, body: unknown): Promise<Response> {
+  /** Ends the connections that are kept for further requests. */
+  close(): void {
+    this.requests.close();
+  }
+
+  private async send(method: string, path: string, signal: AbortSignal, body: unknown): Promise<IncomingMessage> {
     const { serviceUrl, gatewayToken } = this.address;
     const headers = {
       authorization: `Bearer ${gatewayToken}`,
       ...(body !== undefined && { 'content-type': 'application/json' }),
     };
-    const sent = { method, headers, signal, ...(body !== undefined && { body: JSON.stringify(body) }) };
-    const response = await fetch(`${serviceUrl}/ssh_gateway/${path}`, sent).catch((error: unknown) => {
-      throw new ServiceUnavailable(`the service at ${serviceUrl} cannot be reached: ${reasonOf(error)}`);
+    const request = { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) };
+    const response = await this.requests.send(`${serviceUrl}/ssh_gateway/${path}`, request).catch((error: unknown) => {
+      throw new ServiceUnavailable(`the service at ${serviceUrl} cannot be reached: ${reasonOf(error, signal)}`);
     });
-    if (response.ok || response.status === 404) return response;
-    await response.arrayBuffer();
-    throw new ServiceUnavailable(`the service answered ${path} with HTTP ${response.status}`, response.status);
+    const { statusCode } = response;
+    if (statusCode === 200 || statusCode === 404) return response;
+    response.resume();
+    throw new ServiceUnavailable(`the service answered ${path} with HTTP ${statusCode}`, statusCode);
   }
 }
 
-/** `fetch` hides the reason of a failed connection in the cause. */
-function reasonOf(error: unknown): string {
-  if (error instanceof Error && error.name === 'TimeoutError') return `no answer within ${MAX_ANSWER_MS} ms`;
-  return messageOf(error instanceof Error && error.cause !== undefined ? error.cause : error);
-}
+/** An abort hides its reason in the signal. */
+const reasonOf = (error: unknown, signal: AbortSignal): string => messageOf(signal.aborted ? signal.reason : error);
 
 function required<Answer>(answer: Answer | undefined): Answer {
   if (answer !== undefined) return answer;

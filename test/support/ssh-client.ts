@@ -28,6 +28,8 @@ export interface Login {
   readonly isOpen: boolean;
   /** Output of `ssh -v` so far. */
   readonly output: () => string;
+  /** It says nothing more, as if its machine were gone. */
+  readonly freeze: () => void;
   readonly close: () => Promise<void>;
 }
 
@@ -96,9 +98,10 @@ async function startSsh(args: readonly string[], isReady: (output: string) => bo
   });
   const close = stopAtEnd(async () => {
     child.kill();
+    child.kill('SIGCONT');
     await ended;
   });
-  return { isOpen, output: () => output, close };
+  return { isOpen, output: () => output, freeze: () => void child.kill('SIGSTOP'), close };
 }
 
 /** Runs ssh with other options, and optionally a command, until it ends. */

@@ -39,8 +39,10 @@ export class EdgeServer implements GatewayPart {
   async stop(): Promise<void> {
     this.stopped.abort();
     clearTimeout(this.outage);
+    this.closeAll();
     await this.following;
     await this.refresher.idle();
+    // What was under way may have opened one.
     this.closeAll();
   }
 

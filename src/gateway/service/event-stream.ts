@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { messageOf } from '../../error-message.js';
 import { ServiceUnavailable } from './service-unavailable.js';
 
@@ -27,18 +28,18 @@ export class EventStream {
     return this.ending.signal;
   }
 
-  async *eventsOf(response: Response): AsyncGenerator<ServiceEvent> {
+  async *eventsOf(response: IncomingMessage): AsyncGenerator<ServiceEvent> {
     try {
-      if (response.body === null || response.status !== 200) throw new Error(`HTTP ${response.status}`);
+      if (response.statusCode !== 200) throw new Error(`HTTP ${response.statusCode}`);
       let text = '';
-      for await (const part of response.body.pipeThrough(new TextDecoderStream())) {
+      for await (const part of response.setEncoding('utf8')) {
         this.heard();
         const blocks = `${text}${part}`.split('\n\n');
         text = blocks.pop() ?? '';
         yield* blocks.flatMap(eventIn);
       }
     } catch (error) {
-      throw new ServiceUnavailable(`the stream of changes broke: ${messageOf(error)}`, response.status);
+      throw new ServiceUnavailable(`the stream of changes broke: ${messageOf(error)}`, response.statusCode);
     } finally {
       clearTimeout(this.timer);
       this.stopped.removeEventListener('abort', this.end);
