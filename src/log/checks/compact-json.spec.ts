@@ -41,6 +41,7 @@ describe('a text is compact if JSON.stringify makes it of its value', () => {
     '{"b":"y","10":"x"}',
     '{"a":{"b":"y","0":"x"}}',
     '{"__proto__":"x","__proto__":"y"}',
+    '{"a":"\ud800"}',
   ])('not %s', (text) => {
     expect([verdict(text), isExact(text)]).toEqual([false, false]);
   });

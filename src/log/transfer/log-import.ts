@@ -1,4 +1,7 @@
+import { once } from 'node:events';
 import type { Client } from 'pg';
+import { from } from 'pg-copy-streams';
+import { escaped } from '../../database/copy/copy-text.js';
 import { DedicatedConnections, type MaintenanceDatabase } from '../../database/dedicated-connections.js';
 import { PostgresFailure } from '../../database/failure.js';
 import { EventChecks, knownTypes } from '../checks/event-checks.js';
@@ -48,7 +51,8 @@ class Import {
   private account = '';
   private lineNumber = 0;
   private rightsPosition = 0;
-  private pending: string[] = [];
+  private pending: LoggedEvent[] = [];
+  private inserting: Promise<void> = Promise.resolve();
   private characters = 0;
 
   constructor(
@@ -66,7 +70,7 @@ class Import {
     const event = this.parseAndCheck(line);
     if (this.lineNumber === 1) await this.claimAccount(event.account_id);
     if (this.takingTypes.has(event.type)) this.rightsPosition = event.position;
-    this.pending.push(line);
+    this.pending.push(event);
     this.characters += line.length;
     return this.characters >= INSERT_CHARACTERS ? this.insert() : undefined;
   }
@@ -74,6 +78,7 @@ class Import {
   async end(): Promise<Imported> {
     if (this.lineNumber === 0) throw new LogFileError('the file is empty');
     await this.insert();
+    await this.inserting;
     await this.checkStreams();
     await this.client.query(
       `update log_heads set size = $2, rights_position = $3,
@@ -126,25 +131,47 @@ class Import {
     if (rowCount === 0) throw this.faulty(`account ${account} has a log in this database already`);
   }
 
+  /** Resolves once the lines before these are inserted: PostgreSQL inserts while the next lines are checked. */
   private async insert(): Promise<number> {
-    const lines = this.pending;
+    await this.inserting;
+    const { pending: events, lineNumber: last } = this;
     this.pending = [];
     this.characters = 0;
-    try {
-      await this.client.query(INSERT, [`[${lines.join(',')}]`]);
-    } catch (error) {
-      const failure = PostgresFailure.of(error);
-      if (!failure.isAboutData || !(error instanceof Error)) throw error;
-      const first = this.lineNumber - lines.length + 1;
-      throw new LogFileError(`lines ${first} to ${this.lineNumber}: ${failure.constraint ?? ''} ${error.message}`);
-    }
-    return lines.length;
+    this.inserting = copyEvents(this.client, events).catch((error) => {
+      throw refusalOf(error, `lines ${last - events.length + 1} to ${last}`);
+    });
+    // The next await throws it.
+    this.inserting.catch(() => undefined);
+    return events.length;
   }
 }
 
-const FIELDS =
-  'account_id, position, stream_id, stream_version, event_id, type, data, metadata, occurred_at, recorded_at';
-const INSERT = `insert into events (${FIELDS}, leaf_hash)
-  select ${FIELDS}, decode(leaf_hash, 'hex') from json_to_recordset($1::json)
-    as (account_id text, position bigint, stream_id text, stream_version int, event_id uuid, type text, data text,
-      metadata text, occurred_at timestamptz, recorded_at timestamptz, leaf_hash text)`;
+/** By COPY, in half of the time that PostgreSQL takes for the same events as JSON. */
+async function copyEvents(client: Client, events: readonly LoggedEvent[]): Promise<void> {
+  const copy = client.query(from(`copy events (${COLUMNS.join(', ')}) from stdin`));
+  copy.end(events.map(rowOf).join(''));
+  await once(copy, 'finish');
+}
+
+const rowOf = (event: LoggedEvent): string =>
+  `${COLUMNS.map((column) => (column === 'leaf_hash' ? `\\\\x${event.leaf_hash}` : escaped(String(event[column])))).join('\t')}\n`;
+
+const COLUMNS = [
+  'account_id',
+  'position',
+  'stream_id',
+  'stream_version',
+  'event_id',
+  'type',
+  'data',
+  'metadata',
+  'occurred_at',
+  'recorded_at',
+  'leaf_hash',
+] as const satisfies readonly (keyof LoggedEvent)[];
+
+function refusalOf(error: unknown, lines: string): unknown {
+  const failure = PostgresFailure.of(error);
+  if (!failure.isAboutData || !(error instanceof Error)) return error;
+  return new LogFileError(`${lines}: ${failure.constraint ?? ''} ${error.message}`);
+}
