@@ -72,7 +72,7 @@ export const DATABASE = {
   dearReadConnections: {
     name: 'DEAR_READ_CONNECTIONS',
     about:
-      'Further connections, for reads that can cost much: `/events`, histories, `as_of` and `/bind_decisions`. An account has at most half of them.',
+      'Further connections, for reads that can cost much: `/events`, histories, `as_of` and `/bind_decisions`. An account has at most half of them. Workers share them out.',
     fallbackText: '`4`, or 2 for each of `WORKERS` if that is more',
     example: '4',
     fallback: 4,
@@ -87,7 +87,7 @@ export const DATABASE = {
   },
   appendQueueLimit: {
     name: 'APPEND_QUEUE_LIMIT',
-    about: 'Maximum changes that wait to be written; further ones are answered 503.',
+    about: 'Maximum changes that wait to be written, in each of `WORKERS`; further ones are answered 503.',
     example: '10000',
     fallback: 10_000,
     parse: integer(1, 1_000_000),
