@@ -272,7 +272,9 @@ describe('a server that is no replica of this log', () => {
     const change = await upload(instance);
     for (let n = 0; n < 3; n += 1) expect(await answersOf(instance, () => read(instance, change))).toEqual(BY_PRIMARY);
     expect(['away', 'foreign']).toContain(await stateOf(instance));
-    expect(told()).toEqual([expect.stringMatching(line)]);
+    // On a busy machine the first connection can come too late, which is told too.
+    expect(told()).toEqual([...new Set(told())]);
+    expect(told().join()).toMatch(line);
     await instance.stop();
     const { code, stdout } = await spawnCli(
       { PORT: '0', DATABASE_URL: urlOf([primary.host]), REPLICA_DATABASE_URL: url() },

@@ -61,6 +61,26 @@ async function callEveryRoute(walk: Walk, times: number): Promise<void> {
   }
 }
 
+/** GETs that a replica may answer have statements of their own. */
+const POSITIONED = ['/ssh_credentials', '/ssh_credentials?owner_id=bot_1', '/edges/tcp', '/api_keys', '/users'];
+
+async function readFromPositions({ admin }: Service, times: number): Promise<void> {
+  const header = { 'min-log-position': '1' };
+  for (let n = 0; n < times; n += 1) {
+    for (const path of POSITIONED) expect((await admin.get(path, header)).status).toBe(200);
+    const unknown = `/ssh_credentials/sshcr_${'0'.repeat(27)}`;
+    expect((await admin.get(unknown, header)).status).toBe(404);
+  }
+}
+
+/** Statements that store rows of another account than that of $1, if their JSON says so. */
+async function storedByJson(): Promise<string[]> {
+  const { rows } = await service.pool.query(
+    `select name from pg_prepared_statements where name like 'append_%' and statement ~ 'select [a-z]+\\.account_id'`,
+  );
+  return rows.map(({ name }) => name);
+}
+
 /** The rows that scans of whole tables have read, by table. Backends report them when they end. */
 async function rowsScanned(): Promise<ReadonlyMap<string, number>> {
   const client = new pg.Client(service.databaseUrl);
@@ -120,9 +140,12 @@ describe.each([
     }
     const walk = { service, admin: await addUser(service, 'admin') };
     await callEveryRoute(walk, CALLS_BEFORE);
+    await readFromPositions(service, CALLS_BEFORE);
     await load(accountId, 1_000_000, CREDENTIALS, OTHERS);
     await service.pool.query('select pg_stat_reset()');
     await callEveryRoute(walk, CALLS_AFTER);
+    await readFromPositions(service, CALLS_AFTER);
+    expect(await storedByJson()).toEqual([]);
     const anew = await plannedAnew();
     const plans = await plansWithScans();
     await service.app.close();
