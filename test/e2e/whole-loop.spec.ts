@@ -12,7 +12,7 @@ it('from a posted key over a tunnel to a page that is fetched through an edge, a
 
   // A page on the user's machine.
   const site = createServer((_, response) => response.end('a page behind the tunnel')).listen(0, '127.0.0.1');
-  stopAtEnd(async () => site.close());
+  stopAtEnd(async () => void site.close());
 
   // The key may bind one label.
   const key = await newKeyPair();
