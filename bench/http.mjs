@@ -1,17 +1,20 @@
 /**
- * What a request costs over HTTP, beside the bare framework in the same rounds. The goals are ratios of node's CPU time,
- * which the operating system counts for each process: on two cores a rate says more of the generator and PostgreSQL.
+ * What a request costs over HTTP, beside the bare framework and beside pgbench in the same rounds. The goals against the
+ * framework are ratios of node's CPU time, which the operating system counts for each process: on two cores a rate says more
+ * of the generator and PostgreSQL.
  */
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { Agent, request } from 'node:http';
 import autocannon from 'autocannon';
 import pg from 'pg';
 import { findRunningPostgres } from '../dist/src/database/embedded/embedded-postgres.js';
+import { openPgbench } from './pgbench.mjs';
 import { API_KEY, cpuMicrosOfChildren, startProgram, startService } from './programs.mjs';
 
 /** Warm after so many requests, not after a time: on a busy machine the compiler would not be done. */
-const LENGTHS = { rounds: 5, seconds: 4, warmUpRequests: 40_000 };
-const QUICK_LENGTHS = { rounds: 3, seconds: 1.5, warmUpRequests: 20_000 };
+const LENGTHS = { rounds: 5, seconds: 4, warmUpRequests: 40_000, firstSeconds: 60 };
+const QUICK_LENGTHS = { rounds: 3, seconds: 1.5, warmUpRequests: 20_000, firstSeconds: 10 };
 const HEADERS = { authorization: `Bearer ${API_KEY}`, 'content-type': 'application/json' };
 
 /** A new ed25519 key as one line. Any 32 bytes below the field's prime decode as one; making real pairs would be the load. */
@@ -86,13 +89,77 @@ function rowsOf({ name, goal }, rounds) {
   ];
 }
 
-/** A fresh database plans for empty tables until PostgreSQL analyzes them, after a minute. */
-async function analyze(dataDir) {
-  const { host, port, user } = await findRunningPostgres(dataDir);
-  const client = new pg.Client({ host, port, user, database: 'postgres' });
-  await client.connect();
-  await client.query('vacuum analyze');
-  await client.end();
+const row = (what, measured, goal, ok) => ({ what, measured, goal, ok });
+const CREATE = REQUESTS[0].optionsOf();
+
+/** A fresh database plans for empty tables until PostgreSQL analyzes them, after a minute. Right after the start. */
+async function firstMinute(service, database, { firstSeconds, seconds }) {
+  // The compiler's warm-up counts in the first seconds of a service, not of a database.
+  await measure(service, CREATE, 2);
+  const fresh = await measure(service, CREATE, firstSeconds);
+  await database.query('vacuum analyze');
+  const analyzed = await measure(service, CREATE, 3 * seconds);
+  const ratio = fresh.rate / analyzed.rate;
+  const rates = `${fresh.rate.toFixed(0)}/s against ${analyzed.rate.toFixed(0)}/s`;
+  const what = `rate of creates in the first ${firstSeconds} s of a fresh database, against the same once analyzed`;
+  return row(what, `${ratio.toFixed(2)} (${rates})`, '>= 0.8', ratio >= 0.8);
+}
+
+/** How long creates take on one connection, one after the other, in ms. autocannon counts whole milliseconds. */
+async function timesOfOneCreate({ url }, seconds) {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const create = () =>
+    new Promise((resolve, reject) => {
+      const sent = request(`${url}/ssh_credentials`, { method: 'POST', headers: HEADERS, agent }, (answer) => {
+        if (answer.statusCode !== 201) reject(new Error(`a create was answered ${answer.statusCode}`));
+        answer.resume().once('end', resolve);
+      });
+      sent.once('error', reject).end(newBody());
+    });
+  const times = [];
+  for (const start = performance.now(); performance.now() < start + seconds * 1000; ) {
+    const sentAt = performance.now();
+    await create();
+    times.push(performance.now() - sentAt);
+  }
+  agent.destroy();
+  return times;
+}
+
+/** Creates beside transactions of pgbench on the same server, round by round. */
+async function beside(pgbench, service, { rounds, seconds }) {
+  const [rates, times] = [[], []];
+  for (let round = 0; round < rounds; round += 1) {
+    const { rate } = await measure(service, CREATE, seconds);
+    rates.push({ ours: rate, theirs: await pgbench.rate(seconds) });
+    const ours = middle(await timesOfOneCreate(service, seconds));
+    times.push({ ours, theirs: middle(await pgbench.timesOfOne(seconds)) });
+  }
+  const ratioOf = (pairs, digits, unit) => {
+    const ratios = pairs.map(({ ours, theirs }) => ours / theirs);
+    const median = (who) => `${middle(pairs.map((pair) => pair[who])).toFixed(digits)}${unit}`;
+    const range = `${Math.min(...ratios).toFixed(2)}-${Math.max(...ratios).toFixed(2)}`;
+    const value = middle(ratios);
+    return { value, text: `${value.toFixed(2)} (${range}; ${median('ours')} against ${median('theirs')})` };
+  };
+  const [rate, time] = [ratioOf(rates, 0, '/s'), ratioOf(times, 2, ' ms')];
+  const rateOf =
+    'rate of creates on 128 connections, against pgbench with 32 clients that insert an event a transaction';
+  const timeOf = 'median time of a create on one connection, against that of one pgbench transaction';
+  return [row(rateOf, rate.text, '>= 0.45', rate.value >= 0.45), row(timeOf, time.text, '<= 2', time.value <= 2)];
+}
+
+async function againstPgbench(service, address, database, lengths) {
+  const pgbench = await openPgbench(database, address);
+  if (pgbench === undefined) {
+    const measured = "not measured: there is no pgbench in the PATH; it comes with PostgreSQL's server packages";
+    return [row('creates against pgbench', measured, 'rate >= 0.45, time <= 2', false)];
+  }
+  try {
+    return await beside(pgbench, service, lengths);
+  } finally {
+    await pgbench.close();
+  }
 }
 
 const residentMb = async (pid) => {
@@ -100,14 +167,14 @@ const residentMb = async (pid) => {
   return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? Number.NaN) / 1024);
 };
 
-async function compare(programs, dataDir, { rounds, seconds, warmUpRequests }, id) {
+async function compare(programs, database, { rounds, seconds, warmUpRequests }, id) {
   const kinds = REQUESTS.map((kind) => ({ kind, options: kind.optionsOf(id), rounds: [] }));
   for (const { options } of kinds) {
     for (const program of Object.values(programs)) {
       for (let sent = 0; sent < warmUpRequests; ) sent += (await measure(program, options, seconds)).total;
     }
   }
-  await analyze(dataDir);
+  await database.query('vacuum analyze');
   for (let round = 0; round < rounds; round += 1) {
     for (const { options, rounds } of kinds) {
       const bare = await measure(programs.bare, options, seconds);
@@ -121,6 +188,11 @@ async function compare(programs, dataDir, { rounds, seconds, warmUpRequests }, i
 export async function run({ quick = false } = {}) {
   const bare = await startProgram('bare.mjs');
   const service = await startService();
+  const lengths = quick ? QUICK_LENGTHS : LENGTHS;
+  const address = await findRunningPostgres(service.dataDir);
+  const { host, port, user } = address;
+  const database = new pg.Client({ host, port, user, database: 'postgres' });
+  await database.connect();
   try {
     const memoryAtStart = await residentMb(service.pid);
     const created = await fetch(`${service.url}/ssh_credentials`, {
@@ -129,15 +201,18 @@ export async function run({ quick = false } = {}) {
       body: newBody(),
     });
     const { id } = await created.json();
-    const rows = await compare({ bare, service }, service.dataDir, quick ? QUICK_LENGTHS : LENGTHS, id);
-    rows.push({
-      what: 'resident memory after that, against after start',
-      measured: `${memoryAtStart} MB, then ${await residentMb(service.pid)} MB`,
-      goal: 'none',
-      ok: true,
-    });
-    return rows;
+    const fresh = await firstMinute(service, database, lengths);
+    const rows = await compare({ bare, service }, database, lengths, id);
+    const memory = `${memoryAtStart} MB, then ${await residentMb(service.pid)} MB`;
+    const pgbenchRows = await againstPgbench(service, address, database, lengths);
+    return [
+      ...rows,
+      ...pgbenchRows,
+      fresh,
+      row('resident memory after that, against after start', memory, 'none', true),
+    ];
   } finally {
+    await database.end();
     await Promise.all([service.stop(), bare.stop()]);
     await service.clean();
   }
