@@ -67,7 +67,7 @@ const PAGES = {
 const middle = (numbers) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
 
 /** The slope of the least squares through the logarithms: 0 costs the same at every size, 1 is proportional to it. */
-export function exponentOf(points) {
+function exponentOf(points) {
   const logs = points.map(({ x, y }) => ({ x: Math.log(x), y: Math.log(y) }));
   const mean = (axis) => logs.reduce((sum, point) => sum + point[axis], 0) / logs.length;
   const [x0, y0] = [mean('x'), mean('y')];
@@ -196,7 +196,7 @@ async function memoryRow(dataService, { creates, connections, page }) {
 async function withServices(starts, use) {
   const services = [];
   try {
-    for (const start of starts) services.push(await start());
+    services.push(...(await Promise.all(starts.map((start) => start()))));
     return await use(services);
   } finally {
     for (const service of services) {

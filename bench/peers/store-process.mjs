@@ -71,4 +71,6 @@ process.on('message', async ({ job, ...options }) => {
     process.exit(1);
   }
 });
+// An interrupted bench leaves no process behind.
+process.on('disconnect', () => process.exit());
 process.send('ready');
