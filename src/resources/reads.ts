@@ -82,7 +82,10 @@ export class Reads {
       : { found: await this.listNow(resource, caller, page, selections), asOf: {} };
     const toItem = (entity: Entity<State>): object => resource.toResource(entity, baseUrl);
     const selected = Object.fromEntries(selections.map(({ filter, value }) => [filter.name, value]));
-    return pageOf(resource.plural, `${baseUrl}/${resource.path}`, page, found, toItem, { ...selected, ...asOf });
+    return pageOf(resource.plural ?? resource.path, `${baseUrl}/${resource.path}`, page, found, toItem, {
+      ...selected,
+      ...asOf,
+    });
   }
 
   private listNow<State extends object>(
