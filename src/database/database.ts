@@ -127,7 +127,7 @@ async function runAsOwner<T>(
 }
 
 async function findServer(
-  { databaseUrl, dataDir, startedServer }: OpenOptions,
+  { databaseUrl, dataDir, startedServer, databasePoolSize, dearReadConnections }: OpenOptions,
   log: (line: string) => void,
   mode: OpenMode,
 ): Promise<{ hosts: readonly HostConfig[]; embedded: EmbeddedPostgres | undefined }> {
@@ -139,7 +139,7 @@ async function findServer(
     const text = `there is no database in DATA_DIR ${path.resolve(dataDir)}: set DATA_DIR or DATABASE_URL to the value that the service uses`;
     throw new DatabaseUnusable(text);
   }
-  const embedded = await startEmbeddedPostgres({ dataDir, log });
+  const embedded = await startEmbeddedPostgres({ dataDir, log, pooled: databasePoolSize + dearReadConnections });
   return { hosts: [embeddedHost(embedded)], embedded };
 }
 

@@ -8,7 +8,6 @@ import { type ReadRequest } from '../http/request-context.js';
 import { isId } from '../ids.js';
 import type { DomainEvent } from '../log/event.js';
 import { AsOfQueries } from '../log/read/as-of-queries.js';
-import type { LogPositions } from '../log/read/log-positions.js';
 import { LogReader } from '../log/read/log-reader.js';
 import type { Entity } from '../log/read-model.js';
 import { mayReadPrivate, readsEverything, refuseUnlessMayReadHistory } from './access-rules.js';
@@ -43,6 +42,11 @@ interface DearReads {
   ): Promise<T>;
 }
 
+/** Reads a position, or a time that stands for one, from the parameter `name`. Throws Problem. */
+interface Positions {
+  positionOf(accountId: string, name: string, text: string): Promise<number>;
+}
+
 /** Finds entities in a state of the log that has the position, perhaps on a replica. */
 interface PositionedReads {
   at(position: number): Pick<EntityQueries, 'find' | 'list'>;
@@ -52,7 +56,7 @@ interface PositionedReads {
 export class Reads {
   constructor(
     private readonly entities: EntityQueries,
-    private readonly positions: LogPositions,
+    private readonly positions: Positions,
     private readonly dearReads: DearReads,
     private readonly positioned: PositionedReads,
   ) {}

@@ -208,6 +208,14 @@ describe('a start', () => {
     expect(await query(second, 'select * from kept')).toEqual([{ seven: 7 }]);
   });
 
+  it('admits the connections of large pools, beside those of commands', async () => {
+    const dataDir = await used('large-pools');
+    const server = remember(await startEmbeddedPostgres({ dataDir, log: () => {}, pooled: 150 }));
+    servers.push(server);
+    expect(await query(server, 'show max_connections')).toEqual([{ max_connections: '170' }]);
+    await server.stop();
+  });
+
   it('removes the remains of a killed initdb, but not the files of a running one', async () => {
     await mkdir(folder('cut/postgres.new-1@1-abcdef01'), { recursive: true });
     await chmod(folder('cut'), 0o711);

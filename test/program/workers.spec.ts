@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -32,6 +33,9 @@ const isRunning = (pid: number): boolean => {
 /** The process of each worker that has answered a request, by its number. */
 const pidsIn = (main: RunningMain): Map<unknown, number> =>
   new Map(logLines(main).flatMap(({ worker, pid, route }) => (route === undefined ? [] : [[worker, Number(pid)]])));
+
+const childrenOf = (pid = 0): number[] =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
 
 async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
   for (const deadline = Date.now() + 30_000; !(await isTrue()); await sleep(20)) {
@@ -282,6 +286,26 @@ describe('a stop', () => {
     expect(await stopMain(stopping)).toMatchObject({ code: 130 });
     await expect(status).rejects.toThrow();
     expect(said(stopping).filter((text) => text.startsWith('requests were still running'))).toHaveLength(1);
+  });
+
+  it('right after a worker was killed does not wait for the one that replaces it', async () => {
+    const stopping = startMain(settings());
+    await get(new ApiClient(await stopping.url, ADMIN_KEY));
+    for (const pid of pidsIn(stopping).values()) process.kill(pid, 'SIGKILL');
+    await until(() => said(stopping).some((text) => text.includes('starting another')));
+    expect(await stopMain(stopping)).toMatchObject({ code: 0 });
+  });
+
+  it('during the start, when a terminal ends the workers too, is no failure of the start', async () => {
+    const stopping = startMain(settings());
+    const { pid } = stopping.child;
+    await until(() => childrenOf(pid).length === 2 || stopping.child.exitCode !== null);
+    for (const child of childrenOf(pid)) process.kill(child, 'SIGINT');
+    // A worker that listened to signals already goes on.
+    await Promise.race([stopping.ended, stopping.url.catch(() => undefined)]);
+    const { code } = await stopMain(stopping);
+    expect([0, 130]).toContain(code);
+    expect(said(stopping).filter((text) => text.startsWith('worker'))).toEqual([]);
   });
 
   it('of the primary by SIGKILL ends its workers', async () => {

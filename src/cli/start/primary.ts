@@ -2,7 +2,7 @@ import cluster from 'node:cluster';
 import { Logger } from '@nestjs/common';
 import type { Config } from '../../config.js';
 import type { EmbeddedAddress } from '../../database/database.js';
-import { OperatorError, UsageError } from '../../operator-error.js';
+import { Interrupted, OperatorError, STOP_SIGNALS, UsageError } from '../../operator-error.js';
 import { type Prepared, prepare, undo } from '../../prepare.js';
 import type { ServiceLog } from '../../service-log/service-log.js';
 import { configOfWorker } from '../../settings/workers.js';
@@ -41,7 +41,7 @@ class Primary {
   private isRunning = false;
 
   constructor(
-    private readonly config: Config,
+    private config: Config,
     private readonly prepared: Prepared,
     log: ServiceLog,
   ) {
@@ -52,13 +52,13 @@ class Primary {
 
   async start(): Promise<string> {
     const numbers = Array.from({ length: this.config.workers }, (_, n) => n + 1);
-    const [url = ''] = await Promise.all(
-      numbers.map((number) => {
-        const worker = this.run(number);
-        return Promise.race([worker.listening, worker.ended.then((end) => failStart(number, end))]);
-      }),
-    );
+    const workers = numbers.map((number) => this.run(number));
+    const failures = workers.map(({ ended }, n) => ended.then((end) => failStart(n + 1, end)));
+    // A worker that listened and ended while another one still starts fails the start too.
+    const [url = ''] = await Promise.race([Promise.all(workers.map(({ listening }) => listening)), ...failures]);
     this.isRunning = true;
+    // Port 0 is any: the worker that replaces the last one takes the same.
+    this.config = { ...this.config, port: this.config.port || Number(new URL(url).port) };
     return url;
   }
 
@@ -106,6 +106,8 @@ function failStart(number: number, end: WorkerEnd): never {
   if (failure?.exitCode === EXIT.internal) throw new Error(`worker ${number} could not start: ${failure.message}`);
   if (failure?.exitCode === EXIT.usage) throw new UsageError(failure.message);
   if (failure !== undefined) throw new OperatorError(failure.message);
+  // A terminal sends its signal to the workers too, and Node does not listen yet.
+  if (STOP_SIGNALS.some((signal) => signal === end.signal)) throw new Interrupted(`${end.signal} ended the start`);
   throw new OperatorError(`worker ${number} ended before it was ready (${howItEnded(end)}); start again`);
 }
 

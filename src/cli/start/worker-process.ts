@@ -31,6 +31,8 @@ export class WorkerProcess {
   readonly listening: Promise<string>;
   readonly ended: Promise<WorkerEnd>;
   private readonly worker: Worker;
+  /** Settled when it listens to its channel: what is sent before is lost. */
+  private readonly asksForSetup: Promise<void>;
 
   constructor(setup: WorkerSetup) {
     const worker = cluster.fork();
@@ -40,14 +42,20 @@ export class WorkerProcess {
       else sent();
     });
     worker.on('message', (messages) => this.channel.receive(messages));
-    this.channel.on('setup', () => setup);
+    this.asksForSetup = new Promise((resolve) => {
+      this.channel.on('setup', () => {
+        resolve();
+        return setup;
+      });
+    });
     this.listening = new Promise((resolve) => this.channel.on('listening', resolve));
     let failure: StartFailure | undefined;
     this.channel.on('failed', (why: StartFailure) => {
       failure = why;
     });
     this.ended = new Promise((resolve) => {
-      worker.on('exit', (code: number | null, signal: string | null) => resolve({ code, signal, failure }));
+      // Not `exit`, after which messages may still come: the reason of a failed start, or a place taken for ever.
+      worker.process.on('close', (code: number | null, signal: string | null) => resolve({ code, signal, failure }));
       // A process that could not be made has no exit; a message that a dying one did not take is no matter.
       worker.on('error', ({ message }) => {
         if (worker.process.pid === undefined) resolve({ code: null, signal: message, failure });
@@ -57,7 +65,7 @@ export class WorkerProcess {
 
   /** Lets it finish its requests. */
   stop(): void {
-    this.channel.tell('stop');
+    void this.asksForSetup.then(() => this.channel.tell('stop'));
   }
 
   kill(): void {

@@ -19,20 +19,23 @@ export async function runWorker(): Promise<void> {
   for (const signal of STOP_SIGNALS) process.on(signal, () => undefined);
   const channel = new Channel((messages, sent) => process.send?.(messages, sent));
   process.on('message', (messages: []) => channel.receive(messages));
+  // A worker that replaces another may be told before it serves.
+  const toldToStop = new Promise<void>((resolve) => channel.on('stop', resolve));
   const setup = await channel.ask<WorkerSetup>('setup');
   const log = new ServiceLog(setup.config.logLevel, { worker: setup.number });
   const ending = new Ending(log);
   ending.watch();
   Logger.overrideLogger(log);
-  const starting = start(setup, channel, log);
-  channel.on('stop', async () => {
-    const server = await starting;
-    process.exit(await closeWithin(setup.config.shutdownGraceMs, server, log));
-  });
-  await starting.then(
-    ({ url }) => channel.tell('listening', url),
-    (error) => giveUp(error, channel, ending),
+  let server: Server | undefined;
+  void toldToStop.then(async () =>
+    process.exit(server === undefined ? EXIT.success : await closeWithin(setup.config.shutdownGraceMs, server, log)),
   );
+  try {
+    server = await start(setup, channel, log);
+    channel.tell('listening', server.url);
+  } catch (error) {
+    await giveUp(error, channel, ending);
+  }
 }
 
 async function start(

@@ -39,11 +39,15 @@ const LOCK_CONFLICT = /lock file ".*" (already exists|is empty)|shared memory bl
 const ORPHAN_STOP_MS = 60_000;
 const POLL_MS = 25;
 
+type StartOptions = Pick<ServerOptions, 'log' | 'pooled'>;
+
 /** Starts the embedded PostgreSQL server on the cluster of `dataDir`, and creates the cluster if there is none. */
-export async function startEmbeddedPostgres(options: { dataDir: string; log: Log }): Promise<EmbeddedPostgres> {
+export async function startEmbeddedPostgres(
+  options: { readonly dataDir: string } & StartOptions,
+): Promise<EmbeddedPostgres> {
   const dataDir = path.resolve(options.dataDir);
   try {
-    return await start(dataDir, options.log);
+    return await start(dataDir, options);
   } catch (error) {
     throw dataDirError(error, dataDir);
   }
@@ -69,10 +73,10 @@ export async function findRunningPostgres(
   }
 }
 
-async function start(dataDir: string, log: Log): Promise<EmbeddedPostgres> {
+async function start(dataDir: string, options: StartOptions): Promise<EmbeddedPostgres> {
   const made = { cluster: [] as string[], around: await missingFolders(dataDir) };
   try {
-    return await startIn(dataDir, made, log);
+    return await startIn(dataDir, made, options);
   } catch (error) {
     await discard(made);
     throw error;
@@ -89,7 +93,7 @@ async function discard(made: NewFolders): Promise<void> {
 async function startIn(
   dataDir: string,
   made: { readonly cluster: string[]; readonly around: string[] },
-  log: Log,
+  { log, pooled }: StartOptions,
 ): Promise<EmbeddedPostgres> {
   const wasHere = await hasData(dataDir);
   const location = await locateCluster(dataDir);
@@ -101,7 +105,7 @@ async function startIn(
   if (isNew && isElsewhere) made.cluster.push(...locationNotes(dataDir));
   if (isElsewhere) log(whereabouts(dataDir, location.dir, !wasHere && !isNew));
   const host = await socketFolder(location);
-  const options = { postgres: binaries.postgres, location, socketFolder: host, log };
+  const options = { postgres: binaries.postgres, location, socketFolder: host, log, pooled };
   const server = await startServer(dataDir, options);
   return {
     host,

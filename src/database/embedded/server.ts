@@ -23,12 +23,16 @@ const SETTINGS = {
   listen_addresses: '',
   port: POSTGRES_PORT,
   unix_socket_permissions: '0700',
-  max_connections: 100,
   // The service reports errors of its statements itself; PostgreSQL would log the whole statement.
   log_min_messages: 'log',
   log_error_verbosity: 'terse',
   shared_buffers: `${sharedBuffersMb()}MB`,
 };
+
+/** PostgreSQL's default, for the service and the commands beside it. */
+const MIN_CONNECTIONS = 100;
+/** Beside the pools: for commands, long work and the server's own reserve. */
+const FURTHER_CONNECTIONS = 20;
 
 export interface ServerOptions {
   readonly postgres: string;
@@ -37,6 +41,8 @@ export interface ServerOptions {
   /** The process that a stale postmaster.pid names; it is not a server of this cluster. */
   readonly stalePid: number | undefined;
   readonly log: (line: string) => void;
+  /** Connections that the pools of the service may open. Absent: few. */
+  readonly pooled?: number | undefined;
 }
 
 /** One server process, from spawn to end. */
@@ -66,8 +72,12 @@ export class PostgresServer {
   }
 
   static async spawn(options: ServerOptions): Promise<PostgresServer> {
-    const { postgres, location, socketFolder, stalePid } = options;
-    const settings = Object.entries(SETTINGS).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+    const { postgres, location, socketFolder, stalePid, pooled = 0 } = options;
+    const max_connections = Math.max(MIN_CONNECTIONS, pooled + FURTHER_CONNECTIONS);
+    const settings = Object.entries({ ...SETTINGS, max_connections }).flatMap(([name, value]) => [
+      '-c',
+      `${name}=${value}`,
+    ]);
     const identifying = await identifyingArguments(location.dir);
     // PostgreSQL takes the process in postmaster.pid for a server unless this variable names it, as pg_ctl does, too.
     const env = { ...POSTGRES_ENV, ...(stalePid && { PG_GRANDPARENT_PID: String(stalePid) }) };

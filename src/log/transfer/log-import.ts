@@ -134,7 +134,7 @@ class Import {
     const { pending: lines, lineNumber: last } = this;
     this.pending = [];
     this.characters = 0;
-    this.inserting = insertLines(this.client, lines).catch((error) => {
+    this.inserting = insertLines(this.client, this.account, lines).catch((error) => {
       throw refusalOf(error, `lines ${last - lines.length + 1} to ${last}`);
     });
     // The next await throws it.
@@ -143,8 +143,8 @@ class Import {
   }
 }
 
-async function insertLines(client: Client, lines: readonly string[]): Promise<void> {
-  await client.query(INSERT, [`[${lines.join(',')}]`]);
+async function insertLines(client: Client, account: string, lines: readonly string[]): Promise<void> {
+  await client.query(INSERT, [account, `[${lines.join(',')}]`]);
 }
 
 function refusalOf(error: unknown, lines: string): unknown {
@@ -153,9 +153,8 @@ function refusalOf(error: unknown, lines: string): unknown {
   return new LogFileError(`${lines}: ${failure.constraint ?? ''} ${error.message}`);
 }
 
-const FIELDS =
-  'account_id, position, stream_id, stream_version, event_id, type, data, metadata, occurred_at, recorded_at';
-const INSERT = `insert into events (${FIELDS}, leaf_hash)
-  select ${FIELDS}, decode(leaf_hash, 'hex') from json_to_recordset($1::json)
-    as (account_id text, position bigint, stream_id text, stream_version int, event_id uuid, type text, data text,
+const FIELDS = 'position, stream_id, stream_version, event_id, type, data, metadata, occurred_at, recorded_at';
+const INSERT = `insert into events (account_id, ${FIELDS}, leaf_hash)
+  select $1, ${FIELDS}, decode(leaf_hash, 'hex') from json_to_recordset($2::json)
+    as (position bigint, stream_id text, stream_version int, event_id uuid, type text, data text,
       metadata text, occurred_at timestamptz, recorded_at timestamptz, leaf_hash text)`;
