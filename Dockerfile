@@ -14,6 +14,8 @@ WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
+# A new volume takes its owner from this folder: the gateway makes its host key there.
+RUN install -d -o node -m 700 /var/lib/tunnel-gateway
 USER node
 EXPOSE 8080
 # Whether the process answers, not whether its database does: a supervisor that restarts what is unhealthy would only

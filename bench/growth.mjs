@@ -23,11 +23,11 @@ const LENGTHS = {
   rounds: 3,
   seconds: 1,
   creates: 1500,
-  warmUps: 1,
+  warmUps: 2,
   sizes: [1e3, 1e4, 1e5, 1e6],
   accounts: [1, 100, 1e4],
 };
-const QUICK_LENGTHS = { ...LENGTHS, rounds: 1, sizes: [1e3, 1e4], accounts: [1, 100] };
+const QUICK_LENGTHS = { ...LENGTHS, rounds: 1, warmUps: 1, sizes: [1e3, 1e4], accounts: [1, 100] };
 const CREDENTIALS_OF_EACH = 10;
 const WALK = { creates: 100_000, connections: 128, page: 100 };
 

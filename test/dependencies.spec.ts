@@ -15,7 +15,13 @@ interface Locked {
 
 const json = <T>(file: string): T => JSON.parse(readFileSync(join(REPOSITORY, file), 'utf8')) as T;
 const { dependencies, optionalDependencies } = json<Manifest>('package.json');
-const { packages } = json<{ packages: Record<string, Locked> }>('package-lock.json');
+const { packages: locked } = json<{ packages: Record<string, Locked> }>('package-lock.json');
+/** Their package.json has the old field `licenses`, which npm does not copy. */
+const OLD_FIELD = ['node_modules/ssh2', 'node_modules/cpu-features', 'node_modules/buildcheck'];
+const packages: Record<string, Locked> = {
+  ...locked,
+  ...Object.fromEntries(OLD_FIELD.map((place) => [place, { ...locked[place], license: 'MIT' }])),
+};
 const DOCUMENT = textOf('docs/dependencies.md');
 /** Every package of a production installation, by its place in node_modules. */
 const installed = Object.entries(packages).filter(([place, { dev }]) => place !== '' && dev !== true);

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { readConfig, settingsTable } from '../src/config.js';
+import { gatewaySettingsTable, readConfig, settingsTable } from '../src/config.js';
 import { PROBLEMS } from '../src/problem.js';
 import { blocksIn, DOCUMENTS, REPOSITORY, RUNS, textOf } from './support/documents.js';
 
@@ -68,20 +68,22 @@ it('the service accepts every block of settings in a document', () => {
   }
 });
 
-describe('the table of docs/settings.md', () => {
-  const FILE = 'docs/settings.md';
-  const TABLE = /(<!-- settings: .*-->\n)([\s\S]*?)\n(<!-- end of settings -->)/;
+describe.each([
+  ['docs/settings.md', 'settings', settingsTable],
+  ['docs/own-gateway.md', 'gateway settings', gatewaySettingsTable],
+])('the table of %s', (file, name, tableNow) => {
+  const TABLE = new RegExp(`(<!-- ${name}: .*-->\n)([\\s\\S]*?)\n?(<!-- end of ${name} -->)`);
 
   it('is that of src/config.ts; look at the difference, and accept it with `npm run settings`', () => {
     if (process.env.ACCEPT_SETTINGS === 'true') {
-      const text = textOf(FILE).replace(
+      const text = textOf(file).replace(
         TABLE,
-        (_, start: string, _table, end: string) => `${start}${settingsTable()}\n${end}`,
+        (_, start: string, _table, end: string) => `${start}${tableNow()}\n${end}`,
       );
-      writeFileSync(join(REPOSITORY, FILE), text);
+      writeFileSync(join(REPOSITORY, file), text);
     }
-    const [, , table = ''] = TABLE.exec(textOf(FILE)) ?? [];
-    expect(table.split('\n')).toEqual(settingsTable().split('\n'));
+    const [, , table = ''] = TABLE.exec(textOf(file)) ?? [];
+    expect(table.split('\n')).toEqual(tableNow().split('\n'));
   });
 });
 

@@ -1,6 +1,6 @@
 import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
 import type { Entity } from '../log/read-model.js';
-import { Description, envelopeFields, IgnoredByPost, Metadata, textFields } from '../resources/fields.js';
+import { Description, Envelope, envelopeFields, Metadata, textFields } from '../resources/fields.js';
 import { CreateCommand, DeleteCommand, type Resource, UpdateCommand } from '../resources/resource.js';
 import { ipPoliciesReadModel } from './ip-policies.read-model.js';
 import { type IpPolicy, type IpPolicyEvent, notFound } from './ip-policy.js';
@@ -9,12 +9,9 @@ const PATH = 'ip_policies';
 const ENVELOPE = envelopeFields(PATH, 'ipp');
 const TEXTS = textFields('Our offices', '{"team":"infrastructure"}');
 
-export class CreateIpPolicyBody {
+export class CreateIpPolicyBody extends Envelope {
   @Description('request_malformed', TEXTS.description) description?: string;
   @Metadata('request_malformed', TEXTS.metadata) metadata?: string;
-  @IgnoredByPost() id?: string;
-  @IgnoredByPost() uri?: string;
-  @IgnoredByPost() created_at?: string;
 }
 
 export class UpdateIpPolicyBody extends CreateIpPolicyBody {}
@@ -36,7 +33,6 @@ export const IP_POLICIES: Resource<IpPolicy, IpPolicyEvent> = {
   model: ipPoliciesReadModel,
   idPrefix: 'ipp',
   path: PATH,
-  plural: PATH,
   notFound,
   toResource,
 };

@@ -4,8 +4,8 @@ import { ObjectOf, Text } from '../http/validated-body.js';
 import type { Entity } from '../log/read-model.js';
 import {
   Description,
+  Envelope,
   envelopeFields,
-  IgnoredByPost,
   Metadata,
   READ_ONLY,
   ReadOnly,
@@ -43,7 +43,7 @@ class PolicyBody {
 }
 const POLICY_AS_SHOWN = 'In place of `ip_policy_id`: the IP policy as GET shows it. Both at once must name the same.';
 
-export class CreateIpPolicyRuleBody {
+export class CreateIpPolicyRuleBody extends Envelope {
   @Description('ip_policy_rule_description_too_long', TEXTS.description) description?: string;
   @Metadata('request_malformed', TEXTS.metadata) metadata?: string;
   @Text({ ...CIDR, required: true }) cidr?: string;
@@ -54,20 +54,14 @@ export class CreateIpPolicyRuleBody {
   ip_policy_id?: string;
   @ObjectOf(PolicyBody, { description: POLICY_AS_SHOWN, example: null }) ip_policy?: PolicyBody;
   @Text({ ...ACTION, required: true }) action?: string;
-  @IgnoredByPost() id?: string;
-  @IgnoredByPost() uri?: string;
-  @IgnoredByPost() created_at?: string;
 }
 
-export class UpdateIpPolicyRuleBody {
+export class UpdateIpPolicyRuleBody extends Envelope {
   @Description('ip_policy_rule_description_too_long', TEXTS.description) description?: string;
   @Metadata('request_malformed', TEXTS.metadata) metadata?: string;
   @Text(CIDR) cidr?: string;
   @ReadOnly() action?: string;
   @ObjectOf(RefBody, { ...READ_ONLY, example: null }) ip_policy?: RefBody;
-  @IgnoredByPost() id?: string;
-  @IgnoredByPost() uri?: string;
-  @IgnoredByPost() created_at?: string;
 }
 
 export class CreateIpPolicyRule extends CreateCommand<CreateIpPolicyRuleBody> {}
@@ -96,7 +90,6 @@ export const IP_POLICY_RULES: Resource<IpPolicyRule, IpPolicyRuleEvent> = {
   model: ipPolicyRulesReadModel,
   idPrefix: 'ipr',
   path: PATH,
-  plural: PATH,
   readOnlyFields: ['action', 'ip_policy'],
   notFound,
   toResource,

@@ -34,4 +34,17 @@ export const ReadOnly = (): PropertyDecorator => Text(READ_ONLY);
 
 /** A read-only field that a POST takes too, so that the answer of a GET, sent as it is, creates a copy. */
 export const IGNORED_BY_POST = { description: `${READ_ONLY.description} POST ignores it.` };
-export const IgnoredByPost = (): PropertyDecorator => Text(IGNORED_BY_POST);
+
+/** id, uri and created_at in a PATCH. */
+export class ReadOnlyEnvelope {
+  @ReadOnly() id?: string;
+  @ReadOnly() uri?: string;
+  @ReadOnly() created_at?: string;
+}
+
+/** id, uri and created_at in a body that a POST takes too. */
+export class Envelope {
+  @Text(IGNORED_BY_POST) id?: string;
+  @Text(IGNORED_BY_POST) uri?: string;
+  @Text(IGNORED_BY_POST) created_at?: string;
+}

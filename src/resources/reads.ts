@@ -91,7 +91,10 @@ export class Reads {
       : { found: await this.now(request).list(resource, wanted), asOf: {} };
     const toItem = (entity: Entity<State>): object => resource.toResource(entity, baseUrl);
     const selected = Object.fromEntries(selections.map(({ filter, value }) => [filter.name, value]));
-    return pageOf(resource.plural, `${baseUrl}/${resource.path}`, page, found, toItem, { ...selected, ...asOf });
+    return pageOf(resource.plural ?? resource.path, `${baseUrl}/${resource.path}`, page, found, toItem, {
+      ...selected,
+      ...asOf,
+    });
   }
 
   private now({ minPosition }: ReadRequest): Pick<EntityQueries, 'find' | 'list'> {

@@ -13,8 +13,8 @@ export interface Resource<State, Event extends DomainEvent = DomainEvent> {
   readonly idPrefix: IdPrefix;
   /** Path of the list, without a leading slash. */
   readonly path: string;
-  /** Name of the list in its JSON. */
-  readonly plural: string;
+  /** Name of the list in its JSON. Absent: the path. */
+  readonly plural?: string;
   /** Read-only fields of a PATCH, beside id, uri and created_at. */
   readonly readOnlyFields?: readonly string[];
   /** True: only the owner, admins and auditors see an entity. Absent: everyone in the account sees it. */

@@ -6,7 +6,7 @@ import { atMostBytes, List, Text } from '../http/validated-body.js';
 import type { Entity } from '../log/read-model.js';
 import { MAX_PUBLIC_KEY_BYTES } from '../public-keys/public-key-type.js';
 import type { Expiring } from '../resources/expiry/expiry.js';
-import { Description, envelopeFields, IgnoredByPost, Metadata, ReadOnly, textFields } from '../resources/fields.js';
+import { Description, Envelope, envelopeFields, Metadata, ReadOnly, textFields } from '../resources/fields.js';
 import { CreateCommand, DeleteCommand, type OwnedResource, UpdateCommand } from '../resources/resource.js';
 import {
   notFound,
@@ -43,26 +43,20 @@ const OWNER_ID = {
   pattern: '^[A-Za-z0-9_-]*$',
 };
 
-export class CreateSshCredentialBody {
+export class CreateSshCredentialBody extends Envelope {
   @Text({ ...PUBLIC_KEY, required: true }) public_key?: string;
   @Description('ssh_credential_description_too_long', TEXTS.description) description?: string;
   @Metadata('ssh_credential_metadata_too_long', TEXTS.metadata) metadata?: string;
   @List(ACL) acl?: unknown[];
   @Text(OWNER_ID) owner_id?: string;
-  @IgnoredByPost() id?: string;
-  @IgnoredByPost() uri?: string;
-  @IgnoredByPost() created_at?: string;
 }
 
-export class UpdateSshCredentialBody {
+export class UpdateSshCredentialBody extends Envelope {
   @Description('ssh_credential_description_too_long', TEXTS.description) description?: string;
   @Metadata('ssh_credential_metadata_too_long', TEXTS.metadata) metadata?: string;
   @List(ACL) acl?: unknown[];
   @ReadOnly() public_key?: string;
   @ReadOnly() owner_id?: string;
-  @IgnoredByPost() id?: string;
-  @IgnoredByPost() uri?: string;
-  @IgnoredByPost() created_at?: string;
 }
 
 export class CreateSshCredential extends CreateCommand<CreateSshCredentialBody> {}
@@ -105,7 +99,6 @@ export const SSH_CREDENTIALS: OwnedResource<SshCredential, SshCredentialEvent> =
   model: sshCredentialsReadModel,
   idPrefix: 'sshcr',
   path: PATH,
-  plural: PATH,
   readOnlyFields: ['public_key', 'owner_id'],
   removal: REMOVAL,
   filters: FILTERS,

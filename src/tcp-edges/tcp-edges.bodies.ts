@@ -1,7 +1,7 @@
 import { atMostBytes, Flag, List, ObjectOf, Text } from '../http/validated-body.js';
 import { omitUndefined } from '../omit-undefined.js';
 import { Problem } from '../problem.js';
-import { Description, IgnoredByPost, Metadata, textFields } from '../resources/fields.js';
+import { Description, Envelope, Metadata, textFields } from '../resources/fields.js';
 import { readOnly } from '../resources/read-only-fields.js';
 import {
   MAX_IP_POLICIES,
@@ -79,7 +79,7 @@ export class TrafficPolicyBody {
   @Text({ ...VALUE, required: true }) value?: string;
 }
 
-export class CreateTcpEdgeBody {
+export class CreateTcpEdgeBody extends Envelope {
   @Description('edge_description_too_long', TEXTS.description) description?: string;
   @Metadata('edge_metadata_too_long', TEXTS.metadata) metadata?: string;
   @List(HOSTPORTS) hostports?: unknown[];
@@ -87,9 +87,6 @@ export class CreateTcpEdgeBody {
   @ObjectOf(IpRestrictionBody, { description: 'IP policies that decide which clients may connect.' })
   ip_restriction?: IpRestrictionBody;
   @ObjectOf(TrafficPolicyBody, { description: 'Policy for the traffic.' }) traffic_policy?: TrafficPolicyBody;
-  @IgnoredByPost() id?: string;
-  @IgnoredByPost() uri?: string;
-  @IgnoredByPost() created_at?: string;
 }
 
 export class UpdateTcpEdgeBody extends CreateTcpEdgeBody {}

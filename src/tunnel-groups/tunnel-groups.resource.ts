@@ -2,14 +2,7 @@ import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
 import { EXAMPLE_BASE_URL } from '../http/openapi/parts.js';
 import { List, MapField } from '../http/validated-body.js';
 import type { Entity } from '../log/read-model.js';
-import {
-  Description,
-  envelopeFields,
-  IGNORED_BY_POST,
-  IgnoredByPost,
-  Metadata,
-  textFields,
-} from '../resources/fields.js';
+import { Description, Envelope, envelopeFields, IGNORED_BY_POST, Metadata, textFields } from '../resources/fields.js';
 import { CreateCommand, DeleteCommand, type Resource, UpdateCommand } from '../resources/resource.js';
 import {
   type Labels,
@@ -31,14 +24,11 @@ const LABELS = {
 };
 const TUNNELS = 'Tunnels that match the labels. This service knows none, so the list is empty.';
 
-export class CreateTunnelGroupBody {
+export class CreateTunnelGroupBody extends Envelope {
   @Description('request_malformed', TEXTS.description) description?: string;
   @Metadata('request_malformed', TEXTS.metadata) metadata?: string;
   @MapField(LABELS) labels?: object;
   @List({ ...IGNORED_BY_POST, items: { type: 'object' }, example: [] }) tunnels?: unknown[];
-  @IgnoredByPost() id?: string;
-  @IgnoredByPost() uri?: string;
-  @IgnoredByPost() created_at?: string;
 }
 
 export class UpdateTunnelGroupBody extends CreateTunnelGroupBody {}

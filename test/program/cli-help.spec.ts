@@ -53,6 +53,7 @@ describe('--help', () => {
       'tunnel-access data',
       'tunnel-access data remove',
       'tunnel-access doctor',
+      'tunnel-access gateway',
       'tunnel-access sshd-reaper',
     ]);
     for (const [command, help] of helps) {

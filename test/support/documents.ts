@@ -25,6 +25,8 @@ export const RUNS = {
   collector: ['docs/collectors.md'],
   'gateway-start': ['docs/gateways.md'],
   gateway: ['docs/gateways.md', 'docs/keys-and-rules.md'],
+  'own-gateway-start': ['docs/own-gateway.md'],
+  'own-gateway': ['docs/own-gateway.md'],
   operating: ['docs/operating.md', 'docs/monitoring.md', 'docs/backup.md', 'docs/database.md'],
   moving: ['docs/backup.md'],
   packages: ['docs/failover.md'],

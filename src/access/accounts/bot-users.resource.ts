@@ -1,7 +1,7 @@
 import { ApiField, ApiSchemaName } from '../../http/openapi/decorators.js';
 import { Flag, Text, TextOfBytes } from '../../http/validated-body.js';
 import type { Entity } from '../../log/read-model.js';
-import { envelopeFields, ReadOnly } from '../../resources/fields.js';
+import { envelopeFields, ReadOnlyEnvelope } from '../../resources/fields.js';
 import { CreateCommand, DeleteCommand, type Resource, UpdateCommand } from '../../resources/resource.js';
 import { type BotRole, notFound, type Principal, type PrincipalEvent } from './principal.js';
 import { principalsReadModel } from './principals.read-model.js';
@@ -26,12 +26,9 @@ export class CreateBotUserBody {
   @Flag({ ...ACTIVE, description: `${ACTIVE.description} Absent: true.` }) active?: boolean;
 }
 
-export class UpdateBotUserBody {
+export class UpdateBotUserBody extends ReadOnlyEnvelope {
   @TextOfBytes(MAX_NAME_BYTES, 'request_malformed', NAME) name?: string;
   @Flag(ACTIVE) active?: boolean;
-  @ReadOnly() id?: string;
-  @ReadOnly() uri?: string;
-  @ReadOnly() created_at?: string;
 }
 
 export class PutBotUserRoleBody {
@@ -62,7 +59,6 @@ export const BOT_USERS: Resource<Principal, PrincipalEvent> = {
   model: principalsReadModel,
   idPrefix: 'bot',
   path: PATH,
-  plural: PATH,
   condition: `t.kind = 'bot' and not t.deleted`,
   isLive: ({ deleted }) => !deleted,
   notFound,

@@ -2,7 +2,7 @@ import type { Role } from '../../caller.js';
 import { ApiField, ApiSchemaName } from '../../http/openapi/decorators.js';
 import { Flag, Text } from '../../http/validated-body.js';
 import type { Entity } from '../../log/read-model.js';
-import { envelopeFields, ReadOnly } from '../../resources/fields.js';
+import { envelopeFields, ReadOnly, ReadOnlyEnvelope } from '../../resources/fields.js';
 import { CreateCommand, DeleteCommand, type Resource, UpdateCommand } from '../../resources/resource.js';
 import { notFound, type Principal, type PrincipalEvent } from './principal.js';
 import { principalsReadModel } from './principals.read-model.js';
@@ -29,13 +29,10 @@ export class CreateUserBody {
   @Text({ ...ROLE, description: `${ROLE.description} Absent: member.` }) role?: string;
 }
 
-export class UpdateUserBody {
+export class UpdateUserBody extends ReadOnlyEnvelope {
   @Text(ROLE) role?: string;
   @Flag(ACTIVE) active?: boolean;
   @ReadOnly() email?: string;
-  @ReadOnly() id?: string;
-  @ReadOnly() uri?: string;
-  @ReadOnly() created_at?: string;
 }
 
 export class CreateUser extends CreateCommand<CreateUserBody> {}
@@ -56,7 +53,6 @@ export const USERS: Resource<Principal, PrincipalEvent> = {
   model: principalsReadModel,
   idPrefix: 'usr',
   path: PATH,
-  plural: PATH,
   readOnlyFields: ['email'],
   condition: `t.kind = 'user' and not t.deleted`,
   isLive: ({ deleted }) => !deleted,

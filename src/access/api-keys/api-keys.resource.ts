@@ -3,7 +3,14 @@ import { EXAMPLE_KSUID } from '../../http/openapi/parts.js';
 import { Text } from '../../http/validated-body.js';
 import type { Entity } from '../../log/read-model.js';
 import type { Expiring } from '../../resources/expiry/expiry.js';
-import { Description, envelopeFields, Metadata, ReadOnly, textFields } from '../../resources/fields.js';
+import {
+  Description,
+  envelopeFields,
+  Metadata,
+  ReadOnly,
+  ReadOnlyEnvelope,
+  textFields,
+} from '../../resources/fields.js';
 import { CreateCommand, DeleteCommand, type OwnedResource, UpdateCommand } from '../../resources/resource.js';
 import { type ApiKey, type ApiKeyEvent, notFound, REMOVAL } from './api-key.js';
 import { apiKeysReadModel } from './api-keys.read-model.js';
@@ -29,13 +36,10 @@ export class CreateApiKeyBody {
   @Text(OWNER_ID) owner_id?: string;
 }
 
-export class UpdateApiKeyBody {
+export class UpdateApiKeyBody extends ReadOnlyEnvelope {
   @Description('request_malformed', TEXTS.description) description?: string;
   @Metadata('request_malformed', TEXTS.metadata) metadata?: string;
   @ReadOnly() owner_id?: string;
-  @ReadOnly() id?: string;
-  @ReadOnly() uri?: string;
-  @ReadOnly() created_at?: string;
 }
 
 export class CreateApiKey extends CreateCommand<CreateApiKeyBody> {}

@@ -4,7 +4,7 @@
  * primary of the past has another one. A standby learns its timeline from its WAL receiver, if the role may see it
  * (pg_read_all_stats), else at its next restartpoint.
  */
-export const LOG_IDENTITY = `concat_ws('/', (pg_control_system()).system_identifier,
+const LOG_IDENTITY = `concat_ws('/', (pg_control_system()).system_identifier,
     (select oid from pg_database where datname = current_database()),
     case when pg_is_in_recovery() then greatest((pg_control_checkpoint()).timeline_id,
         (pg_control_recovery()).min_recovery_end_timeline, (pg_stat_get_wal_receiver()).received_tli)

@@ -139,7 +139,8 @@ export class Replica {
     if (failure.isDeadlock) return;
     if (!failure.isOfServer && !failure.isConnectionLoss) throw error;
     const reason = withAdvice(error, 'REPLICA_DATABASE_URL');
-    this.rest('away', `the replica of REPLICA_DATABASE_URL cannot be used: ${reason}`);
+    const trouble = reason.includes('the server is no standby') ? 'foreign' : 'away';
+    this.rest(trouble, `the replica of REPLICA_DATABASE_URL cannot be used: ${reason}`);
   }
 
   private rest(trouble: Trouble, line: string): void {

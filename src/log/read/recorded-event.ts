@@ -1,4 +1,4 @@
-import { isJsonObject } from '../../json-object.js';
+import { parseJsonObject } from '../../json-object.js';
 import { Problem } from '../../problem.js';
 import type { DomainEvent, EventMetadata } from '../event.js';
 import { currentEvent, type Entity, fold, type ReadModel } from '../read-model.js';
@@ -46,22 +46,13 @@ export function foldRecorded<State, Event extends DomainEvent>(
 
 /** Throws Problem unless it is an object. */
 export const parseData = ({ position, data }: Pick<RecordedEvent, 'position' | 'data'>): object =>
-  parseObject(data) ?? refuse(position, 'its data is not a JSON object');
+  parseJsonObject(data) ?? refuse(position, 'its data is not a JSON object');
 
 /** Throws Problem unless it is an object that names who made the change. */
 export function parseMetadata({ position, metadata }: Pick<RecordedEvent, 'position' | 'metadata'>): EventMetadata {
-  const parsed = parseObject(metadata);
+  const parsed = parseJsonObject(metadata);
   if (typeof parsed?.actor !== 'string') throw unreadable(position, 'its metadata is not a JSON object with an actor');
   return parsed as unknown as EventMetadata;
-}
-
-function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 const refuse = (position: number, why: string): never => {

@@ -1,5 +1,5 @@
 import { sqlLiteral } from '../../database/copy/sql-literal.js';
-import { isJsonObject } from '../../json-object.js';
+import { parseJsonObject } from '../../json-object.js';
 import { OperatorError } from '../../operator-error.js';
 import { type LoggedEvent, timeText } from '../checks/logged-event.js';
 
@@ -38,19 +38,10 @@ const NAMES = Object.keys(TYPES) as (keyof LoggedEvent)[];
 
 /** Parses a line. Throws LogFileError unless it has exactly the fields of an event. */
 export function parseLine(line: string): LoggedEvent {
-  const event = parseObject(line);
+  const event = parseJsonObject(line);
+  if (event === undefined) throw new LogFileError('it is not a JSON object; was the file cut?');
   const names = Object.keys(event);
   const wrong = NAMES.find((name) => typeof event[name] !== TYPES[name]) ?? names.find((name) => !(name in TYPES));
   if (wrong !== undefined) throw new LogFileError(`the field ${wrong} is missing, unknown or of the wrong type`);
   return event as unknown as LoggedEvent;
-}
-
-function parseObject(line: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(line);
-    if (isJsonObject(value)) return value;
-  } catch {
-    // The error below covers it.
-  }
-  throw new LogFileError('it is not a JSON object; was the file cut?');
 }

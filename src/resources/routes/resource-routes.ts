@@ -43,7 +43,7 @@ export function controllerOf<State extends object, Create extends object, Change
 ): Type {
   const { answer, created = answer, create, list, update, delete: removal } = routes;
   const [[name, names], [one, many]] = [routes.names, routes.nouns];
-  const { path, plural } = resource;
+  const { path, plural = resource.path } = resource;
   const notFound = resource.notFound().problem;
   const parameters = [MIN_LOG_POSITION, ...(list?.parameters ?? [AS_OF])];
   @ApiTag(

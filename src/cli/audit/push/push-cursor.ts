@@ -2,7 +2,7 @@ import { access, constants, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { messageOf } from '../../../error-message.js';
-import { isJsonObject } from '../../../json-object.js';
+import { parseJsonObject } from '../../../json-object.js';
 import { UsageError } from '../../../operator-error.js';
 import { writeWholeFile } from '../../files/whole-file.js';
 
@@ -27,21 +27,12 @@ export async function readCursor(file: string): Promise<Cursor | undefined> {
 }
 
 function parseCursor(file: string, text: string): Cursor {
-  const { account, collector, position, event_id: eventId } = parseObject(text);
+  const { account, collector, position, event_id: eventId } = parseJsonObject(text) ?? {};
   const isPosition = typeof position === 'number' && Number.isSafeInteger(position) && position > 0;
   if (isPosition && [account, collector, eventId].every((value) => typeof value === 'string')) {
     return { account, collector, position, eventId } as Cursor;
   }
   throw new UsageError(`${file} is not a file that audit push wrote: name another one with --cursor`);
-}
-
-function parseObject(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? value : {};
-  } catch {
-    return {};
-  }
 }
 
 /** Throws UsageError before the first batch: one that was accepted could not be noted. */

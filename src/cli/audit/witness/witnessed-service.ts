@@ -1,5 +1,5 @@
 import { messageOf } from '../../../error-message.js';
-import { isJsonObject } from '../../../json-object.js';
+import { parseJsonObject } from '../../../json-object.js';
 import { OperatorError } from '../../../operator-error.js';
 import { PROBLEMS } from '../../../problem.js';
 
@@ -42,7 +42,7 @@ export class WitnessedService {
 
   /** The proof that the log of the first size is the beginning of that of the second; undefined if the answer has none. */
   async consistency(from: number, to: number, signal: AbortSignal): Promise<Buffer[] | undefined> {
-    const { proof } = parseObject(await this.get(`log/consistency?from=${from}&to=${to}`, signal));
+    const { proof } = parseJsonObject(await this.get(`log/consistency?from=${from}&to=${to}`, signal)) ?? {};
     if (!Array.isArray(proof)) return undefined;
     return proof.map((hash) => Buffer.from(String(hash), 'base64'));
   }
@@ -50,7 +50,7 @@ export class WitnessedService {
   private async get(path: string, signal: AbortSignal): Promise<string> {
     const { status, text } = await this.send(path, signal);
     if (status === 200) return text;
-    const { msg, error_code } = parseObject(text);
+    const { msg, error_code } = parseJsonObject(text) ?? {};
     const said = msg ?? text.slice(0, MAX_QUOTED_CHARACTERS).trim();
     const reason = `it answers ${status} ${JSON.stringify(said)}`;
     if (status === 401 || status === 403) throw new OperatorError(`${this.name}: ${reason}; check the API key`);
@@ -83,13 +83,4 @@ async function textOf({ body }: Response): Promise<string> {
     if (text.length > MAX_ANSWER_CHARACTERS) throw new Error('its answer is too long');
   }
   return text;
-}
-
-function parseObject(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? value : {};
-  } catch {
-    return {};
-  }
 }
