@@ -47,8 +47,14 @@ export class ServiceClient {
   constructor(private readonly address: ServiceAddress) {}
 
   /** Undefined if no credential lets the key in. */
-  identify(fingerprint: string): Promise<IdentifiedKey | undefined> {
-    return this.ask<IdentifiedKey>('POST', 'identify', { fingerprint });
+  async identify(fingerprint: string): Promise<IdentifiedKey | undefined> {
+    const known = await this.ask<Partial<IdentifiedKey> | null>('POST', 'identify', { fingerprint });
+    if (known === undefined) return undefined;
+    const { account_id, credentials } = known ?? {};
+    if (known?.fingerprint === fingerprint && account_id !== undefined && Array.isArray(credentials)) {
+      return { account_id, fingerprint, credentials };
+    }
+    throw new ServiceUnavailable('the answer to identify is none of the service: is SERVICE_URL right?');
   }
 
   /** One decision for each target, of which there are up to 1,000. */

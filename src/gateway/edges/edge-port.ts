@@ -62,21 +62,26 @@ export class EdgePort {
 
   private async listen(): Promise<boolean> {
     const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => void this.accept(socket));
-    this.server = server;
     try {
       server.listen({ host: this.at.address, port: this.at.port, exclusive: true });
       await once(server, 'listening');
       // Accepting can fail for a moment, for example without a free file descriptor.
       server.on('error', () => undefined);
-      this.told = undefined;
-      this.context.metrics.servedPorts.inc();
-      this.context.log.line('info', { hostport: this.hostport, edge: this.served?.id }, 'serving an edge');
+      // Closed meanwhile. A server that is closed before it listens never says so.
+      if (this.served === undefined) server.close();
+      else this.listensBy(server, this.served);
       return true;
     } catch (error) {
-      this.server = undefined;
       this.tell(`the gateway cannot listen at ${this.at.address}:${this.at.port}: ${messageOf(error)}`);
       return false;
     }
+  }
+
+  private listensBy(server: Server, { id }: ServedEdge): void {
+    this.server = server;
+    this.told = undefined;
+    this.context.metrics.servedPorts.inc();
+    this.context.log.line('info', { hostport: this.hostport, edge: id }, 'serving an edge');
   }
 
   private stopListening(): void {

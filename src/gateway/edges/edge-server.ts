@@ -25,6 +25,7 @@ export class EdgeServer implements GatewayPart {
   private readonly connections: AllConnections = new Set();
   private readonly stopped = new AbortController();
   private readonly refresher = new Refresher((hostport) => this.refresh(hostport));
+  private readonly laterAt = new Map<string, NodeJS.Timeout>();
   private following = Promise.resolve();
   private outage: NodeJS.Timeout | undefined;
 
@@ -98,7 +99,17 @@ export class EdgeServer implements GatewayPart {
     const port = this.ports.get(hostport) ?? this.newPort(hostport, at);
     const canListen = await port.apply(judge(answer, this.context.settings.edgeTrafficPolicies === 'ignore'));
     if (answer.edges.length === 0) this.ports.delete(hostport);
-    if (!canListen) setTimeout(() => void this.listenAgain(hostport), LISTEN_AGAIN_MS).unref();
+    if (!canListen) this.listenLater(hostport);
+  }
+
+  /** One timer for each hostport: else each change of an edge would add one that comes back for ever. */
+  private listenLater(hostport: string): void {
+    clearTimeout(this.laterAt.get(hostport));
+    const again = (): void => {
+      this.laterAt.delete(hostport);
+      void this.listenAgain(hostport);
+    };
+    this.laterAt.set(hostport, setTimeout(again, LISTEN_AGAIN_MS).unref());
   }
 
   /** If the service is away, the reload that follows its return tries too. */

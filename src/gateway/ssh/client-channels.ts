@@ -4,6 +4,7 @@ import type { GatewayContext } from '../gateway-context.js';
 import type { CredentialUsage } from '../limits.js';
 import { Carrier } from '../tunnels/carrier.js';
 import type { Endpoint } from '../tunnels/open-tunnel.js';
+import { takesPackets } from '../tunnels/packets.js';
 import { TunnelStream } from '../tunnels/tunnel-stream.js';
 
 const MAX_OPENING_MS = 10_000;
@@ -46,14 +47,26 @@ export class ClientChannels {
 
   private openChannel(bound: Endpoint, source: Endpoint): Promise<ServerChannel> {
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error('the client opened no channel')), MAX_OPENING_MS).unref();
+      let isLate = false;
+      const timer = setTimeout(() => {
+        isLate = true;
+        reject(new Error('the client opened no channel'));
+      }, MAX_OPENING_MS).unref();
       this.connection.once('close', reject);
       this.connection.forwardOut(bound.address, bound.port, source.address, source.port, (error, channel) => {
         clearTimeout(timer);
         this.connection.removeListener('close', reject);
         if (error !== undefined && error !== null) reject(error);
-        else resolve(channel);
+        else if (!isLate && takesPackets(channel)) resolve(channel);
+        else reject(refused(channel));
       });
     });
   }
+}
+
+/** Closes a channel that has no reader. */
+function refused(channel: ServerChannel): Error {
+  channel.on('error', () => undefined).resume();
+  channel.close();
+  return new Error('the client takes no packets of a usable size, or took too long');
 }

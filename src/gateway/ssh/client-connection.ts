@@ -10,6 +10,8 @@ import { Terminal } from './terminal.js';
 
 /** Time for the last lines of a session. */
 const FAREWELL_MS = 200;
+/** Time in which a client closes its side of a connection that the gateway has ended. */
+const MAX_CLOSING_MS = 2_000;
 
 /** A client that has logged in. */
 export class ClientConnection {
@@ -21,13 +23,13 @@ export class ClientConnection {
   constructor(
     private readonly context: GatewayContext,
     private readonly connection: Connection,
-    socket: Socket,
+    private readonly socket: Socket,
     private readonly identity: IdentifiedKey,
     private readonly limits: Limits,
   ) {
     const source = socket.remoteAddress ?? '';
     this.usage = limits.usageOf(this.credentialId);
-    this.terminal = new Terminal(connection, () => this.binds.isEmpty);
+    this.terminal = new Terminal({ end: () => this.end() }, () => this.binds.isEmpty);
     const channels = new ClientChannels(connection, socket, this.usage, context);
     const client = { identity, source };
     this.binds = new ClientBinds(context, client, this.usage, channels, this.terminal, () => this.endSoon());
@@ -80,11 +82,17 @@ export class ClientConnection {
   }
 
   private endIfIdle(): void {
-    if (this.binds.isEmpty) this.connection.end();
+    if (this.binds.isEmpty) this.end();
   }
 
   private endSoon(): void {
-    setTimeout(() => this.connection.end(), FAREWELL_MS).unref();
+    setTimeout(() => this.end(), FAREWELL_MS).unref();
+  }
+
+  /** A client that kept its side open would keep its memory and its binds, past every limit. */
+  private end(): void {
+    this.connection.end();
+    setTimeout(() => this.socket.destroy(), MAX_CLOSING_MS).unref();
   }
 
   private close(hasEntered: boolean): void {

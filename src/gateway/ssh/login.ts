@@ -6,6 +6,8 @@ import type { IdentifiedKey } from '../service-client.js';
 import { isSigned, usableKey } from './signed-key.js';
 
 const MAX_ATTEMPTS = 10;
+/** With those that only ask whether a key may sign, which are answered at once and at any length. */
+const MAX_REQUESTS = 50;
 /** Each refusal takes as long, whatever its reason. It also slows down those who guess. */
 const REFUSAL_MS = 100;
 
@@ -17,6 +19,7 @@ type Outcome = 'accepted' | 'bad_signature' | 'unknown_key' | 'service_unavailab
  */
 export class Login {
   private attempts = 0;
+  private requests = 0;
   /** That of the signature which was accepted. */
   identity: IdentifiedKey | undefined;
 
@@ -27,6 +30,8 @@ export class Login {
   ) {}
 
   async answer(request: AuthContext): Promise<void> {
+    this.requests += 1;
+    if (this.requests > MAX_REQUESTS) return this.end();
     if (request.method !== 'publickey') return request.reject(['publickey']);
     const refusal = sleep(REFUSAL_MS);
     const key = usableKey(request);

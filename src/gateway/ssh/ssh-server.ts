@@ -83,7 +83,11 @@ export class SshServer implements GatewayPart {
   }
 
   private logIn(connection: Connection, socket: Socket, known: () => void): void {
-    const login = new Login(this.context, socket.remoteAddress ?? '', () => connection.end());
+    const end = (): void => {
+      connection.end();
+      socket.destroySoon();
+    };
+    const login = new Login(this.context, socket.remoteAddress ?? '', end);
     connection.on('authentication', (request) => void login.answer(request));
     connection.on('error', () => socket.destroy());
     connection.once('ready', () => {

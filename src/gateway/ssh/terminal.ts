@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Connection, ServerChannel, Session } from 'ssh2';
+import type { ServerChannel, Session } from 'ssh2';
+import { takesPackets } from '../tunnels/packets.js';
 
 const MAX_LINES = 100;
 /** `ssh` without -N asks for a session right after its binds. */
@@ -20,7 +21,7 @@ export class Terminal {
   private hasSession = false;
 
   constructor(
-    private readonly connection: Connection,
+    private readonly connection: { end(): void },
     /** Whether the client has asked for nothing that a session could show. */
     private readonly isUseless: () => boolean,
   ) {}
@@ -59,6 +60,10 @@ export class Terminal {
   }
 
   private show(channel: ServerChannel): void {
+    if (!takesPackets(channel)) {
+      this.connection.end();
+      return;
+    }
     this.channel = channel;
     channel.on('data', (data: Buffer) => {
       if (INTERRUPTS.some((key) => data.includes(key))) this.connection.end();

@@ -1,0 +1,175 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer as createHttp } from 'node:http';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import ssh2, { type Algorithms, type Client, type ParsedKey } from 'ssh2';
+import { complementOf, exchange } from '../support/echo-target.js';
+import { eventually } from '../support/eventually.js';
+import { freePort } from '../support/free-port.js';
+import { stopAtEnd } from '../support/leftovers.js';
+import { OwnGateway } from '../support/own-gateway.js';
+import { type KeyPair, newKeyPair } from '../support/ssh-client.js';
+
+let trial: OwnGateway;
+let key: KeyPair;
+beforeAll(async () => {
+  trial = await OwnGateway.start({ maxConnections: 2 });
+  key = await trial.newCredential('bind:*=*', 'bind:127.0.0.1:*', 'bind:127.0.0.1');
+});
+
+interface Hostile {
+  readonly client: Client;
+  readonly socket: Socket;
+}
+
+/** A client that the test can make misbehave, since it is of the library. It leaves its side of the connection open. */
+async function enter(own: KeyPair, port = trial.port, algorithms: Partial<Algorithms> = {}): Promise<Hostile> {
+  const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true });
+  socket.end = () => socket;
+  const client = new ssh2.Client();
+  stopAtEnd(async () => void socket.destroy());
+  const ready = new Promise<void>((resolve, reject) => {
+    client.once('ready', resolve).on('error', reject);
+    socket.once('close', () => reject(new Error('closed')));
+  });
+  client.connect({ sock: socket, username: 'any', privateKey: readFileSync(own.file), algorithms });
+  await ready;
+  return { client, socket };
+}
+
+const parsed = ({ file }: KeyPair): ParsedKey => {
+  const found = ssh2.utils.parseKey(readFileSync(file));
+  if (found instanceof Error) throw found;
+  return found;
+};
+
+const bind = ({ client }: Hostile, address: string, port: number): Promise<number | undefined> =>
+  new Promise((resolve) => client.forwardIn(address, port, (error, bound) => resolve(error ? undefined : bound)));
+
+describe('a client that has logged in', () => {
+  it('cannot make the gateway send in packets without room: a size of 0 would never end', async () => {
+    const hostile = await enter(key);
+    type Confirm = (remote: number, local: number, window: number, packetSize: number) => void;
+    const { _protocol: protocol } = hostile.client as unknown as {
+      readonly _protocol: { channelOpenConfirm: Confirm };
+    };
+    const confirm = protocol.channelOpenConfirm.bind(protocol);
+    // Of size 1, since with 0 this test would not fail but hang.
+    protocol.channelOpenConfirm = (remote, local, window) => confirm(remote, local, window, 1);
+    let received = 0;
+    hostile.client.on('tcp connection', (_, accept) => void accept().on('data', () => (received += 1)));
+    const port = (await bind(hostile, '127.0.0.1', 0)) ?? 0;
+    const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+    socket.write('hello');
+    await new Promise((resolve) => socket.once('close', resolve));
+    expect(received).toBe(0);
+    hostile.socket.destroy();
+  });
+
+  it('is cut off above the maximum of connections, though it never closes its side', async () => {
+    const own = await trial.newCredential('bind:*=*');
+    await Promise.all([enter(own), enter(own)]);
+    const { sockets } = (trial.gateway as unknown as { readonly ssh: { readonly sockets: ReadonlySet<Socket> } }).ssh;
+    const before = sockets.size;
+    const third = await enter(own);
+    third.client.on('error', () => undefined);
+    expect(sockets.size).toBe(before + 1);
+    await eventually(() => expect(sockets.size).toBe(before), 6_000);
+  });
+});
+
+describe('a stranger', () => {
+  it('is offered no group whose arithmetic stops the gateway', async () => {
+    const algorithms = { kex: ['diffie-hellman-group18-sha512', 'diffie-hellman-group16-sha512'] };
+    await expect(enter(key, trial.port, algorithms as Partial<Algorithms>)).rejects.toThrow(/key exchange|closed/);
+  });
+
+  it('may ask about 50 keys, and not for ever', async () => {
+    const keys = await newKeyPair();
+    class Asking extends ssh2.BaseAgent<ParsedKey> {
+      override getIdentities(callback: (error: undefined, found: ParsedKey[]) => void): void {
+        callback(
+          undefined,
+          Array.from({ length: 200 }, () => parsed(keys)),
+        );
+      }
+
+      override sign(...args: unknown[]): void {
+        (args.at(-1) as (error: Error) => void)(new Error('no private key'));
+      }
+    }
+    let asked = 0;
+    const debug = (line: string): void => {
+      if (line.includes('Received USERAUTH_PK_OK')) asked += 1;
+    };
+    const client = new ssh2.Client().on('error', () => undefined);
+    const agent = new Asking();
+    client.connect({ host: '127.0.0.1', port: trial.port, username: 'any', agent, authHandler: ['agent'], debug });
+    await new Promise<void>((resolve) => void client.once('close', () => resolve()));
+    expect(asked).toBeLessThan(60);
+  });
+});
+
+describe('what is no service at SERVICE_URL', () => {
+  it.each([['{}'], ['null'], ['[]']])('lets no key in by the answer %s, and ends no gateway', async (body) => {
+    const other = createHttp((request, response) => {
+      request.resume();
+      response.setHeader('content-type', 'application/json');
+      if (request.url?.endsWith('/recheck')) response.end('{"changed": []}');
+      else if (request.url?.endsWith('changes')) response.write('event: ready\ndata: {}\n\n');
+      else response.end(body);
+    }).listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    stopAtEnd(async () => {
+      other.close();
+      other.closeAllConnections();
+    });
+    const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+    const lost = await OwnGateway.startFor(trial.service, url, {});
+    await expect(enter(key, lost.port)).rejects.toThrow();
+    await eventually(() => expect(JSON.stringify(lost.log)).toContain('none of the service'));
+    await lost.gateway.stop();
+  });
+});
+
+describe('a hostport whose port is in use', () => {
+  it('is tried again at one pace, however often its edge changes', async () => {
+    const port = await freePort('127.0.0.1');
+    const taken = createServer().listen(port, '127.0.0.1');
+    await once(taken, 'listening');
+    stopAtEnd(async () => void taken.close());
+    const { admin } = trial.service;
+    const backend_id = (await admin.post('/backends/tunnel_group', { labels: { used: 'yes' } })).body.id;
+    const edge = await admin.post('/edges/tcp', { hostports: [`127.0.0.1:${port}`], backend: { backend_id } });
+    for (let n = 0; n < 5; n += 1) {
+      await admin.patch(`/edges/tcp/${edge.body.id}`, { description: `${n}` });
+      await sleep(100);
+    }
+    const { refresher } = (trial.gateway as unknown as Private).parts.at(-1) ?? {};
+    const refresh = refresher?.refresh.bind(refresher);
+    let tries = 0;
+    if (refresher && refresh) {
+      refresher.refresh = (keys) => {
+        tries += keys.has(`127.0.0.1:${port}`) ? 1 : 0;
+        return refresh(keys);
+      };
+    }
+    await sleep(5_500);
+    await admin.delete(`/edges/tcp/${edge.body.id}`);
+    expect(tries).toBe(1);
+  });
+
+  interface Private {
+    readonly parts: readonly { refresher?: { refresh(keys: ReadonlySet<string>): Promise<void> } }[];
+  }
+});
+
+it('still carries bytes after all of this', async () => {
+  const own = await trial.newCredential('bind:127.0.0.1');
+  const login = await trial.bind(own, '127.0.0.1:0');
+  const port = Number(/Allocated port (\d+)/.exec(login.output())?.[1]);
+  expect(await exchange('127.0.0.1', port, Buffer.from('hello'))).toEqual(complementOf(Buffer.from('hello')));
+  await login.close();
+});
