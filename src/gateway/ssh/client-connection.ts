@@ -10,6 +10,8 @@ import { Terminal } from './terminal.js';
 
 /** Time for the last lines of a session. */
 const FAREWELL_MS = 200;
+/** Time in which a client closes a connection that has been ended. */
+const LEAVING_MS = 5_000;
 
 /** A client that has logged in. */
 export class ClientConnection {
@@ -17,21 +19,26 @@ export class ClientConnection {
   private readonly binds: ClientBinds;
   private readonly usage: CredentialUsage;
   private readonly idle: NodeJS.Timeout;
+  private readonly hasRoom: boolean;
 
   constructor(
     private readonly context: GatewayContext,
     private readonly connection: Connection,
-    socket: Socket,
+    private readonly socket: Socket,
     private readonly identity: IdentifiedKey,
     private readonly limits: Limits,
   ) {
     const source = socket.remoteAddress ?? '';
     this.usage = limits.usageOf(this.credentialId);
-    this.terminal = new Terminal(connection, () => this.binds.isEmpty);
-    const channels = new ClientChannels(connection, socket, this.usage, context);
+    this.terminal = new Terminal(
+      () => this.binds.isEmpty,
+      () => this.end(),
+    );
+    const channels = new ClientChannels(connection, socket, this.usage, context, this.terminal);
     const client = { identity, source };
     this.binds = new ClientBinds(context, client, this.usage, channels, this.terminal, () => this.endSoon());
     this.idle = setInterval(() => this.endIfIdle(), context.settings.idleMs).unref();
+    this.hasRoom = this.usage.take('connections');
     this.serve();
     this.enter();
   }
@@ -54,13 +61,16 @@ export class ClientConnection {
   }
 
   private enter(): void {
-    const hasRoom = this.usage.take('connections');
-    this.connection.once('close', () => this.close(hasRoom));
-    if (hasRoom) return;
-    const { maxConnections } = this.context.settings;
-    this.terminal.say(`refused: the credential has ${maxConnections} connections, which is the maximum`);
+    this.connection.once('close', () => this.close());
+    if (this.hasRoom) return;
+    this.terminal.say(`refused: ${this.tooMany().message}`);
     this.context.metrics.refusedBinds.inc({ reason: 'too_many' });
     this.endSoon();
+  }
+
+  private tooMany(): BindRefused {
+    const { maxConnections } = this.context.settings;
+    return new BindRefused('too_many', `the credential has ${maxConnections} connections, which is the maximum`);
   }
 
   private async bind(
@@ -69,6 +79,7 @@ export class ClientConnection {
     { bindAddr, bindPort }: { bindAddr: string; bindPort: number },
   ): Promise<void> {
     try {
+      if (!this.hasRoom) throw this.tooMany();
       accept?.(await this.binds.open(bindAddr, bindPort));
     } catch (error) {
       if (!(error instanceof BindRefused)) throw error;
@@ -80,17 +91,24 @@ export class ClientConnection {
   }
 
   private endIfIdle(): void {
-    if (this.binds.isEmpty) this.connection.end();
+    if (!this.binds.isEmpty) return;
+    this.terminal.say('closed: the client has no bind');
+    this.endSoon();
   }
 
   private endSoon(): void {
-    setTimeout(() => this.connection.end(), FAREWELL_MS).unref();
+    setTimeout(() => this.end(), FAREWELL_MS).unref();
   }
 
-  private close(hasEntered: boolean): void {
+  private end(): void {
+    this.connection.end();
+    setTimeout(() => this.socket.destroy(), LEAVING_MS).unref();
+  }
+
+  private close(): void {
     clearInterval(this.idle);
     this.binds.close();
-    if (hasEntered) this.usage.release('connections');
+    if (this.hasRoom) this.usage.release('connections');
     this.limits.forgetUnused(this.credentialId);
   }
 }
