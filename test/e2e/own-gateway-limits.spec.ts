@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import ssh2 from 'ssh2';
 import type { GatewaySettings } from '../../src/gateway/gateway-settings.js';
 import { complementOf, exchange } from '../support/echo-target.js';
@@ -22,8 +22,13 @@ beforeAll(async () => {
   service = await startService(GATEWAY);
 });
 
-const gatewayWith = (settings: Partial<GatewaySettings>): Promise<OwnGateway> =>
-  OwnGateway.startFor(service, service.app.url, settings);
+let running: OwnGateway | undefined;
+async function gatewayWith(settings: Partial<GatewaySettings>): Promise<OwnGateway> {
+  running = await OwnGateway.startFor(service, service.app.url, settings);
+  return running;
+}
+// The service limits the streams of those who follow it.
+afterEach(() => running?.gateway.stop());
 
 /** A client of the `ssh2` library, whose tunnels lead to the target of the gateway. */
 class Client {
@@ -109,9 +114,15 @@ async function stay(port: number): Promise<Socket> {
 
 async function allOf(socket: Socket): Promise<string> {
   let text = '';
-  for await (const data of socket) text += data;
+  socket.on('data', (data) => {
+    text += data;
+  });
+  await gone(socket);
   return text;
 }
+
+const gone = (socket: Socket): Promise<void> =>
+  new Promise((resolve) => void socket.once('end', resolve).once('close', () => resolve()));
 
 /** An OpenSSH client whose one tunnel leads to this port. */
 async function tunnelTo(gateway: OwnGateway, target: number) {
@@ -192,8 +203,7 @@ it('what is idle is closed: a connection without a byte, and a client without a 
   const [silent, busy] = [await stay(port), await stay(port)];
   const beat = setInterval(() => busy.write('x'), 50);
   busy.resume();
-  const silence = once(silent.resume(), 'end');
-  await Promise.all([silence, unbound.closed]);
+  await Promise.all([gone(silent.resume()), unbound.closed]);
   await sleep(1_500);
   expect(busy.readableEnded).toBe(false);
   clearInterval(beat);
@@ -212,7 +222,7 @@ describe('a client that vanishes without a word loses its tunnels, and others ke
     const visitor = await stay(port);
     if (how.includes('process')) lost.freeze();
     else proxy.fallSilent();
-    await once(visitor.resume(), 'close');
+    await gone(visitor.resume());
     await eventually(() => expect(gateway.gateway.tunnels.size).toBe(1));
     await expect(exchange(HOST, port, HELLO)).rejects.toThrow('ECONNREFUSED');
     expect(await exchange(HOST, kept.port, HELLO)).toEqual(complementOf(HELLO));
