@@ -9,6 +9,7 @@ import { findRunningPostgres } from '../dist/src/database/embedded/embedded-post
 import { EVENT_COLUMNS } from '../dist/src/log/read/recorded-event.js';
 import { BENCH_KEY, openBenchAccount } from './bench-account.mjs';
 import { writeManyEvents } from './many-events.mjs';
+import { middle } from './middle.mjs';
 import { psqlMs, startService } from './programs.mjs';
 
 const EVENTS = 1_000_000;
@@ -16,7 +17,6 @@ const ROUNDS = 3;
 const SECONDS = 4;
 const AUTHORIZATION = { authorization: `Bearer ${BENCH_KEY}` };
 
-const middle = (numbers) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
 const range = (numbers) => `${Math.min(...numbers).toFixed(2)}-${Math.max(...numbers).toFixed(2)}`;
 
 async function readLines(url) {

@@ -5,6 +5,7 @@
 import autocannon from 'autocannon';
 import pg from 'pg';
 import { findRunningPostgres } from '../dist/src/database/embedded/embedded-postgres.js';
+import { middle } from './middle.mjs';
 import { newBody } from './new-credential.mjs';
 import { API_KEY, startService } from './programs.mjs';
 
@@ -31,8 +32,6 @@ async function createsPerSecond(url, windows) {
   }
   return rates;
 }
-
-const middle = (numbers) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
 
 /** @returns {Promise<{what: string, measured: string, goal: string, ok: boolean}[]>} */
 export async function run() {

@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url';
 import autocannon from 'autocannon';
 import pg from 'pg';
 import { findRunningPostgres } from '../dist/src/database/embedded/embedded-postgres.js';
+import { middle } from './middle.mjs';
 import { API_KEY, startService } from './programs.mjs';
 
 const CREDENTIALS = 100_000;
@@ -56,8 +57,6 @@ async function requestsPerSecond({ path, ...options }, url, seconds) {
     throw new Error(`${result.non2xx} refused and ${result.errors} failed requests`);
   return result.requests.average;
 }
-
-const middle = (numbers) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
 
 function rowOf(what, rates, base, goal) {
   const ratios = rates.map((rate, round) => base[round] / rate);

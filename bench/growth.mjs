@@ -8,6 +8,7 @@ import autocannon from 'autocannon';
 import pg from 'pg';
 import { findRunningPostgres } from '../dist/src/database/embedded/embedded-postgres.js';
 import { accountKey, credentialId, fingerprintOf, writeAccounts } from './growth-data.mjs';
+import { middle } from './middle.mjs';
 import { newBody } from './new-credential.mjs';
 import { cpuMicrosOfChildren, startService } from './programs.mjs';
 
@@ -63,8 +64,6 @@ const PAGES = {
   first: () => asAdmin({ account: 1 }, { path: `/ssh_credentials?limit=${PAGE}` }),
   last: () => asAdmin({ account: 1 }, { path: `/ssh_credentials?limit=${PAGE}&before_id=${credentialId(PAGE + 1)}` }),
 };
-
-const middle = (numbers) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
 
 /** The slope of the least squares through the logarithms: 0 costs the same at every size, 1 is proportional to it. */
 function exponentOf(points) {

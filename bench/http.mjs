@@ -3,28 +3,20 @@
  * framework are ratios of node's CPU time, which the operating system counts for each process: on two cores a rate says more
  * of the generator and PostgreSQL.
  */
-import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
 import autocannon from 'autocannon';
 import pg from 'pg';
 import { findRunningPostgres } from '../dist/src/database/embedded/embedded-postgres.js';
+import { middle } from './middle.mjs';
+import { newBody } from './new-credential.mjs';
 import { openPgbench } from './pgbench.mjs';
 import { API_KEY, cpuMicrosOfChildren, startProgram, startService } from './programs.mjs';
 
 /** Warm after so many requests, not after a time: on a busy machine the compiler would not be done. */
-const LENGTHS = { rounds: 5, seconds: 4, warmUpRequests: 40_000, firstSeconds: 60 };
-const QUICK_LENGTHS = { rounds: 3, seconds: 1.5, warmUpRequests: 20_000, firstSeconds: 10 };
+const LENGTHS = { rounds: 5, seconds: 4, warmUpRequests: 40_000 };
+const QUICK_LENGTHS = { rounds: 3, seconds: 1.5, warmUpRequests: 20_000 };
 const HEADERS = { authorization: `Bearer ${API_KEY}`, 'content-type': 'application/json' };
-
-/** A new ed25519 key as one line. Any 32 bytes below the field's prime decode as one; making real pairs would be the load. */
-function newPublicKey() {
-  const key = randomBytes(32);
-  key[31] &= 0x3f;
-  const blob = Buffer.concat([Buffer.from('0000000b7373682d6564323535313900000020', 'hex'), key]);
-  return `ssh-ed25519 ${blob.toString('base64')} bench`;
-}
-const newBody = () => JSON.stringify({ public_key: newPublicKey(), description: 'bench', acl: ['bind:*.example.com'] });
 
 const REQUESTS = [
   {
@@ -60,8 +52,6 @@ async function measure({ url, pid, cpuMicros }, { path, ...options }, seconds) {
   return { total: requests.total, rate: requests.average, ...Object.fromEntries(cost) };
 }
 
-const middle = (numbers) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
-
 /** The rows of one kind of request, from its rounds. */
 function rowsOf({ name, goal }, rounds) {
   const ratio = (what) => {
@@ -91,19 +81,6 @@ function rowsOf({ name, goal }, rounds) {
 
 const row = (what, measured, goal, ok) => ({ what, measured, goal, ok });
 const CREATE = REQUESTS[0].optionsOf();
-
-/** A fresh database plans for empty tables until PostgreSQL analyzes them, after a minute. Right after the start. */
-async function firstMinute(service, database, { firstSeconds, seconds }) {
-  // The compiler's warm-up counts in the first seconds of a service, not of a database.
-  await measure(service, CREATE, 2);
-  const fresh = await measure(service, CREATE, firstSeconds);
-  await database.query('vacuum analyze');
-  const analyzed = await measure(service, CREATE, 3 * seconds);
-  const ratio = fresh.rate / analyzed.rate;
-  const rates = `${fresh.rate.toFixed(0)}/s against ${analyzed.rate.toFixed(0)}/s`;
-  const what = `rate of creates in the first ${firstSeconds} s of a fresh database, against the same once analyzed`;
-  return row(what, `${ratio.toFixed(2)} (${rates})`, '>= 0.8', ratio >= 0.8);
-}
 
 /** How long creates take on one connection, one after the other, in ms. autocannon counts whole milliseconds. */
 async function timesOfOneCreate({ url }, seconds) {
@@ -201,16 +178,10 @@ export async function run({ quick = false } = {}) {
       body: newBody(),
     });
     const { id } = await created.json();
-    const fresh = await firstMinute(service, database, lengths);
     const rows = await compare({ bare, service }, database, lengths, id);
     const memory = `${memoryAtStart} MB, then ${await residentMb(service.pid)} MB`;
     const pgbenchRows = await againstPgbench(service, address, database, lengths);
-    return [
-      ...rows,
-      ...pgbenchRows,
-      fresh,
-      row('resident memory after that, against after start', memory, 'none', true),
-    ];
+    return [...rows, ...pgbenchRows, row('resident memory after that, against after start', memory, 'none', true)];
   } finally {
     await database.end();
     await Promise.all([service.stop(), bare.stop()]);

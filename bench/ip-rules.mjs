@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { parseSource } from '../dist/src/ip-rules/address.js';
 import { compilePolicy } from '../dist/src/ip-rules/ip-policy.js';
 import { decideSource } from '../dist/src/ip-rules/ip-restriction.js';
+import { middle } from './middle.mjs';
 
 const RULES = 10_000;
 const GOAL_MICROSECONDS = 10;
@@ -25,13 +26,12 @@ const FAMILIES = {
   },
 };
 
-const median = (numbers) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
 const measured = (run) => {
   const start = process.hrtime.bigint();
   run();
   return Number(process.hrtime.bigint() - start);
 };
-const medianOf = (run) => median(Array.from({ length: ROUNDS }, () => measured(run)));
+const medianOf = (run) => middle(Array.from({ length: ROUNDS }, () => measured(run)));
 
 function measure([family, { cidr, source }]) {
   const rules = Array.from({ length: RULES }, (_, n) => ({

@@ -8,6 +8,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import pg from 'pg';
 import { findRunningPostgres } from '../dist/src/database/embedded/embedded-postgres.js';
+import { middle } from './middle.mjs';
 import { startService } from './programs.mjs';
 
 /** What each one does in an append beyond its event. */
@@ -25,7 +26,6 @@ const QUICK_LENGTHS = { rounds: 1, ms: 1000, warmUpMs: 1000 };
 const RACES = { races: 20, rivals: 32 };
 const PROCESS = new URL('peers/store-process.mjs', import.meta.url).pathname;
 
-const middle = (numbers) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
 const range = (numbers, digits) => `${Math.min(...numbers).toFixed(digits)}-${Math.max(...numbers).toFixed(digits)}`;
 
 async function startStore(name, { host, port, user }, dataDir) {

@@ -10,6 +10,7 @@ import autocannon from 'autocannon';
 import pg from 'pg';
 import { findRunningPostgres } from '../dist/src/database/embedded/embedded-postgres.js';
 import { ACCOUNT, writeManyEvents } from './many-events.mjs';
+import { middle } from './middle.mjs';
 import { API_KEY, psqlMs, startService } from './programs.mjs';
 
 const EVENTS = Number(process.env.EVENTS ?? 1_000_000);
@@ -17,7 +18,6 @@ const ROUNDS = 3;
 const CONNECTIONS = 32;
 const CLI = new URL('../dist/src/cli/cli.js', import.meta.url).pathname;
 
-const middle = (numbers) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
 const range = (numbers, digits) => `${Math.min(...numbers).toFixed(digits)}-${Math.max(...numbers).toFixed(digits)}`;
 
 /** Runs a command to its end: how long it took, the most memory it held, what it said. */

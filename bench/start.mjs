@@ -1,9 +1,10 @@
 /** From the spawn of the program to "ready": on an empty folder, and on the data of an earlier start. */
+
+import { middle } from './middle.mjs';
 import { startService } from './programs.mjs';
 
 const ROUNDS = 5;
 const QUICK_ROUNDS = 3;
-const middle = (numbers) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
 
 /** @returns {Promise<{what: string, measured: string, goal: string, ok: boolean}[]>} */
 export async function run({ quick = false } = {}) {

@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import ssh2 from 'ssh2';
+import { middle } from './middle.mjs';
 import { API_KEY, startService } from './programs.mjs';
 
 const TOKEN = 'a-gateway-token-for-the-bench';
@@ -25,8 +26,6 @@ const MANY_CONNECTIONS = 5_000;
 const MAX_MIB = 1_024;
 const LOGINS_AT_ONCE = 20;
 const OPENED_AT_ONCE = 50;
-
-const middle = (numbers) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
 
 async function freePort() {
   const server = createServer().listen(0, '127.0.0.1');
