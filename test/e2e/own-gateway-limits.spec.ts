@@ -200,6 +200,11 @@ it('what is idle is closed: a connection without a byte, and a client without a 
   const key = await gateway.newCredential();
   const [bound, unbound] = [await Client.enter(gateway, key), await Client.enter(gateway, key)];
   const port = (await bound.bind(0)) ?? 0;
+  const cancelled = (await unbound.bind(0)) ?? 0;
+  unbound.openTerminal();
+  await unbound.shows('bound 127.0.0.1:');
+  await unbound.cancel(cancelled);
+  await unbound.shows('closed: the client has no bind');
   const [silent, busy] = [await stay(port), await stay(port)];
   const beat = setInterval(() => busy.write('x'), 50);
   busy.resume();
