@@ -38,11 +38,11 @@ describe('docker-compose.yml', () => {
     expect(stderr.trim().endsWith(advice)).toBe(true);
   });
 
-  it('is valid, and keeps both containers running', async () => {
-    const { code, stdout } = await compose({ POSTGRES_PASSWORD: PASSWORD });
+  it('is valid, and keeps its three containers running', async () => {
+    const { code, stdout } = await compose({ POSTGRES_PASSWORD: PASSWORD, COMPOSE_PROFILES: 'gateway' });
     expect(code).toBe(0);
-    expect(stdout.match(/restart: unless-stopped/g)).toHaveLength(2);
-    expect(stdout.match(/^ {4}image:|^ {4}build:/gm)).toHaveLength(2);
+    expect(stdout.match(/restart: unless-stopped/g)).toHaveLength(3);
+    expect(stdout.match(/^ {4}image:|^ {4}build:/gm)).toHaveLength(3);
   });
 
   it('has its password in a file that neither a commit nor an image takes', () => {

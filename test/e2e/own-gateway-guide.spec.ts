@@ -1,9 +1,10 @@
-import { mkdtempSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
 import { blocksOf, REPOSITORY } from '../support/documents.js';
 import { freePort } from '../support/free-port.js';
+import { stopAtEnd } from '../support/leftovers.js';
 import { startMain } from '../support/process.js';
 import { ADMIN_KEY, cloneDatabase } from '../support/service.js';
 import { newKeyPair, runSsh } from '../support/ssh-client.js';
@@ -12,9 +13,21 @@ import { startInForeground, Terminal } from '../support/terminal.js';
 const TOUR = `field() { node -e "console.log(JSON.parse(require('fs').readFileSync(0)).$1)"; }`;
 const TOKEN = 'a-token-for-the-gateway';
 
+async function newDatabase(): Promise<string> {
+  const { url, drop } = await cloneDatabase();
+  stopAtEnd(drop);
+  return url;
+}
+
+async function newFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'tas-guide-'));
+  stopAtEnd(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
 it('the commands of docs/own-gateway.md open a tunnel, and close it', async () => {
-  const cwd = mkdtempSync(join(tmpdir(), 'tas-guide-'));
-  const { url: databaseUrl } = await cloneDatabase();
+  const cwd = await newFolder();
+  const databaseUrl = await newDatabase();
   const service = startMain({ DATABASE_URL: databaseUrl, BOOTSTRAP_API_KEY: ADMIN_KEY, GATEWAY_TOKENS: TOKEN });
   const env = {
     PATH: process.env.PATH ?? '',
@@ -34,8 +47,8 @@ it('the commands of docs/own-gateway.md open a tunnel, and close it', async () =
 }, 120_000);
 
 it('the service with a gateway in its process stops both, and takes no setting of a token', async () => {
-  const { url: databaseUrl } = await cloneDatabase();
-  const folder = mkdtempSync(join(tmpdir(), 'tas-guide-'));
+  const databaseUrl = await newDatabase();
+  const folder = await newFolder();
   const port = await freePort('127.0.0.1');
   const settings = {
     DATABASE_URL: databaseUrl,

@@ -7,7 +7,7 @@ tunnel is closed within a second once its key has lost the right. Nothing else
 that SSH offers is served.
 
 Examples:
-  $ SERVICE_URL=https://api.example.com GATEWAY_TOKEN=... tunnel-access gateway
+  $ tunnel-access gateway
   $ ssh -p 2222 -R 127.0.0.1:8000:localhost:3000 gateway.example.com
   $ ssh -p 2222 -R team=blue:0:localhost:5432 gateway.example.com
 

@@ -28,4 +28,6 @@ interface ResolvedPolicy {
 /** The edges at a hostport, the oldest first. */
 export interface EdgeAnswer {
   readonly edges: readonly ListedEdge[];
+  /** So many of them are older than each edge that the answer has no room for. */
+  readonly before_left_out: number;
 }

@@ -20,7 +20,7 @@ const UNKNOWN = { id: 'ipp_2', exists: false, rules: null };
 const TOO_LARGE = { id: 'ipp_3', exists: true, rules: null };
 const DISABLED = { enabled: false, backend: { id: 'bkdtg_1' } };
 
-const servedBy = (...edges: ListedEdge[]) => judge({ edges }, false);
+const servedBy = (...edges: ListedEdge[]) => judge({ edges, before_left_out: edges.length }, false);
 const letsIn = (edge: ListedEdge, source: string) => {
   const address = parseSource(source);
   return address && servedBy(edge).served?.letsIn(address);
@@ -52,6 +52,13 @@ describe('of the edges at a hostport', () => {
     expect(refusal).toContain(why);
   });
 
+  it('a younger one does not serve when an older one may have been left out of the answer', () => {
+    const disabled = listed('1', { backend: DISABLED });
+    const { served, refusal } = judge({ edges: [disabled, listed('2')], before_left_out: 1 }, false);
+    expect([served, refusal]).toEqual([undefined, expect.stringContaining('left out an older one')]);
+    expect(judge({ edges: [listed('1'), listed('2')], before_left_out: 1 }, false).served?.id).toBe('1');
+  });
+
   it('disabled modules do not count', () => {
     const edge = listed('1', {
       ip_restriction: restriction(false, 'ipp_2'),
@@ -62,7 +69,9 @@ describe('of the edges at a hostport', () => {
   });
 
   it('a traffic policy is ignored if the operator says so', () => {
-    expect(judge({ edges: [listed('1', { traffic_policy: { enabled: true } })] }, true).served?.id).toBe('1');
+    expect(
+      judge({ edges: [listed('1', { traffic_policy: { enabled: true } })], before_left_out: 1 }, true).served?.id,
+    ).toBe('1');
   });
 
   it('all are named, with what they name, since a change of any can change who serves', () => {

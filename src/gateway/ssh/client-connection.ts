@@ -19,6 +19,7 @@ export class ClientConnection {
   private readonly binds: ClientBinds;
   private readonly usage: CredentialUsage;
   private readonly idle: NodeJS.Timeout;
+  private readonly hasRoom: boolean;
 
   constructor(
     private readonly context: GatewayContext,
@@ -29,11 +30,15 @@ export class ClientConnection {
   ) {
     const source = socket.remoteAddress ?? '';
     this.usage = limits.usageOf(this.credentialId);
-    this.terminal = new Terminal({ end: () => this.end() }, () => this.binds.isEmpty);
-    const channels = new ClientChannels(connection, socket, this.usage, context);
+    this.terminal = new Terminal(
+      () => this.binds.isEmpty,
+      () => this.end(),
+    );
+    const channels = new ClientChannels(connection, socket, this.usage, context, this.terminal);
     const client = { identity, source };
     this.binds = new ClientBinds(context, client, this.usage, channels, this.terminal, () => this.endSoon());
     this.idle = setInterval(() => this.endIfIdle(), context.settings.idleMs).unref();
+    this.hasRoom = this.usage.take('connections');
     this.serve();
     this.enter();
   }
@@ -56,13 +61,16 @@ export class ClientConnection {
   }
 
   private enter(): void {
-    const hasRoom = this.usage.take('connections');
-    this.connection.once('close', () => this.close(hasRoom));
-    if (hasRoom) return;
-    const { maxConnections } = this.context.settings;
-    this.terminal.say(`refused: the credential has ${maxConnections} connections, which is the maximum`);
+    this.connection.once('close', () => this.close());
+    if (this.hasRoom) return;
+    this.terminal.say(`refused: ${this.tooMany().message}`);
     this.context.metrics.refusedBinds.inc({ reason: 'too_many' });
     this.endSoon();
+  }
+
+  private tooMany(): BindRefused {
+    const { maxConnections } = this.context.settings;
+    return new BindRefused('too_many', `the credential has ${maxConnections} connections, which is the maximum`);
   }
 
   private async bind(
@@ -71,6 +79,7 @@ export class ClientConnection {
     { bindAddr, bindPort }: { bindAddr: string; bindPort: number },
   ): Promise<void> {
     try {
+      if (!this.hasRoom) throw this.tooMany();
       accept?.(await this.binds.open(bindAddr, bindPort));
     } catch (error) {
       if (!(error instanceof BindRefused)) throw error;
@@ -82,7 +91,9 @@ export class ClientConnection {
   }
 
   private endIfIdle(): void {
-    if (this.binds.isEmpty) this.end();
+    if (!this.binds.isEmpty) return;
+    this.terminal.say('closed: the client has no bind');
+    this.endSoon();
   }
 
   private endSoon(): void {
@@ -95,10 +106,10 @@ export class ClientConnection {
     setTimeout(() => this.socket.destroy(), MAX_CLOSING_MS).unref();
   }
 
-  private close(hasEntered: boolean): void {
+  private close(): void {
     clearInterval(this.idle);
     this.binds.close();
-    if (hasEntered) this.usage.release('connections');
+    if (this.hasRoom) this.usage.release('connections');
     this.limits.forgetUnused(this.credentialId);
   }
 }

@@ -3,6 +3,8 @@ import type { ServerChannel, Session } from 'ssh2';
 import { takesPackets } from '../tunnels/packets.js';
 
 const MAX_LINES = 100;
+/** A client that does not read gets no further lines. */
+const MAX_UNSENT = 64 * 1024;
 /** `ssh` without -N asks for a session right after its binds. */
 const SESSION_PATIENCE_MS = 300;
 /** Time in which a client prints what it got, before an answer can make it exit. */
@@ -21,9 +23,9 @@ export class Terminal {
   private hasSession = false;
 
   constructor(
-    private readonly connection: { end(): void },
     /** Whether the client has asked for nothing that a session could show. */
     private readonly isUseless: () => boolean,
+    private readonly endClient: () => void,
   ) {}
 
   /** Answers a request for a session. A client has at most one at a time. */
@@ -61,12 +63,12 @@ export class Terminal {
 
   private show(channel: ServerChannel): void {
     if (!takesPackets(channel)) {
-      this.connection.end();
+      this.endClient();
       return;
     }
     this.channel = channel;
     channel.on('data', (data: Buffer) => {
-      if (INTERRUPTS.some((key) => data.includes(key))) this.connection.end();
+      if (INTERRUPTS.some((key) => data.includes(key))) this.endClient();
     });
     channel.on('error', () => undefined);
     channel.on('close', () => {
@@ -86,6 +88,7 @@ export class Terminal {
   }
 
   private write(line: string): void {
+    if ((this.channel?.stderr.writableLength ?? 0) > MAX_UNSENT) return;
     // The client chose some of the text: no control sequence may reach its terminal.
     this.channel?.stderr.write(`${line.replace(/\p{Cc}/gu, '?')}${this.lineEnd}`);
   }

@@ -167,4 +167,11 @@ export class ListedEdges {
     example: 0,
   })
   left_out!: number;
+  @ApiField({
+    description:
+      'The number of edges at the beginning of `edges` that are older than each one that is left out: all of them if none is. Serve none of the others: an edge that is left out may be the oldest one that serves.',
+    type: 'integer',
+    example: 1,
+  })
+  before_left_out!: number;
 }

@@ -36,7 +36,8 @@ export class GatewayEdges {
     baseUrl: string,
   ): Promise<ListedEdges> {
     const all = await this.edges.list(hostport, accountId);
-    const kept = withRoom(all);
+    const isKept = withRoom(all);
+    const kept = all.filter((edge) => isKept.has(edge));
     const found = await Promise.all(kept.map((ref) => this.entities.find(TCP_EDGES, ref)));
     const edges = found.flatMap((edge) => edge ?? []);
     const [groups, resolve] = await Promise.all([
@@ -49,7 +50,13 @@ export class GatewayEdges {
       ...resolve(edge),
       tunnel_group: groups[n] ?? null,
     }));
-    return { edges: listed, left_out: all.length - kept.length };
+    const firstLeftOut = all.findIndex((edge) => !isKept.has(edge));
+    const older = new Set((firstLeftOut < 0 ? all : all.slice(0, firstLeftOut)).map(({ id }) => id));
+    return {
+      edges: listed,
+      left_out: all.length - kept.length,
+      before_left_out: edges.filter(({ id }) => older.has(id)).length,
+    };
   }
 
   private async groupOf({ account_id, backend }: Entity<TcpEdge>): Promise<ResolvedTunnelGroup | undefined> {
@@ -88,7 +95,7 @@ export class GatewayEdges {
  * The edges whose policies an answer has room for. Accounts that name fewer come first, so that one account cannot take
  * the room of another: all policies that one edge can name are half of the room.
  */
-function withRoom(edges: readonly EdgeOfHostport[]): EdgeOfHostport[] {
+function withRoom(edges: readonly EdgeOfHostport[]): Set<EdgeOfHostport> {
   const ofAccounts = new Map<string, number>();
   for (const { accountId, namedPolicies } of edges) {
     ofAccounts.set(accountId, (ofAccounts.get(accountId) ?? 0) + namedPolicies);
@@ -102,6 +109,5 @@ function withRoom(edges: readonly EdgeOfHostport[]): EdgeOfHostport[] {
       if (fits) room -= namedPolicies;
       return fits;
     });
-  const isKept = new Set(kept);
-  return edges.filter((edge) => isKept.has(edge));
+  return new Set(kept);
 }

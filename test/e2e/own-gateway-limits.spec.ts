@@ -1,0 +1,358 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import ssh2 from 'ssh2';
+import type { GatewaySettings } from '../../src/gateway/gateway-settings.js';
+import { complementOf, exchange } from '../support/echo-target.js';
+import { eventually } from '../support/eventually.js';
+import { FaultyProxy } from '../support/faulty-proxy.js';
+import { freePort } from '../support/free-port.js';
+import { stopAtEnd } from '../support/leftovers.js';
+import { OwnGateway } from '../support/own-gateway.js';
+import { GATEWAY, type Service, startService } from '../support/service.js';
+import { type KeyPair, logIn, runSsh } from '../support/ssh-client.js';
+
+const HOST = '127.0.0.1';
+const HELLO = Buffer.from('hello');
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService(GATEWAY);
+});
+
+let running: OwnGateway | undefined;
+async function gatewayWith(settings: Partial<GatewaySettings>): Promise<OwnGateway> {
+  running = await OwnGateway.startFor(service, service.app.url, settings);
+  return running;
+}
+// The service limits the streams of those who follow it.
+afterEach(() => running?.gateway.stop());
+
+/** A client of the `ssh2` library, whose tunnels lead to the target of the gateway. */
+class Client {
+  private readonly client = new ssh2.Client();
+  private text = '';
+  readonly closed = once(this.client, 'close');
+
+  static async enter({ port, target }: OwnGateway, { file }: KeyPair): Promise<Client> {
+    const entered = new Client();
+    const { client } = entered;
+    stopAtEnd(async () => void client.destroy());
+    client.on('error', () => undefined);
+    client.on('tcp connection', (_, accept) => {
+      const channel = accept();
+      const socket = connect(target.port, HOST);
+      channel.on('error', () => socket.destroy());
+      socket.on('error', () => channel.close());
+      channel.pipe(socket).pipe(channel);
+    });
+    client.connect({ host: HOST, port, username: 'any', privateKey: readFileSync(file) });
+    await once(client, 'ready');
+    return entered;
+  }
+
+  /** The port, or undefined if the bind is refused. */
+  bind(port: number, address = HOST): Promise<number | undefined> {
+    return new Promise((resolve) =>
+      this.client.forwardIn(address, port, (error, bound) => resolve(error ? undefined : bound || port)),
+    );
+  }
+
+  cancel(port: number): Promise<void> {
+    return new Promise((resolve, reject) =>
+      this.client.unforwardIn(HOST, port, (error) => (error ? reject(error) : resolve())),
+    );
+  }
+
+  openTerminal(): void {
+    this.client.shell(false, (_, channel) => {
+      channel
+        ?.on('data', () => undefined)
+        .stderr.on('data', (data: Buffer) => {
+          this.text += data;
+        });
+    });
+  }
+
+  /** What its terminal shows, once there is this. */
+  shows(line: string): Promise<void> {
+    return eventually(() => expect(this.text).toContain(line));
+  }
+
+  end(): void {
+    this.client.end();
+  }
+}
+
+async function serverOf(serve: (socket: Socket) => void): Promise<number> {
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    socket.on('error', () => undefined);
+    stopAtEnd(async () => void socket.destroy());
+    serve(socket);
+  }).listen(0, HOST);
+  await once(server, 'listening');
+  stopAtEnd(async () => void server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+async function visit(port: number): Promise<Socket> {
+  const socket = connect({ port, host: HOST, allowHalfOpen: true }).on('error', () => undefined);
+  stopAtEnd(async () => void socket.destroy());
+  await once(socket, 'connect');
+  return socket;
+}
+
+/** A visitor whose connection is carried. */
+async function stay(port: number): Promise<Socket> {
+  const socket = await visit(port);
+  socket.write(HELLO);
+  expect((await once(socket, 'data'))[0]).toEqual(complementOf(HELLO));
+  return socket;
+}
+
+async function allOf(socket: Socket): Promise<string> {
+  let text = '';
+  socket.on('data', (data) => {
+    text += data;
+  });
+  await gone(socket);
+  return text;
+}
+
+const gone = (socket: Socket): Promise<void> =>
+  new Promise((resolve) => void socket.once('end', resolve).once('close', () => resolve()));
+
+/** An OpenSSH client whose one tunnel leads to this port. */
+async function tunnelTo(gateway: OwnGateway, target: number) {
+  const port = await freePort(HOST);
+  const login = await logIn(gateway.port, await gateway.newCredential(), '-R', `${HOST}:${port}:${HOST}:${target}`);
+  expect(login.isOpen ? 'open' : login.output()).toBe('open');
+  return { ...login, port };
+}
+
+describe('one credential has a maximum of', () => {
+  it('connections; a further one is told so, binds nothing and is closed', async () => {
+    const gateway = await gatewayWith({ maxConnections: 2 });
+    const [key, other] = [await gateway.newCredential(), await gateway.newCredential()];
+    const first = await Client.enter(gateway, key);
+    const second = await Client.enter(gateway, key);
+    const third = await Client.enter(gateway, key);
+    third.openTerminal();
+    expect(await third.bind(0)).toBeUndefined();
+    await third.shows('refused: the credential has 2 connections, which is the maximum');
+    await third.closed;
+    const { stderr } = await runSsh(gateway.port, key, []);
+    expect(stderr).toContain('the credential has 2 connections, which is the maximum');
+    expect(await (await Client.enter(gateway, other)).bind(0)).toBeGreaterThan(0);
+    expect(await second.bind(0)).toBeGreaterThan(0);
+    first.end();
+    await first.closed;
+    await eventually(async () => expect(await (await Client.enter(gateway, key)).bind(0)).toBeGreaterThan(0));
+  });
+
+  it('binds, of all its connections', async () => {
+    const gateway = await gatewayWith({ maxBinds: 3 });
+    const key = await gateway.newCredential();
+    const [first, second] = [await Client.enter(gateway, key), await Client.enter(gateway, key)];
+    const port = (await first.bind(0)) ?? 0;
+    expect([await first.bind(0, 'team=blue'), await second.bind(0)]).not.toContain(undefined);
+    second.openTerminal();
+    expect(await second.bind(0)).toBeUndefined();
+    await second.shows('refused 127.0.0.1:0: the credential has 3 binds, which is the maximum');
+    expect(await gateway.metrics()).toMatch(/refused_binds_total\{reason="too_many"\} 1/);
+    await first.cancel(port);
+    expect(await second.bind(0)).toBeGreaterThan(0);
+    expect(await second.bind(0)).toBeUndefined();
+  });
+
+  it('connections through its tunnels', async () => {
+    const gateway = await gatewayWith({ maxChannels: 3 });
+    const client = await Client.enter(gateway, await gateway.newCredential());
+    const port = (await client.bind(0)) ?? 0;
+    client.openTerminal();
+    const [visitor] = await Promise.all([stay(port), stay(port), stay(port)]);
+    expect(await exchange(HOST, port, HELLO)).toHaveLength(0);
+    await client.shows(
+      'refused a connection: the credential has 3 connections through its tunnels, which is the maximum',
+    );
+    visitor.destroy();
+    await eventually(async () => expect(await exchange(HOST, port, HELLO)).toEqual(complementOf(HELLO)));
+  });
+
+  it('bytes a second, both directions of all connections together', async () => {
+    const [rate, size] = [200_000, 150_000];
+    const gateway = await gatewayWith({ maxBytesPerSecond: rate });
+    const client = await Client.enter(gateway, await gateway.newCredential());
+    const port = (await client.bind(0)) ?? 0;
+    const started = performance.now();
+    const answers = await Promise.all([1, 2].map(() => exchange(HOST, port, Buffer.alloc(size))));
+    expect(answers.map(({ length }) => length)).toEqual([size, size]);
+    // Those under way are counted before they wait: up to 64 KiB in each direction of each connection.
+    const counted = 4 * size - 4 * 65_536;
+    expect(performance.now() - started).toBeGreaterThan((counted / rate) * 1000 - 100);
+  });
+});
+
+it('what is idle is closed: a connection without a byte, and a client without a bind', async () => {
+  const gateway = await gatewayWith({ idleMs: 1_500 });
+  const key = await gateway.newCredential();
+  const [bound, unbound] = [await Client.enter(gateway, key), await Client.enter(gateway, key)];
+  const port = (await bound.bind(0)) ?? 0;
+  const cancelled = (await unbound.bind(0)) ?? 0;
+  unbound.openTerminal();
+  await unbound.shows('bound 127.0.0.1:');
+  await unbound.cancel(cancelled);
+  await unbound.shows('closed: the client has no bind');
+  const [silent, busy] = [await stay(port), await stay(port)];
+  const beat = setInterval(() => busy.write('x'), 50);
+  busy.resume();
+  await Promise.all([gone(silent.resume()), unbound.closed]);
+  await sleep(1_500);
+  expect(busy.readableEnded).toBe(false);
+  clearInterval(beat);
+  expect(await exchange(HOST, port, HELLO)).toEqual(complementOf(HELLO));
+});
+
+describe('a client that vanishes without a word loses its tunnels, and others keep theirs:', () => {
+  it.each([['its process is stopped'], ['the network swallows its bytes']])('%s', async (how) => {
+    const gateway = await gatewayWith({ keepaliveMs: 300 });
+    const key = await gateway.newCredential();
+    const proxy = await FaultyProxy.to(gateway.port);
+    const port = await freePort(HOST);
+    const target = `${HOST}:${gateway.target.port}`;
+    const lost = await logIn(proxy.ownPort, key, '-R', `${HOST}:${port}:${target}`);
+    const kept = await tunnelTo(gateway, gateway.target.port);
+    const visitor = await stay(port);
+    if (how.includes('process')) lost.freeze();
+    else proxy.fallSilent();
+    await gone(visitor.resume());
+    await eventually(() => expect(gateway.gateway.tunnels.size).toBe(1));
+    await expect(exchange(HOST, port, HELLO)).rejects.toThrow('ECONNREFUSED');
+    expect(await exchange(HOST, kept.port, HELLO)).toEqual(complementOf(HELLO));
+    await Promise.all([lost.close(), kept.close()]);
+  });
+});
+
+describe('each side of a connection can end alone:', () => {
+  it('a visitor that has ended still receives the answer', async () => {
+    const gateway = await gatewayWith({});
+    const target = await serverOf((socket) => {
+      let size = 0;
+      socket.on('data', (data) => {
+        size += data.length;
+      });
+      socket.on('end', () => socket.end(`received ${size}`));
+    });
+    const tunnel = await tunnelTo(gateway, target);
+    const visitor = await visit(tunnel.port);
+    visitor.end(Buffer.alloc(300_000));
+    expect(await allOf(visitor)).toBe('received 300000');
+    await tunnel.close();
+  });
+
+  it('a target that has ended still receives what the visitor sends', async () => {
+    const gateway = await gatewayWith({});
+    let received: Promise<string> | undefined;
+    const target = await serverOf((socket) => {
+      socket.end('go on');
+      received = allOf(socket);
+    });
+    const tunnel = await tunnelTo(gateway, target);
+    const visitor = await visit(tunnel.port);
+    expect(await allOf(visitor)).toBe('go on');
+    visitor.end('the rest');
+    await eventually(() => expect(received).toBeDefined());
+    expect(await received).toBe('the rest');
+    await tunnel.close();
+  });
+});
+
+/** Sends without end. Returns how much was taken once that no longer grows. */
+async function takenOf(senders: readonly Socket[]): Promise<number> {
+  const block = Buffer.alloc(65_536);
+  for (const sender of senders) {
+    const fill = (): void => {
+      while (!sender.destroyed && sender.writableLength === 0) sender.write(block);
+    };
+    sender.on('drain', fill);
+    fill();
+  }
+  const taken = (): number =>
+    senders.reduce((sum, { bytesWritten, writableLength }) => sum + bytesWritten - writableLength, 0);
+  let before = -1;
+  await eventually(async () => {
+    const last = before;
+    before = taken();
+    await sleep(500);
+    expect([last, taken()]).toEqual([before, before]);
+  }, 20_000);
+  return taken();
+}
+
+describe('who does not read stops only the sender:', () => {
+  /** Buffers of the kernel at both ends, and 4 MiB of the gateway. */
+  const MAX_HELD = 48_000_000;
+
+  it.each([['visitor'], ['target']])('a %s', async (who) => {
+    const gateway = await gatewayWith({});
+    let atTarget: Socket | undefined;
+    const target = await serverOf((socket) => {
+      socket.once('data', () => {
+        socket.pause();
+        socket.write('!');
+      });
+      atTarget = socket;
+      // Others are answered.
+      socket.once('end', () => socket.end('answer'));
+    });
+    const tunnel = await tunnelTo(gateway, target);
+    const slow = await visit(tunnel.port);
+    slow.write('?');
+    await once(slow, 'data');
+    slow.pause();
+    const sender = who === 'visitor' ? atTarget : slow;
+    expect(await takenOf(sender === undefined ? [] : [sender])).toBeLessThan(MAX_HELD);
+    const other = await visit(tunnel.port);
+    other.end();
+    expect(await allOf(other)).toBe('answer');
+    slow.destroy();
+    atTarget?.destroy();
+    await tunnel.close();
+  });
+
+  it('an SSH client, whose connections have one limit together', async () => {
+    const gateway = await gatewayWith({});
+    const tunnel = await tunnelTo(gateway, await serverOf((socket) => socket.resume()));
+    const visitors = await Promise.all(Array.from({ length: 40 }, () => visit(tunnel.port)));
+    for (const visitor of visitors) visitor.write('x');
+    await eventually(async () => expect(await gateway.metrics()).toMatch(/bytes_total\{direction="in"\} 40\b/));
+    tunnel.freeze();
+    await takenOf(visitors);
+    const [, sent] = /bytes_total\{direction="in"\} (\d+)/.exec(await gateway.metrics()) ?? [];
+    // 40 windows of SSH are 80 MB.
+    expect(Number(sent)).toBeLessThan(24_000_000);
+    for (const visitor of visitors) visitor.destroy();
+    await tunnel.close();
+  }, 60_000);
+});
+
+it('one connection has three tunnels, each to its own target', async () => {
+  const gateway = await gatewayWith({});
+  const key = await gateway.newCredential();
+  const names = ['one', 'two', 'three'];
+  const binds = await Promise.all(
+    names.map(async (name) => ({
+      port: await freePort(HOST),
+      target: await serverOf((socket) => socket.resume().end(name)),
+    })),
+  );
+  const forwardings = binds.flatMap(({ port, target }) => ['-R', `${HOST}:${port}:${HOST}:${target}`]);
+  const login = await logIn(gateway.port, key, ...forwardings);
+  expect(gateway.gateway.tunnels.size).toBe(3);
+  const answers = await Promise.all(binds.map(async ({ port }) => allOf((await visit(port)).end())));
+  expect(answers).toEqual(names);
+  await login.close();
+  await eventually(() => expect(gateway.gateway.tunnels.size).toBe(0));
+});
