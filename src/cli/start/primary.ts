@@ -41,7 +41,7 @@ class Primary {
   private isRunning = false;
 
   constructor(
-    private config: Config,
+    private readonly config: Config,
     private readonly prepared: Prepared,
     log: ServiceLog,
   ) {
@@ -57,8 +57,6 @@ class Primary {
     // A worker that listened and ended while another one still starts fails the start too.
     const [url = ''] = await Promise.race([Promise.all(workers.map(({ listening }) => listening)), ...failures]);
     this.isRunning = true;
-    // Port 0 is any: the worker that replaces the last one takes the same.
-    this.config = { ...this.config, port: this.config.port || Number(new URL(url).port) };
     return url;
   }
 
