@@ -25,8 +25,13 @@ interface Hostile {
 }
 
 /** A client that the test can make misbehave, since it is of the library. It leaves its side of the connection open. */
-async function enter(own: KeyPair, port = trial.port, algorithms: Partial<Algorithms> = {}): Promise<Hostile> {
-  const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true });
+async function enter(
+  own: KeyPair,
+  port = trial.port,
+  algorithms: Partial<Algorithms> = {},
+  localAddress = '127.0.0.1',
+): Promise<Hostile> {
+  const socket = connect({ host: '127.0.0.1', port, localAddress, allowHalfOpen: true });
   socket.end = () => socket;
   const client = new ssh2.Client();
   stopAtEnd(async () => void socket.destroy());
@@ -110,6 +115,34 @@ describe('a stranger', () => {
     await new Promise<void>((resolve) => void client.once('close', () => resolve()));
     expect(asked).toBeLessThan(60);
   });
+});
+
+describe('strangers of one address', () => {
+  it('have a tenth of the places, and leave the others to other addresses', async () => {
+    const small = await OwnGateway.startFor(trial.service, trial.service.app.url, { maxStrangers: 60 });
+    const strangers = Array.from({ length: 8 }, () => stranger(small.port, '127.0.0.1'));
+    await eventually(() => expect(strangers.filter(({ destroyed }) => destroyed)).toHaveLength(2));
+    expect((await enter(key, small.port, {}, '127.0.0.2')).socket.destroyed).toBe(false);
+    await expect(enter(key, small.port)).rejects.toThrow();
+    for (const one of strangers) one.destroy();
+    const { client } = await eventuallyEnter(small.port);
+    client.destroy();
+  });
+
+  const stranger = (port: number, localAddress: string): Socket =>
+    connect({ host: '127.0.0.1', port, localAddress })
+      .on('error', () => undefined)
+      .resume();
+
+  /** The gateway sees the end of a stranger a moment later. */
+  async function eventuallyEnter(port: number): Promise<Hostile> {
+    let entered: Hostile | undefined;
+    await eventually(async () => {
+      entered = await enter(key, port);
+    });
+    if (entered === undefined) throw new Error('unreachable');
+    return entered;
+  }
 });
 
 describe('what is no service at SERVICE_URL', () => {

@@ -11,6 +11,7 @@ import { ALGORITHMS } from './algorithms.js';
 import { ClientConnection } from './client-connection.js';
 import { loadHostKey } from './host-key.js';
 import { Login } from './login.js';
+import { Strangers } from './strangers.js';
 
 const KEEPALIVES = 3;
 
@@ -20,11 +21,12 @@ export class SshServer implements GatewayPart {
   private readonly limits: Limits;
   private readonly server: Server;
   private readonly sockets = new Set<Socket>();
-  private strangers = 0;
+  private readonly strangers: Strangers;
 
   constructor(private readonly context: GatewayContext) {
     this.hostKey = loadHostKey(context.settings.hostKeyFile);
     this.limits = new Limits(context.settings);
+    this.strangers = new Strangers(context.settings.maxStrangers);
     this.server = createServer({ noDelay: true }, (socket) => this.take(socket));
   }
 
@@ -50,18 +52,17 @@ export class SshServer implements GatewayPart {
   }
 
   private take(socket: Socket): void {
-    const { maxStrangers, loginGraceMs } = this.context.settings;
-    if (this.strangers >= maxStrangers) {
+    const leave = this.strangers.take(socket.remoteAddress ?? '');
+    if (leave === undefined) {
       socket.destroy();
       return;
     }
-    this.strangers += 1;
     this.sockets.add(socket);
-    const grace = setTimeout(() => socket.destroy(), loginGraceMs).unref();
-    const known = onceOnly(() => {
-      this.strangers -= 1;
+    const grace = setTimeout(() => socket.destroy(), this.context.settings.loginGraceMs).unref();
+    const known = (): void => {
+      leave();
       clearTimeout(grace);
-    });
+    };
     socket.once('close', () => {
       known();
       this.sockets.delete(socket);
@@ -96,12 +97,4 @@ export class SshServer implements GatewayPart {
       else new ClientConnection(this.context, connection, socket, login.identity, this.limits);
     });
   }
-}
-
-function onceOnly(act: () => void): () => void {
-  let isDone = false;
-  return () => {
-    if (!isDone) act();
-    isDone = true;
-  };
 }
