@@ -4,12 +4,12 @@ import { createServer as createHttp } from 'node:http';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import ssh2, { type Algorithms, type Client, type ParsedKey } from 'ssh2';
+import ssh2, { type Algorithms, type Client, type ClientChannel, type ParsedKey } from 'ssh2';
 import { complementOf, exchange } from '../support/echo-target.js';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
 import { stopAtEnd } from '../support/leftovers.js';
-import { OwnGateway } from '../support/own-gateway.js';
+import { type LogLine, OwnGateway } from '../support/own-gateway.js';
 import { type KeyPair, newKeyPair } from '../support/ssh-client.js';
 
 let trial: OwnGateway;
@@ -50,6 +50,10 @@ const parsed = ({ file }: KeyPair): ParsedKey => {
   return found;
 };
 
+/** Those of the gateway. */
+const openSockets = (): ReadonlySet<Socket> =>
+  (trial.gateway as unknown as { readonly ssh: { readonly sockets: ReadonlySet<Socket> } }).ssh.sockets;
+
 const bind = ({ client }: Hostile, address: string, port: number): Promise<number | undefined> =>
   new Promise((resolve) => client.forwardIn(address, port, (error, bound) => resolve(error ? undefined : bound)));
 
@@ -76,12 +80,49 @@ describe('a client that has logged in', () => {
   it('is cut off above the maximum of connections, though it never closes its side', async () => {
     const own = await trial.newCredential('bind:*=*');
     await Promise.all([enter(own), enter(own)]);
-    const { sockets } = (trial.gateway as unknown as { readonly ssh: { readonly sockets: ReadonlySet<Socket> } }).ssh;
-    const before = sockets.size;
+    const before = openSockets().size;
     const third = await enter(own);
     third.client.on('error', () => undefined);
-    expect(sockets.size).toBe(before + 1);
-    await eventually(() => expect(sockets.size).toBe(before), 6_000);
+    expect(openSockets().size).toBe(before + 1);
+    await eventually(() => expect(openSockets().size).toBe(before), 6_000);
+  });
+});
+
+describe('a client that asks without end', () => {
+  const linesOf = (id: string): LogLine[] => trial.log.filter((line) => 'credential' in line && line.credential === id);
+  const ask = ({ client }: Hostile, count: number): Promise<unknown>[] =>
+    Array.from(
+      { length: count },
+      () => new Promise<void>((resolve) => client.forwardIn('other.example.test', 80, () => resolve())),
+    );
+
+  it('has ten lines of the log a second for what it is refused, and one that counts the others', async () => {
+    const own = await trial.newCredential('bind:*=*');
+    const hostile = await enter(own);
+    await Promise.all(ask(hostile, 500));
+    await eventually(() => expect(JSON.stringify(linesOf(own.id))).toContain('more binds within a second'));
+    // Slow machines take more than one second for these answers.
+    expect(linesOf(own.id).length).toBeLessThan(100);
+    hostile.socket.destroy();
+  });
+
+  it('is cut off above 1,000 requests without an answer, and told so', async () => {
+    const own = await trial.newCredential('bind:*=*');
+    const hostile = await enter(own);
+    const { localPort } = hostile.socket;
+    let said = '';
+    hostile.client.on('error', () => undefined);
+    // A session without a bind would be over at once.
+    await bind(hostile, 'team=blue', 0);
+    const shell = await new Promise<ClientChannel>((resolve, reject) =>
+      hostile.client.shell(false, (error, channel) => (error ? reject(error) : resolve(channel))),
+    );
+    shell.stderr.on('data', (data: Buffer) => (said += data));
+    void ask(hostile, 20_000);
+    await eventually(() => expect(said).toContain('1000 requests without an answer'), 10_000);
+    await eventually(() => expect([...openSockets()].map((one) => one.remotePort)).not.toContain(localPort), 10_000);
+    expect(linesOf(own.id).filter(({ message }) => message.startsWith('ended a connection'))).toHaveLength(1);
+    expect(linesOf(own.id).length).toBeLessThan(100);
   });
 });
 

@@ -12,6 +12,15 @@ import { Terminal } from './terminal.js';
 const FAREWELL_MS = 200;
 /** Time in which a client closes its side of a connection that the gateway has ended. */
 const MAX_CLOSING_MS = 2_000;
+/** OpenSSH asks for all its binds at once. */
+const MIN_MAX_PENDING = 1_000;
+
+type Accept = (port?: number) => void;
+type Reject = () => void;
+interface BindAddress {
+  readonly bindAddr: string;
+  readonly bindPort: number;
+}
 
 /** A client that has logged in. */
 export class ClientConnection {
@@ -19,6 +28,8 @@ export class ClientConnection {
   private readonly binds: ClientBinds;
   private readonly usage: CredentialUsage;
   private readonly idle: NodeJS.Timeout;
+  private pending = 0;
+  private isCutOff = false;
 
   constructor(
     private readonly context: GatewayContext,
@@ -47,7 +58,7 @@ export class ClientConnection {
   private serve(): void {
     this.connection.on('session', (accept, reject) => this.terminal.open(accept, reject));
     this.connection.on('request', (accept, reject, name, info) => {
-      if (name === 'tcpip-forward' && 'bindAddr' in info) void this.bind(accept, reject, info);
+      if (name === 'tcpip-forward' && 'bindAddr' in info) this.takeBind(accept, reject, info);
       else if (name === 'cancel-tcpip-forward' && 'bindAddr' in info) {
         if (this.binds.cancel(info.bindAddr, info.bindPort)) accept?.();
         else reject?.();
@@ -65,19 +76,38 @@ export class ClientConnection {
     this.endSoon();
   }
 
+  /** Each request waits for the service and holds memory, and a client can send them without reading an answer. */
+  private takeBind(accept: Accept | undefined, reject: Reject | undefined, at: BindAddress): void {
+    if (this.isCutOff) return;
+    const max = Math.max(MIN_MAX_PENDING, this.context.settings.maxBinds);
+    if (this.pending < max) void this.bind(accept, reject, at);
+    else this.cutOff(`refused: the connection has ${max} requests without an answer, which is the maximum`);
+  }
+
+  /** Reads no further, and says why. */
+  private cutOff(reason: string): void {
+    this.isCutOff = true;
+    this.socket.pause();
+    this.terminal.say(reason);
+    this.context.log.line('warn', { credential: this.credentialId }, `ended a connection: ${reason}`);
+    this.endSoon();
+  }
+
   private async bind(
-    accept: ((port?: number) => void) | undefined,
-    reject: (() => void) | undefined,
-    { bindAddr, bindPort }: { bindAddr: string; bindPort: number },
+    accept: Accept | undefined,
+    reject: Reject | undefined,
+    { bindAddr, bindPort }: BindAddress,
   ): Promise<void> {
+    this.pending += 1;
     try {
       accept?.(await this.binds.open(bindAddr, bindPort));
     } catch (error) {
       if (!(error instanceof BindRefused)) throw error;
-      const { credentialId: credential } = this;
-      const fields = { credential, bind: `${bindAddr}:${bindPort}`, reason: error.reason };
-      this.context.log.line('info', fields, `refused a bind: ${error.message}`);
+      const fields = { bind: `${bindAddr}:${bindPort}`, reason: error.reason };
+      this.context.refusals.line(this.credentialId, fields, `refused a bind: ${error.message}`);
       reject?.();
+    } finally {
+      this.pending -= 1;
     }
   }
 
