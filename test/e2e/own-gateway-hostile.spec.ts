@@ -88,6 +88,31 @@ describe('a client that has logged in', () => {
   });
 });
 
+describe('a client that does not read', () => {
+  it('is not read either above 4 MiB that wait for it, and gets its answers once it reads', async () => {
+    const hostile = await enter(key);
+    const own = [...openSockets()].find(({ remotePort }) => remotePort === hostile.socket.localPort);
+    let channels = 0;
+    hostile.client.on('tcp connection', (_, accept) => {
+      accept().resume();
+      channels += 1;
+    });
+    const port = (await bind(hostile, '127.0.0.1', 0)) ?? 0;
+    const sockets = Array.from({ length: 200 }, () => connect(port, '127.0.0.1').on('error', () => undefined));
+    await eventually(() => expect(channels).toBe(sockets.length), 10_000);
+    hostile.socket.pause();
+    for (const socket of sockets) socket.write(Buffer.alloc(64 * 1024));
+    await eventually(() => expect(own?.writableLength).toBeGreaterThan(4 * 1024 * 1024), 10_000);
+    let answers = 0;
+    const ask = (): unknown => hostile.client.forwardOut('', 0, '127.0.0.1', 1, () => (answers += 1));
+    for (let n = 0; n < 100; n += 1) ask();
+    await eventually(() => expect(own?.isPaused()).toBe(true));
+    hostile.socket.resume();
+    await eventually(() => expect(answers).toBe(100), 10_000);
+    for (const socket of [...sockets, hostile.socket]) socket.destroy();
+  });
+});
+
 describe('a client that asks without end', () => {
   const linesOf = (id: string): LogLine[] => trial.log.filter((line) => 'credential' in line && line.credential === id);
   const ask = ({ client }: Hostile, count: number): Promise<unknown>[] =>

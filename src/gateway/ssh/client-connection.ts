@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net';
 import type { Connection } from 'ssh2';
 import type { GatewayContext } from '../gateway-context.js';
 import type { CredentialUsage, Limits } from '../limits.js';
@@ -6,6 +5,7 @@ import type { IdentifiedKey } from '../service-client.js';
 import { BindRefused } from './bind-request.js';
 import { ClientBinds } from './client-binds.js';
 import { ClientChannels } from './client-channels.js';
+import type { Intake } from './intake.js';
 import { Terminal } from './terminal.js';
 
 /** Time for the last lines of a session. */
@@ -34,10 +34,11 @@ export class ClientConnection {
   constructor(
     private readonly context: GatewayContext,
     private readonly connection: Connection,
-    private readonly socket: Socket,
+    private readonly intake: Intake,
     private readonly identity: IdentifiedKey,
     private readonly limits: Limits,
   ) {
+    const { socket } = intake;
     const source = socket.remoteAddress ?? '';
     this.usage = limits.usageOf(this.credentialId);
     this.terminal = new Terminal({ end: () => this.end() }, () => this.binds.isEmpty);
@@ -87,7 +88,7 @@ export class ClientConnection {
   /** Reads no further, and says why. */
   private cutOff(reason: string): void {
     this.isCutOff = true;
-    this.socket.pause();
+    this.intake.stop();
     this.terminal.say(reason);
     this.context.log.line('warn', { credential: this.credentialId }, `ended a connection: ${reason}`);
     this.endSoon();
@@ -122,7 +123,7 @@ export class ClientConnection {
   /** A client that kept its side open would keep its memory and its binds, past every limit. */
   private end(): void {
     this.connection.end();
-    setTimeout(() => this.socket.destroy(), MAX_CLOSING_MS).unref();
+    setTimeout(() => this.intake.socket.destroy(), MAX_CLOSING_MS).unref();
   }
 
   private close(hasEntered: boolean): void {

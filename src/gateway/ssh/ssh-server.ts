@@ -10,6 +10,7 @@ import { Limits } from '../limits.js';
 import { ALGORITHMS } from './algorithms.js';
 import { ClientConnection } from './client-connection.js';
 import { loadHostKey } from './host-key.js';
+import { Intake } from './intake.js';
 import { Login } from './login.js';
 import { Strangers } from './strangers.js';
 
@@ -88,13 +89,14 @@ export class SshServer implements GatewayPart {
       connection.end();
       socket.destroySoon();
     };
+    const intake = new Intake(socket);
     const login = new Login(this.context, socket.remoteAddress ?? '', end);
     connection.on('authentication', (request) => void login.answer(request));
     connection.on('error', () => socket.destroy());
     connection.once('ready', () => {
       known();
       if (login.identity === undefined || socket.destroyed) socket.destroy();
-      else new ClientConnection(this.context, connection, socket, login.identity, this.limits);
+      else new ClientConnection(this.context, connection, intake, login.identity, this.limits);
     });
   }
 }
