@@ -151,6 +151,20 @@ describe('a client that asks without end', () => {
   });
 });
 
+it('a long bind address makes no long line on the terminal', async () => {
+  const hostile = await enter(await trial.newCredential('bind:*=*'));
+  await bind(hostile, 'team=blue', 0);
+  const shell = await new Promise<ClientChannel>((resolve, reject) =>
+    hostile.client.shell(false, (error, channel) => (error ? reject(error) : resolve(channel))),
+  );
+  let said = '';
+  shell.stderr.on('data', (data: Buffer) => (said += data));
+  await bind(hostile, 'x'.repeat(20_000), 80);
+  await eventually(() => expect(said).toContain('refused xxx'));
+  expect(said.length).toBeLessThan(2_000);
+  hostile.socket.destroy();
+});
+
 describe('a stranger', () => {
   it('is offered no group whose arithmetic stops the gateway', async () => {
     const algorithms = { kex: ['diffie-hellman-group18-sha512', 'diffie-hellman-group16-sha512'] };
