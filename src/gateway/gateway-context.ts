@@ -3,6 +3,7 @@ import type { GatewayMetrics } from './gateway-metrics.js';
 import type { GatewaySettings } from './gateway-settings.js';
 import type { LiveRights } from './rights/live-rights.js';
 import type { ServiceClient } from './service-client.js';
+import type { RefusalLog } from './ssh/refusal-log.js';
 import type { OpenTunnels } from './tunnels/open-tunnels.js';
 
 /** What the parts of a gateway share. */
@@ -13,4 +14,5 @@ export interface GatewayContext {
   readonly tunnels: OpenTunnels;
   readonly metrics: GatewayMetrics;
   readonly log: GatewayLog;
+  readonly refusals: RefusalLog;
 }

@@ -7,6 +7,7 @@ import type { GatewaySettings } from './gateway-settings.js';
 import { MetricsServer } from './metrics-server.js';
 import { LiveRights } from './rights/live-rights.js';
 import { ServiceClient } from './service-client.js';
+import { RefusalLog } from './ssh/refusal-log.js';
 import { SshServer } from './ssh/ssh-server.js';
 import { OpenTunnels } from './tunnels/open-tunnels.js';
 
@@ -23,7 +24,8 @@ export class Gateway {
     this.service = service;
     const rights = new LiveRights(service, log, settings.outageGraceMs);
     const metrics = new GatewayMetrics(tunnels);
-    const context: GatewayContext = { settings, log, tunnels, metrics, service, rights };
+    const refusals = new RefusalLog(log);
+    const context: GatewayContext = { settings, log, refusals, tunnels, metrics, service, rights };
     this.ssh = new SshServer(context);
     this.parts = [rights, new MetricsServer(context), this.ssh, new EdgeServer(context)];
   }

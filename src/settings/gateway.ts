@@ -68,7 +68,8 @@ export const GATEWAY = {
   },
   maxStrangers: {
     name: 'GATEWAY_MAX_STRANGERS',
-    about: 'Maximum connections that have not logged in yet; further ones are closed at once.',
+    about:
+      'Maximum connections that have not logged in yet; further ones are closed at once. One address (IPv6: one /64) has a tenth of them, and at least 5: behind a balancer, where all clients share an address, set ten times as many.',
     example: '500',
     fallback: 500,
     parse: integer(1, 100_000),

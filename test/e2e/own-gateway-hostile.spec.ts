@@ -4,12 +4,12 @@ import { createServer as createHttp } from 'node:http';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import ssh2, { type Algorithms, type Client, type ParsedKey } from 'ssh2';
+import ssh2, { type Algorithms, type Client, type ClientChannel, type ParsedKey } from 'ssh2';
 import { complementOf, exchange } from '../support/echo-target.js';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
 import { stopAtEnd } from '../support/leftovers.js';
-import { OwnGateway } from '../support/own-gateway.js';
+import { type LogLine, OwnGateway } from '../support/own-gateway.js';
 import { type KeyPair, newKeyPair } from '../support/ssh-client.js';
 
 let trial: OwnGateway;
@@ -25,8 +25,13 @@ interface Hostile {
 }
 
 /** A client that the test can make misbehave, since it is of the library. It leaves its side of the connection open. */
-async function enter(own: KeyPair, port = trial.port, algorithms: Partial<Algorithms> = {}): Promise<Hostile> {
-  const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true });
+async function enter(
+  own: KeyPair,
+  port = trial.port,
+  algorithms: Partial<Algorithms> = {},
+  localAddress = '127.0.0.1',
+): Promise<Hostile> {
+  const socket = connect({ host: '127.0.0.1', port, localAddress, allowHalfOpen: true });
   socket.end = () => socket;
   const client = new ssh2.Client();
   stopAtEnd(async () => void socket.destroy());
@@ -44,6 +49,10 @@ const parsed = ({ file }: KeyPair): ParsedKey => {
   if (found instanceof Error) throw found;
   return found;
 };
+
+/** Those of the gateway. */
+const openSockets = (): ReadonlySet<Socket> =>
+  (trial.gateway as unknown as { readonly ssh: { readonly sockets: ReadonlySet<Socket> } }).ssh.sockets;
 
 const bind = ({ client }: Hostile, address: string, port: number): Promise<number | undefined> =>
   new Promise((resolve) => client.forwardIn(address, port, (error, bound) => resolve(error ? undefined : bound)));
@@ -71,13 +80,89 @@ describe('a client that has logged in', () => {
   it('is cut off above the maximum of connections, though it never closes its side', async () => {
     const own = await trial.newCredential('bind:*=*');
     await Promise.all([enter(own), enter(own)]);
-    const { sockets } = (trial.gateway as unknown as { readonly ssh: { readonly sockets: ReadonlySet<Socket> } }).ssh;
-    const before = sockets.size;
+    const before = openSockets().size;
     const third = await enter(own);
     third.client.on('error', () => undefined);
-    expect(sockets.size).toBe(before + 1);
-    await eventually(() => expect(sockets.size).toBe(before), 6_000);
+    expect(openSockets().size).toBe(before + 1);
+    await eventually(() => expect(openSockets().size).toBe(before), 6_000);
   });
+});
+
+describe('a client that does not read', () => {
+  it('is not read either above 4 MiB that wait for it, and gets its answers once it reads', async () => {
+    const hostile = await enter(key);
+    const own = [...openSockets()].find(({ remotePort }) => remotePort === hostile.socket.localPort);
+    let channels = 0;
+    hostile.client.on('tcp connection', (_, accept) => {
+      accept().resume();
+      channels += 1;
+    });
+    const port = (await bind(hostile, '127.0.0.1', 0)) ?? 0;
+    const sockets = Array.from({ length: 200 }, () => connect(port, '127.0.0.1').on('error', () => undefined));
+    await eventually(() => expect(channels).toBe(sockets.length), 10_000);
+    hostile.socket.pause();
+    for (const socket of sockets) socket.write(Buffer.alloc(64 * 1024));
+    await eventually(() => expect(own?.writableLength).toBeGreaterThan(4 * 1024 * 1024), 10_000);
+    let answers = 0;
+    const ask = (): unknown => hostile.client.forwardOut('', 0, '127.0.0.1', 1, () => (answers += 1));
+    for (let n = 0; n < 100; n += 1) ask();
+    await eventually(() => expect(own?.isPaused()).toBe(true));
+    hostile.socket.resume();
+    await eventually(() => expect(answers).toBe(100), 10_000);
+    for (const socket of [...sockets, hostile.socket]) socket.destroy();
+  });
+});
+
+describe('a client that asks without end', () => {
+  const linesOf = (id: string): LogLine[] => trial.log.filter((line) => 'credential' in line && line.credential === id);
+  const ask = ({ client }: Hostile, count: number): Promise<unknown>[] =>
+    Array.from(
+      { length: count },
+      () => new Promise<void>((resolve) => client.forwardIn('other.example.test', 80, () => resolve())),
+    );
+
+  it('has ten lines of the log a second for what it is refused, and one that counts the others', async () => {
+    const own = await trial.newCredential('bind:*=*');
+    const hostile = await enter(own);
+    await Promise.all(ask(hostile, 500));
+    await eventually(() => expect(JSON.stringify(linesOf(own.id))).toContain('more binds within a second'));
+    // Slow machines take more than one second for these answers.
+    expect(linesOf(own.id).length).toBeLessThan(100);
+    hostile.socket.destroy();
+  });
+
+  it('is cut off above 1,000 requests without an answer, and told so', async () => {
+    const own = await trial.newCredential('bind:*=*');
+    const hostile = await enter(own);
+    const { localPort } = hostile.socket;
+    let said = '';
+    hostile.client.on('error', () => undefined);
+    // A session without a bind would be over at once.
+    await bind(hostile, 'team=blue', 0);
+    const shell = await new Promise<ClientChannel>((resolve, reject) =>
+      hostile.client.shell(false, (error, channel) => (error ? reject(error) : resolve(channel))),
+    );
+    shell.stderr.on('data', (data: Buffer) => (said += data));
+    void ask(hostile, 20_000);
+    await eventually(() => expect(said).toContain('1000 requests without an answer'), 10_000);
+    await eventually(() => expect([...openSockets()].map((one) => one.remotePort)).not.toContain(localPort), 10_000);
+    expect(linesOf(own.id).filter(({ message }) => message.startsWith('ended a connection'))).toHaveLength(1);
+    expect(linesOf(own.id).length).toBeLessThan(100);
+  });
+});
+
+it('a long bind address makes no long line on the terminal', async () => {
+  const hostile = await enter(await trial.newCredential('bind:*=*'));
+  await bind(hostile, 'team=blue', 0);
+  const shell = await new Promise<ClientChannel>((resolve, reject) =>
+    hostile.client.shell(false, (error, channel) => (error ? reject(error) : resolve(channel))),
+  );
+  let said = '';
+  shell.stderr.on('data', (data: Buffer) => (said += data));
+  await bind(hostile, 'x'.repeat(20_000), 80);
+  await eventually(() => expect(said).toContain('refused xxx'));
+  expect(said.length).toBeLessThan(2_000);
+  hostile.socket.destroy();
 });
 
 describe('a stranger', () => {
@@ -110,6 +195,34 @@ describe('a stranger', () => {
     await new Promise<void>((resolve) => void client.once('close', () => resolve()));
     expect(asked).toBeLessThan(60);
   });
+});
+
+describe('strangers of one address', () => {
+  it('have a tenth of the places, and leave the others to other addresses', async () => {
+    const small = await OwnGateway.startFor(trial.service, trial.service.app.url, { maxStrangers: 60 });
+    const strangers = Array.from({ length: 8 }, () => stranger(small.port, '127.0.0.1'));
+    await eventually(() => expect(strangers.filter(({ destroyed }) => destroyed)).toHaveLength(2));
+    expect((await enter(key, small.port, {}, '127.0.0.2')).socket.destroyed).toBe(false);
+    await expect(enter(key, small.port)).rejects.toThrow();
+    for (const one of strangers) one.destroy();
+    const { client } = await eventuallyEnter(small.port);
+    client.destroy();
+  });
+
+  const stranger = (port: number, localAddress: string): Socket =>
+    connect({ host: '127.0.0.1', port, localAddress })
+      .on('error', () => undefined)
+      .resume();
+
+  /** The gateway sees the end of a stranger a moment later. */
+  async function eventuallyEnter(port: number): Promise<Hostile> {
+    let entered: Hostile | undefined;
+    await eventually(async () => {
+      entered = await enter(key, port);
+    });
+    if (entered === undefined) throw new Error('unreachable');
+    return entered;
+  }
 });
 
 describe('what is no service at SERVICE_URL', () => {

@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net';
 import type { Connection } from 'ssh2';
 import type { GatewayContext } from '../gateway-context.js';
 import type { CredentialUsage, Limits } from '../limits.js';
@@ -6,12 +5,22 @@ import type { IdentifiedKey } from '../service-client.js';
 import { BindRefused } from './bind-request.js';
 import { ClientBinds } from './client-binds.js';
 import { ClientChannels } from './client-channels.js';
+import type { Intake } from './intake.js';
 import { Terminal } from './terminal.js';
 
 /** Time for the last lines of a session. */
 const FAREWELL_MS = 200;
 /** Time in which a client closes its side of a connection that the gateway has ended. */
 const MAX_CLOSING_MS = 2_000;
+/** OpenSSH asks for all its binds at once. */
+const MIN_MAX_PENDING = 1_000;
+
+type Accept = (port?: number) => void;
+type Reject = () => void;
+interface BindAddress {
+  readonly bindAddr: string;
+  readonly bindPort: number;
+}
 
 /** A client that has logged in. */
 export class ClientConnection {
@@ -20,14 +29,17 @@ export class ClientConnection {
   private readonly usage: CredentialUsage;
   private readonly idle: NodeJS.Timeout;
   private readonly hasRoom: boolean;
+  private pending = 0;
+  private isCutOff = false;
 
   constructor(
     private readonly context: GatewayContext,
     private readonly connection: Connection,
-    private readonly socket: Socket,
+    private readonly intake: Intake,
     private readonly identity: IdentifiedKey,
     private readonly limits: Limits,
   ) {
+    const { socket } = intake;
     const source = socket.remoteAddress ?? '';
     this.usage = limits.usageOf(this.credentialId);
     this.terminal = new Terminal(
@@ -52,7 +64,7 @@ export class ClientConnection {
   private serve(): void {
     this.connection.on('session', (accept, reject) => this.terminal.open(accept, reject));
     this.connection.on('request', (accept, reject, name, info) => {
-      if (name === 'tcpip-forward' && 'bindAddr' in info) void this.bind(accept, reject, info);
+      if (name === 'tcpip-forward' && 'bindAddr' in info) this.takeBind(accept, reject, info);
       else if (name === 'cancel-tcpip-forward' && 'bindAddr' in info) {
         if (this.binds.cancel(info.bindAddr, info.bindPort)) accept?.();
         else reject?.();
@@ -73,20 +85,39 @@ export class ClientConnection {
     return new BindRefused('too_many', `the credential has ${maxConnections} connections, which is the maximum`);
   }
 
+  /** Each request waits for the service and holds memory, and a client can send them without reading an answer. */
+  private takeBind(accept: Accept | undefined, reject: Reject | undefined, at: BindAddress): void {
+    if (this.isCutOff) return;
+    const max = Math.max(MIN_MAX_PENDING, this.context.settings.maxBinds);
+    if (this.pending < max) void this.bind(accept, reject, at);
+    else this.cutOff(`refused: the connection has ${max} requests without an answer, which is the maximum`);
+  }
+
+  /** Reads no further, and says why. */
+  private cutOff(reason: string): void {
+    this.isCutOff = true;
+    this.intake.stop();
+    this.terminal.say(reason);
+    this.context.log.line('warn', { credential: this.credentialId }, `ended a connection: ${reason}`);
+    this.endSoon();
+  }
+
   private async bind(
-    accept: ((port?: number) => void) | undefined,
-    reject: (() => void) | undefined,
-    { bindAddr, bindPort }: { bindAddr: string; bindPort: number },
+    accept: Accept | undefined,
+    reject: Reject | undefined,
+    { bindAddr, bindPort }: BindAddress,
   ): Promise<void> {
+    this.pending += 1;
     try {
       if (!this.hasRoom) throw this.tooMany();
       accept?.(await this.binds.open(bindAddr, bindPort));
     } catch (error) {
       if (!(error instanceof BindRefused)) throw error;
-      const { credentialId: credential } = this;
-      const fields = { credential, bind: `${bindAddr}:${bindPort}`, reason: error.reason };
-      this.context.log.line('info', fields, `refused a bind: ${error.message}`);
+      const fields = { bind: `${bindAddr}:${bindPort}`, reason: error.reason };
+      this.context.refusals.line(this.credentialId, fields, `refused a bind: ${error.message}`);
       reject?.();
+    } finally {
+      this.pending -= 1;
     }
   }
 
@@ -103,7 +134,7 @@ export class ClientConnection {
   /** A client that kept its side open would keep its memory and its binds, past every limit. */
   private end(): void {
     this.connection.end();
-    setTimeout(() => this.socket.destroy(), MAX_CLOSING_MS).unref();
+    setTimeout(() => this.intake.socket.destroy(), MAX_CLOSING_MS).unref();
   }
 
   private close(): void {

@@ -10,7 +10,9 @@ import { Limits } from '../limits.js';
 import { ALGORITHMS } from './algorithms.js';
 import { ClientConnection } from './client-connection.js';
 import { loadHostKey } from './host-key.js';
+import { Intake } from './intake.js';
 import { Login } from './login.js';
+import { Strangers } from './strangers.js';
 
 const KEEPALIVES = 3;
 
@@ -20,11 +22,12 @@ export class SshServer implements GatewayPart {
   private readonly limits: Limits;
   private readonly server: Server;
   private readonly sockets = new Set<Socket>();
-  private strangers = 0;
+  private readonly strangers: Strangers;
 
   constructor(private readonly context: GatewayContext) {
     this.hostKey = loadHostKey(context.settings.hostKeyFile);
     this.limits = new Limits(context.settings);
+    this.strangers = new Strangers(context.settings.maxStrangers);
     this.server = createServer({ noDelay: true }, (socket) => this.take(socket));
   }
 
@@ -50,18 +53,17 @@ export class SshServer implements GatewayPart {
   }
 
   private take(socket: Socket): void {
-    const { maxStrangers, loginGraceMs } = this.context.settings;
-    if (this.strangers >= maxStrangers) {
+    const leave = this.strangers.take(socket.remoteAddress ?? '');
+    if (leave === undefined) {
       socket.destroy();
       return;
     }
-    this.strangers += 1;
     this.sockets.add(socket);
-    const grace = setTimeout(() => socket.destroy(), loginGraceMs).unref();
-    const known = onceOnly(() => {
-      this.strangers -= 1;
+    const grace = setTimeout(() => socket.destroy(), this.context.settings.loginGraceMs).unref();
+    const known = (): void => {
+      leave();
       clearTimeout(grace);
-    });
+    };
     socket.once('close', () => {
       known();
       this.sockets.delete(socket);
@@ -87,21 +89,14 @@ export class SshServer implements GatewayPart {
       connection.end();
       socket.destroySoon();
     };
+    const intake = new Intake(socket);
     const login = new Login(this.context, socket.remoteAddress ?? '', end);
     connection.on('authentication', (request) => void login.answer(request));
     connection.on('error', () => socket.destroy());
     connection.once('ready', () => {
       known();
       if (login.identity === undefined || socket.destroyed) socket.destroy();
-      else new ClientConnection(this.context, connection, socket, login.identity, this.limits);
+      else new ClientConnection(this.context, connection, intake, login.identity, this.limits);
     });
   }
-}
-
-function onceOnly(act: () => void): () => void {
-  let isDone = false;
-  return () => {
-    if (!isDone) act();
-    isDone = true;
-  };
 }

@@ -3,8 +3,10 @@ import type { ServerChannel, Session } from 'ssh2';
 import { takesPackets } from '../tunnels/packets.js';
 
 const MAX_LINES = 100;
-/** A client that does not read gets no further lines. */
-const MAX_UNSENT = 64 * 1024;
+/** The client chose some of the text. */
+const MAX_LINE_LENGTH = 1_000;
+/** Of a session that is not read. Further lines are left out. */
+const MAX_UNREAD_BYTES = 64 * 1024;
 /** `ssh` without -N asks for a session right after its binds. */
 const SESSION_PATIENCE_MS = 300;
 /** Time in which a client prints what it got, before an answer can make it exit. */
@@ -48,7 +50,8 @@ export class Terminal {
   }
 
   /** Shows the line now or when there is a session. */
-  say(line: string): void {
+  say(text: string): void {
+    const line = text.slice(0, MAX_LINE_LENGTH);
     this.lines.push(line);
     if (this.lines.length > MAX_LINES) this.lines.shift();
     this.write(line);
@@ -88,8 +91,8 @@ export class Terminal {
   }
 
   private write(line: string): void {
-    if ((this.channel?.stderr.writableLength ?? 0) > MAX_UNSENT) return;
+    if (this.channel === undefined || this.channel.stderr.writableLength > MAX_UNREAD_BYTES) return;
     // The client chose some of the text: no control sequence may reach its terminal.
-    this.channel?.stderr.write(`${line.replace(/\p{Cc}/gu, '?')}${this.lineEnd}`);
+    this.channel.stderr.write(`${line.replace(/\p{Cc}/gu, '?')}${this.lineEnd}`);
   }
 }
