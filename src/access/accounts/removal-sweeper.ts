@@ -9,7 +9,8 @@ const SWEEP_EVERY_MS = 1_000;
 
 /**
  * Finishes the deletions of users and bots that an instance did not finish, because it died or lost the database.
- * Every instance does so, from its start on, its workers in turn; without pending removals a sweep is one look-up in an empty table.
+ * Every instance does so, from its start on, its workers in turn. Without pending removals a sweep is one look-up in an
+ * empty table.
  */
 export class RemovalSweeper implements OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown {
   private readonly logger = new Logger('RemovalSweeper');

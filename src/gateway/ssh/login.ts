@@ -6,7 +6,7 @@ import type { IdentifiedKey } from '../service-client.js';
 import { isSigned, usableKey } from './signed-key.js';
 
 const MAX_ATTEMPTS = 10;
-/** With those that only ask whether a key may sign, which are answered at once and at any length. */
+/** Including those that only ask whether a key may sign. These are answered at once, and each answer repeats the key. */
 const MAX_REQUESTS = 50;
 /** Each refusal takes as long, whatever its reason. It also slows down those who guess. */
 const REFUSAL_MS = 100;

@@ -81,7 +81,6 @@ export class Terminal {
       this.lines.push('This gateway runs no programs. It carries tunnels, as in: ssh -R team=blue:0:localhost:3000');
     for (const line of this.lines) this.write(line);
     if (this.isUseless()) this.leave(channel);
-
     this.opened.abort();
   }
 
