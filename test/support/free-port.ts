@@ -2,8 +2,11 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** Below the ports that kernels give to outgoing connections: these could take a port before its server listens, or while it restarts. */
-const [MIN_PORT, MAX_PORT] = [10_000, 29_999];
+/**
+ * Below the ports that kernels give to outgoing connections, which could take a port before its server listens, or while
+ * it restarts; and above those of the documents.
+ */
+const [MIN_PORT, MAX_PORT] = [21_000, 29_999];
 /** Test workers that run at once never try the same port: each has those of its own remainder. */
 const MAX_WORKERS = 16;
 const WORKER = Number(process.env.JEST_WORKER_ID ?? 0) % MAX_WORKERS;
