@@ -66,6 +66,7 @@ export default {
     service('ha', ['test/ha/*.spec.ts']),
   ],
   reporters: ['default', 'summary', `${SUPPORT}/closing-line-reporter.mjs`],
+  testSequencer: `${SUPPORT}/long-files-first.mjs`,
   testTimeout: 60_000,
   // A worker often waits for PostgreSQL, for a lock or for a deadline. Jest takes a percentage above 100 for a number.
   maxWorkers: Math.ceil(availableParallelism() * 1.5),

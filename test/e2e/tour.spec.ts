@@ -14,13 +14,16 @@ const commandsOf = (name: Run): string =>
     .map(({ text }) => text)
     .join('\n');
 
-it('a new user can follow the README, the tour through an edge, the audit example and the gateway example word by word', async () => {
+/** The gateway of these pages listens on a port of its own choice, so one test runs them all, in turn. */
+it('a new user can follow the README, the tour through an edge, the audit and gateway examples, and open and close a tunnel of docs/own-gateway.md, word by word', async () => {
   const cwd = await cloneCheckout();
+  // 8080 may be in use here.
+  const port = await freePort('127.0.0.1');
   const env = {
     PATH: process.env.PATH ?? '',
     HOME: process.env.HOME ?? '',
-    // 8080 may be in use here.
-    PORT: String(await freePort('127.0.0.1')),
+    PORT: String(port),
+    SERVICE_URL: `http://127.0.0.1:${port}`,
     npm_config_prefer_offline: 'true',
   };
   const service = await startInForeground(commandsOf('start'), READY, { cwd, env });
@@ -38,6 +41,10 @@ it('a new user can follow the README, the tour through an edge, the audit exampl
 
   const again = await startInForeground(commandsOf('gateway-start'), READY, { cwd, env });
   await terminal.runAll(blocksOf('gateway'));
+  const gateway = await startInForeground(commandsOf('own-gateway-start'), 'SSH gateway is ready at', { cwd, env });
+  expect(gateway.output()).toMatch(/host key SHA256:/);
+  await terminal.runAll(blocksOf('own-gateway'));
+  await gateway.interrupt();
   await again.interrupt();
 
   await terminal.runAll(blocksOf('tour-end'));
