@@ -33,12 +33,10 @@ export async function* readAhead<Batch>(batches: AsyncGenerator<Batch>): AsyncGe
   }
 }
 
-/** More would not be faster. */
-const BATCHES_AHEAD = 2;
-
-/** Begins the work on the next batches while the caller works on what came of the last one. */
+/** Begins the work on so many batches more while the caller works on what came of the last one. */
 export async function* workAhead<Batch, Result>(
   batches: AsyncIterable<Batch>,
+  ahead: number,
   work: (batch: Batch) => Promise<Result>,
 ): AsyncGenerator<Result> {
   const begun: Promise<Result>[] = [];
@@ -47,7 +45,7 @@ export async function* workAhead<Batch, Result>(
     // A caller that stops early never awaits it.
     result.catch(() => undefined);
     begun.push(result);
-    if (begun.length > BATCHES_AHEAD) yield* begun.splice(0, 1);
+    if (begun.length > ahead) yield* begun.splice(0, 1);
   }
   yield* begun;
 }

@@ -3,8 +3,9 @@ import { to } from 'pg-copy-streams';
 
 /** A part that is worth a message to another thread; memory holds a few. */
 const BYTES = 1 << 18;
+const LINE_FEED = 0x0a;
 
-/** What a COPY TO STDOUT sends, in parts of about this size. */
+/** What a COPY TO STDOUT sends, in parts of whole lines and of about this size. */
 export async function* copyParts(client: ClientBase, copy: string): AsyncGenerator<Buffer> {
   const stream = client.query(to(copy));
   // A caller that stops early listens no longer.
@@ -14,9 +15,12 @@ export async function* copyParts(client: ClientBase, copy: string): AsyncGenerat
   for await (const chunk of stream as AsyncIterable<Buffer>) {
     chunks.push(chunk);
     bytes += chunk.length;
-    if (bytes < BYTES) continue;
+    const end = bytes < BYTES ? 0 : chunk.lastIndexOf(LINE_FEED) + 1;
+    if (end === 0) continue;
+    const next = chunk.subarray(end);
+    chunks[chunks.length - 1] = chunk.subarray(0, end);
     yield Buffer.concat(chunks);
-    [chunks, bytes] = [[], 0];
+    [chunks, bytes] = [[next], next.length];
   }
-  yield Buffer.concat(chunks);
+  if (bytes > 0) yield Buffer.concat(chunks);
 }

@@ -1,4 +1,3 @@
-import { StringDecoder } from 'node:string_decoder';
 import { unescaped } from '../../database/copy/copy-text.js';
 import { HASH_BYTES } from '../tree/merkle-tree.js';
 import { EventChecks, type EventFault, type KnownTypes } from './event-checks.js';
@@ -18,31 +17,38 @@ export interface CheckedPart {
   readonly faults: ReadonlyMap<number, readonly EventFault[]>;
 }
 
-/** Checks the events of one log as COPY sends them, in parts that may end within a line, or within a character. */
-export class CopiedEvents {
-  private readonly decoder = new StringDecoder('utf8');
-  private readonly checks: EventChecks;
-  private rest = '';
+/** Some events of a log, as COPY sends them. */
+export interface CopiedPart {
+  /** Whole lines. */
+  readonly lines: Uint8Array;
+  /** recorded_at of the event before; empty for the first part. */
+  readonly after: string;
+}
 
-  constructor(types: KnownTypes) {
-    this.checks = new EventChecks(types);
+export async function* partsOf(copied: AsyncIterable<Buffer>): AsyncGenerator<CopiedPart> {
+  let after = '';
+  for await (const lines of copied) {
+    yield { lines, after };
+    const last = lines.toString('latin1', lines.lastIndexOf('\n', -2) + 1);
+    after = eventOf(last).recorded_at;
   }
+}
 
-  check(part: Buffer): CheckedPart {
-    const lines = (this.rest + this.decoder.write(part)).split('\n');
-    this.rest = lines.pop() ?? '';
-    const positions: number[] = [];
-    const hashes = Buffer.alloc(lines.length * HASH_BYTES);
-    const found = new Map<number, readonly EventFault[]>();
-    for (const line of lines) {
-      const event = eventOf(line);
-      const { faults, hash } = this.checks.check(event);
-      hashes.write(hash, positions.length * HASH_BYTES, 'hex');
-      if (faults.length > 0) found.set(positions.length, faults);
-      positions.push(event.position);
-    }
-    return { positions, hashes, faults: found };
+/** Needs nothing of other parts, so that threads can check several at once. */
+export function checkPart(types: KnownTypes, { lines, after }: CopiedPart): CheckedPart {
+  const events = Buffer.from(lines.buffer, lines.byteOffset, lines.length).toString().split('\n').slice(0, -1);
+  const checks = new EventChecks(types, after);
+  const positions: number[] = [];
+  const hashes = Buffer.alloc(events.length * HASH_BYTES);
+  const found = new Map<number, readonly EventFault[]>();
+  for (const line of events) {
+    const event = eventOf(line);
+    const { faults, hash } = checks.check(event);
+    hashes.write(hash, positions.length * HASH_BYTES, 'hex');
+    if (faults.length > 0) found.set(positions.length, faults);
+    positions.push(event.position);
   }
+  return { positions, hashes, faults: found };
 }
 
 const NONE: readonly EventFault[] = [];

@@ -21,9 +21,11 @@ const NOT_LATER = 'recorded_at is not later than that of the previous event';
 
 /** The checks of single events, in the order of their positions. Positions and streams are checked by their readers. */
 export class EventChecks {
-  private recordedAt = '';
-
-  constructor(private readonly types: KnownTypes) {}
+  /** `recordedAt`: that of the event before the first. */
+  constructor(
+    private readonly types: KnownTypes,
+    private recordedAt = '',
+  ) {}
 
   /** The faults of the event, and the hash that it should have. */
   check(event: LoggedEvent): { readonly faults: readonly EventFault[]; readonly hash: string } {

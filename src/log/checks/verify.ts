@@ -10,8 +10,8 @@ import {
 import type { AnyReadModel } from '../read-model.js';
 import { SealedLogs } from '../seal/sealed-logs.js';
 import type { VerifierKey } from '../tree/signed-note.js';
-import { checkerOf } from './check-thread.js';
-import { COPIED_COLUMNS, eventsOfPart } from './copied-events.js';
+import { checkerOf } from './check-threads.js';
+import { COPIED_COLUMNS, eventsOfPart, partsOf } from './copied-events.js';
 import { knownTypes } from './event-checks.js';
 import { FaultReport } from './fault-report.js';
 import { guardFaults } from './guard-checks.js';
@@ -135,8 +135,8 @@ async function verifyEvents(
   const checker = checkerOf(size, knownTypes(models));
   let events = 0;
   try {
-    const parts = copyParts(ofEvents, eventsOf(account));
-    for await (const part of workAhead(parts, (one) => checker.check(one))) {
+    const parts = partsOf(copyParts(ofEvents, eventsOf(account)));
+    for await (const part of workAhead(parts, checker.ahead, (one) => checker.check(one))) {
       await checks.add(eventsOfPart(part));
       events += part.positions.length;
       watcher.events(part.positions.length);
