@@ -1,8 +1,9 @@
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
-import type { PoolClient } from 'pg';
+import pg, { type PoolClient } from 'pg';
 import { to } from 'pg-copy-streams';
+import { DedicatedConnections } from '../src/database/dedicated-connections.js';
 import type { AnyReadModel } from '../src/log/read-model.js';
 import { rebuild } from '../src/log/rebuild/rebuild.js';
 import { copyTarget } from '../src/log/replay/copy-rows.js';
@@ -207,6 +208,41 @@ describe('projections rebuild', () => {
     reader.release();
     await running;
     expect(pauses).toEqual(MODELS.rebuilt.map(({ tables }) => [tables.map(({ name }) => name).join(', '), true]));
+  });
+});
+
+describe('the connections of a long operation', () => {
+  it.each([
+    ['three', 'a rebuild', rebuildAll, 3],
+    ['four', 'a proof', proven, 4],
+  ])('are %s, which %s uses for one read model after another', async (_, _name, run: () => Promise<unknown>, count) => {
+    const connect = jest.spyOn(pg.Client.prototype, 'connect');
+    await run();
+    const calls = connect.mock.calls.length;
+    connect.mockRestore();
+    expect(calls).toBe(count);
+  });
+
+  it('are used again without what their last transaction did or set, and not after the server ended them', async () => {
+    await DedicatedConnections.use(service.app.database, async (connections) => {
+      const first = await connections.openTransaction();
+      await first.query(`set local enable_sort = off; create table left_over ()`);
+      await connections.release(first);
+      const again = await connections.open();
+      expect(again).toBe(first);
+      const { rows } = await again.query(
+        `select to_regclass('left_over') as made, current_setting('enable_sort') as sort`,
+      );
+      expect(rows).toEqual([{ made: null, sort: 'on' }]);
+      await connections.release(again);
+      const ended = new Promise((resolve) => first.once('end', resolve));
+      const { rows: pids } = await first.query('select pg_backend_pid() as pid');
+      await service.pool.query('select pg_terminate_backend($1)', [pids[0].pid]);
+      await ended;
+      const other = await connections.openSnapshot();
+      expect(other).not.toBe(first);
+      expect((await other.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
+    });
   });
 });
 

@@ -24,6 +24,8 @@ export interface MaintenanceDatabase extends Pick<Database, 'dataSource'> {
  */
 export class DedicatedConnections {
   private readonly clients: pg.Client[] = [];
+  /** Those that were released. */
+  private readonly idle = new Set<pg.Client>();
   private settings: string | undefined;
   /** One of two concurrent tasks may fail while the other still opens connections. */
   private isEnded = false;
@@ -45,12 +47,24 @@ export class DedicatedConnections {
     }
   }
 
+  /** Gives a connection that was released, or a new one: a backend costs PostgreSQL more than most statements. */
   async open(): Promise<pg.Client> {
+    for (const client of this.idle) {
+      this.idle.delete(client);
+      return client;
+    }
     const client = await connectDedicated(this.database.dataSource);
     this.clients.push(client);
+    client.once('end', () => this.idle.delete(client));
     if (this.isEnded || this.database.interrupt?.aborted) await client.end();
     this.settings ??= await settingsFor(client);
     return client;
+  }
+
+  /** Rolls back what is not committed, and keeps the connection for the next `open`. */
+  async release(client: pg.Client): Promise<void> {
+    if (client.getTransactionStatus() !== 'I') await client.query('rollback');
+    this.idle.add(client);
   }
 
   /** Begins a transaction without time limits and JIT. The settings end with it, since a pooler reuses the connection. */

@@ -74,7 +74,7 @@ export async function checkLogs(
     events += await verifyAccount({ ofEvents, ofStreams, logs, models }, { account, size: Number(size) }, watcher);
   }
   for (const one of watcher.kept ?? []) refuseWithoutLog(one, rows, watcher);
-  await Promise.all([client, ofEvents, ofStreams].map((one) => one.end()));
+  await Promise.all([client, ofEvents, ofStreams].map((one) => connections.release(one)));
   return { accounts: rows.length, events };
 }
 

@@ -103,7 +103,7 @@ async function proveModel(
   await reader.query(MERGE_BY_INDEX);
   const replayed = replay(client, model, eventsOf(model, watcher.account), { onEvents });
   await sendRows(replayed, tables);
-  await reader.end();
+  await connections.release(reader);
   return { events, rows: sum(tables, 'rows'), differences: sum(tables, 'differences') };
 }
 

@@ -80,7 +80,7 @@ class Rebuild {
     await this.swap(shapes, writer);
     // This commit waits for the disk and standbys, and so for all earlier commits, including the swap.
     await this.transaction(writer, () => dropLeftovers(writer, this.context.all));
-    await writer.end();
+    await this.context.connections.release(writer);
   }
 
   /** Commits without waiting for the disk: shadows are not needed after a crash. */
@@ -108,7 +108,7 @@ class Rebuild {
       this.events += count;
       this.watcher.events(count);
     });
-    await reader.end();
+    await this.context.connections.release(reader);
   }
 
   private async analyze(writer: Client): Promise<void> {
@@ -139,7 +139,7 @@ class Rebuild {
       await sendRows(this.known.recordAll(replayed), await copyInto(writer, this.model, SHADOWS));
       await this.known.save(writer);
     });
-    await reader.end();
+    await this.context.connections.release(reader);
     return lag;
   }
 

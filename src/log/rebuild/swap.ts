@@ -47,6 +47,12 @@ export class Swap {
   /** Returns false if the swap would have blocked others for too long. Calls `catchUp` as late as possible. */
   async try(attempt: number, catchUp: () => Promise<unknown>): Promise<boolean> {
     const client = await this.connections.open();
+    const isDone = await this.tryOn(client, attempt, catchUp);
+    await this.connections.release(client);
+    return isDone;
+  }
+
+  private async tryOn(client: Client, attempt: number, catchUp: () => Promise<unknown>): Promise<boolean> {
     let requestedMs: number | undefined;
     try {
       await this.lockDefinition(client);
@@ -61,7 +67,6 @@ export class Swap {
       if (requestedMs !== undefined) {
         this.longestPauseMs = Math.max(this.longestPauseMs, performance.now() - requestedMs);
       }
-      await client.end();
     }
   }
 
