@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { READ_MODELS } from '../src/read-models.js';
 import { newPublicKey } from './support/keys.js';
 import { addAccount, addBot, addUser, type TestPrincipal } from './support/principals.js';
 import { type Service, startService } from './support/service.js';
@@ -208,5 +209,25 @@ describe('the filters of the list', () => {
   ])('refuse %s=%s with the reason', async (name, value, message) => {
     const { status, body } = await account.client.get(`/ssh_credentials?${new URLSearchParams({ [name]: value })}`);
     expect([status, body.error_code, body.msg]).toEqual([400, 'ERR_TAS_400', message]);
+  });
+});
+
+/** The types whose values are the same as JSON and as pg reads a column. */
+const JSON_TYPES = ['text', 'int4', 'bool', 'jsonb', '_text'];
+
+describe('a look-up by id, which reads its rows as JSON,', () => {
+  it('finds only columns of types that JSON has, and times, which alone have names that end in _at', async () => {
+    const tables = READ_MODELS.flatMap((model) => model.tables);
+    const { rows } = await service.pool.query(
+      `select table_name as table, column_name as column, udt_name as type from information_schema.columns
+        where table_schema = 'public' and table_name = any($1)`,
+      [tables.map(({ name }) => name)],
+    );
+    const read = rows.filter(({ table, column }) =>
+      tables.find(({ name }) => name === table)?.columns.includes(column),
+    );
+    const expected = ({ column }: { column: string }) => (column.endsWith('_at') ? ['timestamptz'] : JSON_TYPES);
+    expect(read.length).toBeGreaterThan(tables.length);
+    expect(read.filter((one) => !expected(one).includes(one.type))).toEqual([]);
   });
 });

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { type NamedStatement, queryNamed, type StatementLimits, unseen } from './query.js';
+import { type NamedStatement, queryJson, type StatementLimits, unseen } from './query.js';
 
 const MAX_KEYS_PER_QUERY = 500;
 
@@ -56,7 +56,7 @@ export interface RefRow {
 
 /**
  * Coalesced look-ups by account and id. The statement takes two arrays of equal length, $1 the accounts and $2 the ids;
- * join them with WANTED.
+ * join them with WANTED. The rows are as JSON has them.
  */
 export function coalescedByRef<Row extends RefRow, Value>(
   pool: Pool,
@@ -69,7 +69,7 @@ export function coalescedByRef<Row extends RefRow, Value>(
     (ref) => textOf(ref.accountId, ref.id),
     async (refs) => {
       const columns = [refs.map((ref) => ref.accountId), refs.map((ref) => ref.id)];
-      const { rows } = await queryNamed<Row>(pool, statement, columns, limits);
+      const rows = await queryJson<Row>(pool, statement, columns, limits);
       return new Map(rows.map((row) => [textOf(row.account_id, row.id), toValue(row)]));
     },
   );

@@ -3,7 +3,7 @@ import { coalescedByRef, type Ref, WANTED } from '../database/coalesce.js';
 import { type NamedStatement, queryNamed } from '../database/query.js';
 import type { PageRequest } from '../http/pages.js';
 import { type IdPrefix, isId } from '../ids.js';
-import type { Entity, ReadModel } from '../log/read-model.js';
+import { type Entity, entitiesOfJson, type ReadModel, type Table } from '../log/read-model.js';
 import type { ListFilter } from './resource.js';
 
 /** The part of a resource that the queries need. */
@@ -85,9 +85,16 @@ export class EntityQueries {
   }
 }
 
-function selectOf<State>({ model }: Queried<State>): string {
+/** The table with one row for each entity. */
+export function tableOf<State>({ model }: Queried<State>): Table<State> {
   const [table] = model.tables;
-  return `select ${table?.columns.map((column) => `t.${column}`).join(', ')} from ${table?.name} t`;
+  if (table === undefined) throw new RangeError('a read model has a table');
+  return table;
+}
+
+function selectOf<State>(resource: Queried<State>): string {
+  const { name, columns } = tableOf(resource);
+  return `select ${columns.map((column) => `t.${column}`).join(', ')} from ${name} t`;
 }
 
 /** `is true` keeps a condition from being one of an index: only the first filter's index finds the rows. */
@@ -107,7 +114,7 @@ function prepare<State extends object>(pool: Pool, resource: Queried<State>) {
   const newestFirst = 'order by t.id desc limit $3';
   const byIds = { name: `${idPrefix}_by_ids`, text: `${select} ${WANTED} where ${condition}` };
   return {
-    find: coalescedByRef(pool, byIds, (entity: Entity<State>) => entity),
+    find: coalescedByRef(pool, byIds, entitiesOfJson<State>(tableOf(resource))),
     page: { name: `${idPrefix}_page`, text: `${pageWhere} ${newestFirst}` },
     pageOfOwner: { name: `${idPrefix}_page_of_owner`, text: `${pageWhere} and t.owner_id = $4 ${newestFirst}` },
     ofOwner: {

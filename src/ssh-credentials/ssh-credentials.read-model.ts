@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { coalesced } from '../database/coalesce.js';
-import { queryNamed, unseen } from '../database/query.js';
+import { queryJson, unseen } from '../database/query.js';
 import { entityTable, type ReadModel } from '../log/read-model.js';
 import { readFingerprint } from '../public-keys/public-key-type.js';
 import { requireWellFormedOwnerId } from '../resources/access-rules.js';
@@ -50,7 +50,7 @@ export class KeyHolders {
   readonly of = coalesced<string, readonly string[]>(
     (fingerprint) => fingerprint,
     async (wanted) => {
-      const { rows } = await queryNamed<Holders>(this.pool, ACCOUNTS_BY_FINGERPRINTS, [wanted]);
+      const rows = await queryJson<Holders>(this.pool, ACCOUNTS_BY_FINGERPRINTS, [wanted]);
       return new Map(rows.map(({ fingerprint, accounts }) => [fingerprint, accounts]));
     },
   );

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Pool } from 'pg';
 import type { Caller, Gateway } from '../../caller.js';
 import { coalesced } from '../../database/coalesce.js';
-import { queryNamed, unseen } from '../../database/query.js';
+import { queryJson, unseen } from '../../database/query.js';
 import { Authenticator } from '../../http/authenticator.js';
 import { isSafeMethod } from '../../http/preconditions.js';
 import { ipOf } from '../../http/request-context.js';
@@ -74,7 +74,7 @@ export class Authentication extends Authenticator {
       async (tokens) => {
         // Here and not for each request, since those of one turn often have one key. The tokens go no further.
         const hashes = tokens.map(hashToken);
-        const { rows } = await queryNamed<CallerRow>(this.pool, CALLERS_BY_TOKENS, [hashes, isChange]);
+        const rows = await queryJson<CallerRow>(this.pool, CALLERS_BY_TOKENS, [hashes, isChange]);
         const callers = new Map(rows.map((row) => [row.hash, toFoundCaller(row)]));
         return new Map(tokens.map((token, n) => [token, callers.get(hashes[n] ?? '')]));
       },

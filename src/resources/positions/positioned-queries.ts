@@ -3,8 +3,8 @@ import { coalescedByRef, REFS, type Ref, type RefRow } from '../../database/coal
 import { queryNamed, type StatementLimits } from '../../database/query.js';
 import { OF_SERVER } from '../../database/replica/log-identity.js';
 import type { AnswerAtHead } from '../../database/replica/replica.js';
-import type { Entity } from '../../log/read-model.js';
-import type { Queried, Question } from '../entity-queries.js';
+import { type Entity, entitiesOfJson } from '../../log/read-model.js';
+import { type Queried, type Question, tableOf } from '../entity-queries.js';
 
 /** What was found, beside the server and the head of the account's log in the same snapshot. */
 export interface AtHead<Found> extends AnswerAtHead {
@@ -49,20 +49,21 @@ export class PositionedQueries {
   }
 
   private finder(resource: Queried<object>): (ref: Ref) => Promise<AtHead<object | undefined> | undefined> {
-    const { idPrefix, condition = 'true', model } = resource;
-    const [table] = model.tables;
-    const columns = (table?.columns ?? []).filter((column) => column !== 'account_id' && column !== 'id');
+    const { idPrefix, condition = 'true' } = resource;
+    const table = tableOf(resource);
+    const entityOf = entitiesOfJson(table);
+    const columns = table.columns.filter((column) => column !== 'account_id' && column !== 'id');
     const text = `with ${SEEN}
       select wanted.account_id, wanted.id, seen.*, coalesce(h.size::float8, 0) as head, t.id is not null as is_found,
         ${columns.map((column) => `t.${column}`).join(', ')}
       from ${REFS} cross join seen
         left join log_heads h on h.account_id = wanted.account_id and by_index(h.account_id)
-        left join ${table?.name} t on t.account_id = wanted.account_id and t.id = wanted.id and ${condition} and by_index(t.id)`;
+        left join ${table.name} t on t.account_id = wanted.account_id and t.id = wanted.id and ${condition} and by_index(t.id)`;
     const statement = { name: `${idPrefix}_by_ids_at_head`, text };
     return coalescedByRef<FoundRow, AtHead<object | undefined>>(
       this.pool,
       statement,
-      (row) => ({ ...serverOf(row), found: row.is_found ? row : undefined }),
+      (row) => ({ ...serverOf(row), found: row.is_found ? entityOf(row) : undefined }),
       this.limits,
     );
   }

@@ -12,7 +12,11 @@ export class CredentialUsage {
   private readonly find: (ref: Ref) => Promise<Date | undefined>;
 
   constructor(pool: Pool) {
-    this.find = coalescedByRef(pool, USAGE, (row: RefRow & { readonly last_used_at: Date }) => row.last_used_at);
+    this.find = coalescedByRef(
+      pool,
+      USAGE,
+      (row: RefRow & { readonly last_used_at: string }) => new Date(row.last_used_at),
+    );
   }
 
   /** RFC 3339; null if no use is recorded. */
