@@ -1,5 +1,6 @@
 import type { AnyReadModel } from '../read-model.js';
-import { formatFault, type LoggedEvent, leafHash } from './logged-event.js';
+import { rangeOf } from './compact-json.js';
+import { formatFault, type JsonBytes, type LoggedEvent, leafHash } from './logged-event.js';
 
 /** The types of events that this version knows, for each prefix of the streams that have them. */
 export type KnownTypes = ReadonlyMap<string, ReadonlySet<string>>;
@@ -28,17 +29,14 @@ export class EventChecks {
   ) {}
 
   /** The faults of the event, and the hash that it should have. */
-  check(event: LoggedEvent): { readonly faults: readonly EventFault[]; readonly hash: string } {
+  check(
+    event: LoggedEvent,
+    json: JsonBytes = { data: rangeOf(event.data), metadata: rangeOf(event.metadata) },
+  ): { readonly faults: readonly EventFault[]; readonly hash: string } {
     const hash = leafHash(event);
-    const faults: EventFault[] = [];
-    const take = (check: number, what: string | undefined): unknown =>
-      what !== undefined && faults.push({ check, what });
-    take(0, this.timeFault(event));
-    take(1, this.typeFault(event));
-    take(2, formatFault(event));
-    take(3, hashFault(event, hash));
+    const found = [this.timeFault(event), this.typeFault(event), formatFault(event, json), hashFault(event, hash)];
     this.recordedAt = event.recorded_at;
-    return { faults, hash };
+    return { faults: found.every((what) => what === undefined) ? NONE : faultsOf(found), hash };
   }
 
   private timeFault({ recorded_at }: LoggedEvent): string | undefined {
@@ -51,6 +49,11 @@ export class EventChecks {
     return `this version of the service does not know events of type ${type} in stream ${stream_id}`;
   }
 }
+
+const NONE: readonly EventFault[] = [];
+
+const faultsOf = (found: readonly (string | undefined)[]): EventFault[] =>
+  found.flatMap((what, check) => (what === undefined ? [] : [{ check, what }]));
 
 function hashFault({ leaf_hash }: LoggedEvent, hash: string): string | undefined {
   if (leaf_hash === hash) return undefined;

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { isId } from '../../ids.js';
-import { isCompactObject } from './compact-json.js';
+import { type ByteRange, isCompactObject } from './compact-json.js';
 
 /**
  * An event as an exported log holds it. `data` and `metadata` are texts rather than objects, to keep the exact bytes of
@@ -19,6 +19,9 @@ export interface LoggedEvent {
   readonly recorded_at: string;
   readonly leaf_hash: string;
 }
+
+/** The JSON of an event in UTF-8. */
+export type JsonBytes = Readonly<Record<'data' | 'metadata', ByteRange>>;
 
 const TIME_FORMAT = `'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'`;
 
@@ -60,22 +63,23 @@ const SECOND = '2026-01-02T03:04:05'.length;
  * Names the first field with a value that the service would not write. A valid hash does not suffice, as it covers any
  * value: the API could not show it, or a later export would not reproduce it.
  */
-export function formatFault(event: LoggedEvent): string | undefined {
+export function formatFault(event: LoggedEvent, json: JsonBytes): string | undefined {
   if (!isId(event.account_id, 'ac')) return 'account_id is not the id of an account';
   if (!isId(event.stream_id)) return 'stream_id is not an id';
   if (!UUID.test(event.event_id)) return 'event_id is not a UUID';
   if (!isTime(event.occurred_at)) return 'occurred_at is not a time as export writes it';
   if (!isTime(event.recorded_at)) return 'recorded_at is not a time as export writes it';
-  return jsonFault(event);
+  return jsonFault(event, json);
 }
 
 /** Refuses the 30th of February, as PostgreSQL does, and 24:00, which PostgreSQL would write in another way. */
 const isTime = (text: string): boolean =>
   TIME.test(text) && (text.slice(8, 10) <= '28' || new Date(text).toISOString().slice(0, 10) === text.slice(0, 10));
 
-function jsonFault({ data, metadata }: LoggedEvent): string | undefined {
-  if (!isCompactObject(data)) return 'data is not a JSON object as the service writes it';
-  if (!isCompactObject(metadata) || !namesActor(metadata)) return 'metadata is not a JSON object that names an actor';
+function jsonFault({ metadata }: LoggedEvent, json: JsonBytes): string | undefined {
+  if (!isCompactObject(json.data)) return 'data is not a JSON object as the service writes it';
+  if (!isCompactObject(json.metadata) || !namesActor(metadata))
+    return 'metadata is not a JSON object that names an actor';
   return undefined;
 }
 
