@@ -190,13 +190,13 @@ describe('a rule of an IP policy', () => {
 describe('the deletion of an IP policy', () => {
   it('deletes its rules with it, in one append, and those of no other policy', async () => {
     const [policy, another] = [await newPolicy(), await newPolicy()];
-    const addresses = Array.from({ length: 300 }, (_, n) => `10.0.${n >> 8}.${n & 255}`);
+    const addresses = Array.from({ length: 120 }, (_, n) => `10.0.0.${n}`);
     const rules = await Promise.all(addresses.map((address) => newRule(policy, address)));
     const kept = await newRule(another, '10.0.0.1');
     const events = await eventCount();
     const { status, headers } = await admin.delete(`/ip_policies/${policy.id}`);
     expect(status).toBe(204);
-    expect(await eventCount()).toBe(events + 301);
+    expect(await eventCount()).toBe(events + 121);
     const { rows } = await service.pool.query(
       'select count(*)::int as n from ip_policy_rules where ip_policy_id = $1',
       [policy.id],
@@ -204,7 +204,7 @@ describe('the deletion of an IP policy', () => {
     expect(rows[0].n).toBe(0);
     await expectRefusal(() => admin.get(rules[7].uri), 404, 'ERR_NGROK_1404');
     expect((await admin.get(kept.uri)).body).toEqual(kept);
-    const before = Number(headers.get('log-position')) - 301;
+    const before = Number(headers.get('log-position')) - 121;
     expect((await admin.get(`${rules[7].uri}?as_of=${before}`)).body).toEqual(rules[7]);
     expect((await admin.get(`/ip_policies/${policy.id}?as_of=${before}`)).body).toEqual(policy);
   });

@@ -237,8 +237,8 @@ describe('a secret in the place that users mistake for another', () => {
 });
 
 describe('a private key pasted by mistake', () => {
-  const pem = (type: 'pkcs1' | 'pkcs8'): string =>
-    generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ type, format: 'pem' }).toString();
+  const { privateKey: rsa } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const pem = (type: 'pkcs1' | 'pkcs8'): string => rsa.export({ type, format: 'pem' }).toString();
   const openssh = (): string =>
     `-----BEGIN OPENSSH PRIVATE KEY-----\n${Buffer.concat([Buffer.from('openssh-key-v1\0'), randomBytes(300)]).toString('base64')}\n-----END OPENSSH PRIVATE KEY-----\n`;
 

@@ -281,7 +281,7 @@ describe('laws', () => {
           }
         },
       ),
-      { numRuns: 1500 },
+      { numRuns: 500 },
     );
   });
 
@@ -307,7 +307,7 @@ describe('laws', () => {
           expect(error).toBeInstanceOf(Problem);
         }
       }),
-      { numRuns: 1000 },
+      { numRuns: 400 },
     );
   });
 });

@@ -157,7 +157,7 @@ describe('laws', () => {
         const isAllowed = isIn(all, '+', address) && !isIn(all, '-', address);
         expect(decide({ first, second }, address).allowed).toBe(isAllowed);
       }),
-      { numRuns: 600 },
+      { numRuns: 250 },
     );
   });
 
@@ -181,7 +181,7 @@ describe('laws', () => {
         const [of] = texts.map((text) => text.slice(1).split('/')[0] ?? '');
         if (of !== undefined) expect(decidingRule(compilePolicy(all), addressOf(of))).toBe(named(all, of));
       }),
-      { numRuns: 600 },
+      { numRuns: 250 },
     );
   });
 

@@ -261,7 +261,7 @@ describe('laws', () => {
         const isUnreadable = answer === undefined && (/"\*\.[^"]*"/.test(line) || !line.includes('permitlisten'));
         expect(answer === true || isUnreadable).toBe(true);
       }),
-      { numRuns: 3000 },
+      { numRuns: 1000 },
     );
   });
 
@@ -272,7 +272,7 @@ describe('laws', () => {
         const [one, other] = [holdable(first), holdable(second)];
         expect(sshdPermits(lineOf(one, other), host, wantedPort)).toBe(servicePermits([one, other], host, wantedPort));
       }),
-      { numRuns: 3000 },
+      { numRuns: 1000 },
     );
   });
 
@@ -305,7 +305,7 @@ describe('laws', () => {
           ),
         ).toBe(true);
       }),
-      { numRuns: 5000 },
+      { numRuns: 1500 },
     );
   });
 

@@ -1,10 +1,11 @@
 import 'reflect-metadata';
 import { randomBytes } from 'node:crypto';
-import pg from 'pg';
+import type pg from 'pg';
 import { type App, createApp } from '../../src/app.js';
 import { type Config, readConfig } from '../../src/config.js';
 import { ApiClient } from './api-client.js';
 import { stopAtEnd } from './leftovers.js';
+import { asServer } from './outside/server.mjs';
 
 const serverUrl = (): string => {
   const url = process.env.TEST_POSTGRES_URL;
@@ -12,28 +13,23 @@ const serverUrl = (): string => {
   return url;
 };
 
-/** A new database, cloned from the migrated template. */
-export async function cloneDatabase(): Promise<{ url: string; drop: () => Promise<void> }> {
-  const name = `test_${randomBytes(8).toString('hex')}`;
-  await asServer(`create database ${name} template template_tas strategy file_copy`);
-  return { url: `${serverUrl()}/${name}`, drop: () => asServer(`drop database ${name} with (force)`) };
+export interface TestDatabase {
+  readonly url: string;
+  drop(): Promise<void>;
 }
+
+/** A new database, cloned from the migrated template, or from a database without connections. */
+export const cloneDatabase = (from?: TestDatabase): Promise<TestDatabase> =>
+  emptyDatabase(
+    `template ${from === undefined ? 'template_tas' : new URL(from.url).pathname.slice(1)} strategy file_copy`,
+  );
 
 /** A database without tables, with further options of `create database`. */
-export async function emptyDatabase(options = ''): Promise<{ url: string; drop: () => Promise<void> }> {
+export async function emptyDatabase(options = ''): Promise<TestDatabase> {
   const name = `test_${randomBytes(8).toString('hex')}`;
-  await asServer(`create database ${name} ${options}`);
-  return { url: `${serverUrl()}/${name}`, drop: () => asServer(`drop database ${name} with (force)`) };
-}
-
-async function asServer(statement: string): Promise<void> {
-  const client = new pg.Client(`${serverUrl()}/postgres`);
-  await client.connect();
-  try {
-    await client.query(statement);
-  } finally {
-    await client.end();
-  }
+  const server = serverUrl();
+  await asServer(server, `create database ${name} ${options}`);
+  return { url: `${server}/${name}`, drop: () => asServer(server, `drop database ${name} with (force)`) };
 }
 
 export interface Service {

@@ -1,0 +1,1 @@
+export declare function asServer(serverUrl: string, statement: string): Promise<void>;

@@ -1,0 +1,23 @@
+import pg from 'pg';
+
+/** The connection of this worker for all its files: each costs PostgreSQL half as much as a clone of a database. */
+let connecting;
+
+async function connect(serverUrl) {
+  const client = new pg.Client(`${serverUrl}/postgres`);
+  // The server stops before this process ends.
+  client.on('error', () => {
+    connecting = undefined;
+  });
+  await client.connect();
+  // It does not keep the worker.
+  client.unref();
+  return client;
+}
+
+/** Runs a statement of the superuser, such as one that makes a database. */
+export async function asServer(serverUrl, statement) {
+  connecting ??= connect(serverUrl);
+  const client = await connecting;
+  await client.query(statement);
+}
