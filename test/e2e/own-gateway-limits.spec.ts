@@ -327,7 +327,7 @@ describe('who does not read stops only the sender:', () => {
     const tunnel = await tunnelTo(gateway, await serverOf((socket) => socket.resume()));
     const visitors = await Promise.all(Array.from({ length: 40 }, () => visit(tunnel.port)));
     for (const visitor of visitors) visitor.write('x');
-    await eventually(async () => expect(await gateway.metrics()).toMatch(/bytes_total\{direction="in"\} 40\b/));
+    await eventually(async () => expect(await gateway.metrics()).toMatch(/bytes_total\{direction="in"\} 40\b/), 10_000);
     tunnel.freeze();
     await takenOf(visitors);
     const [, sent] = /bytes_total\{direction="in"\} (\d+)/.exec(await gateway.metrics()) ?? [];

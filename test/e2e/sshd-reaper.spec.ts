@@ -21,7 +21,7 @@ const COMMAND = blocksOf('sshd-reaper')
 
 async function startReaper(): Promise<void> {
   reaper = await trial.gateway.run(`exec ${COMMAND}`);
-  await until(() => reaper.output().includes('following changes'), 20_000);
+  await until(() => reaper.output().includes('following changes'), 45_000);
 }
 
 async function until(isSo: () => boolean, patienceMs: number): Promise<void> {

@@ -26,6 +26,26 @@ export function unprivileged(): { uid?: number; gid?: number } {
   return { uid: idOf('-u'), gid: idOf('-g') };
 }
 
+/** A folder of the user who runs the servers. */
+async function newFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'tas-postgres-'));
+  const { uid, gid } = unprivileged();
+  if (uid !== undefined && gid !== undefined) await chown(folder, uid, gid);
+  await chmod(folder, 0o700);
+  return folder;
+}
+
+/** An empty cluster that each server of a test file copies, which takes a tenth of the time of initdb. */
+let template: Promise<string> | undefined;
+
+async function makeTemplate(): Promise<string> {
+  const folder = await newFolder();
+  stopAtEnd(() => rm(folder, { recursive: true, force: true }));
+  const options = ['-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync'];
+  await run(join(programs(), 'initdb'), ['-D', join(folder, 'data'), ...options], unprivileged());
+  return join(folder, 'data');
+}
+
 /** A real PostgreSQL server of a test, on a TCP port of loopback. */
 export class PostgresServer {
   private child: ChildProcess | undefined;
@@ -38,8 +58,8 @@ export class PostgresServer {
   /** Starts an empty server with these settings. */
   static async primary(...settings: string[]): Promise<PostgresServer> {
     const server = await PostgresServer.create();
-    const options = ['-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync'];
-    await run(join(programs(), 'initdb'), ['-D', server.data, ...options], unprivileged());
+    template ??= makeTemplate();
+    await run('cp', ['-a', await template, server.data], unprivileged());
     await server.start(...settings);
     return server;
   }
@@ -55,11 +75,7 @@ export class PostgresServer {
   }
 
   private static async create(): Promise<PostgresServer> {
-    const folder = await mkdtemp(join(tmpdir(), 'tas-postgres-'));
-    const { uid, gid } = unprivileged();
-    if (uid !== undefined && gid !== undefined) await chown(folder, uid, gid);
-    await chmod(folder, 0o700);
-    const server = new PostgresServer(folder, await freePort(HOST));
+    const server = new PostgresServer(await newFolder(), await freePort(HOST));
     stopAtEnd(() => server.remove());
     return server;
   }
