@@ -35,10 +35,12 @@ async function startStore(name, { host, port, user }, dataDir) {
     env: { PATH, HOME, DATA_DIR: dataDir, ...address },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
+  // Once for all answers: each listener stays until the end.
+  const ended = once(child, 'exit').then(([code]) => {
+    throw new Error(`the store ${name} ended with ${code}`);
+  });
+  ended.catch(() => undefined);
   const answer = async () => {
-    const ended = once(child, 'exit').then(([code]) => {
-      throw new Error(`the store ${name} ended with ${code}`);
-    });
     const [message] = await Promise.race([once(child, 'message'), ended]);
     return message;
   };
@@ -48,9 +50,8 @@ async function startStore(name, { host, port, user }, dataDir) {
     return answer();
   };
   const stop = async () => {
-    const ended = once(child, 'exit');
     child.kill('SIGKILL');
-    await ended;
+    await ended.catch(() => undefined);
   };
   return { name, ask, stop };
 }

@@ -1,11 +1,12 @@
 /**
- * A million events: rebuild, prove, verify and export by the operator's commands, each in a process of its own, beside
+ * A million events: rebuild, prove, verify, export and import by the operator's commands, each in a process of its own, beside
  * PostgreSQL's COPY of the same events to nowhere; and what callers notice of a rebuild. Needs psql. `EVENTS=100000` for a
  * short run.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
+import { open, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import autocannon from 'autocannon';
 import pg from 'pg';
 import { findRunningPostgres } from '../dist/src/database/embedded/embedded-postgres.js';
@@ -20,15 +21,21 @@ const CLI = new URL('../dist/src/cli/cli.js', import.meta.url).pathname;
 
 const range = (numbers, digits) => `${Math.min(...numbers).toFixed(digits)}-${Math.max(...numbers).toFixed(digits)}`;
 
-/** Runs a command to its end: how long it took, the most memory it held, what it said. */
-async function command(dataDir, ...args) {
+const command = (dataDir, ...args) => runCommand({ DATA_DIR: dataDir }, args);
+
+/**
+ * Runs a command to its end: how long it took, the most memory it held, what it said, and after how long it said
+ * `imported`. `stdout`: a file for what it prints.
+ */
+async function runCommand(settings, args, stdout = 'pipe') {
   const start = performance.now();
-  const env = { PATH: process.env.PATH, HOME: process.env.HOME, DATA_DIR: dataDir };
-  const child = spawn(process.execPath, [CLI, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
-  let [peakMb, said] = [0, ''];
-  child.stdout.resume();
+  const env = { PATH: process.env.PATH, HOME: process.env.HOME, ...settings };
+  const child = spawn(process.execPath, [CLI, ...args], { env, stdio: ['ignore', stdout, 'pipe'] });
+  let [peakMb, said, importedSeconds] = [0, '', undefined];
+  child.stdout?.resume();
   child.stderr.on('data', (data) => {
     said += data;
+    if (said.includes('imported ')) importedSeconds ??= (performance.now() - start) / 1000;
   });
   const watch = setInterval(async () => {
     const status = await readFile(`/proc/${child.pid}/status`, 'utf8').catch(() => '');
@@ -37,7 +44,25 @@ async function command(dataDir, ...args) {
   const [code] = await once(child, 'close');
   clearInterval(watch);
   if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}: ${said}`);
-  return { seconds: (performance.now() - start) / 1000, peakMb, said };
+  return { seconds: (performance.now() - start) / 1000, peakMb, said, importedSeconds };
+}
+
+/** Replay, then the import of the same log into a new database, in turn. */
+async function importBesideReplay(sql, server, dataDir) {
+  const path = join(dirname(dataDir), 'log.ndjson');
+  const file = await open(path, 'w');
+  await runCommand({ DATA_DIR: dataDir }, ['audit', 'export', '--account', ACCOUNT], file.fd);
+  await file.close();
+  const rounds = [];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const replayed = await command(dataDir, 'projections', 'rebuild');
+    await sql.query('create database imported');
+    const DATABASE_URL = `postgres:///imported?host=${server.host}&port=${server.port}&user=${server.user}`;
+    await runCommand({ DATABASE_URL }, ['migrate']);
+    rounds.push({ replayed, imported: await runCommand({ DATABASE_URL }, ['audit', 'import', path]) });
+    await sql.query('drop database imported');
+  }
+  return rounds;
 }
 
 /**
@@ -117,6 +142,7 @@ export async function run() {
   const proven = await measure('projections', 'prove');
   const verified = await measure('audit', 'verify');
   const exported = await measure('audit', 'export', '--account', ACCOUNT);
+  const imports = await importBesideReplay(sql, server, dataDir);
   const pauses = [];
   const busy = await underLoad(service.url, async () => {
     for (let round = 0; round < ROUNDS; round += 1) {
@@ -132,6 +158,8 @@ export async function run() {
   const againstFile = ratiosOf(rebuilt, foldingOf, 'file');
   const againstClient = ratiosOf(rebuilt, foldingOf, 'client');
   const [proving, verifying] = [ratesOf(proven, wholeOf), ratesOf(verified, wholeOf)];
+  const importing = imports.map(({ imported }) => EVENTS / imported.importedSeconds);
+  const ofReplay = imports.map(({ replayed, imported }) => foldingOf(replayed) / imported.importedSeconds);
   return [
     row(
       `replay of ${EVENTS} events into shadow tables`,
@@ -151,8 +179,16 @@ export async function run() {
     row('audit verify', perSecond(verifying), '>= 60,000/s', middle(verifying) >= 60_000),
     row('audit export, with the start of the command', perSecond(ratesOf(exported, ({ seconds }) => seconds)), 'none'),
     row(
-      'most memory of rebuild, prove, verify, export',
-      [rebuilt, proven, verified, exported].map(({ peakMb }) => `${peakMb} MB`).join(', '),
+      'audit import, with the start of the command and without its proof',
+      perSecond(importing),
+      '>= 0.3 of the rate of replay: see below',
+    ),
+    row('the same against replay of the same log', ratio(ofReplay), '>= 0.3', middle(ofReplay) >= 0.3),
+    row(
+      'most memory of rebuild, prove, verify, export, import with its proof',
+      [rebuilt, proven, verified, exported, { peakMb: Math.max(...imports.map(({ imported }) => imported.peakMb)) }]
+        .map(({ peakMb }) => `${peakMb} MB`)
+        .join(', '),
       'bounded',
     ),
     row(

@@ -7,6 +7,7 @@ import fc from 'fast-check';
 import pg from 'pg';
 import { linesOf } from '../src/cli/audit/ndjson.js';
 import { openDatabase } from '../src/database/database.js';
+import { type LoggedEvent, leafHash } from '../src/log/checks/logged-event.js';
 import { importLog } from '../src/log/transfer/log-import.js';
 import { READ_MODELS } from '../src/read-models.js';
 import { history, play, playerOf } from './support/histories.js';
@@ -178,6 +179,8 @@ describe('audit import', () => {
   });
 });
 
+const rehashed = (event: object): object => ({ ...event, leaf_hash: leafHash(event as LoggedEvent) });
+
 /** A log with valid hashes in which the first two events of a stream are swapped. */
 async function exportDisordered(): Promise<string> {
   const copy = await cloneDatabase();
@@ -315,6 +318,11 @@ describe('audit import of a wrong file', () => {
       'an account id of another form',
       () => exported.replaceAll(account, 'ac_1'),
       /^line 1: account_id is not the id of an account$/,
+    ],
+    [
+      'an event id twice',
+      () => changed(2, (event) => rehashed({ ...event, event_id: JSON.parse(lines()[1] ?? '').event_id })),
+      /^lines 1 to \d+: events_event_id duplicate key value violates unique constraint "events_event_id"$/,
     ],
     ['versions of a stream in another order', () => disordered, /^line \d+: its stream_version does not follow/],
   ])('refuses %s and writes nothing', async (_, content, message) => {

@@ -1,4 +1,5 @@
 import type { Client } from 'pg';
+import { oneByOne } from '../../database/cursor.js';
 import type { DedicatedConnections } from '../../database/dedicated-connections.js';
 import { PostgresFailure } from '../../database/failure.js';
 import type { AnyReadModel } from '../read-model.js';
@@ -108,8 +109,9 @@ export class Swap {
     if (lag.toFold > MAX_EVENTS_IN_SWAP) return false;
     this.events = lag.events;
     if (lag.events === 0) return true;
-    const replayed = replay(client, model, CATCH_UP_EVENTS, { findPriorEntity: known.entityOf, isShared: true });
-    await sendRows(replayed, await copyInto(client, model, SHADOWS), true);
+    const run = oneByOne();
+    const targets = await copyInto(client, model, SHADOWS, run);
+    await sendRows(replay(client, model, CATCH_UP_EVENTS, { findPriorEntity: known.entityOf, run }), targets);
     return true;
   }
 

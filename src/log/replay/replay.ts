@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg';
 import { sqlLiteral } from '../../database/copy/sql-literal.js';
-import { fetchRows, readAhead } from '../../database/cursor.js';
+import { atOnce, fetchRows, type RunOnConnection, readAhead, readBy } from '../../database/cursor.js';
 import { OperatorError } from '../../operator-error.js';
 import type { DomainEvent } from '../event.js';
 import { type AnyReadModel, currentEvent, type EntityRow, entityOf } from '../read-model.js';
@@ -81,8 +81,8 @@ interface ReplayOptions {
   /** Gets the size of each batch. */
   readonly onEvents?: (count: number) => void;
   readonly findPriorEntity?: FindPriorEntity;
-  /** The connection runs other statements between two batches, so PostgreSQL cannot prepare the next one meanwhile. */
-  readonly isShared?: boolean;
+  /** Of a connection on which the rows are written too. */
+  readonly run?: RunOnConnection;
 }
 
 /** Folds the events of a query in the order of `eventsOf`. Yields batches. */
@@ -90,11 +90,11 @@ export async function* replay(
   client: ClientBase,
   model: AnyReadModel,
   query: string,
-  { onEvents, findPriorEntity = () => undefined, isShared = false }: ReplayOptions = {},
+  { onEvents, findPriorEntity = () => undefined, run = atOnce }: ReplayOptions = {},
 ): AsyncGenerator<ReplayedStream[]> {
   const folding = new Folding(model, findPriorEntity);
   const batches = fetchRows<{ event: string }>(client, query);
-  for await (const rows of isShared ? batches : readAhead(batches)) {
+  for await (const rows of readAhead(readBy(run, batches))) {
     yield folding.take(rows);
     onEvents?.(rows.length);
   }

@@ -12,14 +12,10 @@ export interface RowTarget {
 /** Rows sent at once: enough that the round trip is negligible, and few enough to hold in memory twice. */
 const CHARACTERS_PER_SEND = 1 << 19;
 
-/**
- * Sends the rows of all streams, one statement at a time, and folds the next streams meanwhile. `isShared`: the streams
- * are read on the connection of the targets, which cannot run two statements at once.
- */
+/** Sends the rows of all streams, one statement at a time, and folds the next streams meanwhile. */
 export async function sendRows(
   replayed: AsyncGenerator<readonly ReplayedStream[]>,
   targets: readonly RowTarget[],
-  isShared = false,
 ): Promise<void> {
   const collected = targets.map((target) => new CollectedRows(target));
   let sending: Promise<void> = Promise.resolve();
@@ -34,7 +30,6 @@ export async function sendRows(
       rows.add(streams);
       if (rows.isFull) await send(rows, streams.at(-1));
     }
-    if (isShared) await sending;
   }
   for (const rows of collected) await send(rows, undefined);
   await sending;

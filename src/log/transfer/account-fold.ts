@@ -1,4 +1,5 @@
 import type { Client } from 'pg';
+import { oneByOne } from '../../database/cursor.js';
 import { PostgresFailure } from '../../database/failure.js';
 import type { AnyReadModel } from '../read-model.js';
 import { copyInto } from '../replay/copy-rows.js';
@@ -10,9 +11,10 @@ import { LogFileError } from './log-file.js';
 export async function foldAccount(client: Client, model: AnyReadModel, account: string): Promise<void> {
   await client.query(IN_INDEX_ORDER);
   const { rows } = await client.query<{ schema: string }>('select current_schema() as schema');
-  const targets = await copyInto(client, model, rows[0]?.schema ?? '');
+  const run = oneByOne();
+  const targets = await copyInto(client, model, rows[0]?.schema ?? '', run);
   try {
-    await sendRows(replay(client, model, eventsOf(model, account), { isShared: true }), targets, true);
+    await sendRows(replay(client, model, eventsOf(model, account), { run }), targets);
   } catch (error) {
     const { constraint } = PostgresFailure.of(error);
     if (constraint === undefined) throw error;
