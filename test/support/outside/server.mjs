@@ -2,6 +2,7 @@ import pg from 'pg';
 
 /** The connection of this worker for all its files: each costs PostgreSQL half as much as a clone of a database. */
 let connecting;
+let pending = 0;
 
 async function connect(serverUrl) {
   const client = new pg.Client(`${serverUrl}/postgres`);
@@ -10,8 +11,6 @@ async function connect(serverUrl) {
     connecting = undefined;
   });
   await client.connect();
-  // It does not keep the worker.
-  client.unref();
   return client;
 }
 
@@ -19,5 +18,13 @@ async function connect(serverUrl) {
 export async function asServer(serverUrl, statement) {
   connecting ??= connect(serverUrl);
   const client = await connecting;
-  await client.query(statement);
+  pending += 1;
+  client.ref();
+  try {
+    await client.query(statement);
+  } finally {
+    pending -= 1;
+    // An idle connection does not keep the worker.
+    if (pending === 0) client.unref();
+  }
 }
