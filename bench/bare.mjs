@@ -1,6 +1,6 @@
 /**
  * What everything is measured against: the same framework, adapter and class-validator check, without authentication, keys,
- * log and database. Prints its URL.
+ * log and database. With INSERT, the connection and the statement as JSON, each POST runs that statement. Prints its URL.
  */
 import 'reflect-metadata';
 // biome-ignore lint/style/noRestrictedImports: the framework by itself.
@@ -8,6 +8,7 @@ import { BadRequestException, Body, Controller, Get, Module, Param, Post } from 
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { validateSync } from 'class-validator';
+import pg from 'pg';
 import { CreateSshCredentialBody } from '../dist/src/ssh-credentials/ssh-credentials.resource.js';
 
 const resource = (id, body) => ({
@@ -22,12 +23,16 @@ const resource = (id, body) => ({
 });
 const STORED = { public_key: `ssh-ed25519 ${'A'.repeat(68)} bench`, acl: ['bind:*.example.com'], description: 'bench' };
 
+const { connection, text } = JSON.parse(process.env.INSERT ?? '{}');
+const pool = text === undefined ? undefined : new pg.Pool(connection);
+
 class BareController {
   create(body) {
     // As Nest's own pipe does, without class-transformer, which would cost as much as the rest of the request.
     const [error] = validateSync(Object.assign(new CreateSshCredentialBody(), body), { forbidUnknownValues: false });
     if (error !== undefined) throw new BadRequestException(error.toString());
-    return resource('sshcr_3MPflUxi65UVJUZK1y0iEJKUOhV', body);
+    const created = resource('sshcr_3MPflUxi65UVJUZK1y0iEJKUOhV', body);
+    return pool === undefined ? created : pool.query({ name: 'insert', text }).then(() => created);
   }
   get(id) {
     return resource(id, STORED);

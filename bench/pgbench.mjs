@@ -10,12 +10,12 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** A copy of the newest event under new ids. Its texts are in the statement, so pgbench has nothing to make. */
+/** A copy of the newest event under new ids, with a hash of its texts, which are in the statement: pgbench has nothing to make. */
 const insertLike = ({ account_id, type, data, metadata }) =>
   `insert into pgbench_events
   (account_id, position, stream_id, stream_version, event_id, type, data, metadata, occurred_at, recorded_at, leaf_hash)
   values (${literal(account_id)}, nextval('pgbench_positions'), 'sshcr_' || gen_random_uuid(), 1, gen_random_uuid(),
-    ${literal(type)}, ${literal(data)}, ${literal(metadata)}, now(), now(), sha256('leaf'::bytea))`.replace(
+    ${literal(type)}, ${literal(data)}, ${literal(metadata)}, now(), now(), sha256(convert_to(${literal(data + metadata)}, 'UTF8')))`.replace(
     /\n\s*/g,
     ' ',
   );
@@ -26,14 +26,18 @@ export async function openPgbench(client, { host, port, user }) {
   const isThere = await run('pgbench', ['--version']).catch(() => undefined);
   if (isThere === undefined) return undefined;
   await client.query('create table pgbench_events (like events including all)');
-  await client.query('create sequence pgbench_positions cache 100');
+  // As large as the log, and vacuumed with it, so that the indexes are as deep.
+  await client.query('insert into pgbench_events select * from events');
+  await client.query('create sequence pgbench_positions start 1000000000 cache 100');
+  await client.query('vacuum analyze');
   const { rows } = await client.query(
     'select account_id, type, data, metadata from events order by position desc limit 1',
   );
   const folder = await mkdtemp(join(tmpdir(), 'bench-pgbench-'));
   const script = join(folder, 'insert.sql');
   // A colon and a letter would be a variable of pgbench, so the texts get none.
-  await writeFile(script, `${insertLike(rows[0]).replace(/:(?=[a-z_])/gi, ': ')};\n`);
+  const insert = insertLike(rows[0]).replace(/:(?=[a-z_])/gi, ': ');
+  await writeFile(script, `${insert};\n`);
   const server = ['-h', host, '-p', String(port), '-U', user, 'postgres'];
   const pgbench = (clients, seconds, ...more) =>
     run(
@@ -44,6 +48,8 @@ export async function openPgbench(client, { host, port, user }) {
     );
 
   return {
+    /** The statement of a transaction. */
+    insert,
     /** Transactions a second of 32 clients. */
     async rate(seconds) {
       const { stdout } = await pgbench(32, seconds);
