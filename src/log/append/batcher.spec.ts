@@ -94,6 +94,15 @@ describe('a batcher', () => {
     expect(sent.map(([, ...names]) => names)).toEqual([['a', 'b'], ['c'], ['d'], ['e']]);
   });
 
+  it('sends the next batch before the callers of the last one go on', async () => {
+    const { batcher, sent, endNext, turn } = heldBatcher();
+    const sentWhenAnswered = batcher.push('ac_1', item('a')).then(() => sent.length);
+    await turn();
+    void batcher.push('ac_1', item('b'));
+    await endNext();
+    await expect(sentWhenAnswered).resolves.toBe(2);
+  });
+
   it('has one batch of an account under way, and as many accounts as its limit allows', async () => {
     const { batcher, sent, endNext, turn } = heldBatcher({ batchesInFlight: 2 });
     for (const account of ['ac_1', 'ac_2', 'ac_3']) void batcher.push(account, item('a'));

@@ -14,7 +14,7 @@ export interface Waiting<Item extends Batchable, Result> {
   reject(error: unknown): void;
 }
 
-/** Is told of each batch when all of its items have their answer. */
+/** Is told of each batch when it has ended. */
 export type BatchListener = (items: number, durationMs: number) => void;
 
 export const DEFAULT_BATCHER_LIMITS = {
@@ -62,7 +62,9 @@ export class Batcher<Item extends Batchable, Result> {
     return new Promise<Result>((resolve, reject) => {
       const queue = this.queues.get(accountId) ?? [];
       this.queues.set(accountId, queue);
-      queue.push({ item, resolve, reject });
+      // First the next batch is sent: the callers of this one keep the process busy for milliseconds.
+      const answer = (result: Result): void => void setImmediate(resolve, result);
+      queue.push({ item, resolve: answer, reject });
       this.queuedItems += 1;
       this.queuedBytes += item.sizeBytes;
       this.schedule();
