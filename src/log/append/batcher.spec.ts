@@ -94,6 +94,29 @@ describe('a batcher', () => {
     expect(sent.map(([, ...names]) => names)).toEqual([['a', 'b'], ['c'], ['d'], ['e']]);
   });
 
+  it('takes half of many items that are under way, so that the database and the callers work at the same time', async () => {
+    const { batcher, sent, endNext, turn } = heldBatcher();
+    const push = (count: number) => {
+      for (let n = 0; n < count; n += 1) void batcher.push('ac_1', item(`${n}`, []));
+    };
+    push(40);
+    await turn();
+    // A half of twenty is not worth a commit of its own.
+    await endNext();
+    push(60);
+    for (let n = 0; n < 2; n += 1) await endNext();
+    expect(sent.map(([, ...names]) => names.length)).toEqual([32, 8, 34, 26]);
+  });
+
+  it('sends the next batch before the callers of the last one go on', async () => {
+    const { batcher, sent, endNext, turn } = heldBatcher();
+    const sentWhenAnswered = batcher.push('ac_1', item('a')).then(() => sent.length);
+    await turn();
+    void batcher.push('ac_1', item('b'));
+    await endNext();
+    await expect(sentWhenAnswered).resolves.toBe(2);
+  });
+
   it('has one batch of an account under way, and as many accounts as its limit allows', async () => {
     const { batcher, sent, endNext, turn } = heldBatcher({ batchesInFlight: 2 });
     for (const account of ['ac_1', 'ac_2', 'ac_3']) void batcher.push(account, item('a'));

@@ -14,7 +14,7 @@ export interface Waiting<Item extends Batchable, Result> {
   reject(error: unknown): void;
 }
 
-/** Is told of each batch when all of its items have their answer. */
+/** Is told of each batch when it has ended. */
 export type BatchListener = (items: number, durationMs: number) => void;
 
 export const DEFAULT_BATCHER_LIMITS = {
@@ -28,9 +28,14 @@ export const DEFAULT_BATCHER_LIMITS = {
 };
 export type BatcherLimits = Readonly<typeof DEFAULT_BATCHER_LIMITS>;
 
+/** Smaller halves are not worth a commit of their own: where all cores are busy, halves of 16 cost a fifth of the rate. */
+const MIN_HALF = 32;
+
 /**
  * Collects the items that arrive while a batch is under way, and sends them as the next batch. It has no timer: an idle
  * service sends at once. `send` settles every item of its batch.
+ * Of many items a batch takes half. The database writes one half while the callers of the other half prepare their next
+ * items. In one batch, all callers would wait for the database, and then the database for all callers.
  */
 export class Batcher<Item extends Batchable, Result> {
   onBatch: BatchListener | undefined;
@@ -62,7 +67,9 @@ export class Batcher<Item extends Batchable, Result> {
     return new Promise<Result>((resolve, reject) => {
       const queue = this.queues.get(accountId) ?? [];
       this.queues.set(accountId, queue);
-      queue.push({ item, resolve, reject });
+      // First the next batch is sent: the callers of this one keep the process busy for milliseconds.
+      const answer = (result: Result): void => void setImmediate(resolve, result);
+      queue.push({ item, resolve: answer, reject });
       this.queuedItems += 1;
       this.queuedBytes += item.sizeBytes;
       this.schedule();
@@ -79,11 +86,14 @@ export class Batcher<Item extends Batchable, Result> {
     });
   }
 
-  private sendReady(): void {
+  /** `ended`: the account whose batch just ended. Its callers are about to come back with as many items. */
+  private sendReady(ended?: { readonly accountId: string; readonly items: number }): void {
     for (const [accountId, queue] of this.queues) {
       if (this.busy.size >= this.limits.batchesInFlight) return;
       if (this.busy.has(accountId)) continue;
-      const { batch, rest } = takeBatch(queue, this.limits);
+      const underWay = queue.length + (ended?.accountId === accountId ? ended.items : 0);
+      const batchItems = Math.min(this.limits.batchItems, Math.max(MIN_HALF, Math.ceil(underWay / 2)));
+      const { batch, rest } = takeBatch(queue, { ...this.limits, batchItems });
       this.queues.delete(accountId);
       // Set again after the delete, an account with more to send goes to the end of the line.
       if (rest.length > 0) this.queues.set(accountId, rest);
@@ -101,7 +111,7 @@ export class Batcher<Item extends Batchable, Result> {
       .catch((error: unknown) => batch.forEach(({ reject }) => void reject(error)))
       .finally(() => {
         this.busy.delete(accountId);
-        this.sendReady();
+        this.sendReady({ accountId, items: batch.length });
         this.onBatch?.(batch.length, performance.now() - startedAt);
       });
   }
