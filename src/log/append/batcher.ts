@@ -28,7 +28,7 @@ export const DEFAULT_BATCHER_LIMITS = {
 };
 export type BatcherLimits = Readonly<typeof DEFAULT_BATCHER_LIMITS>;
 
-/** Smaller halves are not worth a commit of their own: where all cores are busy, halves of 16 cost a fifth of the rate. */
+/** Smaller halves are not worth a commit of their own: where all cores are busy, halves of 16 cost a quarter of the rate. */
 const MIN_HALF = 32;
 
 /**
