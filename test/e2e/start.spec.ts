@@ -5,7 +5,7 @@ import { open, readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import pg from 'pg';
 import { ApiClient } from '../support/api-client.js';
 import { REPOSITORY } from '../support/documents.js';
@@ -18,6 +18,7 @@ import { dataDir, start, statusOf, useStarts } from '../support/starts.js';
 import { startInForeground } from '../support/terminal.js';
 
 /** Further starts of the program: test/program/start.spec.ts has those that need only Node. */
+jest.setTimeout(120_000);
 useStarts();
 
 const isAlive = (pid: number): boolean => {
