@@ -9,7 +9,7 @@ import { PostgresServer } from '../support/postgres-server.js';
 /** A host that swallows every packet without an RST, as after a power cut or a partition of the network. */
 let postgres: PostgresServer;
 /** The guarantee of 3 s, and the time that a busy machine takes for HTTP. */
-const ANSWERED_WITHIN_MS = 4_500;
+const ANSWERED_WITHIN_MS = 3_500;
 
 beforeAll(async () => {
   postgres = await PostgresServer.primary();
