@@ -73,7 +73,14 @@ beforeAll(async () => {
   const backend_id = await create('/backends/tunnel_group', { labels: { team: 'blue' } });
   await create('/edges/tcp', { hostports: [`${HOST}:${edgePort}`], backend: { backend_id } });
   const target = await startEchoTarget();
-  tunnelTo = () => logIn(sshPort, key, '-R', `team=blue:0:${HOST}:${target.port}`);
+  tunnelTo = async () => {
+    const login = await logIn(sshPort, key, '-R', `team=blue:0:${HOST}:${target.port}`);
+    if (login.isOpen) return login;
+    // After an outage a gateway refuses binds until it follows the changes of rights again. Clients come back.
+    expect(login.output()).toContain('remote forward failure');
+    await sleep(250);
+    return tunnelTo();
+  };
 });
 
 const serves = async (): Promise<boolean> =>

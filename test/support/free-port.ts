@@ -1,12 +1,41 @@
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
+
+/**
+ * Below the ports that kernels give to outgoing connections, which could take a port before its server listens, or while
+ * it restarts; and above those of the documents.
+ */
+const [MIN_PORT, MAX_PORT] = [21_000, 29_999];
+/** Test workers that run at once never try the same port: each has those of its own remainder. */
+const MAX_WORKERS = 16;
+const WORKER = Number(process.env.JEST_WORKER_ID ?? 0) % MAX_WORKERS;
+
+/** A further port after each call, from a random start: several runs on a machine seldom try the same one. */
+let next = randomInt(MIN_PORT, MAX_PORT);
+
+function nextPort(): number {
+  next = next + MAX_WORKERS > MAX_PORT ? MIN_PORT : next + MAX_WORKERS;
+  return next - (next % MAX_WORKERS) + WORKER;
+}
+
+async function isFree(port: number, address: string): Promise<boolean> {
+  const server = createServer();
+  try {
+    await once(server.listen(port, address), 'listening');
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') return false;
+    throw error;
+  } finally {
+    if (server.listening) await once(server.close(), 'close');
+  }
+}
 
 /** A free port at this address, for a program that needs the number in advance. */
 export async function freePort(address: string): Promise<number> {
-  const server = createServer().listen(0, address);
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
+  for (;;) {
+    const port = nextPort();
+    if (await isFree(port, address)) return port;
+  }
 }
