@@ -14,7 +14,7 @@ export interface PartChecker {
 /** The start of a thread takes as long as the checks of some thousand events. */
 const WORTH_A_THREAD = 20_000;
 
-/** PostgreSQL reads and sorts the events meanwhile: it is the limit with more. */
+/** The checks take two to three times the processor time that PostgreSQL takes to send the events: more would wait for it. */
 const MAX_THREADS = 2;
 
 /** `size`: about as many events as the log has. */
