@@ -6,7 +6,7 @@ import { metric, type TestCredential, untilWritten, upload } from './support/dec
 import { newPublicKey } from './support/keys.js';
 import { addUser, type TestPrincipal } from './support/principals.js';
 import { refusalsOf } from './support/refusals.js';
-import { GATEWAY, type Service, startService } from './support/service.js';
+import { GATEWAY, type Service, startCopy, startService } from './support/service.js';
 
 /** When SSH credentials and API keys expire, and where tunnels of a credential may come from. */
 let service: Service;
@@ -457,4 +457,21 @@ describe('an SSH credential with a source restriction', () => {
     const { bind_decisions } = (await admin.get(`/bind_decisions?credential_id=${credential.id}`)).body;
     expect(bind_decisions).toMatchObject([{ ...REFUSED, source: '192.0.2.8' }]);
   });
+});
+
+it('is kept to the last second of the year 9999, on a server whose time zone is in the next year by then', async () => {
+  const expires_at = '9999-12-31T23:59:59.999Z';
+  const [{ current_database: name }] = (await service.pool.query('select current_database()')).rows;
+  await service.pool.query(`alter database ${name} set timezone = 'Europe/Berlin'`);
+  const copy = await startCopy(service, GATEWAY);
+  const { id } = await newCredential([], copy.admin);
+  const { id: keyId } = (await copy.admin.post('/api_keys', {})).body;
+  for (const path of [`/ssh_credentials/${id}`, `/api_keys/${keyId}`]) {
+    expect(await copy.admin.put(`${path}/expiry`, { expires_at })).toMatchObject({ status: 200 });
+    expect(await copy.admin.get(`${path}/expiry`)).toMatchObject({ status: 200, body: { expires_at } });
+    expect(await copy.admin.patch(path, { description: 'until the end' })).toMatchObject({ status: 200 });
+    expect(await copy.admin.get(`${path}/expiry`)).toMatchObject({ status: 200, body: { expires_at } });
+  }
+  await copy.stop();
+  await service.pool.query(`alter database ${name} reset timezone`);
 });

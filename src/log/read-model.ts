@@ -94,10 +94,13 @@ export function entitiesOfJson<State>({ columns }: Pick<Table<State>, 'columns'>
   const times = columns.filter(isTime);
   return (row) => {
     const fields = row as Record<string, unknown>;
-    for (const column of times) if (typeof fields[column] === 'string') fields[column] = new Date(fields[column]);
+    for (const column of times) if (typeof fields[column] === 'string') fields[column] = timeOf(fields[column]);
     return fields as Entity<State>;
   };
 }
+
+/** East of UTC the last hours of the year 9999 are in a year of five digits, for which JavaScript wants six and a sign. */
+const timeOf = (text: string): Date => new Date(text.replace(/^\d{5}-/, '+0$&'));
 
 /** `state` may be an earlier version of the entity; the new entity has the new version. */
 export function entityOf<State>({ accountId, id }: Ref, version: number, createdAt: Date, state: State): Entity<State> {

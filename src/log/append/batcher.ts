@@ -67,9 +67,7 @@ export class Batcher<Item extends Batchable, Result> {
     return new Promise<Result>((resolve, reject) => {
       const queue = this.queues.get(accountId) ?? [];
       this.queues.set(accountId, queue);
-      // First the next batch is sent: the callers of this one keep the process busy for milliseconds.
-      const answer = (result: Result): void => void setImmediate(resolve, result);
-      queue.push({ item, resolve: answer, reject });
+      queue.push({ item, resolve: afterNextBatch(resolve), reject: afterNextBatch(reject) });
       this.queuedItems += 1;
       this.queuedBytes += item.sizeBytes;
       this.schedule();
@@ -92,7 +90,8 @@ export class Batcher<Item extends Batchable, Result> {
       if (this.busy.size >= this.limits.batchesInFlight) return;
       if (this.busy.has(accountId)) continue;
       const underWay = queue.length + (ended?.accountId === accountId ? ended.items : 0);
-      const batchItems = Math.min(this.limits.batchItems, Math.max(MIN_HALF, Math.ceil(underWay / 2)));
+      const half = underWay < 2 * MIN_HALF ? underWay : Math.ceil(underWay / 2);
+      const batchItems = Math.min(this.limits.batchItems, half);
       const { batch, rest } = takeBatch(queue, { ...this.limits, batchItems });
       this.queues.delete(accountId);
       // Set again after the delete, an account with more to send goes to the end of the line.
@@ -116,6 +115,12 @@ export class Batcher<Item extends Batchable, Result> {
       });
   }
 }
+
+/** First the next batch is sent: the callers of the last one keep the process busy for milliseconds. */
+const afterNextBatch =
+  <Answer>(settle: (answer: Answer) => void) =>
+  (answer: Answer): void =>
+    void setImmediate(settle, answer);
 
 /** The next batch in queue order. An item that must not go with an earlier one waits, and so do those that must not go with it. */
 function takeBatch<Item extends Batchable, Result>(queue: readonly Waiting<Item, Result>[], limits: BatcherLimits) {

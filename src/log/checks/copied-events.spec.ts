@@ -75,9 +75,14 @@ describe('events as COPY sends them', () => {
 
   it('have the same faults in whatever parts they come', async () => {
     const late = eventOf(7).recorded_at;
-    const events = [1, 2, 3, 4, 5].map((position) => eventOf(position, position === 3 ? { recorded_at: late } : {}));
+    // A raw line feed in data is a fault, and must not be taken for the end of an event.
+    const third = { recorded_at: late, data: '{\nx}' };
+    const events = [1, 2, 3, 4, 5].map((position) => eventOf(position, position === 3 ? third : {}));
     const lines = events.map(lineOf);
-    const faults = ['4: recorded_at is not later than that of the previous event'];
+    const faults = [
+      '3: data is not a JSON object as the service writes it',
+      '4: recorded_at is not later than that of the previous event',
+    ];
     for (let cut = 0; cut < lines.length; cut += 1) {
       const parts = [lines.slice(0, cut).join(''), lines.slice(cut).join('')].filter((part) => part !== '');
       expect(await faultsOf(parts)).toEqual(faults);

@@ -29,9 +29,10 @@ export interface CopiedPart {
 export async function* partsOf(copied: AsyncIterable<Buffer>): AsyncGenerator<CopiedPart> {
   let after = '';
   for await (const lines of copied) {
+    // Read first, since the check of a part changes its bytes.
+    const last = lines.toString('latin1', lines.lastIndexOf('\n', -2) + 1).split('\t')[RECORDED_AT] ?? '';
     yield { lines, after };
-    const last = lines.toString('latin1', lines.lastIndexOf('\n', -2) + 1);
-    after = last.split('\t')[RECORDED_AT] ?? '';
+    after = last;
   }
 }
 
