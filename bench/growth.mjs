@@ -24,7 +24,7 @@ const LENGTHS = {
   rounds: 3,
   seconds: 1,
   creates: 1500,
-  warmUps: 2,
+  warmUps: 1,
   sizes: [1e3, 1e4, 1e5, 1e6],
   accounts: [1, 100, 1e4],
 };
