@@ -115,29 +115,25 @@ export async function queryJson<Row extends object>(
   return rows[0]?.all ?? [];
 }
 
-function asJson(statement: NamedStatement): NamedStatement {
-  const known = AS_JSON.get(statement);
-  if (known !== undefined) return known;
-  const text = `select coalesce(json_agg(one), '[]') as all from (${statement.text}) one`;
-  const json = { name: statement.name, text };
-  AS_JSON.set(statement, json);
-  return json;
+/** Makes another statement of each, once. */
+function derived(textOf: (text: string) => string): (statement: NamedStatement) => NamedStatement {
+  const made = new WeakMap<NamedStatement, NamedStatement>();
+  return (statement) => {
+    const known = made.get(statement);
+    if (known !== undefined) return known;
+    const other = { name: statement.name, text: textOf(statement.text) };
+    made.set(statement, other);
+    return other;
+  };
 }
-const AS_JSON = new WeakMap<NamedStatement, NamedStatement>();
+
+const asJson = derived((text) => `select coalesce(json_agg(one), '[]') as all from (${text}) one`);
 
 /** A pool of an operator who only reads, to whom a standby will do. */
 const readsOnly = (pool: Pool): boolean => 'readsOnly' in pool && pool.readsOnly === true;
 
 /** The same statement, which a standby refuses. Migration 0011 tells why each statement asks. */
-function onPrimary(statement: NamedStatement): NamedStatement {
-  const known = ON_PRIMARY.get(statement);
-  if (known !== undefined) return known;
-  const text = `select answer.* from (${statement.text}) answer where require_primary()`;
-  const checked = { name: statement.name, text };
-  ON_PRIMARY.set(statement, checked);
-  return checked;
-}
-const ON_PRIMARY = new WeakMap<NamedStatement, NamedStatement>();
+const onPrimary = derived((text) => `select answer.* from (${text}) answer where require_primary()`);
 
 /** Gives a client that comes too late back to the pool. */
 const connectBefore = (deadline: number, pool: Pool): Promise<PoolClient> =>
