@@ -1,12 +1,16 @@
 /**
- * What PostgreSQL does without the service: pgbench inserts one such event a transaction, prepared, into a table like that of
- * the log. pgbench comes with PostgreSQL's server packages (Debian: `apt-get install postgresql`), and must be in the PATH.
+ * What PostgreSQL does without the service. pgbench comes with PostgreSQL's server packages (Debian: `apt-get install
+ * postgresql`), and must be in the PATH. Its transactions are prepared, and each is one of two statements: the insert of one
+ * such event into a table like that of the log; or the service's own statement for a create.
  */
 import { execFile } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { appendStatement, prepareAppend } from '../dist/src/log/append/append-statement.js';
+import { SSH_CREDENTIALS } from '../dist/src/ssh-credentials/ssh-credentials.resource.js';
+import { EVENT_TYPE, METADATA, newCredential } from './peers/new-event.mjs';
 
 const run = promisify(execFile);
 
@@ -19,7 +23,32 @@ const insertLike = ({ account_id, type, data, metadata }) =>
     /\n\s*/g,
     ' ',
   );
+/** A colon and a letter would be a variable of pgbench, so texts get none. A cast has two colons. */
+const withoutVariables = (statement) => statement.replace(/:(?=[a-z_])(?<!::)/gi, ': ');
 const literal = (text) => `'${text.replaceAll("'", "''")}'`;
+
+const ACCOUNT = 'ac_000000000000000000000Pgbnch';
+/** Stands for the number of a transaction, which has as many digits. */
+const NUMBER = '8888888888';
+const EVENT_ID = '00000000-0000-0000-0000-000000000000';
+
+/** What the service sends for one create. Its id, its event id and its key are new in each transaction. */
+function createStatement() {
+  const [occurredAt, id] = [new Date(), `sshcr_${NUMBER.padStart(27, '0')}`];
+  const data = { ...newCredential(), fingerprint: `SHA256:${NUMBER}` };
+  const after = { account_id: ACCOUNT, id, version: 1, created_at: occurredAt, ...data };
+  const event = { type: EVENT_TYPE, data };
+  const stream = { model: SSH_CREDENTIALS.model, id, before: undefined, events: [event], eventId: EVENT_ID, after };
+  const append = prepareAppend({ accountId: ACCOUNT, metadata: METADATA, occurredAt, streams: [stream] }, 0);
+  const { text, values } = appendStatement(ACCOUNT, [append]);
+  return text.replace(/\$(\d+)/g, (_, n) => textOf(values[n - 1])).replace(/\n\s*/g, ' ');
+}
+
+function textOf(value) {
+  if (value === EVENT_ID) return 'gen_random_uuid()::text';
+  const text = literal(withoutVariables(value));
+  return value.includes(NUMBER) ? `replace(${text}, '${NUMBER}', :number::text)` : text;
+}
 
 /** Makes the table and the script. `client` is connected to the server of `address`. Undefined if there is no pgbench. */
 export async function openPgbench(client, { host, port, user }) {
@@ -34,30 +63,28 @@ export async function openPgbench(client, { host, port, user }) {
     'select account_id, type, data, metadata from events order by position desc limit 1',
   );
   const folder = await mkdtemp(join(tmpdir(), 'bench-pgbench-'));
-  const script = join(folder, 'insert.sql');
-  // A colon and a letter would be a variable of pgbench, so the texts get none.
-  const insert = insertLike(rows[0]).replace(/:(?=[a-z_])/gi, ': ');
-  await writeFile(script, `${insert};\n`);
+  const insert = withoutVariables(insertLike(rows[0]));
+  const scripts = {
+    insert: `${insert};\n`,
+    create: `\\set number random(1000000000, 9999999999)\n${createStatement()};\n`,
+  };
+  for (const [name, text] of Object.entries(scripts)) await writeFile(join(folder, name), text);
   const server = ['-h', host, '-p', String(port), '-U', user, 'postgres'];
-  const pgbench = (clients, seconds, ...more) =>
-    run(
-      'pgbench',
-      ['-n', '-M', 'prepared', '-c', clients, '-j', 2, '-T', Math.ceil(seconds), '-f', script, ...more, ...server].map(
-        String,
-      ),
-    );
+  const pgbench = (script, clients, seconds, ...more) => {
+    const options = ['-n', '-M', 'prepared', '-c', clients, '-T', Math.ceil(seconds), '-f', join(folder, script)];
+    return run('pgbench', [...options, ...more, ...server].map(String));
+  };
 
   return {
-    /** The statement of a transaction. */
     insert,
-    /** Transactions a second of 32 clients. */
+    /** Inserts a second of 32 clients. */
     async rate(seconds) {
-      const { stdout } = await pgbench(32, seconds);
+      const { stdout } = await pgbench('insert', 32, seconds, '-j', 2);
       return Number(/tps = ([\d.]+)/.exec(stdout)?.[1]);
     },
-    /** The times of the transactions of one client, in ms. */
-    async timesOfOne(seconds) {
-      await pgbench(1, seconds, '-j', 1, '-l', `--log-prefix=${join(folder, 'times')}`);
+    /** The times of the transactions of one client, in ms. `script`: `insert` or `create`. */
+    async timesOfOne(script, seconds) {
+      await pgbench(script, 1, seconds, '-l', `--log-prefix=${join(folder, 'times')}`);
       const [name] = (await readdir(folder)).filter((file) => file.startsWith('times'));
       const path = join(folder, name);
       const lines = (await readFile(path, 'utf8')).trim().split('\n');

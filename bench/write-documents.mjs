@@ -11,13 +11,14 @@ const MAX_RUNS = 3;
 const fileOf = (path) => new URL(`../${path}`, import.meta.url);
 const readResults = async () => JSON.parse(await readFile(RESULTS, 'utf8').catch(() => '{"sections":{}}'));
 
-/** Adds the rows of a section's run; the newest three stay. */
+/** Adds the rows of a section's run. The newest three runs on one machine stay: figures of two machines are not compared. */
 export async function addRun(machine, name, { rows, seconds }) {
   const { sections } = await readResults();
-  const runs = [...(sections[name]?.runs ?? []), rows].slice(-MAX_RUNS);
-  const all = { ...sections, [name]: { seconds, runs } };
+  const before = sections[name]?.machine === machine ? sections[name].runs : [];
+  const runs = [...before, rows].slice(-MAX_RUNS);
+  const all = { ...sections, [name]: { machine, seconds, runs } };
   const inOrder = Object.keys(SECTIONS).flatMap((each) => (each in all ? [[each, all[each]]] : []));
-  const results = { machine, sections: Object.fromEntries(inOrder) };
+  const results = { sections: Object.fromEntries(inOrder) };
   await writeFile(RESULTS, `${JSON.stringify(results, null, 2)}\n`);
 }
 

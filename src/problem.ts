@@ -89,6 +89,9 @@ export class Problem extends Error {
   }
 }
 
+/** The request says what cannot be. `sentence` says what is wrong with it. */
+export const malformed = (sentence: string): Problem => new Problem('request_malformed', sentence);
+
 /** One less than the shortest secret, a bootstrap key. */
 const MAX_WORD = 15;
 const MAX_ID = 34;

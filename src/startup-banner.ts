@@ -2,7 +2,8 @@ import type { FirstAccount } from './access/accounts/first-account.js';
 import { bootstrapKeyOf, type Config } from './config.js';
 import type { Database } from './database/database.js';
 
-interface Started {
+/** A service that listens, in one process or in several. */
+export interface Started {
   readonly url: string;
   readonly database: Pick<Database, 'description' | 'embedded'>;
   readonly firstAccount: FirstAccount;

@@ -273,7 +273,7 @@ describe('the queue of decisions', () => {
   it('is not blocked by a decision that cannot be written', async () => {
     const fatal = jest.spyOn(Logger.prototype, 'fatal').mockImplementation(() => undefined);
     const error = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
-    const queue = new BindDecisionQueue(service.pool, 100, new BindDecisionMetrics([]));
+    const queue = new BindDecisionQueue(service.pool, { decisionsQueueLimit: 100 }, new BindDecisionMetrics([]));
     const ids = new IdSource();
     const fingerprint = `SHA256:${'C'.repeat(42)}A`;
     const decided = Array.from({ length: 9 }, (_, n) => ({
@@ -330,7 +330,7 @@ describe('a recorded decision', () => {
     await aged(kept.fingerprint, [89, 91, 400], 1500);
     const usedAt = await lastUsedAt(kept);
     await tenant.client.delete(`/ssh_credentials/${deleted.id}`);
-    const retention = new BindDecisionRetention(service.pool, 90);
+    const retention = new BindDecisionRetention(service.pool, { decisionsRetentionDays: 90 });
     await retention.purge();
     expect(await rowsOf(kept.fingerprint)).toHaveLength(2);
     // In a hundred days every decision is too old.
@@ -346,7 +346,8 @@ describe('a recorded decision', () => {
     for (const { fingerprint } of [kept, deleted]) await ask(fingerprint);
     await untilWritten(gateway);
     await tenant.client.delete(`/ssh_credentials/${deleted.id}`);
-    await new BindDecisionRetention(service.pool, 0).purge(new Date(Date.now() + 40_000 * DAY_MS));
+    const retention = new BindDecisionRetention(service.pool, { decisionsRetentionDays: 0 });
+    await retention.purge(new Date(Date.now() + 40_000 * DAY_MS));
     for (const { fingerprint } of [kept, deleted]) expect(await rowsOf(fingerprint)).toHaveLength(1);
     const { rows } = await service.pool.query(
       'select credential_id from credential_usage where credential_id = any($1)',
@@ -360,7 +361,7 @@ describe('a recorded decision', () => {
     await ask(fingerprint);
     await untilWritten(gateway);
     const holder = await service.pool.connect();
-    const retention = new BindDecisionRetention(service.pool, 1, 0);
+    const retention = new BindDecisionRetention(service.pool, { decisionsRetentionDays: 1 }, undefined, 0);
     try {
       await holder.query('begin');
       await holder.query('lock table bind_decisions in access exclusive mode');

@@ -235,10 +235,8 @@ describe('streams of changes', () => {
   const limits = { heartbeatMs: 200, maxStreams: 3, maxStreamsOfToken: 2, maxUnreadBytes: 1_000 };
   const open = (more: Partial<typeof limits> = {}) => {
     const changes = new CredentialChanges(service.pool);
-    return new ChangeStreams(new ChangeWatch(changes, () => undefined), credentialIds, 'credentials', {
-      ...limits,
-      ...more,
-    });
+    const watch = new ChangeWatch(changes, () => undefined);
+    return new ChangeStreams(watch, credentialIds, 'credentials', undefined, { ...limits, ...more });
   };
   const { signal } = new AbortController();
   const gateway = {};
@@ -319,7 +317,8 @@ describe('streams of changes', () => {
     const counting = {
       since: (...last: Parameters<typeof changes.since>) => changes.since(...last).finally(() => (asked += 1)),
     };
-    const watched = new ChangeStreams(new ChangeWatch(counting, () => undefined), credentialIds, 'credentials', limits);
+    const watch = new ChangeWatch(counting, () => undefined);
+    const watched = new ChangeStreams(watch, credentialIds, 'credentials', undefined, limits);
     const stream = await watched.open(signal, gateway);
     stream.resume();
     await until(() => asked > 2);

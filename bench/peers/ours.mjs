@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { openDatabase } from '../../dist/src/database/database.js';
+import { migrate } from '../../dist/src/database/migrate.js';
 import { IdSource } from '../../dist/src/ids.js';
 import { EventLog } from '../../dist/src/log/append/event-log.js';
 import { LogHeads } from '../../dist/src/log/read/log-heads.js';
@@ -17,9 +18,10 @@ const ACCOUNT = 'ac_000000000000000000000Peers1';
 const MAX_WAIT_MS = 1000;
 
 export async function openStore() {
-  const { DATA_DIR } = process.env;
-  const options = { databaseUrl: undefined, dataDir: DATA_DIR, databasePoolSize: 10, dearReadConnections: 2 };
-  const { pool } = await openDatabase(options, () => undefined, 'attach');
+  const options = { databaseUrl: process.env.DATABASE_URL, databasePoolSize: 10, dearReadConnections: 2 };
+  const database = await openDatabase(options, () => undefined);
+  await migrate(database, async () => undefined);
+  const { pool } = database;
   const openLog = () => new EventLog(pool, (message) => console.error(message));
   const { changes, positions } = makeRunners(pool, openLog(), new IdSource());
   const context = { accountId: ACCOUNT, metadata: METADATA };

@@ -16,16 +16,8 @@ const logger = new Logger('Audit');
   controllers: [EventsController],
   providers: [
     providerOf(EventFeed, LogPositions, DearReads, CloudEvents),
-    {
-      provide: LineFeed,
-      useFactory: (feed: EventFeed, group: WorkerGroup) => new LineFeed(feed, undefined, group),
-      inject: [EventFeed, WorkerGroup],
-    },
-    {
-      provide: LiveFeed,
-      useFactory: (feed: EventFeed, heads: LogHeads, group: WorkerGroup) => new LiveFeed(feed, heads, undefined, group),
-      inject: [EventFeed, LogHeads, WorkerGroup],
-    },
+    providerOf(LineFeed, EventFeed, WorkerGroup),
+    providerOf(LiveFeed, EventFeed, LogHeads, WorkerGroup),
     {
       provide: LogHeads,
       useFactory: (positions: LogPositions) => new LogHeads(positions, (message) => logger.warn(message)),

@@ -7,7 +7,7 @@ import { ApiFeed, ApiTag } from '../http/openapi/decorators.js';
 import { lastOf, MAX_PAGE_ITEMS, uriWith } from '../http/pages.js';
 import { JSON_TYPE } from '../http/problem.filter.js';
 import { callerOf, signalOf } from '../http/request-context.js';
-import { Problem } from '../problem.js';
+import { malformed } from '../problem.js';
 import { refuseUnlessReadsEverything } from '../resources/access-rules.js';
 import { CloudEvents } from './cloud-events.js';
 import { EventFeed } from './event-feed.js';
@@ -53,7 +53,12 @@ export class EventsController {
     if (format === X_NDJSON || format === NDJSON)
       return this.lines(request, reply.header('content-type', format), query);
     const { items, uri, next } = await this.page(request, query);
-    if (format === BATCH) return this.sendBatch(reply.header('content-type', format), items, next);
+    if (format === BATCH) {
+      void reply.header('content-type', format);
+      // The array of a batch has no room for the next page, so a header names it.
+      if (next !== null) void reply.header('link', `<${next}>; rel="next"`);
+      return void reply.send(items);
+    }
     const page = `{"events":${items},"uri":${JSON.stringify(uri)},"next_page_uri":${JSON.stringify(next)}}`;
     void reply.header('content-type', JSON_TYPE).send(page);
   }
@@ -68,12 +73,6 @@ export class EventsController {
     const hasMore = scannedTo < upTo;
     const next = hasMore ? uriWith(uri, { after: scannedTo, limit, stream, type, actor, until, as_of }) : null;
     return { items: `[${events.map(({ line }) => line).join(',')}]`, uri, next };
-  }
-
-  /** The array of a batch has no room for the next page, so a header names it. */
-  private sendBatch(reply: FastifyReply, items: string, next: string | null): void {
-    if (next !== null) void reply.header('link', `<${next}>; rel="next"`);
-    void reply.send(items);
   }
 
   private async lines(request: FastifyRequest, reply: FastifyReply, query: FeedRequest): Promise<void> {
@@ -112,7 +111,7 @@ const readerOf = (request: FastifyRequest): Reader => ({
 function readFollowRequest({ query, headers }: FastifyRequest, eventTypes: readonly string[]): FeedRequest {
   const parameters = query as Record<string, unknown>;
   for (const name of ['until', 'as_of', 'limit'].filter((one) => lastOf(parameters[one]) !== undefined)) {
-    throw new Problem('request_malformed', `${name} cannot limit ${EVENT_STREAM}, which does not end; leave it out.`);
+    throw malformed(`${name} cannot limit ${EVENT_STREAM}, which does not end; leave it out.`);
   }
   const last = lastOf(headers['last-event-id']);
   return readFeedRequest(last === undefined ? parameters : { ...parameters, after: last }, eventTypes);

@@ -11,7 +11,14 @@ import {
   queryParameter,
   uriOfList,
 } from '../http/openapi/parts.js';
-import { CAUSATION, CORRELATION, EXAMPLE_EVENT_ID, EXAMPLE_TRACE_ID } from '../resources/history.resource.js';
+import {
+  ACTOR,
+  CAUSATION,
+  CORRELATION,
+  EXAMPLE_EVENT_ID,
+  EXAMPLE_TRACE_ID,
+  RECORDED_AT,
+} from '../resources/history.resource.js';
 import { CloudEvents } from './cloud-events.js';
 
 /** Only the wiring knows every event type, so the list is read when the document is made. */
@@ -32,12 +39,7 @@ class CloudEventResource {
   @ApiField({ description: 'Type of the event.', enum: eventTypes, example: 'ssh_credential_deleted.v1' })
   type!: string;
   @ApiField({ description: 'Id of the entity that changed.', example: `sshcr_${EXAMPLE_KSUID}` }) subject!: string;
-  @ApiField({
-    description: 'When the event was recorded: RFC 3339, UTC, microseconds.',
-    format: 'date-time',
-    example: EXAMPLE_TIME,
-  })
-  time!: string;
+  @ApiField(RECORDED_AT) time!: string;
   @ApiField({ description: 'Media type of `data`.', enum: ['application/json'], example: 'application/json' })
   datacontenttype!: string;
   @ApiField({
@@ -48,11 +50,7 @@ class CloudEventResource {
   logposition!: number;
   @ApiField({ description: 'Version of the entity after the event.', type: 'integer', example: 2 })
   streamversion!: number;
-  @ApiField({
-    description: 'User or bot that made the change, or `operator`, `system`, `oidc`.',
-    example: `usr_${EXAMPLE_KSUID}`,
-  })
-  actor!: string;
+  @ApiField(ACTOR) actor!: string;
   @ApiField(optional('API key of the request.', `ak_${EXAMPLE_KSUID}`)) apikeyid?: string;
   @ApiField(optional('Id of the OpenID Connect token of the request.', '8b0c0b52')) tokenid?: string;
   @ApiField(optional('Address of the client.', '203.0.113.7')) clientip?: string;

@@ -1,7 +1,7 @@
 import { lastOf, readAfter, readEventLimit } from '../http/pages.js';
 import type { EventFilter } from '../log/read/event-filter.js';
 import { omitUndefined } from '../omit-undefined.js';
-import { isQuotable, Problem, quoted } from '../problem.js';
+import { isQuotable, malformed, quoted } from '../problem.js';
 
 type Query = Readonly<Record<string, unknown>>;
 
@@ -19,8 +19,29 @@ export interface FeedRequest {
 
 /** Throws Problem for a value that cannot occur: an empty result would look as if no event had happened. */
 export function readFeedRequest(query: Query, eventTypes: readonly string[]): FeedRequest {
+  const read = (name: string, canOccur: (value: string) => boolean, expected: () => string): string | undefined => {
+    const value = lastOf(query[name]);
+    if (value === undefined || canOccur(value)) return value;
+    throw malformed(`${name} ${quoted(value)} is not ${expected()}.`);
+  };
   return {
-    filter: omitUndefined({ streamId: streamOf(query), type: typeOf(query, eventTypes), actor: actorOf(query) }),
+    filter: omitUndefined({
+      streamId: read(
+        'stream',
+        (id) => /^[a-z]{2,8}_[0-9A-Za-z]{27}$/.test(id),
+        () => 'the id of an entity',
+      ),
+      type: read(
+        'type',
+        (type) => eventTypes.includes(type),
+        () => `an event type; the types are ${eventTypes.join(', ')}`,
+      ),
+      actor: read(
+        'actor',
+        (actor) => isQuotable(actor) && /^[\w-]+$/.test(actor),
+        () => 'the id of an actor',
+      ),
+    }),
     ...omitUndefined({
       after: readAfter(query),
       limit: lastOf(query.limit) === undefined ? undefined : readEventLimit(query),
@@ -29,26 +50,4 @@ export function readFeedRequest(query: Query, eventTypes: readonly string[]): Fe
       asOf: lastOf(query.as_of),
     }),
   };
-}
-
-const refuse = (name: string, value: string, expected: string): never => {
-  throw new Problem('request_malformed', `${name} ${quoted(value)} is not ${expected}.`);
-};
-
-function streamOf(query: Query): string | undefined {
-  const id = lastOf(query.stream);
-  return id === undefined || /^[a-z]{2,8}_[0-9A-Za-z]{27}$/.test(id) ? id : refuse('stream', id, 'the id of an entity');
-}
-
-function typeOf(query: Query, eventTypes: readonly string[]): string | undefined {
-  const type = lastOf(query.type);
-  if (type === undefined || eventTypes.includes(type)) return type;
-  return refuse('type', type, `an event type; the types are ${eventTypes.join(', ')}`);
-}
-
-function actorOf(query: Query): string | undefined {
-  const actor = lastOf(query.actor);
-  return actor === undefined || (isQuotable(actor) && /^[\w-]+$/.test(actor))
-    ? actor
-    : refuse('actor', actor, 'the id of an actor');
 }

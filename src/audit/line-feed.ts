@@ -20,8 +20,8 @@ export class LineFeed {
 
   constructor(
     private readonly feed: EventFeed,
-    private readonly maxStallMs = MAX_STALL_MS,
     group: WorkerGroup = new SingleWorker(),
+    private readonly maxStallMs = MAX_STALL_MS,
   ) {
     this.readers = new StreamLimit('readers of lines', MAX_READERS_PER_ACCOUNT, group);
   }
@@ -33,7 +33,7 @@ export class LineFeed {
 
   /** Runs `select` as a reader of its account. Throws Problem 429 if the account has too many readers. */
   async open(reader: Reader, select: () => Promise<FeedSelection>, limit: number | undefined): Promise<Readable> {
-    const leave = await this.enter(reader);
+    const leave = await this.readers.enter(reader.accountId).catch((refusal) => refuseLater(refusal, reader.signal));
     try {
       const ending = new AbortController();
       const lines = this.lines(await select(), limit ?? Number.POSITIVE_INFINITY, ending.signal);
@@ -50,10 +50,6 @@ export class LineFeed {
       leave();
       throw error;
     }
-  }
-
-  private enter({ accountId, signal }: Reader): Promise<() => void> {
-    return this.readers.enter(accountId).catch((refusal) => refuseLater(refusal, signal));
   }
 
   /** Chunks of lines. The last line may be the problem that an event cannot be read. It reads the next chunk while the reader takes the last one. */

@@ -45,8 +45,8 @@ export class LiveFeed implements OnModuleDestroy {
   constructor(
     private readonly feed: EventFeed,
     private readonly heads: LogHeads,
-    private readonly timings: FeedTimings = FEED_TIMINGS,
     group: WorkerGroup = new SingleWorker(),
+    private readonly timings: FeedTimings = FEED_TIMINGS,
   ) {
     this.followers = new StreamLimit('live feeds', MAX_FOLLOWERS_PER_ACCOUNT, group);
   }
@@ -98,9 +98,10 @@ export class LiveFeed implements OnModuleDestroy {
     while (!signal.aborted) {
       let text = '';
       if (position < head) {
-        const page = await this.shared({ ...selection, span: { after: position, upTo: head } }).catch(
-          unlessEnded(signal),
-        );
+        const page = await this.shared({ ...selection, span: { after: position, upTo: head } }).catch((error) => {
+          // A stop ends the read of a page, which is no error of the stream.
+          if (!signal.aborted) throw error;
+        });
         if (page === undefined) return;
         [position, text] = [page.scannedTo, page.text];
       } else {
@@ -133,13 +134,6 @@ export class LiveFeed implements OnModuleDestroy {
 
 /** The position is the id of the message, which a client that reconnects sends as Last-Event-ID. */
 const messageOf = (position: number, line: string): string => `id: ${position}\ndata: ${line}\n\n`;
-
-/** A stop ends the read of a page, which is no error of the stream. */
-const unlessEnded =
-  (signal: AbortSignal) =>
-  (error: unknown): undefined => {
-    if (!signal.aborted) throw error;
-  };
 
 async function endWhenUnauthorized(
   stillAuthorized: StillAuthorized,

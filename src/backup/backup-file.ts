@@ -64,6 +64,14 @@ export function countLines(bytes: Buffer): number {
   return lines;
 }
 
+/** Shows each block to `see` as it passes. */
+export async function* tapped(blocks: AsyncIterable<Buffer>, see: (block: Buffer) => void): AsyncGenerator<Buffer> {
+  for await (const block of blocks) {
+    see(block);
+    yield block;
+  }
+}
+
 const isTexts = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((one) => typeof one === 'string');
 

@@ -15,6 +15,7 @@ import {
   RowsDigest,
   type RowsLine,
   type TableLine,
+  tapped,
 } from './backup-file.js';
 
 /** Takes what a backup holds, in its order. */
@@ -57,17 +58,13 @@ export class BackupReader {
 
   private async readTable(table: TableLine, target: BackupTarget): Promise<RowsLine> {
     const digest = new RowsDigest();
-    await target.table(table, digested(this.text.rows(), digest));
+    await target.table(
+      table,
+      tapped(this.text.rows(), (block) => void digest.add(block)),
+    );
     const [read, written] = [digest.end(), parse(await this.text.line())];
     if (!isRowsLine(written) || written.rows !== read.rows || written.sha256 !== read.sha256) throw altered();
     return read;
-  }
-}
-
-async function* digested(rows: AsyncIterable<Buffer>, digest: RowsDigest): AsyncGenerator<Buffer> {
-  for await (const block of rows) {
-    digest.add(block);
-    yield block;
   }
 }
 

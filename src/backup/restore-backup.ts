@@ -8,15 +8,10 @@ import { DedicatedConnections, type MaintenanceDatabase } from '../database/dedi
 import { migrate, requireSameDatabase } from '../database/migrate.js';
 import { appliedMigrations, queryableOf } from '../database/schema/migrations.js';
 import { OperatorError } from '../operator-error.js';
-import { BackupFileError, countLines, RowsDigest, type RowsLine, type TableLine } from './backup-file.js';
+import { BackupFileError, countLines, RowsDigest, type RowsLine, type TableLine, tapped } from './backup-file.js';
 import type { BackupReader } from './read-backup.js';
 import { copyIn, copyOut, PLAIN_TEXT, type StoredTable, tablesOf } from './tables.js';
 import type { BackupWatcher } from './write-backup.js';
-
-/** The database is not one that a backup may be restored into. */
-class NotRestorable extends OperatorError {
-  override readonly name = 'NotRestorable';
-}
 
 type RestoreDatabase = MaintenanceDatabase & Pick<Database, 'pool' | 'asOwner' | 'hasOwner'>;
 
@@ -78,7 +73,7 @@ async function refuseUsed(owner: MaintenanceDatabase, { header }: BackupReader, 
     const later = (await appliedMigrations(queryableOf(client))).filter((name) => !header.migrations.includes(name));
     await refuseRows(client);
     if (later.length > 0) {
-      throw new NotRestorable(
+      throw new OperatorError(
         `the tables of the database are newer than the backup (${later[0]}): restore it into an empty database, whose tables the restore makes`,
       );
     }
@@ -93,7 +88,7 @@ async function refuseOtherSessions(client: Client, own: number): Promise<void> {
      where datname = current_database() and application_name = 'tunnel-access'`,
   );
   if (Number(rows[0]?.sessions) <= own) return;
-  throw new NotRestorable(
+  throw new OperatorError(
     'an instance of the service, or a command of it, is connected to the database: stop it first (behind a pooler, connect to the server itself)',
   );
 }
@@ -102,7 +97,7 @@ async function refuseRows(client: Client): Promise<void> {
   for (const { name } of await tablesOf(client)) {
     const { rows } = await client.query<{ used: boolean }>(`select exists (select from ${name}) as used`);
     if (rows[0]?.used !== true) continue;
-    throw new NotRestorable(
+    throw new OperatorError(
       `the database is not empty (there are rows in ${name}): restore into a new database, or into an empty DATA_DIR`,
     );
   }
@@ -143,19 +138,13 @@ async function loadTable(
   const triggers = await triggersOf(client, name);
   for (const { disable } of triggers) await client.query(disable);
   try {
-    await pipeline(counted(rows, watcher), client.query(from(copyIn(name, columns))));
+    const counted = tapped(rows, (block) => watcher.rows(countLines(block)));
+    await pipeline(counted, client.query(from(copyIn(name, columns))));
   } catch (error) {
     if (error instanceof DatabaseError && /^2[23]/.test(error.code ?? '')) throw unfitting(name, error);
     throw error;
   }
   for (const { enable } of triggers) await client.query(enable);
-}
-
-async function* counted(rows: AsyncIterable<Buffer>, watcher: BackupWatcher): AsyncGenerator<Buffer> {
-  for await (const block of rows) {
-    watcher.rows(countLines(block));
-    yield block;
-  }
 }
 
 /** Leaves out the server's message, which may show a value, such as the hash of a key. */

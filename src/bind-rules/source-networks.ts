@@ -1,6 +1,6 @@
 import type { Address } from '../ip-rules/address.js';
 import { compileNetwork, type Network, parseCidr } from '../ip-rules/network.js';
-import { Problem } from '../problem.js';
+import { malformed } from '../problem.js';
 
 /** The networks that tunnels may come from. */
 
@@ -14,8 +14,6 @@ export function parseCidrs(cidrs: readonly unknown[] | undefined): readonly stri
   if (cidrs.length > MAX_CIDRS) throw malformed(`cidrs has ${cidrs.length} items; the maximum is ${MAX_CIDRS}.`);
   return [...new Set(cidrs.map((text, n) => parseCidr(text, `cidrs[${n}]`)))];
 }
-
-const malformed = (sentence: string): Problem => new Problem('request_malformed', sentence);
 
 /** Takes canonical networks, joined by commas. */
 export const compileNetworks = (cidrs: string): readonly Network[] => cidrs.split(',').map(compileNetwork);

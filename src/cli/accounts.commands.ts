@@ -71,15 +71,9 @@ interface AccountRow {
 }
 
 async function printAccounts(pool: Pool): Promise<void> {
-  for (const { id, created_at, events, name } of await listAccounts(pool)) {
-    print([id, created_at.toISOString(), events, name].join('\t'));
-  }
-}
-
-async function listAccounts(pool: Pool): Promise<AccountRow[]> {
   const { rows } = await pool.query<AccountRow>(
     `select a.id, a.created_at, h.size as events, a.name from accounts a
      join log_heads h on h.account_id = a.account_id order by a.created_at, a.id`,
   );
-  return rows;
+  for (const { id, created_at, events, name } of rows) print([id, created_at.toISOString(), events, name].join('\t'));
 }

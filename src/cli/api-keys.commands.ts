@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import type { Pool } from 'pg';
 import { create, hashToken, TOKEN_SECRET_BYTES, tokenOf } from '../access/api-keys/api-key.js';
 import { API_KEYS } from '../access/api-keys/api-keys.resource.js';
+import type { Ref } from '../database/coalesce.js';
 import { IdSource } from '../ids.js';
 import { EventLog } from '../log/append/event-log.js';
 import { OperatorError, UsageError } from '../operator-error.js';
@@ -33,16 +34,11 @@ export function addApiKeyCommands(program: Command): void {
   withExamples(createKey, 'api-keys create', `api-keys create --owner ${SAMPLE_USER} --description 'for the pipeline'`);
 }
 
-interface OwnerRow {
-  readonly account_id: string;
-  readonly id: string;
-}
-
 async function createApiKey(
   pool: Pool,
   { owner, description }: { owner?: string; description: string },
 ): Promise<{ token: string; ownerId: string }> {
-  const { account_id: accountId, id: ownerId } = await findOwner(pool, owner);
+  const { accountId, id: ownerId } = await findOwner(pool, owner);
   const secret = randomBytes(TOKEN_SECRET_BYTES);
   const { changes } = makeRunners(pool, logOf(pool), new IdSource());
   const decide = (id: string) =>
@@ -52,9 +48,9 @@ async function createApiKey(
   return { token, ownerId };
 }
 
-async function findOwner(pool: Pool, id: string | undefined): Promise<OwnerRow> {
-  const { rows } = await pool.query<OwnerRow>(
-    `select account_id, id from principals
+async function findOwner(pool: Pool, id: string | undefined): Promise<Ref> {
+  const { rows } = await pool.query<Ref>(
+    `select account_id as "accountId", id from principals
      where active and (id = $1 or ($1::text is null and role = 'admin')) order by created_at, id limit 1`,
     [id ?? null],
   );

@@ -57,13 +57,10 @@ class ProgressLine implements Progress {
   }
 
   private draw(): void {
-    this.drawnMs = this.now();
-    this.terminal.write(`\r\u001b[K${visibleLine(progressLine({ ...this.state() }))}`);
-  }
-
-  private state(): ProgressState {
     const { what, unit, total, count } = this;
-    return { what, unit, total, count, elapsedMs: this.now() - this.startedMs };
+    this.drawnMs = this.now();
+    const line = progressLine({ what, unit, total, count, elapsedMs: this.drawnMs - this.startedMs });
+    this.terminal.write(`\r\u001b[K${visibleLine(line)}`);
   }
 }
 

@@ -9,7 +9,9 @@ import { PrimaryClient, type PrimaryOptions, PrimaryPool } from './primary-pool.
 import { refuseNewerSchema } from './schema/migrations.js';
 import { Servers } from './servers.js';
 
-const MIN_POSTGRES_VERSION = 140_000;
+export const MIN_POSTGRES_VERSION = 140_000;
+/** Number of the version, and encoding of the database. */
+export const SUITABILITY = `select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding`;
 /** Both for making a connection and for waiting until the pool has a free one. */
 const CONNECT_TIMEOUT_MS = 2_500;
 /** Long work may wait longer for its connection than a request. */
@@ -21,11 +23,6 @@ const WAIT_FOR_DATABASE_MS = 30_000;
 const BETWEEN_CONNECTS_MS = 500;
 /** A wait that is longer is told, with its end. */
 const SILENT_WAIT_MS = 1_500;
-
-/** The database cannot be used. The message is for the operator. */
-export class DatabaseUnusable extends OperatorError {
-  override readonly name = 'DatabaseUnusable';
-}
 
 /** Hosts, and the setting that names them. */
 interface Place {
@@ -56,7 +53,7 @@ export async function connect(
         if (error instanceof OperatorError) throw error;
         reason = withAdvice(error, setting);
         if (!mayPass(error) || Date.now() > deadline) {
-          throw new DatabaseUnusable(`the database cannot be used: ${reason}`);
+          throw new OperatorError(`the database cannot be used: ${reason}`);
         }
         await sleep(BETWEEN_CONNECTS_MS);
       }
@@ -97,14 +94,12 @@ export const dataSourceOptions = (
 });
 
 async function requireSuitableServer(dataSource: DataSource): Promise<void> {
-  const [row] = await dataSource.query<{ version: number; encoding: string }[]>(
-    `select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding`,
-  );
+  const [row] = await dataSource.query<{ version: number; encoding: string }[]>(SUITABILITY);
   if (row === undefined || row.version < MIN_POSTGRES_VERSION) {
-    throw new DatabaseUnusable(`the service needs PostgreSQL 14 or newer; the server reports version ${row?.version}`);
+    throw new OperatorError(`the service needs PostgreSQL 14 or newer; the server reports version ${row?.version}`);
   }
   if (row.encoding !== 'UTF8') {
-    throw new DatabaseUnusable(`the database's encoding is ${row.encoding}; create it with encoding 'UTF8'`);
+    throw new OperatorError(`the database's encoding is ${row.encoding}; create it with encoding 'UTF8'`);
   }
   await refuseNewerSchema(dataSource);
 }
@@ -115,18 +110,15 @@ export function poolOf(dataSource: DataSource): PrimaryPool {
   return master;
 }
 
-/** Connects as the pool under the data source does, but its users set the time limits of their statements. */
-export function secondPool(dataSource: DataSource, size: number): PrimaryPool {
+/**
+ * Connects as the pool under the data source does, or to these standbys, encrypted as their own URL says. Its users set the
+ * time limits of their statements.
+ */
+export function secondPool(dataSource: DataSource, size: number, standbys?: readonly HostConfig[]): PrimaryPool {
   const { servers, options } = poolOf(dataSource);
   const limits = { query_timeout: undefined, connectionTimeoutMillis: CONNECT_TIMEOUT_MS };
-  return new PrimaryPool({ ...options, ...limits, servers, max: size });
-}
-
-/** Connections to standbys, encrypted as their own URL says. */
-export function replicaPool(dataSource: DataSource, hosts: readonly HostConfig[], size: number): PrimaryPool {
-  const { options } = poolOf(dataSource);
-  const limits = { query_timeout: undefined, connectionTimeoutMillis: CONNECT_TIMEOUT_MS };
-  return new PrimaryPool({ ...options, ...limits, servers: new Servers(hosts), isReplica: true, max: size });
+  const of = standbys === undefined ? { servers } : { servers: new Servers(standbys), isReplica: true };
+  return new PrimaryPool({ ...options, ...limits, ...of, max: size });
 }
 
 /** Opens a connection to the same database outside the pool, without a time limit on statements. The caller ends it. */

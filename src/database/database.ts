@@ -1,6 +1,7 @@
 import path from 'node:path';
 import type { DataSource } from 'typeorm';
-import { connect, DatabaseUnusable, poolOf, replicaPool, secondPool } from './data-source.js';
+import { OperatorError } from '../operator-error.js';
+import { connect, poolOf, secondPool } from './data-source.js';
 import { describeDatabase, type HostConfig, parseDatabaseUrl, parseReplicaUrl } from './database-url.js';
 import {
   type EmbeddedPostgres,
@@ -107,7 +108,7 @@ function replicasOf(
   dataSource: DataSource,
 ): PrimaryPool | undefined {
   if (replicaDatabaseUrl === undefined) return undefined;
-  return replicaPool(dataSource, parseReplicaUrl(replicaDatabaseUrl), replicaPoolSize);
+  return secondPool(dataSource, replicaPoolSize, parseReplicaUrl(replicaDatabaseUrl));
 }
 
 async function runAsOwner<T>(
@@ -137,7 +138,7 @@ async function findServer(
   if (running !== undefined) return { hosts: [embeddedHost(running)], embedded: undefined };
   if (['attach', 'read'].includes(mode) && !(await hasData(dataDir))) {
     const text = `there is no database in DATA_DIR ${path.resolve(dataDir)}: set DATA_DIR or DATABASE_URL to the value that the service uses`;
-    throw new DatabaseUnusable(text);
+    throw new OperatorError(text);
   }
   const embedded = await startEmbeddedPostgres({ dataDir, log, pooled: databasePoolSize + dearReadConnections });
   return { hosts: [embeddedHost(embedded)], embedded };

@@ -54,7 +54,7 @@ export class PrimaryClient extends pg.Client implements WatchedClient {
         : Math.min(options.connectionTimeoutMillis, TRY_NEXT_SERVER_AFTER_MS);
     super({
       ...options,
-      ...server.config,
+      ...server.host.config,
       ssl: encryption,
       // Not from the URL: pg would then end long work too.
       query_timeout: options.query_timeout,

@@ -115,6 +115,12 @@ export async function queryJson<Row extends object>(
   return rows[0]?.all ?? [];
 }
 
+/** The row of a select without a table. */
+export function onlyRow<Row>([row]: readonly Row[]): Row {
+  if (row === undefined) throw new RangeError('a select without a table has one row');
+  return row;
+}
+
 /** Makes another statement of each, once. */
 function derived(textOf: (text: string) => string): (statement: NamedStatement) => NamedStatement {
   const made = new WeakMap<NamedStatement, NamedStatement>();

@@ -1,9 +1,8 @@
 import dns from 'node:dns';
 import { isIP, type LookupFunction, Socket } from 'node:net';
-import type { ClientConfig } from 'pg';
 import { messageOf } from '../error-message.js';
 import { refusesEncryption } from './connection/advice.js';
-import type { Encryption, Encryptions } from './connection/encryption.js';
+import type { Encryption } from './connection/encryption.js';
 import type { HostConfig } from './database-url.js';
 import { DatabaseUnreachable, PostgresFailure } from './failure.js';
 
@@ -20,30 +19,23 @@ export class Server {
   private suspectedAt = Number.NEGATIVE_INFINITY;
   private answeredAt = Number.NEGATIVE_INFINITY;
   private secondWayUntil = Number.NEGATIVE_INFINITY;
-  readonly name: string;
-  readonly config: ClientConfig;
-  private readonly encryptions: Encryptions;
 
-  constructor({ name, config, encryptions }: HostConfig) {
-    this.name = name;
-    this.config = config;
-    this.encryptions = encryptions;
-  }
+  constructor(readonly host: HostConfig) {}
 
   /** How the next connection is encrypted. */
   get encryption(): Encryption {
-    const [first, second] = this.encryptions;
+    const [first, second] = this.host.encryptions;
     return second !== undefined && performance.now() < this.secondWayUntil ? second : first;
   }
 
   get waysToEncrypt(): number {
-    return this.encryptions.length;
+    return this.host.encryptions.length;
   }
 
   /** Whether another connection is worth a try, because it is encrypted in another way than the failed one. */
   turnsFrom(encryption: Encryption, error: unknown): boolean {
     if (this.waysToEncrypt === 1 || !refusesEncryption(error)) return false;
-    const wasFirst = encryption === this.encryptions[0];
+    const wasFirst = encryption === this.host.encryptions[0];
     this.secondWayUntil = wasFirst ? performance.now() + SECOND_WAY_MS : Number.NEGATIVE_INFINITY;
     return true;
   }
@@ -54,7 +46,7 @@ export class Server {
   }
 
   get isName(): boolean {
-    const { host = '' } = this.config;
+    const { host = '' } = this.host.config;
     return host !== '' && !host.startsWith('/') && isIP(host) === 0;
   }
 
@@ -138,7 +130,7 @@ export class Servers {
     const failures: Failure[] = [];
     const secondWays = this.all.filter(({ waysToEncrypt }) => waysToEncrypt > 1).length;
     for (;;) {
-      const { name } = this.next;
+      const { name } = this.next.host;
       try {
         return await connect();
       } catch (error) {

@@ -1,5 +1,4 @@
 import { Module } from '@nestjs/common';
-import type { Pool } from 'pg';
 import { POOL } from '../database/database.js';
 import { Checkpoints } from '../log/seal/checkpoints.js';
 import { SealedLogs } from '../log/seal/sealed-logs.js';
@@ -13,7 +12,7 @@ import { Sealer } from './sealer.js';
 @Module({
   controllers: [EvidenceController],
   providers: [
-    { provide: SealedLogs, useFactory: (pool: Pool) => new SealedLogs(pool), inject: [POOL] },
+    providerOf(SealedLogs, POOL),
     providerOf(Evidence, SealedLogs, Checkpoints),
     providerOf(Sealer, SealedLogs, Checkpoints, WorkerGroup),
   ],

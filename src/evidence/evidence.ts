@@ -1,11 +1,11 @@
 import { type CheckpointKey, signerOf } from '../log/seal/checkpoint-key.js';
 import type { Checkpoints } from '../log/seal/checkpoints.js';
 import { type SealedLogs, type StoredCheckpoint, TilesDamaged } from '../log/seal/sealed-logs.js';
-import { parseCheckpoint, proofText } from '../log/tree/checkpoint.js';
+import { parseSignedCheckpoint, proofText } from '../log/tree/checkpoint.js';
 import { consistencyRanges, HASH_BYTES, inclusionRanges, type LeafRange } from '../log/tree/merkle-tree.js';
-import { parseNote, verifierText } from '../log/tree/signed-note.js';
+import { verifierText } from '../log/tree/signed-note.js';
 import { parseTilePath, widthIn } from '../log/tree/tiles.js';
-import { Problem, quoted } from '../problem.js';
+import { malformed, Problem, quoted } from '../problem.js';
 
 /** What the service proves of an account's log. All of it throws Problem while checkpoints are off. */
 export class Evidence {
@@ -30,10 +30,9 @@ export class Evidence {
 
   private async holdTo(known: string, accountId: string): Promise<void> {
     const signer = signerOf(this.requireKey(), accountId);
-    const note = parseNote(known);
-    const checkpoint = note?.isSignedBy(signer) === true ? parseCheckpoint(note.text) : undefined;
-    if (checkpoint?.origin !== signer.name) return;
-    const { size, root } = checkpoint;
+    const note = parseSignedCheckpoint(known);
+    if (note?.isSignedBy(signer) !== true || note.checkpoint.origin !== signer.name) return;
+    const { size, root } = note.checkpoint;
     const sealed = (await this.logs.lastCheckpoint(accountId))?.size ?? 0;
     // The sealer compares this with the log within a second.
     if (size > sealed) return this.checkpoints.witness(accountId, size);
@@ -98,8 +97,7 @@ export class Evidence {
   async consistency(accountId: string, from: number, to: number): Promise<readonly string[]> {
     const { size } = await this.last(accountId);
     if (from > to || to > size) {
-      throw new Problem(
-        'request_malformed',
+      throw malformed(
         `from is ${from} and to is ${to}; from must not be greater, and the newest checkpoint covers ${size} events.`,
       );
     }
@@ -124,7 +122,7 @@ export function readCount(query: Readonly<Record<string, unknown>>, name: string
   const value = query[name];
   if (typeof value === 'string' && /^\d{1,15}$/.test(value)) return Number(value);
   const given = typeof value === 'string' && value !== '' ? `${quoted(value)} is not` : 'is missing; send';
-  throw new Problem('request_malformed', `${name} ${given} a whole number.`);
+  throw malformed(`${name} ${given} a whole number.`);
 }
 
 function ignoreProblem(error: unknown): undefined {

@@ -1,11 +1,11 @@
-import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown, type OnModuleDestroy } from '@nestjs/common';
+import { Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { messageOf } from '../error-message.js';
 import { type CheckpointKey, signerOf } from '../log/seal/checkpoint-key.js';
 import type { Checkpoints } from '../log/seal/checkpoints.js';
 import { seal } from '../log/seal/seal.js';
 import { type LogState, type SealedLogs, TilesDamaged } from '../log/seal/sealed-logs.js';
-import { parseCheckpoint } from '../log/tree/checkpoint.js';
-import { parseNote } from '../log/tree/signed-note.js';
+import { parseSignedCheckpoint } from '../log/tree/checkpoint.js';
+import { Rounds } from '../workers/rounds.js';
 import type { WorkerGroup } from '../workers/worker-group.js';
 
 const SEAL_EVERY_MS = 1_000;
@@ -16,11 +16,8 @@ const WRONG_SIGNATURE = (size: number): string =>
  * Seals what is new, every second in a thousand logs, which are all of most deployments. Every instance does so; the
  * tables let one of them through. Its workers take turns, and each remembers what it saw signed.
  */
-export class Sealer implements OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown {
+export class Sealer extends Rounds implements OnApplicationBootstrap {
   private readonly logger = new Logger('Sealer');
-  private timer: NodeJS.Timeout | undefined;
-  private running: Promise<void> | undefined;
-  private isStopping = false;
   /** The account after which the next round looks. */
   private after = '';
   /** Accounts with a known checkpoint that were in none of the looks since the first one. */
@@ -31,41 +28,28 @@ export class Sealer implements OnApplicationBootstrap, OnModuleDestroy, OnApplic
   constructor(
     private readonly logs: SealedLogs,
     private readonly checkpoints: Checkpoints,
-    private readonly group: WorkerGroup,
-  ) {}
+    group: WorkerGroup,
+  ) {
+    super(SEAL_EVERY_MS, group);
+  }
 
   onApplicationBootstrap(): void {
+    if (this.checkpoints.key !== undefined) this.schedule(0);
+  }
+
+  protected failed(error: unknown): void {
+    this.report('', `no log can be sealed now; trying again: ${messageOf(error)}`);
+  }
+
+  protected async round(): Promise<void> {
     const { key } = this.checkpoints;
-    if (key !== undefined) this.schedule(0, key);
-  }
-
-  onModuleDestroy(): void {
-    this.isStopping = true;
-    clearTimeout(this.timer);
-  }
-
-  /** Nest calls it before the database closes. */
-  async onApplicationShutdown(): Promise<void> {
-    await this.running;
-  }
-
-  private schedule(delayMs: number, key: CheckpointKey): void {
-    this.timer = setTimeout(() => {
-      this.running = this.round(key)
-        .catch((error: unknown) => this.report('', `no log can be sealed now; trying again: ${messageOf(error)}`))
-        .finally(() => {
-          if (!this.isStopping) this.schedule(this.group.untilTurn(SEAL_EVERY_MS), key);
-        });
-    }, delayMs).unref();
-  }
-
-  private async round(key: CheckpointKey): Promise<void> {
+    if (key === undefined) return;
     if (this.after === '') this.unseen = new Set(this.checkpoints.witnessedAccounts);
     const { logs, upTo } = await this.logs.states(this.after);
     this.reported.delete('');
     this.after = upTo;
     for (const log of logs) {
-      if (this.isStopping) return;
+      if (this.stopping.aborted) return;
       this.unseen.delete(log.accountId);
       await this.look(log, key);
     }
@@ -86,8 +70,8 @@ export class Sealer implements OnApplicationBootstrap, OnModuleDestroy, OnApplic
 
   private async isSigned({ accountId, sealed }: LogState, key: CheckpointKey): Promise<boolean> {
     const last = await this.logs.lastCheckpoint(accountId);
-    const note = last?.size === sealed ? parseNote(last.note) : undefined;
-    return note?.isSignedBy(signerOf(key, accountId)) === true && parseCheckpoint(note.text)?.size === sealed;
+    const note = last?.size === sealed ? parseSignedCheckpoint(last.note) : undefined;
+    return note?.isSignedBy(signerOf(key, accountId)) === true && note.checkpoint.size === sealed;
   }
 
   /** Raises the alarm, and signs no second history, if what was signed is not there any more. */

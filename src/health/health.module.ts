@@ -1,6 +1,5 @@
 import { Controller, Get, Header, Module } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
-import type { Pool } from 'pg';
 import { POOL } from '../database/database.js';
 import { ApiPublicFile, ApiTag } from '../http/openapi/decorators.js';
 import { JSON_TYPE } from '../http/problem.filter.js';
@@ -8,6 +7,7 @@ import { EventLog } from '../log/append/event-log.js';
 import { Checkpoints } from '../log/seal/checkpoints.js';
 import { Problem } from '../problem.js';
 import { PositionedReads } from '../resources/positions/positioned-reads.js';
+import { providerOf } from '../resources/provider-of.js';
 import { Readiness } from './readiness.js';
 
 /** For supervisors and load balancers, which have no key. The answers tell nothing about the data. */
@@ -49,13 +49,7 @@ class HealthController {
 
 @Module({
   controllers: [HealthController],
-  providers: [
-    {
-      provide: Readiness,
-      useFactory: (pool: Pool, log: EventLog) => new Readiness(pool, log),
-      inject: [POOL, EventLog],
-    },
-  ],
+  providers: [providerOf(Readiness, POOL, EventLog)],
   exports: [Readiness],
 })
 export class HealthModule {}

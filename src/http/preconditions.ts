@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import type { EventMetadata } from '../log/event.js';
-import { Problem } from '../problem.js';
+import { malformed } from '../problem.js';
 
 /** The ETag of a resource is the version of its stream, which grows by one with each change and never repeats. */
 export const etagOf = (entity: { readonly version: number }): string => `"${entity.version}"`;
@@ -16,7 +16,7 @@ export function readIfMatch({ headers }: FastifyRequest): { ifMatch?: (version: 
   const header = headers['if-match'];
   if (header === undefined) return {};
   if (!ENTITY_TAGS.test(header)) {
-    throw new Problem('request_malformed', 'If-Match must be an ETag in quotes, such as "2", several of them, or *.');
+    throw malformed('If-Match must be an ETag in quotes, such as "2", several of them, or *.');
   }
   const tags = tagsOf(header);
   return { ifMatch: (version) => tags.includes('*') || tags.includes(etagOf({ version })) };
@@ -37,7 +37,7 @@ export function readMinPosition({ headers }: FastifyRequest): number | undefined
   const header = headers['min-log-position'];
   if (header === undefined) return undefined;
   if (typeof header === 'string' && POSITION.test(header)) return Number(header);
-  throw new Problem('request_malformed', 'Min-Log-Position must be one log position, such as 42.');
+  throw malformed('Min-Log-Position must be one log position, such as 42.');
 }
 
 const tagsOf = (header: string): string[] => header.split(',').map((tag) => tag.trim());
@@ -57,7 +57,7 @@ export function readIdempotencyKey({
   const key = headers['idempotency-key'];
   if (key === undefined || isSafeMethod(method)) return {};
   if (typeof key !== 'string' || !IDEMPOTENCY_KEY.test(key)) {
-    throw new Problem('request_malformed', 'Idempotency-Key must be 1 to 255 printable ASCII characters.');
+    throw malformed('Idempotency-Key must be 1 to 255 printable ASCII characters.');
   }
   const request = JSON.stringify([method, url, body ?? null]);
   return { idempotency_key: key, request_hash: createHash('sha256').update(request).digest('hex') };

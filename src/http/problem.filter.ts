@@ -1,7 +1,7 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DatabaseUnreachable, POOLER_ADVICE, PostgresFailure } from '../database/failure.js';
-import { Problem, type ProblemName } from '../problem.js';
+import { malformed, Problem, type ProblemName } from '../problem.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -82,8 +82,7 @@ export function toProblem(error: unknown): Problem {
   const status = statusOf(error);
   const known = FRAMEWORK_PROBLEMS.get(status);
   if (known !== undefined) return new Problem(...known);
-  if (status >= 400 && status < 500)
-    return new Problem('request_malformed', 'The request is not valid HTTP for this API.');
+  if (status >= 400 && status < 500) return malformed('The request is not valid HTTP for this API.');
   return new Problem('internal', 'Internal error.');
 }
 

@@ -1,6 +1,6 @@
 import type { CanActivate, ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import { Problem, quoted } from '../problem.js';
+import { malformed, type Problem, quoted } from '../problem.js';
 import { type QueryOfRoute, type QueryParameter, queryOf } from './documentation.js';
 
 /** A route that ignored one of these would answer another question than the one that it was asked. */
@@ -49,5 +49,3 @@ function refuseRepeatedOrEmpty(
   if (values.length > 1) throw malformed(`${spellings[0]} is given ${values.length} times; give it once.`);
   if (values[0] === '' && !mayBeEmpty) throw malformed(`${spellings[0]} is empty; give it a value, or leave it out.`);
 }
-
-const malformed = (sentence: string): Problem => new Problem('request_malformed', sentence);

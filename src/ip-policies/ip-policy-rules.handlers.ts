@@ -1,7 +1,7 @@
 import { parseCidr } from '../ip-rules/network.js';
 import { ConstraintViolated } from '../log/append/append-failures.js';
 import { omitUndefined } from '../omit-undefined.js';
-import { Problem, quoted } from '../problem.js';
+import { malformed, Problem, quoted } from '../problem.js';
 import { Changes } from '../resources/changes.js';
 import { EntityQueries } from '../resources/entity-queries.js';
 import { handlerOf } from '../resources/handler-of.js';
@@ -23,7 +23,7 @@ const readCidr = (text: string): string => parseCidr(text, 'cidr', 'cidr_host_bi
 
 function cidrOf(text: string | undefined): string {
   if (text !== undefined) return readCidr(text);
-  throw new Problem('request_malformed', 'cidr is missing; send a network such as 192.0.2.0/24.');
+  throw malformed('cidr is missing; send a network such as 192.0.2.0/24.');
 }
 
 /** Of a POST in the public API's form, as GET shows it, or in both forms if they agree. */
@@ -33,12 +33,12 @@ function policyIdOf({ ip_policy_id, ip_policy }: CreateIpPolicyRuleBody): string
     throw new Problem('ip_policy_unknown', 'ip_policy_id is missing; send the id of an IP policy.');
   }
   if (id !== (ip_policy?.id ?? id)) {
-    throw new Problem('request_malformed', 'ip_policy_id and ip_policy name different ids; send one of the two.');
+    throw malformed('ip_policy_id and ip_policy name different ids; send one of the two.');
   }
   // One service may be reached by several names, so only the path counts.
   if (ip_policy?.uri === undefined || ip_policy.uri.endsWith(`/${IP_POLICIES.path}/${id}`)) return id;
   const wayOut = 'omit it, or send the one that GET shows';
-  throw new Problem('request_malformed', `ip_policy.uri is not the URI of ${quoted(id)}: ${wayOut}.`);
+  throw malformed(`ip_policy.uri is not the URI of ${quoted(id)}: ${wayOut}.`);
 }
 
 const unknownPolicy = (id: string): Problem =>

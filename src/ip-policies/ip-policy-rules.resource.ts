@@ -4,8 +4,8 @@ import { ObjectOf, Text } from '../http/validated-body.js';
 import type { Entity } from '../log/read-model.js';
 import {
   Description,
+  describedResource,
   Envelope,
-  envelopeFields,
   Metadata,
   READ_ONLY,
   ReadOnly,
@@ -16,7 +16,6 @@ import { ACTIONS, type Action, type IpPolicyRule, type IpPolicyRuleEvent, notFou
 import { ipPolicyRulesReadModel } from './ip-policy-rules.read-model.js';
 
 const PATH = 'ip_policy_rules';
-const ENVELOPE = envelopeFields(PATH, 'ipr');
 const TEXTS = textFields('Office in Berlin', '{"floor":2}');
 const POLICY = { id: idField('ipp'), uri: uriField('ip_policies', 'ipp') };
 const CIDR = {
@@ -75,12 +74,7 @@ class PolicyOfRule {
 }
 
 @ApiSchemaName('IpPolicyRule')
-export class IpPolicyRuleResource {
-  @ApiField(ENVELOPE.id) id!: string;
-  @ApiField(ENVELOPE.uri) uri!: string;
-  @ApiField(ENVELOPE.created_at) created_at!: string;
-  @ApiField(TEXTS.description) description!: string;
-  @ApiField(TEXTS.metadata) metadata!: string;
+export class IpPolicyRuleResource extends describedResource(PATH, 'ipr', TEXTS) {
   @ApiField(CIDR) cidr!: string;
   @ApiField({ description: 'The policy that the rule belongs to.', type: PolicyOfRule }) ip_policy!: PolicyOfRule;
   @ApiField(ACTION) action!: Action;

@@ -1,5 +1,5 @@
 import { isIPv4 } from 'node:net';
-import { Problem, type ProblemName, quoted } from '../problem.js';
+import { malformed, Problem, type ProblemName, quoted } from '../problem.js';
 import { type Address, parseAddress, readCanonical, textOf } from './address.js';
 
 /** A network; `value` is the number of its prefix. */
@@ -58,5 +58,3 @@ export function compileNetwork(cidr: string): Network {
   const hostBits = BigInt(bits - Number(cidr.slice(slash + 1)));
   return { bits, hostBits, value: value >> hostBits };
 }
-
-const malformed = (sentence: string): Problem => new Problem('request_malformed', sentence);

@@ -1,5 +1,6 @@
-import { Gauge, Histogram, type Registry } from 'prom-client';
+import { Histogram, type Registry } from 'prom-client';
 import type { EventLog } from '../log/append/event-log.js';
+import { readGauges } from '../workers/read-gauges.js';
 
 /** A batch has at most 256 changes. */
 const SIZE_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256];
@@ -9,19 +10,17 @@ const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 /** The queue of changes, and the batches that write them. */
 export function measureAppends(log: EventLog, registry: Registry): void {
   const registers = [registry];
-  new Gauge({
-    name: 'tunnel_access_append_queue',
-    help: 'Changes that wait to be written; those under way do not count.',
-    registers,
-    collect() {
-      this.set(log.queue.waiting);
-    },
-  });
-  new Gauge({
-    name: 'tunnel_access_append_queue_limit',
-    help: 'Changes that may wait; further ones are answered 503.',
-    registers,
-  }).set(log.queue.limit);
+  const gauge = readGauges(registry);
+  gauge(
+    'tunnel_access_append_queue',
+    'Changes that wait to be written; those under way do not count.',
+    () => log.queue.waiting,
+  );
+  gauge(
+    'tunnel_access_append_queue_limit',
+    'Changes that may wait; further ones are answered 503.',
+    () => log.queue.limit,
+  );
   const size = new Histogram({
     name: 'tunnel_access_append_batch_size',
     help: 'Changes in a batch.',

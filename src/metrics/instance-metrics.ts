@@ -1,34 +1,37 @@
 import type { FastifyInstance } from 'fastify';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
-import type { LineFeed } from '../audit/line-feed.js';
-import type { LiveFeed } from '../audit/live-feed.js';
-import type { DearReads } from '../database/dear-reads.js';
-import type { PrimaryPool } from '../database/primary-pool.js';
-import type { Failures, Readiness } from '../health/readiness.js';
-import type { EventLog } from '../log/append/event-log.js';
-import type { Checkpoints } from '../log/seal/checkpoints.js';
-import type { PositionedReads } from '../resources/positions/positioned-reads.js';
-import type { BindDecisionMetrics } from '../ssh-gateway/bind-decisions/bind-decision-metrics.js';
-import type { WorkerGroup } from '../workers/worker-group.js';
+import { LineFeed } from '../audit/line-feed.js';
+import { LiveFeed } from '../audit/live-feed.js';
+import type { Database } from '../database/database.js';
+import { DearReads } from '../database/dear-reads.js';
+import { type Failures, Readiness } from '../health/readiness.js';
+import { EventLog } from '../log/append/event-log.js';
+import { Checkpoints } from '../log/seal/checkpoints.js';
+import { PositionedReads } from '../resources/positions/positioned-reads.js';
+import { BindDecisionMetrics } from '../ssh-gateway/bind-decisions/bind-decision-metrics.js';
+import { readGauges } from '../workers/read-gauges.js';
+import { WorkerGroup } from '../workers/worker-group.js';
 import { measureAppends } from './append-metrics.js';
 import { measurePools, measurePositionedReads } from './database-metrics.js';
 import { LogSizes } from './log-size.js';
 import { measureRequests } from './request-metrics.js';
 
-/** What the metrics are read from. */
-interface Measured {
+/** The providers that the metrics are read from. */
+export const MEASURED = {
+  log: EventLog,
+  dearReads: DearReads,
+  positioned: PositionedReads,
+  liveFeed: LiveFeed,
+  lineFeed: LineFeed,
+  readiness: Readiness,
+  checkpoints: Checkpoints,
+  decisions: BindDecisionMetrics,
+  group: WorkerGroup,
+};
+export type MeasuredProviders = { readonly [Name in keyof typeof MEASURED]: (typeof MEASURED)[Name]['prototype'] };
+
+interface Measured extends MeasuredProviders, Pick<Database, 'pool' | 'dearReadPool'> {
   readonly server: FastifyInstance;
-  readonly pool: PrimaryPool;
-  readonly dearReadPool: PrimaryPool;
-  readonly dearReads: DearReads;
-  readonly positioned: PositionedReads;
-  readonly log: EventLog;
-  readonly liveFeed: LiveFeed;
-  readonly lineFeed: LineFeed;
-  readonly readiness: Readiness;
-  readonly checkpoints: Checkpoints;
-  readonly decisions: BindDecisionMetrics;
-  readonly group: WorkerGroup;
 }
 
 /** Of the registry, among those of the workers. */
@@ -51,10 +54,8 @@ export class InstanceMetrics {
     measureAppends(measured.log, registry);
     measurePools(measured, registry);
     measurePositionedReads(measured.positioned, registry);
-    measureFollowers(measured, registry);
+    measureState(measured, registry);
     measureReadiness(measured.readiness, registry);
-    measureCheckpoints(measured.checkpoints, registry);
-    measureLogs(new LogSizes(measured.pool), registry);
     collectDefaultMetrics({ register: registry });
     this.registry = Registry.merge([registry, measured.decisions.registry]);
     this.group = measured.group;
@@ -71,19 +72,29 @@ export class InstanceMetrics {
   }
 }
 
-function measureFollowers({ liveFeed, lineFeed }: Measured, registry: Registry): void {
-  const gauge = (name: string, help: string, read: () => number): void => {
-    new Gauge({
-      name,
-      help,
-      registers: [registry],
-      collect() {
-        this.set(read());
-      },
-    });
-  };
+function measureState({ liveFeed, lineFeed, checkpoints, pool }: Measured, registry: Registry): void {
+  const gauge = readGauges(registry);
+  const sizes = new LogSizes(pool);
   gauge('tunnel_access_followers', 'Live feeds of the log that are open.', () => liveFeed.openFeeds);
   gauge('tunnel_access_line_readers', 'Answers of /events in lines that are open.', () => lineFeed.openReaders);
+  gauge(
+    'tunnel_access_lost_logs',
+    'Logs that have lost events, or checkpoints, which this instance knows to be signed.',
+    () => (checkpoints.key === undefined ? undefined : checkpoints.lostLogs),
+    'max',
+  );
+  gauge(
+    'tunnel_access_log_events',
+    'Events in the logs of all accounts, at most a minute old.',
+    async () => (await sizes.current())?.events,
+    'max',
+  );
+  gauge(
+    'tunnel_access_log_bytes',
+    'Bytes of the table of events with its indexes, at most a minute old.',
+    async () => (await sizes.current())?.bytes,
+    'max',
+  );
 }
 
 function measureReadiness(readiness: Readiness, registry: Registry): void {
@@ -98,37 +109,4 @@ function measureReadiness(readiness: Readiness, registry: Registry): void {
       for (const check of CHECKS) this.set({ check }, failures[check] === undefined ? 1 : 0);
     },
   });
-}
-
-/** Without a key the gauge has no value: 0 would look like logs that are in order. */
-function measureCheckpoints(checkpoints: Checkpoints, registry: Registry): void {
-  new Gauge({
-    name: 'tunnel_access_lost_logs',
-    help: 'Logs that have lost events, or checkpoints, which this instance knows to be signed.',
-    aggregator: 'max',
-    registers: [registry],
-    collect() {
-      if (checkpoints.key === undefined) this.remove();
-      else this.set(checkpoints.lostLogs);
-    },
-  });
-}
-
-/** While the size is unknown the gauges have no value: 0 would look like a log that was lost. */
-function measureLogs(sizes: LogSizes, registry: Registry): void {
-  const gauge = (name: string, help: string, field: 'events' | 'bytes'): void => {
-    new Gauge({
-      name,
-      help,
-      aggregator: 'max',
-      registers: [registry],
-      async collect() {
-        const size = await sizes.current();
-        if (size === undefined) this.remove();
-        else this.set(size[field]);
-      },
-    });
-  };
-  gauge('tunnel_access_log_events', 'Events in the logs of all accounts, at most a minute old.', 'events');
-  gauge('tunnel_access_log_bytes', 'Bytes of the table of events with its indexes, at most a minute old.', 'bytes');
 }

@@ -1,4 +1,4 @@
-import { Problem } from '../problem.js';
+import { malformed, Problem } from '../problem.js';
 
 /** The longest text of a key. An RSA key of 16384 bits, the maximum, with a long comment takes a quarter of this. */
 export const MAX_PUBLIC_KEY_BYTES = 16_384;
@@ -59,8 +59,5 @@ export function readFingerprint(sent: string): string {
   const text = sent.replaceAll(' ', '+');
   if (isFingerprint(text)) return text;
   // The message does not quote the text: it may be a private key pasted by mistake.
-  throw new Problem(
-    'request_malformed',
-    "fingerprint must be as ssh-keygen -l prints it: 'SHA256:' and 43 characters of base64.",
-  );
+  throw malformed("fingerprint must be as ssh-keygen -l prints it: 'SHA256:' and 43 characters of base64.");
 }

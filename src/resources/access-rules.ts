@@ -1,5 +1,5 @@
 import { type Caller, isAdmin } from '../caller.js';
-import { Problem } from '../problem.js';
+import { malformed, Problem } from '../problem.js';
 
 /** The access rules: every rule about roles and owners is in this file. */
 
@@ -60,5 +60,5 @@ export function requireOwnOrAdmin(caller: Caller, named: string | undefined): st
 /** An owner may live in the operator's own directory, so its id may have any form that is safe to show. */
 export function requireWellFormedOwnerId(ownerId: string): void {
   if (/^[A-Za-z0-9_-]{1,128}$/.test(ownerId)) return;
-  throw new Problem('request_malformed', 'owner_id must be 1 to 128 characters of A-Z, a-z, 0-9, _ and -.');
+  throw malformed('owner_id must be 1 to 128 characters of A-Z, a-z, 0-9, _ and -.');
 }

@@ -21,5 +21,5 @@ function isSame(a: unknown, b: unknown): boolean {
   return names.length === Object.keys(b).length && names.every((name) => name in b && isSame(a[name], b[name]));
 }
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null;

@@ -1,7 +1,9 @@
 import type { Field } from '../http/documentation.js';
+import { ApiField } from '../http/openapi/decorators.js';
 import { CREATED_AT, idField, uriField } from '../http/openapi/parts.js';
 import { Text, TextOfBytes } from '../http/validated-body.js';
 import type { IdPrefix } from '../ids.js';
+import type { Entity } from '../log/read-model.js';
 import type { ProblemName } from '../problem.js';
 
 /** The fields that all resources share: their limits, and their descriptions in the OpenAPI document. */
@@ -27,6 +29,26 @@ export const textFields = (description: string, metadata: string) => ({
   description: { description: 'Free text for people.', example: description },
   metadata: { description: 'Free text for programs.', example: metadata },
 });
+
+/** The fields that most resources begin with, as GET shows them. */
+export function describedResource(path: string, prefix: IdPrefix, texts: ReturnType<typeof textFields>) {
+  const envelope = envelopeFields(path, prefix);
+  class Described {
+    @ApiField(envelope.id) id!: string;
+    @ApiField(envelope.uri) uri!: string;
+    @ApiField(envelope.created_at) created_at!: string;
+    @ApiField(texts.description) description!: string;
+    @ApiField(texts.metadata) metadata!: string;
+  }
+  return Described;
+}
+
+/** The same fields of an entity. */
+export const describedIn = (
+  { id, created_at, description, metadata }: Entity<{ readonly description: string; readonly metadata: string }>,
+  baseUrl: string,
+  path: string,
+) => ({ id, uri: `${baseUrl}/${path}/${id}`, created_at: created_at.toISOString(), description, metadata });
 
 /** A read-only field of a PATCH: refuseReadOnlyChanges refuses any value but the current one. */
 export const READ_ONLY = { description: 'Read-only: omit it, or send its current value.' };

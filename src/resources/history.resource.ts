@@ -16,7 +16,16 @@ export class FieldChangeResource {
   @ApiField({ description: 'Value after the event.', oneOf: ANYTHING, example: ['bind:app.example.com'] }) to!: unknown;
 }
 
-/** The same two fields in histories and in the feed. */
+/** The same fields in histories and in the feed. */
+export const RECORDED_AT = {
+  description: 'When the event was recorded: RFC 3339, UTC, microseconds.',
+  format: 'date-time' as const,
+  example: EXAMPLE_TIME,
+};
+export const ACTOR = {
+  description: 'User or bot that made the change, or `operator`, `system`, `oidc`.',
+  example: `usr_${EXAMPLE_KSUID}`,
+};
 export const CORRELATION =
   'What the events of one request have in common: the trace-id of its `traceparent` header, or else its operation id';
 export const CAUSATION = 'Id of the event that caused this one, such as the deletion of the owner';
@@ -39,17 +48,8 @@ export class HistoryEventResource {
   position!: number;
   @ApiField({ description: 'Version of the entity after the event.', type: 'integer', example: 2 }) version!: number;
   @ApiField({ description: 'Type of the event.', example: 'ssh_credential_updated.v1' }) type!: string;
-  @ApiField({
-    description: 'When the event was recorded: RFC 3339, UTC, microseconds.',
-    format: 'date-time',
-    example: EXAMPLE_TIME,
-  })
-  time!: string;
-  @ApiField({
-    description: 'User or bot that made the change, or `operator`, `system`, `oidc`.',
-    example: `usr_${EXAMPLE_KSUID}`,
-  })
-  actor!: string;
+  @ApiField(RECORDED_AT) time!: string;
+  @ApiField(ACTOR) actor!: string;
   @ApiField(nullable('API key of the request', `ak_${EXAMPLE_KSUID}`)) api_key_id!: string | null;
   @ApiField(nullable('Id of the OpenID Connect token of the request', null)) token_id!: string | null;
   @ApiField(nullable('Address of the client', '203.0.113.7')) ip!: string | null;

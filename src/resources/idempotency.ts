@@ -33,21 +33,13 @@ export class Idempotency {
     try {
       return await change();
     } catch (error) {
-      const meanwhile = await this.findAgain(model, context, error);
+      // If the database is away, the first error says more: the change may have been written.
+      const meanwhile = await this.find(model, context).catch((other: unknown) => {
+        throw PostgresFailure.of(other).isConnectionLoss ? error : other;
+      });
       if (meanwhile === undefined) throw error;
       return repeat(meanwhile);
     }
-  }
-
-  /** If the database is away, the first error says more: the change may have been written. */
-  private findAgain<State extends object>(
-    model: ReadModel<State, DomainEvent>,
-    context: ChangeContext,
-    first: unknown,
-  ) {
-    return this.find(model, context).catch((error: unknown) => {
-      throw PostgresFailure.of(error).isConnectionLoss ? first : error;
-    });
   }
 
   /** Undefined if no change has this Idempotency-Key. Throws Problem if another request used the key. */

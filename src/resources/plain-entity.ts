@@ -5,10 +5,10 @@ import { updatedEvents } from './changed-fields.js';
  * Storage format: the log holds these types. A created event holds the whole state, an updated one the fields that it
  * changes. Add fields to the state as optional; for any other change add a new version.
  */
-export type PlainEvent<Name extends string, State, Removal extends object = object> =
+export type PlainEvent<Name extends string, State> =
   | { readonly type: `${Name}_created.v1`; readonly data: State }
   | { readonly type: `${Name}_updated.v1`; readonly data: Partial<State> }
-  | { readonly type: `${Name}_deleted.v1`; readonly data: Removal };
+  | { readonly type: `${Name}_deleted.v1`; readonly data: object };
 
 /** Fold and decisions of a resource whose fields have no rules among each other. `name` begins its event types. */
 export function plainEntity<Name extends string, State extends object>(name: Name, notFound: () => Problem) {

@@ -1,12 +1,13 @@
-import { Problem } from '../problem.js';
-
-/** The body of a PATCH. It may hold read-only fields, so that a caller can GET a resource, edit it and send it back. */
-export type SentFields = object;
+import { malformed, type Problem } from '../problem.js';
+import { isObject } from './changed-fields.js';
 
 const ALWAYS_READ_ONLY = ['id', 'uri', 'created_at'];
 
-/** Throws Problem if `sent` changes a read-only field. `current` is the resource as GET shows it. */
-export function refuseReadOnlyChanges(sent: SentFields, current: object, others: readonly string[] = []): void {
+/**
+ * Throws Problem if `sent`, the body of a PATCH, changes a read-only field. It may hold them, so that a caller can GET a
+ * resource, edit it and send it back. `current` is the resource as GET shows it.
+ */
+export function refuseReadOnlyChanges(sent: object, current: object, others: readonly string[] = []): void {
   const [values, stored]: Readonly<Record<string, unknown>>[] = [{ ...sent }, { ...current }];
   for (const field of [...ALWAYS_READ_ONLY, ...others]) {
     const value = values?.[field];
@@ -21,9 +22,6 @@ function isSame(field: string, sent: unknown, stored: unknown): boolean {
   return isSameText(field, String(sent), String(stored));
 }
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null;
-
 function isSameText(field: string, sent: string, stored: string): boolean {
   // One service may be reached by several names, so only the path of a URI counts. `stored` has no host.
   if (field === 'uri') return sent.endsWith(stored);
@@ -32,4 +30,4 @@ function isSameText(field: string, sent: string, stored: string): boolean {
 }
 
 export const readOnly = (field: string): Problem =>
-  new Problem('request_malformed', `${field} is read-only: omit it, or send its current value.`);
+  malformed(`${field} is read-only: omit it, or send its current value.`);

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { parseDatabaseUrl, parseReplicaUrl } from '../database/database-url.js';
 import { messageOf } from '../error-message.js';
 import { isId } from '../ids.js';
+import { readKeyFile } from '../log/seal/checkpoint-key.js';
 
 /** Parsers of environment variables. Each throws an Error whose message completes the sentence "NAME ...". */
 
@@ -39,15 +39,16 @@ const url =
     return value;
   };
 
-export const databaseUrl = (value: string): string => {
-  parseDatabaseUrl(value);
-  return value;
-};
+/** Takes a value as it is, if `parse` can read it. */
+const readableBy =
+  (parse: (value: string) => unknown) =>
+  (value: string): string => {
+    parse(value);
+    return value;
+  };
 
-export const replicaUrl = (value: string): string => {
-  parseReplicaUrl(value);
-  return value;
-};
+export const databaseUrl = readableBy(parseDatabaseUrl);
+export const replicaUrl = readableBy(parseReplicaUrl);
 
 export const baseUrl = (value: string): string => {
   const parsed = new URL(url('http:', 'https:')(value));
@@ -73,14 +74,6 @@ export const bootstrapKeyFile = (path: string): string => {
     throw new Error(`names a file with a bad key: it ${messageOf(error)}`);
   }
 };
-
-function readKeyFile(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    throw new Error(`cannot be read: ${messageOf(error)}`);
-  }
-}
 
 export const accountId = (value: string): string => {
   if (!isId(value, 'ac')) throw new Error('must be the id of an account');

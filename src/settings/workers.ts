@@ -32,22 +32,17 @@ export const WORKERS = {
   },
 } satisfies SettingsOf<WorkerSettings>;
 
-/** The settings that depend on the number of workers. */
-interface Pools extends WorkerSettings {
-  readonly databasePoolSize: number;
-  readonly dearReadConnections: number;
-  readonly replicaPoolSize: number;
-}
-
-type Pool = keyof typeof POOLS;
-
 /** The pools that the workers share out, and what each worker needs and by default has of them. */
 const POOLS = {
   databasePoolSize: { min: 2, usual: 4 },
   dearReadConnections: { min: 2, usual: 2 },
   replicaPoolSize: { min: 1, usual: 2 },
 } as const;
-const POOL_NAMES = ['databasePoolSize', 'dearReadConnections', 'replicaPoolSize'] as const;
+type Pool = keyof typeof POOLS;
+const POOL_NAMES = Object.keys(POOLS) as Pool[];
+
+/** The settings that depend on the number of workers. */
+type Pools = WorkerSettings & Readonly<Record<Pool, number>>;
 
 /** Grows the pools that are not set until each worker has what it usually needs. */
 export function withPoolsForWorkers<Config extends Pools>(config: Config, isSet: (pool: Pool) => boolean): Config {
@@ -70,10 +65,5 @@ export function poolTooSmall(config: Pools, nameOf: (pool: Pool) => string): str
 export function configOfWorker<Config extends Pools>(config: Config, number: number): Config {
   const shareOf = (total: number): number =>
     Math.floor(total / config.workers) + (number <= total % config.workers ? 1 : 0);
-  return {
-    ...config,
-    databasePoolSize: shareOf(config.databasePoolSize),
-    dearReadConnections: shareOf(config.dearReadConnections),
-    replicaPoolSize: shareOf(config.replicaPoolSize),
-  };
+  return { ...config, ...Object.fromEntries(POOL_NAMES.map((pool) => [pool, shareOf(config[pool])])) };
 }

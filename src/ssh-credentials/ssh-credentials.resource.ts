@@ -6,7 +6,7 @@ import { atMostBytes, List, Text } from '../http/validated-body.js';
 import type { Entity } from '../log/read-model.js';
 import { MAX_PUBLIC_KEY_BYTES } from '../public-keys/public-key-type.js';
 import type { Expiring } from '../resources/expiry/expiry.js';
-import { Description, Envelope, envelopeFields, Metadata, ReadOnly, textFields } from '../resources/fields.js';
+import { Description, describedResource, Envelope, Metadata, ReadOnly, textFields } from '../resources/fields.js';
 import { CreateCommand, DeleteCommand, type OwnedResource, UpdateCommand } from '../resources/resource.js';
 import {
   notFound,
@@ -18,7 +18,6 @@ import {
 import { FILTERS, sshCredentialsReadModel } from './ssh-credentials.read-model.js';
 
 const PATH = 'ssh_credentials';
-const ENVELOPE = envelopeFields(PATH, 'sshcr');
 const TEXTS = textFields("Ada's laptop", '{"team":"infrastructure"}');
 const PUBLIC_KEY = {
   ...atMostBytes(
@@ -66,12 +65,7 @@ export class SetSshCredentialExpiry extends UpdateCommand<Required<Expiring>> {}
 export class RestrictSshCredentialSources extends UpdateCommand<SourceRestriction> {}
 
 @ApiSchemaName('SshCredential')
-export class SshCredentialResource {
-  @ApiField(ENVELOPE.id) id!: string;
-  @ApiField(ENVELOPE.uri) uri!: string;
-  @ApiField(ENVELOPE.created_at) created_at!: string;
-  @ApiField(TEXTS.description) description!: string;
-  @ApiField(TEXTS.metadata) metadata!: string;
+export class SshCredentialResource extends describedResource(PATH, 'sshcr', TEXTS) {
   @ApiField(PUBLIC_KEY) public_key!: string;
   @ApiField({ ...ACL, type: 'array' }) acl!: readonly string[];
   @ApiField({ ...OWNER_ID, description: 'Owner of the credential.', example: 'usr_3MSH1YH1pfqRL0tXy3dC8OFwmhq' })
@@ -114,5 +108,6 @@ export const SSH_CREDENTIALS: OwnedResource<SshCredential, SshCredentialEvent> =
 function toResource(credential: Entity<SshCredential>, baseUrl: string): SshCredentialResource {
   const { id, created_at, description, metadata, public_key, acl, owner_id } = credential;
   const uri = `${baseUrl}/${PATH}/${id}`;
+  // One flat literal: a spread takes several times as long, and a page has a hundred.
   return { id, uri, created_at: created_at.toISOString(), description, metadata, public_key, acl, owner_id };
 }

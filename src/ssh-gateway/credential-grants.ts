@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { type Gateway, servesAccount } from '../caller.js';
 import { coalesced, type Ref, WANTED } from '../database/coalesce.js';
 import { queryNamed, unseen } from '../database/query.js';
+import type { AuthorizedCredential } from './authorized-keys.js';
 import type { CredentialGrant } from './bind-decisions/bind-decision.js';
 
 /** Only the oldest grants of a key count, so that one account cannot slow answers to others. */
@@ -118,11 +119,7 @@ export interface FetchedAcl {
 }
 
 /** The key itself, for a line of authorized_keys. */
-interface StoredKey {
-  readonly keyType: string;
-  /** Base64 of the wire form. */
-  readonly keyBlob: string;
-}
+type StoredKey = Pick<AuthorizedCredential, 'keyType' | 'keyBlob'>;
 
 /**
  * The grants of a key, read for each request. If accounts raced for a key, the account of the oldest credential owns

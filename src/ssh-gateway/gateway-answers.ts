@@ -7,6 +7,7 @@ import type { BindDecision } from './bind-decisions/bind-decision.js';
 import type { BindDecisionMetrics } from './bind-decisions/bind-decision-metrics.js';
 import type { BindDecisionQueue } from './bind-decisions/bind-decision-queue.js';
 import { CredentialUsage } from './bind-decisions/credential-usage.js';
+import type { GatewayPolicy } from './bind-decisions/gateway-policy.js';
 import { CredentialGrants } from './credential-grants.js';
 import type { KnownCredential } from './gateway-requests.js';
 import { decideAll, KeyAccess } from './key-access.js';
@@ -27,6 +28,7 @@ interface RequestOrigin {
  * arrived.
  */
 export class GatewayAnswers {
+  private readonly deniedFingerprints: ReadonlySet<string>;
   private readonly grants: CredentialGrants;
   private readonly keyAccess: KeyAccess;
   private readonly sources = new SourceCheck();
@@ -34,11 +36,12 @@ export class GatewayAnswers {
 
   constructor(
     private readonly pool: Pool,
-    private readonly deniedFingerprints: ReadonlySet<string>,
+    { deniedFingerprints }: GatewayPolicy,
     private readonly ids: IdSource,
     private readonly queue: BindDecisionQueue,
     private readonly metrics: BindDecisionMetrics,
   ) {
+    this.deniedFingerprints = deniedFingerprints;
     this.grants = new CredentialGrants(pool, deniedFingerprints);
     this.keyAccess = new KeyAccess(this.grants);
     this.usage = new CredentialUsage(pool);

@@ -1,6 +1,6 @@
 import { type BindTarget, parseBindTarget } from '../bind-rules/bind-target.js';
 import { isJsonObject } from '../json-object.js';
-import { Problem } from '../problem.js';
+import { malformed, Problem } from '../problem.js';
 import { type KeyPolicy, parsePublicKey } from '../public-keys/public-key.js';
 import { readFingerprint } from '../public-keys/public-key-type.js';
 
@@ -18,7 +18,7 @@ const ANY_KEY: KeyPolicy = { minRsaBits: 0, deniedFingerprints: new Set() };
 /** The fingerprint of the key that a request names, by its text or by its fingerprint. */
 export function readKey(publicKey: string | undefined, fingerprint: string | undefined): string {
   if ((publicKey === undefined) === (fingerprint === undefined)) {
-    throw requestMalformed('Send exactly one of public_key and fingerprint.');
+    throw malformed('Send exactly one of public_key and fingerprint.');
   }
   return fingerprint === undefined ? parsePublicKey(publicKey, ANY_KEY).fingerprint : readFingerprint(fingerprint);
 }
@@ -28,29 +28,29 @@ export function readTargets(target: unknown): {
   readonly targets: readonly BindTarget[];
   readonly isList: boolean;
 } {
-  if (target === undefined) throw requestMalformed('target is missing; send the target to bind.');
+  if (target === undefined) throw malformed('target is missing; send the target to bind.');
   if (!Array.isArray(target)) return { targets: [readTarget(target, 'target')], isList: false };
   if (target.length === 0 || target.length > MAX_TARGETS) {
-    throw requestMalformed(`target has ${target.length} items; it takes 1 to ${MAX_TARGETS}.`);
+    throw malformed(`target has ${target.length} items; it takes 1 to ${MAX_TARGETS}.`);
   }
   return { targets: target.map((one, n) => readTarget(one, `target[${n}]`)), isList: true };
 }
 
 function readTarget(value: unknown, field: string): BindTarget {
-  if (!isJsonObject(value)) throw requestMalformed(`${field} must be an object such as {"domain": "app.example.com"}.`);
+  if (!isJsonObject(value)) throw malformed(`${field} must be an object such as {"domain": "app.example.com"}.`);
   refuseUnknownMembers(value, ['domain', 'address', 'label'], field);
   if (isJsonObject(value.label)) refuseUnknownMembers(value.label, ['key', 'value'], `${field}.label`);
   try {
     return parseBindTarget(value);
   } catch (error) {
-    throw error instanceof Problem ? requestMalformed(`${field}: ${error.message}`) : error;
+    throw error instanceof Problem ? malformed(`${field}: ${error.message}`) : error;
   }
 }
 
 /** An unknown member may be a restriction that the gateway relies on; ignoring it would permit too much. */
 function refuseUnknownMembers(value: object, names: readonly string[], field: string): void {
   const unknown = Object.keys(value).find((name) => !names.includes(name));
-  if (unknown !== undefined) throw requestMalformed(`${field} takes only ${names.join(', ')}.`);
+  if (unknown !== undefined) throw malformed(`${field} takes only ${names.join(', ')}.`);
 }
 
 /** A credential that permitted a tunnel, with the version that it had then. */
@@ -66,18 +66,18 @@ const MAX_VERSION = 2 ** 31 - 1;
 export function readKnownCredentials(body: unknown): readonly KnownCredential[] {
   if (!Array.isArray(body)) throw new Problem('body_malformed', 'The body must be a JSON array.');
   if (body.length > MAX_RECHECKED) {
-    throw requestMalformed(`The body has ${body.length} items; the maximum is ${MAX_RECHECKED}.`);
+    throw malformed(`The body has ${body.length} items; the maximum is ${MAX_RECHECKED}.`);
   }
   return body.map(readKnownCredential);
 }
 
 function readKnownCredential(item: unknown, n: number): KnownCredential {
-  if (!isJsonObject(item)) throw requestMalformed(`[${n}] must be an object with credential_id and version.`);
+  if (!isJsonObject(item)) throw malformed(`[${n}] must be an object with credential_id and version.`);
   const { credential_id: credentialId, version } = item;
   refuseUnknownMembers(item, ['credential_id', 'version'], `[${n}]`);
-  if (typeof credentialId !== 'string') throw requestMalformed(`[${n}].credential_id must be a string.`);
+  if (typeof credentialId !== 'string') throw malformed(`[${n}].credential_id must be a string.`);
   if (typeof version !== 'number' || !Number.isInteger(version) || version < 1 || version > MAX_VERSION) {
-    throw requestMalformed(`[${n}].version must be a whole number from 1 to ${MAX_VERSION}.`);
+    throw malformed(`[${n}].version must be a whole number from 1 to ${MAX_VERSION}.`);
   }
   return { credentialId, version };
 }
@@ -86,7 +86,5 @@ function readKnownCredential(item: unknown, n: number): KnownCredential {
 export function readRequiredParameter(query: Readonly<Record<string, unknown>>, name: string): string {
   const value = query[name];
   if (typeof value === 'string' && value !== '') return value;
-  throw requestMalformed(`${name} is missing, or was sent more than once.`);
+  throw malformed(`${name} is missing, or was sent more than once.`);
 }
-
-const requestMalformed = (sentence: string): Problem => new Problem('request_malformed', sentence);

@@ -2,7 +2,6 @@ import { Controller, Get, Header, HttpCode, Post, Query, Req } from '@nestjs/com
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyRequest } from 'fastify';
 import { ApiGatewayAnswer, ApiTag } from '../http/openapi/decorators.js';
-import { type ParameterOf, queryParameter } from '../http/openapi/parts.js';
 import { gatewayOf, ipOf } from '../http/request-context.js';
 import { Body } from '../http/validated-body.js';
 import { Problem } from '../problem.js';
@@ -19,6 +18,7 @@ import {
   RECHECK_SCHEMA,
   RecheckAnswer,
   RecheckBody,
+  requiredParameter,
   toAnswer,
 } from './ssh-gateway.resource.js';
 
@@ -26,9 +26,6 @@ import {
 const FOR_GATEWAYS = { isForGateways: true };
 
 const KEY_PROBLEMS = ['request_malformed', 'public_key_missing', 'public_key_invalid'] as const;
-
-const required = (name: string, description: string, example: string): ParameterOf =>
-  queryParameter(name, description, { type: 'string', examples: [example] }, { required: true });
 
 @ApiTag('SSH gateways')
 @Controller('ssh_gateway')
@@ -102,8 +99,8 @@ export class SshGatewayController {
       summary: "Get a key's lines for sshd's AuthorizedKeysCommand",
       description: 'One line, and one more for each source restriction of its credentials.',
       parameters: [
-        required('type', 'Type of the key. sshd substitutes it for %t.', 'ssh-ed25519'),
-        required('fingerprint', 'Fingerprint of the key. sshd substitutes it for %f.', FINGERPRINT.example),
+        requiredParameter('type', 'Type of the key. sshd substitutes it for %t.', 'ssh-ed25519'),
+        requiredParameter('fingerprint', 'Fingerprint of the key. sshd substitutes it for %f.', FINGERPRINT.example),
       ],
       problems: ['request_malformed', 'not_found'],
     },

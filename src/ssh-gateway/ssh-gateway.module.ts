@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import { POOL } from '../database/database.js';
 import { IdSource } from '../ids.js';
 import { EntityQueries } from '../resources/entity-queries.js';
+import { providerOf } from '../resources/provider-of.js';
 import { EdgesByHostport } from '../tcp-edges/tcp-edges.read-model.js';
 import { WorkerGroup } from '../workers/worker-group.js';
 import { BindDecisionMetrics } from './bind-decisions/bind-decision-metrics.js';
@@ -34,17 +35,15 @@ const logger = new Logger('SshGateway');
     GatewayMetricsController,
   ],
   providers: [
-    {
-      provide: GatewayEdges,
-      useFactory: (pool: Pool, entities: EntityQueries) =>
-        new GatewayEdges(entities, new EdgesByHostport(pool), new EdgePolicies(pool)),
-      inject: [POOL, EntityQueries],
-    },
+    providerOf(EdgesByHostport, POOL),
+    providerOf(EdgePolicies, POOL),
+    providerOf(GatewayEdges, EntityQueries, EdgesByHostport, EdgePolicies),
+    providerOf(EdgePorts, POOL),
     {
       provide: ChangeStreams,
       useFactory: (pool: Pool, group: WorkerGroup) => {
         const watch = new ChangeWatch(new CredentialChanges(pool), (message) => logger.warn(message));
-        return new ChangeStreams(watch, credentialIds, 'credentials', undefined, group);
+        return new ChangeStreams(watch, credentialIds, 'credentials', group);
       },
       inject: [POOL, WorkerGroup],
     },
@@ -52,28 +51,12 @@ const logger = new Logger('SshGateway');
       provide: EdgeChangeStreams,
       useFactory: (pool: Pool, group: WorkerGroup) => {
         const watch = new ChangeWatch(new EdgeChanges(pool), (message) => logger.warn(message));
-        return new EdgeChangeStreams(watch, toChangedEdges, 'edges', undefined, group);
+        return new EdgeChangeStreams(watch, toChangedEdges, 'edges', group);
       },
       inject: [POOL, WorkerGroup],
     },
-    { provide: EdgePorts, useFactory: (pool: Pool) => new EdgePorts(pool), inject: [POOL] },
-    {
-      provide: BindDecisionQueue,
-      useFactory: (pool: Pool, { decisionsQueueLimit }: GatewayPolicy, metrics: BindDecisionMetrics) =>
-        new BindDecisionQueue(pool, decisionsQueueLimit, metrics),
-      inject: [POOL, GatewayPolicy, BindDecisionMetrics],
-    },
-    {
-      provide: GatewayAnswers,
-      useFactory: (
-        pool: Pool,
-        { deniedFingerprints }: GatewayPolicy,
-        ids: IdSource,
-        queue: BindDecisionQueue,
-        metrics: BindDecisionMetrics,
-      ) => new GatewayAnswers(pool, deniedFingerprints, ids, queue, metrics),
-      inject: [POOL, GatewayPolicy, IdSource, BindDecisionQueue, BindDecisionMetrics],
-    },
+    providerOf(BindDecisionQueue, POOL, GatewayPolicy, BindDecisionMetrics),
+    providerOf(GatewayAnswers, POOL, GatewayPolicy, IdSource, BindDecisionQueue, BindDecisionMetrics),
   ],
 })
 export class SshGatewayModule {}

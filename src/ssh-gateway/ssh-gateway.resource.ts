@@ -1,5 +1,5 @@
 import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
-import { EXAMPLE_KSUID, idPattern } from '../http/openapi/parts.js';
+import { EXAMPLE_KSUID, idPattern, type ParameterOf, queryParameter } from '../http/openapi/parts.js';
 import { Anything, Text, TextOfBytes } from '../http/validated-body.js';
 import { type BindDecision, REASONS } from './bind-decisions/bind-decision.js';
 import {
@@ -25,6 +25,10 @@ export class IdentifyBody {
   public_key?: string;
   @Text(FINGERPRINT) fingerprint?: string;
 }
+
+/** A query parameter without which a question of a gateway has no answer. */
+export const requiredParameter = (name: string, description: string, example: string): ParameterOf =>
+  queryParameter(name, description, { type: 'string', examples: [example] }, { required: true });
 
 /** Longer than any address, so that a gateway may send a name instead. */
 export const MAX_SOURCE_BYTES = 255;

@@ -1,5 +1,5 @@
 import { isJsonObject } from '../json-object.js';
-import { Problem, type ProblemName, quoted } from '../problem.js';
+import { malformed, Problem, type ProblemName, quoted } from '../problem.js';
 
 /** The modules of an edge, in the form of events, rows and decisions. */
 export interface Backend {
@@ -96,20 +96,17 @@ function agreed<Ids extends string | readonly string[]>(
   fields: string,
 ): Ids | undefined {
   if (bare === undefined || shown === undefined || JSON.stringify(bare) === JSON.stringify(shown)) return bare ?? shown;
-  throw new Problem('request_malformed', `${fields} name different ids; send one of the two.`);
+  throw malformed(`${fields} name different ids; send one of the two.`);
 }
 
 /** Accepts an empty value: this service does not judge the text of a policy. */
 export function parseTrafficPolicy(given: Partial<TrafficPolicy>, path: string): TrafficPolicy {
   const field = `${path}value`;
   const { enabled = true, value } = given;
-  if (value === undefined) throw new Problem('request_malformed', `${field} is missing; send the text of the policy.`);
+  if (value === undefined) throw malformed(`${field} is missing; send the text of the policy.`);
   const bytes = Buffer.byteLength(value);
   if (bytes <= MAX_TRAFFIC_POLICY_BYTES) return { enabled, value };
-  throw new Problem(
-    'request_malformed',
-    `${field} is ${bytes} bytes long; the maximum is ${MAX_TRAFFIC_POLICY_BYTES}.`,
-  );
+  throw malformed(`${field} is ${bytes} bytes long; the maximum is ${MAX_TRAFFIC_POLICY_BYTES}.`);
 }
 
 function parseId(id: unknown, field: string, { problem }: RefKind): string {
@@ -128,8 +125,5 @@ function parseRef(ref: unknown, field: string, kind: RefKind): string {
   // One service may be reached by several names, so only the path counts.
   const belongs = uri === undefined || uri === null || (typeof uri === 'string' && uri.endsWith(kind.pathOf(id)));
   if (belongs) return id;
-  throw new Problem(
-    'request_malformed',
-    `${field}.uri is not the URI of ${quoted(id)}: omit it, or send the one that GET shows.`,
-  );
+  throw malformed(`${field}.uri is not the URI of ${quoted(id)}: omit it, or send the one that GET shows.`);
 }

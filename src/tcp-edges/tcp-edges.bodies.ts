@@ -1,6 +1,6 @@
 import { atMostBytes, Flag, List, ObjectOf, Text } from '../http/validated-body.js';
 import { omitUndefined } from '../omit-undefined.js';
-import { Problem } from '../problem.js';
+import { malformed, Problem } from '../problem.js';
 import { Description, Envelope, Metadata, textFields } from '../resources/fields.js';
 import { readOnly } from '../resources/read-only-fields.js';
 import {
@@ -144,8 +144,5 @@ export function moduleInput<Given extends object, Module>(
   if (module === undefined) return parse(body, '');
   const [name] = Object.keys(bare);
   if (name === undefined) return parse(module, 'module.');
-  throw new Problem(
-    'request_malformed',
-    `Send the fields of the module inside module or beside it, not both: ${name} is beside it.`,
-  );
+  throw malformed(`Send the fields of the module inside module or beside it, not both: ${name} is beside it.`);
 }

@@ -1,7 +1,7 @@
 import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
 import { EXAMPLE_BASE_URL, EXAMPLE_KSUID } from '../http/openapi/parts.js';
 import type { Entity } from '../log/read-model.js';
-import { envelopeFields } from '../resources/fields.js';
+import { describedResource } from '../resources/fields.js';
 import { CreateCommand, DeleteCommand, type Resource, UpdateCommand } from '../resources/resource.js';
 import { BACKEND, IP_POLICY, type ModuleName } from './edge-modules.js';
 import { notFound, type TcpEdge, type TcpEdgeEvent } from './tcp-edge.js';
@@ -9,7 +9,6 @@ import { type CreateTcpEdgeBody, TEXTS, type UpdateTcpEdgeBody } from './tcp-edg
 import { tcpEdgesReadModel } from './tcp-edges.read-model.js';
 
 const PATH = 'edges/tcp';
-const ENVELOPE = envelopeFields(PATH, 'edgtcp');
 
 const ENABLED = { description: 'Whether the module is enabled.', example: true };
 
@@ -65,12 +64,7 @@ export class TrafficPolicyResource {
 }
 
 @ApiSchemaName('TcpEdge')
-export class TcpEdgeResource {
-  @ApiField(ENVELOPE.id) id!: string;
-  @ApiField(ENVELOPE.uri) uri!: string;
-  @ApiField(ENVELOPE.created_at) created_at!: string;
-  @ApiField(TEXTS.description) description!: string;
-  @ApiField(TEXTS.metadata) metadata!: string;
+export class TcpEdgeResource extends describedResource(PATH, 'edgtcp', TEXTS) {
   @ApiField({
     description: 'Addresses that the edge serves, as `host:port`.',
     type: 'array',

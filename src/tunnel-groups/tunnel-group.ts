@@ -1,4 +1,4 @@
-import { Problem, type ProblemName, quoted } from '../problem.js';
+import { malformed, Problem, type ProblemName, quoted } from '../problem.js';
 import { type PlainEvent, plainEntity } from '../resources/plain-entity.js';
 
 /** A label of a tunnel and its value. */
@@ -26,7 +26,7 @@ export const MAX_LABEL_BYTES = 255;
 export function parseLabels(given: object): Labels {
   const labels = Object.entries(given);
   if (labels.length > MAX_LABELS) {
-    throw new Problem('request_malformed', `labels has ${labels.length} labels; the maximum is ${MAX_LABELS}.`);
+    throw malformed(`labels has ${labels.length} labels; the maximum is ${MAX_LABELS}.`);
   }
   return Object.fromEntries(
     labels.map(([key, value]) => {

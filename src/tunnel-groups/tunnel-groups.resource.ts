@@ -2,7 +2,15 @@ import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
 import { EXAMPLE_BASE_URL } from '../http/openapi/parts.js';
 import { List, MapField } from '../http/validated-body.js';
 import type { Entity } from '../log/read-model.js';
-import { Description, Envelope, envelopeFields, IGNORED_BY_POST, Metadata, textFields } from '../resources/fields.js';
+import {
+  Description,
+  describedIn,
+  describedResource,
+  Envelope,
+  IGNORED_BY_POST,
+  Metadata,
+  textFields,
+} from '../resources/fields.js';
 import { CreateCommand, DeleteCommand, type Resource, UpdateCommand } from '../resources/resource.js';
 import {
   type Labels,
@@ -15,7 +23,6 @@ import {
 import { tunnelGroupsReadModel } from './tunnel-groups.read-model.js';
 
 const PATH = 'backends/tunnel_group';
-const ENVELOPE = envelopeFields(PATH, 'bkdtg');
 const TEXTS = textFields('The build farm', '{"team":"infrastructure"}');
 const LABELS = {
   description: `Labels that a tunnel must have, with their values. At most ${MAX_LABELS} labels; keys of 1 to ${MAX_LABEL_BYTES} bytes, values of at most ${MAX_LABEL_BYTES}, neither with an equals sign.`,
@@ -44,12 +51,7 @@ class TunnelRef {
 }
 
 @ApiSchemaName('TunnelGroup')
-export class TunnelGroupResource {
-  @ApiField(ENVELOPE.id) id!: string;
-  @ApiField(ENVELOPE.uri) uri!: string;
-  @ApiField(ENVELOPE.created_at) created_at!: string;
-  @ApiField(TEXTS.description) description!: string;
-  @ApiField(TEXTS.metadata) metadata!: string;
+export class TunnelGroupResource extends describedResource(PATH, 'bkdtg', TEXTS) {
   @ApiField({ ...LABELS, type: 'object' }) labels!: Labels;
   @ApiField({ description: TUNNELS, listOf: TunnelRef, example: [] }) tunnels!: readonly TunnelRef[];
 }
@@ -65,10 +67,7 @@ export const TUNNEL_GROUPS: Resource<TunnelGroup, TunnelGroupEvent> = {
 };
 
 function toResource(group: Entity<TunnelGroup>, baseUrl: string): TunnelGroupResource {
-  const { id, created_at, description, metadata, labels } = group;
-  const uri = `${baseUrl}/${PATH}/${id}`;
-  const shown = { id, uri, created_at: created_at.toISOString(), description, metadata };
-  return { ...shown, labels: inOrder(labels), tunnels: [] };
+  return { ...describedIn(group, baseUrl, PATH), labels: inOrder(group.labels), tunnels: [] };
 }
 
 /** Rows hold the names in another order than events, and one ETag stands for the same bytes. */

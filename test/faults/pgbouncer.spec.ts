@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { ApiClient } from '../support/api-client.js';
+import { type Answer, ApiClient } from '../support/api-client.js';
+import { takeErrorLinesLike } from '../support/error-lines.js';
 import { FaultyProxy } from '../support/faulty-proxy.js';
 import { type Instance, startInstance } from '../support/instance.js';
 import { newPublicKey } from '../support/keys.js';
@@ -17,6 +18,14 @@ beforeAll(async () => {
   await postgres.query('create database service');
   url = await startPgBouncer(postgres.port, 'service');
 });
+
+/** The pooler may still lead a request to a connection that was cut, and the service then says 503. */
+async function answered(ask: () => Promise<Answer>): Promise<Answer> {
+  for (;;) {
+    const answer = await ask();
+    if (answer.status !== 503) return answer;
+  }
+}
 
 const CONCURRENTLY = Array.from({ length: 30 }, (_, n) => n);
 
@@ -47,6 +56,8 @@ async function useAll({ admin, gateway }: Pick<Instance, 'admin' | 'gateway'>): 
   );
   return [...new Set(statuses.flat())].sort();
 }
+
+takeErrorLinesLike(/^bind decisions could not be written and will be retried: /);
 
 describe('through PgBouncer in transaction mode', () => {
   it('with PREPARED_STATEMENTS=false a fresh database is migrated and every kind of request works', async () => {
@@ -86,9 +97,9 @@ describe('through PgBouncer in transaction mode', () => {
     }
     for (const key of [old, recent]) expect((await ask(key)).status).toBe(503);
     proxy.leadTo(postgres.port);
-    expect((await ask(old)).body.allowed).toBe(false);
-    expect((await ask(recent)).body.allowed).toBe(true);
-    expect((await behind.admin.get(path)).status).toBe(404);
+    expect((await answered(() => ask(old))).body.allowed).toBe(false);
+    expect((await answered(() => ask(recent))).body.allowed).toBe(true);
+    expect((await answered(() => behind.admin.get(path))).status).toBe(404);
     await standby.query('select pg_wal_replay_resume()');
     await Promise.all([behind.stop(), direct.stop()]);
   });

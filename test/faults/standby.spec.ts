@@ -1,6 +1,7 @@
 import dns from 'node:dns';
 import { beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Config } from '../../src/config.js';
+import { takeErrorLinesLike } from '../support/error-lines.js';
 import { FaultyProxy } from '../support/faulty-proxy.js';
 import { type Instance, startInstance } from '../support/instance.js';
 import { newPublicKey } from '../support/keys.js';
@@ -29,6 +30,8 @@ async function upload({ admin }: Instance): Promise<{ id: string; public_key: st
   expect(status).toBe(201);
   return { id: body.id, public_key };
 }
+
+takeErrorLinesLike(/^bind decisions could not be written and will be retried: /);
 
 describe('an instance', () => {
   it('whose first host is a standby uses the primary', async () => {

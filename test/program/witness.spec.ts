@@ -9,6 +9,7 @@ import { type CheckpointKey, keyText, newCheckpointKey, signerOf } from '../../s
 import { seal } from '../../src/log/seal/seal.js';
 import { SealedLogs } from '../../src/log/seal/sealed-logs.js';
 import { COSIGNATURE, parseNote, parseVerifier, signerKey, verifierText } from '../../src/log/tree/signed-note.js';
+import { takeErrorLinesLike } from '../support/error-lines.js';
 import { freePort } from '../support/free-port.js';
 import { addAccount, type TestPrincipal } from '../support/principals.js';
 import { runCli, startCli } from '../support/process.js';
@@ -70,6 +71,8 @@ async function grow(events: number): Promise<number> {
 
 const origin = (): string => `${KEY.name}/${by.accountId}`;
 const ofAccount = (): string => `where account_id = '${by.accountId}'`;
+
+takeErrorLinesLike(/^ALARM: a checkpoint of /);
 
 describe('audit witness', () => {
   it('takes the first checkpoint on trust, says so, and cosigns it with its own key', async () => {

@@ -1,4 +1,4 @@
-import { jest } from '@jest/globals';
+import { afterEach, beforeEach, expect, jest } from '@jest/globals';
 import { ServiceLog } from '../../src/service-log/service-log.js';
 
 export interface TakenLine {
@@ -31,4 +31,15 @@ export function takeErrorLines(): { end: () => string[] } {
         .filter(({ level }) => level === 'error' || level === 'fatal')
         .map(({ message, fields: { err } }) => `${message} ${err instanceof Error ? err.stack : ''}`),
   };
+}
+
+/** The tests of a file may bring about error lines of this kind. Any other fails its test. */
+export function takeErrorLinesLike(kind: RegExp): void {
+  let taken: ReturnType<typeof takeErrorLines>;
+  beforeEach(() => {
+    taken = takeErrorLines();
+  });
+  afterEach(() => {
+    for (const line of taken.end()) expect(line).toMatch(kind);
+  });
 }

@@ -1,5 +1,5 @@
 import { omitUndefined } from '../../omit-undefined.js';
-import { Problem, quoted } from '../../problem.js';
+import { malformed, quoted } from '../../problem.js';
 import { handlerOf } from '../../resources/handler-of.js';
 import { BOT_USERS, ChangeBotUserRole, CreateBotUser, DeleteBotUser, UpdateBotUser } from './bot-users.resource.js';
 import { type BotRole, changeBotRole, createBot, remove, updateBot } from './principal.js';
@@ -24,10 +24,10 @@ export const BOT_USER_HANDLERS = [
 
 function parseRole(role: string): BotRole {
   if (role === 'member' || role === 'auditor') return role;
-  throw new Problem('request_malformed', `role of a bot must be member or auditor, not ${quoted(role)}.`);
+  throw malformed(`role of a bot must be member or auditor, not ${quoted(role)}.`);
 }
 
 function parseName(name: string): string {
   if (name.trim() !== '') return name;
-  throw new Problem('request_malformed', 'name is missing; send a name of 1 to 255 bytes.');
+  throw malformed('name is missing; send a name of 1 to 255 bytes.');
 }

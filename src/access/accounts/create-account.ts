@@ -19,6 +19,7 @@ import { accountsReadModel } from './accounts.read-model.js';
 import { createUser } from './principal.js';
 import { principalsReadModel } from './principals.read-model.js';
 
+const BY_SERVICE = { actor: 'system' };
 const KEY_CREATED: ApiKeyEvent['type'] = 'api_key_created.v1';
 
 export interface AccountAndAdmin {
@@ -61,8 +62,10 @@ export async function createAccount(
   const occurredAt = ids.now();
   const account = draftAccount(ids, args, occurredAt);
   const { token, stream } = draftKey(ids, account, adminKey, occurredAt);
-  await append(log, account, occurredAt, [...account.streams, { ...stream, causedBy: account.eventId }]);
-  return { accountId: account.accountId, adminId: account.adminId, adminKey: token };
+  const { accountId, adminId, eventId } = account;
+  const streams = [...account.streams, { ...stream, causedBy: eventId }];
+  await log.append({ accountId, metadata: BY_SERVICE, occurredAt, streams });
+  return { accountId, adminId, adminKey: token };
 }
 
 /** The same without a key, which the operator or a later start makes. */
@@ -73,7 +76,7 @@ export async function createAccountWithoutKey(
 ): Promise<AccountAndAdmin> {
   const occurredAt = ids.now();
   const { streams, accountId, adminId } = draftAccount(ids, args, occurredAt);
-  await append(log, { accountId }, occurredAt, streams);
+  await log.append({ accountId, metadata: BY_SERVICE, occurredAt, streams });
   return { accountId, adminId };
 }
 
@@ -86,7 +89,7 @@ export async function createFirstKey(
 ): Promise<string> {
   const occurredAt = ids.now();
   const { token, stream } = draftKey(ids, account, adminKey, occurredAt);
-  await append(log, account, occurredAt, [stream]);
+  await log.append({ accountId: account.accountId, metadata: BY_SERVICE, occurredAt, streams: [stream] });
   return token;
 }
 
@@ -128,13 +131,4 @@ function newStream<State extends object, Event extends DomainEvent>(
   at: Date,
 ): StreamAppend {
   return { model, id, before: undefined, events, after: fold(model, { accountId, id }, undefined, events, at) };
-}
-
-async function append(
-  log: EventLog,
-  { accountId }: Pick<AccountAndAdmin, 'accountId'>,
-  occurredAt: Date,
-  streams: readonly StreamAppend[],
-): Promise<void> {
-  await log.append({ accountId, metadata: { actor: 'system' }, occurredAt, streams });
 }

@@ -1,7 +1,8 @@
-import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown, type OnModuleDestroy } from '@nestjs/common';
+import { Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import type { Ref } from '../../database/coalesce.js';
 import { messageOf } from '../../error-message.js';
 import { Problem } from '../../problem.js';
+import { Rounds } from '../../workers/rounds.js';
 import type { WorkerGroup } from '../../workers/worker-group.js';
 import type { PendingRemovals } from './pending-removals.js';
 
@@ -12,52 +13,30 @@ const SWEEP_EVERY_MS = 1_000;
  * Every instance does so, from its start on, its workers in turn. Without pending removals a sweep is one look-up in an
  * empty table.
  */
-export class RemovalSweeper implements OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown {
+export class RemovalSweeper extends Rounds implements OnApplicationBootstrap {
   private readonly logger = new Logger('RemovalSweeper');
-  private readonly stop = new AbortController();
-  private timer: NodeJS.Timeout | undefined;
-  private sweeping: Promise<void> | undefined;
   private hasFailed = false;
   /** Owners whose deletion cannot be read, and was logged. */
   private readonly skipped = new Set<string>();
 
   constructor(
     private readonly pending: PendingRemovals,
-    private readonly group: WorkerGroup,
-  ) {}
+    group: WorkerGroup,
+  ) {
+    super(SWEEP_EVERY_MS, group);
+  }
 
   onApplicationBootstrap(): void {
     this.schedule(0);
   }
 
-  /** Asks the sweep to end without waiting: Nest calls this before HTTP stops, and requests in flight must not wait. */
-  onModuleDestroy(): void {
-    this.stop.abort();
-    clearTimeout(this.timer);
-  }
-
-  /** Nest calls it before the database closes. */
-  async onApplicationShutdown(): Promise<void> {
-    await this.sweeping;
-  }
-
-  private schedule(delayMs: number): void {
-    this.timer = setTimeout(() => {
-      this.sweeping = this.sweep()
-        .catch((error: unknown) => this.report(error))
-        .finally(() => {
-          if (!this.stop.signal.aborted) this.schedule(this.group.untilTurn(SWEEP_EVERY_MS));
-        });
-    }, delayMs).unref();
-  }
-
-  private async sweep(): Promise<void> {
-    while (!this.stop.signal.aborted) {
+  protected async round(): Promise<void> {
+    while (!this.stopping.aborted) {
       const owner = await this.pending.takeDue();
       this.hasFailed = false;
       if (owner === undefined) return;
       const removed = await this.pending
-        .finish(owner, this.stop.signal)
+        .finish(owner, this.stopping)
         .catch((error) => this.skipUnreadable(owner, error));
       if (removed > 0)
         this.logger.log(`removed ${removed} API keys and SSH credentials of ${owner.id}, which is deleted`);
@@ -74,7 +53,7 @@ export class RemovalSweeper implements OnApplicationBootstrap, OnModuleDestroy, 
   }
 
   /** Logs one line for an outage, however long it lasts. */
-  private report(error: unknown): void {
+  protected failed(error: unknown): void {
     if (!this.hasFailed) {
       this.logger.warn(`what deleted users and bots own cannot be removed now; trying again: ${messageOf(error)}`);
     }

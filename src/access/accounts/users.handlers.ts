@@ -1,6 +1,6 @@
 import type { Role } from '../../caller.js';
 import { omitUndefined } from '../../omit-undefined.js';
-import { Problem, quoted } from '../../problem.js';
+import { malformed, quoted } from '../../problem.js';
 import { handlerOf } from '../../resources/handler-of.js';
 import { isEmailAddress } from './email.js';
 import { createUser, remove, updateUser } from './principal.js';
@@ -24,11 +24,11 @@ export const USER_HANDLERS = [
 
 function parseEmail(email: string | undefined): string {
   if (email !== undefined && isEmailAddress(email)) return email;
-  throw new Problem('request_malformed', 'email must be an email address of ASCII characters.');
+  throw malformed('email must be an email address of ASCII characters.');
 }
 
 function parseRole(role: string | undefined): Role | undefined {
   if (role === undefined || role === '') return undefined;
   if (role === 'admin' || role === 'member' || role === 'auditor') return role;
-  throw new Problem('request_malformed', `role must be admin, member or auditor, not ${quoted(role)}.`);
+  throw malformed(`role must be admin, member or auditor, not ${quoted(role)}.`);
 }

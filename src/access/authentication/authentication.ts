@@ -85,14 +85,12 @@ export class Authentication extends Authenticator {
    * Throws Problem: 401 for a missing, malformed, unknown or expired key, 403 if its owner is inactive or an auditor who
    * would change something, 429 instead of 401 if the source failed too often. Messages never quote a token.
    */
-  async authenticate(request: FastifyRequest): Promise<Caller> {
-    try {
+  authenticate(request: FastifyRequest): Promise<Caller> {
+    return this.attempt(request, async () => {
       const caller = await this.callerOf(request);
       if (mayChange(request)) refuseUnlessMayChange(caller);
       return caller;
-    } catch (error) {
-      throw isFailedAttempt(error) ? await this.countFailure(error, request) : error;
-    }
+    });
   }
 
   async authenticateGateway(request: FastifyRequest): Promise<Gateway> {
@@ -104,16 +102,23 @@ export class Authentication extends Authenticator {
   }
 
   /** Throws the same for a program of the deployment. Its token is not an API key, nor is an API key such a token. */
-  private async authenticateProgram(request: FastifyRequest, expected: keyof TokensOfDeployment): Promise<object> {
-    try {
+  private authenticateProgram(request: FastifyRequest, expected: keyof TokensOfDeployment): Promise<object> {
+    return this.attempt(request, async () => {
       const token = tokenOf(request.headers.authorization, expected);
       refuseTooLong(token, expected);
       const program = this.deploymentTokens[expected].find(token);
       if (program === undefined) throw new Problem('api_key_unknown', `The ${expected} is not one of this deployment.`);
       return program;
-    } catch (error) {
+    });
+  }
+
+  private attempt<Authenticated>(
+    request: FastifyRequest,
+    authenticate: () => Promise<Authenticated>,
+  ): Promise<Authenticated> {
+    return authenticate().catch(async (error: unknown) => {
       throw isFailedAttempt(error) ? await this.countFailure(error, request) : error;
-    }
+    });
   }
 
   async isStillAuthorized(request: FastifyRequest, { accountId, principalId, role }: Caller): Promise<boolean> {

@@ -1,4 +1,4 @@
-import { isIPv4, isIPv6 } from 'node:net';
+import { parseAddress, textOf } from '../../ip-rules/address.js';
 import type { WindowCounter } from '../../workers/windows.js';
 
 /**
@@ -35,27 +35,12 @@ export class FailureLimit {
 /**
  * The source of an address: the address itself for IPv4, its /64 for IPv6, since a customer gets at least a whole /64.
  */
-export function sourceOf(address: string): string {
-  if (isIPv4(address)) return address;
-  const [withoutZone = ''] = address.split('%');
-  if (!isIPv6(withoutZone)) return 'unknown';
-  const groups = groupsOf(withoutZone);
-  return mappedIpv4(groups) ?? `${groups.slice(0, 4).join(':')}::/64`;
-}
-
-/** The eight groups of an IPv6 address, in hexadecimal without leading zeros. */
-function groupsOf(address: string): string[] {
-  const canonical = new URL(`http://[${address}]`).hostname.slice(1, -1);
-  const [head = [], tail = []] = canonical.split('::').map((part) => part.split(':').filter((group) => group !== ''));
-  return [...head, ...Array<string>(8 - head.length - tail.length).fill('0'), ...tail];
-}
-
-/** A dual-stack socket reports IPv4 as `::ffff:192.0.2.1`. As a /64, all of IPv4 would be one source. */
-function mappedIpv4(groups: readonly string[]): string | undefined {
-  if (groups.slice(0, 6).join(':') !== '0:0:0:0:0:ffff') return undefined;
-  const bytes = groups.slice(6).flatMap((group) => {
-    const value = Number.parseInt(group, 16);
-    return [value >> 8, value & 0xff];
-  });
-  return bytes.join('.');
+export function sourceOf(text: string): string {
+  const [withoutZone = ''] = text.split('%');
+  const address = parseAddress(withoutZone);
+  if (address === undefined) return 'unknown';
+  // A dual-stack socket reports IPv4 as `::ffff:192.0.2.1`. As a /64, all of IPv4 would be one source.
+  if (address.bits === 32) return textOf(address);
+  const groups = [112n, 96n, 80n, 64n].map((shift) => ((address.value >> shift) & 0xffffn).toString(16));
+  return `${groups.join(':')}::/64`;
 }

@@ -1,6 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import { to } from 'pg-copy-streams';
+import { countLines, tapped } from '../../backup/backup-file.js';
 import { DedicatedConnections, type MaintenanceDatabase } from '../../database/dedicated-connections.js';
 import { IN_INDEX_ORDER } from '../../log/replay/replay.js';
 import { exportQuery } from '../../log/transfer/log-file.js';
@@ -8,7 +9,7 @@ import { chosenAccount } from '../chosen-account.js';
 import { withExamples } from '../help.js';
 import { progressOn } from '../progress.js';
 import { onDatabase, READS } from '../run-on-database.js';
-import { parsePosition } from './position-argument.js';
+import { parsePosition } from './number-argument.js';
 
 export function addExportCommand(audit: Command): void {
   const command = audit
@@ -37,23 +38,11 @@ async function exportLog(database: MaintenanceDatabase, wanted: string | undefin
     // A sorted export would begin only once all of it has been read.
     await client.query(IN_INDEX_ORDER);
     const lines = client.query(to(exportQuery(account, { after, upTo: size })));
-    const counted = countLines((count) => progress.add(count));
+    const counted = (blocks: AsyncIterable<Buffer>) => tapped(blocks, (block) => progress.add(countLines(block)));
     await pipeline(lines, counted, process.stdout, { end: false }).catch(ignoreReaderLeft);
     progress.done();
   });
 }
-
-const LINE_END = 0x0a;
-
-const countLines = (onLines: (count: number) => void) =>
-  async function* (chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-    for await (const chunk of chunks) {
-      let lines = 0;
-      for (let at = chunk.indexOf(LINE_END); at !== -1; at = chunk.indexOf(LINE_END, at + 1)) lines += 1;
-      onLines(lines);
-      yield chunk;
-    }
-  };
 
 /** A reader that takes only the beginning, as `head` does, has what it wanted. */
 function ignoreReaderLeft(error: unknown): void {

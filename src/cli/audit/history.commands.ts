@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Pool } from 'pg';
 import { changesBetween } from '../../log/read/field-changes.js';
-import { LogPositions } from '../../log/read/log-positions.js';
+import { AS_COMMITTED, LogPositions } from '../../log/read/log-positions.js';
 import { LogReader } from '../../log/read/log-reader.js';
 import type { AnyReadModel, Entity } from '../../log/read-model.js';
 import { UsageError } from '../../operator-error.js';
@@ -63,9 +63,6 @@ async function findResource(pool: Pool, id: string): Promise<FoundResource> {
   if (found === undefined) throw new UsageError(`there is no resource '${id}' in the log of any account`);
   return { accountId: found.account_id, model: readModelOf(id) };
 }
-
-/** A command that needs SELECT only cannot wait for appends in progress: it shows what is committed. */
-const AS_COMMITTED = { wait: () => Promise.resolve() };
 
 async function printDiff(pool: Pool, id: string, from: string, to: string | undefined): Promise<void> {
   const { accountId, model } = await findResource(pool, id);

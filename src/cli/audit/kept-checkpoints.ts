@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { messageOf } from '../../error-message.js';
 import { accountOf, type KeptCheckpoint } from '../../log/checks/kept-checks.js';
-import { parseCheckpoint } from '../../log/tree/checkpoint.js';
-import { parseNote } from '../../log/tree/signed-note.js';
+import { parseSignedCheckpoint } from '../../log/tree/checkpoint.js';
 import { UsageError } from '../../operator-error.js';
 import { tell } from '../print.js';
 import type { CheckpointKeys } from './checkpoint-keys.js';
@@ -20,10 +19,10 @@ async function readOne(file: string, keys: CheckpointKeys): Promise<KeptCheckpoi
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     throw new UsageError(`the checkpoint cannot be read: ${messageOf(error)}`);
   });
-  const note = parseNote(text);
-  const checkpoint = note && parseCheckpoint(note.text);
-  if (note === undefined || checkpoint === undefined) {
+  const note = parseSignedCheckpoint(text);
+  if (note === undefined) {
     throw new UsageError(`${file} holds no checkpoint as GET /log/checkpoint answers it, or audit witness keeps it`);
   }
+  const { checkpoint } = note;
   return { ...checkpoint, file, isSigned: keys.haveSigned(note, checkpoint, accountOf(checkpoint)) };
 }

@@ -1,10 +1,13 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import { UsageError } from '../../operator-error.js';
 import { withExamples } from '../help.js';
 import { print, tell } from '../print.js';
 import { type CommandDatabase, onDatabase, READS } from '../run-on-database.js';
 import { eventLine } from './format.js';
 import { followLogs, newestEvents } from './log-tail.js';
+import { wholeNumber } from './number-argument.js';
+
+const parseCount = wholeNumber(0, 999_999, 'It must be a whole number.');
 
 export function addTailCommand(audit: Command): void {
   const command = audit
@@ -32,9 +35,4 @@ async function tail({ pool, interrupt }: CommandDatabase, { follow, lines, accou
   process.stdout.once('error', () => readerLeft.abort());
   const end = AbortSignal.any([interrupt, readerLeft.signal]);
   for await (const event of followLogs(pool, heads, account, end, tell)) print(eventLine(event));
-}
-
-function parseCount(text: string): number {
-  if (!/^\d{1,6}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
-  return Number(text);
 }

@@ -1,7 +1,7 @@
 import { findOldestAccount } from '../../access/accounts/create-account.js';
 import { bootstrapKeyOf, type Config } from '../../config.js';
 import { type Finding, ok, warning } from './finding.js';
-import type { Primary } from './server-check.js';
+import { type Primary, rowOf } from './server-check.js';
 
 /** What the settings say about accounts, against those that exist. */
 
@@ -47,6 +47,5 @@ async function accountsAmong(client: Primary['client'], gateways: Config['gatewa
 }
 
 async function hasAccounts({ client }: Pick<Primary, 'client'>): Promise<boolean> {
-  const { rows } = await client.query<{ made: boolean }>(`select to_regclass('accounts') is not null as made`);
-  return rows[0]?.made === true;
+  return (await rowOf<{ made: boolean }>(client, `select to_regclass('accounts') is not null as made`)).made;
 }

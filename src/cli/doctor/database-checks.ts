@@ -2,6 +2,7 @@ import { statfs } from 'node:fs/promises';
 import { BlockList, Socket } from 'node:net';
 import type { Client } from 'pg';
 import type { Config } from '../../config.js';
+import { MIN_POSTGRES_VERSION, SUITABILITY } from '../../database/data-source.js';
 import {
   appliedMigrations,
   KNOWN_MIGRATIONS,
@@ -14,7 +15,7 @@ import { checkFirstKey, checkGateways } from './account-checks.js';
 import { type Finding, ok, warning, wrong } from './finding.js';
 import { checkOwner } from './owner-check.js';
 import { checkReplica } from './replica-check.js';
-import type { Primary } from './server-check.js';
+import { type Primary, rowOf } from './server-check.js';
 
 type DatabaseCheck = (primary: Primary, config: Config) => Promise<readonly Finding[]>;
 
@@ -35,14 +36,9 @@ export const DATABASE_CHECKS: Readonly<Record<string, DatabaseCheck>> = {
   gateways: checkGateways,
 };
 
-const MIN_VERSION = 140_000;
-
 async function checkVersion({ client }: Primary): Promise<readonly Finding[]> {
-  const { version, encoding } = await rowOf<{ version: number; encoding: string }>(
-    client,
-    `select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding`,
-  );
-  if (version < MIN_VERSION) return [wrong('the server is older than PostgreSQL 14: upgrade it')];
+  const { version, encoding } = await rowOf<{ version: number; encoding: string }>(client, SUITABILITY);
+  if (version < MIN_POSTGRES_VERSION) return [wrong('the server is older than PostgreSQL 14: upgrade it')];
   if (encoding === 'UTF8') return [ok('PostgreSQL 14 or newer, encoding UTF8')];
   return [
     wrong(`the encoding of the database is ${encoding}: make one with encoding 'UTF8', and restore a backup there`),
@@ -165,11 +161,4 @@ async function checkDisk({ client, isEmbedded }: Primary): Promise<readonly Find
   const text = `${(free / 2 ** 30).toFixed(1)} GiB are free at ${folder}`;
   if (free >= MIN_FREE_BYTES.ok) return [ok(text)];
   return [(free < MIN_FREE_BYTES.warning ? wrong : warning)(`${text}: make room, or move the data (docs/backup.md)`)];
-}
-
-async function rowOf<Row extends object>(client: Client, query: string): Promise<Row> {
-  const { rows } = await client.query<Row>(query);
-  const [row] = rows;
-  if (row === undefined) throw new RangeError('a select without a table has one row');
-  return row;
 }

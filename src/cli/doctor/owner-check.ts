@@ -2,7 +2,7 @@ import type { Client } from 'pg';
 import type { Config } from '../../config.js';
 import { parseDatabaseUrl } from '../../database/database-url.js';
 import { type Finding, ok, wrong } from './finding.js';
-import { connect, type Primary } from './server-check.js';
+import { connect, type Primary, rowOf } from './server-check.js';
 
 /** Where a connection leads. The start of a server is exact to the microsecond, so no two servers share it. */
 interface Place {
@@ -43,11 +43,8 @@ async function connectToOwner(url: string): Promise<Client | string> {
   return failures.join('; ');
 }
 
-async function placeOf(client: Client): Promise<Place> {
-  const { rows } = await client.query<Place>(
+const placeOf = (client: Client): Promise<Place> =>
+  rowOf(
+    client,
     `select current_database() as database, pg_postmaster_start_time()::text as server_start, current_user as role`,
   );
-  const [place] = rows;
-  if (place === undefined) throw new RangeError('a select without a table has one row');
-  return place;
-}

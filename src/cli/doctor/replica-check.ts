@@ -2,7 +2,7 @@ import type { Config } from '../../config.js';
 import { parseReplicaUrl } from '../../database/database-url.js';
 import { differenceOf, OF_SERVER, type ServerAnswer } from '../../database/replica/log-identity.js';
 import { type Finding, ok, warning } from './finding.js';
-import { connect, type Primary } from './server-check.js';
+import { connect, type Primary, rowOf } from './server-check.js';
 
 const SETTING = 'REPLICA_DATABASE_URL';
 const INSTEAD = 'until then the primary answers its reads';
@@ -38,9 +38,4 @@ async function checkHost(host: Host, expected: string, hosts: number): Promise<F
   }
 }
 
-async function whoseLog(client: Primary['client']): Promise<ServerAnswer> {
-  const { rows } = await client.query<ServerAnswer>(`select ${OF_SERVER}`);
-  const [row] = rows;
-  if (row === undefined) throw new RangeError('a select without a table has one row');
-  return row;
-}
+const whoseLog = (client: Primary['client']): Promise<ServerAnswer> => rowOf(client, `select ${OF_SERVER}`);

@@ -5,6 +5,7 @@ import { embeddedHost } from '../../database/database.js';
 import { type HostConfig, parseDatabaseUrl } from '../../database/database-url.js';
 import { findRunningPostgres, hasData, startEmbeddedPostgres } from '../../database/embedded/embedded-postgres.js';
 import { PrimaryClient } from '../../database/primary-pool.js';
+import { onlyRow } from '../../database/query.js';
 import { Servers } from '../../database/servers.js';
 import { type Finding, ok, warning, wrong } from './finding.js';
 
@@ -70,17 +71,21 @@ export async function connect(
   }
 }
 
+/** The row of a select without a table. */
+export const rowOf = async <Row extends object>(client: Client, query: string): Promise<Row> =>
+  onlyRow((await client.query<Row>(query)).rows);
+
 function judge(failure: string, host: string, hosts: number): Finding {
   if (/is a standby/.test(failure) && hosts > 1) return ok(`${host} is a standby`);
   return warning(`${host} cannot be used: ${failure}`);
 }
 
 async function describe({ client, host, isEmbedded }: Primary, state: string): Promise<string> {
-  const { rows } = await client.query<{ version: string; name: string; size: string }>(
+  const { version, name, size } = await rowOf<{ version: string; name: string; size: string }>(
+    client,
     `select split_part(current_setting('server_version'), ' ', 1) as version, current_database() as name,
        pg_size_pretty(pg_database_size(current_database())) as size`,
   );
-  const [{ version, name, size } = { version: '', name: '', size: '' }] = rows;
   return isEmbedded
     ? `embedded PostgreSQL ${version}, ${size}; ${state}`
     : `PostgreSQL ${version} at ${host || 'the local socket'}, database ${name}, ${size}`;

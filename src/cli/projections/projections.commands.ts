@@ -129,7 +129,8 @@ async function runProof(
   if (proof.differences > 0) throw new CheckFailed();
 }
 
-const summaryOf = ({ rows, events, differences }: Proof, took: string): string => {
-  const compared = `${rows} rows compared with ${events} events in ${took} s`;
+const summaryOf = ({ rows, events, differences, comparedMs }: Proof, took: string): string => {
+  const comparing = `${(comparedMs / 1000).toFixed(1)} s of it to fold and compare them`;
+  const compared = `${rows} rows compared with ${events} events in ${took} s, ${comparing}`;
   return differences === 0 ? `${compared}: they agree` : `${compared}: ${differences} differences`;
 };

@@ -1,5 +1,6 @@
-import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
-import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
+import type { IncomingMessage } from 'node:http';
+import { eventsIn } from '../../gateway/service/event-stream.js';
+import { ServiceRequests, textOf } from '../../gateway/service/service-requests.js';
 import type { ServiceAddress } from './curl-config.js';
 import type { KeyAnswer } from './log-lines.js';
 
@@ -16,7 +17,7 @@ export interface ChangeFollower {
 
 /** The routes of the service that the reaper uses. Every failure of the service is an error. */
 export class GatewayService {
-  private readonly agents = { http: new HttpAgent({ keepAlive: true }), https: new HttpsAgent({ keepAlive: true }) };
+  private readonly requests = new ServiceRequests();
   private address: ServiceAddress;
 
   constructor(private readonly readAddress: () => ServiceAddress) {
@@ -55,11 +56,9 @@ export class GatewayService {
     this.address = this.readAddress();
     const answer = await this.send('GET', 'changes', MAX_SILENCE_MS, undefined, signal);
     refuseUnlessOk(answer);
-    let text = '';
-    for await (const part of answer.setEncoding('utf8')) {
-      const blocks = `${text}${part}`.split('\n\n');
-      text = blocks.pop() ?? '';
-      for (const block of blocks) tell(follower, block);
+    for await (const { name, data } of eventsIn(answer, () => undefined)) {
+      if (name === 'ready') follower.ready();
+      if (name === 'changed') follower.changed(new Set((data as { credential_ids: string[] }).credential_ids));
     }
   }
 
@@ -71,42 +70,13 @@ export class GatewayService {
     signal?: AbortSignal,
   ): Promise<IncomingMessage> {
     const { url, authorization, ca } = this.address;
-    const request = url.protocol === 'https:' ? requestHttps : requestHttp;
     const headers = { authorization, ...(body !== undefined && { 'content-type': 'application/json' }) };
-    return new Promise((resolve, reject) => {
-      const sent = request(new URL(path, url), {
-        method,
-        headers,
-        agent: url.protocol === 'https:' ? this.agents.https : this.agents.http,
-        ...(ca !== undefined && { ca }),
-        ...(signal && { signal }),
-      });
-      sent.setTimeout(maxSilenceMs, () => sent.destroy(new Error(`the service said nothing for ${maxSilenceMs} ms`)));
-      sent.once('error', reject).once('response', (answer) => {
-        // Also the failures after the answer has begun: the reader of the answer gets them.
-        sent.on('error', (error) => answer.destroy(error));
-        resolve(answer);
-      });
-      sent.end(body);
-    });
+    return this.requests.send(new URL(path, url).href, { method, headers, signal, body, ca, maxSilenceMs });
   }
-}
-
-/** A block of a stream of events: comments, `retry`, or an event with its data. */
-function tell(follower: ChangeFollower, block: string): void {
-  const [, event, data = ''] = /^event: (\w+)\ndata: (.*)$/.exec(block) ?? [];
-  if (event === 'ready') follower.ready();
-  if (event === 'changed') follower.changed(new Set(JSON.parse(data).credential_ids));
 }
 
 function refuseUnlessOk(answer: IncomingMessage): void {
   if (answer.statusCode === 200) return;
   answer.destroy();
   throw new Error(`the service answered HTTP ${answer.statusCode}`);
-}
-
-async function textOf(answer: IncomingMessage): Promise<string> {
-  let text = '';
-  for await (const part of answer.setEncoding('utf8')) text += part;
-  return text;
 }

@@ -1,15 +1,10 @@
-import type { FirstAccount } from '../../access/accounts/first-account.js';
 import type { Config } from '../../config.js';
-import type { Database } from '../../database/database.js';
 import { STOP_SIGNALS } from '../../operator-error.js';
 import type { ServiceLog } from '../../service-log/service-log.js';
+import type { Started } from '../../startup-banner.js';
 import { EXIT } from '../exit-codes.js';
 
-/** A service that listens, in one process or in several. */
-export interface Instance {
-  readonly url: string;
-  readonly database: Pick<Database, 'description' | 'embedded'>;
-  readonly firstAccount: FirstAccount;
+export interface Instance extends Started {
   /** Finishes the requests in flight; resolves with the exit code. */
   close(): Promise<number>;
 }

@@ -66,8 +66,8 @@ async function ownerOf(dir: string): Promise<ServingUser> {
 /** Whether root has put the cluster outside of DATA_DIR, in a folder for it alone. */
 export const isInStateFolder = (dir: string): boolean => dir.startsWith(`${STATE_DIR}/`);
 
-/** What leads to a cluster outside of DATA_DIR. */
-export const locationNotes = (dataDir: string): string[] => [
+/** What leads to a cluster outside of DATA_DIR: a link, and a note for people beside it. */
+export const locationNotes = (dataDir: string): readonly [link: string, note: string] => [
   path.join(dataDir, 'postgres'),
   path.join(dataDir, 'WHERE-IS-MY-DATA.txt'),
 ];
@@ -82,7 +82,7 @@ async function createStateFolder(dataDir: string): Promise<string> {
 
 /** Returns whether the cluster is outside DATA_DIR. If we put it there, leaves a note and a link in DATA_DIR. */
 export async function writeLocationNote(dataDir: string, dir: string): Promise<boolean> {
-  const [link = '', file = ''] = locationNotes(await realpath(dataDir));
+  const [link, file] = locationNotes(await realpath(dataDir));
   if (dir === link) return false;
   if (!isInStateFolder(dir)) return true; // the operator created the link
   const note =

@@ -1,3 +1,4 @@
+import path from 'node:path';
 import { types } from 'node:util';
 import { OperatorError } from '../../operator-error.js';
 
@@ -7,15 +8,19 @@ export class EmbeddedPostgresError extends OperatorError {
 }
 
 /**
- * Explains a failed system call (permissions, a full or read-only disk, a file in the way) as a problem of DATA_DIR.
+ * Does work on a DATA_DIR, whose absolute path it gets. A failed system call (permissions, a full or read-only disk, a file
+ * in the way) is a problem of DATA_DIR.
  */
-export function dataDirError(error: unknown, dataDir: string): unknown {
-  if (!types.isNativeError(error) || !('syscall' in error)) return error;
-  return new EmbeddedPostgresError(
-    `DATA_DIR ${dataDir} cannot be used (${error.message}): start the service as the user who owns it, ` +
-      'or set DATA_DIR to a folder that this user can write to, or set DATABASE_URL to a PostgreSQL server.',
-    { cause: error },
-  );
+export async function onDataDir<T>(dataDir: string, work: (resolved: string) => Promise<T>): Promise<T> {
+  const resolved = path.resolve(dataDir);
+  return work(resolved).catch((error: unknown) => {
+    if (!types.isNativeError(error) || !('syscall' in error)) throw error;
+    throw new EmbeddedPostgresError(
+      `DATA_DIR ${resolved} cannot be used (${error.message}): start the service as the user who owns it, ` +
+        'or set DATA_DIR to a folder that this user can write to, or set DATABASE_URL to a PostgreSQL server.',
+      { cause: error },
+    );
+  });
 }
 
 /** For `catch`: turns a missing file into undefined, and rethrows any other error. */

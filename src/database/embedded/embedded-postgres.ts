@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { findBinaries } from './binaries.js';
 import { ensureCluster } from './cluster.js';
 import { findCluster, isInStateFolder, locateCluster, locationNotes, writeLocationNote } from './cluster-location.js';
-import { dataDirError, EmbeddedPostgresError } from './embedded-postgres-error.js';
+import { EmbeddedPostgresError, onDataDir } from './embedded-postgres-error.js';
 import { missingFolders, type NewFolders, removeNew } from './new-folders.js';
 import { findPostmaster, isListening, isRunning, readPidFile } from './postmaster.js';
 import { PostgresServer, type ServerOptions } from './server.js';
@@ -42,16 +42,9 @@ const POLL_MS = 25;
 type StartOptions = Pick<ServerOptions, 'log' | 'pooled'>;
 
 /** Starts the embedded PostgreSQL server on the cluster of `dataDir`, and creates the cluster if there is none. */
-export async function startEmbeddedPostgres(
+export const startEmbeddedPostgres = (
   options: { readonly dataDir: string } & StartOptions,
-): Promise<EmbeddedPostgres> {
-  const dataDir = path.resolve(options.dataDir);
-  try {
-    return await start(dataDir, options);
-  } catch (error) {
-    throw dataDirError(error, dataDir);
-  }
-}
+): Promise<EmbeddedPostgres> => onDataDir(options.dataDir, (dataDir) => start(dataDir, options));
 
 /** Whether there is a database in this DATA_DIR, running or not. */
 export async function hasData(dataDir: string): Promise<boolean> {
@@ -59,19 +52,16 @@ export async function hasData(dataDir: string): Promise<boolean> {
 }
 
 /** Finds the server that a running instance of the service started on this DATA_DIR; undefined if none runs. */
-export async function findRunningPostgres(
+export const findRunningPostgres = (
   dataDir: string,
-): Promise<{ host: string; port: number; user: string } | undefined> {
-  try {
-    const dir = await findCluster(path.resolve(dataDir));
+): Promise<{ host: string; port: number; user: string } | undefined> =>
+  onDataDir(dataDir, async (resolved) => {
+    const dir = await findCluster(resolved);
     // An orphan does not count: the next start stops it.
     if (dir === undefined || (await findPostmaster(dir)).kind !== 'owned') return undefined;
     const file = await readPidFile(dir);
     return file && (await isListening(file)) ? { host: file.socketFolder, port: file.port, user: USER } : undefined;
-  } catch (error) {
-    throw dataDirError(error, path.resolve(dataDir));
-  }
-}
+  });
 
 async function start(dataDir: string, options: StartOptions): Promise<EmbeddedPostgres> {
   const made = { cluster: [] as string[], around: await missingFolders(dataDir) };

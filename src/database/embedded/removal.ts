@@ -1,8 +1,8 @@
 import { lstat, readdir, realpath, rm, rmdir } from 'node:fs/promises';
 import path from 'node:path';
-import { shortHash } from './cluster-location.js';
+import { locationNotes, shortHash } from './cluster-location.js';
 import { inUse, stopOrphan } from './embedded-postgres.js';
-import { dataDirError, ignoreMissing } from './embedded-postgres-error.js';
+import { ignoreMissing, onDataDir } from './embedded-postgres-error.js';
 import { findPostmaster } from './postmaster.js';
 import { STATE_DIR } from './user.js';
 
@@ -18,13 +18,7 @@ export interface EmbeddedData {
  * Finds what the embedded PostgreSQL keeps for a DATA_DIR, which may be gone: a folder under STATE_DIR is named after it.
  * Throws if a server runs on the data.
  */
-export async function findEmbeddedData(dataDir: string): Promise<EmbeddedData> {
-  try {
-    return await find(path.resolve(dataDir));
-  } catch (error) {
-    throw dataDirError(error, path.resolve(dataDir));
-  }
-}
+export const findEmbeddedData = (dataDir: string): Promise<EmbeddedData> => onDataDir(dataDir, find);
 
 /** Removes the data before the link that leads to it, so a removal that was interrupted can be repeated. */
 export async function removeEmbeddedData({ paths, home }: EmbeddedData): Promise<void> {
@@ -34,7 +28,7 @@ export async function removeEmbeddedData({ paths, home }: EmbeddedData): Promise
 
 async function find(dataDir: string): Promise<EmbeddedData> {
   const home = await realPathOfMissing(dataDir);
-  const entry = path.join(home, 'postgres');
+  const [entry, note] = locationNotes(home);
   const elsewhere = path.join(STATE_DIR, shortHash(home));
   const linked = await realpath(entry).catch(ignoreMissing);
   for (const cluster of new Set([linked, path.join(elsewhere, 'postgres')])) {
@@ -47,7 +41,7 @@ async function find(dataDir: string): Promise<EmbeddedData> {
     ...((await exists(elsewhere)) ? [elsewhere] : []),
     ...(isLink ? [entry] : []),
     ...(await draftsIn(home)),
-    path.join(home, NOTE),
+    note,
     path.join(home, CHECKPOINT_KEY_FILE),
   ];
   const paths: string[] = [];
@@ -57,9 +51,6 @@ async function find(dataDir: string): Promise<EmbeddedData> {
 
 /** Beside the database, since who can read the database must not be able to sign. */
 export const CHECKPOINT_KEY_FILE = 'checkpoint-key';
-
-/** The note beside a link to a database elsewhere. */
-const NOTE = 'WHERE-IS-MY-DATA.txt';
 
 async function refuseRunning(dataDir: string, cluster: string): Promise<void> {
   const postmaster = await findPostmaster(cluster);

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { withAdvice } from '../connection/advice.js';
 import { PostgresFailure } from '../failure.js';
 import type { PrimaryPool } from '../primary-pool.js';
-import { type NamedStatement, queryNamed, READ_LIMITS, type StatementLimits } from '../query.js';
+import { type NamedStatement, onlyRow, queryNamed, READ_LIMITS, type StatementLimits } from '../query.js';
 import { differenceOf, OF_SERVER, type ServerAnswer } from './log-identity.js';
 
 const MAX_WAIT_MS = 100;
@@ -167,9 +167,4 @@ function refusalOf({ log_identity, is_standby }: ServerAnswer, expected: string)
   if (!is_standby) return 'is no standby';
   const difference = differenceOf(log_identity, expected);
   return difference && `has another ${difference} than the primary`;
-}
-
-function onlyRow<Row>([row]: readonly Row[]): Row {
-  if (row === undefined) throw new RangeError('a select without a table has one row');
-  return row;
 }

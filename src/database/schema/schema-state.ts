@@ -1,4 +1,5 @@
 import type { DataSource } from 'typeorm';
+import { onlyRow } from '../query.js';
 import { appliedMigrations, isReadable, pendingOf } from './migrations.js';
 import { type MissingRight, missingRights } from './rights.js';
 
@@ -21,8 +22,7 @@ const EXISTS = `select exists
 
 /** Needs no right to any table. */
 export async function readSchemaState(dataSource: DataSource): Promise<SchemaState> {
-  const [place] = await dataSource.query<Omit<SchemaState, 'pending' | 'missing'>[]>(PLACE);
-  if (place === undefined) throw new RangeError('a select without a table has one row');
+  const place = onlyRow(await dataSource.query<Omit<SchemaState, 'pending' | 'missing'>[]>(PLACE));
   const missing = await missingRights(dataSource, place.role, place.schema);
   return { ...place, missing, pending: await pendingMigrations(dataSource, place.schema) };
 }

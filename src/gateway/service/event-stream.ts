@@ -2,9 +2,10 @@ import type { IncomingMessage } from 'node:http';
 import { messageOf } from '../../error-message.js';
 import { ServiceUnavailable } from './service-unavailable.js';
 
+/** Events that a later version of the service may send are passed over. */
 export interface ServiceEvent {
-  /** `ready`, `changed`, or what a later version of the service sends. */
-  readonly name: string;
+  readonly name: 'ready' | 'changed';
+  /** What has changed. */
   readonly data: unknown;
 }
 
@@ -31,13 +32,7 @@ export class EventStream {
   async *eventsOf(response: IncomingMessage): AsyncGenerator<ServiceEvent> {
     try {
       if (response.statusCode !== 200) throw new Error(`HTTP ${response.statusCode}`);
-      let text = '';
-      for await (const part of response.setEncoding('utf8')) {
-        this.heard();
-        const blocks = `${text}${part}`.split('\n\n');
-        text = blocks.pop() ?? '';
-        yield* blocks.flatMap(eventIn);
-      }
+      yield* eventsIn(response, () => this.heard());
     } catch (error) {
       throw new ServiceUnavailable(`the stream of changes broke: ${messageOf(error)}`, response.statusCode);
     } finally {
@@ -57,8 +52,20 @@ export class EventStream {
   }
 }
 
-/** None for a block without an event, such as a comment or `retry`. */
-function eventIn(block: string): ServiceEvent[] {
-  const [, name, data = ''] = /^event: (\w+)\ndata: (.*)$/.exec(block) ?? [];
-  return name === undefined ? [] : [{ name, data: JSON.parse(data) }];
+/** The events of an answer as they come. `heard` is told of everything that comes. */
+export async function* eventsIn(answer: IncomingMessage, heard: () => void): AsyncGenerator<ServiceEvent> {
+  let text = '';
+  for await (const part of answer.setEncoding('utf8')) {
+    heard();
+    const blocks = `${text}${part}`.split('\n\n');
+    text = blocks.pop() ?? '';
+    for (const block of blocks) yield* eventIn(block);
+  }
+}
+
+/** A block can also be a comment or `retry`. */
+function* eventIn(block: string): Generator<ServiceEvent> {
+  const [, name, data = ''] = /^event: (ready|changed)\ndata: (.*)$/.exec(block) ?? [];
+  if (name === 'ready') yield { name, data: undefined };
+  if (name === 'changed') yield { name, data: JSON.parse(data) };
 }

@@ -18,8 +18,8 @@ export const ALGORITHMS: Algorithms = {
   compress: ['none'],
 };
 
-/** With an RSA host key the library would sign with SHA-1 as well, whatever it is told. */
-export const HOST_KEY_TYPES: readonly string[] = [
+/** Types of host keys: with one of RSA the library would sign with SHA-1 as well, whatever it is told. Users may have RSA keys. */
+export const KEY_TYPES_BUT_RSA: readonly string[] = [
   'ssh-ed25519',
   'ecdsa-sha2-nistp256',
   'ecdsa-sha2-nistp384',

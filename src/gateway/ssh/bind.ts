@@ -5,13 +5,10 @@ import type { Endpoint, OpenTunnel, TunnelTarget } from '../tunnels/open-tunnel.
 import type { BindListener } from './bind-listener.js';
 import type { BindRequest } from './bind-request.js';
 
-export interface PermittedBy {
-  readonly accountId: string;
-  readonly fingerprint: string;
-  readonly source: string;
-  readonly credentialId: string;
-  readonly version: number;
-}
+export type PermittedBy = Pick<
+  OpenTunnel & HeldRight,
+  'accountId' | 'fingerprint' | 'source' | 'credentialId' | 'version'
+>;
 
 /** One permitted bind of a client: its right, its tunnel, and its listener if it has one. */
 export class Bind implements OpenTunnel, HeldRight {

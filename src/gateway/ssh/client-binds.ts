@@ -168,12 +168,8 @@ export class ClientBinds {
   }
 }
 
-const unavailable = (error: unknown): BindRefused => {
-  if (error instanceof Error && error.name === 'ServiceUnavailable') {
-    return new BindRefused('service_unavailable', `${error.message}; try again later`);
-  }
-  return new BindRefused('service_unavailable', `${messageOf(error)}; try again later`);
-};
+const unavailable = (error: unknown): BindRefused =>
+  new BindRefused('service_unavailable', `${messageOf(error)}; try again later`);
 
 function nameOf({ target, listen }: BindRequest, port: number): string {
   if ('label' in target) return `${target.label.key}=${target.label.value}`;

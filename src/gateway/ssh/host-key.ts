@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import ssh2, { type ParsedKey } from 'ssh2';
 import { messageOf } from '../../error-message.js';
 import { OperatorError } from '../../operator-error.js';
-import { HOST_KEY_TYPES } from './algorithms.js';
+import { KEY_TYPES_BUT_RSA } from './algorithms.js';
 
 export interface HostKey {
   readonly key: ParsedKey;
@@ -58,7 +58,7 @@ function parse(file: string, text: Buffer): ParsedKey {
   const key = Array.isArray(parsed) ? parsed[0] : parsed;
   if (key === undefined || key instanceof Error) throw unusable(file, 'holds no private key without a passphrase');
   if (!key.isPrivateKey()) throw unusable(file, 'holds a public key; name the file of the private one');
-  if (!HOST_KEY_TYPES.includes(key.type)) throw unusable(file, `is ${key.type}; make one by: ssh-keygen -t ed25519`);
+  if (!KEY_TYPES_BUT_RSA.includes(key.type)) throw unusable(file, `is ${key.type}; make one by: ssh-keygen -t ed25519`);
   return key;
 }
 

@@ -1,17 +1,12 @@
 import ssh2, { type PublicKeyAuthContext } from 'ssh2';
 import { Problem } from '../../problem.js';
 import { type PublicKey, parsePublicKey } from '../../public-keys/public-key.js';
+import { KEY_TYPES_BUT_RSA } from './algorithms.js';
 
 /** Of an RSA key the name of the hash tells the algorithm; without one it is SHA-1. */
 const RSA_HASHES: readonly (string | undefined)[] = ['sha256', 'sha512'];
 /** FIDO keys sign in another form, which the library does not check. */
-const KEY_TYPES: readonly string[] = [
-  'ssh-ed25519',
-  'ecdsa-sha2-nistp256',
-  'ecdsa-sha2-nistp384',
-  'ecdsa-sha2-nistp521',
-  'ssh-rsa',
-];
+const KEY_TYPES: readonly string[] = [...KEY_TYPES_BUT_RSA, 'ssh-rsa'];
 
 /** The key of a request to log in, if a signature of its algorithm would count. Certificates and SHA-1 do not. */
 export function usableKey({ key: { algo, data }, hashAlgo }: PublicKeyAuthContext): PublicKey | undefined {

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { Problem } from '../../problem.js';
+import { malformed, Problem } from '../../problem.js';
 
 const VERSIONS: readonly string[] = ['1.0', '1.1'];
 
@@ -11,7 +11,7 @@ export function protocolProblemOf({ httpVersion, headers, rawHeaders }: Incoming
   ).length;
   // RFC 9112, 3.2. A proxy may have routed the request by the other Host.
   if (hosts > 1 || (hosts === 0 && httpVersion === '1.1')) {
-    return new Problem('request_malformed', `The request has ${hosts} Host headers; send one.`);
+    return malformed(`The request has ${hosts} Host headers; send one.`);
   }
   const coding = headers['transfer-encoding'];
   if (coding !== undefined && coding.trim().toLowerCase() !== 'chunked') {

@@ -16,6 +16,8 @@ export interface Proof {
   readonly rows: number;
   /** With the faults of the logs. */
   readonly differences: number;
+  /** How long it took to fold the events and to compare the rows, after the checks of the logs. */
+  readonly comparedMs: number;
 }
 
 export interface ProofWatcher extends Pick<VerifyWatcher, 'account' | 'keysOf' | 'events' | 'fault'> {
@@ -48,9 +50,11 @@ export async function prove(
     };
     const begin = (account: string, events: number): void => watcher.begin(`the log of ${account}`, events);
     await checkLogs(connections, all, { ...watcher, begin, fault }, snapshot);
+    const start = performance.now();
     const rows = await proveModels({ connections, client, snapshot }, proven, { ...watcher, fault });
+    const comparedMs = performance.now() - start;
     watcher.digests?.(await digestsOf(client, proven, watcher.account));
-    return { ...rows, differences: rows.differences + faults };
+    return { ...rows, differences: rows.differences + faults, comparedMs };
   });
 }
 
@@ -60,11 +64,13 @@ interface SharedSnapshot {
   readonly snapshot: string;
 }
 
+type Compared = Omit<Proof, 'comparedMs'>;
+
 async function proveModels(
   shared: SharedSnapshot,
   models: readonly AnyReadModel[],
   watcher: ProofWatcher,
-): Promise<Proof> {
+): Promise<Compared> {
   const total = { events: 0, rows: 0, differences: 0 };
   try {
     for (const model of models) {
@@ -85,7 +91,7 @@ async function proveModel(
   { connections, client, snapshot }: SharedSnapshot,
   model: AnyReadModel,
   watcher: ProofWatcher,
-): Promise<Proof> {
+): Promise<Compared> {
   const names = model.tables.map(({ name }) => name).join(', ');
   watcher.begin(names, await estimatedEvents(client, model, watcher.account));
   const hidden = hiddenFieldsOf(model);

@@ -2,7 +2,7 @@ import { type Connections, queryNamed } from '../../database/query.js';
 import type { DomainEvent } from '../event.js';
 import type { AnyReadModel, Entity, EventFacts, ReadModel } from '../read-model.js';
 import { LogReader } from './log-reader.js';
-import { foldRecorded, type ReplayableEvent } from './recorded-event.js';
+import { foldRecorded } from './recorded-event.js';
 
 /** A page of the entities at a log position, newest first: at most `max` entities older than `beforeId`. */
 interface AsOfPage {
@@ -64,10 +64,9 @@ export class AsOfQueries {
     position: number,
   ): Promise<Entity<State>[]> {
     const entities = new Map<string, Entity<State> | undefined>();
-    const take = (event: ReplayableEvent): void => {
+    for await (const event of this.log.ofStreams(accountId, ids, position)) {
       entities.set(event.streamId, foldRecorded(model, entities.get(event.streamId), event));
-    };
-    for await (const event of this.log.ofStreams(accountId, ids, position)) take(event);
+    }
     return ids.flatMap((id) => entities.get(id) ?? []);
   }
 }

@@ -44,7 +44,10 @@ export class LogHeads {
       // Only for those who wait already: of a newer position the query may know nothing yet.
       const asking = this.waiting;
       this.waiting = [];
-      const heads = await this.heads(asking).catch((error: unknown) => this.warnUnavailable(error));
+      // Followers stay while the database is unavailable, and continue when it is back.
+      const heads = await this.heads(asking).catch(
+        (error: unknown) => void this.warn(`followers wait for the database: ${messageOf(error)}`),
+      );
       this.waiting.push(...asking.filter((one) => !this.settle(one, heads)));
       if (this.waiting.length > 0) await sleep(heads === undefined ? POLL_AFTER_FAILURE_MS : POLL_EVERY_MS);
     }
@@ -55,11 +58,6 @@ export class LogHeads {
     const accounts = [...new Set(asking.map(({ accountId }) => accountId))];
     const heads = await Promise.all(accounts.map((accountId) => this.positions.head(accountId)));
     return new Map(accounts.map((accountId, n) => [accountId, heads[n] ?? 0]));
-  }
-
-  /** Followers stay while the database is unavailable, and continue when it is back. */
-  private warnUnavailable(error: unknown): undefined {
-    this.warn(`followers wait for the database: ${messageOf(error)}`);
   }
 
   /** False if it goes on waiting. `heads`: undefined while the database is unavailable. */

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { coalesced } from '../../database/coalesce.js';
 import { PostgresFailure } from '../../database/failure.js';
 import { durableLimits, queryNamed, unseen } from '../../database/query.js';
-import { Problem, quoted } from '../../problem.js';
+import { malformed, type Problem, quoted } from '../../problem.js';
 import { CommitHorizon } from './commit-horizon.js';
 
 interface Head {
@@ -54,6 +54,9 @@ const POSITION = /^\d{1,15}$/;
 /** RFC 3339. A space stands for a plus sign, since a URL decodes `+` as a space. */
 const TIME = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+ -]\d\d:\d\d)$/;
 
+/** For a command that needs SELECT only: it cannot wait for appends in progress, and sees what is committed. */
+export const AS_COMMITTED = { wait: () => Promise.resolve() };
+
 /** Looks up positions of an account's log: its head, and the position that a caller names by number or by time. */
 export class LogPositions {
   /** `horizon` waits for appends in progress, which takes a lock of the head. */
@@ -99,8 +102,7 @@ export class LogPositions {
     if (!POSITION.test(text)) throw malformedMoment(name, text, 'a log position or an RFC 3339 time');
     const [position, head] = [Number(text), await this.head(accountId)];
     if (position > head) {
-      throw new Problem(
-        'request_malformed',
+      throw malformed(
         `${name} ${quoted(text)} is in the future: the log ends at position ${head}. If the log gave you this position, its end is lost.`,
       );
     }
@@ -115,7 +117,7 @@ export class LogPositions {
       throw PostgresFailure.of(error).isAboutData ? malformedMoment(name, text, 'an RFC 3339 time') : error;
     });
     if (at.is_future && allowed === 'past') {
-      throw new Problem('request_malformed', `${name} ${quoted(text)} is in the future.`);
+      throw malformed(`${name} ${quoted(text)} is in the future.`);
     }
     if (!at.is_final && !at.is_future) await this.horizon.wait(accountId, at.time);
     const { rows } = await queryNamed<{ position: number }>(this.pool, POSITION_AT, [accountId, time]);
@@ -129,4 +131,4 @@ export class LogPositions {
 }
 
 const malformedMoment = (name: string, text: string, expected: string): Problem =>
-  new Problem('request_malformed', `${name} ${quoted(text)} is not ${expected} such as 2026-11-21T11:45:07Z.`);
+  malformed(`${name} ${quoted(text)} is not ${expected} such as 2026-11-21T11:45:07Z.`);

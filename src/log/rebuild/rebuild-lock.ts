@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { Client } from 'pg';
 import type { DedicatedConnections } from '../../database/dedicated-connections.js';
 import { PostgresFailure } from '../../database/failure.js';
-import { RebuildError, SHADOWS } from './table-shape.js';
+import { OperatorError } from '../../operator-error.js';
+import { SHADOWS } from './table-shape.js';
 
 const RUNNING = `${SHADOWS}.running`;
 
@@ -32,16 +33,16 @@ export class RebuildLock {
       await client.query(`lock table ${RUNNING} in exclusive mode nowait`);
     } catch (error) {
       if (!PostgresFailure.of(error).isLockHeld) throw error;
-      throw new RebuildError('another rebuild is running; run this one after it ends');
+      throw new OperatorError('another rebuild is running; run this one after it ends');
     }
     await client.query(`delete from ${RUNNING}; insert into ${RUNNING} values ('${this.run}'); commit`);
   }
 
-  /** Keeps other runs out until the connection's transaction ends. Throws RebuildError if another run has begun. */
+  /** Keeps other runs out until the connection's transaction ends. Throws OperatorError if another run has begun. */
   async hold(client: Client): Promise<void> {
     await client.query(`lock table ${RUNNING} in row share mode`);
     const { rowCount } = await client.query(`select from ${RUNNING} where run = $1`, [this.run]);
     if (rowCount === 0)
-      throw new RebuildError('this rebuild lost its connection, and another one has begun; this one stops');
+      throw new OperatorError('this rebuild lost its connection, and another one has begun; this one stops');
   }
 }

@@ -2,6 +2,7 @@ import type { Client } from 'pg';
 import { oneByOne } from '../../database/cursor.js';
 import type { DedicatedConnections } from '../../database/dedicated-connections.js';
 import { PostgresFailure } from '../../database/failure.js';
+import { OperatorError } from '../../operator-error.js';
 import type { AnyReadModel } from '../read-model.js';
 import { copyInto } from '../replay/copy-rows.js';
 import { replay } from '../replay/replay.js';
@@ -10,7 +11,7 @@ import { BY_INDEX, beginCatchUp, CATCH_UP_EVENTS } from './catch-up.js';
 import type { KnownStreams } from './known-streams.js';
 import type { RebuildLock } from './rebuild-lock.js';
 import { shapesOf } from './shadow.js';
-import { isSameShape, REPLACED, RebuildError, SHADOWS, type TableShape } from './table-shape.js';
+import { isSameShape, REPLACED, SHADOWS, type TableShape } from './table-shape.js';
 
 /** Limit of events to fold during a swap, since all requests to its tables wait meanwhile. */
 export const MAX_EVENTS_IN_SWAP = 500;
@@ -71,7 +72,7 @@ export class Swap {
     }
   }
 
-  /** Keeps migrations out. Throws RebuildError if one has changed a table since its shadow was created. */
+  /** Keeps migrations out. Throws OperatorError if one has changed a table since its shadow was created. */
   private async lockDefinition(client: Client): Promise<void> {
     const { model, shapes } = this.shadowed;
     await this.connections.begin(client);
@@ -81,7 +82,7 @@ export class Swap {
     const now = await shapesOf(client, model);
     if (now.every((shape, i) => isSameShape(shape, shapes[i]))) return;
     const tables = model.tables.map(({ name }) => name).join(', ');
-    throw new RebuildError(`${tables}: the definition changed during the rebuild (a migration?); run it again`);
+    throw new OperatorError(`${tables}: the definition changed during the rebuild (a migration?); run it again`);
   }
 
   /**

@@ -22,17 +22,13 @@ export interface TableShape {
 export const SHADOWS = 'tunnel_access_rebuild';
 export const REPLACED = 'tunnel_access_replaced';
 
-export class RebuildError extends OperatorError {
-  override readonly name = 'RebuildError';
-}
-
-/** Throws RebuildError if an object depends on the table and would be lost with it. */
+/** Throws OperatorError if an object depends on the table and would be lost with it. */
 export async function shapeOf(client: ClientBase, table: string): Promise<TableShape> {
   const { rows } = await client.query<{ oid: string; schema: string; lost: string | null }>(TABLE, [table]);
   const [found] = rows;
-  if (found === undefined) throw new RebuildError(`there is no table ${table}; start the service once to create it`);
+  if (found === undefined) throw new OperatorError(`there is no table ${table}; start the service once to create it`);
   if (found.lost !== null) {
-    throw new RebuildError(
+    throw new OperatorError(
       `${table} cannot be rebuilt: it would lose ${found.lost}. Remove that first, and add it again afterwards.`,
     );
   }

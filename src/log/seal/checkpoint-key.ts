@@ -36,15 +36,16 @@ function parseKey(text: string): CheckpointKey | undefined {
 
 /** Parses CHECKPOINT_KEY: a key, or the path of a file that holds one. Messages quote no key. */
 export function parseCheckpointKey(value: string): CheckpointKey {
-  if (value.startsWith('PRIVATE+KEY+')) return parseKey(value) ?? malformed('is not a key');
-  return parseKey(read(value)) ?? malformed('names a file that holds no key');
+  if (value.startsWith('PRIVATE+KEY+')) return parseKey(value) ?? notAKey('is not a key');
+  return parseKey(readKeyFile(value)) ?? notAKey('names a file that holds no key');
 }
 
-const malformed = (what: string): never => {
+const notAKey = (what: string): never => {
   throw new Error(`${what} as \`tunnel-access audit key NAME\` prints it`);
 };
 
-function read(path: string): string {
+/** The content of a file that a setting names. The message completes the sentence "NAME ...". */
+export function readKeyFile(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {

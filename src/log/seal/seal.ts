@@ -1,6 +1,6 @@
-import { checkpointText, parseCheckpoint } from '../tree/checkpoint.js';
+import { checkpointText, parseSignedCheckpoint } from '../tree/checkpoint.js';
 import { EMPTY_ROOT } from '../tree/merkle-tree.js';
-import { parseNote, signNote } from '../tree/signed-note.js';
+import { signNote } from '../tree/signed-note.js';
 import { GrowingTree } from '../tree/tiles.js';
 import { type CheckpointKey, originOf, signerOf } from './checkpoint-key.js';
 import { type LogState, type SealedLogs, TilesDamaged } from './sealed-logs.js';
@@ -20,7 +20,7 @@ export async function seal(
   const last = await logs.lastCheckpoint(accountId);
   // The other instance goes on from its own checkpoint.
   if ((last?.size ?? 0) !== sealed) return sealed;
-  let root = last === undefined ? EMPTY_ROOT : rootIn(last.note);
+  let root = last === undefined ? EMPTY_ROOT : parseSignedCheckpoint(last.note)?.checkpoint.root;
   for (let from = sealed; from < size; from += MAX_EVENTS) {
     const to = Math.min(from + MAX_EVENTS, size);
     const [edge, leaves] = await Promise.all([logs.edge(accountId, from), logs.leaves(accountId, from, to)]);
@@ -36,10 +36,4 @@ export async function seal(
     if (!(await logs.seal(accountId, checkpoint, from, tree.takeChanged()))) return from;
   }
   return size;
-}
-
-/** Undefined for a note that is not a checkpoint. */
-function rootIn(note: string): Buffer | undefined {
-  const parsed = parseNote(note);
-  return parsed && parseCheckpoint(parsed.text)?.root;
 }

@@ -1,4 +1,5 @@
 import { HASH_BYTES } from './merkle-tree.js';
+import { parseNote, type SignedNote } from './signed-note.js';
 
 /** The head of a tree, as the text of a note: see c2sp.org/tlog-checkpoint. */
 export interface Checkpoint {
@@ -20,6 +21,13 @@ export function parseCheckpoint(text: string): Checkpoint | undefined {
   if (origin === undefined || size === undefined || root === undefined) return undefined;
   const checkpoint = { origin, size: Number(size), root: Buffer.from(root, 'base64') };
   return Number.isSafeInteger(checkpoint.size) && checkpoint.root.length === HASH_BYTES ? checkpoint : undefined;
+}
+
+/** Undefined for a text that is not a signed note of a checkpoint. */
+export function parseSignedCheckpoint(note: string): (SignedNote & { readonly checkpoint: Checkpoint }) | undefined {
+  const parsed = parseNote(note);
+  const checkpoint = parsed && parseCheckpoint(parsed.text);
+  return parsed && checkpoint && { ...parsed, checkpoint };
 }
 
 /** That a leaf is in the tree of a checkpoint: see c2sp.org/tlog-proof. `note`: the signed checkpoint. */

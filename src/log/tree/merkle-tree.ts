@@ -35,11 +35,15 @@ const NODE = Buffer.alloc(1 + 2 * HASH_BYTES, 1);
 /** The root of a tree without leaves. */
 export const EMPTY_ROOT = hash('sha256', '', 'buffer');
 
-/** The largest power of 2 below `size`, which is at least 2. */
-function splitOf(size: number): number {
+/** The subtrees of a range of two leaves or more. The left one has the largest power of 2 that leaves a right one. */
+function halvesOf({ from, to }: LeafRange): readonly [left: LeafRange, right: LeafRange] {
   let split = 1;
-  while (split * 2 < size) split *= 2;
-  return split;
+  while (split * 2 < to - from) split *= 2;
+  const middle = from + split;
+  return [
+    { from, to: middle },
+    { from: middle, to },
+  ];
 }
 
 /** The complete subtrees whose hashes make the hash of a range, from left to right. */
@@ -48,8 +52,8 @@ export function nodesOf({ from, to }: LeafRange): TreeNode[] {
   if (size === 0) return [];
   const level = Math.log2(size);
   if (Number.isInteger(level)) return [{ level, index: from / size }];
-  const middle = from + splitOf(size);
-  return [...nodesOf({ from, to: middle }), ...nodesOf({ from: middle, to })];
+  const [left, right] = halvesOf({ from, to });
+  return [...nodesOf(left), ...nodesOf(right)];
 }
 
 /** The hash of a range, from those of its complete subtrees. */
@@ -59,14 +63,10 @@ export function foldNodes(hashes: readonly Buffer[]): Buffer {
 }
 
 /** The ranges whose hashes prove that a leaf is in the tree of this size, from the leaf's sibling up (RFC 6962, 2.1.1). */
-export function inclusionRanges(index: number, { from, to }: LeafRange): LeafRange[] {
-  if (to - from <= 1) return [];
-  const middle = from + splitOf(to - from);
-  const [left, right] = [
-    { from, to: middle },
-    { from: middle, to },
-  ];
-  return index < middle ? [...inclusionRanges(index, left), right] : [...inclusionRanges(index, right), left];
+export function inclusionRanges(index: number, range: LeafRange): LeafRange[] {
+  if (range.to - range.from <= 1) return [];
+  const [left, right] = halvesOf(range);
+  return index < right.from ? [...inclusionRanges(index, left), right] : [...inclusionRanges(index, right), left];
 }
 
 /** The ranges whose hashes prove that the tree of the older size is the beginning of the newer (RFC 6962, 2.1.2). */
@@ -75,14 +75,10 @@ export function consistencyRanges(older: number, newer: number): LeafRange[] {
 }
 
 /** `isWhole`: the verifier knows the hash of the older tree within this range, since it is the whole older tree. */
-function subproof(older: number, { from, to }: LeafRange, isWhole: boolean): LeafRange[] {
-  if (older === to) return isWhole ? [] : [{ from, to }];
-  const middle = from + splitOf(to - from);
-  const [left, right] = [
-    { from, to: middle },
-    { from: middle, to },
-  ];
-  return older <= middle ? [...subproof(older, left, isWhole), right] : [...subproof(older, right, false), left];
+function subproof(older: number, range: LeafRange, isWhole: boolean): LeafRange[] {
+  if (older === range.to) return isWhole ? [] : [range];
+  const [left, right] = halvesOf(range);
+  return older <= right.from ? [...subproof(older, left, isWhole), right] : [...subproof(older, right, false), left];
 }
 
 /** The root that a leaf and its proof make; undefined if the proof, or one of its hashes, has another length. */
@@ -120,10 +116,9 @@ export function isConsistent(older: Head, newer: Head, proof: readonly Buffer[])
   // The whole older tree is one complete subtree of the newer one, which the proof leaves out.
   if (!ranges.some(({ to }) => to === older.size)) hashes.set(`0-${older.size}`, older.root);
   const rootOf = (range: LeafRange): Buffer | undefined => hashes.get(`${range.from}-${range.to}`) ?? split(range);
-  const split = ({ from, to }: LeafRange): Buffer | undefined => {
-    if (to - from <= 1) return undefined;
-    const middle = from + splitOf(to - from);
-    const [left, right] = [rootOf({ from, to: middle }), rootOf({ from: middle, to })];
+  const split = (range: LeafRange): Buffer | undefined => {
+    if (range.to - range.from <= 1) return undefined;
+    const [left, right] = halvesOf(range).map(rootOf);
     return left && right && nodeHash(left, right);
   };
   const olderRoot = rootOf({ from: 0, to: older.size });

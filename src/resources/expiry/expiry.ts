@@ -1,4 +1,4 @@
-import { Problem, quoted } from '../../problem.js';
+import { malformed, quoted } from '../../problem.js';
 
 /** When something expires; null or absent: never. The database's clock says whether it has expired. */
 export interface Expiring {
@@ -46,5 +46,3 @@ export function parseTime(field: string, text: string): Date {
   if (time.getTime() >= MIN_TIME && time.getTime() <= MAX_TIME) return time;
   throw malformed(`${field} ${quoted(text)} is not within the years 1970 to 9999.`);
 }
-
-const malformed = (sentence: string): Problem => new Problem('request_malformed', sentence);

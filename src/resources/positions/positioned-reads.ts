@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { AFTER_REPLICA, REPLICA_LIMITS, type Replica } from '../../database/replica/replica.js';
 import { isId } from '../../ids.js';
-import { Problem } from '../../problem.js';
+import { malformed, type Problem } from '../../problem.js';
 import type { EntityQueries, Queried, WantedPage } from '../entity-queries.js';
 import { type AtHead, PositionedQueries } from './positioned-queries.js';
 
@@ -55,7 +55,6 @@ export class PositionedReads {
 }
 
 const inFuture = (position: number, head: number): Problem =>
-  new Problem(
-    'request_malformed',
+  malformed(
     `Min-Log-Position ${position} is in the future: the log ends at position ${head}. If the log gave you this position, its end is lost.`,
   );

@@ -1,5 +1,6 @@
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, Histogram, Registry } from 'prom-client';
 import type { Gateway } from '../../caller.js';
+import { readGauges } from '../../workers/read-gauges.js';
 import { SingleWorker, type WorkerGroup } from '../../workers/worker-group.js';
 import { type BindDecision, REASONS, type Reason } from './bind-decision.js';
 
@@ -47,15 +48,10 @@ export class BindDecisionMetrics {
     group.contribute(NAME, this.registry);
     // A rate is wrong if a counter appears only with its first decision, so every reason starts at 0.
     for (const gateway of [{}, ...gateways]) this.count(gateway, 0, REASONS);
-    const queueLength = (): number => this.queueLength();
-    new Gauge({
-      name: 'tunnel_access_bind_decisions_queued',
-      help: 'Decisions that are waiting to be recorded.',
-      registers: this.registers,
-      collect() {
-        this.set(queueLength());
-      },
-    });
+    const gauge = readGauges(this.registry);
+    gauge('tunnel_access_bind_decisions_queued', 'Decisions that are waiting to be recorded.', () =>
+      this.queueLength(),
+    );
   }
 
   watchQueue(length: () => number): void {

@@ -8,6 +8,7 @@ import { messageOf } from '../../error-message.js';
 import { Problem } from '../../problem.js';
 import type { BindDecision } from './bind-decision.js';
 import type { BindDecisionMetrics } from './bind-decision-metrics.js';
+import type { GatewayPolicy } from './gateway-policy.js';
 
 /** A decision that waits to be recorded, with its request. */
 interface QueuedBindDecision {
@@ -76,7 +77,7 @@ export class BindDecisionQueue implements OnApplicationShutdown {
 
   constructor(
     private readonly pool: Pool,
-    private readonly maxWaiting: number,
+    private readonly policy: Pick<GatewayPolicy, 'decisionsQueueLimit'>,
     private readonly metrics: Pick<BindDecisionMetrics, 'writeFailed' | 'queueFull'>,
   ) {}
 
@@ -87,7 +88,7 @@ export class BindDecisionQueue implements OnApplicationShutdown {
 
   /** Takes all of these decisions, or throws Problem 503 and takes none; the gateway must then refuse the tunnel. */
   add(decisions: readonly QueuedBindDecision[]): void {
-    if (this.waiting.length + decisions.length > this.maxWaiting) {
+    if (this.waiting.length + decisions.length > this.policy.decisionsQueueLimit) {
       this.metrics.queueFull();
       throw new Problem('overloaded', 'Too many decisions are waiting to be recorded. Try again shortly.');
     }

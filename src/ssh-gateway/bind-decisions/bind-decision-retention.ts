@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Logger, type OnApplicationShutdown, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import { Logger, type OnModuleInit } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { type NamedStatement, queryNamed, WRITE_LIMITS } from '../../database/query.js';
 import { firstIdOf } from '../../ids.js';
+import { Rounds } from '../../workers/rounds.js';
 import { SingleWorker, type WorkerGroup } from '../../workers/worker-group.js';
+import type { GatewayPolicy } from './gateway-policy.js';
 
 const HOUR_MS = 3_600_000;
 /** The first purge comes at a random time within this, so that instances do not purge at once, nor while they start. */
@@ -62,33 +64,31 @@ const NO_ACCOUNT = '';
  * Every hour, deletes the decisions that are older than the operator's limit and the last use of deleted credentials,
  * in small batches.
  */
-export class BindDecisionRetention implements OnModuleInit, OnModuleDestroy, OnApplicationShutdown {
+export class BindDecisionRetention extends Rounds implements OnModuleInit {
   private readonly logger = new Logger('BindDecisions');
-  private timer: NodeJS.Timeout | undefined;
-  private purging: Promise<void> | undefined;
-  private stopped = false;
+  /** How long decisions are kept. 0 means without a limit. */
+  private readonly days: number;
 
   constructor(
     private readonly pool: Pool,
-    /** How long decisions are kept. 0 means without a limit. */
-    private readonly days: number,
+    { decisionsRetentionDays }: Pick<GatewayPolicy, 'decisionsRetentionDays'>,
+    group: WorkerGroup = new SingleWorker(),
     private readonly maxFirstDelayMs = MAX_FIRST_DELAY_MS,
-    private readonly group: WorkerGroup = new SingleWorker(),
-  ) {}
+  ) {
+    super(HOUR_MS, group);
+    this.days = decisionsRetentionDays;
+  }
 
   onModuleInit(): void {
     this.schedule(Math.random() * this.maxFirstDelayMs);
   }
 
-  /** Asks the purge to end without waiting: Nest calls this before HTTP stops, and requests in flight must not wait. */
-  onModuleDestroy(): void {
-    this.stopped = true;
-    clearTimeout(this.timer);
+  protected round(): Promise<void> {
+    return this.purge();
   }
 
-  /** Nest calls it before the database closes. */
-  async onApplicationShutdown(): Promise<void> {
-    await this.purging;
+  protected failed(error: unknown): void {
+    this.logger.warn(`old bind decisions could not be deleted: ${error}`);
   }
 
   /** Deletes the rows that are too old at `now`. */
@@ -102,18 +102,8 @@ export class BindDecisionRetention implements OnModuleInit, OnModuleDestroy, OnA
     await this.purgeAccounts(WITH_OLD_USAGE, PURGE_USAGE, ago(USAGE_OF_DELETED_DAYS));
   }
 
-  private schedule(delayMs: number): void {
-    this.timer = setTimeout(() => {
-      this.purging = this.purge()
-        .catch((error: unknown) => this.logger.warn(`old bind decisions could not be deleted: ${error}`))
-        .finally(() => {
-          if (!this.stopped) this.schedule(this.group.untilTurn(HOUR_MS));
-        });
-    }, delayMs).unref();
-  }
-
   private async purgeAccounts(find: NamedStatement, remove: NamedStatement, limit: string | Date): Promise<void> {
-    for (let after = ''; !this.stopped; ) {
+    for (let after = ''; !this.stopping.aborted; ) {
       const { rows } = await queryNamed<{ id: string }>(this.pool, find, [after, limit]);
       for (const { id } of rows) await this.deleteAll(remove, id, limit);
       if (rows.length < ACCOUNTS_AT_ONCE) return;
@@ -122,7 +112,7 @@ export class BindDecisionRetention implements OnModuleInit, OnModuleDestroy, OnA
   }
 
   private async deleteAll(statement: NamedStatement, accountId: string, limit: string | Date): Promise<void> {
-    while (!this.stopped) {
+    while (!this.stopping.aborted) {
       const { rowCount } = await queryNamed(this.pool, statement, [accountId, limit, BATCH_ROWS], WRITE_LIMITS);
       if ((rowCount ?? 0) < BATCH_ROWS) return;
       await sleep(PAUSE_MS);

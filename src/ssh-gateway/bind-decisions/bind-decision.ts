@@ -71,7 +71,7 @@ function refusalOfDead(grants: readonly CredentialGrant[], oldest: CredentialGra
   return expired === undefined ? refusal('owner_inactive', oldest) : refusal('expired', expired);
 }
 
-const refusal = (reason: Reason, grant: CredentialGrant | undefined): BindDecision => ({
+export const refusal = (reason: Reason, grant: CredentialGrant | undefined): BindDecision => ({
   allowed: false,
   reason,
   matchedRule: null,

@@ -4,7 +4,7 @@ import { queryParameter } from '../../http/openapi/parts.js';
 import { lastOf, pageOf, readPageRequest } from '../../http/pages.js';
 import { Read, type ReadRequest } from '../../http/request-context.js';
 import { isId } from '../../ids.js';
-import { Problem, quoted } from '../../problem.js';
+import { malformed, quoted } from '../../problem.js';
 import { refuseUnlessReadsEverything } from '../../resources/access-rules.js';
 import { GATEWAY_NAME } from './bind-decision-fields.js';
 import { BindDecisions } from './bind-decisions.js';
@@ -52,11 +52,11 @@ export class BindDecisionsController {
 function readCredentialId(value: unknown): string | undefined {
   const id = lastOf(value);
   if (id === undefined || isId(id, 'sshcr')) return id;
-  throw new Problem('request_malformed', `credential_id ${quoted(id)} is not the id of an SSH credential.`);
+  throw malformed(`credential_id ${quoted(id)} is not the id of an SSH credential.`);
 }
 
 function readGatewayName(value: unknown): string | undefined {
   const name = lastOf(value);
   if (name === undefined || new RegExp(GATEWAY_NAME.pattern).test(name)) return name;
-  throw new Problem('request_malformed', `gateway_name ${quoted(name)} is not a name: 1 to 32 of a-z, 0-9 and -.`);
+  throw malformed(`gateway_name ${quoted(name)} is not a name: 1 to 32 of a-z, 0-9 and -.`);
 }

@@ -1,5 +1,4 @@
 import { Module } from '@nestjs/common';
-import type { Pool } from 'pg';
 import { POOL } from '../../database/database.js';
 import { DearReads } from '../../database/dear-reads.js';
 import { providerOf } from '../../resources/provider-of.js';
@@ -17,12 +16,7 @@ import { GatewayPolicy } from './gateway-policy.js';
   providers: [
     providerOf(BindDecisions, DearReads),
     providerOf(CredentialUsage, POOL),
-    {
-      provide: BindDecisionRetention,
-      useFactory: (pool: Pool, policy: GatewayPolicy, group: WorkerGroup) =>
-        new BindDecisionRetention(pool, policy.decisionsRetentionDays, undefined, group),
-      inject: [POOL, GatewayPolicy, WorkerGroup],
-    },
+    providerOf(BindDecisionRetention, POOL, GatewayPolicy, WorkerGroup),
   ],
 })
 export class BindDecisionsModule {}

@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream';
 import type { OnModuleDestroy } from '@nestjs/common';
 import { type Gateway, servesAccount } from '../../caller.js';
+import type { Ref } from '../../database/coalesce.js';
 import { Problem } from '../../problem.js';
 import { type SharedPlaces, SingleWorker, type WorkerGroup } from '../../workers/worker-group.js';
 import type { ChangeWatch } from './change-watch.js';
-import type { ChangedRef } from './moment.js';
 
 export interface StreamLimits {
   /** The longest silence of a stream, so that each side notices that the other one is away. */
@@ -34,7 +34,7 @@ const MAX_ENDING_MS = 1_000;
  * Changes as Server-Sent Events. Nothing is kept for a gateway: a stream begins with `ready`, and when it
  * ends, for whatever reason, the gateway opens another one and rechecks what it holds.
  */
-export class ChangeStreams<Changed extends ChangedRef = ChangedRef> implements OnModuleDestroy {
+export class ChangeStreams<Changed extends Ref = Ref> implements OnModuleDestroy {
   private readonly streams = new Set<Readable>();
   private readonly places: SharedPlaces;
   private readonly behind = new WeakSet<Readable>();
@@ -46,8 +46,8 @@ export class ChangeStreams<Changed extends ChangedRef = ChangedRef> implements O
     private readonly dataOf: (changed: readonly Changed[]) => object,
     /** Of what changes, in the plural. Each kind has places of its own. */
     kind: string,
-    private readonly limits: StreamLimits = STREAM_LIMITS,
     group: WorkerGroup = new SingleWorker(),
+    private readonly limits: StreamLimits = STREAM_LIMITS,
   ) {
     this.places = group.places(`streams of changes of ${kind}`);
   }
@@ -151,7 +151,7 @@ export class ChangeStreams<Changed extends ChangedRef = ChangedRef> implements O
 }
 
 /** The data of an event about credentials. */
-export const credentialIds = (changed: readonly ChangedRef[]) => ({ credential_ids: changed.map(({ id }) => id) });
+export const credentialIds = (changed: readonly Ref[]) => ({ credential_ids: changed.map(({ id }) => id) });
 
 const tooMany = (message: string): Problem => new Problem('too_many_requests', message);
 

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Ref } from '../../database/coalesce.js';
 import { messageOf } from '../../error-message.js';
-import type { ChangedRef, Changes, Moment } from './moment.js';
+import type { Changes, Moment } from './moment.js';
 
 export interface ChangeListener<Changed> {
   changed(refs: readonly Changed[]): void;
@@ -19,7 +20,7 @@ const POLL_EVERY_MS = 25;
  * Tells listeners of every change after they were added. All listeners of an instance share one query, and without
  * listeners there is none, as with LogHeads.
  */
-export class ChangeWatch<Changed extends ChangedRef = ChangedRef> {
+export class ChangeWatch<Changed extends Ref = Ref> {
   private readonly listeners = new Set<ChangeListener<Changed>>();
   private started: Promise<void> | undefined;
 

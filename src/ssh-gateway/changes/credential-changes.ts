@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
-import { type ChangedRef, type Changes, changesSince, type Moment } from './moment.js';
+import type { Ref } from '../../database/coalesce.js';
+import { type Changes, changesSince, type Moment } from './moment.js';
 
 /** Beyond this many changes at once it is cheaper to recheck everything than to be told of each. */
 const MAX_CHANGES = 10_000;
@@ -57,7 +58,7 @@ const CHANGES = {
 export class CredentialChanges {
   constructor(private readonly pool: Pool) {}
 
-  since(last: Moment | undefined): Promise<Changes<ChangedRef>> {
+  since(last: Moment | undefined): Promise<Changes<Ref>> {
     return changesSince(this.pool, CHANGES, [last?.snapshot ?? null, last?.now ?? null], last);
   }
 }

@@ -11,12 +11,6 @@ export interface Moment {
   readonly now: string;
 }
 
-/** An entity about which answers to gateways may have changed. */
-export interface ChangedRef {
-  readonly accountId: string;
-  readonly id: string;
-}
-
 export interface Changes<Changed> {
   readonly moment: Moment;
   /** Undefined if there are too many, or if another server answers: then anything may have changed. */

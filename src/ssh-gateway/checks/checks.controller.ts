@@ -5,7 +5,7 @@ import { ApiCheck, ApiTag } from '../../http/openapi/decorators.js';
 import { ID } from '../../http/openapi/parts.js';
 import { Read, type ReadRequest } from '../../http/request-context.js';
 import { Body } from '../../http/validated-body.js';
-import { Problem } from '../../problem.js';
+import { malformed } from '../../problem.js';
 import { EntityQueries } from '../../resources/entity-queries.js';
 import { SSH_CREDENTIALS } from '../../ssh-credentials/ssh-credentials.resource.js';
 import { readTargets } from '../gateway-requests.js';
@@ -60,7 +60,7 @@ export class ChecksController {
     problems: ['acl_rule_invalid'],
   })
   checkAcl(@Body() { acl, target }: AclCheckBody): BindCheck | BindChecks {
-    if (acl === undefined) throw new Problem('request_malformed', 'acl is missing; [] permits everything.');
+    if (acl === undefined) throw malformed('acl is missing; [] permits everything.');
     const compiled = compile(parseAcl(acl));
     const { targets, isList } = readTargets(target);
     const verdicts = targets.map((one) => permits(compiled, one));

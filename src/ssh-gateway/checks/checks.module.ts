@@ -1,5 +1,4 @@
 import { Module } from '@nestjs/common';
-import type { Pool } from 'pg';
 import { POOL } from '../../database/database.js';
 import { providerOf } from '../../resources/provider-of.js';
 import { GatewayPolicy } from '../bind-decisions/gateway-policy.js';
@@ -11,13 +10,6 @@ import { CredentialCheck } from './credential-check.js';
 /** Also for a service without gateways, whose rules wait for them. */
 @Module({
   controllers: [ChecksController, EdgeChecksController],
-  providers: [
-    providerOf(EdgePolicies, POOL),
-    {
-      provide: CredentialCheck,
-      useFactory: (pool: Pool, { deniedFingerprints }: GatewayPolicy) => new CredentialCheck(pool, deniedFingerprints),
-      inject: [POOL, GatewayPolicy],
-    },
-  ],
+  providers: [providerOf(EdgePolicies, POOL), providerOf(CredentialCheck, POOL, GatewayPolicy)],
 })
 export class ChecksModule {}

@@ -1,7 +1,8 @@
 import type { Pool } from 'pg';
 import type { BindTarget } from '../../bind-rules/bind-target.js';
 import type { Ref } from '../../database/coalesce.js';
-import { type BindDecision, type CredentialGrant, decideBind } from '../bind-decisions/bind-decision.js';
+import { type BindDecision, type CredentialGrant, decideBind, refusal } from '../bind-decisions/bind-decision.js';
+import type { GatewayPolicy } from '../bind-decisions/gateway-policy.js';
 import { CredentialGrants, liveGrants } from '../credential-grants.js';
 import { KeyAccess } from '../key-access.js';
 import { SourceCheck } from '../source-check.js';
@@ -15,7 +16,7 @@ export class CredentialCheck {
   private readonly keyAccess: KeyAccess;
   private readonly sources = new SourceCheck();
 
-  constructor(pool: Pool, deniedFingerprints: ReadonlySet<string>) {
+  constructor(pool: Pool, { deniedFingerprints }: GatewayPolicy) {
     this.grants = new CredentialGrants(pool, deniedFingerprints);
     this.keyAccess = new KeyAccess(this.grants);
   }
@@ -40,10 +41,4 @@ export class CredentialCheck {
 }
 
 /** Only so many credentials and rules of a key count, the oldest first. A further credential adds nothing to them. */
-const BEYOND_LIMITS: BindDecision = {
-  allowed: false,
-  reason: 'not_permitted',
-  matchedRule: null,
-  ruleIndex: null,
-  grant: undefined,
-};
+const BEYOND_LIMITS = refusal('not_permitted', undefined);

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { Ref } from '../../database/coalesce.js';
 import { DedicatedConnections, type MaintenanceDatabase } from '../../database/dedicated-connections.js';
-import { LogPositions } from '../../log/read/log-positions.js';
+import { AS_COMMITTED, LogPositions } from '../../log/read/log-positions.js';
 import { sshCredentialsReadModel } from '../../ssh-credentials/ssh-credentials.read-model.js';
 import { decideAll, KeyAccess } from '../key-access.js';
 import { SourceCheck } from '../source-check.js';
@@ -20,12 +20,6 @@ export interface DecidedAgain {
 /** The log of the decision's account ends before the position of the decision. */
 export class LogTooShort extends Error {
   override readonly name = 'LogTooShort';
-  constructor(
-    readonly accountId: string,
-    readonly size: number,
-  ) {
-    super(`the log of ${accountId} ends at position ${size}`);
-  }
 }
 
 /** A change gets its time before it is committed, and a commit may wait for a standby for as long as this. */
@@ -67,14 +61,11 @@ export async function decideAgain(
   return earlier.differences.length === 0 ? earlier : again;
 }
 
-/** A command that needs SELECT only cannot wait for appends in progress. */
-const AS_COMMITTED = { wait: () => Promise.resolve() };
-
 async function refuseShortLog(positions: LogPositions, { answer, logPosition }: RecordedDecision): Promise<void> {
   const { account_id: accountId } = answer;
   if (accountId === null || logPosition === null) return;
   const size = await positions.head(accountId);
-  if (size < logPosition) throw new LogTooShort(accountId, size);
+  if (size < logPosition) throw new LogTooShort(`the log of ${accountId} ends at position ${size}`);
 }
 
 /** `earlierMs`: how much earlier the logs of other accounts are read. */

@@ -3,28 +3,15 @@ import { type BindTarget, parseBindTarget } from '../../bind-rules/bind-target.j
 import { timeText } from '../../log/checks/logged-event.js';
 import { Problem } from '../../problem.js';
 import type { BindDecision } from '../bind-decisions/bind-decision.js';
+import type { RecordedBindDecision } from '../bind-decisions/bind-decisions.resource.js';
+import { type BindDecisionAnswer, toAnswer } from '../ssh-gateway.resource.js';
 
 /** What a gateway is answered, with an empty field as null. */
-export interface DecisionAnswer {
-  readonly allowed: boolean;
-  readonly reason: string;
-  readonly matched_rule: string | null;
-  readonly rule_index: number | null;
-  readonly account_id: string | null;
-  readonly credential_id: string | null;
-  readonly version: number | null;
-  readonly owner_id: string | null;
-}
+export type DecisionAnswer = Readonly<BindDecisionAnswer> & Pick<RecordedBindDecision, 'rule_index'>;
 
-export const answerOf = ({ allowed, reason, matchedRule, ruleIndex, grant }: BindDecision): DecisionAnswer => ({
-  allowed,
-  reason,
-  matched_rule: matchedRule,
-  rule_index: ruleIndex,
-  account_id: grant?.accountId ?? null,
-  credential_id: grant?.credentialId ?? null,
-  version: grant?.version ?? null,
-  owner_id: grant?.ownerId ?? null,
+export const answerOf = (decision: BindDecision): DecisionAnswer => ({
+  ...toAnswer(decision),
+  rule_index: decision.ruleIndex,
 });
 
 /** A decision of the table `bind_decisions`: what was asked, under which circumstances, and what was answered. */

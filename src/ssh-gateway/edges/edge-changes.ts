@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
+import type { Ref } from '../../database/coalesce.js';
 import { ChangeStreams } from '../changes/change-streams.js';
-import { type ChangedRef, type Changes, changesSince, type Moment } from '../changes/moment.js';
+import { type Changes, changesSince, type Moment } from '../changes/moment.js';
 
 /** Beyond this many changes at once it is cheaper for gateways to ask about everything anew. */
 const MAX_CHANGES = 10_000;
@@ -8,7 +9,7 @@ const MAX_CHANGES = 10_000;
 const MAX_HOSTPORTS = 30_000;
 
 /** An edge, a policy or a tunnel group that may have changed. A changed rule is told as its policy. */
-export interface ChangedEdgePart extends ChangedRef {
+export interface ChangedEdgePart extends Ref {
   /** The hostports that the edge lists now, in canonical form. Empty for all others. */
   readonly hostports: readonly string[];
 }

@@ -6,7 +6,7 @@ import { IP_POLICY_RULES } from '../../ip-policies/ip-policy-rules.resource.js';
 import { type Address, parseSource } from '../../ip-rules/address.js';
 import type { IpRule } from '../../ip-rules/ip-policy.js';
 import { IP_REASONS, type IpDecision, type IpReason } from '../../ip-rules/ip-restriction.js';
-import { Problem, quoted } from '../../problem.js';
+import { malformed, quoted } from '../../problem.js';
 import { IP_POLICY, MAX_IP_POLICIES } from '../../tcp-edges/edge-modules.js';
 import { MAX_EDGES_OF_A_HOSTPORT } from '../../tcp-edges/tcp-edges.read-model.js';
 import { IpPolicyRef, TcpEdgeResource } from '../../tcp-edges/tcp-edges.resource.js';
@@ -36,13 +36,10 @@ export class EdgeCheckBody {
 
 /** Throws request_malformed. */
 export function readSource(source: string | undefined): Address {
-  if (source === undefined) throw new Problem('request_malformed', 'source is missing; send the address of a client.');
+  if (source === undefined) throw malformed('source is missing; send the address of a client.');
   const address = parseSource(source);
   if (address !== undefined) return address;
-  throw new Problem(
-    'request_malformed',
-    `source ${quoted(source)} is not an address such as 203.0.113.9 or 2001:db8::9.`,
-  );
+  throw malformed(`source ${quoted(source)} is not an address such as 203.0.113.9 or 2001:db8::9.`);
 }
 
 export class MatchedIpRule {

@@ -6,6 +6,7 @@ import { queryParameter } from '../../http/openapi/parts.js';
 import { gatewayOf } from '../../http/request-context.js';
 import { parseHostport } from '../../tcp-edges/hostport.js';
 import { readRequiredParameter } from '../gateway-requests.js';
+import { requiredParameter } from '../ssh-gateway.resource.js';
 import { ListedEdges, readSource, SOURCE } from './edges.resource.js';
 import { GatewayEdges } from './gateway-edges.js';
 
@@ -22,12 +23,7 @@ export class GatewayEdgesController {
     description:
       'Each with the labels of its tunnel group, and with the rules of its IP policies or, with `source`, whether it lets this address in.',
     parameters: [
-      queryParameter(
-        'hostport',
-        'Hostport as `host:port`, in any spelling.',
-        { type: 'string', examples: ['1.tcp.example.com:20000'] },
-        { required: true },
-      ),
+      requiredParameter('hostport', 'Hostport as `host:port`, in any spelling.', '1.tcp.example.com:20000'),
       queryParameter('source', SOURCE.description, { type: 'string', examples: [SOURCE.example] }),
     ],
     problems: ['request_malformed', 'hostport_malformed', 'hostport_port_out_of_range'],

@@ -3,12 +3,12 @@ import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { canonicalHost, ParseError } from '../../host-name.js';
 import { ApiField, ApiGatewayAnswer, ApiTag } from '../../http/openapi/decorators.js';
-import { queryParameter } from '../../http/openapi/parts.js';
 import { gatewayOf, signalOf } from '../../http/request-context.js';
-import { Problem, quoted } from '../../problem.js';
+import { malformed, quoted } from '../../problem.js';
 import { MAX_HOSTPORT_BYTES } from '../../tcp-edges/hostport.js';
 import { EVENT_STREAM } from '../changes/changes.controller.js';
 import { readRequiredParameter } from '../gateway-requests.js';
+import { requiredParameter } from '../ssh-gateway.resource.js';
 import { EdgeChangeStreams } from './edge-changes.js';
 import { EdgePorts } from './edge-ports.js';
 
@@ -39,9 +39,7 @@ export class ServedEdgesController {
   @ApiGatewayAnswer(PortsOfHost, {
     id: 'listEdgePorts',
     summary: 'List the ports of a host that TCP edges list',
-    parameters: [
-      queryParameter('host', 'Host, in any spelling.', { type: 'string', examples: [HOST] }, { required: true }),
-    ],
+    parameters: [requiredParameter('host', 'Host, in any spelling.', HOST)],
     problems: ['request_malformed'],
   })
   async ports(@Query() query: Record<string, unknown>, @Req() request: FastifyRequest): Promise<PortsOfHost> {
@@ -72,12 +70,12 @@ export class ServedEdgesController {
 
 function readHost(text: string): string {
   if (Buffer.byteLength(text) > MAX_HOSTPORT_BYTES) {
-    throw new Problem('request_malformed', `host is longer than ${MAX_HOSTPORT_BYTES} bytes.`);
+    throw malformed(`host is longer than ${MAX_HOSTPORT_BYTES} bytes.`);
   }
   try {
     return canonicalHost(text);
   } catch (error) {
     if (!(error instanceof ParseError)) throw error;
-    throw new Problem('request_malformed', `host ${quoted(text)} is not a host: ${error.message}.`);
+    throw malformed(`host ${quoted(text)} is not a host: ${error.message}.`);
   }
 }

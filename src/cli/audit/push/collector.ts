@@ -61,7 +61,10 @@ export class Collector {
         if (failures > 0) this.report(`${this.name} accepts ${batch.name}`);
         return true;
       }
-      if (kind === 'refused') throw this.refusal(batch, reason);
+      if (kind === 'refused') {
+        const advice = 'The next run sends them again; none is skipped';
+        throw new OperatorError(`${this.name} refuses ${batch.name}: ${reason}. ${advice}`);
+      }
       if (signal.aborted) break;
       const waitMs = Math.max(this.backOffMs(failures), retryAfterMs);
       this.report(`${this.name}: ${reason}; ${batch.name} are sent again in ${(waitMs / 1000).toFixed(1)} s`);
@@ -90,10 +93,6 @@ export class Collector {
       const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
       return { kind: 'passing', reason: messageOf(cause), retryAfterMs: 0 };
     }
-  }
-
-  private refusal({ name }: Batch, reason: string): OperatorError {
-    return new OperatorError(`${this.name} refuses ${name}: ${reason}. The next run sends them again; none is skipped`);
   }
 
   /** With jitter, so that several senders do not come back at the same moment. */

@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import { CloudEvents } from '../../../audit/cloud-events.js';
 import { UsageError } from '../../../operator-error.js';
 import { READ_MODELS } from '../../../read-models.js';
@@ -7,7 +7,7 @@ import { withExamples } from '../../help.js';
 import { tell } from '../../print.js';
 import { type CommandDatabase, onDatabase, READS } from '../../run-on-database.js';
 import { isPrivate, parseUrl } from '../http-url.js';
-import { parsePosition } from '../position-argument.js';
+import { parsePosition, wholeNumber } from '../number-argument.js';
 import { Collector } from './collector.js';
 import { LogPush } from './log-push.js';
 import { type Cursor, readCursor, requireWritable, writeCursor } from './push-cursor.js';
@@ -15,6 +15,7 @@ import { readSecrets } from './signature.js';
 
 const DEFAULT_CURSOR = 'audit-push.cursor';
 const [DEFAULT_BATCH, MAX_BATCH] = [500, 1_000];
+const parseBatch = wholeNumber(1, MAX_BATCH, `It must be 1 to ${MAX_BATCH}.`);
 
 interface PushOptions {
   readonly to: URL;
@@ -82,10 +83,4 @@ function refuseOtherCollector({ collector, position }: Cursor, { name }: Collect
   if (collector === name) return;
   const advice = `name another file with --cursor; to go on from there, add --after ${position}`;
   throw new UsageError(`${file} is the cursor of ${collector}: ${advice}`);
-}
-
-function parseBatch(text: string): number {
-  const count = /^\d{1,4}$/.test(text) ? Number(text) : 0;
-  if (count < 1 || count > MAX_BATCH) throw new InvalidArgumentError(`It must be 1 to ${MAX_BATCH}.`);
-  return count;
 }

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import { messageOf } from '../../../error-message.js';
 import { parseCheckpointKey } from '../../../log/seal/checkpoint-key.js';
 import { COSIGNATURE, type SignerKey, signerKey, verifierText } from '../../../log/tree/signed-note.js';
@@ -9,6 +9,7 @@ import { withOfflineExamples } from '../../help.js';
 import { print, tell } from '../../print.js';
 import { verifierIn } from '../checkpoint-keys.js';
 import { isPrivate, parseUrl } from '../http-url.js';
+import { wholeNumber } from '../number-argument.js';
 import { Witness, type Witnessed } from './witness.js';
 import { WitnessFolder } from './witness-folder.js';
 import { Refusal } from './witnessed-checkpoint.js';
@@ -25,6 +26,7 @@ interface WitnessOptions {
 
 const DEFAULT_FOLDER = 'witness';
 const DEFAULT_EVERY_SECONDS = 60;
+const parseSeconds = wholeNumber(1, 999_999, 'It must be a number of seconds, 1 or more.');
 
 export function addWitnessCommand(audit: Command): void {
   const command = audit
@@ -121,10 +123,4 @@ async function readApiKey(file: string): Promise<string> {
   const key = text.trim();
   if (/^[\x21-\x7e]+$/.test(key)) return key;
   throw new UsageError(`${file} must hold an API key and nothing else`);
-}
-
-function parseSeconds(text: string): number {
-  const seconds = /^\d{1,6}$/.test(text) ? Number(text) : 0;
-  if (seconds < 1) throw new InvalidArgumentError('It must be a number of seconds, 1 or more.');
-  return seconds;
 }

@@ -1,7 +1,7 @@
 import { accountOf } from '../../../log/checks/kept-checks.js';
-import { type Checkpoint, parseCheckpoint } from '../../../log/tree/checkpoint.js';
+import { type Checkpoint, parseSignedCheckpoint } from '../../../log/tree/checkpoint.js';
 import { isConsistent } from '../../../log/tree/merkle-tree.js';
-import { parseNote, type VerifierKey } from '../../../log/tree/signed-note.js';
+import type { VerifierKey } from '../../../log/tree/signed-note.js';
 
 /** The service shows another history than the one that was witnessed. The message is a sentence for the operator. */
 export class Refusal extends Error {
@@ -18,9 +18,9 @@ export class Refusal extends Error {
 
 /** Reads a checkpoint of the log of this key. Throws Refusal unless the key has signed it. `kept`: the one before. */
 export function readWitnessed(note: string, key: VerifierKey, kept?: Checkpoint): Checkpoint {
-  const parsed = parseNote(note);
-  const checkpoint = parsed && parseCheckpoint(parsed.text);
-  if (parsed === undefined || checkpoint === undefined) throw new Refusal('the answer is not a signed checkpoint');
+  const parsed = parseSignedCheckpoint(note);
+  if (parsed === undefined) throw new Refusal('the answer is not a signed checkpoint');
+  const { checkpoint } = parsed;
   const { origin } = checkpoint;
   if (origin !== key.name) throw ofOtherLog(checkpoint, key, note, kept);
   if (!parsed.isSignedBy(key)) throw new Refusal(`the checkpoint of ${origin} is not signed by the key of this log`);

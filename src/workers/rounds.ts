@@ -1,0 +1,43 @@
+import type { OnApplicationShutdown, OnModuleDestroy } from '@nestjs/common';
+import type { WorkerGroup } from './worker-group.js';
+
+/** Work that an instance does again and again in the background, its workers in turn. */
+export abstract class Rounds implements OnModuleDestroy, OnApplicationShutdown {
+  private readonly stop = new AbortController();
+  private timer: NodeJS.Timeout | undefined;
+  private running: Promise<void> | undefined;
+
+  constructor(
+    private readonly everyMs: number,
+    private readonly group: WorkerGroup,
+  ) {}
+
+  /** Aborts when the instance stops. */
+  protected readonly stopping = this.stop.signal;
+
+  protected abstract round(): Promise<void>;
+
+  /** Is told why a round failed. The next one comes all the same. */
+  protected abstract failed(error: unknown): void;
+
+  protected schedule(delayMs: number): void {
+    this.timer = setTimeout(() => {
+      this.running = this.round()
+        .catch((error: unknown) => this.failed(error))
+        .finally(() => {
+          if (!this.stopping.aborted) this.schedule(this.group.untilTurn(this.everyMs));
+        });
+    }, delayMs).unref();
+  }
+
+  /** Asks the round to end without waiting: Nest calls this before HTTP stops, and requests in flight must not wait. */
+  onModuleDestroy(): void {
+    this.stop.abort();
+    clearTimeout(this.timer);
+  }
+
+  /** Nest calls it before the database closes. */
+  async onApplicationShutdown(): Promise<void> {
+    await this.running;
+  }
+}
