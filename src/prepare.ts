@@ -1,9 +1,8 @@
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { type FirstAccount, requireFirstAccount } from './access/accounts/first-account.js';
 import { bootstrapKeyOf, type Config } from './config.js';
 import { type Database, openDatabase } from './database/database.js';
 import { migrate } from './database/migrate.js';
+import { requireFreeAddress } from './free-address.js';
 import { IdSource } from './ids.js';
 import { type CheckpointKey, keyBeside } from './log/seal/checkpoint-key.js';
 import { makeEventLog } from './runners.js';
@@ -18,7 +17,8 @@ export interface Prepared {
 
 /** Opens and migrates the database, and sees to the first account. */
 export async function prepare(config: Config, log: ServiceLog): Promise<Prepared> {
-  await requireFreeAddress(config);
+  // Before a database is made or migrated, since the first account's key is shown only by a start that succeeds.
+  await requireFreeAddress(config.host, config.port);
   const database = await openDatabase(config, (line) => logDatabaseLine(log, line));
   try {
     const firstAccount = await migrate(
@@ -58,14 +58,6 @@ async function checkpointKeyOf(
   const { key, path, isNew } = await keyBeside(config.dataDir);
   if (isNew) log.log(`made ${path}, the key that signs the logs; keep a copy of it elsewhere`, 'Checkpoints');
   return key;
-}
-
-/** Before a database is made or migrated, since the first account's key is shown only by a start that succeeds. */
-async function requireFreeAddress({ port, host }: Config): Promise<void> {
-  const probe = createServer().listen(port, host);
-  await once(probe, 'listening');
-  probe.close();
-  await once(probe, 'close');
 }
 
 /** PostgreSQL's routine lines are for debugging; its warnings and our own lines about it are for the operator. */

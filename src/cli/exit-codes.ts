@@ -85,9 +85,9 @@ const ADVICE = new Map([
   ['ENOTFOUND', 'no such host; set HOST to an address of this machine'],
 ]);
 
-/** Only failures to listen: a name that is looked up then can only be HOST. */
+/** Only for the addresses of the service: a name that is looked up then can only be HOST. */
 function adviceOn({ code = '', syscall = '' }: NodeJS.ErrnoException): string {
-  const advice = ['listen', 'getaddrinfo'].includes(syscall) ? ADVICE.get(code) : undefined;
+  const advice = ['bind', 'listen', 'getaddrinfo'].includes(syscall) ? ADVICE.get(code) : undefined;
   return advice === undefined ? '' : `: ${advice}`;
 }
 

@@ -1,6 +1,5 @@
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import type { Config } from '../../config.js';
+import { requireFreeAddress } from '../../free-address.js';
 import { isJsonObject } from '../../json-object.js';
 import type { MetricsAddress } from '../../metrics/metrics-settings.js';
 import { type Finding, ok, warning, wrong } from './finding.js';
@@ -40,15 +39,11 @@ async function checkMetricsPort({ host, port }: MetricsAddress): Promise<Finding
 }
 
 async function refusalToListen(host: string, port: number): Promise<string | undefined> {
-  const server = createServer();
   try {
-    server.listen({ host, port, exclusive: true });
-    await once(server, 'listening');
+    await requireFreeAddress(host, port);
     return undefined;
   } catch (error) {
     return error instanceof Error && 'code' in error ? String(error.code) : String(error);
-  } finally {
-    server.close();
   }
 }
 
