@@ -109,10 +109,7 @@ describe('a start that fails says why in plain words', () => {
   });
 
   it.each([
-    [
-      '203.0.113.9',
-      'bind EADDRNOTAVAIL 203.0.113.9: this machine has no such address; set HOST',
-    ],
+    ['203.0.113.9', 'bind EADDRNOTAVAIL 203.0.113.9: this machine has no such address; set HOST'],
     ['no-such-host.invalid', 'no-such-host.invalid: no such host; set HOST to an address of this machine'],
   ])('says in one sentence that HOST %s cannot be bound', async (host, sentence) => {
     const { url, drop } = await emptyDatabase();
