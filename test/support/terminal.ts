@@ -1,6 +1,7 @@
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { type ChildProcessWithoutNullStreams, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import type { Block } from './documents.js';
 import { stopAtEnd } from './leftovers.js';
 
@@ -13,6 +14,10 @@ interface Place {
 const END = '\x1e';
 const SHELL = ['bash', '-euo', 'pipefail'] as const;
 const START_PATIENCE_MS = 300_000;
+/** More than any block takes. A command that waits for ever is told by its place. */
+const PATIENCE_MS = 180_000;
+/** For what a shell that ended had printed. */
+const OUTPUT_PATIENCE_MS = 100;
 
 /** A shell that keeps its variables from block to block. A command that fails ends it, and rejects `run`. */
 export class Terminal {
@@ -31,7 +36,8 @@ export class Terminal {
       this.errors += text;
     });
     child.stdin.on('error', () => undefined);
-    child.on('close', () => {
+    // Not its close: a program that it left in the background keeps its output open.
+    child.on('exit', () => {
       this.hasEnded = true;
     });
   }
@@ -46,17 +52,28 @@ export class Terminal {
     );
   }
 
-  /** Runs commands; returns what they print on stdout. */
+  /** Runs commands; returns what they print on stdout. Rejects if they do not end. */
   async run(commands: string, place = commands): Promise<string> {
     this.output = '';
     this.errors = '';
     // The shell reads its commands from stdin, where no command may take them.
     this.child.stdin.write(`{\n${commands}\n} < /dev/null\nprintf '${END}'\n`);
+    const deadline = Date.now() + PATIENCE_MS;
     while (!this.output.includes(END)) {
-      if (this.hasEnded) throw new Error(`${place} failed:\n${this.output}\n${this.errors}`);
+      if (this.hasEnded) {
+        await sleep(OUTPUT_PATIENCE_MS);
+        throw new Error(`${place} failed:\n${this.output}\n${this.errors}`);
+      }
+      if (Date.now() > deadline) throw new Error(`${place} does not end:\n${this.output}\n${await this.processes()}`);
       await sleep(10);
     }
     return this.output.slice(0, this.output.indexOf(END));
+  }
+
+  /** Those that run in it. */
+  private async processes(): Promise<string> {
+    const { stdout } = await promisify(execFile)('ps', ['-o', 'pid,etime,args', '-g', String(this.child.pid)]);
+    return stdout;
   }
 
   /** Runs blocks of a document, and compares what each prints with the block "output" after it. */
@@ -122,9 +139,14 @@ export async function startInForeground(commands: string, ready: string, { cwd, 
   return { output: () => printed, interrupt };
 }
 
+/** Also of a shell that has ended: what it left in the background goes on. */
 async function endGroup(child: ChildProcessWithoutNullStreams, signal: NodeJS.Signals): Promise<void> {
-  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-  const ended = once(child, 'close');
-  process.kill(-child.pid, signal);
-  await ended;
+  if (child.pid === undefined) return;
+  const closed = child.stdout.closed && child.stderr.closed ? undefined : once(child, 'close');
+  try {
+    process.kill(-child.pid, signal);
+  } catch {
+    // No process of the group is left.
+  }
+  await closed;
 }
