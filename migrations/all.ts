@@ -19,6 +19,7 @@ import { Checkpoints1763683200019 } from './0019-checkpoints.js';
 import { DecisionsAgain1763683200020 } from './0020-decisions-again.js';
 import { IpPolicies1763683200023 } from './0023-ip-policies.js';
 import { EdgeChanges1763683200024 } from './0024-edge-changes.js';
+import { ByIndexAlone1763683200025 } from './0025-by-index-alone.js';
 
 /** Every migration, oldest first. A list rather than a glob, so that only compiled and reviewed migrations run. */
 export const MIGRATIONS = [
@@ -43,4 +44,5 @@ export const MIGRATIONS = [
   DecisionsAgain1763683200020,
   IpPolicies1763683200023,
   EdgeChanges1763683200024,
+  ByIndexAlone1763683200025,
 ];
