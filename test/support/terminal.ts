@@ -15,7 +15,7 @@ const END = '\x1e';
 const SHELL = ['bash', '-euo', 'pipefail'] as const;
 const START_PATIENCE_MS = 300_000;
 /** More than any block takes. A command that waits for ever is told by its place. */
-const PATIENCE_MS = 180_000;
+const PATIENCE_MS = 300_000;
 /** For what a shell that ended had printed. */
 const OUTPUT_PATIENCE_MS = 100;
 
