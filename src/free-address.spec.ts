@@ -38,7 +38,7 @@ const WAITING_CLIENT = `
 `;
 
 describe('requireFreeAddress', () => {
-  it.each(['127.0.0.1', '0.0.0.0', 'localhost'])('finds a server that listens where %s would', async (host) => {
+  it.each(['127.0.0.1', '0.0.0.0'])('finds a server that listens where %s would', async (host) => {
     const { port } = await serverAt('127.0.0.1');
     await expect(requireFreeAddress(host, port)).rejects.toMatchObject({ code: 'EADDRINUSE' });
   });
