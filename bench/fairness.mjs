@@ -5,7 +5,6 @@
  * smaller log.
  */
 import { spawn } from 'node:child_process';
-import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,6 +13,7 @@ import pg from 'pg';
 import { findRunningPostgres } from '../dist/src/database/embedded/embedded-postgres.js';
 import { BENCH_KEY, openBenchAccount } from './bench-account.mjs';
 import { writeManyEvents } from './many-events.mjs';
+import { newBody } from './new-credential.mjs';
 import { API_KEY, startService } from './programs.mjs';
 
 const EVENTS = 108_000;
@@ -92,7 +92,7 @@ async function openWorld(service, events) {
   const id = await openBenchAccount(client, account);
   await client.end();
   const { url } = service;
-  const body = JSON.stringify({ public_key: newPublicKey() });
+  const body = newBody();
   const created = await fetch(`${url}/ssh_credentials`, { method: 'POST', headers: NEIGHBOUR, body });
   const own = await created.json();
   const question = JSON.stringify({ public_key: own.public_key, target: { domain: 'www.example.com' } });
@@ -112,15 +112,6 @@ async function openWorld(service, events) {
       () => fetch(`${url}/ssh_gateway/authorize`, { method: 'POST', headers: GATEWAY, body: question }),
     ],
   };
-}
-
-function newPublicKey() {
-  const { x } = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' });
-  const blob = Buffer.concat([
-    Buffer.from('0000000b7373682d6564323535313900000020', 'hex'),
-    Buffer.from(x ?? '', 'base64url'),
-  ]);
-  return `ssh-ed25519 ${blob.toString('base64')} bench`;
 }
 
 const NAMES = ['GET', 'PATCH', 'authorize'];

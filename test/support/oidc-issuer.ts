@@ -1,6 +1,15 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type CryptoKey, exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose';
+import {
+  type CryptoKey,
+  exportJWK,
+  exportSPKI,
+  generateKeyPair,
+  importSPKI,
+  type JWK,
+  type JWTPayload,
+  SignJWT,
+} from 'jose';
 import { stopAtEnd } from './leftovers.js';
 
 export interface SigningKey {
@@ -12,7 +21,9 @@ export interface SigningKey {
 
 export async function newSigningKey(kid: string, alg = 'ES256'): Promise<SigningKey> {
   const { privateKey, publicKey } = await generateKeyPair(alg, { extractable: true });
-  return { kid, alg, privateKey, publicJwk: { ...(await exportJWK(publicKey)), kid, alg, use: 'sig' } };
+  // For the reason in keys.ts, the JWK is not that of the key as it was generated.
+  const read = await importSPKI(await exportSPKI(publicKey), alg, { extractable: true });
+  return { kid, alg, privateKey, publicJwk: { ...(await exportJWK(read)), kid, alg, use: 'sig' } };
 }
 
 /** An OpenID Connect issuer on a free port of the loopback, with the parts that a verifier of its tokens needs. */
