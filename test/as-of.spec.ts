@@ -30,6 +30,12 @@ async function timeOf(answer: Answer): Promise<string> {
   return body.events[0].time;
 }
 
+/** Now, in milliseconds, and yet not before what was recorded until now, in microseconds. */
+async function now(): Promise<Date> {
+  await sleep(2);
+  return new Date();
+}
+
 /** The changes that the history records; each is one moment to ask about. */
 const MOMENTS = 26;
 
@@ -87,7 +93,7 @@ describe('as_of', () => {
 
   it('accepts offsets, even one whose plus sign became a blank in the URL', async () => {
     const { body } = await newCredential();
-    const local = `${new Date(Date.now() + 7_200_000).toISOString().slice(0, -1)}+02:00`;
+    const local = `${new Date((await now()).getTime() + 7_200_000).toISOString().slice(0, -1)}+02:00`;
     const answer = await admin.get(`/ssh_credentials/${body.id}?as_of=${local}`);
     expect([answer.status, answer.body]).toEqual([200, body]);
     const earlier = local.replace('+02:00', '+03:00');
@@ -128,7 +134,7 @@ describe('as_of', () => {
     for (const { body } of created.slice(2, 5)) await account.client.delete(`/ssh_credentials/${body.id}`);
     await newCredential(account.client);
     const ids = created.map(({ body }) => body.id).reverse();
-    const time = new Date().toISOString();
+    const time = (await now()).toISOString();
     expect(await account.client.pages(`/ssh_credentials?limit=2&as_of=${positionOf(last)}`, 'ssh_credentials')).toEqual(
       [ids.slice(0, 2), ids.slice(2, 4), ids.slice(4, 6), ids.slice(6)],
     );
@@ -141,7 +147,7 @@ describe('as_of', () => {
     const first = await newCredential(account.client);
     const deleted = await Promise.all(Array.from({ length: 230 }, () => newCredential(account.client)));
     await Promise.all(deleted.map(({ body }) => account.client.delete(`/ssh_credentials/${body.id}`)));
-    const { body } = await account.client.get(`/ssh_credentials?as_of=${new Date().toISOString()}`);
+    const { body } = await account.client.get(`/ssh_credentials?as_of=${(await now()).toISOString()}`);
     expect(body.ssh_credentials).toEqual([first.body]);
   });
 
@@ -164,7 +170,7 @@ describe('as_of', () => {
   it('shows a member only what the current state shows', async () => {
     const member = await addUser(service, 'member');
     const { body: others } = await admin.post('/api_keys', {});
-    const asOf = new Date().toISOString();
+    const asOf = (await now()).toISOString();
     const { body } = await member.client.get(`/api_keys?as_of=${asOf}`);
     expect(body.keys.map((key: { id: string }) => key.id)).toEqual([member.keyId]);
     expect((await member.client.get(`/api_keys/${others.id}?as_of=${asOf}`)).status).toBe(404);
@@ -174,7 +180,7 @@ describe('as_of', () => {
   it('shows another account no entities, by position or by time', async () => {
     const created = await newCredential();
     const { client } = await addAccount(service);
-    for (const asOf of [1, new Date().toISOString()]) {
+    for (const asOf of [1, (await now()).toISOString()]) {
       expect((await client.get(`/ssh_credentials/${created.body.id}?as_of=${asOf}`)).status).toBe(404);
       expect((await client.get(`/ssh_credentials?as_of=${asOf}`)).body.ssh_credentials).toEqual([]);
     }
@@ -186,7 +192,7 @@ describe('as_of', () => {
     await locker.connect();
     await locker.query('begin');
     await locker.query('select 1 from log_heads where account_id = $1 for update', [account.accountId]);
-    const asOf = new Date().toISOString();
+    const asOf = (await now()).toISOString();
     const asking = Array.from({ length: 30 }, () => account.client.get(`/ssh_credentials?as_of=${asOf}`));
     await sleep(100);
     expect((await admin.get('/users')).status).toBe(200);
@@ -208,7 +214,7 @@ describe('as_of', () => {
       while (!isDone) await newCredential(account.client);
     });
     for (let n = 0; n < 10; n += 1) {
-      const { status } = await account.client.get(`/ssh_credentials?limit=1&as_of=${new Date().toISOString()}`);
+      const { status } = await account.client.get(`/ssh_credentials?limit=1&as_of=${(await now()).toISOString()}`);
       expect(status).toBe(200);
     }
     isDone = true;
@@ -228,7 +234,7 @@ describe('as_of', () => {
     await writer.connect();
     await writer.query('begin');
     await writer.query(text, [...values]);
-    const asking = account.client.get(`/ssh_credentials?as_of=${new Date().toISOString()}`);
+    const asking = account.client.get(`/ssh_credentials?as_of=${(await now()).toISOString()}`);
     const early = await Promise.race([asking.then(() => 'answered'), sleep(200, 'waits')]);
     expect(early).toBe('waits');
     await writer.query('commit');
