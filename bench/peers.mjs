@@ -8,6 +8,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import pg from 'pg';
 import { findRunningPostgres } from '../dist/src/database/embedded/embedded-postgres.js';
+import { ageServer, checkpoint } from './aged-server.mjs';
 import { middle } from './middle.mjs';
 import { startService } from './programs.mjs';
 
@@ -61,23 +62,25 @@ async function startStore(name, { host, port, user }) {
 /** No service runs on ours, which would sign checkpoints of the log meanwhile. The others do no such work. */
 const databaseOf = (name) => name.replace('-', '_');
 
-async function onDatabase(server, database, ...statements) {
+async function onDatabase(server, database, run) {
   const client = new pg.Client({ ...server, database });
   await client.connect();
-  for (const statement of statements) await client.query(statement);
-  await client.end();
+  await run(client).finally(() => client.end());
 }
 
 /** Rates of every store by writers, each round measuring every store in turn. */
 async function ratesOf(stores, server, { rounds, ms, warmUpMs }) {
   for (const { ask } of stores) await ask('append', { writers: 32, ms: warmUpMs });
   // Else autovacuum would do it in the middle of some round.
-  for (const { name } of stores) await onDatabase(server, databaseOf(name), 'vacuum analyze');
-  await onDatabase(server, 'postgres', 'checkpoint');
+  for (const { name } of stores) {
+    await onDatabase(server, databaseOf(name), (client) => client.query('vacuum analyze'));
+  }
+  await onDatabase(server, 'postgres', ageServer);
   const measured = Object.keys(GOALS).map((writers) => ({ writers: Number(writers), rates: {}, cpu: {} }));
   for (let round = 0; round < rounds; round += 1) {
     for (const { writers, rates, cpu } of measured) {
       for (const { name, ask } of stores) {
+        await onDatabase(server, 'postgres', checkpoint);
         const { perSecond, cpuMicros } = await ask('append', { writers, ms });
         rates[name] = [...(rates[name] ?? []), perSecond];
         cpu[name] = [...(cpu[name] ?? []), cpuMicros];
@@ -142,7 +145,7 @@ export async function run({ quick = false } = {}) {
   try {
     const server = await findRunningPostgres(service.dataDir);
     for (const name of Object.keys(STORES)) {
-      await onDatabase(server, 'postgres', `create database ${databaseOf(name)}`);
+      await onDatabase(server, 'postgres', (client) => client.query(`create database ${databaseOf(name)}`));
       stores.push(await startStore(name, server));
     }
     const rows = (await ratesOf(stores, server, lengths)).flatMap(rateRows);
