@@ -130,7 +130,15 @@ async function underLoad(url, work) {
 /** @returns {Promise<{what: string, measured: string, goal: string, ok: boolean}[]>} */
 export async function run() {
   const service = await startService();
-  const { dataDir } = service;
+  try {
+    return await rowsOf(service);
+  } finally {
+    await service.stop();
+    await service.clean();
+  }
+}
+
+async function rowsOf({ url, dataDir }) {
   const server = await findRunningPostgres(dataDir);
   const sql = new pg.Client({ ...server, database: 'postgres' });
   await sql.connect();
@@ -144,16 +152,14 @@ export async function run() {
   const exported = await measure('audit', 'export', '--account', ACCOUNT);
   const imports = await importBesideReplay(sql, server, dataDir);
   const pauses = [];
-  const busy = await underLoad(service.url, async () => {
+  const busy = await underLoad(url, async () => {
     for (let round = 0; round < ROUNDS; round += 1) {
       const { said } = await command(dataDir, 'projections', 'rebuild');
       pauses.push(Number(/longer than (\d+) ms/.exec(said)[1]));
     }
   });
-  const calm = await underLoad(service.url, () => new Promise((resolve) => setTimeout(resolve, busy.seconds * 1000)));
+  const calm = await underLoad(url, () => new Promise((resolve) => setTimeout(resolve, busy.seconds * 1000)));
   await sql.end();
-  await service.stop();
-  await service.clean();
   const folding = ratesOf(rebuilt, foldingOf);
   const againstFile = ratiosOf(rebuilt, foldingOf, 'file');
   const againstClient = ratiosOf(rebuilt, foldingOf, 'client');

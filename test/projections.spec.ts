@@ -9,6 +9,7 @@ import { rebuild } from '../src/log/rebuild/rebuild.js';
 import { copyTarget } from '../src/log/replay/copy-rows.js';
 import { eventsOf, replay } from '../src/log/replay/replay.js';
 import { READ_MODELS } from '../src/read-models.js';
+import { eventually } from './support/eventually.js';
 import { provenOf } from './support/found.js';
 import { history, play, playerOf } from './support/histories.js';
 import { allRows as rowsOf } from './support/history-laws.js';
@@ -160,6 +161,32 @@ describe('projections rebuild', () => {
     );
     expect(rows.map(({ name }) => name)).toEqual(['tunnel_access_rebuild.running', ...theirs]);
     for (const name of theirs) await service.pool.query(`drop table ${name}`);
+  });
+
+  it('drops the tables that it replaced one by one, so that it deadlocks with no statement that still holds one', async () => {
+    const rival = await service.pool.connect();
+    await service.pool.query('create schema if not exists tunnel_access_replaced');
+    for (const table of ['tcp_edge_hostports', 'tcp_edges']) {
+      await service.pool.query(`create table tunnel_access_replaced.${table} ()`);
+    }
+    await rival.query('begin; lock table tunnel_access_replaced.tcp_edges in access share mode');
+    const rebuilding = rebuildOf('ip_policies').then(
+      () => 'rebuilt',
+      (error: unknown) => error,
+    );
+    await eventually(async () => {
+      const { rowCount } = await service.pool.query(
+        `select from pg_locks where relation = 'tunnel_access_replaced.tcp_edges'::regclass and not granted`,
+      );
+      expect(rowCount).toBe(1);
+    });
+    const locked = await rival.query('lock table tunnel_access_replaced.tcp_edge_hostports in access share mode').then(
+      () => 'locked',
+      ({ code }: { code: string }) => code,
+    );
+    await rival.query('rollback');
+    rival.release();
+    expect([locked, await rebuilding]).toEqual(['42P01', 'rebuilt']);
   });
 
   it('is not ended by time limits of the database', async () => {

@@ -8,7 +8,7 @@ import { sendRows } from '../replay/send-rows.js';
 import { BY_INDEX, beginCatchUp, CATCH_UP_EVENTS, eventsSinceHeads, type Lag, RECORD_HEADS } from './catch-up.js';
 import { KnownStreams } from './known-streams.js';
 import { RebuildLock } from './rebuild-lock.js';
-import { createShadows, dropLeftovers, fill, shapesOf } from './shadow.js';
+import { createShadows, fill, leftovers, shapesOf } from './shadow.js';
 import { MAX_EVENTS_IN_SWAP, Swap } from './swap.js';
 import { SHADOWS, type TableShape } from './table-shape.js';
 
@@ -64,8 +64,8 @@ class Rebuild {
 
   async run(): Promise<void> {
     const writer = await this.context.connections.open();
+    await this.dropLeftovers(writer);
     const shapes = await this.relaxedTransaction(writer, async () => {
-      await dropLeftovers(writer, this.context.all);
       const found = await shapesOf(writer, this.model);
       await createShadows(writer, found);
       // Before the reader's snapshot: events between the two are read twice rather than missed.
@@ -78,9 +78,19 @@ class Rebuild {
     await this.relaxedTransaction(writer, () => this.analyze(writer));
     await this.catchUpUntilClose(writer);
     await this.swap(shapes, writer);
-    // This commit waits for the disk and standbys, and so for all earlier commits, including the swap.
-    await this.transaction(writer, () => dropLeftovers(writer, this.context.all));
+    // Its commits wait for the disk and standbys, and so for all earlier commits, including the swap.
+    await this.dropLeftovers(writer);
     await this.context.connections.release(writer);
+  }
+
+  /**
+   * Drops each table in a transaction of its own. A statement that waited for the swap locks the replaced tables once more
+   * before it finds the new ones: it may hold one and wait for another, and a transaction that drops both would deadlock with it.
+   */
+  private async dropLeftovers(writer: Client): Promise<void> {
+    for (const name of await leftovers(writer, this.context.all)) {
+      await this.transaction(writer, () => writer.query(`drop table ${name}`));
+    }
   }
 
   /** Commits without waiting for the disk: shadows are not needed after a crash. */

@@ -13,15 +13,15 @@ const BOOKKEEPING: Readonly<Record<string, string>> = {
   known: 'account_id text collate "C", stream_id text collate "C", version int, primary key (account_id, stream_id)',
 };
 
-/** Drops the tables that an interrupted run left or a finished run replaced. It drops only tables with known names. */
-export async function dropLeftovers(client: Client, models: readonly AnyReadModel[]): Promise<void> {
+/** The tables that an interrupted run left or a finished run replaced. Only tables with known names are among them. */
+export async function leftovers(client: Client, models: readonly AnyReadModel[]): Promise<string[]> {
   const shadows = models.flatMap(({ tables }) => tables.map(({ name }) => name));
   const { rows } = await client.query<{ name: string }>(
     `select format('%I.%I', schemaname, tablename) as name from pg_tables
-     where schemaname = $1 and tablename = any ($3) or schemaname = $2 and tablename = any ($4)`,
+     where schemaname = $1 and tablename = any ($3) or schemaname = $2 and tablename = any ($4) order by tablename`,
     [SHADOWS, REPLACED, [...shadows, ...Object.keys(BOOKKEEPING)], shadows],
   );
-  for (const { name } of rows) await client.query(`drop table ${name}`);
+  return rows.map(({ name }) => name);
 }
 
 /** Creates empty shadows of the live tables, and the bookkeeping tables. */
