@@ -1,6 +1,6 @@
 /**
  * POSTs on one connection, one after the other, as pgbench sends transactions: each is one packet, and its answer is read no
- * further than to its end. A client of node:http takes a fifth of the time itself, since it sends headers and body apart.
+ * further than to its end. A client of node:http takes 0.1 to 0.2 ms more, since it sends headers and body apart.
  */
 import { once } from 'node:events';
 import { connect } from 'node:net';
