@@ -18,15 +18,29 @@ class Slow9999999999999 implements MigrationInterface {
   }
 }
 
+/** As if another instance had just created the first table: the first attempt to create one fails with this error. */
+const failOnce = (sqlState: string): string => `create sequence attempts;
+  create function fail_once() returns event_trigger language plpgsql as $$ begin
+    if nextval('attempts') = 1 then raise exception 'it already exists' using errcode = '${sqlState}'; end if; end $$;
+  create event trigger fail_once on ddl_command_start when tag in ('CREATE TABLE') execute function fail_once()`;
+
+async function openDatabase() {
+  const { url, drop } = await emptyDatabase();
+  const options = dataSourceOptions(new Servers(parseDatabaseUrl(url)), { databasePoolSize: 2 });
+  return { options, drop };
+}
+
+const migrated = (dataSource: DataSource): Promise<string> =>
+  migrate({ dataSource, hasOwner: false, asOwner: (work) => work(dataSource) }, async () => 'migrated');
+
 describe('migrations', () => {
   it('may exceed the service’s time limit on statements, and leave the indexes that the service relies on', async () => {
-    const { url, drop } = await emptyDatabase();
-    const options = dataSourceOptions(new Servers(parseDatabaseUrl(url)), { databasePoolSize: 2 });
+    const { options, drop } = await openDatabase();
     const migrations = [...MIGRATIONS, Slow9999999999999];
     const dataSource = new DataSource({ ...options, migrations, extra: { ...options.extra, query_timeout: 300 } });
     await dataSource.initialize();
     try {
-      await migrate({ dataSource, hasOwner: false, asOwner: (work) => work(dataSource) }, async () => undefined);
+      await migrated(dataSource);
       expect(await dataSource.query('select count(*)::int as made from slowly')).toEqual([{ made: 1 }]);
       const indexes = await dataSource.query<{ name: string; columns: string }[]>(
         `select indexname as name, substring(indexdef from 'btree (.*)$') as columns from pg_indexes
@@ -44,4 +58,19 @@ describe('migrations', () => {
       await drop();
     }
   });
+
+  it.each(['23505', '42P07', '42710', 'XX000'])(
+    'go on if another instance creates the first table at the same time, of which PostgreSQL says %s',
+    async (sqlState) => {
+      const { options, drop } = await openDatabase();
+      const dataSource = await new DataSource(options).initialize();
+      try {
+        await dataSource.query(failOnce(sqlState));
+        expect(await migrated(dataSource)).toBe('migrated');
+      } finally {
+        await dataSource.destroy();
+        await drop();
+      }
+    },
+  );
 });

@@ -96,7 +96,7 @@ async function locked<T>(dataSource: DataSource, work: () => Promise<T>): Promis
 /**
  * `create table if not exists` races too: the loser gets one of these errors, and finds the table on its next attempt.
  */
-const LOST_RACE = new Set(['23505', '42P07', 'XX000']);
+const LOST_RACE = new Set(['23505', '42P07', '42710', 'XX000']);
 const MAX_ATTEMPTS = 10;
 
 async function createLockTable(owner: DataSource): Promise<void> {
