@@ -1,6 +1,6 @@
 /**
  * A server that was just made is slower than the same one an hour later, which has nothing to do with what is measured on it:
- * each page of its shared memory is new to the operating system, and each 16 MB of its write-ahead log begin with a file of
+ * each page of its shared memory is new to the operating system, and each 16 MB of its write-ahead log begins with a file of
  * zeros, written within somebody's commit. Later it uses its memory and the files of its log again.
  */
 const ROW_BYTES = 2000;

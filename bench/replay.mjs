@@ -120,28 +120,33 @@ async function underLoad(url, work) {
     failed += 1;
   });
   const start = performance.now();
-  await work();
-  const seconds = (performance.now() - start) / 1000;
-  load.stop();
-  await load;
+  let seconds = 0;
+  try {
+    await work();
+    seconds = (performance.now() - start) / 1000;
+  } finally {
+    load.stop();
+    await load;
+  }
   return { answered, failed, seconds, longestMs: Math.round(longestMs) };
 }
 
 /** @returns {Promise<{what: string, measured: string, goal: string, ok: boolean}[]>} */
 export async function run() {
   const service = await startService();
+  const server = await findRunningPostgres(service.dataDir);
+  const sql = new pg.Client({ ...server, database: 'postgres' });
+  await sql.connect();
   try {
-    return await rowsOf(service);
+    return await rowsOf(service, server, sql);
   } finally {
+    await sql.end();
     await service.stop();
     await service.clean();
   }
 }
 
-async function rowsOf({ url, dataDir }) {
-  const server = await findRunningPostgres(dataDir);
-  const sql = new pg.Client({ ...server, database: 'postgres' });
-  await sql.connect();
+async function rowsOf({ url, dataDir }, server, sql) {
   await writeManyEvents(sql, EVENTS);
   // Else the first runs are measured while PostgreSQL still writes these events to disk.
   await sql.query('checkpoint');
@@ -159,7 +164,6 @@ async function rowsOf({ url, dataDir }) {
     }
   });
   const calm = await underLoad(url, () => new Promise((resolve) => setTimeout(resolve, busy.seconds * 1000)));
-  await sql.end();
   const folding = ratesOf(rebuilt, foldingOf);
   const againstFile = ratiosOf(rebuilt, foldingOf, 'file');
   const againstClient = ratiosOf(rebuilt, foldingOf, 'client');
