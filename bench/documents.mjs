@@ -22,7 +22,7 @@ const rangeOf = (numbers) =>
 /** The figures of one section: those with a goal first. */
 function sectionTable(name, section) {
   const rows = rowsOf(section);
-  const ofRuns = section.runs.length > 1 ? `, the median of ${section.runs.length} runs` : '';
+  const ofRuns = section.runs.length > 1 ? `, the median of up to ${section.runs.length} runs` : '';
   const lines = [...rows.filter(({ goal }) => goal !== 'none'), ...rows.filter(({ goal }) => goal === 'none')].map(
     ({ what, measured, goal, ok, numbers }) =>
       `| ${cell(what)} | ${cell(measured)} | ${rangeOf(numbers)} | ${goal === 'none' ? '' : cell(goal)} | ${goal === 'none' ? '' : ok ? 'yes' : 'no'} |`,

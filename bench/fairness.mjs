@@ -9,12 +9,10 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import pg from 'pg';
-import { findRunningPostgres } from '../dist/src/database/embedded/embedded-postgres.js';
 import { BENCH_KEY, openBenchAccount } from './bench-account.mjs';
 import { writeManyEvents } from './many-events.mjs';
 import { newBody } from './new-credential.mjs';
-import { API_KEY, startService } from './programs.mjs';
+import { API_KEY, onServer, startService } from './programs.mjs';
 
 const EVENTS = 108_000;
 const SECONDS = 3;
@@ -26,9 +24,9 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 const NEIGHBOUR = { authorization: `Bearer ${API_KEY}`, ...JSON_TYPE };
 const GATEWAY = { authorization: `Bearer ${TOKEN}`, ...JSON_TYPE };
 
-const DEAR_ROUTES = [
+const dearRoutes = (events) => [
   { what: 'GET /events?actor=nobody&limit=1', path: '/events?actor=nobody&limit=1' },
-  { what: 'GET /edges/tcp?as_of=', path: `/edges/tcp?as_of=${EVENTS / 2}` },
+  { what: 'GET /edges/tcp?as_of=', path: `/edges/tcp?as_of=${Math.floor(events / 2)}` },
   { what: 'GET /events as lines', path: '/events', accept: 'application/x-ndjson' },
 ];
 
@@ -85,12 +83,10 @@ async function underFlood(world, route, connections) {
 }
 
 async function openWorld(service, events) {
-  const server = await findRunningPostgres(service.dataDir);
-  const client = new pg.Client({ ...server, database: 'postgres' });
-  await client.connect();
-  const account = await writeManyEvents(client, events);
-  const id = await openBenchAccount(client, account);
-  await client.end();
+  const id = await onServer(service.dataDir, async (client) => {
+    const account = await writeManyEvents(client, events);
+    return openBenchAccount(client, account);
+  });
   const { url } = service;
   const body = newBody();
   const created = await fetch(`${url}/ssh_credentials`, { method: 'POST', headers: NEIGHBOUR, body });
@@ -138,13 +134,13 @@ function rowsOf(what, connections, { p99, resident }, base) {
 }
 
 /** @returns {Promise<{what: string, measured: string, goal: string, ok: boolean}[]>} */
-export async function run(events = EVENTS) {
+export async function run({ events = EVENTS } = {}) {
   const service = await startService({ GATEWAY_TOKENS: TOKEN });
   try {
     const world = await openWorld(service, events);
     await underFlood(world, world.plain, 10);
     const rows = [];
-    for (const route of DEAR_ROUTES) {
+    for (const route of dearRoutes(events)) {
       // Each beside its base: the machine is not the same a minute later.
       const quiet = await underFlood(world, world.plain, 0);
       rows.push(...rowsOf(route.what, 10, await underFlood(world, route, 10), quiet.p99));
@@ -159,7 +155,7 @@ export async function run(events = EVENTS) {
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
-  for (const { what, measured, goal, ok } of await run(Number(process.argv[2] ?? EVENTS))) {
+  for (const { what, measured, goal, ok } of await run({ events: Number(process.argv[2] ?? EVENTS) })) {
     console.log(`${ok ? 'ok    ' : 'MISSED'}  ${what}\n          ${measured}   (goal: ${goal})`);
   }
 }

@@ -4,13 +4,12 @@
  */
 import { pathToFileURL } from 'node:url';
 import autocannon from 'autocannon';
-import pg from 'pg';
 import { findRunningPostgres } from '../dist/src/database/embedded/embedded-postgres.js';
 import { EVENT_COLUMNS } from '../dist/src/log/read/recorded-event.js';
 import { BENCH_KEY, openBenchAccount } from './bench-account.mjs';
-import { writeManyEvents } from './many-events.mjs';
+import { ACCOUNT, writeManyEvents } from './many-events.mjs';
 import { middle } from './middle.mjs';
-import { psqlMs, startService } from './programs.mjs';
+import { onServer, psqlMs, startService } from './programs.mjs';
 
 const EVENTS = 1_000_000;
 const ROUNDS = 3;
@@ -29,8 +28,8 @@ async function readLines(url) {
   return { ms: performance.now() - start, lines };
 }
 
-const readByPsql = (server, account) =>
-  psqlMs(server, `select ${EVENT_COLUMNS}, e.data from events e where account_id = '${account}' order by position`);
+const readByPsql = (server) =>
+  psqlMs(server, `select ${EVENT_COLUMNS}, e.data from events e where account_id = '${ACCOUNT}' order by position`);
 
 async function requestsPerSecond(url) {
   const { requests, non2xx } = await autocannon({ url, duration: SECONDS, connections: 64, headers: AUTHORIZATION });
@@ -38,10 +37,10 @@ async function requestsPerSecond(url) {
   return requests.average;
 }
 
-async function compareLines(url, server, account, events) {
+async function compareLines(url, server, events) {
   const [ratios, rates] = [[], []];
   for (let round = 0; round < ROUNDS; round += 1) {
-    const psqlMs = await readByPsql(server, account);
+    const psqlMs = await readByPsql(server);
     const { ms, lines } = await readLines(url);
     if (lines !== events) throw new Error(`${lines} lines of ${events}`);
     ratios.push(psqlMs / ms);
@@ -71,23 +70,24 @@ async function compareAsOf(url, id, position) {
 }
 
 /** @returns {Promise<{what: string, measured: string, goal: string, ok: boolean}[]>} */
-export async function run(events = EVENTS) {
+export async function run({ events = EVENTS } = {}) {
   const service = await startService();
-  const server = await findRunningPostgres(service.dataDir);
-  const client = new pg.Client({ ...server, database: 'postgres' });
-  await client.connect();
-  const account = await writeManyEvents(client, events);
-  const id = await openBenchAccount(client, account);
-  await client.end();
-  const rows = [
-    await compareLines(service.url, server, account, events),
-    await compareAsOf(service.url, id, Math.floor(events / 2)),
-  ];
-  await service.stop();
-  await service.clean();
-  return rows;
+  try {
+    const server = await findRunningPostgres(service.dataDir);
+    const id = await onServer(service.dataDir, async (client) => {
+      const account = await writeManyEvents(client, events);
+      return openBenchAccount(client, account);
+    });
+    return [
+      await compareLines(service.url, server, events),
+      await compareAsOf(service.url, id, Math.floor(events / 2)),
+    ];
+  } finally {
+    await service.stop();
+    await service.clean();
+  }
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
-  console.table(await run(Number(process.argv[2] ?? EVENTS)));
+  console.table(await run({ events: Number(process.argv[2] ?? EVENTS) }));
 }

@@ -3,11 +3,9 @@
  * tables, beside the same load once they are analyzed. The first five seconds are left out: they are those of a cold node.
  */
 import autocannon from 'autocannon';
-import pg from 'pg';
-import { findRunningPostgres } from '../dist/src/database/embedded/embedded-postgres.js';
 import { middle } from './middle.mjs';
 import { newBody } from './new-credential.mjs';
-import { API_KEY, startService } from './programs.mjs';
+import { API_KEY, onServer, startService } from './programs.mjs';
 
 const GOAL = 0.8;
 const WINDOW_SECONDS = 5;
@@ -38,10 +36,7 @@ export async function run() {
   const service = await startService();
   try {
     const [, ...fresh] = await createsPerSecond(service.url, LENGTHS.windows);
-    const client = new pg.Client({ ...(await findRunningPostgres(service.dataDir)), database: 'postgres' });
-    await client.connect();
-    await client.query('vacuum analyze');
-    await client.end();
+    await onServer(service.dataDir, (client) => client.query('vacuum analyze'));
     const steady = middle(await createsPerSecond(service.url, LENGTHS.steadyWindows));
     const ratio = Math.min(...fresh) / steady;
     return [

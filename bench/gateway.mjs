@@ -4,10 +4,8 @@
  */
 import { pathToFileURL } from 'node:url';
 import autocannon from 'autocannon';
-import pg from 'pg';
-import { findRunningPostgres } from '../dist/src/database/embedded/embedded-postgres.js';
 import { middle } from './middle.mjs';
-import { API_KEY, startService } from './programs.mjs';
+import { API_KEY, onServer, startService } from './programs.mjs';
 
 const CREDENTIALS = 100_000;
 const KEYS_OF_A_SIZE = 64;
@@ -30,14 +28,10 @@ const FILL = `insert into ssh_credentials (account_id, id, version, created_at, 
     end, p.id, 'ssh-ed25519', 256, 'AAAA', 'SHA256:' || rtrim(encode(sha256(n::text::bytea), 'base64'), '='), false
   from generate_series(1, $1::int) n, (select account_id, id from principals limit 1) p`;
 
-async function fill(dataDir) {
-  const { host, port, user } = await findRunningPostgres(dataDir);
-  const client = new pg.Client({ host, port, user, database: 'postgres' });
-  await client.connect();
+async function fill(client) {
   await client.query(FILL, [CREDENTIALS, SIZES.length, KEYS_OF_A_SIZE, SIZES]);
   await client.query('analyze ssh_credentials');
   const { rows } = await client.query('select id, fingerprint from ssh_credentials order by id');
-  await client.end();
   return rows;
 }
 
@@ -108,7 +102,7 @@ export async function run() {
 
 async function measure(service) {
   const { url } = service;
-  const credentials = await fill(service.dataDir);
+  const credentials = await onServer(service.dataDir, fill);
   const [one, ...larger] = SIZES.map((size, n) =>
     authorize(credentials.slice(n * KEYS_OF_A_SIZE, (n + 1) * KEYS_OF_A_SIZE), size),
   );

@@ -5,12 +5,10 @@
  */
 import { readFile } from 'node:fs/promises';
 import autocannon from 'autocannon';
-import pg from 'pg';
-import { findRunningPostgres } from '../dist/src/database/embedded/embedded-postgres.js';
 import { accountKey, credentialId, fingerprintOf, writeAccounts } from './growth-data.mjs';
 import { middle } from './middle.mjs';
 import { newBody } from './new-credential.mjs';
-import { cpuMicrosOfChildren, startService } from './programs.mjs';
+import { cpuMicrosOfChildren, onServer, startService } from './programs.mjs';
 
 const GOAL = 0.1;
 const MAX_DEPTH_RATIO = 1.2;
@@ -72,16 +70,6 @@ function exponentOf(points) {
   const [x0, y0] = [mean('x'), mean('y')];
   const sum = (term) => logs.reduce((total, { x, y }) => total + term(x - x0, y - y0), 0);
   return sum((x, y) => x * y) / sum((x) => x * x);
-}
-
-async function onServer(dataDir, work) {
-  const client = new pg.Client({ ...(await findRunningPostgres(dataDir)), database: 'postgres' });
-  await client.connect();
-  try {
-    return await work(client);
-  } finally {
-    await client.end();
-  }
 }
 
 /** A service with so many accounts of so many credentials; `size` is what its results are drawn against. */

@@ -4,6 +4,8 @@ import { once } from 'node:events';
 import { chmod, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pg from 'pg';
+import { findRunningPostgres } from '../dist/src/database/embedded/embedded-postgres.js';
 
 const READY = /ready at (http:\/\/\S+)/;
 
@@ -73,6 +75,20 @@ export async function startService(settings = {}) {
   const start = () => startProgram('../dist/src/main.js', all);
   const first = await start();
   return { ...first, dataDir: all.DATA_DIR, again: start, clean: () => rm(folder, { recursive: true, force: true }) };
+}
+
+/**
+ * Runs `work` with a client of the embedded database of a service. The client ends before its server: else its error would
+ * end the bench.
+ */
+export async function onServer(dataDir, work) {
+  const client = new pg.Client({ ...(await findRunningPostgres(dataDir)), database: 'postgres' });
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
 }
 
 /** How long psql takes to run a statement and drop what it answers, in ms. */

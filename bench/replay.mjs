@@ -170,7 +170,9 @@ async function rowsOf({ url, dataDir }, server, sql) {
   const [proving, verifying] = [ratesOf(proven, wholeOf), ratesOf(verified, wholeOf)];
   const comparing = ratesOf(proven, foldingOf);
   const importing = imports.map(({ imported }) => EVENTS / imported.importedSeconds);
-  const ofReplay = imports.map(({ replayed, imported }) => foldingOf(replayed) / imported.importedSeconds);
+  const importAgainst = (secondsOf) =>
+    imports.map(({ replayed, imported }) => secondsOf(replayed) / imported.importedSeconds);
+  const ofReplay = importAgainst(foldingOf);
   return [
     row(
       `replay of ${EVENTS} events into shadow tables`,
@@ -178,16 +180,16 @@ async function rowsOf({ url, dataDir }, server, sql) {
       '>= 50,000/s, or >= 0.25 of COPY to nowhere',
       middle(folding) >= 50_000 || middle(againstFile) >= 0.25,
     ),
-    row('the same against COPY of the events to a client that drops them', ratio(againstClient), 'none'),
-    row("the same against COPY of the events to the server's own /dev/null", ratio(againstFile), 'none: see above'),
-    row('the same with indexes and swap', perSecond(ratesOf(rebuilt, wholeOf)), 'none'),
+    row('replay, against COPY of the events to a client that drops them', ratio(againstClient), 'none'),
+    row("replay, against COPY of the events to the server's own /dev/null", ratio(againstFile), 'none: see above'),
+    row('projections rebuild: replay, indexes and swap', perSecond(ratesOf(rebuilt, wholeOf)), 'none'),
     row(
       'projections prove: events folded and compared with the rows',
       perSecond(comparing),
       '>= 60,000/s',
       middle(comparing) >= 60_000,
     ),
-    row('the same with the checks of audit verify, which it makes first', perSecond(proving), 'none'),
+    row('projections prove, with the checks of audit verify, which it makes first', perSecond(proving), 'none'),
     row('audit verify', perSecond(verifying), '>= 60,000/s', middle(verifying) >= 60_000),
     row('audit export, with the start of the command', perSecond(ratesOf(exported, ({ seconds }) => seconds)), 'none'),
     row(
@@ -195,7 +197,12 @@ async function rowsOf({ url, dataDir }, server, sql) {
       perSecond(importing),
       '>= 0.3 of the rate of replay: see below',
     ),
-    row('the same against replay of the same log', ratio(ofReplay), '>= 0.3', middle(ofReplay) >= 0.3),
+    row('audit import, against replay of the same log', ratio(ofReplay), '>= 0.3', middle(ofReplay) >= 0.3),
+    row(
+      'audit import, against a whole rebuild of the same log, which builds indexes too',
+      ratio(importAgainst(wholeOf)),
+      'none',
+    ),
     row(
       'most memory of rebuild, prove, verify, export, import with its proof',
       [rebuilt, proven, verified, exported, { peakMb: Math.max(...imports.map(({ imported }) => imported.peakMb)) }]

@@ -3,7 +3,8 @@ import { createHash, randomUUID } from 'node:crypto';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import type { Append } from '../src/log/append/append.js';
+import type { Append, Appended } from '../src/log/append/append.js';
+import { appendStatement, prepareAppend } from '../src/log/append/append-statement.js';
 import type { EventLog } from '../src/log/append/event-log.js';
 import { startSwallowingProxy } from './support/answer-swallowing-proxy.js';
 import { apiKeyAppend, apiKeyRow, appendOf, count, newEvent, openLog, outcomesOf } from './support/log.js';
@@ -79,6 +80,25 @@ async function waitingBackend(): Promise<number> {
     );
     if (rows.length > 0) return rows[0].pid;
     await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** The answer to an append that was committed but not answered, and that is sent again after something else happened. */
+async function sentAgainAfter(append: Append, meanwhile: () => Promise<unknown>): Promise<Appended> {
+  const proxy = await startSwallowingProxy(database.url);
+  const behindProxy = openLog(proxy.url, 1);
+  try {
+    await behindProxy.log.append(appendOf(account, newEvent('s_0', 1)));
+    proxy.swallowNextAnswer();
+    const answer = behindProxy.log.append(append);
+    while (proxy.swallowed === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    proxy.goAway();
+    await meanwhile();
+    proxy.comeBack();
+    return await answer;
+  } finally {
+    await behindProxy.close();
+    await proxy.close();
   }
 }
 
@@ -183,6 +203,18 @@ describe('racing for one stream version', () => {
   });
 });
 
+describe('racing to begin one entity', () => {
+  it('has one winner, who writes its row too', async () => {
+    const rivals = Array.from({ length: 8 }, () => openLog(database.url, 1));
+    const id = `ak_${randomUUID()}`;
+    const begin = (n: number) => apiKeyAppend(account, newEvent(id, 1), [], [apiKeyRow(account, id, `${id}-${n}`)]);
+    const outcomes = await outcomesOf(rivals.map((rival, n) => rival.log.append(begin(n))));
+    await Promise.all(rivals.map(({ close }) => close()));
+    expect([count(outcomes, 'ok'), count(outcomes, 'StreamConflict')]).toEqual([1, 7]);
+    expect(await extent()).toEqual({ events: 1, newest: 1, head: 1, streams: 1 });
+  });
+});
+
 describe('a batch', () => {
   it('with a conflict, a repeated event and a taken value among good commands gives each command its own answer', async () => {
     const repeated = newEvent('s_repeated', 1);
@@ -210,6 +242,24 @@ describe('a batch', () => {
     expect(await extent()).toEqual({ events: 5, newest: 5, head: 5, streams: 5 });
   });
 
+  it('of a new and a changed entity writes the rows of both', async () => {
+    const changed = apiKeyRow(account, `ak_${randomUUID()}`, `${account}-1`);
+    const added = apiKeyRow(account, `ak_${randomUUID()}`, `${account}-2`);
+    await log.append(apiKeyAppend(account, newEvent(`${changed.id}`, 1), [], [changed]));
+    const appends = [
+      apiKeyAppend(account, newEvent(`${changed.id}`, 2), [changed], [{ ...changed, metadata: 'changed' }]),
+      apiKeyAppend(account, newEvent(`${added.id}`, 1), [], [added]),
+    ];
+    expect(await outcomesOf(appends.map((append) => log.append(append)))).toEqual(['ok', 'ok']);
+    const { rows } = await sql.query('select id, metadata from api_keys where account_id = $1 order by token_hash', [
+      account,
+    ]);
+    expect(rows).toEqual([
+      { id: changed.id, metadata: 'changed' },
+      { id: added.id, metadata: '' },
+    ]);
+  });
+
   it('never holds two commands that share a value: one frees it, the next takes it, in the order of arrival', async () => {
     const put = apiKeyRow(account, 'ak_1', `${account}-token`);
     await log.append(apiKeyAppend(account, newEvent('ak_1', 1), [], [put]));
@@ -232,6 +282,52 @@ describe('a batch', () => {
       });
     const outcomes = await outcomesOf([...take(account, tokens), ...take(other, [...tokens].reverse())]);
     expect([count(outcomes, 'ok'), count(outcomes, 'ConstraintViolated')]).toEqual([40, 40]);
+  });
+});
+
+describe('a value that belongs to one account', () => {
+  const other = () => `${account}_other`;
+  const create = (by: string, value: string): Append => {
+    const id = `ak_${randomUUID()}`;
+    return apiKeyAppend(by, newEvent(id, 1), [], [apiKeyRow(by, id, id, value)]);
+  };
+
+  it('is refused to the new entities of other accounts alone, whatever else is in their batch', async () => {
+    const [taken, free, third] = [`${account}-taken`, `${account}-free`, `${account}-third`];
+    await log.append(create(other(), taken));
+    const creates = [taken, free, free, taken, third].map((value) => log.append(create(account, value)));
+    const outcomes = await outcomesOf([...creates, log.append(appendOf(account, newEvent('s_1', 1)))]);
+    expect(outcomes).toEqual(['ClaimRefused', 'ok', 'ok', 'ClaimRefused', 'ok', 'ok']);
+    expect(await extent()).toEqual({ events: 4, newest: 4, head: 4, streams: 4 });
+  });
+
+  it('is named once when it is refused, however many claim it and however often the other account has it', async () => {
+    const values = ['"quoted"\u001f', 'plain'].map((text) => `${account}-${text}`);
+    const [, taken = ''] = values;
+    for (const _ of [1, 2]) await log.append(create(other(), taken));
+    const batch = [...values, taken].map((value) => prepareAppend(create(account, value), Number.POSITIVE_INFINITY));
+    const { text, values: parameters } = appendStatement(account, batch);
+    const { rows } = await sql.query(text, [...parameters]);
+    expect(rows).toEqual([{ base: null, refused: `api_keys ${taken}` }]);
+    expect(await extent()).toMatchObject({ events: 0 });
+  });
+
+  it('is not refused to the own entity whose create was committed, if only the answer was lost', async () => {
+    const value = `${account}-value`;
+    await log.append(create(other(), `${account}-other`));
+    const give = () => sql.query('update api_keys set description = $2 where account_id = $1', [other(), value]);
+    expect(await sentAgainAfter(create(account, value), give)).toEqual({ position: 2, isDuplicate: false });
+    expect(await extent()).toMatchObject({ events: 2 });
+  });
+
+  it('does not hinder changes of the entities that have it, when two accounts got it at once', async () => {
+    const id = `ak_${randomUUID()}`;
+    const row = apiKeyRow(account, id, id, `${account}-shared`);
+    await log.append(apiKeyAppend(account, newEvent(id, 1), [], [row]));
+    await log.append(create(other(), `${account}-other`));
+    await sql.query('update api_keys set description = $2 where account_id = $1', [other(), row.description]);
+    await log.append(apiKeyAppend(account, newEvent(id, 2), [row], [{ ...row, version: 2 }]));
+    expect(await extent()).toMatchObject({ events: 2 });
   });
 });
 
@@ -270,23 +366,28 @@ describe('an append that was decided before rights were taken', () => {
     expect(await outcomesOf(key.map((append) => log.append(append)))).toEqual(['ok', 'RightsTaken']);
   });
 
+  it('writes nothing beside one that claims what another account has; both get their own answer', async () => {
+    const claiming = (by: string): Append => {
+      const id = `ak_${randomUUID()}`;
+      return apiKeyAppend(by, newEvent(id, 1), [], [apiKeyRow(by, id, id, `${account}-claimed`)]);
+    };
+    await log.append(claiming(`${account}_other`));
+    await log.append(taking('usr_1', 1));
+    const appends = [
+      decidedAt(1, claiming(account)),
+      decidedAt(0, appendOf(account, newEvent('s_1', 1))),
+      decidedAt(1, appendOf(account, newEvent('s_2', 1))),
+    ];
+    const outcomes = await outcomesOf(appends.map((append) => log.append(append)));
+    expect(outcomes).toEqual(['ClaimRefused', 'RightsTaken', 'ok']);
+    expect(await extent()).toMatchObject({ events: 2 });
+  });
+
   it('is acknowledged if it was committed before, and only its answer was lost', async () => {
-    const proxy = await startSwallowingProxy(database.url);
-    const behindProxy = openLog(proxy.url, 1);
-    try {
-      await behindProxy.log.append(appendOf(account, newEvent('s_0', 1)));
-      proxy.swallowNextAnswer();
-      const append = behindProxy.log.append(decidedAt(0, appendOf(account, newEvent('s_1', 1))));
-      while (proxy.swallowed === 0) await new Promise((resolve) => setTimeout(resolve, 1));
-      proxy.goAway();
-      await log.append(taking('usr_1', 1));
-      proxy.comeBack();
-      expect(await append).toEqual({ position: 2, isDuplicate: false });
-      expect(await extent()).toEqual({ events: 3, newest: 3, head: 3, streams: 3 });
-    } finally {
-      await behindProxy.close();
-      await proxy.close();
-    }
+    const append = decidedAt(0, appendOf(account, newEvent('s_1', 1)));
+    const answer = await sentAgainAfter(append, () => log.append(taking('usr_1', 1)));
+    expect(answer).toEqual({ position: 2, isDuplicate: false });
+    expect(await extent()).toEqual({ events: 3, newest: 3, head: 3, streams: 3 });
   });
 });
 

@@ -5,6 +5,7 @@ import { dataSourceOptions } from '../src/database/data-source.js';
 import { parseDatabaseUrl } from '../src/database/database-url.js';
 import { migrate } from '../src/database/migrate.js';
 import { Servers } from '../src/database/servers.js';
+import { failOnce } from './support/fail-once.js';
 import { emptyDatabase } from './support/service.js';
 
 /** Exceeds the time limit of the service's statements. */
@@ -17,12 +18,6 @@ class Slow9999999999999 implements MigrationInterface {
     await runner.query('drop table slowly');
   }
 }
-
-/** As if another instance had just created the first table: the first attempt to create one fails with this error. */
-const failOnce = (sqlState: string): string => `create sequence attempts;
-  create function fail_once() returns event_trigger language plpgsql as $$ begin
-    if nextval('attempts') = 1 then raise exception 'it already exists' using errcode = '${sqlState}'; end if; end $$;
-  create event trigger fail_once on ddl_command_start when tag in ('CREATE TABLE') execute function fail_once()`;
 
 async function openDatabase() {
   const { url, drop } = await emptyDatabase();
@@ -59,18 +54,28 @@ describe('migrations', () => {
     }
   });
 
+  const goOnAfter = async (failure: string): Promise<void> => {
+    const { options, drop } = await openDatabase();
+    const dataSource = await new DataSource(options).initialize();
+    try {
+      await dataSource.query(failure);
+      expect(await migrated(dataSource)).toBe('migrated');
+      const [{ attempts, ...ran }] = await dataSource.query(
+        `select last_value::int as attempts, (select count(*)::int from migrations) as migrations,
+           (select count(distinct name)::int from migrations) as names from attempts`,
+      );
+      expect(attempts).toBeGreaterThan(1);
+      expect(ran).toEqual({ migrations: MIGRATIONS.length, names: MIGRATIONS.length });
+    } finally {
+      await dataSource.destroy();
+      await drop();
+    }
+  };
+
   it.each(['23505', '42P07', '42710', 'XX000'])(
     'go on if another instance creates the first table at the same time, of which PostgreSQL says %s',
-    async (sqlState) => {
-      const { options, drop } = await openDatabase();
-      const dataSource = await new DataSource(options).initialize();
-      try {
-        await dataSource.query(failOnce(sqlState));
-        expect(await migrated(dataSource)).toBe('migrated');
-      } finally {
-        await dataSource.destroy();
-        await drop();
-      }
-    },
+    (sqlState) => goOnAfter(failOnce(sqlState, 'TABLE')),
   );
+
+  it('go on after a deadlock with a statement of a running instance', () => goOnAfter(failOnce('40P01', 'INDEX')));
 });

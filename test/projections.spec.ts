@@ -10,6 +10,7 @@ import { copyTarget } from '../src/log/replay/copy-rows.js';
 import { eventsOf, replay } from '../src/log/replay/replay.js';
 import { READ_MODELS } from '../src/read-models.js';
 import { eventually } from './support/eventually.js';
+import { FAIL_NO_MORE, failOnce } from './support/fail-once.js';
 import { provenOf } from './support/found.js';
 import { history, play, playerOf } from './support/histories.js';
 import { allRows as rowsOf } from './support/history-laws.js';
@@ -216,6 +217,26 @@ describe('projections rebuild', () => {
     }
     await rebuildOf('api_keys');
   });
+
+  it.each([
+    ['SCHEMA', '42P06'],
+    ['SCHEMA', '23505'],
+    ['TABLE', '42P07'],
+    ['TABLE', '42710'],
+  ] as const)(
+    'goes on if another run creates the first %s at the same time, of which PostgreSQL says %s',
+    async (...[what, sqlState]) => {
+      await service.pool.query('drop schema if exists tunnel_access_rebuild cascade');
+      await service.pool.query(failOnce(sqlState, what));
+      try {
+        await rebuildOf('api_keys');
+        const { rows } = await service.pool.query('select last_value::int as attempts from attempts');
+        expect(rows[0].attempts).toBeGreaterThan(1);
+      } finally {
+        await service.pool.query(FAIL_NO_MORE);
+      }
+    },
+  );
 
   it('waits for a long reader without making others wait', async () => {
     const reader = await service.pool.connect();

@@ -33,6 +33,7 @@ const CONSTRUCTS: Readonly<Record<string, RegExp>> = {
   'two writes of one table in a statement': /_removed as \(/,
   'the account taken from JSON': /as b?\(account_id text, /,
   'global unique keys': /unique \(token_hash\)|on tcp_edge_hostports \(hostport\) where/,
+  'values that belong to one account': / t\.account_id <> \$1/,
   'exported snapshots': /pg_export_snapshot/,
   'NOWAIT and SKIP LOCKED': /(share|mode) nowait|skip locked/,
   'xmin and transaction ids': /\bxmin\b|pg_current_snapshot|pg_current_xact_id|xid8/,

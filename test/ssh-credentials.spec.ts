@@ -3,7 +3,7 @@ import type { ApiClient } from './support/api-client.js';
 import { newPublicKey } from './support/keys.js';
 import { addAccount, addUser, type TestPrincipal } from './support/principals.js';
 import { refusalsOf } from './support/refusals.js';
-import { type Service, startService } from './support/service.js';
+import { type Service, startCopy, startService } from './support/service.js';
 
 let service: Service;
 let admin: ApiClient;
@@ -123,6 +123,16 @@ describe('POST /ssh_credentials', () => {
     await expectRefusal(post, 409, 'ERR_NGROK_610');
     await other.client.delete(`/ssh_credentials/${id}`);
     expect((await post()).status).toBe(201);
+  });
+
+  it('records nothing under the Idempotency-Key of such a refusal', async () => {
+    const public_key = newPublicKey();
+    const { id } = await create({ public_key }, other.client);
+    const post = () => admin.json('POST', '/ssh_credentials', { public_key }, { 'idempotency-key': 'refused-first' });
+    await expectRefusal(post, 409, 'ERR_NGROK_610');
+    await other.client.delete(`/ssh_credentials/${id}`);
+    const [first, again] = [await post(), await post()];
+    expect([first.status, again.status, again.body.id]).toEqual([201, 201, first.body.id]);
   });
 
   it('lets an admin name any owner, known or unknown, and a member only itself', async () => {
@@ -338,7 +348,7 @@ describe('GET /ssh_credentials', () => {
 describe('in strict mode', () => {
   let strict: Service;
   beforeAll(async () => {
-    strict = await startService({ strict: true });
+    strict = await startCopy(service, { strict: true });
   });
   afterAll(() => strict.stop());
 
@@ -349,6 +359,13 @@ describe('in strict mode', () => {
     expect(await post()).toMatchObject({ status: 409, body: { error_code: 'ERR_NGROK_609' } });
     await strict.admin.delete(`/ssh_credentials/${body.id}`);
     expect((await post()).status).toBe(201);
+  });
+
+  it('a key that has a credential from before that mode is refused too, and so is a key of another account', async () => {
+    const [before, elsewhere] = [await create(), await create({}, other.client)];
+    const post = ({ public_key }: { public_key: string }) => strict.admin.post('/ssh_credentials', { public_key });
+    expect(await post(before)).toMatchObject({ status: 409, body: { error_code: 'ERR_NGROK_609' } });
+    expect(await post(elsewhere)).toMatchObject({ status: 409, body: { error_code: 'ERR_NGROK_610' } });
   });
 
   it('32 concurrent creates with one key make one credential', async () => {

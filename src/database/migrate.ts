@@ -1,5 +1,6 @@
-import { type DataSource, MigrationExecutor } from 'typeorm';
+import { type DataSource, MigrationExecutor, type QueryRunner } from 'typeorm';
 import { OperatorError } from '../operator-error.js';
+import { createMissing } from './create-missing.js';
 import { connectDedicated, withoutTimeLimit } from './data-source.js';
 import type { Database } from './database.js';
 import { PostgresFailure } from './failure.js';
@@ -8,6 +9,8 @@ import { readSchemaState, type SchemaState } from './schema/schema-state.js';
 
 type MigratedDatabase = Pick<Database, 'dataSource' | 'asOwner' | 'hasOwner'>;
 type Log = (line: string) => void;
+
+const MAX_DEADLOCKS = 10;
 
 /**
  * Runs the pending migrations, each of which is logged with its time, then `afterwards` under a lock. A database that is
@@ -67,13 +70,34 @@ async function runPending(dataSource: DataSource, log: Log): Promise<void> {
   const executor = new MigrationExecutor(dataSource, runner);
   for (const migration of await executor.getPendingMigrations()) {
     const begun = performance.now();
-    await runner.startTransaction();
-    // If it fails, the connection ends with its data source, and the transaction with it.
-    await executor.executeMigration(migration);
-    await runner.commitTransaction();
+    await runUnlessDeadlocked(runner, migration.name, () => executor.executeMigration(migration), log);
     log(`migration ${migration.name} ran in ${Math.ceil(performance.now() - begun)} ms`);
   }
   await runner.release();
+}
+
+/**
+ * Instances of an earlier version go on meanwhile. A migration that locks their tables one after the other may end in a
+ * deadlock with one of their statements, and be the one that PostgreSQL ends. docs/decisions.md says how to avoid it.
+ */
+async function runUnlessDeadlocked(
+  runner: QueryRunner,
+  name: string,
+  migrate: () => Promise<unknown>,
+  log: Log,
+): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    await runner.startTransaction();
+    try {
+      await migrate();
+      return await runner.commitTransaction();
+    } catch (error) {
+      // If this is the end of it, the connection ends with its data source, and the transaction with it.
+      if (!PostgresFailure.of(error).isDeadlock || attempt === MAX_DEADLOCKS) throw error;
+      await runner.rollbackTransaction();
+      log(`migration ${name} met a deadlock with another statement, and begins again`);
+    }
+  }
 }
 
 /**
@@ -93,24 +117,11 @@ async function locked<T>(dataSource: DataSource, work: () => Promise<T>): Promis
   }
 }
 
-/**
- * `create table if not exists` races too: the loser gets one of these errors, and finds the table on its next attempt.
- */
-const LOST_RACE = new Set(['23505', '42P07', '42710', 'XX000']);
-const MAX_ATTEMPTS = 10;
-
-async function createLockTable(owner: DataSource): Promise<void> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      await owner.query('create table if not exists migration_lock (id int primary key)');
-      await owner.query('insert into migration_lock (id) values (1) on conflict do nothing');
-      return;
-    } catch (error) {
-      const isLostRace = LOST_RACE.has(PostgresFailure.of(error).sqlState ?? '');
-      if (!isLostRace || attempt === MAX_ATTEMPTS) throw error;
-    }
-  }
-}
+const createLockTable = (owner: DataSource): Promise<void> =>
+  createMissing(async () => {
+    await owner.query('create table if not exists migration_lock (id int primary key)');
+    await owner.query('insert into migration_lock (id) values (1) on conflict do nothing');
+  });
 
 const WAY_OUT =
   'set MIGRATION_DATABASE_URL, with the role that owns the database and its tables, or run `tunnel-access migrate` with it';

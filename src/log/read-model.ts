@@ -37,6 +37,12 @@ export interface Table<State> {
    * order of these values, because two accounts that take the same values in opposite order would deadlock.
    */
   exclusiveValuesOf(row: Row): readonly string[];
+  /**
+   * A column of texts that belong to one account: an append refuses a new entity with a text that a row of another account
+   * has. Two appends that are under way at the same time may miss each other. The table needs an index that begins with
+   * this column.
+   */
+  readonly claimedColumn?: string;
 }
 
 /** The table with one row for each entity. `columns` are the names of the fields that its state may have. */
@@ -44,12 +50,14 @@ export const entityTable = <State>(
   name: string,
   columns: readonly (keyof State & string)[],
   exclusiveValuesOf: Table<State>['exclusiveValuesOf'] = () => [],
+  claimedColumn?: keyof State & string,
 ): Table<State> => ({
   name,
   columns: [...ENTITY_COLUMNS, ...columns],
   primaryKey: ['account_id', 'id'],
   rowsOf: (entity) => [entity],
   exclusiveValuesOf,
+  ...(claimedColumn && { claimedColumn }),
 });
 
 /** Properties of an event type. */

@@ -4,7 +4,7 @@ import { etagOf } from '../http/preconditions.js';
 import type { ChangeContext } from '../http/request-context.js';
 import type { IdSource } from '../ids.js';
 import type { StreamAppend } from '../log/append/append.js';
-import { RightsTaken, StreamConflict } from '../log/append/append-failures.js';
+import { ClaimRefused, RightsTaken, StreamConflict } from '../log/append/append-failures.js';
 import { eventIdOf } from '../log/append/event-ids.js';
 import type { EventLog } from '../log/append/event-log.js';
 import type { DomainEvent } from '../log/event.js';
@@ -124,7 +124,7 @@ export class Changes {
         // The log itself waits for a database that is away. These are the look-ups before it.
         const change = () => this.once(resource, context, () => attempt(context));
         return await untilReachable(deadline, change).catch(async (error) => {
-          if (error instanceof Problem && error.status < 500) await this.refuseIfRightsTaken(context);
+          if (isRefusal(error)) await this.refuseIfRightsTaken(context);
           throw error;
         });
       } catch (error) {
@@ -182,6 +182,10 @@ function refuseUnexpected<State extends object, Event extends DomainEvent>(
   if (ifMatch?.(entity.version) !== false) return;
   throw new Problem('precondition_failed', `If-Match does not hold: the resource's ETag is "${entity.version}" now.`);
 }
+
+/** A refusal may tell what only callers with rights may know, and no append has checked the caller's rights. */
+const isRefusal = (error: unknown): boolean =>
+  error instanceof ClaimRefused || (error instanceof Problem && error.status < 500);
 
 function refuseOlderThan(head: { readonly rightsPosition: number }, rightsPosition: number): void {
   if (head.rightsPosition > rightsPosition) throw new RightsTaken('rights were taken after the decision');

@@ -59,7 +59,7 @@ export function evolve(state: SshCredential | undefined, event: SshCredentialEve
 
 type Decision = (state: SshCredential | undefined) => readonly SshCredentialEvent[];
 
-/** The handler looks up whether the owner is active and whether the key is taken. */
+/** The handler looks up whether the owner is active. The append refuses a key of another account. */
 export const create =
   (credential: NewSshCredential): Decision =>
   (state) =>

@@ -1,7 +1,7 @@
 import { parseAcl } from '../bind-rules/acl.js';
 import type { Caller } from '../caller.js';
 import type { RequestContext } from '../http/request-context.js';
-import { ConstraintViolated } from '../log/append/append-failures.js';
+import { ClaimRefused, ConstraintViolated } from '../log/append/append-failures.js';
 import { omitUndefined } from '../omit-undefined.js';
 import { Problem } from '../problem.js';
 import { type KeyPolicy, parsePublicKey } from '../public-keys/public-key.js';
@@ -17,7 +17,7 @@ import {
   setExpiry,
   update,
 } from './ssh-credential.js';
-import { EXCLUSIVE_KEY_CONSTRAINT, KeyHolders } from './ssh-credentials.read-model.js';
+import { EXCLUSIVE_KEY_CONSTRAINT, UsedKeys } from './ssh-credentials.read-model.js';
 import {
   CreateSshCredential,
   DeleteSshCredential,
@@ -54,31 +54,32 @@ function credentialOf(
   };
 }
 
-/** A key belongs to one account. Strict mode allows it once there; the unique index decides races. */
-async function refuseTakenKey(holders: KeyHolders, accountId: string, key: NewSshCredential): Promise<void> {
-  const accounts = (await holders.of(key.fingerprint)) ?? [];
-  if (accounts.some((id) => id !== accountId)) {
-    throw new Problem('public_key_used_elsewhere', 'This public key is already in use on another account.');
-  }
-  if (key.exclusive && accounts.length > 0) throw keyAlreadyUsed();
+/** The unique index decides races. It omits credentials from before strict mode, which this look-up finds. */
+async function refuseUsedKey(keys: UsedKeys, accountId: string, fingerprint: string): Promise<void> {
+  if (await keys.has(accountId, fingerprint)) throw keyAlreadyUsed();
 }
 
 const keyAlreadyUsed = (): Problem =>
   new Problem('public_key_already_used', 'This public key already has an SSH credential on this account.');
 
-const explainTakenKey = (error: unknown): unknown =>
-  error instanceof ConstraintViolated && error.constraint === EXCLUSIVE_KEY_CONSTRAINT ? keyAlreadyUsed() : error;
+function explainTakenKey(error: unknown): unknown {
+  if (error instanceof ClaimRefused) {
+    return new Problem('public_key_used_elsewhere', 'This public key is already in use on another account.');
+  }
+  if (error instanceof ConstraintViolated && error.constraint === EXCLUSIVE_KEY_CONSTRAINT) return keyAlreadyUsed();
+  return error;
+}
 
 export const SSH_CREDENTIAL_HANDLERS = [
   handlerOf(
     CreateSshCredential,
-    [Changes, KeyHolders, Owners, SshCredentialPolicy],
-    ({ context, body }, changes, holders, owners, policy) => {
+    [Changes, UsedKeys, Owners, SshCredentialPolicy],
+    ({ context, body }, changes, keys, owners, policy) => {
       const decide = async (_: string, { caller }: RequestContext) => {
         const credential = credentialOf(caller, body, policy);
         await Promise.all([
           owners.refuseUnusable(caller, credential.owner_id, policy.strict),
-          refuseTakenKey(holders, caller.accountId, credential),
+          policy.strict && refuseUsedKey(keys, caller.accountId, credential.fingerprint),
         ]);
         return create(credential)(undefined);
       };

@@ -4,10 +4,10 @@ import { providerOf } from '../resources/provider-of.js';
 import { CredentialExpiryController, CredentialSourcesController } from './credential-restrictions.controller.js';
 import { SshCredentialsController } from './ssh-credentials.controller.js';
 import { SSH_CREDENTIAL_HANDLERS } from './ssh-credentials.handlers.js';
-import { KeyHolders } from './ssh-credentials.read-model.js';
+import { UsedKeys } from './ssh-credentials.read-model.js';
 
 @Module({
   controllers: [SshCredentialsController, CredentialExpiryController, CredentialSourcesController],
-  providers: [providerOf(KeyHolders, POOL), ...SSH_CREDENTIAL_HANDLERS],
+  providers: [providerOf(UsedKeys, POOL), ...SSH_CREDENTIAL_HANDLERS],
 })
 export class SshCredentialsModule {}

@@ -1,6 +1,5 @@
 import type { Pool } from 'pg';
-import { coalesced } from '../database/coalesce.js';
-import { queryJson, unseen } from '../database/query.js';
+import { coalescedByRef, REFS } from '../database/coalesce.js';
 import { entityTable, type ReadModel } from '../log/read-model.js';
 import { readFingerprint } from '../public-keys/public-key-type.js';
 import { requireWellFormedOwnerId } from '../resources/access-rules.js';
@@ -16,6 +15,7 @@ const TABLE = entityTable<SshCredential>(
     ...(['expires_at', 'source_cidrs'] as const),
   ],
   (row) => (row.exclusive === true ? [`key:${row.fingerprint}`] : []),
+  'fingerprint',
 );
 
 export const sshCredentialsReadModel: ReadModel<SshCredential, SshCredentialEvent> = {
@@ -34,26 +34,22 @@ export const sshCredentialsReadModel: ReadModel<SshCredential, SshCredentialEven
 /** The unique index that strict mode writes into; violated when two creates of one key race. */
 export const EXCLUSIVE_KEY_CONSTRAINT = 'ssh_credentials_exclusive_key';
 
-const ACCOUNTS_BY_FINGERPRINTS = {
-  name: 'accounts_by_fingerprints',
-  text: `select fingerprint, array_agg(distinct account_id) as accounts from ssh_credentials
-    where fingerprint = any(${unseen('$1', 'text[]')}) and by_index(id) group by fingerprint`,
+/** The refs hold fingerprints in place of ids. An account may have thousands of credentials with one key. */
+const USED_FINGERPRINTS = {
+  name: 'used_fingerprints',
+  text: `select wanted.account_id, wanted.id from ${REFS} cross join lateral (select from ssh_credentials t
+      where t.fingerprint = wanted.id and (t.account_id = wanted.account_id) is true and by_index(t.id) limit 1) used`,
 };
 
-type Holders = { readonly fingerprint: string; readonly accounts: readonly string[] };
-
-/** Finds the accounts that have a live credential for a key. */
-export class KeyHolders {
+/** The keys of live credentials. */
+export class UsedKeys {
   constructor(private readonly pool: Pool) {}
 
-  /** Ids of the accounts; undefined when no account has the key. */
-  readonly of = coalesced<string, readonly string[]>(
-    (fingerprint) => fingerprint,
-    async (wanted) => {
-      const rows = await queryJson<Holders>(this.pool, ACCOUNTS_BY_FINGERPRINTS, [wanted]);
-      return new Map(rows.map(({ fingerprint, accounts }) => [fingerprint, accounts]));
-    },
-  );
+  private readonly find = coalescedByRef(this.pool, USED_FINGERPRINTS, () => true);
+
+  async has(accountId: string, fingerprint: string): Promise<boolean> {
+    return (await this.find({ accountId, id: fingerprint })) === true;
+  }
 }
 
 /** A key has few credentials, so this one comes first. */

@@ -77,26 +77,28 @@ const streamOf = (
     created_at: new Date(0),
     rows,
   });
-  const [before, after] = [entity(streamVersion - 1, old), entity(streamVersion, current)];
+  const before = streamVersion === 1 ? undefined : entity(streamVersion - 1, old);
+  const after = entity(streamVersion, current);
   return { model: { tables, events: {} }, id, before, events: [event], after, eventId };
 };
 
-/** A read model row with a value that only one row may hold. */
+/** A read model row with a value that only one row may hold, and with a description that only one account may have. It has no index. */
 const API_KEYS: Table<Rows> = {
   name: 'api_keys',
   columns: ['account_id', 'id', 'version', 'created_at', 'owner_id', 'description', 'metadata', 'token_hash'],
   primaryKey: ['account_id', 'id'],
   rowsOf: ({ rows }) => rows,
   exclusiveValuesOf: (row) => [`token:${row.token_hash}`],
+  claimedColumn: 'description',
 };
 
-export const apiKeyRow = (accountId: string, id: string, tokenHash: string): Row => ({
+export const apiKeyRow = (accountId: string, id: string, tokenHash: string, description = accountId): Row => ({
   account_id: accountId,
   id,
   version: 1,
   created_at: new Date().toISOString(),
   owner_id: 'usr_1',
-  description: '',
+  description,
   metadata: '',
   token_hash: tokenHash,
 });

@@ -23,11 +23,18 @@ export class ConstraintViolated extends Error {
   }
 }
 
+/** A new entity has a value that belongs to another account: see `claimedColumn` of its table. */
+export class ClaimRefused extends Error {
+  override readonly name = 'ClaimRefused';
+}
+
 /** A statement that did not succeed. */
 export interface Failed {
   readonly base: undefined;
-  /** Undefined: it wrote nothing, because rights were taken after one of its commands was decided. */
+  /** Undefined: the statement itself refused, and wrote nothing. */
   readonly failure: PostgresFailure | undefined;
+  /** Claims that other accounts have. Without any, and without a failure, rights were taken after a decision. */
+  readonly refusedClaims: ReadonlySet<string>;
   /** An attempt may have been committed. */
   readonly wasSent: boolean;
 }
@@ -44,14 +51,16 @@ export async function recordedBefore(
   pool: Pool,
   accountId: string,
   append: PreparedAppend,
-  { failure, wasSent }: Failed,
+  { failure, refusedClaims, wasSent }: Failed,
   alarm: (message: string) => void,
 ): Promise<Appended> {
-  // An attempt whose answer was lost may have been committed before the rights were taken.
+  // An attempt whose answer was lost may have been committed before the rights or the claim were taken.
   const mayBeRecorded = failure === undefined ? wasSent : failure.isUniqueViolation;
   const found = mayBeRecorded ? await findRecorded(pool, accountId, append, wasSent) : undefined;
   if (found !== undefined) return found;
-  throw failure === undefined ? new RightsTaken('rights were taken after the decision') : refusalOf(failure, alarm);
+  if (failure !== undefined) throw refusalOf(failure, append, alarm);
+  if (refusedClaims.size > 0) throw new ClaimRefused('another account has what the new entity claims');
+  throw new RightsTaken('rights were taken after the decision');
 }
 
 async function findRecorded(
@@ -77,8 +86,12 @@ async function findRecorded(
   return { position: Number(found.position), isDuplicate: !(wasSent && found.metadata === metadataText) };
 }
 
-function refusalOf(failure: PostgresFailure, alarm: (message: string) => void): unknown {
-  if (failure.constraint === 'events_stream_version') return new StreamConflict('the stream has a newer version');
+function refusalOf(failure: PostgresFailure, { rows }: PreparedAppend, alarm: (message: string) => void): unknown {
+  // PostgreSQL may insert the row of a new entity before its event.
+  const ofStream = ['events_stream_version', ...rows.map(({ table }) => `${table.name}_pk`)];
+  if (failure.constraint !== undefined && ofStream.includes(failure.constraint)) {
+    return new StreamConflict('the stream has a newer version');
+  }
   // Positions come from the locked head. A taken one means that the head was lost, or that another program writes.
   if (failure.constraint === 'events_pk') {
     alarm('a log position was taken twice: log_heads and events disagree; stop writing and verify the log');

@@ -4,7 +4,14 @@ import { PostgresFailure } from '../../database/failure.js';
 import { queryNamed } from '../../database/query.js';
 import type { Append, Appended } from './append.js';
 import { type Failed, recordedBefore, unavailable } from './append-failures.js';
-import { type AppendStatement, appendStatement, type PreparedAppend, prepareAppend } from './append-statement.js';
+import {
+  type AppendRow,
+  type AppendStatement,
+  appendStatement,
+  hasRefusedClaim,
+  type PreparedAppend,
+  prepareAppend,
+} from './append-statement.js';
 import { Batcher, type BatcherLimits, type BatchListener, DEFAULT_BATCHER_LIMITS, type Waiting } from './batcher.js';
 
 type Command = Waiting<PreparedAppend, Appended>;
@@ -52,7 +59,10 @@ export class EventLog {
     this.batcher.onBatch = listener;
   }
 
-  /** Throws StreamConflict, RightsTaken, ConstraintViolated, or Problem `overloaded` when the queue is full or the database is away. */
+  /**
+   * Throws StreamConflict, RightsTaken, ClaimRefused or ConstraintViolated, or Problem `overloaded` when the queue is full or
+   * the database is away.
+   */
   append(append: Append): Promise<Appended> {
     return this.batcher.push(append.accountId, prepareAppend(append, performance.now() + this.deadlineMs));
   }
@@ -68,9 +78,9 @@ export class EventLog {
     if (failure?.isAboutData === false) {
       return batch.forEach(({ reject }) => void reject(unavailable(failure, mayBeWritten)));
     }
-    // Nothing was written. After a change of rights, the commands that know the oldest rights are refused for certain.
+    // Nothing was written.
     const isRefused = ({ item }: Command): boolean =>
-      failure === undefined ? item.rightsPosition === statement.rightsPosition : batch.length === 1;
+      failure === undefined ? isRefusedBy(statement, outcome, item) : batch.length === 1;
     for (const { item, resolve, reject } of batch.filter(isRefused)) {
       await recordedBefore(this.pool, accountId, item, outcome, this.alarm).then(resolve, reject);
     }
@@ -101,18 +111,25 @@ export class EventLog {
     for (let deadlocks = 0; ; deadlocks += 1) {
       try {
         const limits = { deadlineMs: deadline - performance.now(), silenceMs: SILENCE_MS, attempts: 1 };
-        const { rows } = await queryNamed<{ base: string }>(this.pool, statement, statement.values, limits);
-        const [row] = rows;
-        if (row === undefined) return { base: undefined, failure: undefined, wasSent: wasSentBefore };
-        return { base: Number(row.base) };
+        const { rows } = await queryNamed<AppendRow>(this.pool, statement, statement.values, limits);
+        const base = rows[0]?.base ?? undefined;
+        if (base !== undefined) return { base: Number(base) };
+        const refusedClaims = new Set(rows.flatMap(({ refused }) => refused ?? []));
+        return { base: undefined, failure: undefined, refusedClaims, wasSent: wasSentBefore };
       } catch (error) {
         const failure = PostgresFailure.of(error);
         if (failure.isDeadlock && deadlocks < MAX_DEADLOCKS) continue;
-        return { base: undefined, failure, wasSent: wasSentBefore || failure.mayBeCommitted };
+        return { base: undefined, failure, refusedClaims: NO_CLAIMS, wasSent: wasSentBefore || failure.mayBeCommitted };
       }
     }
   }
 }
+
+const NO_CLAIMS: ReadonlySet<string> = new Set();
+
+/** After a change of rights, the commands that know the oldest rights are refused for certain. */
+const isRefusedBy = (statement: AppendStatement, { refusedClaims }: Failed, item: PreparedAppend): boolean =>
+  refusedClaims.size === 0 ? item.rightsPosition === statement.rightsPosition : hasRefusedClaim(item, refusedClaims);
 
 /** The earliest one: a command must be answered at its own deadline, whatever else is in its batch. */
 const deadlineOf = (writes: readonly PreparedAppend[]): number => Math.min(...writes.map(({ deadline }) => deadline));

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Client } from 'pg';
+import { createMissing } from '../../database/create-missing.js';
 import type { DedicatedConnections } from '../../database/dedicated-connections.js';
 import { PostgresFailure } from '../../database/failure.js';
 import { OperatorError } from '../../operator-error.js';
@@ -16,10 +17,8 @@ export class RebuildLock {
   private constructor(private readonly run: string) {}
 
   static async take(connections: DedicatedConnections): Promise<RebuildLock> {
+    await createMissing(() => createTable(connections));
     const client = await connections.open();
-    await connections.begin(client);
-    await client.query(`create schema if not exists ${SHADOWS}`);
-    await client.query(`create table if not exists ${RUNNING} (run uuid not null); commit`);
     const lock = new RebuildLock(randomUUID());
     await connections.begin(client);
     await lock.register(client);
@@ -45,4 +44,18 @@ export class RebuildLock {
     if (rowCount === 0)
       throw new OperatorError('this rebuild lost its connection, and another one has begun; this one stops');
   }
+}
+
+async function createTable(connections: DedicatedConnections): Promise<void> {
+  const client = await connections.open();
+  try {
+    await connections.begin(client);
+    await client.query(`create schema if not exists ${SHADOWS}`);
+    await client.query(`create table if not exists ${RUNNING} (run uuid not null); commit`);
+  } catch (error) {
+    // A connection that was lost cannot be released, which must not hide why.
+    await connections.release(client).catch(() => undefined);
+    throw error;
+  }
+  await connections.release(client);
 }
