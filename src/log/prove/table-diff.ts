@@ -69,11 +69,20 @@ export class TableDiff implements RowTarget {
   }
 
   private rangeUpTo(last: ReplayedStream | undefined): string {
-    const stream = `(account_id, ${this.table.primaryKey[1]})`;
-    const conditions = [`${stream} >= (${this.from.map(sqlLiteral)})`];
-    if (last !== undefined) conditions.push(`${stream} <= (${[last.accountId, last.id].map(sqlLiteral)})`);
+    const conditions = [this.beside('>=', this.from)];
+    if (last !== undefined) conditions.push(this.beside('<=', [last.accountId, last.id]));
     if (this.account !== undefined) conditions.push(`account_id = ${sqlLiteral(this.account)}`);
     return conditions.join(' and ');
+  }
+
+  /**
+   * SQL that compares a row's account and stream with these. Of one account it compares the stream alone: beside
+   * `account_id =`, PostgreSQL would begin to read at the first row of the account, whatever account it compares.
+   */
+  private beside(operator: '>=' | '<=', [account, id]: readonly [account: string, id: string]): string {
+    const stream = this.table.primaryKey[1];
+    if (this.account !== undefined) return `${stream} ${operator} ${sqlLiteral(id)}`;
+    return `(account_id, ${stream}) ${operator} (${sqlLiteral(account)}, ${sqlLiteral(id)})`;
   }
 
   /** Counts the rows if they are the same. */
