@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
+import pg from 'pg';
 import { IdSource } from '../src/ids.js';
 import { BindDecisionMetrics } from '../src/ssh-gateway/bind-decisions/bind-decision-metrics.js';
 import { BindDecisionQueue } from '../src/ssh-gateway/bind-decisions/bind-decision-queue.js';
@@ -356,6 +357,31 @@ describe('a recorded decision', () => {
     expect(rows).toEqual([{ credential_id: kept.id }]);
   });
 
+  it('is looked for among the last uses of credentials, of which a purge reads each once', async () => {
+    const [kept, old] = [6000, 3000];
+    await service.pool.query(
+      `insert into credential_usage (account_id, credential_id, last_used_at)
+       select $1, 'sshcr_' || lpad(n::text, 27, '0'), case when n <= $2 then now() else now() - interval '2 days' end
+       from generate_series(1, $2::int + $3::int) n`,
+      [tenant.accountId, kept, old],
+    );
+    // As autovacuum does for so many new rows.
+    await service.pool.query('analyze credential_usage');
+    const before = await usesRead();
+    const pool = new pg.Pool({ connectionString: service.databaseUrl });
+    await new BindDecisionRetention(pool, { decisionsRetentionDays: 0 }).purge();
+    // PostgreSQL counts what a connection read when it ends.
+    await pool.end();
+    const { rows } = await service.pool.query(
+      `select count(*)::int as uses, count(*) filter (where last_used_at < now() - interval '1 hour')::int as old
+       from credential_usage where account_id = $1`,
+      [tenant.accountId],
+    );
+    expect(rows).toEqual([{ uses: kept, old: 0 }]);
+    // Each once to decide about it, and each old one twice more to delete it.
+    expect((await usesRead()) - before).toBeLessThan(kept + 3 * old + 500);
+  });
+
   it('may be under deletion at shutdown: HTTP does not wait for the purge, the database does', async () => {
     const { fingerprint } = await credentialOf();
     await ask(fingerprint);
@@ -379,6 +405,17 @@ describe('a recorded decision', () => {
     }
   });
 });
+
+/** Rows of last uses that all connections have read and that ended. */
+async function usesRead(): Promise<number> {
+  const client = new pg.Client({ connectionString: service.databaseUrl });
+  await client.connect();
+  const { rows } = await client.query<{ n: number }>(
+    `select (idx_tup_fetch + seq_tup_read)::float8 as n from pg_stat_user_tables where relname = 'credential_usage'`,
+  );
+  await client.end();
+  return rows[0]?.n ?? Number.NaN;
+}
 
 /** Copies the decision to past days: once to each, and `more` times to the last. */
 async function aged(fingerprint: string, days: readonly number[], more: number): Promise<void> {

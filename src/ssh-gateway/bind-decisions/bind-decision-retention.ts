@@ -33,28 +33,36 @@ const WITH_OLD_DECISIONS = accountsThatHave(
 const PURGE_DECISIONS = {
   name: 'purge_bind_decisions',
   text: `delete from bind_decisions d using (
-      select id from bind_decisions where account_id = $1 and id < $2 and by_index(id) order by id limit $3 for update skip locked
+      select id from bind_decisions where account_id = $1 and id < $2 and by_index(id) order by id limit ${BATCH_ROWS}
+      for update skip locked
     ) old where d.account_id = $1 and d.id = old.id and by_index(d.id)`,
 };
 
 /** How long the last use of a deleted credential is kept, since a decision about it may still be in a queue. */
 const USAGE_OF_DELETED_DAYS = 1;
 
-/** The last use of a credential is kept as long as the credential exists. */
-const OLD_USAGE = `t.last_used_at < $2 and not exists (select from ssh_credentials c
-  where c.account_id = t.account_id and c.id = t.credential_id and by_index(c.id))`;
-
-const WITH_OLD_USAGE = accountsThatHave(
-  'accounts_with_old_usage',
-  `select from credential_usage t where t.account_id = h.account_id and by_index(t.credential_id) and ${OLD_USAGE}`,
+const WITH_USAGE = accountsThatHave(
+  'accounts_with_usage',
+  'select from credential_usage t where t.account_id = h.account_id and by_index(t.credential_id)',
 );
 
+/**
+ * Looks at the next rows after $3, so that each is read once however many are kept. The last use of a credential is kept
+ * as long as the credential exists; for an EXISTS, PostgreSQL would read all credentials of the account each time. Skips
+ * rows that another instance is deleting.
+ */
 const PURGE_USAGE = {
   name: 'purge_credential_usage',
-  text: `delete from credential_usage u using (
-      select t.credential_id from credential_usage t where t.account_id = $1 and by_index(t.credential_id) and ${OLD_USAGE}
-      limit $3 for update skip locked
-    ) old where u.account_id = $1 and u.credential_id = old.credential_id and by_index(u.credential_id)`,
+  text: `with seen as (
+      select t.credential_id, t.last_used_at < $2 and (select c.id from ssh_credentials c
+        where c.account_id = $1 and c.id = t.credential_id and by_index(c.id)) is null as is_old
+      from credential_usage t where t.account_id = $1 and t.credential_id > $3 and by_index(t.credential_id)
+      order by t.credential_id limit ${BATCH_ROWS}),
+    removed as (delete from credential_usage u using (
+        select t.credential_id from seen s join credential_usage t on t.account_id = $1 and t.credential_id = s.credential_id
+        where s.is_old and t.last_used_at < $2 and by_index(t.credential_id) for update of t skip locked
+      ) old where u.account_id = $1 and u.credential_id = old.credential_id and by_index(u.credential_id))
+    select max(credential_id) as last, count(*)::int as seen from seen`,
 };
 
 /** Decisions about keys that no account has. */
@@ -96,25 +104,41 @@ export class BindDecisionRetention extends Rounds implements OnModuleInit {
     const ago = (days: number): Date => new Date(now.getTime() - days * DAY_MS);
     if (this.days > 0) {
       const oldest = firstIdOf('bd', ago(this.days));
-      await this.deleteAll(PURGE_DECISIONS, NO_ACCOUNT, oldest);
-      await this.purgeAccounts(WITH_OLD_DECISIONS, PURGE_DECISIONS, oldest);
+      await this.purgeDecisions(NO_ACCOUNT, oldest);
+      await this.ofAccounts(WITH_OLD_DECISIONS, [oldest], (id) => this.purgeDecisions(id, oldest));
     }
-    await this.purgeAccounts(WITH_OLD_USAGE, PURGE_USAGE, ago(USAGE_OF_DELETED_DAYS));
+    const before = ago(USAGE_OF_DELETED_DAYS);
+    await this.ofAccounts(WITH_USAGE, [], (id) => this.purgeUsage(id, before));
   }
 
-  private async purgeAccounts(find: NamedStatement, remove: NamedStatement, limit: string | Date): Promise<void> {
+  private async ofAccounts(
+    find: NamedStatement,
+    values: readonly unknown[],
+    purge: (id: string) => Promise<void>,
+  ): Promise<void> {
     for (let after = ''; !this.stopping.aborted; ) {
-      const { rows } = await queryNamed<{ id: string }>(this.pool, find, [after, limit]);
-      for (const { id } of rows) await this.deleteAll(remove, id, limit);
+      const { rows } = await queryNamed<{ id: string }>(this.pool, find, [after, ...values]);
+      for (const { id } of rows) await purge(id);
       if (rows.length < ACCOUNTS_AT_ONCE) return;
       after = rows.at(-1)?.id ?? after;
     }
   }
 
-  private async deleteAll(statement: NamedStatement, accountId: string, limit: string | Date): Promise<void> {
+  private async purgeDecisions(accountId: string, oldest: string): Promise<void> {
     while (!this.stopping.aborted) {
-      const { rowCount } = await queryNamed(this.pool, statement, [accountId, limit, BATCH_ROWS], WRITE_LIMITS);
+      const { rowCount } = await queryNamed(this.pool, PURGE_DECISIONS, [accountId, oldest], WRITE_LIMITS);
       if ((rowCount ?? 0) < BATCH_ROWS) return;
+      await sleep(PAUSE_MS);
+    }
+  }
+
+  private async purgeUsage(accountId: string, before: Date): Promise<void> {
+    for (let after = ''; !this.stopping.aborted; ) {
+      const values = [accountId, before, after];
+      const { rows } = await queryNamed<{ last: string; seen: number }>(this.pool, PURGE_USAGE, values, WRITE_LIMITS);
+      const [part] = rows;
+      if (part === undefined || part.seen < BATCH_ROWS) return;
+      after = part.last;
       await sleep(PAUSE_MS);
     }
   }
