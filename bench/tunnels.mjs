@@ -57,6 +57,7 @@ async function start(command, args, ready, env = {}) {
         if (output.includes(ready)) resolve();
       });
     }
+    child.on('error', ({ message }) => reject(new Error(`${command} does not start, is it installed? (${message})`)));
     child.on('close', () => reject(new Error(`${command} ended:\n${output}`)));
   });
   const stop = async () => {
