@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Pool } from 'pg';
+import pg, { type Pool } from 'pg';
 import { ChangeStreams, credentialIds } from '../src/ssh-gateway/changes/change-streams.js';
 import { ChangeWatch } from '../src/ssh-gateway/changes/change-watch.js';
 import { CredentialChanges } from '../src/ssh-gateway/changes/credential-changes.js';
@@ -9,8 +9,9 @@ import { type TestCredential, upload } from './support/decisions.js';
 import { EventStream } from './support/event-stream.js';
 import { startInstance } from './support/instance.js';
 import { newPublicKey } from './support/keys.js';
+import { addManyCredentials } from './support/many-credentials.js';
 import { addAccount, addBot, addUser, type TestPrincipal } from './support/principals.js';
-import { GATEWAY, GATEWAY_TOKEN, type Service, startCopy, startService } from './support/service.js';
+import { cloneDatabase, GATEWAY, GATEWAY_TOKEN, type Service, startCopy, startService } from './support/service.js';
 
 /** Two instances of the service on one database. What one of them writes, the streams of both tell. */
 let service: Service;
@@ -329,3 +330,35 @@ describe('streams of changes', () => {
     expect(asked).toBe(last);
   });
 });
+
+describe('a look for changed credentials', () => {
+  it('reads no more credentials of an owner than it tells of', async () => {
+    const database = await cloneDatabase();
+    const owner = { accountId: 'ac_many', id: 'bot_many' };
+    const [sql, pool] = [new pg.Client(database.url), new pg.Pool({ connectionString: database.url })];
+    await sql.connect();
+    await sql.query(`insert into log_heads (account_id, size, recorded_at) values ($1, 0, now())`, [owner.accountId]);
+    await addManyCredentials(sql as unknown as Pool, owner, 40_000);
+    await sql.query('analyze');
+    const changes = new CredentialChanges(pool);
+    const { moment } = await changes.since(undefined);
+    await sql.query(
+      `insert into events (account_id, position, stream_id, stream_version, event_id, type, data, metadata, occurred_at,
+          recorded_at, leaf_hash)
+        values ($1, 40001, $2, 2, gen_random_uuid(), 'bot_updated.v1', '{}', '{}', now(), now(), '')`,
+      [owner.accountId, owner.id],
+    );
+    const read = async () => (await sql.query<{ n: number }>(CREDENTIALS_READ)).rows[0]?.n ?? Number.NaN;
+    const before = await read();
+    expect((await changes.since(moment)).changed).toBeUndefined();
+    // PostgreSQL counts what a connection read when it ends.
+    await pool.end();
+    const after = await read();
+    await sql.end();
+    await database.drop();
+    // Each of the 10,001 that say that there are too many, and those of its key.
+    expect(after - before).toBeLessThan(25_000);
+  });
+});
+
+const CREDENTIALS_READ = `select (idx_tup_fetch + seq_tup_read)::float8 as n from pg_stat_user_tables where relname = 'ssh_credentials'`;

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { writeManyEvents } from '../../bench/many-events.mjs';
@@ -151,13 +152,41 @@ describe('audit verify', () => {
   });
 });
 
+/** PostgreSQL counts what a connection read when it ends, which is after its client has ended. */
+async function readOnceAlone(sql: pg.Client, count: string): Promise<number> {
+  const others = `select from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`;
+  while ((await sql.query(others)).rowCount !== 0) await sleep(10);
+  return (await sql.query<{ n: number }>(count)).rows[0]?.n ?? Number.NaN;
+}
+
+describe('audit verify --account', () => {
+  it('reads no events of other accounts', async () => {
+    const copy = await cloneDatabase();
+    const sql = new pg.Client(copy.url);
+    await sql.connect();
+    await writeManyEvents(sql, 10_000);
+    await sql.query('insert into log_heads (account_id, size, recorded_at) values ($1, 0, now())', [ACCOUNT]);
+    const eventsRead = () => readOnceAlone(sql, EVENTS_READ);
+    const before = await eventsRead();
+    const { code, stderr } = await runCli({ DATABASE_URL: copy.url }, 'audit', 'verify', '--account', ACCOUNT);
+    const read = (await eventsRead()) - before;
+    await sql.end();
+    await copy.drop();
+    expect([code, stderr]).toEqual([0, expect.stringContaining('0 events of 1 accounts')]);
+    expect(read).toBeLessThan(100);
+  });
+});
+
+const EVENTS_READ = `select (seq_tup_read + (select sum(idx_tup_read) from pg_stat_user_indexes i where i.relid = t.relid))::float8 as n
+  from pg_stat_user_tables t where relname = 'events'`;
+
 describe('projections prove --account', () => {
   it('reads each row of a long table once', async () => {
     const copy = await cloneDatabase();
     const sql = new pg.Client(copy.url);
     await sql.connect();
     const account = await writeManyEvents(sql, 20_000);
-    const fetched = async () => (await sql.query<{ n: number }>(ROWS_FETCHED)).rows[0]?.n ?? 0;
+    const fetched = () => readOnceAlone(sql, ROWS_FETCHED);
     await runCli({ DATABASE_URL: copy.url }, 'projections', 'rebuild');
     const before = await fetched();
     const { code, stderr } = await runCli({ DATABASE_URL: copy.url }, 'projections', 'prove', '--account', account);

@@ -17,6 +17,12 @@ const TAKE_DUE = {
     returning account_id as "accountId", owner_id as id`,
 };
 
+/** Keeps the other instances from the same work, which may take minutes. */
+const POSTPONE = {
+  name: 'postpone_pending_removal',
+  text: `update pending_removals set due_at = clock_timestamp() + interval '5 seconds' where account_id = $1 and owner_id = $2`,
+};
+
 const FINISHED = {
   name: 'finish_pending_removal',
   text: 'delete from pending_removals where account_id = $1 and owner_id = $2',
@@ -57,6 +63,7 @@ export class PendingRemovals {
         await queryNamed(this.pool, FINISHED, [owner.accountId, owner.id], WRITE_LIMITS);
         break;
       }
+      await queryNamed(this.pool, POSTPONE, [owner.accountId, owner.id], WRITE_LIMITS);
       metadata ??= await this.metadataOfDeletion(owner);
       const append = { accountId: owner.accountId, metadata, occurredAt: this.ids.now(), streams };
       removed += await this.log.append(append).then(() => streams.length, zeroIfConflict);

@@ -16,13 +16,18 @@ export async function newestEvents(
   account: string | undefined,
 ): Promise<{ events: RecordedEvent[]; heads: Heads }> {
   const heads = await headsOf(pool, account);
-  const events: RecordedEvent[] = [];
-  // The account with the newest event comes first, so only the first `count` accounts can have one of the newest events.
-  for (const [accountId, upTo] of [...heads].slice(0, count)) {
+  let newest: RecordedEvent[] = [];
+  for (const [accountId, upTo] of heads) {
+    const events: RecordedEvent[] = [];
     const span = { after: Math.max(0, upTo - count), upTo };
     for await (const page of new LogPages(pool).pages(accountId, span)) events.push(...page.events);
+    const both = [...newest, ...events].sort(byTime);
+    newest = both.slice(Math.max(0, both.length - count));
+    const last = events.at(-1);
+    // The account with the newest event comes first, so the following ones have older events still.
+    if (last !== undefined && !newest.includes(last)) break;
   }
-  return { events: events.sort(byTime).slice(Math.max(0, events.length - count)), heads };
+  return { events: newest, heads };
 }
 
 /** The events that are appended after `heads`, also those of new accounts. Ends when the signal is aborted. */

@@ -92,10 +92,14 @@ function refuseWithoutLog(
   fault({ account, what: `there is no log, but the checkpoint in ${one.file} is of ${one.size} events: it is lost` });
 }
 
+/** In each table by itself, so that PostgreSQL reads the events of one account alone. */
+const IS_CHOSEN = '($1::text is null or account_id = $1)';
+
 /** $1: the account, or null for all. A log without a head has size 0. */
-const ACCOUNTS = `select coalesce(h.account_id, e.account_id) as account_id, coalesce(h.size, 0) as size
-  from log_heads h full join (select account_id from events union select account_id from log_checkpoints) e using (account_id)
-  where $1::text is null or coalesce(h.account_id, e.account_id) = $1 order by 1`;
+const ACCOUNTS = `with chosen_heads as (select account_id, size from log_heads where ${IS_CHOSEN})
+  select account_id, coalesce(h.size, 0) as size from chosen_heads h full join (
+    select account_id from events where ${IS_CHOSEN} union select account_id from log_checkpoints where ${IS_CHOSEN}
+  ) e using (account_id) order by 1`;
 
 interface Context {
   /** For the events, which COPY sends while the checkpoints are read on another connection. */

@@ -29,13 +29,14 @@ const WITH_OLD_DECISIONS = accountsThatHave(
   'select from bind_decisions d where d.account_id = h.account_id and d.id < $2 and by_index(d.id)',
 );
 
-/** Skips rows that another instance is deleting. */
+/** Deletes the next rows after $3, so that it does not step over deleted ones. Skips rows that another instance is deleting. */
 const PURGE_DECISIONS = {
   name: 'purge_bind_decisions',
-  text: `delete from bind_decisions d using (
-      select id from bind_decisions where account_id = $1 and id < $2 and by_index(id) order by id limit ${BATCH_ROWS}
-      for update skip locked
-    ) old where d.account_id = $1 and d.id = old.id and by_index(d.id)`,
+  text: `with removed as (delete from bind_decisions d using (
+        select id from bind_decisions where account_id = $1 and id < $2 and id > $3 and by_index(id) order by id limit ${BATCH_ROWS}
+        for update skip locked
+      ) old where d.account_id = $1 and d.id = old.id and by_index(d.id) returning d.id)
+    select max(id) as last, count(*)::int as seen from removed`,
 };
 
 /** How long the last use of a deleted credential is kept, since a decision about it may still be in a queue. */
@@ -104,38 +105,30 @@ export class BindDecisionRetention extends Rounds implements OnModuleInit {
     const ago = (days: number): Date => new Date(now.getTime() - days * DAY_MS);
     if (this.days > 0) {
       const oldest = firstIdOf('bd', ago(this.days));
-      await this.purgeDecisions(NO_ACCOUNT, oldest);
-      await this.ofAccounts(WITH_OLD_DECISIONS, [oldest], (id) => this.purgeDecisions(id, oldest));
+      await this.purgeAccount(PURGE_DECISIONS, NO_ACCOUNT, oldest);
+      await this.purgeAccounts(WITH_OLD_DECISIONS, [oldest], PURGE_DECISIONS, oldest);
     }
-    const before = ago(USAGE_OF_DELETED_DAYS);
-    await this.ofAccounts(WITH_USAGE, [], (id) => this.purgeUsage(id, before));
+    await this.purgeAccounts(WITH_USAGE, [], PURGE_USAGE, ago(USAGE_OF_DELETED_DAYS));
   }
 
-  private async ofAccounts(
+  private async purgeAccounts(
     find: NamedStatement,
     values: readonly unknown[],
-    purge: (id: string) => Promise<void>,
+    purge: NamedStatement,
+    limit: string | Date,
   ): Promise<void> {
     for (let after = ''; !this.stopping.aborted; ) {
       const { rows } = await queryNamed<{ id: string }>(this.pool, find, [after, ...values]);
-      for (const { id } of rows) await purge(id);
+      for (const { id } of rows) await this.purgeAccount(purge, id, limit);
       if (rows.length < ACCOUNTS_AT_ONCE) return;
       after = rows.at(-1)?.id ?? after;
     }
   }
 
-  private async purgeDecisions(accountId: string, oldest: string): Promise<void> {
-    while (!this.stopping.aborted) {
-      const { rowCount } = await queryNamed(this.pool, PURGE_DECISIONS, [accountId, oldest], WRITE_LIMITS);
-      if ((rowCount ?? 0) < BATCH_ROWS) return;
-      await sleep(PAUSE_MS);
-    }
-  }
-
-  private async purgeUsage(accountId: string, before: Date): Promise<void> {
+  private async purgeAccount(purge: NamedStatement, accountId: string, limit: string | Date): Promise<void> {
     for (let after = ''; !this.stopping.aborted; ) {
-      const values = [accountId, before, after];
-      const { rows } = await queryNamed<{ last: string; seen: number }>(this.pool, PURGE_USAGE, values, WRITE_LIMITS);
+      const values = [accountId, limit, after];
+      const { rows } = await queryNamed<{ last: string; seen: number }>(this.pool, purge, values, WRITE_LIMITS);
       const [part] = rows;
       if (part === undefined || part.seen < BATCH_ROWS) return;
       after = part.last;

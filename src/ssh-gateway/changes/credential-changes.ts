@@ -41,7 +41,8 @@ const CHANGES = {
         where not s.is_credential and not s.is_unknown
       union all
       select c.account_id, c.id, false, c.fingerprint from ssh_credentials c
-        where c.expires_at > $2::timestamptz and c.expires_at <= (select now from moment) and by_index(c.id)),
+        where c.expires_at > $2::timestamptz and c.expires_at <= (select now from moment) and by_index(c.id)
+      limit ${MAX_CHANGES + 1}),
     changed as (
       select account_id, id from touched where not is_unknown
       union
@@ -49,7 +50,8 @@ const CHANGES = {
         from touched t join ssh_credentials c on c.fingerprint = t.fingerprint and c.id <> t.id and by_index(c.id)
       limit ${MAX_CHANGES + 1})
     select snapshot::text, pg_postmaster_start_time()::text as server, now::text,
-      greatest((select count(*) from appended), (select count(*) from changed)) > ${MAX_CHANGES} as "isTooMany",
+      greatest((select count(*) from appended), (select count(*) from touched), (select count(*) from changed))
+        > ${MAX_CHANGES} as "isTooMany",
       (select coalesce(json_agg(json_build_object('accountId', account_id, 'id', id)), '[]') from changed) as changed
     from moment`,
 };
