@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { addUser } from '../support/principals.js';
 import { CHECKPOINTS, callerOf, prepareSample, SAMPLES, type Walk } from '../support/route-samples.js';
-import { GATEWAY, type Service, startService } from '../support/service.js';
+import { GATEWAY, type Service, startCopy, startService } from '../support/service.js';
 
 /** From its sixth run on, a prepared statement may have one plan for all values, which then stays. */
 const CALLS_BEFORE = 7;
@@ -179,4 +179,36 @@ describe.each([
     const guilty = plans.filter((plan) => scanned.some(([table]) => plan.includes(`Seq Scan on ${table}`)));
     expect({ scanned, guilty, anew }).toEqual({ scanned: [], guilty: [], anew: [] });
   }, 180_000);
+});
+
+describe('a page of decisions of a small account beside a large one', () => {
+  const decisions = 30_000;
+
+  async function decisionsRead(): Promise<number> {
+    const { rows } = await service.pool.query<{ n: number }>(
+      `select (idx_tup_fetch + seq_tup_read)::float8 as n from pg_stat_user_tables where relname = 'bind_decisions'`,
+    );
+    return rows[0]?.n ?? Number.NaN;
+  }
+
+  it('reads no rows of the large one, whichever values its plan was made for', async () => {
+    service = await startService();
+    const { pool, databaseUrl } = service;
+    await pool.query(
+      `insert into bind_decisions (account_id, id, decided_at, credential_id, credential_version, owner_id, fingerprint,
+         target, allowed, reason, gateway)
+       select 'ac_large', 'bd_' || lpad(n::text, 27, '0'), now(), 'sshcr_1', 1, 'bot_1', 'SHA256:x',
+         '{"domain":"a.example"}', true, 'permitted', 'g' from generate_series(1, $1::int) n`,
+      [decisions],
+    );
+    await pool.query('analyze');
+    await pool.query(
+      `alter database "${new URL(databaseUrl).pathname.slice(1)}" set plan_cache_mode = 'force_generic_plan'`,
+    );
+    const before = await decisionsRead();
+    const copy = await startCopy(service);
+    expect((await copy.admin.get('/bind_decisions')).status).toBe(200);
+    await copy.stop();
+    expect((await decisionsRead()) - before).toBeLessThan(100);
+  });
 });
