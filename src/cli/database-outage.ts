@@ -28,6 +28,6 @@ function causeOf(error: unknown): unknown {
 function isOutage(error: NodeJS.ErrnoException): boolean {
   if (error instanceof DatabaseError) return SERVER_STATES.test(error.code ?? '');
   if (error instanceof DatabaseUnreachable || END_OF_CONNECTION.test(error.message)) return true;
-  // No command connects to anything but the database.
-  return error.syscall === 'connect' || error.code === 'ECONNRESET';
+  // No command connects to anything but the database. An EPIPE of stdout is no failure, and does not come here.
+  return error.syscall === 'connect' || error.code === 'ECONNRESET' || error.code === 'EPIPE';
 }

@@ -46,6 +46,7 @@ describe('an error that ends the process', () => {
     ['through TypeORM', Object.assign(new Error(), { driverError: refusedWith('57014') })],
     ['with the connection', new Error('Connection terminated unexpectedly')],
     ['with the connection, noticed later', new Error('Client has encountered a connection error and is not queryable')],
+    ['before the next statement was sent', systemError('EPIPE', 'write')],
     ['before the pool had a connection', new Error('timeout exceeded when trying to connect')],
     ['before a named statement was answered', new DatabaseUnreachable('gone')],
     ['at its only address', systemError('ECONNREFUSED', 'connect')],
