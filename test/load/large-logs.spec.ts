@@ -198,5 +198,4 @@ describe('projections prove --account', () => {
   });
 });
 
-/** By index scans: PostgreSQL reads whole tables in another way, which this proof must not choose. */
 const ROWS_FETCHED = `select (idx_tup_fetch + seq_tup_read)::float8 as n from pg_stat_user_tables where relname = 'ssh_credentials'`;

@@ -8,10 +8,12 @@ import type { EventMetadata } from '../../log/event.js';
 import { parseMetadata, type RecordedEvent } from '../../log/read/recorded-event.js';
 import type { OwnedEntities } from '../../resources/owned-entities.js';
 
+const LATER = `due_at = clock_timestamp() + interval '5 seconds'`;
+
 /** Postpones the row instead of locking it: the work takes many transactions, and its instance may die. */
 const TAKE_DUE = {
   name: 'take_pending_removal',
-  text: `update pending_removals set due_at = clock_timestamp() + interval '5 seconds'
+  text: `update pending_removals set ${LATER}
     where (account_id, owner_id) = (select account_id, owner_id from pending_removals
       where due_at <= clock_timestamp() order by due_at limit 1 for update skip locked)
     returning account_id as "accountId", owner_id as id`,
@@ -20,7 +22,7 @@ const TAKE_DUE = {
 /** Keeps the other instances from the same work, which may take minutes. */
 const POSTPONE = {
   name: 'postpone_pending_removal',
-  text: `update pending_removals set due_at = clock_timestamp() + interval '5 seconds' where account_id = $1 and owner_id = $2`,
+  text: `update pending_removals set ${LATER} where account_id = $1 and owner_id = $2`,
 };
 
 const FINISHED = {

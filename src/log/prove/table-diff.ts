@@ -69,17 +69,17 @@ export class TableDiff implements RowTarget {
   }
 
   private rangeUpTo(last: ReplayedStream | undefined): string {
-    const conditions = [this.beside('>=', this.from)];
-    if (last !== undefined) conditions.push(this.beside('<=', [last.accountId, last.id]));
+    const conditions = [this.comparison('>=', this.from)];
+    if (last !== undefined) conditions.push(this.comparison('<=', [last.accountId, last.id]));
     if (this.account !== undefined) conditions.push(`account_id = ${sqlLiteral(this.account)}`);
     return conditions.join(' and ');
   }
 
   /**
-   * SQL that compares a row's account and stream with these. Of one account it compares the stream alone: beside
-   * `account_id =`, PostgreSQL would begin to read at the first row of the account, whatever account it compares.
+   * SQL that compares a row's account and stream with these. Of one account it compares the stream alone: if there is also
+   * an `account_id =`, PostgreSQL does not begin to read where a comparison of both says, but at the first row of the account.
    */
-  private beside(operator: '>=' | '<=', [account, id]: readonly [account: string, id: string]): string {
+  private comparison(operator: '>=' | '<=', [account, id]: readonly [account: string, id: string]): string {
     const stream = this.table.primaryKey[1];
     if (this.account !== undefined) return `${stream} ${operator} ${sqlLiteral(id)}`;
     return `(account_id, ${stream}) ${operator} (${sqlLiteral(account)}, ${sqlLiteral(id)})`;

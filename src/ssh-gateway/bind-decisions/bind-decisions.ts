@@ -14,7 +14,7 @@ const PAGE = {
   text: `${SELECT} where (d.account_id = $1) is true and (d.account_id, d.id) < ($1, $2) and (d.account_id, d.id) > ($1, '')
     order by d.account_id desc, d.id desc limit $3`,
 };
-/** The inequality is the index's own. */
+/** The inequality is the condition of the index. */
 const PAGE_OF_CREDENTIAL = {
   name: 'bind_decisions_page_of_credential',
   text: `${SELECT} where d.account_id = $1 and d.account_id <> ''
