@@ -322,7 +322,7 @@ describe('audit import of a wrong file', () => {
     [
       'an event id twice',
       () => changed(2, (event) => rehashed({ ...event, event_id: JSON.parse(lines()[1] ?? '').event_id })),
-      /^lines 1 to \d+: events_event_id duplicate key value violates unique constraint "events_event_id"$/,
+      /^line 3: events_event_id duplicate key value violates unique constraint "events_event_id"$/,
     ],
     ['versions of a stream in another order', () => disordered, /^line \d+: its stream_version does not follow/],
   ])('refuses %s and writes nothing', async (_, content, message) => {

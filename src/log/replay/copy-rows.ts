@@ -33,7 +33,7 @@ export async function copyTarget(
   return {
     table,
     encode: (rows) => encodeRows(fields, rows),
-    send: (texts) => run(() => copyIn(client, `${into} (${table.columns.join(', ')})`, texts.join(''))),
+    send: (texts) => run(() => copyIn(client, `${into} (${table.columns.join(', ')})`, texts)),
   };
 }
 

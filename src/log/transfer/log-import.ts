@@ -1,4 +1,4 @@
-import type { Client } from 'pg';
+import { type Client, DatabaseError } from 'pg';
 import { copyIn } from '../../database/copy/copy-in.js';
 import { escaped } from '../../database/copy/copy-text.js';
 import { DedicatedConnections, type MaintenanceDatabase } from '../../database/dedicated-connections.js';
@@ -15,8 +15,8 @@ interface Imported {
   readonly events: number;
 }
 
-/** Size of one COPY, large enough that the round trip is negligible. */
-const COPIED_CHARACTERS = 1 << 20;
+/** Characters of a block of rows: PostgreSQL inserts some blocks while the next lines are checked. */
+const BLOCK_CHARACTERS = 1 << 16;
 
 /**
  * Writes an exported log and the rows it makes into a database in which its account has no log, in one transaction.
@@ -30,18 +30,43 @@ export async function importLog(
 ): Promise<Imported> {
   return DedicatedConnections.use(database, async (connections) => {
     const client = await connections.openTransaction();
-    const log = new Import(client, models);
-    for await (const line of lines) {
-      const inserted = await log.add(line);
-      if (inserted !== undefined) onEvents(inserted);
-    }
-    const imported = await log.end();
-    for (const model of models) await foldAccount(client, model, imported.account);
+    const log = new CheckedLog(models);
+    await copyEvents(client, log, log.blocksOf(lines, onEvents));
+    const { account, events } = log;
+    for await (const { position, what } of streamFaults(client, models, account)) throw faulty(Number(position), what);
+    await client.query(SET_HEAD, [account, events, log.rightsPosition]);
+    for (const model of models) await foldAccount(client, model, account);
     await connections.commit(client);
     await client.query(`analyze ${keysOf(models).join(', ')}`);
-    return imported;
+    return { account, events };
   });
 }
+
+/** The first block tells whose log it is. */
+async function copyEvents(client: Client, log: CheckedLog, blocks: AsyncGenerator<string>): Promise<void> {
+  const first = await blocks.next();
+  if (first.done) throw new LogFileError('the file is empty');
+  await claimAccount(client, log.account);
+  const all = async function* () {
+    yield first.value;
+    yield* blocks;
+  };
+  await copyIn(client, EVENTS, all()).catch((error) => {
+    throw refusalOf(error);
+  });
+}
+
+/** Inserts the head first, so that a second import of the account waits for this one and is then refused. */
+async function claimAccount(client: Client, account: string): Promise<void> {
+  const { rowCount } = await client.query(CLAIM, [account]);
+  if (rowCount === 0) throw faulty(1, `account ${account} has a log in this database already`);
+}
+
+const CLAIM = `insert into log_heads (account_id, size, recorded_at) select $1, 0, '-infinity'
+  where not exists (select from events where account_id = $1) on conflict do nothing`;
+
+const SET_HEAD = `update log_heads set size = $2, rights_position = $3,
+  recorded_at = (select recorded_at from events where account_id = $1 and position = $2) where account_id = $1`;
 
 /**
  * The columns of which the server learns at once, so that it plans well with these tables. It analyzes the others soon, by
@@ -52,67 +77,48 @@ const keysOf = (models: readonly AnyReadModel[]): string[] => [
   ...models.flatMap(({ tables }) => tables.map(({ name, primaryKey }) => `${name} (${primaryKey.join(', ')})`)),
 ];
 
-class Import {
+/** The lines of a file, checked one by one. */
+class CheckedLog {
+  account = '';
+  events = 0;
+  rightsPosition = 0;
   private readonly checks: EventChecks;
   /** The types of events that may take rights. */
   private readonly takingTypes: ReadonlySet<string>;
-  private account = '';
-  private lineNumber = 0;
-  private rightsPosition = 0;
-  private pending: string[] = [];
-  private inserting: Promise<void> = Promise.resolve();
-  private characters = 0;
 
-  constructor(
-    private readonly client: Client,
-    private readonly models: readonly AnyReadModel[],
-  ) {
+  constructor(models: readonly AnyReadModel[]) {
     this.checks = new EventChecks(knownTypes(models));
     const facts = models.flatMap(({ events }) => Object.entries<EventFacts>(events));
     this.takingTypes = new Set(facts.filter(([, { takesRights }]) => takesRights === true).map(([type]) => type));
   }
 
-  /** Resolves with the number of inserted lines, or undefined if it only buffered the line. */
-  async add(line: string): Promise<number | undefined> {
-    this.lineNumber += 1;
-    const event = this.parseAndCheck(line);
-    if (this.lineNumber === 1) await this.claimAccount(event.account_id);
-    if (this.takingTypes.has(event.type)) this.rightsPosition = event.position;
-    this.pending.push(rowOf(event));
-    this.characters += line.length;
-    return this.characters >= COPIED_CHARACTERS ? this.insert() : undefined;
-  }
-
-  async end(): Promise<Imported> {
-    if (this.lineNumber === 0) throw new LogFileError('the file is empty');
-    await this.insert();
-    await this.inserting;
-    await this.checkStreams();
-    await this.client.query(
-      `update log_heads set size = $2, rights_position = $3,
-         recorded_at = (select recorded_at from events where account_id = $1 and position = $2) where account_id = $1`,
-      [this.account, this.lineNumber, this.rightsPosition],
-    );
-    return { account: this.account, events: this.lineNumber };
-  }
-
-  private async checkStreams(): Promise<void> {
-    for await (const { position, what } of streamFaults(this.client, this.models, this.account)) {
-      throw new LogFileError(`line ${position}: ${what}`);
+  /** Yields rows for COPY. `onEvents` gets the number of those that are taken. */
+  async *blocksOf(lines: AsyncIterable<string>, onEvents: (count: number) => void): AsyncGenerator<string> {
+    let [block, taken] = ['', 0];
+    for await (const line of lines) {
+      block += rowOf(this.checked(line));
+      if (block.length < BLOCK_CHARACTERS) continue;
+      yield block;
+      onEvents(this.events - taken);
+      [block, taken] = ['', this.events];
     }
+    if (block !== '') yield block;
   }
 
   /** Positions start at 1 without gaps, so the number of a line is the position of its event. */
-  private parseAndCheck(line: string): LoggedEvent {
+  private checked(line: string): LoggedEvent {
+    this.events += 1;
     const event = this.parse(line);
-    if (this.lineNumber > 1 && event.account_id !== this.account) {
+    if (this.events === 1) this.account = event.account_id;
+    if (event.account_id !== this.account) {
       throw this.faulty(`its account is ${event.account_id}, but that of the previous lines is ${this.account}`);
     }
-    if (event.position !== this.lineNumber) {
+    if (event.position !== this.events) {
       throw this.faulty(`its position is ${event.position}; an imported log must start at position 1 and have no gaps`);
     }
     const [fault] = this.checks.check(event).faults;
     if (fault !== undefined) throw this.faulty(fault.what);
+    if (this.takingTypes.has(event.type)) this.rightsPosition = event.position;
     return event;
   }
 
@@ -125,39 +131,18 @@ class Import {
   }
 
   private faulty(reason: string): LogFileError {
-    return new LogFileError(`line ${this.lineNumber}: ${reason}`);
-  }
-
-  /** Inserts the head first, so that a second import of the account waits for this one and is then refused. */
-  private async claimAccount(account: string): Promise<void> {
-    this.account = account;
-    const { rowCount } = await this.client.query(
-      `insert into log_heads (account_id, size, recorded_at) select $1, 0, '-infinity'
-       where not exists (select from events where account_id = $1) on conflict do nothing`,
-      [account],
-    );
-    if (rowCount === 0) throw this.faulty(`account ${account} has a log in this database already`);
-  }
-
-  /** Resolves once the lines before these are inserted: PostgreSQL inserts while the next lines are checked. */
-  private async insert(): Promise<number> {
-    await this.inserting;
-    const { pending: rows, lineNumber: last } = this;
-    this.pending = [];
-    this.characters = 0;
-    this.inserting = copyIn(this.client, EVENTS, rows.join('')).catch((error) => {
-      throw refusalOf(error, `lines ${last - rows.length + 1} to ${last}`);
-    });
-    // The next await throws it.
-    this.inserting.catch(() => undefined);
-    return rows.length;
+    return faulty(this.events, reason);
   }
 }
 
-function refusalOf(error: unknown, lines: string): unknown {
-  const failure = PostgresFailure.of(error);
-  if (!failure.isAboutData || !(error instanceof Error)) return error;
-  return new LogFileError(`${lines}: ${failure.constraint ?? ''} ${error.message}`);
+const faulty = (line: number, reason: string): LogFileError => new LogFileError(`line ${line}: ${reason}`);
+
+/** PostgreSQL names the line of a row that it refuses. */
+function refusalOf(error: unknown): unknown {
+  const { isAboutData, constraint, cause } = PostgresFailure.of(error);
+  if (!isAboutData || !(cause instanceof DatabaseError)) return error;
+  const line = /^COPY events, line (\d+)/m.exec(cause.where ?? '')?.[1];
+  return line === undefined ? error : faulty(Number(line), `${constraint ?? ''} ${cause.message}`);
 }
 
 const EVENTS = `events (account_id, position, stream_id, stream_version, event_id, type, data, metadata, occurred_at,
