@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Sealer } from '../src/evidence/sealer.js';
 import { newCheckpointKey, originOf } from '../src/log/seal/checkpoint-key.js';
+import { Checkpoints } from '../src/log/seal/checkpoints.js';
 import { seal } from '../src/log/seal/seal.js';
 import { SealedLogs } from '../src/log/seal/sealed-logs.js';
 import { type Checkpoint, parseCheckpoint } from '../src/log/tree/checkpoint.js';
 import { isConsistent, rootOfInclusion } from '../src/log/tree/merkle-tree.js';
 import { parseNote, parseVerifier } from '../src/log/tree/signed-note.js';
 import { GrowingTree } from '../src/log/tree/tiles.js';
+import { SingleWorker } from '../src/workers/worker-group.js';
 import type { ApiClient } from './support/api-client.js';
 import { addAccount } from './support/principals.js';
 import { type Service, startService } from './support/service.js';
@@ -53,6 +56,17 @@ const createEdge = async (client = service.admin): Promise<number> => {
   expect(status).toBe(201);
   return Number(headers.get('log-position'));
 };
+
+/** Fills the log of the only account with events that nothing has sealed. */
+async function fillLog({ pool }: Service, size: number): Promise<string> {
+  await pool.query(
+    `insert into events (account_id, position, stream_id, stream_version, event_id, type, data, metadata, occurred_at, recorded_at, leaf_hash)
+     select h.account_id, n, 'edgtcp_' || n, 1, gen_random_uuid(), 'tcp_edge_created.v1', '{}', '{"actor":"system"}', now(), now(), sha256(n::text::bytea)
+     from log_heads h, generate_series(h.size + 1, $1) n`,
+    [size],
+  );
+  return (await pool.query('update log_heads set size = $1 returning account_id', [size])).rows[0].account_id;
+}
 
 describe('the evidence of a log', () => {
   it('has a signed checkpoint of each change a second or so after its answer, and a proof that the change is in it', async () => {
@@ -119,14 +133,7 @@ describe('the evidence of a log', () => {
 
   it('is one chain where sealers of a long log come to different sizes', async () => {
     const plain = await startService();
-    const id = (await plain.pool.query('select account_id from accounts')).rows[0].account_id;
-    await plain.pool.query(
-      `insert into events (account_id, position, stream_id, stream_version, event_id, type, data, metadata, occurred_at, recorded_at, leaf_hash)
-       select $1, n, 'edgtcp_' || n, 1, gen_random_uuid(), 'tcp_edge_created.v1', '{}', '{"actor":"system"}', now(), now(), sha256(n::text::bytea)
-       from generate_series((select size + 1 from log_heads), 10003) n`,
-      [id],
-    );
-    await plain.pool.query('update log_heads set size = 10003');
+    const id = await fillLog(plain, 10_003);
     const logs = new SealedLogs(plain.pool);
     expect(await seal(logs, KEY, { accountId: id, size: 9990, sealed: 0 })).toBe(9990);
     // It had read the log before the other one sealed it.
@@ -138,6 +145,33 @@ describe('the evidence of a log', () => {
     const tree = new GrowingTree(0, []);
     for (const { leaf_hash } of leaves) tree.add(leaf_hash);
     expect(parseCheckpoint(rows[1].note)?.root).toEqual(tree.root());
+    await plain.stop();
+  });
+
+  it('is made no further than the checkpoint at hand once the instance stops', async () => {
+    const plain = await startService();
+    await fillLog(plain, 30_003);
+    const logs = new SealedLogs(plain.pool);
+    const sealer = new Sealer(logs, new Checkpoints(KEY), new SingleWorker());
+    const sizes = async (): Promise<number[]> => {
+      const { rows } = await plain.pool.query('select size::int from log_checkpoints order by size');
+      return rows.map(({ size }) => size);
+    };
+    const stopping = new Promise<void>((resolve) => {
+      const sealOne = logs.seal.bind(logs);
+      logs.seal = (...checkpoint) => {
+        sealer.onModuleDestroy();
+        resolve();
+        return sealOne(...checkpoint);
+      };
+    });
+    sealer.onApplicationBootstrap();
+    await stopping;
+    await sealer.onApplicationShutdown();
+    expect(await sizes()).toEqual([10_000]);
+    const { logs: states } = await logs.states('');
+    for (const log of states) await seal(logs, KEY, log);
+    expect(await sizes()).toEqual([10_000, 20_000, 30_000, 30_003]);
     await plain.stop();
   });
 

@@ -1,10 +1,18 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import pg from 'pg';
 import { PendingRemovals } from '../src/access/accounts/pending-removals.js';
+import { API_KEYS } from '../src/access/api-keys/api-keys.resource.js';
 import { IdSource } from '../src/ids.js';
-import type { EventLog } from '../src/log/append/event-log.js';
-import type { OwnedEntities } from '../src/resources/owned-entities.js';
-import { cloneDatabase } from './support/service.js';
+import { EventLog } from '../src/log/append/event-log.js';
+import { EntityQueries } from '../src/resources/entity-queries.js';
+import { OwnedEntities } from '../src/resources/owned-entities.js';
+import { SSH_CREDENTIALS } from '../src/ssh-credentials/ssh-credentials.resource.js';
+import { upload } from './support/decisions.js';
+import { eventually } from './support/eventually.js';
+import { newPublicKey } from './support/keys.js';
+import { addManyCredentials } from './support/many-credentials.js';
+import { addBot } from './support/principals.js';
+import { cloneDatabase, GATEWAY, startService } from './support/service.js';
 
 /** Without an instance, whose sweeper would take the row. */
 let database: Awaited<ReturnType<typeof cloneDatabase>>;
@@ -39,4 +47,52 @@ it('a removal that takes longer than five seconds is taken by no other instance 
   expect(await removals.finish(OWNER)).toBe(3);
   expect(taken).toEqual([undefined, undefined, undefined]);
   expect(await removals.takeDue()).toBeUndefined();
+});
+
+it('a removal reads each entity twice at most, also while a backup holds on to the removed ones', async () => {
+  await pool.query('insert into log_heads (account_id, size, recorded_at) values ($1, 0, now())', [OWNER.accountId]);
+  await addManyCredentials(pool, OWNER, 2_000);
+  const backup = await pool.connect();
+  await backup.query('begin isolation level repeatable read; select from ssh_credentials limit 1');
+  const connections = new pg.Pool({ connectionString: database.url, max: 1 });
+  const owned = new OwnedEntities(new EntityQueries(connections), [API_KEYS, SSH_CREDENTIALS]);
+  const log = new EventLog(connections, () => undefined);
+  expect(await new PendingRemovals(connections, log, owned, new IdSource()).finish(OWNER)).toBe(2_000);
+  await backup.query('commit');
+  backup.release();
+  // The connection reports what it read when it ends.
+  await connections.end();
+  const readEntries = async (): Promise<number> =>
+    (await pool.query("select sum(idx_tup_read)::int as n from pg_stat_user_indexes where relname = 'ssh_credentials'"))
+      .rows[0].n;
+  await eventually(async () => expect(await readEntries()).toBeGreaterThan(0));
+  // To look it up, and to delete it.
+  expect(await readEntries()).toBeLessThanOrEqual(4_000);
+});
+
+it('a deletion is answered before everything is removed; the rest is refused at once, and is removed by an instance', async () => {
+  const service = await startService(GATEWAY);
+  const bot = await addBot(service);
+  await addManyCredentials(service.pool, bot, 500);
+  const { fingerprint } = await upload(service, bot.client, { public_key: newPublicKey(), acl: [] });
+  const ask = async () =>
+    (await service.gateway.post('/ssh_gateway/authorize', { fingerprint, target: { domain: 'a.example' } })).body;
+  const count = async (from: string): Promise<number> =>
+    (await service.pool.query(`select count(*)::int as n from ${from}`)).rows[0].n;
+  expect(await ask()).toMatchObject({ allowed: true });
+
+  // As if the first append had taken all the time that a request has.
+  const timeout = jest.spyOn(AbortSignal, 'timeout').mockReturnValue(AbortSignal.abort());
+  expect((await service.admin.delete(`/bot_users/${bot.id}`)).status).toBe(204);
+  timeout.mockRestore();
+  // That append removed the bot's key and 199 of its 501 credentials.
+  expect(await count('ssh_credentials')).toBe(302);
+  expect(await ask()).toMatchObject({ allowed: false });
+  expect((await bot.client.get('/ssh_credentials')).status).toBe(401);
+
+  await service.pool.query('update pending_removals set due_at = now()');
+  await eventually(async () => expect(await count('pending_removals')).toBe(0), 20_000);
+  expect(await count('ssh_credentials')).toBe(0);
+  expect(await count(`events where type = 'ssh_credential_deleted.v1'`)).toBe(501);
+  await service.stop();
 });

@@ -91,7 +91,7 @@ export class Sealer extends Rounds implements OnApplicationBootstrap {
   private async seal(log: LogState, key: CheckpointKey): Promise<void> {
     const { accountId } = log;
     try {
-      this.checkpoints.witness(accountId, await seal(this.logs, key, log));
+      this.checkpoints.witness(accountId, await seal(this.logs, key, log, this.stopping));
       this.reported.delete(accountId);
     } catch (error) {
       const what = `the log of ${accountId} cannot be sealed: ${messageOf(error)}`;

@@ -68,14 +68,15 @@ export class EntityQueries {
     };
   }
 
-  /** At most `max` live entities of an owner. */
+  /** At most `max` live entities of an owner, the next ones after an id. */
   async ofOwner<State extends object>(
     resource: Queried<State>,
     { accountId, id }: Ref,
+    afterId: string,
     max: number,
   ): Promise<Entity<State>[]> {
     const { ofOwner } = this.of(resource);
-    return (await queryNamed<Entity<State>>(this.pool, ofOwner, [accountId, id, max])).rows;
+    return (await queryNamed<Entity<State>>(this.pool, ofOwner, [accountId, id, afterId, max])).rows;
   }
 
   private of<State extends object>(resource: Queried<State>): Prepared<State> {
@@ -119,7 +120,7 @@ function prepare<State extends object>(pool: Pool, resource: Queried<State>) {
     pageOfOwner: { name: `${idPrefix}_page_of_owner`, text: `${pageWhere} and t.owner_id = $4 ${newestFirst}` },
     ofOwner: {
       name: `${idPrefix}_owned`,
-      text: `${select} where t.account_id = $1 and t.owner_id = $2 and by_index(t.id) limit $3`,
+      text: `${select} where t.account_id = $1 and t.owner_id = $2 and t.id > $3 and by_index(t.id) order by t.id limit $4`,
     },
   };
 }

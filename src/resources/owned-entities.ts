@@ -13,13 +13,14 @@ export class OwnedEntities {
     private readonly resources: readonly OwnedResource<object>[],
   ) {}
 
-  /** Returns appends that delete some of the owner's live entities; empty once all are deleted. */
-  async removalsOf(owner: Ref): Promise<StreamAppend[]> {
+  /** Returns appends that delete the owner's next live entities after an id, in the order of ids; empty if there are none. */
+  async removalsOf(owner: Ref, afterId = ''): Promise<StreamAppend[]> {
     const removals = this.resources.map(async (resource) => {
       const { model, removal } = resource;
-      const owned = await this.entities.ofOwner(resource, owner, MAX_REMOVED_AT_ONCE);
+      const owned = await this.entities.ofOwner(resource, owner, afterId, MAX_REMOVED_AT_ONCE);
       return owned.map((entity) => ({ model, id: entity.id, before: entity, events: [removal], after: undefined }));
     });
-    return (await Promise.all(removals)).flat();
+    const all = (await Promise.all(removals)).flat();
+    return all.sort((one, other) => (one.id < other.id ? -1 : 1)).slice(0, MAX_REMOVED_AT_ONCE);
   }
 }

@@ -57,10 +57,11 @@ export class PendingRemovals {
 
   /** Removes what remains of the owner, and returns how many entities it removed. Stops early if the signal says so. */
   async finish(owner: Ref, signal?: AbortSignal): Promise<number> {
-    let removed = 0;
+    let [removed, lastId] = [0, ''];
     let metadata: EventMetadata | undefined;
     while (signal?.aborted !== true) {
-      const streams = await this.owned.removalsOf(owner);
+      // Without the last id, PostgreSQL would step over all entities that were removed before.
+      const streams = await this.owned.removalsOf(owner, lastId);
       if (streams.length === 0) {
         await queryNamed(this.pool, FINISHED, [owner.accountId, owner.id], WRITE_LIMITS);
         break;
@@ -68,7 +69,9 @@ export class PendingRemovals {
       await queryNamed(this.pool, POSTPONE, [owner.accountId, owner.id], WRITE_LIMITS);
       metadata ??= await this.metadataOfDeletion(owner);
       const append = { accountId: owner.accountId, metadata, occurredAt: this.ids.now(), streams };
-      removed += await this.log.append(append).then(() => streams.length, zeroIfConflict);
+      const count = await this.log.append(append).then(() => streams.length, zeroIfConflict);
+      removed += count;
+      lastId = streams[count - 1]?.id ?? lastId;
     }
     return removed;
   }

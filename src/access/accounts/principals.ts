@@ -18,6 +18,9 @@ import { BOT_NAME_CONSTRAINT, USER_EMAIL_CONSTRAINT } from './principals.read-mo
 
 type PrincipalResource = Resource<Principal, PrincipalEvent>;
 
+/** How long a request removes what a deleted principal owns. The sweeper removes the rest. */
+const MAX_REMOVAL_MS = 3_000;
+
 const ACCOUNTS = { model: accountsReadModel, idPrefix: 'ac' } as const;
 
 /** The runner of changes for users and bots: one append for a principal and all streams that must change with it. */
@@ -56,7 +59,8 @@ export class Principals {
     const changed = await this.changes.apply(resource, context, id, decideAsAdmin, options).catch(explainTaken);
     // A repetition too: the first request may have been interrupted before it had removed everything.
     if (changed.entity?.deleted === true) {
-      await this.pending.finish({ accountId: context.accountId, id }).catch(explainUnfinished);
+      const ref = { accountId: context.accountId, id };
+      await this.pending.finish(ref, AbortSignal.timeout(MAX_REMOVAL_MS)).catch(explainUnfinished);
     }
     return changed;
   }

@@ -9,9 +9,9 @@ import type { PendingRemovals } from './pending-removals.js';
 const SWEEP_EVERY_MS = 1_000;
 
 /**
- * Finishes the deletions of users and bots that an instance did not finish, because it died or lost the database.
- * Every instance does so, from its start on, its workers in turn. Without pending removals a sweep is one look-up in an
- * empty table.
+ * Finishes the deletions of users and bots that a request did not finish, because its time was over, or its instance
+ * died or lost the database. Every instance does so, from its start on, its workers in turn. Without pending removals a
+ * sweep is one look-up in an empty table.
  */
 export class RemovalSweeper extends Rounds implements OnApplicationBootstrap {
   private readonly logger = new Logger('RemovalSweeper');

@@ -9,19 +9,22 @@ import { type LogState, type SealedLogs, TilesDamaged } from './sealed-logs.js';
 const MAX_EVENTS = 10_000;
 
 /**
- * Extends the tree of a log to its newest event and signs what it is then. Resolves with the size up to which this instance
- * knows the log to be sealed. Throws if events are missing, and TilesDamaged if the tiles are not those that were signed.
+ * Extends the tree of a log to its newest event and signs what it is then. Stops early, after a checkpoint, if the signal
+ * says so. Resolves with the size up to which this instance knows the log to be sealed. Throws if events are missing, and
+ * TilesDamaged if the tiles are not those that were signed.
  */
 export async function seal(
   logs: SealedLogs,
   key: CheckpointKey,
   { accountId, size, sealed }: LogState,
+  signal?: AbortSignal,
 ): Promise<number> {
   const last = await logs.lastCheckpoint(accountId);
   // The other instance goes on from its own checkpoint.
   if ((last?.size ?? 0) !== sealed) return sealed;
   let root = last === undefined ? EMPTY_ROOT : parseSignedCheckpoint(last.note)?.checkpoint.root;
   for (let from = sealed; from < size; from += MAX_EVENTS) {
+    if (signal?.aborted) return from;
     const to = Math.min(from + MAX_EVENTS, size);
     const [edge, leaves] = await Promise.all([logs.edge(accountId, from), logs.leaves(accountId, from, to)]);
     if (leaves.length !== to - from) throw new Error(`events of the positions ${from + 1} to ${to} are missing`);
