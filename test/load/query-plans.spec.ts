@@ -3,7 +3,7 @@ import pg from 'pg';
 import type { ApiClient } from '../support/api-client.js';
 import { newPublicKey } from '../support/keys.js';
 import { addManyCredentials } from '../support/many-credentials.js';
-import { addAccount, addBot, addUser } from '../support/principals.js';
+import { addAccount, addBot, addUser, type TestPrincipal } from '../support/principals.js';
 import { CHECKPOINTS, callerOf, prepareSample, SAMPLES, type Walk } from '../support/route-samples.js';
 import { readOnceAlone, rowsFetched } from '../support/rows-read.js';
 import { GATEWAY, type Service, startCopy, startService } from '../support/service.js';
@@ -75,6 +75,11 @@ async function readFromPositions({ admin }: Service, times: number): Promise<voi
     const unknown = `/ssh_credentials/sshcr_${'0'.repeat(27)}`;
     expect((await admin.get(unknown, header)).status).toBe(404);
   }
+}
+
+/** A member's list of keys has a statement of its own. */
+async function readAsMember({ client }: TestPrincipal, times: number): Promise<void> {
+  for (let n = 0; n < times; n += 1) expect((await client.get('/api_keys')).status).toBe(200);
 }
 
 /** Statements that store rows of another account than that of $1, if their JSON says so. */
@@ -168,12 +173,15 @@ describe.each([
       await service.pool.query('analyze');
     }
     const walk = { service, admin: await addUser(service, 'admin') };
+    const member = await addUser(service, 'member');
     await callEveryRoute(walk, CALLS_BEFORE);
     await readFromPositions(service, CALLS_BEFORE);
+    await readAsMember(member, CALLS_BEFORE);
     await load(accountId, 1_000_000, CREDENTIALS, OTHERS);
     await service.pool.query('select pg_stat_reset()');
     await callEveryRoute(walk, CALLS_AFTER);
     await readFromPositions(service, CALLS_AFTER);
+    await readAsMember(member, CALLS_AFTER);
     expect(await storedByJson()).toEqual([]);
     const anew = await plannedAnew();
     const plans = await plansWithScans();
@@ -213,9 +221,22 @@ const PAGES: Record<string, { readonly path: string; fill(): Promise<ApiClient> 
       return service.admin;
     },
   },
+  api_keys: {
+    path: '/api_keys',
+    async fill() {
+      // To the statistics every key has the same owner.
+      await service.pool.query(
+        `insert into api_keys select account_id, 'ak_' || lpad(n::text, 27, '0'), 1, now(), owner_id, '', '', n::text
+         from api_keys, generate_series(1, $1::int) n`,
+        [LARGE],
+      );
+      await service.pool.query('analyze');
+      return (await addUser(service, 'member')).client;
+    },
+  },
 };
 
-describe('a page of an account that has few', () => {
+describe('a page of an account or owner that has few', () => {
   it.each(Object.entries(PAGES))(
     'reads no rows of one that has many, by a plan for all values: %s',
     async (table, page) => {
