@@ -20,6 +20,8 @@ import { DecisionsAgain1763683200020 } from './0020-decisions-again.js';
 import { IpPolicies1763683200023 } from './0023-ip-policies.js';
 import { EdgeChanges1763683200024 } from './0024-edge-changes.js';
 import { ByIndexAlone1763683200025 } from './0025-by-index-alone.js';
+import { CredentialsById1763683200026 } from './0026-credentials-by-id.js';
+import { NoOrderOfIds1763683200027 } from './0027-no-order-of-ids.js';
 
 /** Every migration, oldest first. A list rather than a glob, so that only compiled and reviewed migrations run. */
 export const MIGRATIONS = [
@@ -45,4 +47,6 @@ export const MIGRATIONS = [
   IpPolicies1763683200023,
   EdgeChanges1763683200024,
   ByIndexAlone1763683200025,
+  CredentialsById1763683200026,
+  NoOrderOfIds1763683200027,
 ];

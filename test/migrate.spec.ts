@@ -44,10 +44,12 @@ describe('migrations', () => {
       expect(indexes).toEqual(
         expect.arrayContaining([
           { name: 'ssh_credentials_fingerprint', columns: '(fingerprint, id)' },
-          { name: 'ssh_credentials_id', columns: '(id)' },
+          { name: 'ssh_credentials_by_id', columns: '(id text_pattern_ops)' },
         ]),
       );
-      expect(indexes.map(({ name }) => name)).not.toContain('ssh_credentials_fingerprint_id');
+      const names = indexes.map(({ name }) => name);
+      expect(names).not.toContain('ssh_credentials_fingerprint_id');
+      expect(names).not.toContain('ssh_credentials_id');
     } finally {
       await dataSource.destroy();
       await drop();

@@ -110,14 +110,24 @@ function selection<State>(resource: Queried<State>, [first, ...others]: readonly
 function prepare<State extends object>(pool: Pool, resource: Queried<State>) {
   const { idPrefix, condition = 'true' } = resource;
   const select = selectOf(resource);
-  // The lower bound keeps the query from scanning entities of another resource in the same table.
-  const pageWhere = `${select} where t.account_id = $1 and t.id < $2 and t.id > '${idPrefix}_' and ${condition} and by_index(t.id)`;
-  const newestFirst = 'order by t.id desc limit $3';
+  const live = `${condition} and by_index(t.id)`;
   const byIds = { name: `${idPrefix}_by_ids`, text: `${select} ${WANTED} where ${condition}` };
   return {
     find: coalescedByRef(pool, byIds, entitiesOfJson<State>(tableOf(resource))),
-    page: { name: `${idPrefix}_page`, text: `${pageWhere} ${newestFirst}` },
-    pageOfOwner: { name: `${idPrefix}_page_of_owner`, text: `${pageWhere} and t.owner_id = $4 ${newestFirst}` },
+    // The lower bound keeps the query from scanning entities of another resource in the same table.
+    page: {
+      name: `${idPrefix}_page`,
+      text: `${select} where t.account_id = $1 and t.id < $2 and t.id > '${idPrefix}_' and ${live}
+        order by t.id desc limit $3`,
+    },
+    // The row comparisons and the order leave the planner one index. `between` makes it expect few rows: it expects so many
+    // of the comparisons alone that it would plan each run anew.
+    pageOfOwner: {
+      name: `${idPrefix}_page_of_owner`,
+      text: `${select} where t.account_id = $1 and t.owner_id between $4 and $4
+        and (t.owner_id, t.id) < ($4, $2) and (t.owner_id, t.id) > ($4, '${idPrefix}_') and ${live}
+        order by t.owner_id desc, t.id desc limit $3`,
+    },
     ofOwner: {
       name: `${idPrefix}_owned`,
       text: `${select} where t.account_id = $1 and t.owner_id = $2 and t.id > $3 and by_index(t.id) order by t.id limit $4`,

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { writeManyEvents } from '../../bench/many-events.mjs';
@@ -7,6 +6,7 @@ import { queryNamed, type Transaction } from '../../src/database/query.js';
 import type { EventFilter } from '../../src/log/read/event-filter.js';
 import { LogPages } from '../../src/log/read/log-pages.js';
 import { runCli } from '../support/process.js';
+import { readOnceAlone, rowsFetched } from '../support/rows-read.js';
 import { cloneDatabase, type Service, startService } from '../support/service.js';
 
 const ACCOUNT = 'ac_000000000000000000000000000';
@@ -152,13 +152,6 @@ describe('audit verify', () => {
   });
 });
 
-/** PostgreSQL counts what a connection read when it ends, which is after its client has ended. */
-async function readOnceAlone(sql: pg.Client, count: string): Promise<number> {
-  const others = `select from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`;
-  while ((await sql.query(others)).rowCount !== 0) await sleep(10);
-  return (await sql.query<{ n: number }>(count)).rows[0]?.n ?? Number.NaN;
-}
-
 describe('audit verify --account', () => {
   it('reads no events of other accounts', async () => {
     const copy = await cloneDatabase();
@@ -186,7 +179,7 @@ describe('projections prove --account', () => {
     const sql = new pg.Client(copy.url);
     await sql.connect();
     const account = await writeManyEvents(sql, 20_000);
-    const fetched = () => readOnceAlone(sql, ROWS_FETCHED);
+    const fetched = () => readOnceAlone(sql, rowsFetched('ssh_credentials'));
     await runCli({ DATABASE_URL: copy.url }, 'projections', 'rebuild');
     const before = await fetched();
     const { code, stderr } = await runCli({ DATABASE_URL: copy.url }, 'projections', 'prove', '--account', account);
@@ -197,5 +190,3 @@ describe('projections prove --account', () => {
     expect(read).toBeLessThan(2 * 13_000);
   });
 });
-
-const ROWS_FETCHED = `select (idx_tup_fetch + seq_tup_read)::float8 as n from pg_stat_user_tables where relname = 'ssh_credentials'`;

@@ -1,7 +1,11 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { addUser } from '../support/principals.js';
+import type { ApiClient } from '../support/api-client.js';
+import { newPublicKey } from '../support/keys.js';
+import { addManyCredentials } from '../support/many-credentials.js';
+import { addAccount, addBot, addUser, type TestPrincipal } from '../support/principals.js';
 import { CHECKPOINTS, callerOf, prepareSample, SAMPLES, type Walk } from '../support/route-samples.js';
+import { readOnceAlone, rowsFetched } from '../support/rows-read.js';
 import { GATEWAY, type Service, startCopy, startService } from '../support/service.js';
 
 /** From its sixth run on, a prepared statement may have one plan for all values, which then stays. */
@@ -71,6 +75,11 @@ async function readFromPositions({ admin }: Service, times: number): Promise<voi
     const unknown = `/ssh_credentials/sshcr_${'0'.repeat(27)}`;
     expect((await admin.get(unknown, header)).status).toBe(404);
   }
+}
+
+/** A member's list of keys has a statement of its own. */
+async function readAsMember({ client }: TestPrincipal, times: number): Promise<void> {
+  for (let n = 0; n < times; n += 1) expect((await client.get('/api_keys')).status).toBe(200);
 }
 
 /** Statements that store rows of another account than that of $1, if their JSON says so. */
@@ -164,12 +173,15 @@ describe.each([
       await service.pool.query('analyze');
     }
     const walk = { service, admin: await addUser(service, 'admin') };
+    const member = await addUser(service, 'member');
     await callEveryRoute(walk, CALLS_BEFORE);
     await readFromPositions(service, CALLS_BEFORE);
+    await readAsMember(member, CALLS_BEFORE);
     await load(accountId, 1_000_000, CREDENTIALS, OTHERS);
     await service.pool.query('select pg_stat_reset()');
     await callEveryRoute(walk, CALLS_AFTER);
     await readFromPositions(service, CALLS_AFTER);
+    await readAsMember(member, CALLS_AFTER);
     expect(await storedByJson()).toEqual([]);
     const anew = await plannedAnew();
     const plans = await plansWithScans();
@@ -181,34 +193,68 @@ describe.each([
   }, 180_000);
 });
 
-describe('a page of decisions of a small account beside a large one', () => {
-  const decisions = 30_000;
+const LARGE = 30_000;
 
-  async function decisionsRead(): Promise<number> {
-    const { rows } = await service.pool.query<{ n: number }>(
-      `select (idx_tup_fetch + seq_tup_read)::float8 as n from pg_stat_user_tables where relname = 'bind_decisions'`,
-    );
-    return rows[0]?.n ?? Number.NaN;
-  }
+/** Each adds the rows of one that has many, and returns a reader of a page with few. */
+const PAGES: Record<string, { readonly path: string; fill(): Promise<ApiClient> }> = {
+  bind_decisions: {
+    path: '/bind_decisions',
+    async fill() {
+      await service.pool.query(
+        `insert into bind_decisions (account_id, id, decided_at, credential_id, credential_version, owner_id, fingerprint,
+           target, allowed, reason, gateway)
+         select 'ac_large', 'bd_' || lpad(n::text, 27, '0'), now(), 'sshcr_1', 1, 'bot_1', 'SHA256:x',
+           '{"domain":"a.example"}', true, 'permitted', 'g' from generate_series(1, $1::int) n`,
+        [LARGE],
+      );
+      await service.pool.query('analyze');
+      return service.admin;
+    },
+  },
+  ssh_credentials: {
+    path: '/ssh_credentials',
+    async fill() {
+      const { client } = await addAccount(service);
+      await addManyCredentials(service.pool, await addBot(service, client), LARGE);
+      await service.pool.query('analyze');
+      await service.admin.post('/ssh_credentials', { public_key: newPublicKey() });
+      return service.admin;
+    },
+  },
+  api_keys: {
+    path: '/api_keys',
+    async fill() {
+      // To the statistics every key has the same owner.
+      await service.pool.query(
+        `insert into api_keys select account_id, 'ak_' || lpad(n::text, 27, '0'), 1, now(), owner_id, '', '', n::text
+         from api_keys, generate_series(1, $1::int) n`,
+        [LARGE],
+      );
+      await service.pool.query('analyze');
+      return (await addUser(service, 'member')).client;
+    },
+  },
+};
 
-  it('reads no rows of the large one, whichever values its plan was made for', async () => {
-    service = await startService();
-    const { pool, databaseUrl } = service;
-    await pool.query(
-      `insert into bind_decisions (account_id, id, decided_at, credential_id, credential_version, owner_id, fingerprint,
-         target, allowed, reason, gateway)
-       select 'ac_large', 'bd_' || lpad(n::text, 27, '0'), now(), 'sshcr_1', 1, 'bot_1', 'SHA256:x',
-         '{"domain":"a.example"}', true, 'permitted', 'g' from generate_series(1, $1::int) n`,
-      [decisions],
-    );
-    await pool.query('analyze');
-    await pool.query(
-      `alter database "${new URL(databaseUrl).pathname.slice(1)}" set plan_cache_mode = 'force_generic_plan'`,
-    );
-    const before = await decisionsRead();
-    const copy = await startCopy(service);
-    expect((await copy.admin.get('/bind_decisions')).status).toBe(200);
-    await copy.stop();
-    expect((await decisionsRead()) - before).toBeLessThan(100);
-  });
+describe('a page of an account or owner that has few', () => {
+  it.each(Object.entries(PAGES))(
+    'reads no rows of one that has many, by a plan for all values: %s',
+    async (table, page) => {
+      service = await startService();
+      const { token } = await page.fill();
+      const { databaseUrl } = service;
+      const database = new URL(databaseUrl).pathname.slice(1);
+      await service.pool.query(`alter database "${database}" set plan_cache_mode = 'force_generic_plan'`);
+      await service.app.close();
+      const sql = new pg.Client(databaseUrl);
+      await sql.connect();
+      const before = await readOnceAlone(sql, rowsFetched(table));
+      const copy = await startCopy(service);
+      expect((await copy.admin.as(token ?? '').get(page.path)).status).toBe(200);
+      await copy.stop();
+      const read = (await readOnceAlone(sql, rowsFetched(table))) - before;
+      await sql.end();
+      expect(read).toBeLessThan(100);
+    },
+  );
 });

@@ -1,0 +1,13 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
+
+/** What `count` counts as n. PostgreSQL counts what a connection read when it ends, which is after its client has ended. */
+export async function readOnceAlone(sql: pg.Client, count: string): Promise<number> {
+  const others = `select from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`;
+  while ((await sql.query(others)).rowCount !== 0) await sleep(10);
+  return (await sql.query<{ n: number }>(count)).rows[0]?.n ?? Number.NaN;
+}
+
+/** Counts the rows of a table that were read by indexes and by scans. */
+export const rowsFetched = (table: string): string =>
+  `select (idx_tup_fetch + seq_tup_read)::float8 as n from pg_stat_user_tables where relname = '${table}'`;
