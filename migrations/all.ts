@@ -20,6 +20,7 @@ import { DecisionsAgain1763683200020 } from './0020-decisions-again.js';
 import { IpPolicies1763683200023 } from './0023-ip-policies.js';
 import { EdgeChanges1763683200024 } from './0024-edge-changes.js';
 import { ByIndexAlone1763683200025 } from './0025-by-index-alone.js';
+import { EndedStreams1763683200028 } from './0028-ended-streams.js';
 
 /** Every migration, oldest first. A list rather than a glob, so that only compiled and reviewed migrations run. */
 export const MIGRATIONS = [
@@ -45,4 +46,5 @@ export const MIGRATIONS = [
   IpPolicies1763683200023,
   EdgeChanges1763683200024,
   ByIndexAlone1763683200025,
+  EndedStreams1763683200028,
 ];
