@@ -22,6 +22,7 @@ import { EdgeChanges1763683200024 } from './0024-edge-changes.js';
 import { ByIndexAlone1763683200025 } from './0025-by-index-alone.js';
 import { CredentialsById1763683200026 } from './0026-credentials-by-id.js';
 import { NoOrderOfIds1763683200027 } from './0027-no-order-of-ids.js';
+import { EndedStreams1763683200028 } from './0028-ended-streams.js';
 
 /** Every migration, oldest first. A list rather than a glob, so that only compiled and reviewed migrations run. */
 export const MIGRATIONS = [
@@ -49,4 +50,5 @@ export const MIGRATIONS = [
   ByIndexAlone1763683200025,
   CredentialsById1763683200026,
   NoOrderOfIds1763683200027,
+  EndedStreams1763683200028,
 ];

@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
 import pg from 'pg';
 import { IdSource } from '../src/ids.js';
 import { appendStatement, prepareAppend } from '../src/log/append/append-statement.js';
@@ -7,6 +9,7 @@ import type { Answer, ApiClient } from './support/api-client.js';
 import { PATHS, playerOf, sampleOf, step } from './support/histories.js';
 import { newPublicKey } from './support/keys.js';
 import { appendOf, newEvent } from './support/log.js';
+import { addManyCredentials, deleteEveryThird, headOf, idOfMany } from './support/many-credentials.js';
 import { addAccount, addUser } from './support/principals.js';
 import { type Service, startService } from './support/service.js';
 
@@ -35,6 +38,15 @@ async function now(): Promise<Date> {
   await sleep(2);
   return new Date();
 }
+
+interface Item {
+  readonly id: string;
+  readonly owner_id: string;
+  readonly public_key?: string;
+}
+const itemsOf = ({ body }: Answer): Item[] => Object.values<Item[]>(body).find(Array.isArray) ?? [];
+const SOON = '2099-01-01T00:00:00Z';
+const LATER = '2100-01-01T00:00:00Z';
 
 /** The changes that the history records; each is one moment to ask about. */
 const MOMENTS = 26;
@@ -65,6 +77,89 @@ describe('as_of at every position of a random history over all resources', () =>
       for (const item of items) expect((await get(`${path}/${item.id}`, position)).body).toEqual(item);
       const gone = by.made[path].filter((id) => !items.some((item) => item.id === id));
       for (const id of gone) expect((await get(`${path}/${id}`, position)).status).toBe(404);
+    }
+  });
+});
+
+const OWNERS = ['ada', 'bob'];
+const KEYS = [newPublicKey(), newPublicKey()];
+const fingerprintOf = (key: string): string => {
+  const hash = createHash('sha256').update(Buffer.from(key.split(' ')[1] ?? '', 'base64'));
+  return `SHA256:${hash.digest('base64').replace('=', '')}`;
+};
+const ACTS = fc.record({
+  act: fc.constantFrom('create', 'create', 'change', 'expire', 'delete', 'create key', 'delete key'),
+  n: fc.nat(),
+  owner_id: fc.constantFrom(...OWNERS),
+  public_key: fc.constantFrom(...KEYS),
+});
+
+describe('as_of with a filter, at every position of a random life of credentials and keys', () => {
+  it('finds what the whole list of that position shows of the field, and a member finds its own keys', async () => {
+    const { client, id, accountId } = await addAccount(service);
+    const member = await addUser(service, 'member', client);
+    const made: Record<string, string[]> = { '/ssh_credentials': [], '/api_keys': [] };
+    const create = async (path: string, body: object) => made[path]?.push((await client.post(path, body)).body.id);
+    const one = (path: string, n: number): string => `${path}/${made[path]?.at(n % (made[path].length || 1))}`;
+    for (const { act, n, owner_id, public_key } of fc.sample(ACTS, 50)) {
+      if (act === 'create') await create('/ssh_credentials', { owner_id, public_key });
+      if (act === 'change') await client.patch(one('/ssh_credentials', n), { description: `${n}` });
+      if (act === 'expire') await client.put(`${one('/ssh_credentials', n)}/expiry`, { expires_at: SOON });
+      if (act === 'delete') await client.delete(one('/ssh_credentials', n));
+      if (act === 'create key') await create('/api_keys', { owner_id: n % 2 === 0 ? id : member.id });
+      if (act === 'delete key') await client.delete(one('/api_keys', n));
+    }
+    const head = await headOf(service.pool, accountId);
+    for (let position = 0; position <= head; position += 1) {
+      const find = async (query: Record<string, string>, path = '/ssh_credentials', by = client): Promise<Item[]> =>
+        itemsOf(await by.get(`${path}?${new URLSearchParams({ ...query, as_of: String(position) })}`));
+      const [all, expiring, keys] = [
+        await find({}),
+        await find({ expiring_before: LATER }),
+        await find({}, '/api_keys'),
+      ];
+      const isExpiring = (item: Item) => expiring.some((other) => other.id === item.id);
+      for (const owner_id of OWNERS) {
+        const owned = all.filter((item) => item.owner_id === owner_id);
+        expect(await find({ owner_id })).toEqual(owned);
+        expect(await find({ owner_id, expiring_before: LATER })).toEqual(owned.filter(isExpiring));
+      }
+      for (const key of KEYS) {
+        expect(await find({ fingerprint: fingerprintOf(key) })).toEqual(all.filter((item) => item.public_key === key));
+      }
+      expect(await find({}, '/api_keys', member.client)).toEqual(keys.filter((item) => item.owner_id === member.id));
+    }
+  });
+});
+
+describe('a list of an owner as of a position, with some hundred entities', () => {
+  it('has in its pages all that existed then, whether they still exist, ended before or ended since', async () => {
+    const { pool } = service;
+    const { accountId, client } = await addAccount(service);
+    const existing = new Map<number, readonly number[]>([[await headOf(pool, accountId), []]]);
+    await addManyCredentials(pool, { accountId, id: 'other' }, 300);
+    await addManyCredentials(pool, { accountId, id: 'wanted' }, 700, 301);
+    existing.set(
+      await headOf(pool, accountId),
+      Array.from({ length: 700 }, (_, n) => 1_000 - n),
+    );
+    // The first to end are others, older than hundreds of those that are wanted.
+    for (const [owner, remainder] of [
+      ['other', 1],
+      ['wanted', 1],
+      ['wanted', 0],
+      ['wanted', 2],
+    ] as const) {
+      const before = existing.get(await headOf(pool, accountId)) ?? [];
+      await deleteEveryThird(pool, { accountId, id: owner }, remainder);
+      existing.set(
+        await headOf(pool, accountId),
+        owner === 'other' ? before : before.filter((n) => n % 3 !== remainder),
+      );
+      for (const [position, numbers] of existing) {
+        const path = `/ssh_credentials?owner_id=wanted&as_of=${position}`;
+        expect((await client.pages(path, 'ssh_credentials')).flat()).toEqual(numbers.map(idOfMany));
+      }
     }
   });
 });

@@ -11,10 +11,10 @@ import { AsOfQueries } from '../log/read/as-of-queries.js';
 import { LogReader } from '../log/read/log-reader.js';
 import type { Entity } from '../log/read-model.js';
 import { mayReadPrivate, readsEverything, refuseUnlessMayReadHistory } from './access-rules.js';
-import type { EntityQueries, Selection } from './entity-queries.js';
+import { type EntityQueries, type Selection, tableOf } from './entity-queries.js';
 import { historyPage } from './history.js';
 import type { HistoryResource } from './history.resource.js';
-import type { Resource } from './resource.js';
+import { OF_OWNER, type Resource } from './resource.js';
 
 /** The answer to a GET of one entity. */
 export class Found<State> extends Answer {
@@ -155,7 +155,11 @@ function listAt<State extends object>(
   position: number,
 ): Promise<Entity<State>[]> {
   const { model, idPrefix } = resource;
-  const page = { accountId: caller.accountId, idPrefix, beforeId, max: limit + 1, position };
+  const ownerId = ownerFilterOf(resource, caller);
+  const own = ownerId === undefined ? undefined : { filter: OF_OWNER, value: ownerId };
+  const fixed = own ?? selections.find(({ filter }) => filter.isFixed);
+  const among = fixed && { ...fixed, table: tableOf(resource).name };
+  const page = { accountId: caller.accountId, idPrefix, beforeId, max: limit + 1, position, among };
   const isSelected = (entity: Entity<State>) => selections.every(({ filter, value }) => filter.matches(entity, value));
   return new AsOfQueries(connections).list(
     model,

@@ -36,6 +36,8 @@ export interface ListFilter<State> {
   readonly name: string;
   /** Returns the value in the form that the rest takes. Throws Problem. */
   read(text: string): string;
+  /** No event changes the field: an entity that matched earlier matches now, or it is deleted. */
+  readonly isFixed?: true;
   /** Finds the rows by the filter's own index, and leaves the planner no other. $4 is the value. */
   readonly rows: string;
   /** Newest first, in the order of that index if it has the id. */
@@ -45,6 +47,14 @@ export interface ListFilter<State> {
   /** The same selection for an entity that was read from the log. */
   matches(state: State, value: string): boolean;
 }
+
+/** The filter by owner, for a table with an index of account, owner and id. No entity changes its owner. */
+export const OF_OWNER = {
+  name: 'owner_id',
+  isFixed: true,
+  rows: `t.account_id = $1 and (t.owner_id, t.id) < ($4, $2) and (t.owner_id, t.id) > ($4, '')`,
+  order: 't.owner_id desc, t.id desc',
+} as const;
 
 /** A resource whose entities belong to a user or bot, and are deleted with it. Its table has a column owner_id. */
 export interface OwnedResource<State, Event extends DomainEvent = DomainEvent> extends Resource<State, Event> {

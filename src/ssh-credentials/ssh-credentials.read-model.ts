@@ -4,7 +4,7 @@ import { entityTable, type ReadModel } from '../log/read-model.js';
 import { readFingerprint } from '../public-keys/public-key-type.js';
 import { requireWellFormedOwnerId } from '../resources/access-rules.js';
 import { parseTime } from '../resources/expiry/expiry.js';
-import type { ListFilter } from '../resources/resource.js';
+import { type ListFilter, OF_OWNER } from '../resources/resource.js';
 import { evolve, type SshCredential, type SshCredentialEvent } from './ssh-credential.js';
 
 const TABLE = entityTable<SshCredential>(
@@ -55,6 +55,7 @@ export class UsedKeys {
 /** A key has few credentials, so this one comes first. */
 const FINGERPRINT: ListFilter<SshCredential> = {
   name: 'fingerprint',
+  isFixed: true,
   read: readFingerprint,
   rows: `(t.fingerprint, t.id) < ($4, $2) and (t.fingerprint, t.id) > ($4, '') and (t.account_id = $1) is true`,
   order: 't.fingerprint desc, t.id desc',
@@ -63,13 +64,11 @@ const FINGERPRINT: ListFilter<SshCredential> = {
 };
 
 const OWNER_ID: ListFilter<SshCredential> = {
-  name: 'owner_id',
+  ...OF_OWNER,
   read(text) {
     requireWellFormedOwnerId(text);
     return text;
   },
-  rows: `t.account_id = $1 and (t.owner_id, t.id) < ($4, $2) and (t.owner_id, t.id) > ($4, '')`,
-  order: 't.owner_id desc, t.id desc',
   condition: (value) => `t.owner_id = ${value}`,
   matches: ({ owner_id }, value) => owner_id === value,
 };

@@ -5,9 +5,12 @@ import { DearReads } from '../../src/database/dear-reads.js';
 import { queryNamed, type Transaction } from '../../src/database/query.js';
 import type { EventFilter } from '../../src/log/read/event-filter.js';
 import { LogPages } from '../../src/log/read/log-pages.js';
+import { newPublicKey } from '../support/keys.js';
+import { addManyCredentials, addManyKeys, deleteEveryThird, headOf, idOfMany } from '../support/many-credentials.js';
+import { addUser, type TestPrincipal } from '../support/principals.js';
 import { runCli } from '../support/process.js';
 import { readOnceAlone, rowsFetched } from '../support/rows-read.js';
-import { cloneDatabase, type Service, startService } from '../support/service.js';
+import { cloneDatabase, type Service, startCopy, startService } from '../support/service.js';
 
 const ACCOUNT = 'ac_000000000000000000000000000';
 const EVENTS = 100_000;
@@ -188,5 +191,97 @@ describe('projections prove --account', () => {
     await copy.drop();
     expect([code, stderr]).toEqual([0, expect.stringContaining('17000 rows compared with 20000 events')]);
     expect(read).toBeLessThan(2 * 13_000);
+  });
+});
+
+const LISTED_READ = rowsFetched('events', 'ssh_credentials', 'api_keys');
+const ENTITIES = 20_000;
+
+describe('a list as of an early position, of few entities of a large account', () => {
+  const lists: [path: string, ids: readonly string[]][] = [['/ssh_credentials?owner_id=none&', []]];
+  let large: Service;
+  let member: TestPrincipal;
+  let position = 1;
+  /** An instance that has asked before the account was large. */
+  let early: Service;
+  let sql: pg.Client;
+
+  async function find({ admin }: Service): Promise<typeof lists> {
+    const found: typeof lists = [];
+    for (const [path] of lists) {
+      const by = path.startsWith('/api_keys') ? admin.as(member.client.token ?? '') : admin;
+      const { body } = await by.get(`${path}as_of=${position}`);
+      found.push([
+        path,
+        Object.values<{ id: string }[]>(body)
+          .find(Array.isArray)
+          ?.map(({ id }) => id) ?? [],
+      ]);
+    }
+    return found;
+  }
+
+  /** Adds the lists, each of one entity that still exists or one that was deleted since. */
+  async function fillAccount(accountId: string): Promise<void> {
+    const create = async (path: string, body: object): Promise<string> => (await large.admin.post(path, body)).body.id;
+    const createRare = () => create('/ssh_credentials', { public_key: newPublicKey(), owner_id: 'rare' });
+    const busy = { accountId, id: 'busy' };
+    await addManyCredentials(sql, busy, ENTITIES);
+    await addManyKeys(sql, busy, ENTITIES);
+    const [live, deletedBefore, deletedSince] = [await createRare(), await createRare(), await createRare()];
+    const key = await create('/api_keys', { owner_id: member.id });
+    await large.admin.delete(`/ssh_credentials/${deletedBefore}`);
+    await deleteEveryThird(sql, busy, 1);
+    position = await headOf(sql, accountId);
+    const ended = [10, 20, 30].map((third) => idOfMany(3 * third));
+    for (const id of [deletedSince, ...ended]) await large.admin.delete(`/ssh_credentials/${id}`);
+    await large.admin.delete(`/api_keys/${key}`);
+    await createRare();
+    const { rows } = await sql.query(
+      `select data::json ->> 'fingerprint' as key from events where account_id = $1 and stream_id = $2 and stream_version = 1`,
+      [accountId, deletedSince],
+    );
+    lists.push(
+      ['/ssh_credentials?limit=2&', [deletedSince, live]],
+      ['/ssh_credentials?owner_id=rare&', [deletedSince, live]],
+      ['/ssh_credentials?owner_id=rare&expiring_before=2100-01-01T00:00:00Z&', []],
+      [`/ssh_credentials?fingerprint=${encodeURIComponent(rows[0].key)}&`, [deletedSince]],
+      ['/api_keys?', [key, member.keyId]],
+    );
+  }
+
+  beforeAll(async () => {
+    large = await startService();
+    member = await addUser(large, 'member');
+    sql = new pg.Client(large.databaseUrl);
+    await sql.connect();
+    for (const table of ['events', 'ssh_credentials', 'api_keys'])
+      await sql.query(`alter table ${table} set (autovacuum_enabled = off)`);
+    const database = new URL(large.databaseUrl).pathname.slice(1);
+    await sql.query(`alter database ${database} set plan_cache_mode = 'force_generic_plan'`);
+    early = await startCopy(large, { dearReadConnections: 1 });
+    const unknownKey = `SHA256:${'A'.repeat(43)}`;
+    lists.push([`/ssh_credentials?fingerprint=${unknownKey}&`, []], ['/ssh_credentials?', []], ['/api_keys?', []]);
+    await find(early);
+    lists.splice(2);
+    await fillAccount(member.accountId);
+    await large.app.close();
+    await sql.query('select pg_stat_force_next_flush()');
+    await sql.query('select pg_stat_reset()');
+  });
+  afterAll(async () => {
+    await sql.end();
+    await large.stop();
+  });
+
+  it.each([
+    ['before the account had any', async () => early],
+    ['after the tables were analyzed', () => sql.query('analyze').then(() => startCopy(large))],
+  ])('reads no others, but those that were deleted since, by a plan that was made %s', async (_, instance) => {
+    const asked = await instance();
+    expect(await find(asked)).toEqual(lists);
+    await asked.stop();
+    expect(await readOnceAlone(sql, LISTED_READ)).toBeLessThan(1_000);
+    await sql.query('select pg_stat_reset()');
   });
 });

@@ -8,6 +8,6 @@ export async function readOnceAlone(sql: pg.Client, count: string): Promise<numb
   return (await sql.query<{ n: number }>(count)).rows[0]?.n ?? Number.NaN;
 }
 
-/** Counts the rows of a table that were read by indexes and by scans. */
-export const rowsFetched = (table: string): string =>
-  `select (idx_tup_fetch + seq_tup_read)::float8 as n from pg_stat_user_tables where relname = '${table}'`;
+/** Counts the rows of tables that were read by indexes and by scans. */
+export const rowsFetched = (...tables: readonly string[]): string =>
+  `select sum(idx_tup_fetch + seq_tup_read)::float8 as n from pg_stat_user_tables where relname in ('${tables.join("', '")}')`;

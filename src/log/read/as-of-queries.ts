@@ -11,20 +11,50 @@ interface AsOfPage {
   readonly beforeId: string | null;
   readonly max: number;
   readonly position: number;
+  /** Narrows the search. Absent: each entity of the account is folded until the page is full. */
+  readonly among?: Among | undefined;
+}
+
+/** Finds the rows `t` of now by a field that no event changes. $1: account, $2: older than this id, $4: the value. */
+interface Among {
+  readonly table: string;
+  /** The order is newest first. */
+  readonly filter: { readonly name: string; readonly rows: string; readonly order: string };
+  readonly value: string;
 }
 
 /** Streams that one query selects; most of their entities still exist. */
 const STREAMS_PER_QUERY = 100;
 
-/** The expressions around `ended` leave the planner one index: that of the stream, which has few events. */
+/** The last event by then is no end. A scalar in the order of one index leaves the planner no other. */
 const STREAMS_BEFORE = {
   name: 'streams_before',
   text: `select stream_id as id from events e
-    where account_id = $1 and stream_id < $2 and stream_id > $3 and stream_version = 1 and position <= $4
-      and not exists (select from events ended where ended.account_id = $1 and ended.stream_id = e.stream_id
-        and ended.position + 0 <= $4 and ended.type || '' = any($5))
+    where account_id = $1 and stream_id < $2 and stream_id > $3 and stream_version = 1 and position <= $5
+      and (select last.type from events last where last.account_id = $1 and last.stream_id = e.stream_id
+        and last.position + 0 <= $5 order by last.stream_version desc limit 1) <> all($4)
     order by stream_id desc limit ${STREAMS_PER_QUERY}`,
 };
+
+/** A scalar, so that the planner looks it up for each row that it has found, and never begins with it. */
+const beganBefore = (id: string): string =>
+  `(select began.position from events began
+    where began.account_id = $1 and began.stream_id = ${id} and began.stream_version = 1) <= $5`;
+
+/**
+ * An entity that a fixed filter selected at the position is still selected, or it has ended since. Both parts are of one
+ * snapshot, so no entity leaves the one and misses the other, and none is in both. See migration 0028 for the index of ends.
+ */
+const streamsAmong = ({ table, filter: { name, rows, order } }: Among, endTypes: readonly string[]) => ({
+  name: `${table}_before_by_${name}`,
+  text: `(select t.id from ${table} t where ${rows} and ${beganBefore('t.id')} and by_index(t.id)
+      order by ${order} limit ${STREAMS_PER_QUERY})
+    union all (select e.stream_id from events e
+      where e.account_id || '' = $1 and e.stream_id < $2 and e.stream_id > $3 and e.position > $5
+        and e.type in ('${endTypes.join("', '")}') and ${beganBefore('e.stream_id')} and by_index(e.stream_id)
+      order by e.stream_id desc limit ${STREAMS_PER_QUERY})
+    order by id desc limit ${STREAMS_PER_QUERY}`,
+});
 
 /** Lists the entities that existed at a log position, by folding the streams that began before it. */
 export class AsOfQueries {
@@ -37,15 +67,17 @@ export class AsOfQueries {
   /** Returns the entities that `isVisible` accepts and that were not deleted at the position. */
   async list<State, Event extends DomainEvent>(
     model: ReadModel<State, Event>,
-    { accountId, idPrefix, beforeId, max, position }: AsOfPage,
+    { accountId, idPrefix, beforeId, max, position, among }: AsOfPage,
     isVisible: (entity: Entity<State>) => boolean,
   ): Promise<Entity<State>[]> {
     const found: Entity<State>[] = [];
+    const endTypes = endTypesOf(model);
+    const streams = among === undefined ? STREAMS_BEFORE : streamsAmong(among, endTypes);
     // Sorts after every id with this prefix.
     let before = beforeId ?? `${idPrefix}_~`;
     while (found.length < max) {
-      const values = [accountId, before, `${idPrefix}_`, position, endTypesOf(model)];
-      const { rows } = await queryNamed<{ id: string }>(this.connections, STREAMS_BEFORE, values);
+      const values = [accountId, before, `${idPrefix}_`, among?.value ?? endTypes, position];
+      const { rows } = await queryNamed<{ id: string }>(this.connections, streams, values);
       const ids = rows.map(({ id }) => id);
       const entities = await this.entitiesAt(model, accountId, ids, position);
       found.push(...entities.filter(isVisible));
