@@ -31,6 +31,7 @@ const CONSTRUCTS: Readonly<Record<string, RegExp>> = {
   'statement triggers and TRUNCATE triggers': /for each statement/,
   '`clock_timestamp()` in ON CONFLICT': /clock_timestamp\(\), old\./,
   'two writes of one table in a statement': /_removed as \(/,
+  'the account within an expression, for an index of its own': /account_id \|\| '' = \$1|account_id = \$1\) is true/,
   'the account taken from JSON': /as b?\(account_id text, /,
   'global unique keys': /unique \(token_hash\)|on tcp_edge_hostports \(hostport\) where/,
   'values that belong to one account': / t\.account_id <> \$1/,
