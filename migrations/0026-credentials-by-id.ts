@@ -2,7 +2,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
  * Gateways know credentials by their ids alone. The index on (id) that serves them also had the order of a list, so a
- * plan for all values took it for a page of an account, and dropped the rows of all other accounts. The operator class
+ * plan for all values took it for a page of an account, and read the rows of all other accounts in vain. The operator class
  * makes an index that finds equal ids and has no order that a query asks for. Earlier versions use it without a change.
  */
 export class CredentialsById1763683200026 implements MigrationInterface {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -167,6 +168,12 @@ describe('audit import', () => {
     );
   });
 
+  it('writes a log of many blocks', async () => {
+    const log = long();
+    expect(await importing(log)).toMatchObject({ code: 0 });
+    expect(await exportOf(target.url)).toBe(log);
+  });
+
   it('warns if the account is now the oldest, to which OIDC users sign in', async () => {
     await sql.query(`insert into accounts values ('ac_other', 'ac_other', 1, now(), 'Other', '{}')`);
     const { code, stderr } = await importing(exported);
@@ -180,6 +187,22 @@ describe('audit import', () => {
 });
 
 const rehashed = (event: object): object => ({ ...event, leaf_hash: leafHash(event as LoggedEvent) });
+
+const LONG = 1_000;
+
+/** The log and so many edges more that it goes to PostgreSQL in many blocks. One of these lines may be changed. */
+function long(lineNumber?: number, change = (event: object) => event): string {
+  const created = JSON.parse(lines().find((line) => line.includes('tcp_edge_created')) ?? '');
+  const more = Array.from({ length: LONG - lines().length }, (_, i) => {
+    const position = lines().length + i + 1;
+    const number = String(position).padStart(6, '0');
+    const recorded_at = `2100-01-01T00:00:00.${number}Z`;
+    const stream_id = `edgtcp_${number.padStart(27, '0')}`;
+    const event = rehashed({ ...created, position, stream_id, stream_version: 1, event_id: randomUUID(), recorded_at });
+    return JSON.stringify(position === lineNumber ? change(event) : event);
+  });
+  return `${exported}${more.join('\n')}\n`;
+}
 
 /** A log with valid hashes in which the first two events of a stream are swapped. */
 async function exportDisordered(): Promise<string> {
@@ -323,6 +346,16 @@ describe('audit import of a wrong file', () => {
       'an event id twice',
       () => changed(2, (event) => rehashed({ ...event, event_id: JSON.parse(lines()[1] ?? '').event_id })),
       /^line 3: events_event_id duplicate key value violates unique constraint "events_event_id"$/,
+    ],
+    [
+      'an event id twice, in one of many blocks',
+      () => long(600, (event) => rehashed({ ...event, event_id: JSON.parse(lines()[0] ?? '').event_id })),
+      /^line 600: events_event_id duplicate/,
+    ],
+    [
+      'another hash, after many blocks',
+      () => long(LONG, (event) => ({ ...event, leaf_hash: 'ab'.repeat(32) })),
+      /^line 1000: its leaf_hash is not the hash/,
     ],
     ['versions of a stream in another order', () => disordered, /^line \d+: its stream_version does not follow/],
   ])('refuses %s and writes nothing', async (_, content, message) => {

@@ -84,6 +84,7 @@ it('a deletion is answered before everything is removed; the rest is refused at 
   // As if the first append had taken all the time that a request has.
   const timeout = jest.spyOn(AbortSignal, 'timeout').mockReturnValue(AbortSignal.abort());
   expect((await service.admin.delete(`/bot_users/${bot.id}`)).status).toBe(204);
+  expect(timeout).toHaveBeenCalledWith(3_000);
   timeout.mockRestore();
   // That append removed the bot's key and 199 of its 501 credentials.
   expect(await count('ssh_credentials')).toBe(302);

@@ -3,7 +3,7 @@ import type { StreamAppend } from '../log/append/append.js';
 import type { EntityQueries } from './entity-queries.js';
 import type { OwnedResource } from './resource.js';
 
-/** Entities of a resource that one append removes: a bot may own any number, and a row may hold a key of 16 KiB. */
+/** Entities that one append removes: a bot may own any number, and a row may hold a key of 16 KiB. */
 const MAX_REMOVED_AT_ONCE = 200;
 
 /** The entities that belong to a user or bot and are deleted with it. */

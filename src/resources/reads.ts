@@ -158,8 +158,8 @@ function listAt<State extends object>(
   const ownerId = ownerFilterOf(resource, caller);
   const own = ownerId === undefined ? undefined : { filter: OF_OWNER, value: ownerId };
   const fixed = own ?? selections.find(({ filter }) => filter.isFixed);
-  const among = fixed && { ...fixed, table: tableOf(resource).name };
-  const page = { accountId: caller.accountId, idPrefix, beforeId, max: limit + 1, position, among };
+  const narrowing = fixed && { ...fixed, table: tableOf(resource).name };
+  const page = { accountId: caller.accountId, idPrefix, beforeId, max: limit + 1, position, narrowing };
   const isSelected = (entity: Entity<State>) => selections.every(({ filter, value }) => filter.matches(entity, value));
   return new AsOfQueries(connections).list(
     model,

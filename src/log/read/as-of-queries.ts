@@ -12,11 +12,11 @@ interface AsOfPage {
   readonly max: number;
   readonly position: number;
   /** Narrows the search. Absent: each entity of the account is folded until the page is full. */
-  readonly among?: Among | undefined;
+  readonly narrowing?: Narrowing | undefined;
 }
 
 /** Finds the rows `t` of now by a field that no event changes. $1: account, $2: older than this id, $4: the value. */
-interface Among {
+interface Narrowing {
   readonly table: string;
   /** The order is newest first. */
   readonly filter: { readonly name: string; readonly rows: string; readonly order: string };
@@ -26,7 +26,7 @@ interface Among {
 /** Streams that one query selects; most of their entities still exist. */
 const STREAMS_PER_QUERY = 100;
 
-/** The last event by then is no end. A scalar in the order of one index leaves the planner no other. */
+/** Leaves out the streams that had ended by then. A scalar in the order of one index leaves the planner no other. */
 const STREAMS_BEFORE = {
   name: 'streams_before',
   text: `select stream_id as id from events e
@@ -45,7 +45,7 @@ const beganBefore = (id: string): string =>
  * An entity that a fixed filter selected at the position is still selected, or it has ended since. Both parts are of one
  * snapshot, so no entity leaves the one and misses the other, and none is in both. See migration 0028 for the index of ends.
  */
-const streamsAmong = ({ table, filter: { name, rows, order } }: Among, endTypes: readonly string[]) => ({
+const narrowedStreams = ({ table, filter: { name, rows, order } }: Narrowing, endTypes: readonly string[]) => ({
   name: `${table}_before_by_${name}`,
   text: `(select t.id from ${table} t where ${rows} and ${beganBefore('t.id')} and by_index(t.id)
       order by ${order} limit ${STREAMS_PER_QUERY})
@@ -67,16 +67,16 @@ export class AsOfQueries {
   /** Returns the entities that `isVisible` accepts and that were not deleted at the position. */
   async list<State, Event extends DomainEvent>(
     model: ReadModel<State, Event>,
-    { accountId, idPrefix, beforeId, max, position, among }: AsOfPage,
+    { accountId, idPrefix, beforeId, max, position, narrowing }: AsOfPage,
     isVisible: (entity: Entity<State>) => boolean,
   ): Promise<Entity<State>[]> {
     const found: Entity<State>[] = [];
     const endTypes = endTypesOf(model);
-    const streams = among === undefined ? STREAMS_BEFORE : streamsAmong(among, endTypes);
+    const streams = narrowing === undefined ? STREAMS_BEFORE : narrowedStreams(narrowing, endTypes);
     // Sorts after every id with this prefix.
     let before = beforeId ?? `${idPrefix}_~`;
     while (found.length < max) {
-      const values = [accountId, before, `${idPrefix}_`, among?.value ?? endTypes, position];
+      const values = [accountId, before, `${idPrefix}_`, narrowing?.value ?? endTypes, position];
       const { rows } = await queryNamed<{ id: string }>(this.connections, streams, values);
       const ids = rows.map(({ id }) => id);
       const entities = await this.entitiesAt(model, accountId, ids, position);

@@ -46,14 +46,19 @@ export async function importLog(
 async function copyEvents(client: Client, log: CheckedLog, blocks: AsyncGenerator<string>): Promise<void> {
   const first = await blocks.next();
   if (first.done) throw new LogFileError('the file is empty');
-  await claimAccount(client, log.account);
   const all = async function* () {
     yield first.value;
     yield* blocks;
   };
-  await copyIn(client, EVENTS, all()).catch((error) => {
+  try {
+    await claimAccount(client, log.account);
+    await copyIn(client, EVENTS, all());
+  } catch (error) {
     throw refusalOf(error);
-  });
+  } finally {
+    // Else a refused claim leaves the file open.
+    await blocks.return(undefined);
+  }
 }
 
 /** Inserts the head first, so that a second import of the account waits for this one and is then refused. */
@@ -137,12 +142,13 @@ class CheckedLog {
 
 const faulty = (line: number, reason: string): LogFileError => new LogFileError(`line ${line}: ${reason}`);
 
-/** PostgreSQL names the line of a row that it refuses. */
+/** PostgreSQL names the line of a row that it refuses, in the language of the server. */
 function refusalOf(error: unknown): unknown {
   const { isAboutData, constraint, cause } = PostgresFailure.of(error);
   if (!isAboutData || !(cause instanceof DatabaseError)) return error;
-  const line = /^COPY events, line (\d+)/m.exec(cause.where ?? '')?.[1];
-  return line === undefined ? error : faulty(Number(line), `${constraint ?? ''} ${cause.message}`);
+  const line = /^COPY events, \D*(\d+)/m.exec(cause.where ?? '')?.[1];
+  const reason = `${constraint ?? ''} ${cause.message}`;
+  return line === undefined ? new LogFileError(`a line is refused: ${reason}`) : faulty(Number(line), reason);
 }
 
 const EVENTS = `events (account_id, position, stream_id, stream_version, event_id, type, data, metadata, occurred_at,
