@@ -27,6 +27,7 @@ afterAll(async () => {
 });
 
 const OWNER = { accountId: 'ac_busy', id: 'bot_busy' };
+const NO_END = new AbortController().signal;
 
 it('a removal that takes longer than five seconds is taken by no other instance meanwhile', async () => {
   await pool.query('insert into pending_removals (account_id, owner_id) values ($1, $2)', [OWNER.accountId, OWNER.id]);
@@ -44,9 +45,29 @@ it('a removal that takes longer than five seconds is taken by no other instance 
     owned as unknown as OwnedEntities,
     new IdSource(),
   );
-  expect(await removals.finish(OWNER)).toBe(3);
+  expect(await removals.finish(OWNER, NO_END)).toBe(3);
   expect(taken).toEqual([undefined, undefined, undefined]);
   expect(await removals.takeDue()).toBeUndefined();
+});
+
+it('a removal that ends before its end is due at once, after those that were due before', async () => {
+  await pool.query(
+    `insert into pending_removals values ($1, $2, now()), ('ac_busy', 'bot_other', now() + interval '1 millisecond')`,
+    [OWNER.accountId, OWNER.id],
+  );
+  const ending = new AbortController();
+  const append = async () => ending.abort();
+  const removals = new PendingRemovals(
+    pool,
+    { append } as unknown as EventLog,
+    { removalsOf: async () => [{}] } as unknown as OwnedEntities,
+    new IdSource(),
+  );
+  expect(await removals.takeDue()).toEqual(OWNER);
+  expect(await removals.finish(OWNER, ending.signal)).toBe(1);
+  expect(await removals.takeDue()).toMatchObject({ id: 'bot_other' });
+  expect(await removals.takeDue()).toEqual(OWNER);
+  await pool.query('delete from pending_removals');
 });
 
 it('a removal reads each entity twice at most, also while a backup holds on to the removed ones', async () => {
@@ -57,7 +78,7 @@ it('a removal reads each entity twice at most, also while a backup holds on to t
   const connections = new pg.Pool({ connectionString: database.url, max: 1 });
   const owned = new OwnedEntities(new EntityQueries(connections), [API_KEYS, SSH_CREDENTIALS]);
   const log = new EventLog(connections, () => undefined);
-  expect(await new PendingRemovals(connections, log, owned, new IdSource()).finish(OWNER)).toBe(2_000);
+  expect(await new PendingRemovals(connections, log, owned, new IdSource()).finish(OWNER, NO_END)).toBe(2_000);
   await backup.query('commit');
   backup.release();
   // The connection reports what it read when it ends.
@@ -81,17 +102,16 @@ it('a deletion is answered before everything is removed; the rest is refused at 
     (await service.pool.query(`select count(*)::int as n from ${from}`)).rows[0].n;
   expect(await ask()).toMatchObject({ allowed: true });
 
-  // As if the first append had taken all the time that a request has.
+  // As if the first append had taken all the time that a request has, and as if each turn of the sweeper was over.
   const timeout = jest.spyOn(AbortSignal, 'timeout').mockReturnValue(AbortSignal.abort());
   expect((await service.admin.delete(`/bot_users/${bot.id}`)).status).toBe(204);
   expect(timeout).toHaveBeenCalledWith(3_000);
-  timeout.mockRestore();
   // That append removed the bot's key and 199 of its 501 credentials.
   expect(await count('ssh_credentials')).toBe(302);
   expect(await ask()).toMatchObject({ allowed: false });
   expect((await bot.client.get('/ssh_credentials')).status).toBe(401);
 
-  await service.pool.query('update pending_removals set due_at = now()');
+  timeout.mockRestore();
   await eventually(async () => expect(await count('pending_removals')).toBe(0), 20_000);
   expect(await count('ssh_credentials')).toBe(0);
   expect(await count(`events where type = 'ssh_credential_deleted.v1'`)).toBe(501);

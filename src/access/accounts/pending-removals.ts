@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Ref } from '../../database/coalesce.js';
-import { queryNamed, WRITE_LIMITS } from '../../database/query.js';
+import { type NamedStatement, queryNamed, WRITE_LIMITS } from '../../database/query.js';
 import type { IdSource } from '../../ids.js';
 import { StreamConflict } from '../../log/append/append-failures.js';
 import type { EventLog } from '../../log/append/event-log.js';
@@ -23,6 +23,12 @@ const TAKE_DUE = {
 const POSTPONE = {
   name: 'postpone_pending_removal',
   text: `update pending_removals set ${LATER} where account_id = $1 and owner_id = $2`,
+};
+
+/** For whoever looks next. */
+const LEAVE = {
+  name: 'leave_pending_removal',
+  text: 'update pending_removals set due_at = clock_timestamp() where account_id = $1 and owner_id = $2',
 };
 
 const FINISHED = {
@@ -49,31 +55,36 @@ export class PendingRemovals {
     private readonly ids: IdSource,
   ) {}
 
-  /** A deleted owner whose removals have rested for five seconds. The row of the owner is postponed. */
+  /** A deleted owner whose removals were left, or have rested for five seconds. The row of the owner is postponed. */
   async takeDue(): Promise<Ref | undefined> {
     const { rows } = await queryNamed<Ref & Record<string, string>>(this.pool, TAKE_DUE, [], WRITE_LIMITS);
     return rows[0];
   }
 
-  /** Removes what remains of the owner, and returns how many entities it removed. Stops early if the signal says so. */
-  async finish(owner: Ref, signal?: AbortSignal): Promise<number> {
+  /** Removes what remains of the owner, and returns how many entities it removed. If the signal says so, it leaves the rest to others. */
+  async finish(owner: Ref, signal: AbortSignal): Promise<number> {
     let [removed, lastId] = [0, ''];
     let metadata: EventMetadata | undefined;
-    while (signal?.aborted !== true) {
+    while (!signal.aborted) {
       // Without the last id, PostgreSQL would step over all entities that were removed before.
       const streams = await this.owned.removalsOf(owner, lastId);
       if (streams.length === 0) {
-        await queryNamed(this.pool, FINISHED, [owner.accountId, owner.id], WRITE_LIMITS);
-        break;
+        await this.change(FINISHED, owner);
+        return removed;
       }
-      await queryNamed(this.pool, POSTPONE, [owner.accountId, owner.id], WRITE_LIMITS);
+      await this.change(POSTPONE, owner);
       metadata ??= await this.metadataOfDeletion(owner);
       const append = { accountId: owner.accountId, metadata, occurredAt: this.ids.now(), streams };
       const count = await this.log.append(append).then(() => streams.length, zeroIfConflict);
       removed += count;
       lastId = streams[count - 1]?.id ?? lastId;
     }
+    await this.change(LEAVE, owner);
     return removed;
+  }
+
+  private async change(statement: NamedStatement, { accountId, id }: Ref): Promise<void> {
+    await queryNamed(this.pool, statement, [accountId, id], WRITE_LIMITS);
   }
 
   /** Throws Problem for an event that cannot be read. Every removal names who deleted the owner, in which operation and by which event, whichever instance makes it. */

@@ -8,6 +8,9 @@ import type { PendingRemovals } from './pending-removals.js';
 
 const SWEEP_EVERY_MS = 1_000;
 
+/** After so long, other owners have their turn. */
+const MAX_TURN_MS = 10_000;
+
 /**
  * Finishes the deletions of users and bots that a request did not finish, because its time was over, or its instance
  * died or lost the database. Every instance does so, from its start on, its workers in turn. Without pending removals a
@@ -36,7 +39,7 @@ export class RemovalSweeper extends Rounds implements OnApplicationBootstrap {
       this.hasFailed = false;
       if (owner === undefined) return;
       const removed = await this.pending
-        .finish(owner, this.stopping)
+        .finish(owner, AbortSignal.any([this.stopping, AbortSignal.timeout(MAX_TURN_MS)]))
         .catch((error) => this.skipUnreadable(owner, error));
       if (removed > 0)
         this.logger.log(`removed ${removed} API keys and SSH credentials of ${owner.id}, which is deleted`);
