@@ -111,6 +111,8 @@ it('a deletion is answered before everything is removed; the rest is refused at 
   expect(await ask()).toMatchObject({ allowed: false });
   expect((await bot.client.get('/ssh_credentials')).status).toBe(401);
 
+  await eventually(async () => expect(timeout).toHaveBeenCalledWith(10_000));
+  expect(await count('ssh_credentials')).toBe(302);
   timeout.mockRestore();
   await eventually(async () => expect(await count('pending_removals')).toBe(0), 20_000);
   expect(await count('ssh_credentials')).toBe(0);
