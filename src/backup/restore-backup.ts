@@ -1,8 +1,8 @@
-import { pipeline } from 'node:stream/promises';
 import { type Client, DatabaseError } from 'pg';
-import { from, to } from 'pg-copy-streams';
+import { to } from 'pg-copy-streams';
 import { DataSource } from 'typeorm';
 import { MIGRATIONS } from '../../migrations/all.js';
+import { copyIn } from '../database/copy/copy-in.js';
 import type { Database } from '../database/database.js';
 import { DedicatedConnections, type MaintenanceDatabase } from '../database/dedicated-connections.js';
 import { migrate, requireSameDatabase } from '../database/migrate.js';
@@ -10,7 +10,7 @@ import { appliedMigrations, queryableOf } from '../database/schema/migrations.js
 import { OperatorError } from '../operator-error.js';
 import { BackupFileError, countLines, RowsDigest, type RowsLine, type TableLine, tapped } from './backup-file.js';
 import type { BackupReader } from './read-backup.js';
-import { copyIn, copyOut, PLAIN_TEXT, type StoredTable, tablesOf } from './tables.js';
+import { copyOut, PLAIN_TEXT, quoted, type StoredTable, tablesOf } from './tables.js';
 import type { BackupWatcher } from './write-backup.js';
 
 type RestoreDatabase = MaintenanceDatabase & Pick<Database, 'pool' | 'asOwner' | 'hasOwner'>;
@@ -139,7 +139,7 @@ async function loadTable(
   for (const { disable } of triggers) await client.query(disable);
   try {
     const counted = tapped(rows, (block) => watcher.rows(countLines(block)));
-    await pipeline(counted, client.query(from(copyIn(name, columns))));
+    await copyIn(client, `${name} (${quoted(columns)})`, counted);
   } catch (error) {
     if (error instanceof DatabaseError && /^2[23]/.test(error.code ?? '')) throw unfitting(name, error);
     throw error;

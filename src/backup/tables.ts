@@ -53,7 +53,4 @@ export const PLAIN_TEXT = `set local datestyle = 'ISO, YMD'; set local intervals
 export const copyOut = ({ name, columns, primaryKey }: StoredTable): string =>
   `copy (select ${quoted(columns)} from ${name} order by ${quoted(primaryKey)}) to stdout`;
 
-export const copyIn = (table: string, columns: readonly string[]): string =>
-  `copy ${table} (${quoted(columns)}) from stdin`;
-
-const quoted = (columns: readonly string[]): string => columns.map((column) => `"${column}"`).join(', ');
+export const quoted = (columns: readonly string[]): string => columns.map((column) => `"${column}"`).join(', ');

@@ -9,7 +9,7 @@ import { from } from 'pg-copy-streams';
 export async function copyIn(
   client: ClientBase,
   into: string,
-  blocks: AsyncIterable<string> | readonly string[],
+  blocks: AsyncIterable<string | Buffer> | readonly string[],
 ): Promise<void> {
   await pipeline(blocks, client.query(from(`copy ${into} from stdin`)));
 }
