@@ -36,7 +36,10 @@ export interface ListFilter<State> {
   readonly name: string;
   /** Returns the value in the form that the rest takes. Throws Problem. */
   read(text: string): string;
-  /** No event changes the field: an entity that matched earlier matches now, or it is deleted. */
+  /**
+   * No event changes the field: an entity that matched earlier matches now, or it is deleted. The index of ends has the
+   * deletions of the resource: see migration 0028.
+   */
   readonly isFixed?: true;
   /** Finds the rows by the filter's own index, and leaves the planner no other. $4 is the value. */
   readonly rows: string;

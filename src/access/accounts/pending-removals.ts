@@ -25,7 +25,7 @@ const POSTPONE = {
   text: `update pending_removals set ${LATER} where account_id = $1 and owner_id = $2`,
 };
 
-/** For whoever looks next. */
+/** Whoever looks next takes it. */
 const LEAVE = {
   name: 'leave_pending_removal',
   text: 'update pending_removals set due_at = clock_timestamp() where account_id = $1 and owner_id = $2',
@@ -61,7 +61,10 @@ export class PendingRemovals {
     return rows[0];
   }
 
-  /** Removes what remains of the owner, and returns how many entities it removed. If the signal says so, it leaves the rest to others. */
+  /**
+   * Removes what remains of the owner, and returns how many entities it removed. If the signal says so, it leaves the rest
+   * to others.
+   */
   async finish(owner: Ref, signal: AbortSignal): Promise<number> {
     let [removed, lastId] = [0, ''];
     let metadata: EventMetadata | undefined;
