@@ -7,6 +7,10 @@ export const ACCOUNT = 'ac_000000000000000000000Bench1';
 const OWNER = 'usr_000000000000000000000Bench1';
 const PER_STATEMENT = 50_000;
 
+/** As the service makes them: a UUID of version 7, which begins with the time in milliseconds. */
+const EVENT_ID = `(lpad(to_hex(floor(extract(epoch from at) * 1000)::bigint), 12, '0') || '7' || substr(md5(n::text), 1, 3)
+  || '8' || substr(md5(n::text), 4, 15))::uuid`;
+
 const ID = (prefix, number) => `'${prefix}_0' || lpad((${number})::text, 26, '0')`;
 
 /** $1 the account, $2 the owner, events $3 + 1 to $4. `n` is an event's number from 0, `b` its block of ten, `h` half of that. */
@@ -15,8 +19,7 @@ const INSERT = `
   select $1, position, stream_id, stream_version, event_id, type, data, metadata, at, at,
     event_leaf_hash($1, position, stream_id, stream_version, event_id, type, data, metadata, at, at)
   from (
-    select n + 1 as position, k, n, gen_random_uuid() as event_id,
-      timestamptz '2026-01-01 00:00:00Z' + n * interval '1 millisecond' as at,
+    select n + 1 as position, k, n, ${EVENT_ID} as event_id, at,
       case when k < 7 then ${ID('sshcr', 'b * 7 + k')} when k = 7 then ${ID('sshcr', 'h * 7 + b % 2')}
         when k = 8 then ${ID('edgtcp', 'b')} when b % 2 = 0 then ${ID('sshcr', 'h * 7 + 2')} else ${ID('edgtcp', 'h')} end as stream_id,
       case when k < 7 or k = 8 then 1 else 2 end as stream_version,
@@ -37,7 +40,8 @@ const INSERT = `
         else '{"traffic_policy":{"enabled":true,"value":"{\\"on_tcp_connect\\": []}"}}' end as data,
       '{"actor":"' || $2 || '","api_key_id":"ak_000000000000000000000Bench1","ip":"192.0.2.7","user_agent":"bench","operation_id":"op_0'
         || lpad(n::text, 26, '0') || '"}' as metadata
-    from (select n, n % 10 as k, n / 10 as b, n / 20 as h from generate_series($3::int, $4::int - 1) n) numbered
+    from (select n, n % 10 as k, n / 10 as b, n / 20 as h, timestamptz '2026-01-01 00:00:00Z' + n * interval '1 millisecond' as at
+      from generate_series($3::int, $4::int - 1) n) numbered
   ) made order by position`;
 
 /** Appends `count` events of an account of its own; answers with that account's id. */

@@ -180,7 +180,6 @@ const importInto = async (database: Database, lines: readonly string[]) =>
     (async function* () {
       yield* lines;
     })(),
-    () => undefined,
   );
 
 /** A database with the log of the service, which each test copies, and one without a log. */

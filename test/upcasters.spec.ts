@@ -63,7 +63,7 @@ describe('a version with an upcaster for a type of event that it no longer write
   beforeAll(async () => {
     clone = await cloneDatabase();
     database = await openDatabase(testConfig(clone.url), () => undefined);
-    await importLog(database, MODELS, linesOf(createReadStream(frozenFile(log, 'log.ndjson'))), () => undefined);
+    await importLog(database, MODELS, linesOf(createReadStream(frozenFile(log, 'log.ndjson'))));
   });
   afterAll(async () => {
     await database.close();

@@ -3,6 +3,7 @@ import { to } from 'pg-copy-streams';
 import { DataSource } from 'typeorm';
 import { MIGRATIONS } from '../../migrations/all.js';
 import { copyIn } from '../database/copy/copy-in.js';
+import { dropPlainIndexes } from '../database/copy/plain-indexes.js';
 import type { Database } from '../database/database.js';
 import { DedicatedConnections, type MaintenanceDatabase } from '../database/dedicated-connections.js';
 import { migrate, requireSameDatabase } from '../database/migrate.js';
@@ -137,6 +138,7 @@ async function loadTable(
   watcher.begin(name);
   const triggers = await triggersOf(client, name);
   for (const { disable } of triggers) await client.query(disable);
+  const indexes = await dropPlainIndexes(client, name);
   try {
     const counted = tapped(rows, (block) => watcher.rows(countLines(block)));
     await copyIn(client, `${name} (${quoted(columns)})`, counted);
@@ -144,6 +146,7 @@ async function loadTable(
     if (error instanceof DatabaseError && /^2[23]/.test(error.code ?? '')) throw unfitting(name, error);
     throw error;
   }
+  for (const create of indexes) await client.query(create);
   for (const { enable } of triggers) await client.query(enable);
 }
 

@@ -1,3 +1,4 @@
+import type { ClientBase } from 'pg';
 import { type DataSource, MigrationExecutor, type QueryRunner } from 'typeorm';
 import { OperatorError } from '../operator-error.js';
 import { createMissing } from './create-missing.js';
@@ -108,7 +109,7 @@ async function locked<T>(dataSource: DataSource, work: () => Promise<T>): Promis
   const client = await connectDedicated(dataSource);
   try {
     await client.query('begin');
-    await client.query('select id from migration_lock for update');
+    await holdOffStarts(client);
     const result = await work();
     await client.query('commit');
     return result;
@@ -116,6 +117,10 @@ async function locked<T>(dataSource: DataSource, work: () => Promise<T>): Promis
     await client.end();
   }
 }
+
+/** Until this transaction ends, no instance starts, and nothing migrates. */
+export const holdOffStarts = async (client: ClientBase): Promise<void> =>
+  void (await client.query('select id from migration_lock for update'));
 
 const createLockTable = (owner: DataSource): Promise<void> =>
   createMissing(async () => {

@@ -1,8 +1,8 @@
-import type { Pool } from 'pg';
+import type { ClientBase, Pool } from 'pg';
 
 /** Every table of the current schema, as the catalogs describe it. A rebuild must not change this. */
-export async function describeSchema(pool: Pool): Promise<string[]> {
-  const { rows } = await pool.query<{ line: string }>(`
+export async function describeSchema(connections: Pool | ClientBase): Promise<string[]> {
+  const { rows } = await connections.query<{ line: string }>(`
     with tables as (select c.* from pg_class c where relkind = 'r' and relnamespace = current_schema()::regnamespace)
     select format('%s: column %s %s collate %s not null %s default %s, %s', relname, attname, format_type(atttypid, atttypmod),
         attcollation::regcollation, attnotnull, pg_get_expr(adbin, adrelid), col_description(t.oid, attnum)) as line

@@ -7,6 +7,7 @@ import { withExamples } from '../help.js';
 import { printProof } from '../printed-proof.js';
 import { type Progress, progressOn } from '../progress.js';
 import { type CommandDatabase, CREATES, onDatabase } from '../run-on-database.js';
+import { Stopwatch } from '../stopwatch.js';
 import { warnOfImported } from './import-warnings.js';
 import { openInput } from './input-file.js';
 import { linesOf } from './ndjson.js';
@@ -40,13 +41,16 @@ async function runImport(database: CommandDatabase, input: Readable): Promise<vo
 
 /** Returns the account of the log. */
 async function importFrom(input: Readable, database: CommandDatabase, progress: Progress): Promise<string> {
-  progress.begin('import', 'events');
   // A read that waits for the next line would not notice that the database connection was ended.
   addAbortSignal(database.interrupt, input);
   // The reader of the lines gets the error. It may come before that reader listens, and would then end the process.
   input.on('error', () => undefined);
-  const { account, events } = await importLog(database, READ_MODELS, linesOf(input), (count) => progress.add(count));
+  const stopwatch = new Stopwatch();
+  const { account, events } = await importLog(database, READ_MODELS, linesOf(input), {
+    step: (what, total) => progress.begin(what, 'events', total),
+    events: (count) => progress.add(count),
+  });
   progress.done();
-  console.error(`imported ${events} events of account ${account}`);
+  console.error(`imported ${events} events of account ${account} in ${stopwatch.total} s`);
   return account;
 }

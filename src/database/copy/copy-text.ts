@@ -8,6 +8,9 @@ const LETTERS: Readonly<Record<string, string>> = { '\b': 'b', '\f': 'f', '\n': 
 export const escaped = (text: string): string =>
   SPECIAL.test(text) ? text.replace(/[\\\b\f\n\r\t\v]/g, (character) => `\\${LETTERS[character] ?? character}`) : text;
 
+/** The same for compact JSON, which has no control characters: to look for a backslash takes a tenth of the time. */
+export const escapedJson = (json: string): string => (json.includes('\\') ? json.replaceAll('\\', '\\\\') : json);
+
 const CHARACTERS = new Map(Object.entries(LETTERS).map(([character, letter]) => [letter, character]));
 
 /** Most texts have no escape. */

@@ -9,8 +9,8 @@ export interface RowTarget {
   send(texts: readonly string[], last: ReplayedStream | undefined): Promise<void>;
 }
 
-/** Rows sent at once: enough that the round trip is negligible, and few enough to hold in memory twice. */
-const CHARACTERS_PER_SEND = 1 << 19;
+/** Rows sent at once: enough that the start of a COPY is negligible, and few enough to hold in memory twice. */
+const CHARACTERS_PER_SEND = 1 << 20;
 
 /** Sends the rows of all streams, one statement at a time, and folds the next streams meanwhile. */
 export async function sendRows(

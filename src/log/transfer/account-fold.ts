@@ -8,13 +8,18 @@ import { sendRows } from '../replay/send-rows.js';
 import { LogFileError } from './log-file.js';
 
 /** Writes the rows of one new account into the live tables, in the transaction that wrote its events. */
-export async function foldAccount(client: Client, model: AnyReadModel, account: string): Promise<void> {
+export async function foldAccount(
+  client: Client,
+  model: AnyReadModel,
+  account: string,
+  onEvents: (count: number) => void,
+): Promise<void> {
   await client.query(IN_INDEX_ORDER);
   const { rows } = await client.query<{ schema: string }>('select current_schema() as schema');
   const run = oneByOne();
   const targets = await copyInto(client, model, rows[0]?.schema ?? '', run);
   try {
-    await sendRows(replay(client, model, eventsOf(model, account), { run }), targets);
+    await sendRows(replay(client, model, eventsOf(model, account), { onEvents, run }), targets);
   } catch (error) {
     const { constraint } = PostgresFailure.of(error);
     if (constraint === undefined) throw error;
