@@ -16,7 +16,7 @@ import type { HttpOptions } from './http-options.js';
 import { parseJsonBody } from './json-body.js';
 import type { RequestLog } from './logging/request-log.js';
 import { isSafeMethod, matchesIfNoneMatch } from './preconditions.js';
-import { ProblemFilter, sendProblem, toProblem } from './problem.filter.js';
+import { ProblemFilter, problemAnswer, sendProblem, toProblem } from './problem.filter.js';
 import { QueryGuard } from './query-parameters.js';
 import { callerOf } from './request-context.js';
 import { TIMEOUTS, type Timeouts } from './timeouts.js';
@@ -95,11 +95,13 @@ export function serveHttp(
   nest.useGlobalGuards(new QueryGuard(config.strict));
   readBodiesAsJson(server);
   server.decorateRequest('caller', undefined);
+  server.decorateRequest('isRecalled', false);
   server.decorateRequest('gateway', undefined);
   server.decorateRequest('receivedAt', 0);
   server.decorateRequest('remainingWaitMs', config.writeDeadlineMs);
   server.decorateRequest('authenticate', async function (this: FastifyRequest, deadline: number) {
     const authenticate = () => authentication.authenticate(this);
+    this.isRecalled = false;
     // A change that arrives during a failover waits for its end, like one that was under way when it began.
     this.caller = await (isSafeMethod(this.method) ? authenticate() : untilReachable(deadline, authenticate));
   });
@@ -142,14 +144,18 @@ export function serveHttp(
       authentication.authenticateMetrics(request).then(() => done(), done);
     } else {
       const deadline = request.receivedAt + config.writeDeadlineMs;
-      request.authenticate(deadline).then(() => {
+      const admit = () => {
         request.remainingWaitMs = deadline - performance.now();
         if (requestLimits === undefined) return done();
         return requestLimits.admit(callerOf(request)).then(({ headers, refusal }) => {
           void reply.headers(headers);
           done(refusal);
         }, done);
-      }, done);
+      };
+      request.caller = authentication.recall(request);
+      request.isRecalled = request.caller !== undefined;
+      if (request.isRecalled) void admit();
+      else request.authenticate(deadline).then(admit, done);
     }
   });
   // The one place where an answer becomes headers and a body.
@@ -160,6 +166,17 @@ export function serveHttp(
     const body = render === undefined ? payload.render(request.baseUrl) : render(payload, request.baseUrl);
     // For undefined Fastify would serialize the Answer itself.
     done(null, body ?? null);
+  });
+  // Any other answer to a recalled caller holds by the append, which checks the caller's rights.
+  server.addHook('onSend', (request, reply, payload, done) => {
+    if (!request.isRecalled || reply.statusCode < 400 || reply.statusCode >= 500) return done(null, payload);
+    request.authenticate(request.receivedAt + config.writeDeadlineMs).then(
+      () => done(null, payload),
+      (error) => {
+        request.failure = { problem: toProblem(error), error };
+        done(null, JSON.stringify(problemAnswer(reply, request.id, request.failure.problem)));
+      },
+    );
   });
   server.addHook('onSend', (request, reply, payload, done) => {
     const isFound = reply.statusCode === 200 && isSafeMethod(request.method);
