@@ -99,12 +99,12 @@ describe('a batcher', () => {
     const push = (count: number) => {
       for (let n = 0; n < count; n += 1) void batcher.push('ac_1', item(`${n}`, []));
     };
-    push(40);
+    push(30);
     await turn();
     push(60);
     for (let n = 0; n < 3; n += 1) await endNext();
-    // A half of forty is not worth a commit of its own.
-    expect(sent.map(([, ...names]) => names.length)).toEqual([40, 50, 10]);
+    // A half of thirty is not worth a commit of its own.
+    expect(sent.map(([, ...names]) => names.length)).toEqual([30, 45, 15]);
   });
 
   it('sends a second batch of an account once as many items wait as are under way, and no third one', async () => {
@@ -114,16 +114,16 @@ describe('a batcher', () => {
       await turn();
     };
     const sizes = () => sent.map(([, ...names]) => names.length);
-    await push(40);
-    await push(39);
-    expect(sizes()).toEqual([40]);
+    await push(30);
+    await push(29);
+    expect(sizes()).toEqual([30]);
     await push(1);
-    expect(sizes()).toEqual([40, 40]);
+    expect(sizes()).toEqual([30, 30]);
     await push(100);
-    expect(sizes()).toEqual([40, 40]);
+    expect(sizes()).toEqual([30, 30]);
     await endNext();
-    // Half of all: 40 under way, 40 whose callers come back, 100 that wait.
-    expect(sizes()).toEqual([40, 40, 90]);
+    // Half of all: 30 under way, 30 whose callers come back, 100 that wait.
+    expect(sizes()).toEqual([30, 30, 80]);
   });
 
   it('sends no item with a key of a batch under way, nor those behind it with its other keys', async () => {
