@@ -279,7 +279,7 @@ describe('a restore', () => {
     const whole = await readFile(file);
     const running = startCli({ DATABASE_URL: target.url }, 'restore', '-');
     running.child.stdin?.write(whole.subarray(0, whole.length - 20));
-    const copying = `select from pg_stat_activity where datname = $1 and query like 'copy pending_removals%'`;
+    const copying = `select from pg_stat_activity where datname = $1 and query ~ '^(copy|CREATE INDEX) pending_removals'`;
     const name = target.url.split('/').at(-1);
     // The last table waits for its end.
     while ((await service.pool.query(copying, [name])).rowCount === 0) await new Promise((r) => setTimeout(r, 20));

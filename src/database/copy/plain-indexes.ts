@@ -12,6 +12,6 @@ export async function dropPlainIndexes(client: ClientBase, table: string): Promi
 }
 
 const PLAIN_INDEXES = `select name, pg_get_indexdef(indexrelid)
-      || coalesce(format('; comment on index %s is %L', name, obj_description(indexrelid, 'pg_class')), '') as create
+      || coalesce('; comment on index ' || name || ' is ' || quote_literal(obj_description(indexrelid, 'pg_class')), '') as create
   from pg_index cross join lateral cast(indexrelid::regclass as text) as name
   where indrelid = to_regclass($1) and not indisunique order by name`;
