@@ -113,7 +113,7 @@ export class Batcher<Item extends Batchable, Result> {
     }
   }
 
-  /** It is as large as the first one, and leaves a place to another account. */
+  /** A second batch is as large as the first one, and leaves a place to another account. */
   private isSecondDue(queue: Batch<Item, Result>, before: readonly Batch<Item, Result>[]): boolean {
     const hasPlace = this.batchesUnderWay + 1 < this.limits.batchesInFlight;
     return hasPlace && before.length < MAX_BATCHES_OF_ACCOUNT && queue.length >= Math.max(MIN_HALF, itemsOf(before));
@@ -129,13 +129,13 @@ export class Batcher<Item extends Batchable, Result> {
       // `send` settles every item. If it fails itself, no caller waits for ever.
       .catch((error: unknown) => batch.forEach(({ reject }) => void reject(error)))
       .finally(() => {
-        this.ended(accountId, batch);
+        this.finish(accountId, batch);
         this.sendReady({ accountId, items: batch.length });
         this.onBatch?.(batch.length, performance.now() - startedAt);
       });
   }
 
-  private ended(accountId: string, batch: Batch<Item, Result>): void {
+  private finish(accountId: string, batch: Batch<Item, Result>): void {
     this.batchesUnderWay -= 1;
     const others = (this.underWay.get(accountId) ?? []).filter((other) => other !== batch);
     if (others.length > 0) this.underWay.set(accountId, others);

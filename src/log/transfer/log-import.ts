@@ -55,7 +55,7 @@ export async function importLog(
       for (const { name } of model.tables) await indexes.make(name);
     }
     await connections.commit(client);
-    await client.query(ANALYZE_FEW_ROWS(keysOf(models)));
+    await client.query(analyzeFewRows(keysOf(models)));
     return { account, events };
   });
 }
@@ -92,10 +92,10 @@ const SET_HEAD = `update log_heads set size = $2, rights_position = $3,
   recorded_at = (select recorded_at from events where account_id = $1 and position = $2) where account_id = $1`;
 
 /**
- * Else it reads 30,000 rows of each table: a second for what a tenth tells. The server makes a whole analysis soon, by itself,
+ * By default an analysis reads 30,000 rows of each table: a second for what a tenth of them tells. The server makes a whole analysis soon, by itself,
  * since one of some columns leaves that due.
  */
-const ANALYZE_FEW_ROWS = (tables: readonly string[]): string =>
+const analyzeFewRows = (tables: readonly string[]): string =>
   `begin; set local default_statistics_target = 10; analyze ${tables.join(', ')}; commit`;
 
 /** The columns of which the server learns at once, so that it plans well with these tables. */
