@@ -7,7 +7,8 @@ let database: Awaited<ReturnType<typeof cloneDatabase>>;
 let pool: pg.Pool;
 beforeAll(async () => {
   database = await cloneDatabase();
-  pool = new pg.Pool({ connectionString: database.url });
+  // The drop of the database may end a connection that is about to close.
+  pool = new pg.Pool({ connectionString: database.url }).on('error', () => undefined);
 });
 afterAll(async () => {
   await pool.end();
