@@ -1,6 +1,6 @@
 import { Controller, Get, Header, Module } from '@nestjs/common';
-import { RouteConfig } from '@nestjs/platform-fastify';
 import { POOL } from '../database/database.js';
+import { RouteConfig } from '../http/documentation.js';
 import { ApiPublicFile, ApiTag } from '../http/openapi/decorators.js';
 import { JSON_TYPE } from '../http/problem.filter.js';
 import { EventLog } from '../log/append/event-log.js';

@@ -1,4 +1,7 @@
 import type { INestApplicationContext } from '@nestjs/common';
+// biome-ignore lint/style/noRestrictedImports: the one place that calls it.
+import { RouteConfig as FastifyRouteConfig } from '@nestjs/platform-fastify';
+import type { FastifyContextConfig } from 'fastify';
 
 /** Documentation beside the code that it describes. A test makes openapi.json of it. */
 
@@ -25,7 +28,7 @@ export function applyDeclarations(swagger: Swagger, providers: Providers): void 
 
 /**
  * The query parameters that a route takes: its documentation declares them, and query-parameters.ts holds requests to
- * them. Unlike the rest of the documentation, the service itself needs them.
+ * them.
  */
 export interface QueryOfRoute {
   readonly parameters: readonly QueryParameter[];
@@ -40,13 +43,24 @@ export interface QueryParameter {
   readonly mayBeEmpty: boolean;
 }
 
-const QUERY = 'documentation:query';
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Absent: the route takes no query parameters. */
+    query?: QueryOfRoute;
+  }
+}
 
-export const declareQuery = (handler: object, query: QueryOfRoute): void =>
-  Reflect.defineMetadata(QUERY, query, handler);
+const routeConfigs = new WeakMap<object, FastifyContextConfig>();
 
-export const queryOf = (handler: object): QueryOfRoute =>
-  Reflect.getMetadata(QUERY, handler) ?? { parameters: [], refusesUnknown: false };
+/** Decorator: adds to what the hooks of requests know of a route. That of Fastify would replace what others declared. */
+export const RouteConfig =
+  (config: FastifyContextConfig): MethodDecorator =>
+  (target, key, descriptor) => {
+    const handler = descriptor.value as object;
+    const all = { ...routeConfigs.get(handler), ...config };
+    routeConfigs.set(handler, all);
+    FastifyRouteConfig(all)(target, key, descriptor);
+  };
 
 /** The documentation of one field. `type` may be absent if the field's TypeScript type is string, number or boolean. */
 export interface Field {

@@ -17,7 +17,7 @@ import { parseJsonBody } from './json-body.js';
 import type { RequestLog } from './logging/request-log.js';
 import { isSafeMethod, matchesIfNoneMatch } from './preconditions.js';
 import { ProblemFilter, problemAnswer, sendProblem, toProblem } from './problem.filter.js';
-import { QueryGuard } from './query-parameters.js';
+import { queryProblemOf } from './query-parameters.js';
 import { callerOf } from './request-context.js';
 import { TIMEOUTS, type Timeouts } from './timeouts.js';
 
@@ -92,7 +92,6 @@ export function serveHttp(
 ): readonly Route[] {
   const server = nest.getHttpAdapter().getInstance() as unknown as FastifyInstance;
   nest.useGlobalFilters(new ProblemFilter());
-  nest.useGlobalGuards(new QueryGuard(config.strict));
   readBodiesAsJson(server);
   server.decorateRequest('caller', undefined);
   server.decorateRequest('isRecalled', false);
@@ -158,6 +157,7 @@ export function serveHttp(
       else request.authenticate(deadline).then(admit, done);
     }
   });
+  server.addHook('preHandler', (request, _reply, done) => done(queryProblemOf(request, config.strict)));
   // The one place where an answer becomes headers and a body.
   server.addHook('preSerialization', (request, reply, payload, done) => {
     if (!(payload instanceof Answer)) return done(null, payload);

@@ -1,6 +1,6 @@
 import { Controller, Get, Res } from '@nestjs/common';
-import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply } from 'fastify';
+import { RouteConfig } from '../http/documentation.js';
 import { InstanceMetrics } from './instance-metrics.js';
 
 /** For the operator's Prometheus. It is no part of the API, so the API's document leaves it out. */

@@ -1,6 +1,6 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
-import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { RouteConfig } from '../http/documentation.js';
 import { ApiGatewayAnswer, ApiTag } from '../http/openapi/decorators.js';
 import { gatewayOf } from '../http/request-context.js';
 import { BindDecisionMetrics } from './bind-decisions/bind-decision-metrics.js';

@@ -1,6 +1,6 @@
 import { Controller, Get, Header, HttpCode, Post, Query, Req } from '@nestjs/common';
-import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyRequest } from 'fastify';
+import { RouteConfig } from '../http/documentation.js';
 import { ApiGatewayAnswer, ApiTag } from '../http/openapi/decorators.js';
 import { gatewayOf, ipOf } from '../http/request-context.js';
 import { Body } from '../http/validated-body.js';

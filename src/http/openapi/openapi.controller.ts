@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { Controller, Get, Header, Module, Param, Req, Res } from '@nestjs/common';
-import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from '../../problem.js';
+import { RouteConfig } from '../documentation.js';
 import { JSON_TYPE } from '../problem.filter.js';
 import { ApiPublicFile, ApiTag } from './decorators.js';
 import type { ParameterOf } from './parts.js';

@@ -1,7 +1,7 @@
 import type { ApiResponseOptions } from '@nestjs/swagger';
 import type { IdPrefix } from '../../ids.js';
 import type { ProblemName } from '../../problem.js';
-import { declareQuery, deferDeclaration } from '../documentation.js';
+import { deferDeclaration, RouteConfig } from '../documentation.js';
 import type { ParameterOf } from './parts.js';
 import { problemResponses } from './problem-responses.js';
 import { HEADERS, NOT_MODIFIED } from './response-headers.js';
@@ -48,7 +48,7 @@ export function documentOperation(
 ): MethodDecorator {
   const parameters = kind.parameters.flatMap(({ query }) => query ?? []);
   return (target, key, descriptor: PropertyDescriptor) => {
-    declareQuery(descriptor.value, { parameters, refusesUnknown: refusesUnknownParameters });
+    RouteConfig({ query: { parameters, refusesUnknown: refusesUnknownParameters } })(target, key, descriptor);
     deferDeclaration((swagger, providers) => {
       const prefix: IdPrefix | undefined = Reflect.getMetadata(PREFIX, target.constructor);
       const decorators = [

@@ -3,7 +3,7 @@ import { PostgresFailure } from '../../database/failure.js';
 import { durableLimits, durably, queryNamed } from '../../database/query.js';
 import { Problem } from '../../problem.js';
 import type { Appended } from './append.js';
-import type { PreparedAppend } from './append-statement.js';
+import type { PreparedAppend } from './prepared-append.js';
 
 /** Another writer appended to the stream first: load it and decide again. */
 export class StreamConflict extends Error {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { appendStatement, prepareAppend } from './append-statement.js';
+import { appendStatement } from './append-statement.js';
+import { prepareAppend } from './prepared-append.js';
 
 const CONTROL_CHARACTERS = String.fromCharCode(...Array(0x20).keys());
 

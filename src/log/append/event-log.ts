@@ -4,15 +4,9 @@ import { PostgresFailure } from '../../database/failure.js';
 import { queryNamed } from '../../database/query.js';
 import type { Append, Appended } from './append.js';
 import { type Failed, recordedBefore, unavailable } from './append-failures.js';
-import {
-  type AppendRow,
-  type AppendStatement,
-  appendStatement,
-  hasRefusedClaim,
-  type PreparedAppend,
-  prepareAppend,
-} from './append-statement.js';
+import { type AppendRow, type AppendStatement, appendStatement, hasRefusedClaim } from './append-statement.js';
 import { Batcher, type BatcherLimits, type BatchListener, DEFAULT_BATCHER_LIMITS, type Waiting } from './batcher.js';
+import { type PreparedAppend, prepareAppend } from './prepared-append.js';
 
 type Command = Waiting<PreparedAppend, Appended>;
 type Outcome = Failed | { readonly base: number };

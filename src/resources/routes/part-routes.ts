@@ -1,6 +1,7 @@
 import { Controller, Delete, Get, HttpCode, Param, Put, type Type } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { RouteConfig } from '@nestjs/platform-fastify';
+import type { Answer } from '../../http/answer.js';
+import { RouteConfig } from '../../http/documentation.js';
 import { ApiDelete, ApiGet, ApiTag, ApiUpdate } from '../../http/openapi/decorators.js';
 import { Context, Read, type ReadRequest, type RequestContext } from '../../http/request-context.js';
 import { BodyOf } from '../../http/validated-body.js';
@@ -43,7 +44,7 @@ export function partControllerOf<State extends object, Body extends object>(
   const notFound = resource.notFound().problem;
   /** Renders the part in place of its entity. */
   const PART = RouteConfig({
-    render: ({ entity }: { readonly entity?: Entity<State> }, baseUrl: string) =>
+    render: ({ entity }: Answer & { readonly entity?: Entity<State> }, baseUrl: string) =>
       entity && (shown(entity, baseUrl) ?? undefined),
   });
   const described = (description: string | undefined) => description !== undefined && { description };

@@ -1,6 +1,6 @@
 import { Controller, HttpCode, Param, Post } from '@nestjs/common';
-import { RouteConfig } from '@nestjs/platform-fastify';
 import { compile, parseAcl, permits } from '../../bind-rules/acl.js';
+import { RouteConfig } from '../../http/documentation.js';
 import { ApiCheck, ApiTag } from '../../http/openapi/decorators.js';
 import { ID } from '../../http/openapi/parts.js';
 import { Read, type ReadRequest } from '../../http/request-context.js';

@@ -1,6 +1,6 @@
 import { Controller, Get, Query, Req } from '@nestjs/common';
-import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyRequest } from 'fastify';
+import { RouteConfig } from '../../http/documentation.js';
 import { ApiGatewayAnswer, ApiTag } from '../../http/openapi/decorators.js';
 import { queryParameter } from '../../http/openapi/parts.js';
 import { gatewayOf } from '../../http/request-context.js';

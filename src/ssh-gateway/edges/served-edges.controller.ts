@@ -1,7 +1,7 @@
 import { Controller, Get, Query, Req, Res } from '@nestjs/common';
-import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { canonicalHost, ParseError } from '../../host-name.js';
+import { RouteConfig } from '../../http/documentation.js';
 import { ApiField, ApiGatewayAnswer, ApiTag } from '../../http/openapi/decorators.js';
 import { gatewayOf, signalOf } from '../../http/request-context.js';
 import { malformed, quoted } from '../../problem.js';

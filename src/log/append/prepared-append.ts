@@ -1,0 +1,115 @@
+import type { Row, Table } from '../read-model.js';
+import type { Append, StreamAppend } from './append.js';
+import { newEventId } from './event-ids.js';
+
+/** A row to write whole, or the key of a row to remove, as JSON. */
+export interface RowWrite {
+  readonly table: Table<object>;
+  readonly isRemoval: boolean;
+  /** Of a new entity, whose id no row has. */
+  readonly isNew: boolean;
+  readonly text: string;
+  /** Rows are sent in this order, which is the same in every process. */
+  readonly order: string;
+  /** The value of a new entity that no row of another account may have: see `claimedColumn`. */
+  readonly claim?: string | undefined;
+}
+
+/** What an append says of an event, with the types that PostgreSQL makes of the texts. */
+export const EVENT_COLUMNS = {
+  stream_id: 'text',
+  stream_version: 'int',
+  event_id: 'uuid',
+  type: 'text',
+  data: 'text',
+  metadata: 'text',
+  occurred_at: 'timestamptz',
+  takes_rights: 'boolean',
+} as const;
+type EventTexts = Readonly<Record<keyof typeof EVENT_COLUMNS, string>>;
+
+/** One command, ready to be sent. Its texts are made once, however often its batch is split or sent again. */
+export interface PreparedAppend {
+  readonly eventIds: readonly string[];
+  /** JSON as stored with the last event. Its operation id tells this command from another one with the same event id. */
+  readonly metadataText: string;
+  readonly events: readonly EventTexts[];
+  readonly rows: readonly RowWrite[];
+  /** Streams written, and values taken or freed: no two commands of a batch may share one. */
+  readonly keys: readonly string[];
+  /** Streams of the principal and the API key that make the change. It is never in one batch after a change of them. */
+  readonly mustNotFollow: readonly string[];
+  readonly sizeBytes: number;
+  /** The head must not have a later change of rights. */
+  readonly rightsPosition: number;
+  /** Time of performance.now() at which its caller is answered 503. */
+  readonly deadline: number;
+}
+
+export function prepareAppend(append: Append, defaultDeadline: number): PreparedAppend {
+  const { metadata, occurredAt, rightsPosition, streams, deadline = defaultDeadline } = append;
+  const metadataText = JSON.stringify(metadata);
+  const occurred_at = occurredAt.toISOString();
+  const events = streams.flatMap(({ model, id, before, events, eventId, causedBy }) =>
+    events.map(({ type, data }, n) => ({
+      stream_id: id,
+      stream_version: String((before?.version ?? 0) + n + 1),
+      event_id: (n === 0 ? eventId : undefined) ?? newEventId(),
+      type,
+      data: JSON.stringify(data),
+      metadata: causedBy === undefined ? metadataText : withCause(metadataText, causedBy),
+      occurred_at,
+      takes_rights: String(model.events[type]?.takesRights === true),
+    })),
+  );
+  const keys = new Set(streams.map(({ id }) => id));
+  const rows = streams.flatMap((stream) => stream.model.tables.flatMap((table) => rowWrites(table, stream, keys)));
+  const eventsBytes = events.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0);
+  return {
+    eventIds: events.map((event) => event.event_id),
+    metadataText: events.at(-1)?.metadata ?? metadataText,
+    events,
+    rows,
+    keys: [...keys],
+    mustNotFollow: [metadata.actor, metadata.api_key_id ?? ''],
+    sizeBytes: rows.reduce((sum, { text }) => sum + text.length, eventsBytes),
+    rightsPosition: rightsPosition ?? Number.MAX_SAFE_INTEGER,
+    deadline,
+  };
+}
+
+/** Metadata always has fields, and is made text once: an append may cause the removal of hundreds of entities. */
+const withCause = (metadataText: string, causedBy: string): string =>
+  `${metadataText.slice(0, -1)},"causation_id":"${causedBy}"}`;
+
+/** Rows that stay the same are not written again: an edge may list a thousand hostports and change its description. */
+function rowWrites(table: Table<object>, { before, after }: StreamAppend, keys: Set<string>): RowWrite[] {
+  const old = before === undefined ? [] : table.rowsOf(before);
+  const rows = after === undefined ? [] : table.rowsOf(after);
+  for (const row of [...old, ...rows]) for (const value of table.exclusiveValuesOf(row as Row)) keys.add(value);
+  const put = rows.map((row) => {
+    const [value] = table.exclusiveValuesOf(row as Row);
+    const order = value === undefined ? keyOf(table, row) : `${table.name} ${value}`;
+    const isNew = before === undefined;
+    const claim = isNew ? claimOf(table, row) : undefined;
+    return { table, isRemoval: false, isNew, text: JSON.stringify(row), order, claim };
+  });
+  if (old.length === 0) return put;
+  const unchanged = new Set(old.map((row) => JSON.stringify(row)));
+  const kept = new Set(rows.map((row) => keyOf(table, row)));
+  const gone = old.filter((row) => !kept.has(keyOf(table, row)));
+  // A removal needs the key columns only, and a row may hold a public key of 16 KiB.
+  const textOf = (row: object): string => JSON.stringify(row, [...table.primaryKey]);
+  const removals = gone.map((row) => {
+    return { table, isRemoval: true, isNew: false, text: textOf(row), order: keyOf(table, row) };
+  });
+  return [...removals, ...put.filter(({ text }) => !unchanged.has(text))];
+}
+
+function claimOf({ claimedColumn }: Table<object>, row: object): string | undefined {
+  const value = claimedColumn === undefined ? undefined : (row as Row)[claimedColumn];
+  return typeof value === 'string' ? value : undefined;
+}
+
+const keyOf = ({ name, primaryKey }: Table<object>, row: object): string =>
+  primaryKey.reduce((key, column) => `${key} ${(row as Row)[column]}`, name);
