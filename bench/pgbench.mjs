@@ -8,7 +8,8 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { appendStatement, prepareAppend } from '../dist/src/log/append/append-statement.js';
+import { appendStatement } from '../dist/src/log/append/append-statement.js';
+import { prepareAppend } from '../dist/src/log/append/prepared-append.js';
 import { SSH_CREDENTIALS } from '../dist/src/ssh-credentials/ssh-credentials.resource.js';
 import { EVENT_TYPE, METADATA, newCredential } from './peers/new-event.mjs';
 
