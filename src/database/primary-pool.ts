@@ -1,4 +1,5 @@
 import { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg, { type PoolClient, type PoolConfig } from 'pg';
 import { messageOf } from '../error-message.js';
 import type { Encryption } from './connection/encryption.js';
@@ -10,6 +11,8 @@ import { EncryptionRefused, type Server, type Servers } from './servers.js';
 const TRY_NEXT_SERVER_AFTER_MS = 1_200;
 /** Bounds how long a connection keeps to a server that a name or a proxy no longer leads to. */
 const MAX_LIFETIME_SECONDS = 300;
+/** A server closes at once; one that is silent must not hold up a stop. */
+const MAX_CLOSING_MS = 1_000;
 
 /**
  * Also asks the server to end a statement whose connection is closed, which PostgreSQL can on Linux: a statement that
@@ -159,6 +162,8 @@ export class PrimaryPool extends pg.Pool {
   readonly readsOnly: boolean;
   /** Is told how long each caller waited for a connection, or for the failure. */
   onWaited: ((waitMs: number) => void) | undefined;
+  /** Of each open connection, the end. */
+  private readonly ends = new Set<Promise<void>>();
 
   constructor(options: PrimaryOptions) {
     // The type of `Client` omits the options, with which the pool calls it.
@@ -168,6 +173,18 @@ export class PrimaryPool extends pg.Pool {
     this.readsOnly = options.readsOnly === true || options.isReplica === true;
     // As with clients; the rejected query reports the failure.
     this.on('error', () => undefined);
+    this.on('connect', (client) => this.expectEndOf(client));
+  }
+
+  /** pg's pool is done when it has asked for the ends. A server that then stops, or loses the database, logs an error. */
+  override end(): Promise<void>;
+  override end(callback: (error?: Error) => void): void;
+  override end(callback?: (error?: Error) => void): Promise<void> | undefined {
+    const ended = super.end().then(() => Promise.race([Promise.all(this.ends), sleep(MAX_CLOSING_MS)]));
+    const done = ended.then(() => undefined);
+    if (callback === undefined) return done;
+    done.then(() => callback(), callback);
+    return undefined;
   }
 
   override connect(): Promise<PoolClient>;
@@ -180,6 +197,11 @@ export class PrimaryPool extends pg.Pool {
       (error) => callback(error, undefined, () => undefined),
     );
     return undefined;
+  }
+
+  private expectEndOf(client: PoolClient): void {
+    const end = new Promise<void>((resolve) => client.once('end', resolve)).then(() => void this.ends.delete(end));
+    this.ends.add(end);
   }
 
   private connectInTurn(): Promise<PoolClient> {

@@ -67,6 +67,14 @@ describe('while a host is silent', () => {
     await instance.stop();
   });
 
+  it('a stop does not wait for it', async () => {
+    const only = await FaultyProxy.to(postgres.port);
+    const instance = await startInstance(through(only));
+    expect((await instance.admin.get('/ssh_credentials')).status).toBe(200);
+    only.fallSilent();
+    await instance.stop();
+  });
+
   it('dear reads, those that run and those that wait for a turn, end with 503 within 3 s without any other request', async () => {
     const only = await FaultyProxy.to(postgres.port);
     const instance = await startInstance(through(only));

@@ -9,7 +9,7 @@ export class FaultyProxy {
   private readonly server: Server;
 
   private constructor(private port: number) {
-    this.server = createServer((client) => this.accept(client));
+    this.server = createServer({ allowHalfOpen: true }, (client) => this.accept(client));
   }
 
   static async to(port: number, address = '127.0.0.1', ownPort = 0): Promise<FaultyProxy> {
@@ -53,7 +53,7 @@ export class FaultyProxy {
   }
 
   private accept(client: Socket): void {
-    const upstream = createConnection(this.port, '127.0.0.1');
+    const upstream = createConnection({ port: this.port, host: '127.0.0.1', allowHalfOpen: true });
     for (const [from, to] of [
       [client, upstream],
       [upstream, client],
@@ -62,6 +62,7 @@ export class FaultyProxy {
       from.on('data', (data) => this.isSilent || to.write(data));
       from
         .on('error', () => undefined)
+        .on('end', () => this.isSilent || to.end())
         .on('close', () => {
           this.sockets.delete(from);
           if (!this.isSilent) to.destroy();

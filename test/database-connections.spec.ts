@@ -1,0 +1,40 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { openDatabase } from '../src/database/database.js';
+import { cloneDatabase } from './support/service.js';
+
+let database: Awaited<ReturnType<typeof cloneDatabase>>;
+let observer: pg.Client;
+beforeAll(async () => {
+  database = await cloneDatabase();
+  observer = new pg.Client(database.url);
+  await observer.connect();
+});
+afterAll(async () => {
+  await observer.end();
+  await database.drop();
+});
+
+/** The service's database with all connections of its pool open. */
+async function openAll(databaseUrl: string) {
+  const options = { databaseUrl, dataDir: '', databasePoolSize: 20, dearReadConnections: 1 };
+  const opened = await openDatabase(options, () => undefined);
+  await Promise.all(Array.from({ length: 20 }, () => opened.pool.query('select pg_sleep(0.05)')));
+  return opened;
+}
+
+async function connections(): Promise<number> {
+  const { rows } = await observer.query(
+    `select count(*)::int as n from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
+  );
+  return rows[0].n;
+}
+
+it('a closed database has no connection left at its server', async () => {
+  for (let round = 0; round < 5; round++) {
+    const opened = await openAll(database.url);
+    expect(await connections()).toBe(20);
+    await opened.close();
+    expect(await connections()).toBe(0);
+  }
+});
