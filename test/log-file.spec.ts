@@ -101,6 +101,14 @@ const changed = (at: number, change: (event: Record<string, unknown>) => object)
     .map((line, i) => (i === at ? JSON.stringify(change(JSON.parse(line))) : line))
     .join('\n')}\n`;
 
+/** The log with a wrong version, and the hash of that, in the first event of a stream of each of these kinds. */
+function misnumbered(...kinds: readonly RegExp[]): string {
+  const events = lines().map((line) => JSON.parse(line) as LoggedEvent);
+  const wrong = new Set(kinds.map((kind) => events.find(({ stream_id }) => kind.test(stream_id))));
+  const made = events.map((event) => (wrong.has(event) ? rehashed({ ...event, stream_version: 9 }) : event));
+  return made.map((event) => `${JSON.stringify(event)}\n`).join('');
+}
+
 async function connect(url: string): Promise<pg.Client> {
   const client = new pg.Client(url);
   await client.connect();
@@ -193,7 +201,7 @@ describe('audit import', () => {
       READ_MODELS,
       (async function* () {
         for (const [n, line] of lines().entries()) {
-          yield line;
+          yield [line];
           if (n === lines().length >> 1) await meanwhile();
         }
       })(),
@@ -405,6 +413,12 @@ describe('audit import of a wrong file', () => {
       'another hash, after many blocks',
       () => long(LONG, (event) => ({ ...event, leaf_hash: 'ab'.repeat(32) })),
       /^line 1000: its leaf_hash is not the hash/,
+    ],
+    [
+      // Rows are made of credentials before those of users.
+      'faults of two streams, by the line of the first,',
+      () => misnumbered(/^usr_/, /^sshcr_/),
+      /^line 2: its stream_version does not follow/,
     ],
     ['versions of a stream in another order', () => disordered, /^line \d+: its stream_version does not follow/],
   ])('refuses %s and writes nothing', async (_, content, message) => {

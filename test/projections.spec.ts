@@ -441,6 +441,26 @@ describe('projections prove', () => {
     await service.pool.query('update log_heads set size = size - 1 where account_id = $1', [accountId]);
   });
 
+  it('refuses a second creation in a stream, of which a rebuild would make another entity', async () => {
+    const { body } = await service.admin.post('/edges/tcp', { hostports: ['second.example:1'] });
+    const { rows } = await service.pool.query(
+      `with head as (update log_heads set size = size + 1 where account_id = (select account_id from tcp_edges where id = $1)
+         returning size)
+       insert into events (account_id, position, stream_id, stream_version, event_id, type, data, metadata, occurred_at, recorded_at, leaf_hash)
+       select account_id, size, stream_id, 2, gen_random_uuid(), type, data, metadata, now(), now(), '' from events, head
+         where stream_id = $1 returning account_id, position`,
+      [body.id],
+    );
+    const [{ account_id, position }] = rows;
+    await expect(rebuildAll()).rejects.toThrow(
+      `account ${account_id}, position ${position} (stream ${body.id}): a second event of type tcp_edge_created.v1 in its stream`,
+    );
+    await service.pool.query('alter table events disable trigger events_guard');
+    await service.pool.query('delete from events where account_id = $1 and position = $2', [account_id, position]);
+    await service.pool.query('alter table events enable trigger events_guard');
+    await service.pool.query('update log_heads set size = size - 1 where account_id = $1', [account_id]);
+  });
+
   it.each(['bigint', 'numeric', 'text'])(
     'goes on with a column that was altered to %s, and finds edits',
     async (type) => {

@@ -178,7 +178,7 @@ const importInto = async (database: Database, lines: readonly string[]) =>
     database,
     READ_MODELS,
     (async function* () {
-      yield* lines;
+      yield lines;
     })(),
   );
 

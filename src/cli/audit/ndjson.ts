@@ -1,8 +1,11 @@
 import type { Readable } from 'node:stream';
 import { LogFileError } from '../../log/transfer/log-file.js';
 
-/** The lines of a UTF-8 stream. The last line must have its line feed too: else a cut file could pass for a whole one. */
-export async function* linesOf(input: Readable): AsyncGenerator<string> {
+/**
+ * The lines of a UTF-8 stream, in lists: to wait for each line alone takes as long as to parse it. The last line must have
+ * its line feed too: else a cut file could pass for a whole one.
+ */
+export async function* linesOf(input: Readable): AsyncGenerator<readonly string[]> {
   let rest = '';
   let count = 0;
   const text = input.setEncoding('utf8');
@@ -10,7 +13,7 @@ export async function* linesOf(input: Readable): AsyncGenerator<string> {
     const lines = (rest + chunk).split('\n');
     rest = lines.pop() ?? '';
     count += lines.length;
-    yield* lines;
+    yield lines;
   }
   if (rest !== '') throw new LogFileError(`line ${count + 1}: the file ends in the middle of this line`);
 }

@@ -2,17 +2,22 @@ import type { AnyReadModel } from '../read-model.js';
 import type { LoggedEvent } from './logged-event.js';
 import { streamFaultOf, typesWith } from './stream-checks.js';
 
-interface StreamEnd {
+/** What the checks read of an event. */
+export interface StreamEvent {
   readonly version: number;
+  readonly position: number;
+  readonly type: string;
+}
+
+/** What they remember of the last event of a stream. */
+export interface StreamEnd {
+  readonly version: number;
+  readonly position: number;
   readonly hasEnded: boolean;
 }
 
-/**
- * The checks of streams for a log in a file, which no database can sort: what stream-checks.ts has in SQL. It keeps the
- * last version of each stream, about 100 MB for a million of them.
- */
-export class StreamOrder {
-  private readonly ends = new Map<string, StreamEnd>();
+/** The checks of streams, event by event: what stream-checks.ts has in SQL. */
+export class StreamRules {
   private readonly startTypes: ReadonlySet<string>;
   private readonly endTypes: ReadonlySet<string>;
 
@@ -21,14 +26,37 @@ export class StreamOrder {
     this.endTypes = new Set(typesWith(models, 'isEnd'));
   }
 
-  /** The fault of the next event in the order of positions. */
-  faultOf({ stream_id, stream_version, type }: LoggedEvent): string | undefined {
-    const before = this.ends.get(stream_id);
-    this.ends.set(stream_id, { version: stream_version, hasEnded: this.endTypes.has(type) });
+  /** `before`: the end of the stream before this event; undefined if it should be the first. */
+  faultOf({ version, position, type }: StreamEvent, before: StreamEnd | undefined): string | undefined {
+    const follows = version === (before?.version ?? 0) + 1 && position > (before?.position ?? 0);
     const starts = this.startTypes.has(type);
-    const facts = { type, follows: stream_version === (before?.version ?? 0) + 1, starts };
     const follows_end = before?.hasEnded === true;
-    const isFaulty = !facts.follows || follows_end || starts !== (before === undefined);
-    return isFaulty ? streamFaultOf({ ...facts, follows_end }) : undefined;
+    const isFaulty = !follows || follows_end || starts !== (before === undefined);
+    return isFaulty ? streamFaultOf({ type, follows, starts, follows_end }) : undefined;
+  }
+
+  endWith({ version, position, type }: StreamEvent): StreamEnd {
+    return { version, position, hasEnded: this.endTypes.has(type) };
+  }
+}
+
+/**
+ * Checks the streams of a log in a file, which no database can sort. It keeps the end of each stream, about 100 MB for a
+ * million of them.
+ */
+export class StreamOrder {
+  private readonly ends = new Map<string, StreamEnd>();
+  private readonly rules: StreamRules;
+
+  constructor(models: readonly AnyReadModel[]) {
+    this.rules = new StreamRules(models);
+  }
+
+  /** The fault of the next event in the order of positions. */
+  faultOf({ stream_id, stream_version, position, type }: LoggedEvent): string | undefined {
+    const event = { version: stream_version, position, type };
+    const fault = this.rules.faultOf(event, this.ends.get(stream_id));
+    this.ends.set(stream_id, this.rules.endWith(event));
+    return fault;
   }
 }

@@ -2,6 +2,7 @@ import type { ClientBase } from 'pg';
 import { sqlLiteral } from '../../database/copy/sql-literal.js';
 import { atOnce, fetchRows, type RunOnConnection, readAhead, readBy } from '../../database/cursor.js';
 import { OperatorError } from '../../operator-error.js';
+import { type StreamEnd, type StreamEvent, StreamRules } from '../checks/stream-order.js';
 import type { DomainEvent } from '../event.js';
 import { type AnyReadModel, currentEvent, type EntityRow, entityOf } from '../read-model.js';
 
@@ -27,21 +28,17 @@ const SEPARATOR = '\u0001';
 export const REPLAYED_EVENT = `concat_ws('${SEPARATOR}', e.account_id, e.stream_id, e.stream_version, e.position,
   e.type, floor(extract(epoch from e.occurred_at) * 1000), e.data) as event`;
 
-interface ReplayedEvent {
+interface ReplayedEvent extends StreamEvent {
   readonly accountId: string;
   readonly streamId: string;
-  readonly streamVersion: number;
-  readonly position: string;
-  readonly type: string;
   readonly occurredAt: Date;
   readonly data: string;
 }
 
 function parseEvent(event: string): ReplayedEvent {
-  const [accountId = '', streamId = '', version, position = '', type = '', occurredAt, data = ''] =
-    event.split(SEPARATOR);
+  const [accountId = '', streamId = '', version, position, type = '', occurredAt, data = ''] = event.split(SEPARATOR);
   const at = new Date(Number(occurredAt));
-  return { accountId, streamId, streamVersion: Number(version), position, type, occurredAt: at, data };
+  return { accountId, streamId, version: Number(version), position: Number(position), type, occurredAt: at, data };
 }
 
 /**
@@ -103,9 +100,10 @@ export async function* replay(
 
 /** Folds events, stream after stream. */
 class Folding {
+  private readonly rules: StreamRules;
   private accountId = '';
   private id = '';
-  private version = 0;
+  private last: StreamEnd | undefined;
   /** Undefined before the creation and after the deletion. */
   private state: object | undefined;
   private createdAt = new Date(0);
@@ -113,7 +111,9 @@ class Folding {
   constructor(
     private readonly model: AnyReadModel,
     private readonly findPriorEntity: FindPriorEntity,
-  ) {}
+  ) {
+    this.rules = new StreamRules([model]);
+  }
 
   /** Returns the streams that ended among these events. */
   take(rows: readonly { readonly event: string }[]): ReplayedStream[] {
@@ -132,11 +132,11 @@ class Folding {
 
   /** Returns the last stream. */
   end(): ReplayedStream[] {
-    const { accountId, id, version, createdAt, state } = this;
-    this.version = 0;
+    const { accountId, id, last, createdAt, state } = this;
+    this.last = undefined;
     this.state = undefined;
-    if (version === 0) return [];
-    const entity = state === undefined ? undefined : entityOf({ accountId, id }, version, createdAt, state);
+    if (last === undefined) return [];
+    const entity = state === undefined ? undefined : entityOf({ accountId, id }, last.version, createdAt, state);
     return [{ accountId, id, entity }];
   }
 
@@ -144,25 +144,19 @@ class Folding {
     const before = this.findPriorEntity(accountId, id);
     this.accountId = accountId;
     this.id = id;
-    this.version = before?.version ?? 0;
     this.state = before;
-    if (before !== undefined) this.createdAt = before.created_at;
+    if (before === undefined) return;
+    this.last = { version: before.version, position: 0, hasEnded: false };
+    this.createdAt = before.created_at;
   }
 
   private fold(event: ReplayedEvent): void {
-    this.version += 1;
-    if (event.streamVersion !== this.version) {
-      throw failure(event, `its stream version is ${event.streamVersion}; the expected version is ${this.version}`);
-    }
-    const state = this.model.evolve(this.state, this.parse(event));
-    if (this.state === undefined && state !== undefined) this.beginEntity(event);
-    this.state = state;
-  }
-
-  /** Only the first event of a stream creates its entity. */
-  private beginEntity(event: ReplayedEvent): void {
-    if (this.version > 1) throw failure(event, `an event of type ${event.type} comes after the stream's deletion`);
-    this.createdAt = event.occurredAt;
+    const current = this.parse(event);
+    const fault = this.rules.faultOf(event, this.last);
+    if (fault !== undefined) throw failure(event, fault);
+    if (this.last === undefined) this.createdAt = event.occurredAt;
+    this.state = this.model.evolve(this.state, current);
+    this.last = this.rules.endWith(event);
   }
 
   private parse(event: ReplayedEvent): DomainEvent {

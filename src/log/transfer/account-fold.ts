@@ -3,7 +3,7 @@ import { oneByOne } from '../../database/cursor.js';
 import { PostgresFailure } from '../../database/failure.js';
 import type { AnyReadModel } from '../read-model.js';
 import { copyInto } from '../replay/copy-rows.js';
-import { eventsOf, IN_INDEX_ORDER, replay } from '../replay/replay.js';
+import { eventsOf, IN_INDEX_ORDER, ReplayError, replay } from '../replay/replay.js';
 import { sendRows } from '../replay/send-rows.js';
 import { LogFileError } from './log-file.js';
 
@@ -18,8 +18,13 @@ export async function foldAccount(
   const { rows } = await client.query<{ schema: string }>('select current_schema() as schema');
   const run = oneByOne();
   const targets = await copyInto(client, model, rows[0]?.schema ?? '', run);
+  const folded = sendRows(replay(client, model, eventsOf(model, account), { onEvents, run }), targets);
   try {
-    await sendRows(replay(client, model, eventsOf(model, account), { onEvents, run }), targets);
+    await folded.catch(async (error) => {
+      // Its cursor is still open, and a statement may be under way.
+      if (error instanceof ReplayError) await run(() => client.query('close all'));
+      throw error;
+    });
   } catch (error) {
     const { constraint } = PostgresFailure.of(error);
     if (constraint === undefined) throw error;

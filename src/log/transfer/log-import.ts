@@ -7,6 +7,7 @@ import { EventChecks, knownTypes } from '../checks/event-checks.js';
 import type { LoggedEvent } from '../checks/logged-event.js';
 import { streamFaults } from '../checks/stream-checks.js';
 import type { AnyReadModel, EventFacts } from '../read-model.js';
+import { ReplayError } from '../replay/replay.js';
 import { foldAccount } from './account-fold.js';
 import { LateIndexes } from './late-indexes.js';
 import { LogFileError, parseLine } from './log-file.js';
@@ -25,9 +26,6 @@ export interface ImportWatcher {
 
 const UNWATCHED: ImportWatcher = { step: () => undefined, events: () => undefined };
 
-/** Characters of a block of rows: PostgreSQL inserts some blocks while the next lines are checked. */
-const BLOCK_CHARACTERS = 1 << 16;
-
 /**
  * Writes an exported log and the rows it makes into a database in which its account has no log, in one transaction.
  * Throws LogFileError with the number of the faulty line, or ReplayError.
@@ -35,7 +33,7 @@ const BLOCK_CHARACTERS = 1 << 16;
 export async function importLog(
   database: MaintenanceDatabase,
   models: readonly AnyReadModel[],
-  lines: AsyncIterable<string>,
+  lists: AsyncIterable<readonly string[]>,
   watcher: ImportWatcher = UNWATCHED,
 ): Promise<Imported> {
   const onEvents = (count: number): void => watcher.events(count);
@@ -44,14 +42,15 @@ export async function importLog(
     const indexes = await LateIndexes.of(client, models);
     const log = new CheckedLog(models);
     watcher.step('import');
-    await copyEvents(client, log, log.blocksOf(lines, onEvents));
+    await copyEvents(client, log, log.blocksOf(lists, onEvents));
     const { account, events } = log;
     watcher.step('make rows', events);
     await indexes.make('events');
-    for await (const { position, what } of streamFaults(client, models, account)) throw faulty(Number(position), what);
     await client.query(SET_HEAD, [account, events, log.rightsPosition]);
     for (const model of models) {
-      await foldAccount(client, model, account, onEvents);
+      await foldAccount(client, model, account, onEvents).catch(async (error) => {
+        throw error instanceof ReplayError ? ((await firstFault(client, models, account)) ?? error) : error;
+      });
       for (const { name } of model.tables) await indexes.make(name);
     }
     await connections.commit(client);
@@ -104,6 +103,16 @@ const keysOf = (models: readonly AnyReadModel[]): string[] => [
   ...models.flatMap(({ tables }) => tables.map(({ name, primaryKey }) => `${name} (${primaryKey.join(', ')})`)),
 ];
 
+/** The fold stops at a fault in the order of streams. Of all faults of streams, an operator should hear of the first line. */
+async function firstFault(
+  client: Client,
+  models: readonly AnyReadModel[],
+  account: string,
+): Promise<LogFileError | undefined> {
+  for await (const { position, what } of streamFaults(client, models, account)) return faulty(Number(position), what);
+  return undefined;
+}
+
 /** The lines of a file, checked one by one. */
 class CheckedLog {
   account = '';
@@ -120,16 +129,13 @@ class CheckedLog {
   }
 
   /** Yields rows for COPY. `onEvents` gets the number of those that are taken. */
-  async *blocksOf(lines: AsyncIterable<string>, onEvents: (count: number) => void): AsyncGenerator<string> {
-    let [block, taken] = ['', 0];
-    for await (const line of lines) {
-      block += rowOf(this.checked(line));
-      if (block.length < BLOCK_CHARACTERS) continue;
-      yield block;
-      onEvents(this.events - taken);
-      [block, taken] = ['', this.events];
+  async *blocksOf(lists: AsyncIterable<readonly string[]>, onEvents: (count: number) => void): AsyncGenerator<string> {
+    for await (const lines of lists) {
+      let rows = '';
+      for (const line of lines) rows += rowOf(this.checked(line));
+      if (rows !== '') yield rows;
+      onEvents(lines.length);
     }
-    if (block !== '') yield block;
   }
 
   /** Positions start at 1 without gaps, so the number of a line is the position of its event. */

@@ -13,7 +13,6 @@ interface FileWatcher {
   readonly fault: (fault: { readonly account: string; readonly what: string }) => void;
 }
 
-const TELL_EVERY = 1_000;
 /** Faults of a file that has no event. */
 const NO_ACCOUNT = 'the file';
 
@@ -22,22 +21,21 @@ const NO_ACCOUNT = 'the file';
  * table and the stored checkpoints. Resolves with the number of events.
  */
 export async function verifyFile(
-  lines: AsyncIterable<string>,
+  lists: AsyncIterable<readonly string[]>,
   models: readonly AnyReadModel[],
   watcher: FileWatcher,
 ): Promise<number> {
   const log = new LogFile(models, watcher);
   try {
-    for await (const line of lines) {
-      await log.add(line);
-      if (log.lines % TELL_EVERY === 0) watcher.events(TELL_EVERY);
+    for await (const lines of lists) {
+      for (const line of lines) await log.add(line);
+      watcher.events(lines.length);
     }
     await log.end();
   } catch (error) {
     if (!(error instanceof LogFileError)) throw error;
     log.refuse(`${error.message}; from there on nothing was checked`);
   }
-  watcher.events(log.lines % TELL_EVERY);
   log.finish();
   return log.lines;
 }
