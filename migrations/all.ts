@@ -23,6 +23,7 @@ import { ByIndexAlone1763683200025 } from './0025-by-index-alone.js';
 import { CredentialsById1763683200026 } from './0026-credentials-by-id.js';
 import { NoOrderOfIds1763683200027 } from './0027-no-order-of-ids.js';
 import { EndedStreams1763683200028 } from './0028-ended-streams.js';
+import { FastActor1763683200029 } from './0029-fast-actor.js';
 
 /** Every migration, oldest first. A list rather than a glob, so that only compiled and reviewed migrations run. */
 export const MIGRATIONS = [
@@ -51,4 +52,5 @@ export const MIGRATIONS = [
   CredentialsById1763683200026,
   NoOrderOfIds1763683200027,
   EndedStreams1763683200028,
+  FastActor1763683200029,
 ];

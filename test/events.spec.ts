@@ -160,6 +160,25 @@ describe('GET /events', () => {
     expect(rows.map(({ agent }) => agent)).toEqual(['', 'bell\u0009tab\u00c2\u0085next line']);
   });
 
+  it.each([
+    ['an id', '{"actor":"usr_1","ip":"192.0.2.7"}'],
+    ['nothing else', '{"actor":"usr_1"}'],
+    ['an empty text', '{"actor":""}'],
+    ['an escaped quote', '{"actor":"usr\\"1","ip":"x"}'],
+    ['an escaped letter', '{"actor":"usr\\u005f1"}'],
+    ['a backslash at the end', '{"actor":"usr_1\\\\"}'],
+    ['another place', '{"ip":"{\\"actor\\":\\"usr_2\\"}","actor":"usr_1"}'],
+    ['blanks', '{ "actor": "usr_1" }'],
+    ['no text', '{"actor":null}'],
+    ['a list', '{"actor":["usr_1"]}'],
+    ['another name that begins alike', '{"actors":"usr_2","actor":"usr_1"}'],
+    ['no actor', '{"ip":"192.0.2.7"}'],
+  ])('finds the actor of metadata that has %s', async (_, metadata) => {
+    const { rows } = await service.pool.query('select event_actor($1) as actor', [metadata]);
+    const { actor = null } = JSON.parse(metadata);
+    expect(rows[0].actor).toBe(typeof actor === 'object' && actor !== null ? JSON.stringify(actor) : actor);
+  });
+
   it('filters by entity, type, actor and time, alone and together', async () => {
     const by = await addAccount(service);
     const helper = await addUser(service, 'admin', by.client);
