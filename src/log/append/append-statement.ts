@@ -39,7 +39,6 @@ export function appendStatement(accountId: string, batch: readonly PreparedAppen
   const columns = EVENT_COLUMN_NAMES.map((name) => events.map((event) => event[name]).join(SEPARATOR));
   const values = [accountId, String(rightsPosition), ...columns];
   const parts: string[] = [];
-  const made: MadeRows[] = [];
   const refusals: string[] = [];
   const rows = batch.flatMap((append) => append.rows).sort(byOrder);
   for (const table of new Set(rows.map((row) => row.table))) {
@@ -51,12 +50,11 @@ export function appendStatement(accountId: string, batch: readonly PreparedAppen
     );
     if (removed.length > 0) parts.push(removePart(table, values.push(jsonList(removed))));
     if (put.length === 0) continue;
-    made.push({ table, parameter: values.push(jsonList(put)) });
-    parts.push(putPart(table, ofTable));
+    parts.push(putPart(table, ofTable, values.push(jsonList(put))));
   }
   const [refused, having, answer] =
     refusals.length === 0 ? [[], '', BASE] : [[refusedPart(refusals)], UNLESS_REFUSED, BASE_OR_REFUSED];
-  const all = [BATCH, ...made.map(madePart), ...refused, headPart(made, having), RECORDED, ...parts];
+  const all = [BATCH, ...refused, headPart(having), RECORDED, ...parts];
   const text = `with ${all.join(',\n')}\n${answer}`;
   return { name: `append_${hash('sha256', text).slice(0, 16)}`, text, values, rightsPosition };
 }
@@ -93,10 +91,10 @@ const BASE_OR_REFUSED =
 // The head comes before all that is written: its row lock puts the appends of an account in order, in every process.
 // recorded_at strictly increases in an account, one microsecond per event, even when the clock steps back.
 // A statement that waited for the lock sees the newest head in DO UPDATE only: elsewhere its snapshot is older.
-const headPart = (made: readonly MadeRows[], having: string): string => `head as (
+const headPart = (having: string): string => `head as (
   insert into log_heads as old (account_id, size, recorded_at, rights_position)
   select $1, count(*), clock_timestamp() + (count(*) - 1) * interval '1 microsecond',
-    coalesce(max(ordinality) filter (where takes_rights), 0) from batch${whereMade(made)}${having}
+    coalesce(max(ordinality) filter (where takes_rights), 0) from batch${having}
   on conflict (account_id) do update set size = old.size + excluded.size,
     recorded_at = greatest(clock_timestamp(), old.recorded_at + interval '1 microsecond')
       + (excluded.size - 1) * interval '1 microsecond',
@@ -104,23 +102,6 @@ const headPart = (made: readonly MadeRows[], having: string): string => `head as
   where old.rights_position <= $2::bigint
   returning size - (select count(*) from batch) as base,
     recorded_at - (select count(*) from batch) * interval '1 microsecond' as at)`;
-
-/** Rows to write, and the parameter that has them as JSON. */
-interface MadeRows {
-  readonly table: Table<object>;
-  readonly parameter: number;
-}
-
-/**
- * Makes rows of the JSON before the head is locked, since a batch that waits for the head can do so meanwhile: with 128
- * writers PostgreSQL appends a tenth more.
- */
-const madePart = ({ table: { name }, parameter }: MadeRows): string =>
-  `${name}_made as materialized (select * from json_populate_recordset(null::${name}, $${parameter}::json))`;
-
-/** True once the rows are made. */
-const whereMade = (made: readonly MadeRows[]): string =>
-  made.map(({ table }, n) => ` ${n === 0 ? 'where' : 'and'} (select count(*) from ${table.name}_made) >= 0`).join('');
 
 const RECORDED = `placed as (
   select $1 as account_id, head.base + ordinality as position, stream_id, stream_version, event_id, type, data, metadata,
@@ -144,13 +125,13 @@ function removePart({ name, primaryKey }: Table<object>, parameter: number): str
 }
 
 // Every part selects from head, and insertions depend on the deletions: PostgreSQL would choose another order.
-function putPart(table: Table<object>, ofTable: readonly RowWrite[]): string {
+function putPart(table: Table<object>, ofTable: readonly RowWrite[], parameter: number): string {
   const { name, columns } = table;
   const value = (column: string): string => (column === 'account_id' ? '$1' : `r.${column}`);
   const afterRemoval = ofTable.some(({ isRemoval }) => isRemoval);
   return `${name}_stored as (
   insert into ${name} (${columns.join(', ')})
-  select ${columns.map(value).join(', ')} from head, ${name}_made r
+  select ${columns.map(value).join(', ')} from head, json_populate_recordset(null::${name}, $${parameter}::json) r
   ${afterRemoval ? `where (select count(*) from ${name}_removed) >= 0` : ''}
   ${ofTable.every(({ isNew }) => isNew) ? '' : replacing(table)})`;
 }
