@@ -38,3 +38,10 @@ it('a closed database has no connection left at its server', async () => {
     expect(await connections()).toBe(0);
   }
 });
+
+it('a closed database leaves no timer that would keep a command from ending', async () => {
+  const timers = () => process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length;
+  const before = timers();
+  await (await openAll(database.url)).close();
+  expect(timers()).toBe(before);
+});

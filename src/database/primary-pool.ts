@@ -176,14 +176,16 @@ export class PrimaryPool extends pg.Pool {
     this.on('connect', (client) => this.expectEndOf(client));
   }
 
-  /** pg's pool is done when it has asked for the ends. A server that then stops, or loses the database, logs an error. */
+  /**
+   * Resolves when the connections have ended, or after a second. pg's own pool only asks them to end: a server that is stopped
+   * then still has some, and logs an error for each.
+   */
   override end(): Promise<void>;
   override end(callback: (error?: Error) => void): void;
   override end(callback?: (error?: Error) => void): Promise<void> | undefined {
-    const ended = super.end().then(() => Promise.race([Promise.all(this.ends), sleep(MAX_CLOSING_MS)]));
-    const done = ended.then(() => undefined);
-    if (callback === undefined) return done;
-    done.then(() => callback(), callback);
+    const ended = this.endConnections();
+    if (callback === undefined) return ended;
+    ended.then(() => callback(), callback);
     return undefined;
   }
 
@@ -197,6 +199,12 @@ export class PrimaryPool extends pg.Pool {
       (error) => callback(error, undefined, () => undefined),
     );
     return undefined;
+  }
+
+  private async endConnections(): Promise<void> {
+    await super.end();
+    // Unless it is unreferenced, the timer keeps a command from ending.
+    await Promise.race([Promise.all(this.ends), sleep(MAX_CLOSING_MS, undefined, { ref: false })]);
   }
 
   private expectEndOf(client: PoolClient): void {
