@@ -62,7 +62,7 @@ describe('every failure has the error shape', () => {
     await broken.pool.query('alter table ssh_credentials rename to hidden');
     const errors = takeErrorLines();
     const answer = await broken.admin.post('/ssh_credentials', { public_key: newPublicKey() });
-    expect(errors.end()).toEqual([expect.stringContaining('"ssh_credentials" does not exist')]);
+    expect(errors.end()).toEqual([expect.stringContaining('relation "ssh_credentials" does not exist')]);
     expect(answer).toMatchObject({ status: 500, body: problem(500, 'ERR_TAS_500', /^Internal error\.$/) });
     await broken.stop();
   });

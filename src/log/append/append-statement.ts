@@ -49,13 +49,11 @@ export function appendStatement(accountId: string, batch: readonly PreparedAppen
       ofTable.filter((row) => row.isRemoval === isRemoval),
     );
     if (removed.length > 0) parts.push(removePart(table, values.push(jsonList(removed))));
-    if (put.length === 0) continue;
-    parts.push(putPart(table, ofTable, values.push(jsonList(put))));
+    if (put.length > 0) parts.push(putPart(table, values.push(jsonList(put)), ofTable));
   }
-  const [refused, having, answer] =
-    refusals.length === 0 ? [[], '', BASE] : [[refusedPart(refusals)], UNLESS_REFUSED, BASE_OR_REFUSED];
-  const all = [BATCH, ...refused, headPart(having), RECORDED, ...parts];
-  const text = `with ${all.join(',\n')}\n${answer}`;
+  const head = refusals.length === 0 ? headPart('') : `${refusedPart(refusals)},\n${headPart(UNLESS_REFUSED)}`;
+  const answer = refusals.length === 0 ? BASE : BASE_OR_REFUSED;
+  const text = `with ${[BATCH, head, RECORDED, ...parts].join(',\n')}\n${answer}`;
   return { name: `append_${hash('sha256', text).slice(0, 16)}`, text, values, rightsPosition };
 }
 
@@ -125,7 +123,8 @@ function removePart({ name, primaryKey }: Table<object>, parameter: number): str
 }
 
 // Every part selects from head, and insertions depend on the deletions: PostgreSQL would choose another order.
-function putPart(table: Table<object>, ofTable: readonly RowWrite[], parameter: number): string {
+// Each names its table before the row type of it: PostgreSQL locks the table first, and a rebuild cannot replace the type.
+function putPart(table: Table<object>, parameter: number, ofTable: readonly RowWrite[]): string {
   const { name, columns } = table;
   const value = (column: string): string => (column === 'account_id' ? '$1' : `r.${column}`);
   const afterRemoval = ofTable.some(({ isRemoval }) => isRemoval);
