@@ -2,8 +2,8 @@ import type { Readable } from 'node:stream';
 import { LogFileError } from '../../log/transfer/log-file.js';
 
 /**
- * The lines of a UTF-8 stream, in lists: to wait for each line alone takes as long as to parse it. The last line must have
- * its line feed too: else a cut file could pass for a whole one.
+ * The lines of a UTF-8 stream, in lists, since a generator takes some time for each value. The last line must have its line
+ * feed too: else a cut file could pass for a whole one.
  */
 export async function* linesOf(input: Readable): AsyncGenerator<readonly string[]> {
   let rest = '';

@@ -47,11 +47,13 @@ export async function importLog(
     watcher.step('make rows', events);
     await indexes.make('events');
     await client.query(SET_HEAD, [account, events, log.rightsPosition]);
-    for (const model of models) {
-      await foldAccount(client, model, account, onEvents).catch(async (error) => {
-        throw error instanceof ReplayError ? ((await firstFault(client, models, account)) ?? error) : error;
-      });
-      for (const { name } of model.tables) await indexes.make(name);
+    try {
+      for (const model of models) {
+        await foldAccount(client, model, account, onEvents);
+        for (const { name } of model.tables) await indexes.make(name);
+      }
+    } catch (error) {
+      throw (error instanceof ReplayError && (await firstFault(client, models, account))) || error;
     }
     await connections.commit(client);
     await client.query(analyzeFewRows(keysOf(models)));
@@ -103,7 +105,7 @@ const keysOf = (models: readonly AnyReadModel[]): string[] => [
   ...models.flatMap(({ tables }) => tables.map(({ name, primaryKey }) => `${name} (${primaryKey.join(', ')})`)),
 ];
 
-/** The fold stops at a fault in the order of streams. Of all faults of streams, an operator should hear of the first line. */
+/** The fold meets streams in the order of their ids, so its first fault need not be that of the first line. */
 async function firstFault(
   client: Client,
   models: readonly AnyReadModel[],
