@@ -1,6 +1,7 @@
 /**
- * The first minute of a fresh database: the slowest five seconds of creates while PostgreSQL has no statistics of the growing
- * tables, beside the same load once they are analyzed. The first five seconds are left out: they are those of a cold node.
+ * The first minute of a fresh database: creates while PostgreSQL has no statistics of the growing tables, beside a minute of the
+ * same load once they are analyzed. The slowest five seconds of each minute are compared, since each has a checkpoint, a vacuum
+ * and moments when the machine is slow. The first five seconds are left out: they are those of a cold node.
  */
 import autocannon from 'autocannon';
 import { middle } from './middle.mjs';
@@ -9,7 +10,7 @@ import { API_KEY, onServer, startService } from './programs.mjs';
 
 const GOAL = 0.8;
 const WINDOW_SECONDS = 5;
-const LENGTHS = { windows: 12, steadyWindows: 4 };
+const WINDOWS = 12;
 const HEADERS = { authorization: `Bearer ${API_KEY}`, 'content-type': 'application/json' };
 
 const REQUESTS = [
@@ -31,21 +32,25 @@ async function createsPerSecond(url, windows) {
   return rates;
 }
 
+function figure(which, fresh, steady) {
+  return {
+    what: `creates in the ${which} 5 s of the first minute of a fresh database, against those of a minute once it is analyzed`,
+    measured: `${(fresh / steady).toFixed(2)} (${fresh.toFixed(0)}/s against ${steady.toFixed(0)}/s)`,
+    goal: `>= ${GOAL}`,
+    ok: fresh / steady >= GOAL,
+  };
+}
+
 /** @returns {Promise<{what: string, measured: string, goal: string, ok: boolean}[]>} */
 export async function run() {
   const service = await startService();
   try {
-    const [, ...fresh] = await createsPerSecond(service.url, LENGTHS.windows);
+    const [, ...fresh] = await createsPerSecond(service.url, WINDOWS);
     await onServer(service.dataDir, (client) => client.query('vacuum analyze'));
-    const steady = middle(await createsPerSecond(service.url, LENGTHS.steadyWindows));
-    const ratio = Math.min(...fresh) / steady;
+    const steady = await createsPerSecond(service.url, fresh.length);
     return [
-      {
-        what: 'creates in the slowest 5 s of the first minute of a fresh database, against an analyzed one',
-        measured: `${ratio.toFixed(2)} (median ${(middle(fresh) / steady).toFixed(2)}; steady ${steady.toFixed(0)}/s)`,
-        goal: `>= ${GOAL}`,
-        ok: ratio >= GOAL,
-      },
+      figure('slowest', Math.min(...fresh), Math.min(...steady)),
+      figure('median', middle(fresh), middle(steady)),
     ];
   } finally {
     await service.stop();
