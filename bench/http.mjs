@@ -16,7 +16,7 @@ import { API_KEY, cpuMicrosOfChildren, startProgram, startService } from './prog
 
 /** Warm after so many requests, not after a time: on a busy machine the compiler would not be done. */
 const LENGTHS = { rounds: 5, seconds: 4, warmUpRequests: 40_000, warmUpCreates: 4_000 };
-const QUICK_LENGTHS = { rounds: 3, seconds: 1.5, warmUpRequests: 20_000, warmUpCreates: 2_000 };
+const QUICK_LENGTHS = { rounds: 3, seconds: 1, warmUpRequests: 20_000, warmUpCreates: 2_000 };
 const HEADERS = { authorization: `Bearer ${API_KEY}`, 'content-type': 'application/json' };
 
 const REQUESTS = [
