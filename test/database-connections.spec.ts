@@ -23,9 +23,10 @@ async function openAll(databaseUrl: string) {
   return opened;
 }
 
+/** An autovacuum of the database is in the view too. */
 async function connections(): Promise<number> {
   const { rows } = await observer.query(
-    `select count(*)::int as n from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
+    `select count(*)::int as n from pg_stat_activity where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()`,
   );
   return rows[0].n;
 }

@@ -46,7 +46,8 @@ export const DATABASE = {
   },
   replicaPoolSize: {
     name: 'REPLICA_POOL_SIZE',
-    about: 'Maximum connections to the standbys of `REPLICA_DATABASE_URL`.',
+    about: 'Maximum connections to the standbys of `REPLICA_DATABASE_URL`, of all workers together.',
+    fallbackText: '`10`, or 2 for each of `WORKERS` if that is more',
     example: '10',
     fallback: 10,
     parse: integer(1, 1000),

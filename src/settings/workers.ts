@@ -12,8 +12,11 @@ const MAX_WORKERS = 64;
 /** Further workers would wait for the database, which needs cores too. */
 const MAX_AUTOMATIC_WORKERS = 8;
 
+/** One core is left to the database. */
+export const workersFor = (cores: number): number => Math.min(MAX_AUTOMATIC_WORKERS, Math.max(1, cores - 1));
+
 function workers(value: string): number {
-  if (value === 'auto') return Math.min(MAX_AUTOMATIC_WORKERS, Math.max(1, availableParallelism() - 1));
+  if (value === 'auto') return workersFor(availableParallelism());
   try {
     return integer(1, MAX_WORKERS)(value);
   } catch {

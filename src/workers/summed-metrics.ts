@@ -23,16 +23,15 @@ export class SummedMetrics {
   }
 
   private async collect(name: string): Promise<MetricsJson[]> {
-    const living = await Promise.all([...this.last.keys()].map((channel) => this.ask(channel, name)));
+    await Promise.all([...this.last].map(([channel, said]) => this.ask(channel, said, name)));
+    // Only now: a worker that ended while others were awaited is in the sums of the ended, and would count twice.
+    const living = [...this.last.values()].map((said) => said.get(name) ?? []);
     return [this.ended.get(name) ?? [], ...living];
   }
 
-  private async ask(channel: Channel, name: string): Promise<MetricsJson> {
-    const last = this.last.get(channel);
+  private async ask(channel: Channel, said: Map<string, MetricsJson>, name: string): Promise<void> {
     const metrics = await Promise.race([channel.ask<MetricsJson>('metrics', name), silence()]).catch(() => undefined);
-    if (metrics !== undefined) last?.set(name, metrics);
-    // A worker that ended meanwhile is in the other sums.
-    return this.last.has(channel) ? (last?.get(name) ?? []) : [];
+    if (metrics !== undefined) said.set(name, metrics);
   }
 
   private keep(channel: Channel): void {

@@ -44,6 +44,7 @@ interface Running {
   readonly child: ChildProcess;
   readonly url: string;
   readonly databasePid: number;
+  readonly output: () => string;
 }
 
 const isAlive = (pid: number): boolean => {
@@ -76,7 +77,7 @@ async function startWith(program: string, ...args: string[]): Promise<Running> {
   const [, url = ''] = /ready at (http:\/\/[\d.:]+)/.exec(output) ?? [];
   const [, cluster = ''] = /data(?: {6}|":")([^\s"]+)/.exec(output) ?? [];
   const [pid] = (await readFile(join(cluster, 'postmaster.pid'), 'utf8')).split('\n');
-  return { child, url, databasePid: Number(pid) };
+  return { child, url, databasePid: Number(pid), output: () => output };
 }
 
 const NODE = [process.execPath, 'dist/src/main.js'] as const;
@@ -107,6 +108,19 @@ describe('the service and its embedded database end together', () => {
     const { child, url, databasePid } = await startWith('script', '-qec', NODE.join(' '), '/dev/null');
     const created = await new ApiClient(url, ADMIN_KEY).post('/ssh_credentials', { public_key: newPublicKey() });
     expect(created.status).toBe(201);
+    child.kill('SIGKILL');
+    await until(() => !isAlive(databasePid));
+    expect(await isListening(url)).toBe(false);
+  });
+
+  it('when the terminal of two workers is closed, which welcomed once', async () => {
+    const command = `WORKERS=2 ${NODE.join(' ')}`;
+    const { child, url, databasePid, output } = await startWith('script', '-qec', command, '/dev/null');
+    await fetch(url);
+    expect(output().match(/is ready at|Try it in another terminal/g)).toEqual([
+      'is ready at',
+      'Try it in another terminal',
+    ]);
     child.kill('SIGKILL');
     await until(() => !isAlive(databasePid));
     expect(await isListening(url)).toBe(false);
