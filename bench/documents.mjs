@@ -1,7 +1,7 @@
 /** What the documents say of bench/results.json. Pure, so that a test can hold the documents to the results. */
 import { growthChart } from './growth-chart.mjs';
 
-/** A figure begins with its number: `1.25 x (1.20-1.31; ...)`. */
+/** A figure begins with its number, by which runs are put in order: `1.25 x (1.20-1.31; ...)`. */
 const numberOf = (measured) => Number.parseFloat(measured.replaceAll(',', ''));
 
 /** Of several runs of a section: each row as the middle run measured it, with the numbers of all. */
@@ -47,7 +47,8 @@ const README_FIGURES = [
   [
     'peers',
     /^append with the read model, 32 writers/,
-    ({ measured }) => `appends at ${numberOf(measured)} x the rate of the fastest of four other event stores`,
+    ({ measured }) =>
+      `with 32 writers appends at ${numberOf(measured)} x the rate of the fastest of four other event stores`,
   ],
   [
     'growth',

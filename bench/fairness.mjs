@@ -118,9 +118,7 @@ function rowsOf(what, connections, { p99, resident }, base) {
   return [
     {
       what: `p99 of a neighbour's GET, PATCH and authorize under ${connections} connections of ${what}, against ${against}`,
-      measured: NAMES.map((name, n) => `${name} ${ratios[n].toFixed(2)} x (${ms(p99[n])} against ${ms(base[n])})`).join(
-        ', ',
-      ),
+      measured: `${Math.max(...ratios).toFixed(2)} x at worst: ${NAMES.map((name, n) => `${name} ${ratios[n].toFixed(2)} x (${ms(p99[n])} against ${ms(base[n])})`).join(', ')}`,
       goal: `<= ${max} x`,
       ok: ratios.every((ratio) => ratio <= max),
     },
