@@ -1,7 +1,7 @@
 /**
  * The first minute of a fresh database: creates while PostgreSQL has no statistics of the growing tables, beside a minute of the
- * same load once they are analyzed. The slowest five seconds of each minute are compared, since each has a checkpoint, a vacuum
- * and moments when the machine is slow. The first five seconds are left out: they are those of a cold node.
+ * same load once they are analyzed. The slowest five seconds of each minute are compared: a checkpoint, a vacuum or a busy
+ * machine can slow down either. The first five seconds are left out: they are those of a cold node.
  */
 import autocannon from 'autocannon';
 import { middle } from './middle.mjs';

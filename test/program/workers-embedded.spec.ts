@@ -1,16 +1,14 @@
-import { readFileSync } from 'node:fs';
 import { expect, it } from '@jest/globals';
 import { type Answer, ApiClient } from '../support/api-client.js';
 import { newPublicKey } from '../support/keys.js';
 import { logLines, type RunningMain, stopMain } from '../support/process.js';
 import { start, useStarts } from '../support/starts.js';
+import { ALONE, childrenOf, pidsIn } from '../support/workers.js';
 
 useStarts();
 
 const LIMIT = 30;
 const TWO_WORKERS = { WORKERS: '2', LOG_REQUESTS: 'all', ACCOUNT_REQUESTS_PER_MINUTE: String(LIMIT) };
-/** A connection of its own for each request: the primary gives them to the workers in rotation. */
-const ALONE = { connection: 'close' };
 
 /** The client of the admin, by the key that the start printed. */
 async function adminOf(main: RunningMain): Promise<ApiClient> {
@@ -20,21 +18,14 @@ async function adminOf(main: RunningMain): Promise<ApiClient> {
   return new ApiClient(url, String(key));
 }
 
-const childrenOf = (pid: number): number[] =>
-  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
-
-/** The processes that have answered a request. */
-const pidsIn = (main: RunningMain): number[] => [
-  ...new Set(logLines(main).flatMap(({ pid, route }) => (route === undefined ? [] : [Number(pid)]))),
-];
-
 it('two workers share the embedded server of the primary, which prints one key and keeps the data', async () => {
   const first = start(TWO_WORKERS);
   const admin = await adminOf(first);
   const { body } = await admin.post('/ssh_credentials', { public_key: newPublicKey() }, ALONE);
   expect((await admin.get(`/ssh_credentials/${body.id}`, ALONE)).body).toEqual(body);
-  expect(pidsIn(first)).toHaveLength(2);
-  expect(pidsIn(first).flatMap(childrenOf)).toEqual([]);
+  const pids = [...pidsIn(first).values()];
+  expect(pids).toHaveLength(2);
+  expect(pids.flatMap(childrenOf)).toEqual([]);
   expect(await stopMain(first)).toMatchObject({ code: 0 });
 
   const second = start(TWO_WORKERS);
@@ -54,5 +45,5 @@ it('the limit of the requests of an account holds for all its keys and all worke
   );
   const statuses = (await Promise.all(sent)).map(({ status }) => status).sort();
   expect(statuses).toEqual([...Array(LIMIT - 1).fill(200), ...Array(LIMIT + 1).fill(429)]);
-  expect(pidsIn(main)).toHaveLength(2);
+  expect(pidsIn(main).size).toBe(2);
 });

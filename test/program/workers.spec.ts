@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,9 +10,8 @@ import { newPublicKey } from '../support/keys.js';
 import { METRICS_TOKEN, seriesValue } from '../support/metrics.js';
 import { type LogLine, logLines, type RunningMain, runCli, startMain, stopMain } from '../support/process.js';
 import { ADMIN_KEY, cloneDatabase, testConfig } from '../support/service.js';
+import { ALONE, childrenOf, pidsIn } from '../support/workers.js';
 
-/** A connection of its own for each request: the primary gives them to the workers in rotation. */
-const ALONE = { connection: 'close' };
 const KEY_LIMIT = 120;
 const FAILURE_LIMIT = 7;
 const GATEWAY_TOKEN = 'token-of-all-accounts-0123456789';
@@ -29,13 +27,6 @@ const isRunning = (pid: number): boolean => {
     return false;
   }
 };
-
-/** The process of each worker that has answered a request, by its number. */
-const pidsIn = (main: RunningMain): Map<unknown, number> =>
-  new Map(logLines(main).flatMap(({ worker, pid, route }) => (route === undefined ? [] : [[worker, Number(pid)]])));
-
-const childrenOf = (pid = 0): number[] =>
-  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
 
 async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
   for (const deadline = Date.now() + 30_000; !(await isTrue()); await sleep(20)) {
@@ -299,7 +290,7 @@ describe('a stop', () => {
 
   it('during the start, when a terminal ends the workers too, is no failure of the start', async () => {
     const stopping = startMain(settings());
-    const { pid } = stopping.child;
+    const { pid = 0 } = stopping.child;
     await until(() => childrenOf(pid).length === 2 || stopping.child.exitCode !== null);
     for (const child of childrenOf(pid)) process.kill(child, 'SIGINT');
     // A worker that listened to signals already goes on.
