@@ -115,7 +115,10 @@ describe('appending', () => {
     const appended = waiting.log.append(
       apiKeyAppend(account, newEvent('ak_1', 1), [], [apiKeyRow(account, 'ak_1', 'first')]),
     );
-    while ((await swapper.query(`select from pg_locks where not granted`)).rowCount === 0) await sleep(10);
+    // Other tests wait for locks in other databases of the server.
+    const isWaiting = `select from pg_locks join pg_database d on d.oid = database
+      where not granted and datname = current_database()`;
+    while ((await swapper.query(isWaiting)).rowCount === 0) await sleep(10);
     await swapper.query(`create table replacement (like api_keys including all); drop table api_keys;
       alter table replacement rename to api_keys; commit`);
     await appended;

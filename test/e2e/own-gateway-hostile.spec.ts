@@ -260,7 +260,7 @@ describe('a hostport whose port is in use', () => {
       await admin.patch(`/edges/tcp/${edge.body.id}`, { description: `${n}` });
       await sleep(100);
     }
-    // Each change is a reason to try, and its news can be on their way still: only then is every try one of the pace.
+    // The gateway tries at once when it hears of a change, which can take a moment. Later tries are those of the timer.
     await sleep(1_500);
     const { refresher } = (trial.gateway as unknown as Private).parts.at(-1) ?? {};
     const refresh = refresher?.refresh.bind(refresher);
