@@ -39,6 +39,7 @@ it('a worker that ends while another one is awaited counts once', async () => {
   });
   const [one, slow] = [workerOf(metrics, 5), workerOf(metrics, 2, isReady)];
   const sum = sumIn(slow.group);
+  // Messages travel in turns of the event loop: by now the first worker has answered.
   for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate);
   one.end();
   tellSlow();
