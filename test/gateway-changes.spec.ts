@@ -255,7 +255,8 @@ describe('streams of changes', () => {
       text += part;
     });
     await until(() => text.split('\n\n').length > 4);
-    const said = ['retry: 1000', 'event: ready\ndata: {}', ': nothing new', ': nothing new'];
+    const beat = ': nothing new\nid: 0';
+    const said = ['retry: 1000', 'id: 0\nevent: ready\ndata: {}', beat, beat];
     expect(text.split('\n\n').slice(0, 4)).toEqual(said);
     stream.pause();
     await until(() => stream.destroyed);

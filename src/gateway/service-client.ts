@@ -79,8 +79,12 @@ export class ServiceClient {
   /** The events of a stream of changes, from `ready` on, until it ends or is silent. Then begin again. */
   async *changes(signal: AbortSignal, path: 'changes' | 'edges/changes' = 'changes'): AsyncGenerator<ServiceEvent> {
     const stream = new EventStream(signal);
-    const response = await this.send('GET', path, stream.signal, undefined);
-    yield* stream.eventsOf(response);
+    try {
+      const response = await this.send('GET', path, stream.signal, undefined);
+      yield* stream.eventsOf(response);
+    } finally {
+      stream.close();
+    }
   }
 
   /** Asks a route below `/ssh_gateway`. Undefined for the status 404. */

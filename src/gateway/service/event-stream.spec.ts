@@ -40,4 +40,21 @@ describe('a stream of changes', () => {
       'SyntaxError',
     ]);
   });
+
+  const numbered = (id: number, event = CHANGED): string => `id: ${id}\n${event}`;
+  const READY = 'event: ready\ndata: {}\n\n';
+
+  it('is numbered, so that a lost event is noticed at the next one or at the next heartbeat', async () => {
+    const whole = [numbered(0, READY), numbered(1), ': nothing new\nid: 1\n\n', numbered(2)];
+    expect(await told(...whole)).toHaveLength(3);
+    for (const lost of [1, 3]) {
+      const parts = [...whole, ': nothing new\nid: 2\n\n'].filter((_, n) => n !== lost);
+      expect((await told(...parts)).at(-1)).toBe('Error');
+    }
+    expect((await told(numbered(0, READY), numbered(1), numbered(1))).at(-1)).toBe('Error');
+  });
+
+  it('may have events of a later version, which have numbers too', async () => {
+    expect(await told(numbered(0, READY), numbered(1, 'event: note\ndata: x\n\n'), numbered(2))).toHaveLength(2);
+  });
 });

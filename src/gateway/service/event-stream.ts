@@ -35,10 +35,12 @@ export class EventStream {
       yield* eventsIn(response, () => this.heard());
     } catch (error) {
       throw new ServiceUnavailable(`the stream of changes broke: ${messageOf(error)}`, response.statusCode);
-    } finally {
-      clearTimeout(this.timer);
-      this.stopped.removeEventListener('abort', this.end);
     }
+  }
+
+  close(): void {
+    clearTimeout(this.timer);
+    this.stopped.removeEventListener('abort', this.end);
   }
 
   private heard(): void {
@@ -52,20 +54,41 @@ export class EventStream {
   }
 }
 
-/** The events of an answer as they come. `heard` is told of everything that comes. */
+/** The events of an answer as they come. `heard` is told of everything that comes. Throws if one was lost on the way. */
 export async function* eventsIn(answer: IncomingMessage, heard: () => void): AsyncGenerator<ServiceEvent> {
   let text = '';
+  let last: number | undefined;
   for await (const part of answer.setEncoding('utf8')) {
     heard();
     const blocks = `${text}${part}`.split('\n\n');
     text = blocks.pop() ?? '';
-    for (const block of blocks) yield* eventIn(block);
+    for (const block of blocks) {
+      const { id, isEvent, event } = readBlock(block);
+      const expected = last === undefined || !isEvent ? last : last + 1;
+      if (expected !== undefined && id !== undefined && id !== expected) {
+        throw new Error(`event ${expected} was lost: the next number was ${id}`);
+      }
+      last = id ?? last;
+      if (event !== undefined) yield event;
+    }
   }
 }
 
-/** A block can also be a comment or `retry`. */
-function* eventIn(block: string): Generator<ServiceEvent> {
-  const [, name, data = ''] = /^event: (ready|changed)\ndata: (.*)$/.exec(block) ?? [];
-  if (name === 'ready') yield { name, data: undefined };
-  if (name === 'changed') yield { name, data: JSON.parse(data) };
+interface Block {
+  /** A service of before numbers nothing. */
+  readonly id: number | undefined;
+  /** A heartbeat is none, and has the number of the last event. */
+  readonly isEvent: boolean;
+  /** Undefined for an event of a later version. */
+  readonly event: ServiceEvent | undefined;
+}
+
+function readBlock(block: string): Block {
+  const fields = new Map(block.split('\n').map((line) => [line.slice(0, line.indexOf(': ')), line] as const));
+  const textOf = (field: string): string | undefined => fields.get(field)?.slice(field.length + 2);
+  const [id, name] = [textOf('id'), textOf('event')];
+  const read = { id: id === undefined ? undefined : Number(id), isEvent: name !== undefined };
+  if (name === 'ready') return { ...read, event: { name, data: undefined } };
+  if (name === 'changed') return { ...read, event: { name, data: JSON.parse(textOf('data') ?? 'null') } };
+  return { ...read, event: undefined };
 }

@@ -38,6 +38,8 @@ export class ChangeStreams<Changed extends Ref = Ref> implements OnModuleDestroy
   private readonly streams = new Set<Readable>();
   private readonly places: SharedPlaces;
   private readonly behind = new WeakSet<Readable>();
+  /** The number of the last event of each stream. */
+  private readonly numbers = new WeakMap<Readable, number>();
   private heartbeat: NodeJS.Timeout | undefined;
   private isStopping = false;
 
@@ -69,7 +71,10 @@ export class ChangeStreams<Changed extends Ref = Ref> implements OnModuleDestroy
     const stream = this.make();
     const listener = {
       changed: (refs: readonly Changed[]) => {
-        this.send(stream, this.messagesOf(refs.filter(({ accountId }) => servesAccount(gateway, accountId))));
+        this.tell(
+          stream,
+          refs.filter(({ accountId }) => servesAccount(gateway, accountId)),
+        );
       },
       lost: () => end(stream),
     };
@@ -85,7 +90,7 @@ export class ChangeStreams<Changed extends Ref = Ref> implements OnModuleDestroy
       stream.destroy();
       throw error;
     }
-    this.send(stream, 'event: ready\ndata: {}\n\n');
+    this.event(stream, 'ready', {});
     if (this.isStopping) end(stream);
     // Without the signal a closed connection would be noticed only at the next message.
     if (disconnected.aborted) stream.destroy();
@@ -124,17 +129,21 @@ export class ChangeStreams<Changed extends Ref = Ref> implements OnModuleDestroy
     this.heartbeat = undefined;
   }
 
-  private messagesOf(changed: readonly Changed[]): string {
-    const messages: string[] = [];
+  private tell(stream: Readable, changed: readonly Changed[]): void {
     for (let n = 0; n < changed.length; n += MAX_CHANGES_IN_MESSAGE) {
-      const data = this.dataOf(changed.slice(n, n + MAX_CHANGES_IN_MESSAGE));
-      messages.push(`event: changed\ndata: ${JSON.stringify(data)}\n\n`);
+      this.event(stream, 'changed', this.dataOf(changed.slice(n, n + MAX_CHANGES_IN_MESSAGE)));
     }
-    return messages.join('');
+  }
+
+  /** Events of a stream are numbered from 0 on, so that its reader sees if one is lost on the way. */
+  private event(stream: Readable, name: 'ready' | 'changed', data: object): void {
+    const number = (this.numbers.get(stream) ?? -1) + 1;
+    this.numbers.set(stream, number);
+    this.send(stream, `id: ${number}\nevent: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
   }
 
   private send(stream: Readable, text: string): void {
-    if (text === '' || stream.readableEnded || stream.destroyed) return;
+    if (stream.readableEnded || stream.destroyed) return;
     stream.push(text);
     if (stream.readableLength > this.limits.maxUnreadBytes) stream.destroy();
   }
@@ -143,7 +152,7 @@ export class ChangeStreams<Changed extends Ref = Ref> implements OnModuleDestroy
   private beat(): void {
     for (const stream of this.streams) {
       const wasBehind = this.behind.delete(stream);
-      if (stream.readableLength === 0) this.send(stream, ': nothing new\n\n');
+      if (stream.readableLength === 0) this.send(stream, `: nothing new\nid: ${this.numbers.get(stream) ?? 0}\n\n`);
       else if (wasBehind) stream.destroy();
       else this.behind.add(stream);
     }
