@@ -1,9 +1,12 @@
+import type { BufferBudget } from './buffer-budget.js';
+import type { Failures } from './failures.js';
 import type { GatewayLog } from './gateway-log.js';
 import type { GatewayMetrics } from './gateway-metrics.js';
 import type { GatewaySettings } from './gateway-settings.js';
+import type { PacedLog } from './paced-log.js';
 import type { LiveRights } from './rights/live-rights.js';
+import type { Outage } from './rights/outage.js';
 import type { ServiceClient } from './service-client.js';
-import type { RefusalLog } from './ssh/refusal-log.js';
 import type { OpenTunnels } from './tunnels/open-tunnels.js';
 
 /** What the parts of a gateway share. */
@@ -14,5 +17,9 @@ export interface GatewayContext {
   readonly tunnels: OpenTunnels;
   readonly metrics: GatewayMetrics;
   readonly log: GatewayLog;
-  readonly refusals: RefusalLog;
+  /** The lines about refused binds, by credential, and about logins that could not be decided, by source. */
+  readonly refusals: PacedLog;
+  readonly failures: Failures;
+  readonly buffers: BufferBudget;
+  readonly outage: Outage;
 }

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Registry } from 'prom-client';
+import type { BufferBudget } from './buffer-budget.js';
 import type { OpenTunnels } from './tunnels/open-tunnels.js';
 
 /** The metrics of this gateway. Labels name no account, key or address. */
@@ -16,13 +17,28 @@ export class GatewayMetrics {
   readonly servedPorts = this.gauge('served_hostports', 'Hostports of edges at which the gateway listens.');
   readonly openEdgeConnections = this.gauge('edge_connections', 'Open connections to edges.');
 
-  constructor(tunnels: OpenTunnels) {
+  /** `reason`: why the gateway ended it; `internal` is a fault of the gateway. */
+  readonly endedConnections = this.counter('ended_connections_total', 'Connections that the gateway ended.', 'reason');
+  /** `reason`: `rate` of its source, or `full`: another stranger took its place. */
+  readonly refusedConnections = this.counter(
+    'refused_connections_total',
+    'Connections that were closed before a login.',
+    'reason',
+  );
+
+  constructor(tunnels: OpenTunnels, buffers: BufferBudget) {
+    this.counted('tunnels', 'Open tunnels.', () => tunnels.size);
+    this.counted('buffered_bytes', 'Bytes that wait for slow readers.', () => buffers.bufferedBytes);
+  }
+
+  private counted(name: string, help: string, value: () => number): void {
+    const registers = [this.registry];
     new Gauge({
-      name: 'tunnel_gateway_tunnels',
-      help: 'Open tunnels.',
-      registers: [this.registry],
+      name: `tunnel_gateway_${name}`,
+      help,
+      registers,
       collect() {
-        this.set(tunnels.size);
+        this.set(value());
       },
     });
   }

@@ -14,14 +14,23 @@ export interface OwnedHost {
 }
 
 /** Limits of one credential. 0: none. */
-export interface CredentialLimits {
+interface CredentialLimits {
   readonly maxConnections: number;
   readonly maxBinds: number;
   readonly maxChannels: number;
   readonly maxBytesPerSecond: number;
+  /** Logins, binds and other requests. A source has ten times as many. */
+  readonly maxRequestsPerSecond: number;
 }
 
-export interface GatewaySettings extends ServiceAddress, CredentialLimits, EdgeSettings {
+/** Limits of all credentials of an account together. 0: none. */
+interface AccountLimits {
+  readonly maxAccountConnections: number;
+  readonly maxAccountBinds: number;
+  readonly maxAccountChannels: number;
+}
+
+export interface GatewaySettings extends ServiceAddress, CredentialLimits, AccountLimits, EdgeSettings {
   readonly sshListen: ListenAddress;
   /** The private key of the gateway; made if the file does not exist. */
   readonly hostKeyFile: string;
@@ -30,6 +39,10 @@ export interface GatewaySettings extends ServiceAddress, CredentialLimits, EdgeS
   readonly loginGraceMs: number;
   /** Connections that have not logged in. */
   readonly maxStrangers: number;
+  /** New ones of a source. 0: no limit. */
+  readonly maxConnectionsPerSecond: number;
+  /** What may wait in memory for slow readers, of all connections together. */
+  readonly maxBufferedBytes: number;
   readonly keepaliveMs: number;
   /** For connections without a byte, and for clients without a bind. */
   readonly idleMs: number;

@@ -1,13 +1,16 @@
+import { BufferBudget } from './buffer-budget.js';
 import { EdgeServer } from './edges/edge-server.js';
+import { Failures } from './failures.js';
 import type { GatewayContext } from './gateway-context.js';
 import type { GatewayLog } from './gateway-log.js';
 import { GatewayMetrics } from './gateway-metrics.js';
 import type { GatewayPart } from './gateway-part.js';
 import type { GatewaySettings } from './gateway-settings.js';
 import { MetricsServer } from './metrics-server.js';
+import { PacedLog } from './paced-log.js';
 import { LiveRights } from './rights/live-rights.js';
+import { Outage } from './rights/outage.js';
 import { ServiceClient } from './service-client.js';
-import { RefusalLog } from './ssh/refusal-log.js';
 import { SshServer } from './ssh/ssh-server.js';
 import { OpenTunnels } from './tunnels/open-tunnels.js';
 
@@ -16,18 +19,26 @@ export class Gateway {
   private readonly parts: readonly GatewayPart[];
   private readonly ssh: SshServer;
   private readonly service: ServiceClient;
+  private readonly outage: Outage;
   readonly tunnels = new OpenTunnels();
 
   constructor(settings: GatewaySettings, log: GatewayLog) {
     const { tunnels } = this;
     const service = new ServiceClient(settings);
     this.service = service;
-    const rights = new LiveRights(service, log, settings.outageGraceMs);
-    const metrics = new GatewayMetrics(tunnels);
-    const refusals = new RefusalLog(log);
-    const context: GatewayContext = { settings, log, refusals, tunnels, metrics, service, rights };
+    const outage = new Outage(log, settings.outageGraceMs, ['changes', 'edges/changes']);
+    const rights = new LiveRights(service, outage);
+    const buffers = new BufferBudget(settings.maxBufferedBytes, log);
+    const metrics = new GatewayMetrics(tunnels, buffers);
+    const failures = new Failures(log, metrics);
+    const refusals = new PacedLog(log, 'refused binds and logins');
+    const context: GatewayContext = {
+      ...{ settings, log, refusals, failures, buffers, tunnels },
+      ...{ metrics, service, outage, rights },
+    };
+    this.outage = outage;
     this.ssh = new SshServer(context);
-    this.parts = [rights, new MetricsServer(context), this.ssh, new EdgeServer(context)];
+    this.parts = [rights, buffers, new MetricsServer(context), this.ssh, new EdgeServer(context)];
   }
 
   /** Throws OperatorError; then nothing is left running. */
@@ -42,6 +53,7 @@ export class Gateway {
 
   async stop(): Promise<void> {
     for (const part of this.parts.toReversed()) await part.stop();
+    this.outage.stop();
     this.service.close();
   }
 

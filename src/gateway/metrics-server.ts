@@ -7,7 +7,12 @@ import type { GatewayPart } from './gateway-part.js';
 
 /** Serves `GET /metrics` and `GET /healthz` at an address of its own, if there is one. */
 export class MetricsServer implements GatewayPart {
-  private readonly server = createServer((request, response) => void this.answer(request, response));
+  private readonly server = createServer((request, response) => {
+    this.answer(request, response).catch((error) => {
+      response.destroy();
+      this.context.failures.count('GATEWAY_METRICS_LISTEN', error);
+    });
+  });
 
   constructor(private readonly context: GatewayContext) {}
 
@@ -20,6 +25,8 @@ export class MetricsServer implements GatewayPart {
     } catch (error) {
       throw new OperatorError(`GATEWAY_METRICS_LISTEN cannot be used: ${messageOf(error)}`);
     }
+    // Accepting can fail for a moment, for example without a free file descriptor.
+    this.server.on('error', (error) => this.context.failures.count('GATEWAY_METRICS_LISTEN', error));
   }
 
   async stop(): Promise<void> {
@@ -36,7 +43,7 @@ export class MetricsServer implements GatewayPart {
 
   /** The gateway is alive while its service is away: a restart would end the tunnels that may stay. */
   private health(): string {
-    const { rights, tunnels } = this.context;
-    return JSON.stringify({ status: 'ok', service: rights.isFollowing ? 'followed' : 'away', tunnels: tunnels.size });
+    const { outage, tunnels } = this.context;
+    return JSON.stringify({ status: 'ok', service: outage.isFollowing ? 'followed' : 'away', tunnels: tunnels.size });
   }
 }

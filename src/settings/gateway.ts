@@ -69,10 +69,18 @@ export const GATEWAY = {
   maxStrangers: {
     name: 'GATEWAY_MAX_STRANGERS',
     about:
-      'Maximum connections that have not logged in yet; further ones are closed at once. One address (IPv6: one /64) has a tenth of them, and at least 5: behind a balancer, where all clients share an address, set ten times as many.',
+      'Maximum connections that have not logged in yet. When they are full, a new one takes the place of another, at random, of the source (an address, or one /64 of IPv6) that has most of them.',
     example: '500',
     fallback: 500,
     parse: integer(1, 100_000),
+  },
+  maxConnectionsPerSecond: {
+    name: 'GATEWAY_MAX_CONNECTIONS_PER_SECOND',
+    about:
+      'Maximum new connections a second from one source; those of two seconds may come at once, further ones are closed. 0: no limit.',
+    example: '200',
+    fallback: 200,
+    parse: integer(0, 1_000_000),
   },
   keepaliveMs: {
     name: 'GATEWAY_KEEPALIVE_MS',
@@ -98,7 +106,7 @@ export const GATEWAY = {
   },
   maxConnections: {
     name: 'GATEWAY_MAX_CONNECTIONS',
-    about: 'Maximum SSH connections of a credential; 0: no limit. So with the next three.',
+    about: 'Maximum SSH connections of a credential; 0: no limit. So with the next seven.',
     example: '20',
     fallback: 20,
     parse: integer(0, 1_000_000),
@@ -123,6 +131,43 @@ export const GATEWAY = {
     example: '12500000',
     fallback: 0,
     parse: integer(0, 999_999_999),
+  },
+  maxRequestsPerSecond: {
+    name: 'GATEWAY_MAX_REQUESTS_PER_SECOND',
+    about:
+      'Maximum requests a second of the clients of a credential, binds among them; a login counts as five. Those of two seconds may come at once, then the client is read more slowly. One source has ten times as many.',
+    example: '500',
+    fallback: 500,
+    parse: integer(0, 1_000_000),
+  },
+  maxAccountConnections: {
+    name: 'GATEWAY_MAX_ACCOUNT_CONNECTIONS',
+    about: 'Maximum SSH connections of an account, with all its credentials.',
+    example: '20000',
+    fallback: 20_000,
+    parse: integer(0, 1_000_000),
+  },
+  maxAccountBinds: {
+    name: 'GATEWAY_MAX_ACCOUNT_BINDS',
+    about: 'Maximum binds of an account. Each bind of an address takes a port of the machine.',
+    example: '10000',
+    fallback: 10_000,
+    parse: integer(0, 1_000_000),
+  },
+  maxAccountChannels: {
+    name: 'GATEWAY_MAX_ACCOUNT_CHANNELS',
+    about: 'Maximum connections through the tunnels of an account at a time.',
+    example: '20000',
+    fallback: 20_000,
+    parse: integer(0, 1_000_000),
+  },
+  maxBufferedBytes: {
+    name: 'GATEWAY_MAX_BUFFERED_BYTES',
+    about:
+      'Bytes that may wait in memory for slow readers, of all connections together; one credential has an eighth. Above it, the credential with most of them is not read; after 3 s the connections that hold most of it end.',
+    example: '536870912',
+    fallback: 536_870_912,
+    parse: integer(1_048_576, 999_999_999),
   },
   edgePorts: {
     name: 'GATEWAY_EDGE_PORTS',

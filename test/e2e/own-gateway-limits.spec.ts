@@ -11,8 +11,9 @@ import { FaultyProxy } from '../support/faulty-proxy.js';
 import { freePort } from '../support/free-port.js';
 import { stopAtEnd } from '../support/leftovers.js';
 import { OwnGateway } from '../support/own-gateway.js';
+import { addAccount } from '../support/principals.js';
 import { GATEWAY, type Service, startService } from '../support/service.js';
-import { type KeyPair, logIn, runSsh } from '../support/ssh-client.js';
+import { type KeyPair, logIn, newKeyPair, runSsh } from '../support/ssh-client.js';
 
 const HOST = '127.0.0.1';
 const HELLO = Buffer.from('hello');
@@ -193,6 +194,67 @@ describe('one credential has a maximum of', () => {
     const counted = 4 * size - 4 * 65_536;
     expect(performance.now() - started).toBeGreaterThan((counted / rate) * 1000 - 100);
   });
+});
+
+describe('an account has a maximum of', () => {
+  it('connections, binds and connections through tunnels, with all its credentials', async () => {
+    const gateway = await gatewayWith({ maxAccountConnections: 3, maxAccountBinds: 2, maxAccountChannels: 2 });
+    const clients = [];
+    for (let n = 0; n < 3; n += 1) clients.push(await Client.enter(gateway, await gateway.newCredential()));
+    const [first, second, third] = clients;
+    const port = (await first?.bind(0)) ?? 0;
+    expect(await second?.bind(0)).toBeGreaterThan(0);
+    third?.openTerminal();
+    expect(await third?.bind(0)).toBeUndefined();
+    await third?.shows('the account has 2 binds, which is the maximum');
+    const fourth = await Client.enter(gateway, await gateway.newCredential());
+    fourth.openTerminal();
+    await fourth.shows('refused: the account has 3 connections, which is the maximum');
+    await fourth.closed;
+    await Promise.all([stay(port), stay(port)]);
+    expect(await exchange(HOST, port, HELLO)).toHaveLength(0);
+    const other = await addAccount(service);
+    const key = await newKeyPair();
+    expect((await other.client.post('/ssh_credentials', { public_key: key.publicKey })).status).toBe(201);
+    expect(await (await Client.enter(gateway, key)).bind(0)).toBeGreaterThan(0);
+  });
+});
+
+it('the requests of a credential have a rate: beyond it the client is read more slowly, and gets every answer', async () => {
+  const gateway = await gatewayWith({ maxRequestsPerSecond: 50, maxBinds: 0 });
+  const [key, other] = [await gateway.newCredential(), await gateway.newCredential()];
+  const client = await Client.enter(gateway, key);
+  const started = performance.now();
+  // About 100 may come at once.
+  const ports = await Promise.all(Array.from({ length: 300 }, () => client.bind(0, 'team=blue')));
+  expect(ports).not.toContain(undefined);
+  expect(performance.now() - started).toBeGreaterThan(1_500);
+  const begun = performance.now();
+  expect(await (await Client.enter(gateway, other)).bind(0)).toBeGreaterThan(0);
+  expect(performance.now() - begun).toBeLessThan(1_000);
+});
+
+it('an answer that ends while the bytes of its request wait for their rate is no cut: the visitor gets it and a clean end', async () => {
+  const gateway = await gatewayWith({ maxBytesPerSecond: 100_000 });
+  const target = await serverOf((socket) => {
+    let size = 0;
+    socket.on('data', (data) => {
+      size += data.length;
+      if (size === 50_000) socket.end('all there').destroySoon();
+    });
+  });
+  const tunnel = await tunnelTo(gateway, target);
+  for (let n = 0; n < 3; n += 1) {
+    const visitor = await visit(tunnel.port);
+    let error: Error | undefined;
+    visitor.on('error', (found) => {
+      error = found;
+    });
+    visitor.write(Buffer.alloc(50_000));
+    expect([await allOf(visitor), error]).toEqual(['all there', undefined]);
+    visitor.destroy();
+  }
+  await tunnel.close();
 });
 
 it('what is idle is closed: a connection without a byte, and a client without a bind', async () => {

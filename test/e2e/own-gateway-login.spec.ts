@@ -195,12 +195,13 @@ describe('a connection that does not log in', () => {
   it('takes one of the places for strangers, and none once it has logged in', async () => {
     const small = await OwnGateway.startFor(trial.service, trial.service.app.url, { maxStrangers: 1 });
     const login = await logIn(small.port, known, '-R', 'team=known:0:127.0.0.1:1');
-    const stranger = connect(small.port, '127.0.0.1');
+    const stranger = connect(small.port, '127.0.0.1').on('error', () => undefined);
     await once(stranger, 'data');
-    const refused = connect(small.port, '127.0.0.1').resume();
-    await once(refused, 'close');
-    expect([login.isOpen, refused.bytesRead]).toEqual([true, 0]);
-    stranger.destroy();
+    const next = connect(small.port, '127.0.0.1');
+    await Promise.all([once(stranger, 'close'), once(next, 'data')]);
+    expect([login.isOpen, next.destroyed]).toEqual([true, false]);
+    expect(await small.metrics()).toMatch(/refused_connections_total\{reason="full"\} 1/);
+    next.destroy();
     await login.close();
   });
 

@@ -155,7 +155,7 @@ describe('while the service cannot be reached', () => {
     await closed(tunnel);
     expect(performance.now() - started).toBeGreaterThan(900);
     expect(gateway.log.map(({ message }) => message)).toContain(
-      'the service was away for too long: closing all tunnels',
+      'the service was away for too long: closing all tunnels and edges',
     );
     await tunnel.login.close();
   });

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { type Address, parseAddress } from '../../ip-rules/address.js';
 import { carry } from '../tunnels/carry.js';
+import { NotCarried } from '../tunnels/not-carried.js';
 import type { Endpoint, OpenTunnel } from '../tunnels/open-tunnel.js';
 import { hasLabels } from './matching-tunnels.js';
 import type { ServedEdge } from './served-edge.js';
@@ -42,7 +43,7 @@ export class EdgeConnection {
       const stream = await this.connect(tunnel);
       if (stream === undefined) continue;
       if (this.socket.destroyed) {
-        stream.destroy();
+        stream.cut('the visitor is gone');
         return true;
       }
       this.tunnel = tunnel;
@@ -54,8 +55,10 @@ export class EdgeConnection {
     return false;
   }
 
+  /** A connection that carried bytes is reset, so that its client does not take a part for the whole. */
   end(): void {
-    this.socket.destroy();
+    if (this.tunnel === undefined) this.socket.destroy();
+    else this.socket.resetAndDestroy();
   }
 
   private async connect(tunnel: OpenTunnel) {
@@ -67,7 +70,10 @@ export class EdgeConnection {
         resolve(undefined);
       }, MAX_CONNECT_MS).unref();
     });
-    opened.then((stream) => isLate && stream.destroy()).catch(() => undefined);
-    return Promise.race([opened, late]).catch(() => undefined);
+    opened.then((stream) => isLate && stream.cut('another tunnel was faster')).catch(() => undefined);
+    return Promise.race([opened, late]).catch((error) => {
+      if (error instanceof NotCarried) return undefined;
+      throw error;
+    });
   }
 }

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { messageOf } from '../../error-message.js';
 import type { GatewayContext } from '../gateway-context.js';
+import { ServiceUnavailable } from '../service/service-unavailable.js';
 import type { Endpoint, OpenTunnel } from '../tunnels/open-tunnel.js';
 import { EdgeConnection } from './edge-connection.js';
 import type { EdgesOfService } from './edges-of-service.js';
@@ -29,14 +30,17 @@ export class EdgePort {
     private readonly all: AllConnections,
   ) {}
 
-  /** Changes what is served here. Connections that the change still allows stay. False if the address cannot be used. */
-  async apply({ served, refusal, concerns }: Judgement): Promise<boolean> {
+  /**
+   * Changes what is served here; a closed port is opened only if it may be. Connections that the change still allows
+   * stay. False if the address cannot be used.
+   */
+  async apply({ served, refusal, concerns }: Judgement, mayOpen: boolean): Promise<boolean> {
     this.concerns = concerns;
     this.served = served;
     if (refusal !== undefined) this.tell(refusal);
     await this.reviewConnections();
     if (served === undefined) this.stopListening();
-    else if (this.server === undefined) return this.listen();
+    else if (this.server === undefined && mayOpen) return this.listen();
     return true;
   }
 
@@ -61,12 +65,17 @@ export class EdgePort {
   }
 
   private async listen(): Promise<boolean> {
-    const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => void this.accept(socket));
+    const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => {
+      this.accept(socket).catch((error) => {
+        socket.destroy();
+        this.context.failures.count(this.hostport, error);
+      });
+    });
     try {
       server.listen({ host: this.at.address, port: this.at.port, exclusive: true });
       await once(server, 'listening');
       // Accepting can fail for a moment, for example without a free file descriptor.
-      server.on('error', () => undefined);
+      server.on('error', (error) => this.context.failures.count(this.hostport, error));
       // Closed meanwhile. A server that is closed before it listens never says so.
       if (this.served === undefined) server.close();
       else this.listensBy(server, this.served);
@@ -102,7 +111,10 @@ export class EdgePort {
   private async accept(socket: Socket): Promise<void> {
     if (this.served === undefined) return void socket.destroy();
     const connection = this.enter(new EdgeConnection(socket, this.served));
-    const outcome = await this.outcomeOf(connection).catch(() => 'service_unavailable');
+    const outcome = await this.outcomeOf(connection).catch((error) => {
+      if (error instanceof ServiceUnavailable) return 'service_unavailable';
+      throw error;
+    });
     this.context.metrics.edgeConnections.inc({ outcome });
     if (outcome !== 'carried') connection.end();
   }

@@ -23,6 +23,12 @@ it.each([
     '2001:db8::7',
     '21 21 0024 00000000000000000000ffffc0000207 20010db8000000000000000000000007 c386 1538',
   ],
+  [
+    'a link-local client, without its zone',
+    'fe80::7%eth0',
+    'fe80::1%eth0',
+    '21 21 0024 fe800000000000000000000000000007 fe800000000000000000000000000001 c386 1538',
+  ],
 ])('the header of the PROXY protocol names the client: %s', (_, from, to, expected) => {
   const header = proxyHeader({ address: from, port: 50_054 }, { address: to, port: 5_432 });
   expect(header.toString('hex')).toBe(SIGNATURE + expected.replaceAll(' ', ''));

@@ -10,7 +10,7 @@ const BYTES = { 32: 4, 128: 16 } as const;
 
 /** The header of the PROXY protocol, version 2, in which HAProxy and others name the client of a connection. */
 export function proxyHeader(source: Endpoint, destination: Endpoint): Buffer {
-  const [from, to] = [parseAddress(source.address), parseAddress(destination.address)];
+  const [from, to] = [addressOf(source), addressOf(destination)];
   if (from === undefined || to === undefined) throw new Error('the PROXY protocol needs two addresses');
   // Both have one family: that of IPv6 if they differ.
   const bits = from.bits === 32 && to.bits === 32 ? 32 : 128;
@@ -25,3 +25,6 @@ export function proxyHeader(source: Endpoint, destination: Endpoint): Buffer {
   length.writeUInt16BE(2 * BYTES[bits] + ports.length);
   return Buffer.concat([SIGNATURE, Buffer.from([PROXY, FAMILIES[bits]]), length, ...addresses, ports]);
 }
+
+/** The header has no place for the zone of a link-local address. */
+const addressOf = ({ address }: Endpoint) => parseAddress(address.replace(/%.*/, ''));

@@ -1,14 +1,13 @@
-import { EventEmitter, once } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { messageOf } from '../../error-message.js';
 import { OperatorError } from '../../operator-error.js';
-import type { GatewayLog } from '../gateway-log.js';
 import type { GatewayPart } from '../gateway-part.js';
 import { ServiceUnavailable } from '../service/service-unavailable.js';
 import type { Decision, ServiceClient, TargetBody } from '../service-client.js';
+import { type Followed, Follower } from './follower.js';
+import type { Outage } from './outage.js';
 
 /** A bind that the service permitted, and what it was permitted by. */
 export interface HeldRight {
+  readonly accountId: string;
   readonly fingerprint: string;
   readonly source: string;
   readonly question: TargetBody;
@@ -18,79 +17,64 @@ export interface HeldRight {
   lose(reason: string): void;
 }
 
-const FIRST_PAUSE_MS = 100;
-const MAX_PAUSE_MS = 1_000;
 const MAX_TARGETS = 1_000;
 const QUESTIONS_AT_ONCE = 8;
 /** Answers that no repetition changes. */
 const REFUSALS: readonly number[] = [401, 403, 404];
 
-/**
- * Follows the changes of the service, and asks again about the open tunnels that they concern. While the service is away
- * the tunnels stay, for a time.
- */
-export class LiveRights implements GatewayPart {
+/** Follows the changes of the service, and asks again about the open tunnels that they concern. */
+export class LiveRights implements GatewayPart, Followed {
   private readonly held = new Set<HeldRight>();
-  private readonly stopped = new AbortController();
-  private readonly answered = new EventEmitter();
-  private connection = new AbortController();
-  private following = Promise.resolve();
-  private outage: NodeJS.Timeout | undefined;
+  private readonly follower: Follower;
   /** Counts what was told, so that a right that was asked for meanwhile is asked for again. */
   told = 0;
-  /** Without it no bind is permitted, since its end would not be told. */
-  isFollowing = false;
 
   constructor(
     private readonly service: ServiceClient,
-    private readonly log: GatewayLog,
-    private readonly outageGraceMs: number,
-  ) {}
+    private readonly outage: Outage,
+  ) {
+    this.follower = new Follower(service, 'changes', outage, this);
+    outage.on('closed', () => this.closeAll());
+  }
+
+  /** Without it no bind is permitted, since its end would not be told. */
+  get isFollowing(): boolean {
+    return this.outage.isFollowing;
+  }
 
   /** Waits for the first answer of the service. Throws OperatorError if it refuses the token. */
   async start(): Promise<void> {
     await this.service.recheck([]).catch(refuseWrongToken);
-    this.following = this.keepFollowing();
-    await once(this.answered, 'first');
+    await this.follower.start();
   }
 
   async stop(): Promise<void> {
-    clearTimeout(this.outage);
-    this.stopped.abort();
-    this.connection.abort();
-    await this.following;
+    await this.follower.stop();
   }
 
-  /** `toldBefore` is `told` of before the question. */
-  hold(right: HeldRight, toldBefore: number): void {
+  /** `toldBefore` is `told` of before the question. False if the service is away, so that the right cannot be held. */
+  hold(right: HeldRight, toldBefore: number): boolean {
+    if (!this.isFollowing) return false;
     this.held.add(right);
-    if (toldBefore !== this.told) void this.reviewSome([right]);
+    if (toldBefore !== this.told) this.review([right]).catch((error) => this.follower.fail(error));
+    return true;
   }
 
   release(right: HeldRight): void {
     this.held.delete(right);
   }
 
-  private async keepFollowing(): Promise<void> {
-    const { signal } = this.stopped;
-    let pauseMs = FIRST_PAUSE_MS;
-    while (!signal.aborted) {
-      this.connection = new AbortController();
-      const reason = await this.follow(this.connection.signal).catch((error) => error);
-      pauseMs = this.isFollowing ? FIRST_PAUSE_MS : Math.min(2 * pauseMs, MAX_PAUSE_MS);
-      if (!signal.aborted) this.lost(reason);
-      await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
-    }
+  async recheck(): Promise<void> {
+    this.told += 1;
+    const known = [...this.held].map((held) => ({ credential_id: held.credentialId, version: held.version }));
+    const unique = new Map(known.map((one) => [`${one.credential_id} ${one.version}`, one]));
+    const changed = await this.service.recheck([...unique.values()]);
+    await this.review(this.heldBy(changed.map(({ credential_id }) => credential_id)));
   }
 
-  private async follow(signal: AbortSignal): Promise<void> {
-    for await (const { name, data } of this.service.changes(signal)) {
-      this.told += 1;
-      if (name === 'ready') await this.recheckAll();
-      // Not awaited: while the service answers, a later change can concern the same tunnel.
-      if (name === 'changed') void this.reviewSome(this.heldBy((data as { credential_ids: string[] }).credential_ids));
-    }
-    throw new ServiceUnavailable('the stream of changes ended');
+  async changed(data: unknown): Promise<void> {
+    this.told += 1;
+    await this.review(this.heldBy((data as { readonly credential_ids: readonly string[] }).credential_ids));
   }
 
   private heldBy(ids: readonly string[]): readonly HeldRight[] {
@@ -98,39 +82,8 @@ export class LiveRights implements GatewayPart {
     return [...this.held].filter(({ credentialId }) => wanted.has(credentialId));
   }
 
-  private async recheckAll(): Promise<void> {
-    const known = [...this.held].map((held) => ({ credential_id: held.credentialId, version: held.version }));
-    const unique = new Map(known.map((one) => [`${one.credential_id} ${one.version}`, one]));
-    const changed = await this.service.recheck([...unique.values()]);
-    await this.review(this.heldBy(changed.map(({ credential_id }) => credential_id)));
-    this.log.line('info', { tunnels: this.held.size }, 'following the changes of the service');
-    clearTimeout(this.outage);
-    this.outage = undefined;
-    this.isFollowing = true;
-    this.answered.emit('first');
-  }
-
-  /** If the service cannot be asked, a new stream begins with a recheck, which finds what these missed. */
-  private async reviewSome(rights: readonly HeldRight[]): Promise<void> {
-    await this.review(rights).catch((error) => this.connection.abort(error));
-  }
-
-  private lost(error: unknown): void {
-    if (this.outage === undefined) {
-      const stay = `open tunnels stay for ${this.outageGraceMs} ms`;
-      this.log.line(
-        'warn',
-        { tunnels: this.held.size },
-        `no binds until the service is back, ${stay}: ${messageOf(error)}`,
-      );
-      this.outage = setTimeout(() => this.giveUp(), this.outageGraceMs).unref();
-    }
-    this.isFollowing = false;
-    this.answered.emit('first');
-  }
-
-  private giveUp(): void {
-    this.log.line('error', { tunnels: this.held.size }, 'the service was away for too long: closing all tunnels');
+  private closeAll(): void {
+    this.told += 1;
     const rights = [...this.held];
     this.held.clear();
     for (const right of rights) right.lose('service_unavailable');
@@ -153,15 +106,25 @@ export class LiveRights implements GatewayPart {
     for (const [n, right] of batch.entries()) if (this.held.has(right)) this.apply(decisions[n], right);
   }
 
+  /** An answer counts only as a whole: one of another account is about another right, whoever uploaded the key there. */
   private apply(decision: Decision | undefined, right: HeldRight): void {
-    if (decision?.allowed !== true || decision.credential_id === null || decision.version === null) {
+    const loss = lossIn(decision, right);
+    if (loss !== undefined) {
       this.held.delete(right);
-      right.lose(decision?.reason ?? 'not_permitted');
-      return;
+      right.lose(loss);
+    } else if (typeof decision?.credential_id === 'string' && typeof decision.version === 'number') {
+      right.credentialId = decision.credential_id;
+      right.version = decision.version;
     }
-    right.credentialId = decision.credential_id;
-    right.version = decision.version;
   }
+}
+
+/** Why the right is gone; undefined if it is not. */
+function lossIn(decision: Decision | undefined, { accountId }: HeldRight): string | undefined {
+  if (decision?.allowed !== true) return decision?.reason ?? 'not_permitted';
+  if (decision.account_id !== accountId) return 'another_account';
+  const isWhole = typeof decision.credential_id === 'string' && typeof decision.version === 'number';
+  return isWhole ? undefined : 'not_permitted';
 }
 
 /** A service that is away is no reason not to start. */

@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 import { messageOf } from '../../error-message.js';
+import type { Failures } from '../failures.js';
 import { carry } from '../tunnels/carry.js';
+import { NotCarried } from '../tunnels/not-carried.js';
 import type { Endpoint, OpenTunnel } from '../tunnels/open-tunnel.js';
 import { BindRefused } from './bind-request.js';
 
@@ -13,7 +15,7 @@ export class BindListener {
   ) {}
 
   /** Throws BindRefused if the address is in use or not on this machine. */
-  static async open(at: Endpoint, tunnelOf: () => OpenTunnel | undefined): Promise<BindListener> {
+  static async open(at: Endpoint, tunnelOf: () => OpenTunnel | undefined, failures: Failures): Promise<BindListener> {
     const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => {
       socket.setNoDelay(true);
       const { remoteAddress = '', remotePort = 0 } = socket;
@@ -21,7 +23,14 @@ export class BindListener {
       // A client that is gone before its tunnel is there must not end the process.
       socket.on('error', () => socket.destroy());
       if (opened === undefined) socket.destroy();
-      else opened.then((tunnel) => carry(socket, tunnel)).catch(() => socket.resetAndDestroy());
+      else {
+        opened
+          .then((tunnel) => carry(socket, tunnel))
+          .catch((error) => {
+            socket.resetAndDestroy();
+            if (!(error instanceof NotCarried)) failures.count(remoteAddress, error);
+          });
+      }
     });
     try {
       server.listen({ host: at.address, port: at.port, exclusive: true });
@@ -30,7 +39,7 @@ export class BindListener {
       throw new BindRefused('cannot_listen', `the gateway cannot listen there: ${messageOf(error)}`);
     }
     // Accepting can fail for a moment, for example without a free file descriptor.
-    server.on('error', () => undefined);
+    server.on('error', (error) => failures.count(`${at.address}:${at.port}`, error));
     const address = server.address();
     return new BindListener(server, typeof address === 'object' && address !== null ? address.port : at.port);
   }

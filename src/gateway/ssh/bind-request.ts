@@ -25,6 +25,9 @@ export class BindRefused extends Error {
   }
 }
 
+/** A rule of this length is the longest that the service stores. */
+const MAX_ADDRESS_LENGTH = 512;
+
 /** What a client asks to bind. */
 export interface BindRequest {
   /** As sent: connections name it to the client. */
@@ -38,6 +41,12 @@ export interface BindRequest {
 
 /** Reads a bind address of `ssh -R`: `key=value`, or a host. Throws BindRefused. */
 export function readBindRequest(address: string, port: number, hosts: readonly OwnedHost[]): BindRequest {
+  if (address.length > MAX_ADDRESS_LENGTH) {
+    throw new BindRefused(
+      'malformed',
+      `an address has ${address.length} characters; the most is ${MAX_ADDRESS_LENGTH}`,
+    );
+  }
   try {
     const request = address.includes('=') ? label(address, port) : host(address, port, hosts);
     // Everything that is asked of the service is well-formed, so its refusals are about rights.

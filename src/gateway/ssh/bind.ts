@@ -1,16 +1,22 @@
-import type { Duplex } from 'node:stream';
+import type { TunnelChannel } from '../protocol/tunnel-channel.js';
 import type { HeldRight } from '../rights/live-rights.js';
 import type { TargetBody } from '../service-client.js';
+import { NotCarried } from '../tunnels/not-carried.js';
 import type { Endpoint, OpenTunnel, TunnelTarget } from '../tunnels/open-tunnel.js';
 import type { BindListener } from './bind-listener.js';
 import type { BindRequest } from './bind-request.js';
 
-export type PermittedBy = Pick<
-  OpenTunnel & HeldRight,
-  'accountId' | 'fingerprint' | 'source' | 'credentialId' | 'version'
->;
+export type PermittedBy = Pick<HeldRight, 'accountId' | 'fingerprint' | 'source' | 'credentialId' | 'version'>;
 
-/** One permitted bind of a client: its right, its tunnel, and its listener if it has one. */
+/** What a bind does with its client. */
+interface BindClient {
+  open(source: Endpoint): Promise<TunnelChannel>;
+  lost(reason: string): void;
+  /** The bind was cancelled, and its last connection is gone. */
+  unused(): void;
+}
+
+/** One permitted bind of a client: its right, its tunnel, its connections, and its listener if it has one. */
 export class Bind implements OpenTunnel, HeldRight {
   readonly accountId: string;
   readonly fingerprint: string;
@@ -19,6 +25,8 @@ export class Bind implements OpenTunnel, HeldRight {
   readonly question: TargetBody;
   credentialId: string;
   version: number;
+  private readonly channels = new Set<TunnelChannel>();
+  private isOpen = true;
 
   constructor(
     readonly request: BindRequest,
@@ -26,8 +34,7 @@ export class Bind implements OpenTunnel, HeldRight {
     readonly port: number,
     private readonly listener: BindListener | undefined,
     by: PermittedBy,
-    readonly connect: (source: Endpoint) => Promise<Duplex>,
-    private readonly onLost: (reason: string) => void,
+    private readonly client: BindClient,
   ) {
     ({
       accountId: this.accountId,
@@ -40,12 +47,36 @@ export class Bind implements OpenTunnel, HeldRight {
     this.target = targetOf(request, port);
   }
 
-  lose(reason: string): void {
-    this.onLost(reason);
+  async connect(source: Endpoint): Promise<TunnelChannel> {
+    const channel = this.isOpen ? await this.client.open(source) : undefined;
+    // It may have been closed while the client opened the channel.
+    if (channel === undefined || !this.isOpen) {
+      channel?.cut('the tunnel is closed');
+      throw new NotCarried('the tunnel is closed');
+    }
+    this.channels.add(channel);
+    channel.once('close', () => {
+      this.channels.delete(channel);
+      if (!this.isOpen && this.channels.size === 0) this.client.unused();
+    });
+    return channel;
   }
 
-  closeListener(): void {
+  lose(reason: string): void {
+    this.client.lost(reason);
+  }
+
+  /** As sshd does: takes no further connections, and what goes through it goes on. Returns whether something does. */
+  cancel(): boolean {
+    this.isOpen = false;
     this.listener?.close();
+    return this.channels.size > 0;
+  }
+
+  /** Ends it with all its connections. */
+  close(): void {
+    this.cancel();
+    for (const channel of this.channels) channel.cut('the tunnel is closed');
   }
 }
 

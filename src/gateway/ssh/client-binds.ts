@@ -1,33 +1,51 @@
 import { messageOf } from '../../error-message.js';
 import type { GatewayContext } from '../gateway-context.js';
-import type { CredentialUsage } from '../limits.js';
+import type { ClientUsage } from '../limits.js';
 import type { Decision, IdentifiedKey } from '../service-client.js';
-import type { Endpoint } from '../tunnels/open-tunnel.js';
-import type { TunnelStream } from '../tunnels/tunnel-stream.js';
 import { Bind } from './bind.js';
 import { BindListener } from './bind-listener.js';
+import { BindQuestions } from './bind-questions.js';
 import { BindRefused, type BindRequest, readBindRequest } from './bind-request.js';
 import type { ClientChannels } from './client-channels.js';
+import { nameOf, sentenceOf, shortened } from './sentences.js';
 import type { Terminal } from './terminal.js';
 
 const MAX_PORT = 65_535;
+const AWAY = 'the service cannot be reached';
+
+interface BoundClient {
+  readonly identity: IdentifiedKey;
+  readonly source: string;
+  /** Acts; what is thrown ends the connection of the client. */
+  attempt(act: () => void): void;
+}
 
 /** The binds of one client, from the question to the end of their right. */
 export class ClientBinds {
-  private readonly binds = new Map<Bind, Set<TunnelStream>>();
+  private readonly binds = new Set<Bind>();
+  /** They take no connection any more, and keep their right while one of theirs goes on. */
+  private readonly cancelled = new Set<Bind>();
+  private readonly questions: BindQuestions;
   private underWay = 0;
   private lastVirtualPort = 0;
   private isClosed = false;
 
   constructor(
     private readonly context: GatewayContext,
-    private readonly client: { readonly identity: IdentifiedKey; readonly source: string },
-    private readonly usage: CredentialUsage,
+    private readonly client: BoundClient,
+    private readonly usage: ClientUsage,
     private readonly channels: ClientChannels,
     private readonly terminal: Terminal,
     /** Called when the last bind is gone. */
     private readonly onEmpty: () => void,
-  ) {}
+  ) {
+    this.questions = new BindQuestions(context.service, client.identity.fingerprint, client.source);
+  }
+
+  /** Nothing is bound, and nothing goes on through what was. */
+  get isUnused(): boolean {
+    return this.isEmpty && this.cancelled.size === 0;
+  }
 
   get isEmpty(): boolean {
     return this.binds.size + this.underWay === 0;
@@ -43,9 +61,9 @@ export class ClientBinds {
       this.terminal.say(`bound ${nameOf(bind.request, bind.port)}${note}`);
       return bind.port;
     } catch (error) {
-      const refused = error instanceof BindRefused ? error : unavailable(error);
+      const refused = error instanceof BindRefused ? error : unavailable(messageOf(error));
       this.context.metrics.refusedBinds.inc({ reason: refused.reason });
-      await this.terminal.sayFirst(`refused ${address || '*'}:${port}: ${refused.message}`);
+      await this.terminal.sayFirst(`refused ${shortened(address) || '*'}:${port}: ${refused.message}`);
       throw refused;
     } finally {
       this.underWay -= 1;
@@ -54,55 +72,59 @@ export class ClientBinds {
 
   /** Whether there was such a bind. */
   cancel(address: string, port: number): boolean {
-    const found = [...this.binds.keys()].find((bind) => bind.request.asked.address === address && bind.port === port);
+    const found = [...this.binds].find((bind) => bind.request.asked.address === address && bind.port === port);
     if (found === undefined) return false;
-    this.closeListener(found);
+    this.remove(found);
+    if (found.cancel()) this.cancelled.add(found);
+    else this.context.rights.release(found);
     return true;
   }
 
   /** The client is gone. */
   close(): void {
     this.isClosed = true;
-    for (const bind of this.binds.keys()) this.closeBind(bind);
+    for (const bind of [...this.binds, ...this.cancelled]) this.closeBind(bind);
   }
 
   private async permitted(address: string, port: number): Promise<Bind> {
     const { settings, rights } = this.context;
     const request = readBindRequest(address, port, settings.gatewayHosts);
-    if (!rights.isFollowing) throw unavailable(new Error('the service cannot be reached'));
-    if (!this.usage.take('binds')) {
-      throw new BindRefused('too_many', `the credential has ${settings.maxBinds} binds, which is the maximum`);
-    }
-    try {
-      const toldBefore = rights.told;
-      const decision = await this.decide(request);
-      const bind = await this.make(request, decision);
-      rights.hold(bind, toldBefore);
-      return bind;
-    } catch (error) {
+    if (!rights.isFollowing) throw unavailable(AWAY);
+    const refusal = this.usage.take('binds');
+    if (refusal !== undefined) throw new BindRefused('too_many', refusal);
+    const toldBefore = rights.told;
+    const bind = await this.make(request).catch((error) => {
       this.usage.release('binds');
       throw error;
-    }
+    });
+    if (!this.isClosed && rights.hold(bind, toldBefore)) return bind;
+    // The service went away while it was asked, so no change of this right would be told.
+    this.closeBind(bind);
+    throw unavailable(AWAY);
   }
 
   private async decide(request: BindRequest): Promise<Decision> {
     const { identity, source } = this.client;
-    const [decision] = await this.context.service.authorize(identity.fingerprint, [request.target], source);
-    if (decision?.allowed === true) return decision;
-    throw new BindRefused('not_permitted', sentenceOf(decision?.reason, request.rule, source));
+    const decision = await this.questions.ask(request.target);
+    if (decision?.allowed !== true) {
+      throw new BindRefused('not_permitted', sentenceOf(decision?.reason, request.rule, source));
+    }
+    if (decision.account_id === identity.account_id) return decision;
+    throw new BindRefused('not_permitted', sentenceOf('another_account', request.rule, source));
   }
 
-  private async make(request: BindRequest, decision: Decision): Promise<Bind> {
+  private async make(request: BindRequest): Promise<Bind> {
+    const decision = await this.decide(request);
     let made: Bind | undefined;
     const at = request.listen && { address: request.listen.listenAddress, port: request.asked.port };
-    const listener = at && (await BindListener.open(at, () => made));
-    const bind = this.bindOf(request, decision, listener);
-    made = bind;
+    const listener = at && (await BindListener.open(at, () => made, this.context.failures));
     if (this.isClosed) {
       listener?.close();
       throw new BindRefused('cannot_listen', 'the client is gone');
     }
-    this.binds.set(bind, new Set());
+    const bind = this.bindOf(request, decision, listener);
+    made = bind;
+    this.binds.add(bind);
     this.context.tunnels.add(bind);
     return bind;
   }
@@ -112,32 +134,25 @@ export class ClientBinds {
     const port = listener?.port ?? (request.asked.port || this.virtualPort());
     const bound = { address: request.asked.address, port };
     const by = {
-      accountId: decision.account_id ?? identity.account_id,
+      accountId: identity.account_id,
       fingerprint: identity.fingerprint,
       source,
       credentialId: decision.credential_id ?? '',
       version: decision.version ?? 0,
     };
-    const bind: Bind = new Bind(
-      request,
-      port,
-      listener,
-      by,
-      (from: Endpoint) => this.connect(bind, bound, from),
-      (reason) => this.lost(bind, reason),
-    );
+    const bind: Bind = new Bind(request, port, listener, by, {
+      open: (from) => this.channels.open(bound, from),
+      lost: (reason) => this.client.attempt(() => this.lost(bind, reason)),
+      unused: () => this.unused(bind),
+    });
     return bind;
-  }
-
-  private connect(bind: Bind, bound: Endpoint, from: Endpoint): Promise<TunnelStream> {
-    const streams = this.binds.get(bind);
-    if (streams === undefined) return Promise.reject(new Error('the tunnel is closed'));
-    return this.channels.open(bound, from, streams);
   }
 
   /** For a bind without a listener: the client finds its forwarding by the port, so each has another. */
   private virtualPort(): number {
-    const taken = new Set([...this.binds.keys()].map(({ port }) => port));
+    const taken = new Set([...this.binds].map(({ port }) => port));
+    if (taken.size >= MAX_PORT)
+      throw new BindRefused('too_many', `the client has ${MAX_PORT} binds, one for each port`);
     do this.lastVirtualPort = (this.lastVirtualPort % MAX_PORT) + 1;
     while (taken.has(this.lastVirtualPort));
     return this.lastVirtualPort;
@@ -152,38 +167,23 @@ export class ClientBinds {
     if (this.isEmpty) this.onEmpty();
   }
 
-  private closeBind(bind: Bind): void {
-    const streams = this.binds.get(bind) ?? [];
-    this.closeListener(bind);
-    for (const stream of streams) stream.destroy();
+  private unused(bind: Bind): void {
+    if (this.cancelled.delete(bind)) this.context.rights.release(bind);
   }
 
-  /** As sshd does: what goes through the bind when it is cancelled goes on. */
-  private closeListener(bind: Bind): void {
-    if (!this.binds.delete(bind)) return;
-    bind.closeListener();
-    this.context.tunnels.remove(bind);
+  private closeBind(bind: Bind): void {
+    this.remove(bind);
+    this.cancelled.delete(bind);
     this.context.rights.release(bind);
+    bind.close();
+  }
+
+  private remove(bind: Bind): void {
+    if (!this.binds.delete(bind)) return;
+    this.context.tunnels.remove(bind);
     this.usage.release('binds');
   }
 }
 
-const unavailable = (error: unknown): BindRefused =>
-  new BindRefused('service_unavailable', `${messageOf(error)}; try again later`);
-
-function nameOf({ target, listen }: BindRequest, port: number): string {
-  if ('label' in target) return `${target.label.key}=${target.label.value}`;
-  return 'domain' in target ? target.domain : `${listen?.host}:${port}`;
-}
-
-function sentenceOf(reason: string | undefined, rule: string, source: string): string {
-  const sentences: Record<string, string> = {
-    not_permitted: `no rule of the credential permits it; it needs the rule ${rule}`,
-    source_not_allowed: `the credential may not be used from ${source}`,
-    expired: 'the credential has expired',
-    owner_inactive: 'the owner of the credential is inactive',
-    unknown_key: 'the credential was deleted',
-    service_unavailable: 'the service was away for too long',
-  };
-  return sentences[reason ?? ''] ?? `the service refuses it (${reason})`;
-}
+const unavailable = (message: string): BindRefused =>
+  new BindRefused('service_unavailable', `${message}; try again later`);

@@ -1,11 +1,10 @@
-import type { Socket } from 'node:net';
-import type { Connection, ServerChannel } from 'ssh2';
 import type { GatewayContext } from '../gateway-context.js';
-import type { CredentialUsage } from '../limits.js';
-import { Carrier } from '../tunnels/carrier.js';
+import type { ClientUsage } from '../limits.js';
+import type { ChannelLink } from '../protocol/channel-link.js';
+import type { Connection } from '../protocol/connection.js';
+import { TunnelChannel } from '../protocol/tunnel-channel.js';
+import { NotCarried } from '../tunnels/not-carried.js';
 import type { Endpoint } from '../tunnels/open-tunnel.js';
-import { takesPackets } from '../tunnels/packets.js';
-import { TunnelStream } from '../tunnels/tunnel-stream.js';
 import type { Terminal } from './terminal.js';
 
 const MAX_OPENING_MS = 10_000;
@@ -14,74 +13,60 @@ const TELLING_MS = 10_000;
 
 /** The channels that the gateway opens to one client, for connections to its binds. */
 export class ClientChannels {
-  private readonly carrier: Carrier;
   private toldAt = Number.NEGATIVE_INFINITY;
 
   constructor(
     private readonly connection: Connection,
-    socket: Socket,
-    private readonly usage: CredentialUsage,
+    private readonly usage: ClientUsage,
     private readonly context: Pick<GatewayContext, 'metrics' | 'settings'>,
     private readonly terminal: Terminal,
-  ) {
-    this.carrier = new Carrier(socket);
-  }
+  ) {}
 
-  /** `bound` is the bind in the words of the client. `streams` has the stream while it is open. */
-  async open(bound: Endpoint, source: Endpoint, streams: Set<TunnelStream>): Promise<TunnelStream> {
-    if (!this.usage.take('channels')) throw this.tooMany();
-    try {
-      const channel = await this.openChannel(bound, source);
-      const stream = new TunnelStream(channel, this.carrier, this, this.context.settings.idleMs);
-      streams.add(stream);
-      stream.once('close', () => {
-        streams.delete(stream);
-        this.usage.release('channels');
-      });
-      return stream;
-    } catch (error) {
-      this.usage.release('channels');
-      throw error;
-    }
+  /** `bound` is the bind in the words of the client. Rejects if the client refuses, is gone, or has too many. */
+  async open(bound: Endpoint, source: Endpoint): Promise<TunnelChannel> {
+    if (!this.connection.transport.isOpen) throw new NotCarried('the client is gone');
+    const refusal = this.usage.take('channels');
+    if (refusal !== undefined) throw this.tooMany(refusal);
+    return this.ask(bound, source);
   }
 
   count(direction: 'in' | 'out', bytes: number): number {
     this.context.metrics.bytes.inc({ direction }, bytes);
-    return this.usage.pauseAfter(bytes);
+    return this.usage.pauseAfterBytes(bytes);
   }
 
-  private tooMany(): Error {
-    const { maxChannels } = this.context.settings;
-    const message = `the credential has ${maxChannels} connections through its tunnels, which is the maximum`;
+  private tooMany(message: string): Error {
     if (performance.now() - this.toldAt > TELLING_MS) {
       this.toldAt = performance.now();
       this.terminal.say(`refused a connection: ${message}`);
     }
-    return new Error(message);
+    return new NotCarried(message);
   }
 
-  private openChannel(bound: Endpoint, source: Endpoint): Promise<ServerChannel> {
+  /** The channel counts until both sides have closed it, also if its opening took too long. */
+  private ask(bound: Endpoint, source: Endpoint): Promise<TunnelChannel> {
+    const addresses = {
+      boundAddr: bound.address,
+      boundPort: bound.port,
+      remoteAddr: source.address,
+      remotePort: source.port,
+    };
     return new Promise((resolve, reject) => {
       let isLate = false;
       const timer = setTimeout(() => {
         isLate = true;
-        reject(new Error('the client opened no channel'));
+        reject(new NotCarried('the client opened no channel'));
       }, MAX_OPENING_MS).unref();
-      this.connection.once('close', reject);
-      this.connection.forwardOut(bound.address, bound.port, source.address, source.port, (error, channel) => {
+      const answered = (answer: ChannelLink | Error): TunnelChannel | undefined => {
         clearTimeout(timer);
-        this.connection.removeListener('close', reject);
-        if (error !== undefined && error !== null) reject(error);
-        else if (!isLate && takesPackets(channel)) resolve(channel);
-        else reject(refused(channel));
-      });
+        if (answer instanceof Error) reject(answer);
+        if (answer instanceof Error || isLate) return undefined;
+        const { transport } = this.connection;
+        const channel = new TunnelChannel(answer, transport, this, this.context.settings.idleMs);
+        resolve(channel);
+        return channel;
+      };
+      this.connection.channels.ask(addresses, answered, () => this.usage.release('channels'));
     });
   }
-}
-
-/** Closes a channel that has no reader. */
-function refused(channel: ServerChannel): Error {
-  channel.on('error', () => undefined).resume();
-  channel.close();
-  return new Error('the client takes no packets of a usable size, or took too long');
 }

@@ -1,128 +1,141 @@
-import type { Connection } from 'ssh2';
+import type { BufferHolder } from '../buffer-budget.js';
 import type { GatewayContext } from '../gateway-context.js';
-import type { CredentialUsage, Limits } from '../limits.js';
+import type { Asked, ClientUsage, Limits } from '../limits.js';
+import type { ChannelLink } from '../protocol/channel-link.js';
+import type { OpenChannel } from '../protocol/channels.js';
+import type { ClientService, Connection } from '../protocol/connection.js';
+import type { Answer } from '../protocol/global-requests.js';
+import type { Violation } from '../protocol/violation.js';
 import type { IdentifiedKey } from '../service-client.js';
 import { BindRefused } from './bind-request.js';
 import { ClientBinds } from './client-binds.js';
 import { ClientChannels } from './client-channels.js';
-import type { Intake } from './intake.js';
+import { shortened } from './sentences.js';
 import { Terminal } from './terminal.js';
 
 /** Time for the last lines of a session. */
 const FAREWELL_MS = 200;
 /** Time in which a client closes its side of a connection that the gateway has ended. */
 const MAX_CLOSING_MS = 2_000;
-/** OpenSSH asks for all its binds at once. */
-const MIN_MAX_PENDING = 1_000;
 
-type Accept = (port?: number) => void;
-type Reject = () => void;
-interface BindAddress {
-  readonly bindAddr: string;
-  readonly bindPort: number;
+interface Client {
+  readonly identity: IdentifiedKey;
+  readonly source: string;
+  /** The source as limits count it. */
+  readonly network: string;
 }
 
 /** A client that has logged in. */
-export class ClientConnection {
+export class ClientConnection implements ClientService, BufferHolder {
+  /** A key with several credentials counts as its oldest one. */
+  readonly credentialId: string;
   private readonly terminal: Terminal;
   private readonly binds: ClientBinds;
-  private readonly usage: CredentialUsage;
+  private readonly usage: ClientUsage;
   private readonly idle: NodeJS.Timeout;
-  private readonly hasRoom: boolean;
-  private pending = 0;
-  private isCutOff = false;
+  /** A sentence, if the credential has too many connections. */
+  private readonly refusal: string | undefined;
+  private rateTimer: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly context: GatewayContext,
     private readonly connection: Connection,
-    private readonly intake: Intake,
-    private readonly identity: IdentifiedKey,
-    private readonly limits: Limits,
+    { identity, source, network }: Client,
+    limits: Limits,
   ) {
-    const { socket } = intake;
-    const source = socket.remoteAddress ?? '';
-    this.usage = limits.usageOf(this.credentialId);
+    this.credentialId = identity.credentials[0]?.credential_id ?? identity.fingerprint;
+    const { credentialId } = this;
+    this.usage = limits.usageOf({ credentialId, accountId: identity.account_id, source: network });
     this.terminal = new Terminal(
       () => this.binds.isEmpty,
       () => this.end(),
     );
-    const channels = new ClientChannels(connection, socket, this.usage, context, this.terminal);
-    const client = { identity, source };
-    this.binds = new ClientBinds(context, client, this.usage, channels, this.terminal, () => this.endSoon());
-    this.idle = setInterval(() => this.endIfIdle(), context.settings.idleMs).unref();
-    this.hasRoom = this.usage.take('connections');
-    this.serve();
+    const channels = new ClientChannels(connection, this.usage, context, this.terminal);
+    const attempt = (act: () => void): void => connection.transport.attempt(act);
+    this.binds = new ClientBinds(context, { identity, source, attempt }, this.usage, channels, this.terminal, () =>
+      this.endSoon(),
+    );
+    this.idle = setInterval(() => attempt(() => this.endIfIdle()), context.settings.idleMs).unref();
+    this.refusal = this.usage.take('connections');
     this.enter();
   }
 
-  /** A key with several credentials counts as its oldest one. */
-  private get credentialId(): string {
-    return this.identity.credentials[0]?.credential_id ?? this.identity.fingerprint;
+  /** Each request costs a turn, and some a question to the service: the client is read at a rate. */
+  counts(what: Asked): void {
+    this.waitFor(this.usage.pauseAfter(what));
   }
 
-  /** What has no listener here, such as -L and -D, agents and X11, the library refuses. */
-  private serve(): void {
-    this.connection.on('session', (accept, reject) => this.terminal.open(accept, reject));
-    this.connection.on('request', (accept, reject, name, info) => {
-      if (name === 'tcpip-forward' && 'bindAddr' in info) this.takeBind(accept, reject, info);
-      else if (name === 'cancel-tcpip-forward' && 'bindAddr' in info) {
-        if (this.binds.cancel(info.bindAddr, info.bindPort)) accept?.();
-        else reject?.();
-      } else reject?.();
-    });
+  async bind(address: string, port: number): Promise<Answer> {
+    try {
+      if (this.refusal !== undefined) throw new BindRefused('too_many', this.refusal);
+      return await this.binds.open(address, port);
+    } catch (error) {
+      if (!(error instanceof BindRefused)) throw error;
+      const fields = { credential: this.credentialId, bind: `${shortened(address)}:${port}`, reason: error.reason };
+      this.context.refusals.line(this.credentialId, fields, `refused a bind: ${error.message}`);
+      return false;
+    }
   }
 
-  private enter(): void {
-    this.connection.once('close', () => this.close());
-    if (this.hasRoom) return;
-    this.terminal.say(`refused: ${this.tooMany().message}`);
-    this.context.metrics.refusedBinds.inc({ reason: 'too_many' });
-    this.endSoon();
+  cancel(address: string, port: number): boolean {
+    return this.binds.cancel(address, port);
   }
 
-  private tooMany(): BindRefused {
-    const { maxConnections } = this.context.settings;
-    return new BindRefused('too_many', `the credential has ${maxConnections} connections, which is the maximum`);
-  }
-
-  /** Each request waits for the service and holds memory, and a client can send them without reading an answer. */
-  private takeBind(accept: Accept | undefined, reject: Reject | undefined, at: BindAddress): void {
-    if (this.isCutOff) return;
-    const max = Math.max(MIN_MAX_PENDING, this.context.settings.maxBinds);
-    if (this.pending < max) void this.bind(accept, reject, at);
-    else this.cutOff(`refused: the connection has ${max} requests without an answer, which is the maximum`);
+  openSession(link: ChannelLink): OpenChannel | undefined {
+    return this.terminal.open(link, this.connection.transport);
   }
 
   /** Reads no further, and says why. */
-  private cutOff(reason: string): void {
-    this.isCutOff = true;
-    this.intake.stop();
+  overflowed(max: number): void {
+    this.connection.transport.hold('cut off');
+    const reason = `refused: the connection has ${max} requests without an answer, which is the maximum`;
     this.terminal.say(reason);
     this.context.log.line('warn', { credential: this.credentialId }, `ended a connection: ${reason}`);
     this.endSoon();
   }
 
-  private async bind(
-    accept: Accept | undefined,
-    reject: Reject | undefined,
-    { bindAddr, bindPort }: BindAddress,
-  ): Promise<void> {
-    this.pending += 1;
-    try {
-      if (!this.hasRoom) throw this.tooMany();
-      accept?.(await this.binds.open(bindAddr, bindPort));
-    } catch (error) {
-      if (!(error instanceof BindRefused)) throw error;
-      const fields = { bind: `${bindAddr}:${bindPort}`, reason: error.reason };
-      this.context.refusals.line(this.credentialId, fields, `refused a bind: ${error.message}`);
-      reject?.();
-    } finally {
-      this.pending -= 1;
-    }
+  get bufferedBytes(): number {
+    return this.connection.transport.bufferedBytes + this.connection.channels.bufferedBytes;
+  }
+
+  hold(): void {
+    this.connection.transport.hold('memory');
+  }
+
+  release(): void {
+    this.connection.transport.release('memory');
+  }
+
+  get isOver(): boolean {
+    return !this.connection.transport.isOpen;
+  }
+
+  /** A visitor that does not read is no fault of the client: its connection goes first. */
+  shed(violation: Violation): void {
+    const { channels, transport } = this.connection;
+    if (!channels.cutLargest(violation.message)) transport.fail(violation);
+  }
+
+  private enter(): void {
+    this.context.buffers.add(this);
+    this.connection.onceClosed(() => this.close());
+    this.counts('login');
+    if (this.refusal === undefined) return;
+    this.terminal.say(`refused: ${this.refusal}`);
+    this.context.metrics.refusedBinds.inc({ reason: 'too_many' });
+    this.endSoon();
+  }
+
+  private waitFor(ms: number): void {
+    if (ms === 0) return;
+    const { transport } = this.connection;
+    transport.hold('rate');
+    clearTimeout(this.rateTimer);
+    this.rateTimer = setTimeout(() => transport.release('rate'), ms).unref();
   }
 
   private endIfIdle(): void {
-    if (!this.binds.isEmpty) return;
+    if (!this.binds.isUnused) return;
     this.terminal.say('closed: the client has no bind');
     this.endSoon();
   }
@@ -131,16 +144,13 @@ export class ClientConnection {
     setTimeout(() => this.end(), FAREWELL_MS).unref();
   }
 
-  /** A client that kept its side open would keep its memory and its binds, past every limit. */
   private end(): void {
-    this.connection.end();
-    setTimeout(() => this.intake.socket.destroy(), MAX_CLOSING_MS).unref();
+    this.connection.transport.end(MAX_CLOSING_MS);
   }
 
   private close(): void {
     clearInterval(this.idle);
     this.binds.close();
-    if (this.hasRoom) this.usage.release('connections');
-    this.limits.forgetUnused(this.credentialId);
+    if (this.refusal === undefined) this.usage.release('connections');
   }
 }

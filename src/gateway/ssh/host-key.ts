@@ -1,5 +1,15 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import ssh2, { type ParsedKey } from 'ssh2';
 import { messageOf } from '../../error-message.js';
@@ -28,10 +38,23 @@ function readOrMake(file: string): Buffer {
   return read(file);
 }
 
-/** `wx`: of two first starts one makes the file, and an existing key is never replaced. */
+/**
+ * The file appears with its whole content: a start that is killed meanwhile leaves no half of a key. A link replaces
+ * nothing, so of two first starts one makes the file, and an existing key stays.
+ */
 function make(file: string): void {
+  if (statSync(file, { throwIfNoEntry: false }) !== undefined) return;
   mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, newKey(), { mode: 0o600, flag: 'wx' });
+  const unfinished = `${file}.${process.pid}.new`;
+  try {
+    const opened = openSync(unfinished, 'w', 0o600);
+    writeFileSync(opened, newKey());
+    fsyncSync(opened);
+    closeSync(opened);
+    linkSync(unfinished, file);
+  } finally {
+    rmSync(unfinished, { force: true });
+  }
 }
 
 /** One of 256 keys of the library lacks a zero byte, so that no program can read it: make another one then. */
@@ -56,6 +79,7 @@ function read(file: string): Buffer {
 function parse(file: string, text: Buffer): ParsedKey {
   const parsed: ParsedKey | Error | ParsedKey[] = ssh2.utils.parseKey(text);
   const key = Array.isArray(parsed) ? parsed[0] : parsed;
+  if (text.length === 0) throw unusable(file, 'is empty; remove it, and the next start makes a key');
   if (key === undefined || key instanceof Error) throw unusable(file, 'holds no private key without a passphrase');
   if (!key.isPrivateKey()) throw unusable(file, 'holds a public key; name the file of the private one');
   if (!KEY_TYPES_BUT_RSA.includes(key.type)) throw unusable(file, `is ${key.type}; make one by: ssh-keygen -t ed25519`);

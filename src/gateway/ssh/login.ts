@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { AuthContext, PublicKeyAuthContext } from 'ssh2';
 import { messageOf } from '../../error-message.js';
 import type { GatewayContext } from '../gateway-context.js';
+import type { AuthenticationRequest, SignedKey } from '../protocol/connection.js';
+import { Violation } from '../protocol/violation.js';
 import type { IdentifiedKey } from '../service-client.js';
 import { isSigned, usableKey } from './signed-key.js';
 
@@ -11,7 +12,14 @@ const MAX_REQUESTS = 50;
 /** Each refusal takes as long, whatever its reason. It also slows down those who guess. */
 const REFUSAL_MS = 100;
 
-type Outcome = 'accepted' | 'bad_signature' | 'unknown_key' | 'service_unavailable';
+type Outcome = IdentifiedKey | 'bad_signature' | 'unknown_key' | 'service_unavailable';
+
+/** What a request to log in gets. */
+export interface LoginAnswers {
+  maySign(key: SignedKey): void;
+  reject(): void;
+  accept(identity: IdentifiedKey): void;
+}
 
 /**
  * Logs a client in by public key; the user name is ignored. Every usable key is told that it may sign, and the service is
@@ -20,39 +28,37 @@ type Outcome = 'accepted' | 'bad_signature' | 'unknown_key' | 'service_unavailab
 export class Login {
   private attempts = 0;
   private requests = 0;
-  /** That of the signature which was accepted. */
-  identity: IdentifiedKey | undefined;
 
   constructor(
-    private readonly context: GatewayContext,
+    private readonly context: Pick<GatewayContext, 'service' | 'metrics' | 'refusals'>,
     private readonly source: string,
-    private readonly end: () => void,
+    private readonly answers: LoginAnswers,
   ) {}
 
-  async answer(request: AuthContext): Promise<void> {
+  /** Throws Violation above the maximum of requests. */
+  async answer({ method, key }: AuthenticationRequest): Promise<void> {
     this.requests += 1;
-    if (this.requests > MAX_REQUESTS) return this.end();
-    if (request.method !== 'publickey') return request.reject(['publickey']);
+    if (this.requests > MAX_REQUESTS) throw new Violation('login_limit', `asked ${this.requests} times to log in`);
+    if (method !== 'publickey' || key === undefined) return this.answers.reject();
     const refusal = sleep(REFUSAL_MS);
-    const key = usableKey(request);
-    if (key !== undefined && request.signature === undefined) return request.accept();
+    const usable = usableKey(key);
+    if (usable !== undefined && key.signature === undefined) return this.answers.maySign(key);
     this.attempts += 1;
-    const outcome = key === undefined ? 'bad_signature' : await this.outcomeOf(request, key.fingerprint);
-    this.context.metrics.logins.inc({ outcome });
-    if (outcome === 'accepted') return request.accept();
+    const outcome = usable === undefined ? 'bad_signature' : await this.outcomeOf(key, usable.fingerprint);
+    this.context.metrics.logins.inc({ outcome: typeof outcome === 'string' ? outcome : 'accepted' });
+    if (typeof outcome !== 'string') return this.answers.accept(outcome);
     await refusal;
-    if (this.attempts >= MAX_ATTEMPTS) this.end();
-    else request.reject(['publickey']);
+    if (this.attempts >= MAX_ATTEMPTS) throw new Violation('login_limit', `failed ${this.attempts} times to log in`);
+    this.answers.reject();
   }
 
-  private async outcomeOf(request: PublicKeyAuthContext, fingerprint: string): Promise<Outcome> {
-    if (!isSigned(request)) return 'bad_signature';
+  private async outcomeOf(key: SignedKey, fingerprint: string): Promise<Outcome> {
+    if (!isSigned(key)) return 'bad_signature';
     try {
-      this.identity = await this.context.service.identify(fingerprint);
-      return this.identity === undefined ? 'unknown_key' : 'accepted';
+      return (await this.context.service.identify(fingerprint)) ?? 'unknown_key';
     } catch (error) {
       const { source } = this;
-      this.context.log.line('warn', { source, fingerprint }, `a login was refused: ${messageOf(error)}`);
+      this.context.refusals.line(source, { source, fingerprint }, `a login was refused: ${messageOf(error)}`);
       return 'service_unavailable';
     }
   }

@@ -1,20 +1,23 @@
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
-import ssh2, { type Connection } from 'ssh2';
 import { messageOf } from '../../error-message.js';
 import { OperatorError } from '../../operator-error.js';
 import type { GatewayContext } from '../gateway-context.js';
 import type { GatewayPart } from '../gateway-part.js';
 import type { ListenAddress } from '../gateway-settings.js';
 import { Limits } from '../limits.js';
+import { Connection } from '../protocol/connection.js';
+import { Turns } from '../protocol/turns.js';
+import { Rate } from '../rates.js';
 import { ALGORITHMS } from './algorithms.js';
 import { ClientConnection } from './client-connection.js';
 import { loadHostKey } from './host-key.js';
-import { Intake } from './intake.js';
 import { Login } from './login.js';
-import { Strangers } from './strangers.js';
+import { Strangers, sourceOf } from './strangers.js';
 
-const KEEPALIVES = 3;
+/** OpenSSH asks for all its binds at once. */
+const MIN_MAX_PENDING = 1_000;
+const CONNECTIONS_BURST_MS = 2_000;
 
 /** Takes SSH connections, and lets in the clients that log in. */
 export class SshServer implements GatewayPart {
@@ -23,11 +26,15 @@ export class SshServer implements GatewayPart {
   private readonly server: Server;
   private readonly sockets = new Set<Socket>();
   private readonly strangers: Strangers;
+  private readonly connections: Rate;
+  private readonly turns = new Turns();
 
   constructor(private readonly context: GatewayContext) {
-    this.hostKey = loadHostKey(context.settings.hostKeyFile);
-    this.limits = new Limits(context.settings);
-    this.strangers = new Strangers(context.settings.maxStrangers);
+    const { settings } = context;
+    this.hostKey = loadHostKey(settings.hostKeyFile);
+    this.limits = new Limits(settings);
+    this.strangers = new Strangers(settings.maxStrangers);
+    this.connections = new Rate(settings.maxConnectionsPerSecond, CONNECTIONS_BURST_MS);
     this.server = createServer({ noDelay: true }, (socket) => this.take(socket));
   }
 
@@ -38,7 +45,8 @@ export class SshServer implements GatewayPart {
     } catch (error) {
       throw new OperatorError(`GATEWAY_LISTEN cannot be used: ${messageOf(error)}`);
     }
-    this.server.on('error', (error) => this.context.log.line('error', {}, messageOf(error)));
+    // Accepting can fail for a moment, for example without a free file descriptor.
+    this.server.on('error', (error) => this.context.failures.count('GATEWAY_LISTEN', error));
   }
 
   async stop(): Promise<void> {
@@ -53,11 +61,18 @@ export class SshServer implements GatewayPart {
   }
 
   private take(socket: Socket): void {
-    const leave = this.strangers.take(socket.remoteAddress ?? '');
-    if (leave === undefined) {
+    const { remoteAddress = '' } = socket;
+    const source = sourceOf(remoteAddress);
+    socket.on('error', () => undefined);
+    if (!this.connections.takeAtOnce(source)) {
+      this.context.metrics.refusedConnections.inc({ reason: 'rate' });
       socket.destroy();
       return;
     }
+    const leave = this.strangers.take(source, () => {
+      this.context.metrics.refusedConnections.inc({ reason: 'full' });
+      socket.destroy();
+    });
     this.sockets.add(socket);
     const grace = setTimeout(() => socket.destroy(), this.context.settings.loginGraceMs).unref();
     const known = (): void => {
@@ -68,35 +83,32 @@ export class SshServer implements GatewayPart {
       known();
       this.sockets.delete(socket);
     });
-    this.shakeHands(socket, known);
+    this.shakeHands(socket, source, known);
   }
 
-  /** A server of its own for each connection: the library does not say which socket a connection belongs to. */
-  private shakeHands(socket: Socket, known: () => void): void {
-    const { keepaliveMs } = this.context.settings;
-    const options = {
-      hostKeys: [{ key: this.hostKey.key }],
+  private shakeHands(socket: Socket, network: string, known: () => void): void {
+    const { keepaliveMs, maxBinds } = this.context.settings;
+    const { remoteAddress: source = '' } = socket;
+    const connection: Connection = new Connection(socket, {
+      hostKey: this.hostKey.key,
       algorithms: ALGORITHMS,
-      ident: 'tunnel-access',
-      keepaliveInterval: keepaliveMs,
-      keepaliveCountMax: KEEPALIVES,
-    };
-    new ssh2.Server(options, (connection) => this.logIn(connection, socket, known)).injectSocket(socket);
-  }
-
-  private logIn(connection: Connection, socket: Socket, known: () => void): void {
-    const end = (): void => {
-      connection.end();
-      socket.destroySoon();
-    };
-    const intake = new Intake(socket);
-    const login = new Login(this.context, socket.remoteAddress ?? '', end);
-    connection.on('authentication', (request) => void login.answer(request));
-    connection.on('error', () => socket.destroy());
-    connection.once('ready', () => {
-      known();
-      if (login.identity === undefined || socket.destroyed) socket.destroy();
-      else new ClientConnection(this.context, connection, intake, login.identity, this.limits);
+      turns: this.turns,
+      source: network,
+      keepaliveMs,
+      maxPending: Math.max(MIN_MAX_PENDING, maxBinds),
+      authenticate: (request) => void login.answer(request).catch((error) => connection.transport.fail(error)),
+      failed: (error) => this.context.failures.count(source, error),
+    });
+    const login = new Login(this.context, source, {
+      maySign: (key) => connection.maySign(key),
+      reject: () => connection.rejectLogin(),
+      accept: (identity) =>
+        connection.transport.attempt(() => {
+          if (!connection.transport.isOpen) return;
+          known();
+          const client = new ClientConnection(this.context, connection, { identity, source, network }, this.limits);
+          connection.acceptLogin(client, identity.account_id);
+        }),
     });
   }
 }

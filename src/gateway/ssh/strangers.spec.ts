@@ -1,50 +1,54 @@
 import { describe, expect, it } from '@jest/globals';
-import { Strangers } from './strangers.js';
+import { Strangers, sourceOf } from './strangers.js';
 
-const admitted = (strangers: Strangers, addresses: readonly string[]): number =>
-  addresses.filter((address) => strangers.take(address) !== undefined).length;
 const times = <T>(count: number, value: (n: number) => T): T[] => Array.from({ length: count }, (_, n) => value(n));
 
 describe('the places for strangers', () => {
-  it('count a /64 of IPv6 as one address, and an IPv4-mapped address as IPv4', () => {
-    const strangers = new Strangers(100);
-    expect(
-      admitted(
-        strangers,
-        times(20, (n) => `2001:db8::${n}`),
-      ),
-    ).toBe(10);
-    expect(admitted(strangers, ['2001:db8:0:1::1', 'fe80::1%eth0'])).toBe(2);
-    expect(admitted(strangers, [...times(6, () => '192.0.2.1'), ...times(6, () => '::ffff:192.0.2.1')])).toBe(10);
+  it('take every newcomer; when they are full, the source with most of them loses one', () => {
+    const dropped: string[] = [];
+    const strangers = new Strangers(10, () => 0.5);
+    const take = (source: string) => strangers.take(source, () => dropped.push(source));
+    for (const source of [...times(6, () => 'flood'), 'one', 'two', 'three', 'four']) take(source);
+    expect(dropped).toEqual([]);
+    for (let n = 0; n < 4; n += 1) take(`newcomer ${n}`);
+    expect(dropped).toEqual(times(4, () => 'flood'));
   });
 
-  it('give one address at least 5, and all addresses no more than the maximum', () => {
-    expect(
-      admitted(
-        new Strangers(20),
-        times(9, () => '192.0.2.1'),
-      ),
-    ).toBe(5);
-    expect(
-      admitted(
-        new Strangers(20),
-        times(30, (n) => `192.0.2.${n}`),
-      ),
-    ).toBe(20);
-    expect(
-      admitted(
-        new Strangers(1),
-        times(3, () => '192.0.2.1'),
-      ),
-    ).toBe(1);
+  it('let every newcomer in past 500 idle ones of 10 addresses', () => {
+    let droppedNewcomers = 0;
+    const strangers = new Strangers(500);
+    for (let n = 0; n < 500; n += 1) strangers.take(`idle ${n % 10}`, () => undefined);
+    for (let n = 0; n < 76; n += 1) strangers.take(`newcomer ${n}`, () => (droppedNewcomers += 1));
+    expect(droppedNewcomers).toBe(0);
+  });
+
+  it('drop one at random, so that a waiting one cannot know how long it stays', () => {
+    const dropped = new Set<number>();
+    for (let round = 0; round < 200; round += 1) {
+      const strangers = new Strangers(4);
+      for (let n = 0; n < 4; n += 1) strangers.take('one', () => dropped.add(n));
+      strangers.take('other', () => undefined);
+    }
+    expect([...dropped].sort()).toEqual([0, 1, 2, 3]);
   });
 
   it('come back once each', () => {
+    let dropped = 0;
     const strangers = new Strangers(2);
-    const leave = strangers.take('192.0.2.1');
-    strangers.take('192.0.2.2');
-    leave?.();
-    leave?.();
-    expect(admitted(strangers, ['192.0.2.3', '192.0.2.4'])).toBe(1);
+    const leave = strangers.take('one', () => (dropped += 1));
+    strangers.take('two', () => (dropped += 1));
+    leave();
+    leave();
+    strangers.take('three', () => (dropped += 1));
+    expect(dropped).toBe(0);
+    strangers.take('four', () => (dropped += 1));
+    expect(dropped).toBe(1);
   });
+});
+
+it('a source is an IPv4 address, mapped or not, or a /64 of IPv6', () => {
+  expect(sourceOf('::ffff:192.0.2.1')).toBe(sourceOf('192.0.2.1'));
+  expect(new Set(times(20, (n) => sourceOf(`2001:db8::${n}`))).size).toBe(1);
+  expect(sourceOf('2001:db8:0:1::1')).not.toBe(sourceOf('2001:db8::1'));
+  expect(sourceOf('fe80::1%eth0')).toBe(sourceOf('fe80::2'));
 });

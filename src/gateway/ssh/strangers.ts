@@ -1,43 +1,60 @@
 import { parseAddress } from '../../ip-rules/address.js';
 
-const SHARE = 0.1;
-const MIN_SHARE = 5;
 /** A customer gets at least a whole /64. */
 const HOST_BITS = 64n;
 
-/** The places for connections that have not logged in. One source has a tenth of them, so that it cannot take them all. */
+/** A connection that has not logged in. */
+interface Stranger {
+  /** Called when another one takes its place. */
+  drop(): void;
+}
+
+/**
+ * The places for connections that have not logged in. When they are full, the source with the most of them loses one at
+ * random to each newcomer: so nobody can take them all, and waiting ones do not shut others out.
+ */
 export class Strangers {
-  private readonly counts = new Map<string, number>();
+  private readonly bySource = new Map<string, Stranger[]>();
   private count = 0;
-  private readonly share: number;
 
-  constructor(private readonly max: number) {
-    this.share = Math.max(MIN_SHARE, Math.floor(max * SHARE));
+  constructor(
+    private readonly max: number,
+    private readonly random: () => number = Math.random,
+  ) {}
+
+  /** Returns what gives the place back. */
+  take(source: string, drop: () => void): () => void {
+    if (this.count >= this.max) this.dropOne();
+    const stranger: Stranger = { drop };
+    this.bySource.set(source, [...(this.bySource.get(source) ?? []), stranger]);
+    this.count += 1;
+    return () => this.leave(source, stranger);
   }
 
-  /** Returns what gives the place back; undefined if there is none. */
-  take(address: string): (() => void) | undefined {
-    const source = networkOf(address);
-    const ofSource = this.counts.get(source) ?? 0;
-    if (this.count >= this.max || ofSource >= this.share) return undefined;
-    this.add(source, 1);
-    let isTaken = true;
-    return () => {
-      if (isTaken) this.add(source, -1);
-      isTaken = false;
-    };
+  private leave(source: string, stranger: Stranger): void {
+    const all = this.bySource.get(source) ?? [];
+    const others = all.filter((one) => one !== stranger);
+    if (others.length === all.length) return;
+    this.count -= 1;
+    if (others.length === 0) this.bySource.delete(source);
+    else this.bySource.set(source, others);
   }
 
-  private add(source: string, change: number): void {
-    this.count += change;
-    const count = (this.counts.get(source) ?? 0) + change;
-    if (count === 0) this.counts.delete(source);
-    else this.counts.set(source, count);
+  private dropOne(): void {
+    let largest: [string, Stranger[]] | undefined;
+    for (const entry of this.bySource)
+      if (largest === undefined || entry[1].length > largest[1].length) largest = entry;
+    if (largest === undefined) return;
+    const [source, all] = largest;
+    const dropped = all[Math.floor(this.random() * all.length)];
+    if (dropped === undefined) return;
+    this.leave(source, dropped);
+    dropped.drop();
   }
 }
 
 /** The address itself for IPv4, its /64 for IPv6. */
-function networkOf(text: string): string {
+export function sourceOf(text: string): string {
   const address = parseAddress(text.replace(/%.*/, ''));
   if (address === undefined) return 'unknown';
   return address.bits === 32 ? `${address.value}` : `${address.value >> HOST_BITS}::`;

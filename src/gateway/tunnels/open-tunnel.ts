@@ -1,4 +1,4 @@
-import type { Duplex } from 'node:stream';
+import type { TunnelChannel } from '../protocol/tunnel-channel.js';
 
 /** An address and a port, as the gateway names them to others. */
 export interface Endpoint {
@@ -21,5 +21,5 @@ export interface OpenTunnel {
    * Opens a channel to the client for a connection from `source`. Each side can end alone, as on a TCP connection, and a
    * slow side stops the other one. Rejects with a sentence if the client refuses, is gone, or has too many channels.
    */
-  connect(source: Endpoint): Promise<Duplex>;
+  connect(source: Endpoint): Promise<TunnelChannel>;
 }

@@ -1,0 +1,215 @@
+import type { Socket } from 'node:net';
+import type { ChannelLink } from './channel-link.js';
+import { Channels, type OpenChannel } from './channels.js';
+import { type Answer, GlobalRequests } from './global-requests.js';
+import { type MessageHandlers, Transport, type TransportOptions } from './transport.js';
+import { Violation } from './violation.js';
+
+/** What a client says to log in. */
+export interface AuthenticationRequest {
+  readonly method: string;
+  /** Of the method `publickey`. */
+  readonly key: SignedKey | undefined;
+}
+
+/** A key that a client may have, with a signature if it says that it has. */
+export interface SignedKey {
+  readonly keyAlgo: string;
+  readonly key: Buffer;
+  readonly hashAlgo: string | undefined;
+  readonly signature: Buffer | undefined;
+  /** What was signed. */
+  readonly blob: Buffer | undefined;
+}
+
+/** How a connection serves a client that has logged in. */
+export interface ClientService {
+  /** Called for each request of the client, and each key exchange; can hold the reading of further ones. */
+  counts(what: 'request' | 'key exchange'): void;
+  bind(address: string, port: number): Promise<Answer>;
+  cancel(address: string, port: number): boolean;
+  openSession(link: ChannelLink): OpenChannel | undefined;
+  /** The client has more requests without an answer than it may, and no further one is taken. */
+  overflowed(max: number): void;
+}
+
+export interface ConnectionOptions extends Omit<TransportOptions, 'handlers' | 'closed' | 'exchanged'> {
+  readonly maxPending: number;
+  readonly keepaliveMs: number;
+  authenticate(request: AuthenticationRequest): void;
+}
+
+const KEEPALIVES = 3;
+const METHODS = ['publickey'];
+/** One SSH connection as its server: login by key, then requests and channels. Whatever else a client says ends it. */
+export class Connection {
+  readonly transport: Transport;
+  readonly channels: Channels;
+  private readonly requests: GlobalRequests;
+  private readonly keepalive: NodeJS.Timeout;
+  private readonly onClosed: (() => void)[] = [];
+  private hasService = false;
+  private isAsking = false;
+  private client: ClientService | undefined;
+  private heard = 0;
+  private unanswered = 0;
+  private takesSessions = true;
+
+  constructor(
+    socket: Socket,
+    private readonly options: ConnectionOptions,
+  ) {
+    this.transport = new Transport(socket, {
+      ...options,
+      handlers: this.handlers(),
+      exchanged: () => this.client?.counts('key exchange'),
+      closed: () => this.closed(),
+    });
+    this.channels = new Channels(this.transport);
+    this.requests = new GlobalRequests(this.transport, options.maxPending, () =>
+      this.client?.overflowed(options.maxPending),
+    );
+    this.keepalive = setInterval(() => this.transport.attempt(() => this.beat()), options.keepaliveMs).unref();
+  }
+
+  onceClosed(act: () => void): void {
+    this.onClosed.push(act);
+  }
+
+  /** Answers the request to log in: the client may sign with this key. */
+  maySign({ keyAlgo, key, hashAlgo }: SignedKey): void {
+    this.isAsking = false;
+    const algorithm = hashAlgo === undefined ? keyAlgo : hashAlgo === 'sha256' ? 'rsa-sha2-256' : 'rsa-sha2-512';
+    this.transport.send((protocol) => protocol.authPKOK(algorithm, key));
+  }
+
+  rejectLogin(): void {
+    this.isAsking = false;
+    this.transport.send((protocol) => protocol.authFailure(METHODS));
+  }
+
+  acceptLogin(client: ClientService, share: string): void {
+    this.isAsking = false;
+    this.client = client;
+    this.transport.admit(share);
+    this.transport.send((protocol) => protocol.authSuccess());
+  }
+
+  private closed(): void {
+    clearInterval(this.keepalive);
+    this.channels.lost();
+    for (const act of this.onClosed) act();
+  }
+
+  /** A client that is not read cannot give a sign of life. */
+  private beat(): void {
+    if (this.client === undefined) return;
+    const { packets, isHeld } = this.transport;
+    this.unanswered = packets > this.heard || isHeld ? 0 : this.unanswered + 1;
+    this.heard = packets;
+    if (this.unanswered > KEEPALIVES) throw new Violation('lost', `gave no sign of life after ${KEEPALIVES} questions`);
+    if (!isHeld) this.channels.checkAnswers();
+    if (this.unanswered > 0) this.transport.send((protocol) => protocol.ping());
+  }
+
+  private handlers(): MessageHandlers {
+    return {
+      DISCONNECT: () => this.transport.end(0),
+      SERVICE_REQUEST: (name: string) => this.serviceRequested(name),
+      USERAUTH_REQUEST: (_: string, service: string, method: string, data: unknown) =>
+        this.authenticationRequested(service, method, data),
+      ...this.requestHandlers(),
+      ...this.channelHandlers(),
+    };
+  }
+
+  private requestHandlers(): MessageHandlers {
+    return {
+      GLOBAL_REQUEST: (name: string, wantsReply: boolean, data: unknown) => {
+        const client = this.countedClient('GLOBAL_REQUEST');
+        const at = data as { readonly bindAddr: string; readonly bindPort: number };
+        if (name === 'tcpip-forward') {
+          this.requests.add(wantsReply, at.bindPort === 0, () => client.bind(at.bindAddr, at.bindPort));
+        } else if (name === 'cancel-tcpip-forward') {
+          this.requests.addLast(wantsReply, () => client.cancel(at.bindAddr, at.bindPort));
+        } else {
+          const isKnown = name === 'no-more-sessions@openssh.com';
+          if (isKnown) this.takesSessions = false;
+          this.requests.addLast(wantsReply, () => isKnown);
+        }
+      },
+      // Answers to keepalives.
+      REQUEST_SUCCESS: () => void this.knownClient('REQUEST_SUCCESS'),
+      REQUEST_FAILURE: () => void this.knownClient('REQUEST_FAILURE'),
+    };
+  }
+
+  private channelHandlers(): MessageHandlers {
+    const of = (name: string): Channels => {
+      this.knownClient(name);
+      return this.channels;
+    };
+    const ignore = (name: string) => (): void => void of(name);
+    return {
+      CHANNEL_OPEN: ({ type, sender, window, packetSize }: OpenMessage) => {
+        const client = this.countedClient('CHANNEL_OPEN');
+        const open = (link: ChannelLink) => (this.takesSessions ? client.openSession(link) : undefined);
+        this.channels.askedFor(type, { id: sender, window, packetSize }, open);
+      },
+      CHANNEL_OPEN_CONFIRMATION: ({ recipient, sender, window, packetSize }: ConfirmationMessage) =>
+        of('CHANNEL_OPEN_CONFIRMATION').confirmed(recipient, { id: sender, window, packetSize }),
+      CHANNEL_OPEN_FAILURE: (local: number, _: number, text: string) => of('CHANNEL_OPEN_FAILURE').refused(local, text),
+      CHANNEL_DATA: (local: number, data: Buffer) => of('CHANNEL_DATA').received(local, data),
+      // No channel of this gateway has a second stream of data from the client.
+      CHANNEL_EXTENDED_DATA: () => this.refuse('CHANNEL_EXTENDED_DATA'),
+      CHANNEL_WINDOW_ADJUST: (local: number, bytes: number) => of('CHANNEL_WINDOW_ADJUST').adjusted(local, bytes),
+      CHANNEL_EOF: (local: number) => of('CHANNEL_EOF').ended(local),
+      CHANNEL_CLOSE: (local: number) => of('CHANNEL_CLOSE').closed(local),
+      CHANNEL_REQUEST: (local: number, type: string, wantsReply: boolean) => {
+        this.countedClient('CHANNEL_REQUEST');
+        this.channels.requested(local, type, wantsReply);
+      },
+      CHANNEL_SUCCESS: ignore('CHANNEL_SUCCESS'),
+      CHANNEL_FAILURE: ignore('CHANNEL_FAILURE'),
+    };
+  }
+
+  private serviceRequested(name: string): void {
+    if (this.hasService || name !== 'ssh-userauth') this.refuse('SERVICE_REQUEST');
+    this.hasService = true;
+    this.transport.send((protocol) => protocol.serviceAccept(name));
+  }
+
+  private authenticationRequested(service: string, method: string, data: unknown): void {
+    if (!this.hasService || service !== 'ssh-connection') this.refuse('USERAUTH_REQUEST');
+    if (this.isAsking) throw new Violation('login_limit', 'asked to log in again before the answer');
+    this.isAsking = true;
+    const key = method === 'publickey' ? (data as SignedKey) : undefined;
+    this.options.authenticate({ method, key });
+  }
+
+  private knownClient(message: string): ClientService {
+    return this.client ?? this.refuse(message);
+  }
+
+  private countedClient(message: string): ClientService {
+    const client = this.knownClient(message);
+    client.counts('request');
+    return client;
+  }
+
+  private refuse(message: string): never {
+    throw new Violation('protocol', `sent ${message}, which a client must not send now`);
+  }
+}
+
+interface OpenMessage {
+  readonly type: string;
+  readonly sender: number;
+  readonly window: number;
+  readonly packetSize: number;
+}
+
+interface ConfirmationMessage extends OpenMessage {
+  readonly recipient: number;
+}

@@ -1,0 +1,229 @@
+import type { Socket } from 'node:net';
+import { Duplex } from 'node:stream';
+import { ByteQueue } from './byte-queue.js';
+import type { ChannelLink } from './channel-link.js';
+import type { OpenChannel } from './channels.js';
+import type { Transport } from './transport.js';
+import type { Worker } from './turns.js';
+
+export interface Meter {
+  /** Counts bytes, and says how long to wait after them, in milliseconds. */
+  count(direction: 'in' | 'out', bytes: number): number;
+}
+
+const HIGH_WATER_MARK = 64 * 1024;
+/** Time in which a visitor takes something of what is left for it, once the client has closed the connection. */
+const MAX_UNREAD_MS = 10_000;
+
+/**
+ * A connection through a tunnel, as Node's streams are used to be. Each side can end alone. It is closed once both have
+ * ended and every byte was sent; any other end is an error: `wasCut`.
+ */
+export class TunnelChannel extends Duplex implements OpenChannel, Worker {
+  private readonly arrived = new ByteQueue();
+  private idle: NodeJS.Timeout;
+  private isWanted = false;
+  private throttle: NodeJS.Timeout | undefined;
+  /** Of the throttle, for the rate of bytes of the credential. */
+  private pauseMs = 0;
+  private unsent: Buffer | undefined;
+  private sent: (() => void) | undefined;
+  private unsentLength = 0;
+  /** Sent, and still counted by the stream while it waits for its credential's rate of bytes. */
+  private pausedLength = 0;
+  private isWaiting = false;
+  private heardEof = false;
+  private heardClose = false;
+  wasCut = false;
+  /** The socket that it is carried to, whose bytes count too. */
+  peer: Socket | undefined;
+
+  constructor(
+    private readonly link: ChannelLink,
+    private readonly transport: Transport,
+    private readonly meter: Meter,
+    idleMs: number,
+  ) {
+    super({ allowHalfOpen: true, highWaterMark: HIGH_WATER_MARK });
+    this.idle = this.cutAfter(idleMs);
+    this.once('end', () => this.ifClosed());
+    // The connection through it hears of it too, once it is carried.
+    this.on('error', () => undefined);
+  }
+
+  /** What this channel holds in memory. */
+  get bufferedBytes(): number {
+    return this.arrived.length + this.readableLength + this.writableLength + (this.peer?.writableLength ?? 0);
+  }
+
+  /** Ends it at once, so that both programs see an error. */
+  cut(reason: string): void {
+    this.destroy(new Error(reason));
+  }
+
+  receive(data: Buffer): void {
+    this.link.take(data.length);
+    // Of a channel that is closed here, what is under way is of no use.
+    if (this.destroyed) return;
+    this.idle.refresh();
+    this.arrived.append(data);
+    this.deliver();
+  }
+
+  receiveEnd(): void {
+    this.link.ended();
+    this.heardEof = true;
+    this.deliver();
+  }
+
+  receiveWindow(): void {
+    this.sendUnsent();
+  }
+
+  receiveClose(gone: () => void): void {
+    this.whenGone(gone);
+    this.closeFromThere();
+  }
+
+  lose(gone: () => void): void {
+    this.whenGone(gone);
+    if (this.heardEof && this.writableFinished) this.closeFromThere();
+    else this.cut('the connection of the client is gone');
+  }
+
+  receiveRequest(): boolean {
+    return false;
+  }
+
+  get share(): string {
+    return this.transport.share;
+  }
+
+  work(): void {
+    this.transport.attempt(() => this.sendUnsent());
+  }
+
+  override _read(): void {
+    this.isWanted = true;
+    if (this.heardClose) this.idle.refresh();
+    this.deliver();
+  }
+
+  override _write(data: Buffer, _: BufferEncoding, callback: () => void): void {
+    this.idle.refresh();
+    this.unsent = data;
+    this.unsentLength = data.length;
+    this.sent = callback;
+    this.transport.inTurn(this);
+  }
+
+  override _final(callback: () => void): void {
+    this.link.eof();
+    callback();
+  }
+
+  override _destroy(error: Error | null, callback: (error: Error | null) => void): void {
+    clearTimeout(this.idle);
+    clearTimeout(this.throttle);
+    this.wasCut = error !== null || !this.readableEnded || (!this.writableFinished && !this.heardClose);
+    this.arrived.clear();
+    this.unsent = undefined;
+    this.link.close();
+    callback(error);
+  }
+
+  private whenGone(gone: () => void): void {
+    if (this.closed) gone();
+    else this.once('close', gone);
+  }
+
+  /** The client neither sends nor takes anything any more. What it sent before is still delivered. */
+  private closeFromThere(): void {
+    this.heardClose = this.heardEof = true;
+    this.link.close();
+    if (this.destroyed) return;
+    this.cutUnlessTaken();
+    this.deliver();
+    if (this.readableEnded) this.ifClosed();
+  }
+
+  /** Whether bytes for the client cannot reach it any more. */
+  private get isLossy(): boolean {
+    return this.writableLength > this.pausedLength;
+  }
+
+  private cutAfter(ms: number): NodeJS.Timeout {
+    return setTimeout(() => this.cut(`no byte for ${ms} ms`), ms).unref();
+  }
+
+  /** The visitor gets nothing during a pause. */
+  private cutUnlessTaken(): void {
+    clearTimeout(this.idle);
+    this.idle = this.cutAfter(this.pauseMs + MAX_UNREAD_MS);
+  }
+
+  private endReading(): void {
+    if (this.heardClose && this.isLossy) this.cut('the client closed the connection before it had all bytes');
+    else this.push(null);
+  }
+
+  private ifClosed(): void {
+    if (!this.heardClose || this.destroyed) return;
+    if (this.isLossy) this.cut('the client closed the connection before it had all bytes');
+    else this.destroy();
+  }
+
+  private deliver(): void {
+    while (this.isWanted && this.throttle === undefined && !this.destroyed) {
+      const data = this.arrived.shift();
+      if (data === undefined) break;
+      const pauseMs = this.meter.count('out', data.length);
+      if (pauseMs > 0) this.pauseFor(pauseMs);
+      this.isWanted = this.push(data);
+    }
+    if (this.destroyed) return;
+    if (this.heardEof && this.arrived.length === 0 && !this.readableEnded) this.endReading();
+    else this.link.giveBack(this.arrived.length + this.readableLength);
+  }
+
+  private pauseFor(ms: number): void {
+    this.pauseMs = ms;
+    if (this.heardClose) this.cutUnlessTaken();
+    this.throttle = setTimeout(() => {
+      this.throttle = undefined;
+      this.pauseMs = 0;
+      this.transport.attempt(() => this.deliver());
+    }, ms);
+  }
+
+  private sendUnsent(): void {
+    if (this.unsent === undefined || this.destroyed || this.heardClose) return;
+    const count = this.link.send(this.unsent);
+    const pauseMs = count > 0 ? this.meter.count('in', count) : 0;
+    if (count < this.unsent.length) {
+      this.unsent = this.unsent.subarray(count);
+      // Else the client has no room: its next window calls.
+      if (this.link.hasRoom) this.sendLater();
+      return;
+    }
+    const callback = this.sent;
+    this.unsent = this.sent = undefined;
+    this.pausedLength = pauseMs === 0 ? 0 : this.unsentLength;
+    if (pauseMs === 0) callback?.();
+    else setTimeout(() => this.resumeWriting(callback), pauseMs);
+  }
+
+  private resumeWriting(callback: (() => void) | undefined): void {
+    this.pausedLength = 0;
+    callback?.();
+  }
+
+  private sendLater(): void {
+    if (this.isWaiting) return;
+    this.isWaiting = true;
+    this.transport.whenWritable(() => {
+      this.isWaiting = false;
+      this.transport.inTurn(this);
+    });
+  }
+}

@@ -1,0 +1,101 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { describe, expect, it } from '@jest/globals';
+import { Turns, type Worker } from './turns.js';
+
+/** Work of so many parts, each of which takes so long. */
+class Work implements Worker {
+  done = 0;
+
+  constructor(
+    readonly share: string,
+    private readonly parts: number,
+    private readonly msOfPart: number,
+    private readonly log: string[],
+    private readonly enter: (work: Work) => void,
+  ) {}
+
+  work(): void {
+    const until = performance.now() + this.msOfPart;
+    while (performance.now() < until);
+    this.done += 1;
+    this.log.push(this.share);
+    if (this.done < this.parts) this.enter(this);
+  }
+}
+
+async function untilDone(works: readonly Work[], parts: number): Promise<void> {
+  while (works.reduce((sum, { done }) => sum + done, 0) < parts) await nextTurn();
+}
+
+/** Turns, and the order in which they were taken. */
+function begin() {
+  const [turns, log] = [new Turns(), [] as string[]];
+  const add = (share: string, parts: number, ms: number, isStranger = false): Work => {
+    const enter = (work: Work): void => (isStranger ? turns.enterStranger(work) : turns.enter(work));
+    const work = new Work(share, parts, ms, log, enter);
+    enter(work);
+    return work;
+  };
+  return { log, add };
+}
+
+const times = <T>(count: number, make: (n: number) => T): T[] => Array.from({ length: count }, (_, n) => make(n));
+
+describe('turns', () => {
+  it.each([
+    ['connections', false],
+    ['strangers of as many sources', true],
+  ])('a neighbour waits for one part of a flood, however many %s flood', async (_, areStrangers) => {
+    const { log, add } = begin();
+    times(20, (n) => add(areStrangers ? `source ${n}` : 'flood', 20, 0.5, areStrangers));
+    await nextTurn();
+    const before = log.length;
+    const neighbour = add('neighbour', 1, 0.1);
+    while (neighbour.done === 0) await nextTurn();
+    expect(log.indexOf('neighbour') - before).toBeLessThanOrEqual(3);
+  });
+
+  it('a stranger waits for one part of each other source, however many connections that has', async () => {
+    const { log, add } = begin();
+    times(50, () => add('flood', 20, 0.2, true));
+    await nextTurn();
+    const before = log.length;
+    const other = add('other', 1, 0.1, true);
+    while (other.done === 0) await nextTurn();
+    expect(log.indexOf('other') - before).toBeLessThanOrEqual(6);
+  });
+
+  it('two shares have the same time, though one has many workers and long parts', async () => {
+    const { log, add } = begin();
+    await untilDone([...times(10, () => add('many', 10, 1)), add('one', 400, 0.25)], 150);
+    const ofMany = log.filter((share) => share === 'many').length;
+    const ofOne = log.length - ofMany;
+    expect(ofOne / ofMany).toBeGreaterThan(2);
+    expect(ofOne / ofMany).toBeLessThan(8);
+  });
+
+  it('a share that is without work for a moment comes back with what it has spent', async () => {
+    const { log, add } = begin();
+    const busy = add('busy', 1_000, 0.2);
+    // Long parts, each of which comes when the one before is done.
+    for (let n = 0; n < 20; n += 1) {
+      const part = add('in and out', 1, 2);
+      while (part.done === 0) await nextTurn();
+    }
+    const ofBusy = busy.done * 0.2;
+    expect(log.filter((share) => share === 'in and out')).toHaveLength(20);
+    expect(ofBusy).toBeGreaterThan(20 * 2 * 0.5);
+  });
+
+  it('everything else of the process has its turn within a few milliseconds', async () => {
+    const { log, add } = begin();
+    times(50, () => add('flood', 4, 0.5));
+    const waits: number[] = [];
+    while (log.length < 200) {
+      const before = log.length;
+      await nextTurn();
+      waits.push(log.length - before);
+    }
+    expect(Math.max(...waits)).toBeLessThanOrEqual(4);
+  });
+});

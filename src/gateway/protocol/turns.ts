@@ -1,0 +1,108 @@
+/** Work that waits for its turn. */
+export interface Worker {
+  /** Those who share one name share their turns. */
+  readonly share: string;
+  /** Does a small part of the work, and enters again if more is left. Never throws. */
+  work(): void;
+}
+
+interface Share {
+  /** CPU time of its workers in milliseconds, from that of the share which had least when this one came. */
+  spent: number;
+  readonly waiting: Worker[];
+}
+
+/** Then everything else of the process has its turn: timers, answers of the service, bytes of visitors. */
+const TURN_MS = 1;
+
+/** Then those that have no advantage of it are forgotten. */
+const MAX_RESTED = 1_000;
+
+/** Next is the share that has used the least CPU time, and within it the worker that waits longest. */
+class FairQueue implements Worker {
+  private readonly shares = new Map<string, Share>();
+  /** What shares without work have spent beyond the least: they may not come back with less. */
+  private readonly rested = new Map<string, number>();
+  private least = 0;
+
+  constructor(readonly share: string) {}
+
+  get isEmpty(): boolean {
+    return this.shares.size === 0;
+  }
+
+  enter(worker: Worker): void {
+    const { share: name } = worker;
+    const share = this.shares.get(name) ?? { spent: Math.max(this.least, this.rested.get(name) ?? 0), waiting: [] };
+    this.rested.delete(name);
+    this.shares.set(name, share);
+    share.waiting.push(worker);
+  }
+
+  work(): void {
+    const [name, share] = this.next() ?? [];
+    if (name === undefined || share === undefined) return;
+    this.least = Math.max(this.least, share.spent);
+    const begin = performance.now();
+    share.waiting.shift()?.work();
+    share.spent += performance.now() - begin;
+    if (share.waiting.length === 0) this.rest(name, share);
+  }
+
+  private rest(name: string, { spent }: Share): void {
+    this.shares.delete(name);
+    this.rested.set(name, spent);
+    if (this.rested.size < MAX_RESTED) return;
+    for (const [other, before] of this.rested) if (before <= this.least) this.rested.delete(other);
+  }
+
+  private next(): [string, Share] | undefined {
+    let found: [string, Share] | undefined;
+    for (const entry of this.shares) if (found === undefined || entry[1].spent < found[1].spent) found = entry;
+    return found;
+  }
+}
+
+/**
+ * The turns of connections. A client that floods waits for others, and others wait for one part of its work at most. All
+ * strangers together have one share, and each source of theirs has a share of that.
+ */
+export class Turns {
+  private readonly all = new FairQueue('all');
+  private readonly strangers = new FairQueue('strangers');
+  private isScheduled = false;
+  private readonly run = (): void => this.takeTurn();
+
+  enter(worker: Worker): void {
+    this.all.enter(worker);
+    this.schedule();
+  }
+
+  enterStranger(worker: Worker): void {
+    if (this.strangers.isEmpty) this.all.enter(this.strangersTurn);
+    this.strangers.enter(worker);
+    this.schedule();
+  }
+
+  private readonly strangersTurn: Worker = {
+    share: 'strangers',
+    work: () => {
+      this.strangers.work();
+      if (!this.strangers.isEmpty) this.all.enter(this.strangersTurn);
+    },
+  };
+
+  private schedule(): void {
+    if (this.isScheduled) return;
+    this.isScheduled = true;
+    setImmediate(this.run);
+  }
+
+  private takeTurn(): void {
+    const end = performance.now() + TURN_MS;
+    do this.all.work();
+    while (!this.all.isEmpty && performance.now() < end);
+    this.isScheduled = false;
+    if (!this.all.isEmpty) this.schedule();
+  }
+}

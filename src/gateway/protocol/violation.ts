@@ -1,0 +1,24 @@
+/** Why a connection is ended, as metrics name it. */
+export type EndReason =
+  | 'protocol'
+  | 'identification'
+  | 'login_limit'
+  | 'window'
+  | 'key_exchange'
+  | 'unanswered'
+  | 'requests'
+  | 'memory'
+  | 'lost'
+  | 'internal';
+
+/** A client did what no client may do, so its connection ends. The message completes the sentence "the client ...". */
+export class Violation extends Error {
+  override name = 'Violation';
+
+  constructor(
+    readonly reason: EndReason,
+    message: string,
+  ) {
+    super(message);
+  }
+}

@@ -1,0 +1,47 @@
+import type { Decision, ServiceClient, TargetBody } from '../service-client.js';
+
+/** The service takes 1,000. A smaller number lets others have their answers in between. */
+const MAX_TARGETS = 100;
+
+interface Question {
+  readonly target: TargetBody;
+  readonly answer: (decision: Decision | undefined) => void;
+  readonly fail: (error: unknown) => void;
+}
+
+/** Asks the service about the binds of one client: one question at a time, about all that wait for it. */
+export class BindQuestions {
+  private readonly waiting: Question[] = [];
+  private isAsking = false;
+
+  constructor(
+    private readonly service: Pick<ServiceClient, 'authorize'>,
+    private readonly fingerprint: string,
+    private readonly source: string,
+  ) {}
+
+  /** Rejects with ServiceUnavailable. */
+  ask(target: TargetBody): Promise<Decision | undefined> {
+    return new Promise((answer, fail) => {
+      this.waiting.push({ target, answer, fail });
+      if (!this.isAsking) void this.askAll();
+    });
+  }
+
+  /** Never rejects: a failed question fails those who wait for its answer. */
+  private async askAll(): Promise<void> {
+    this.isAsking = true;
+    while (this.waiting.length > 0) await this.askSome(this.waiting.splice(0, MAX_TARGETS));
+    this.isAsking = false;
+  }
+
+  private async askSome(asked: readonly Question[]): Promise<void> {
+    try {
+      const targets = asked.map(({ target }) => target);
+      const decisions = await this.service.authorize(this.fingerprint, targets, this.source);
+      for (const [n, { answer }] of asked.entries()) answer(decisions[n]);
+    } catch (error) {
+      for (const { fail } of asked) fail(error);
+    }
+  }
+}

@@ -1,0 +1,28 @@
+import type { BindRequest } from './bind-request.js';
+
+/** Sentences for the terminal of a client. */
+
+export function nameOf({ target, listen }: BindRequest, port: number): string {
+  if ('label' in target) return `${target.label.key}=${target.label.value}`;
+  return 'domain' in target ? target.domain : `${listen?.host}:${port}`;
+}
+
+const MAX_SHOWN = 100;
+
+/** A copy of the begin: a part of a text keeps all of it in memory. */
+export const shortened = (text: string): string =>
+  text.length <= MAX_SHOWN ? text : `${Buffer.from(text.slice(0, MAX_SHOWN)).toString()}...`;
+
+/** Why a bind is refused or closed; `rule` is what would permit it. */
+export function sentenceOf(reason: string | undefined, rule: string, source: string): string {
+  const sentences: Record<string, string> = {
+    not_permitted: `no rule of the credential permits it; it needs the rule ${rule}`,
+    source_not_allowed: `the credential may not be used from ${source}`,
+    expired: 'the credential has expired',
+    owner_inactive: 'the owner of the credential is inactive',
+    unknown_key: 'the credential was deleted',
+    another_account: 'the key belongs to another account now; connect again',
+    service_unavailable: 'the service was away for too long',
+  };
+  return sentences[reason ?? ''] ?? `the service refuses it (${reason})`;
+}

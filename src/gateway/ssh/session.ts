@@ -1,0 +1,113 @@
+import type { ChannelLink } from '../protocol/channel-link.js';
+import type { OpenChannel } from '../protocol/channels.js';
+import type { Transport } from '../protocol/transport.js';
+
+/** Of a session that is not read. Further lines are left out. */
+const MAX_UNREAD_BYTES = 64 * 1024;
+const INTERRUPTS: readonly number[] = [3, 4];
+
+interface Listener {
+  /** The client asked for a shell, so what is written reaches it. */
+  shown(): void;
+  /** The client pressed Ctrl-C or Ctrl-D. */
+  interrupted(): void;
+  closed(): void;
+}
+
+/** The session of a client: it shows lines and reads two keys. */
+export class Session implements OpenChannel {
+  private unread = Buffer.alloc(0);
+  private lineEnd = '\n';
+  private exitStatus: number | undefined;
+  private isOpen = true;
+  private isWaiting = false;
+  isShown = false;
+
+  constructor(
+    private readonly link: ChannelLink,
+    private readonly transport: Transport,
+    private readonly listener: Listener,
+  ) {}
+
+  get bufferedBytes(): number {
+    return this.unread.length;
+  }
+
+  receiveRequest(type: string): boolean {
+    if (type === 'pty-req') this.lineEnd = '\r\n';
+    if (type === 'shell' && !this.isShown) {
+      this.isShown = true;
+      // The answer to the request goes first.
+      setImmediate(() => this.transport.attempt(() => this.isOpen && this.listener.shown()));
+      return true;
+    }
+    return type === 'pty-req' || type === 'window-change';
+  }
+
+  /** The client chose some of the text: no control sequence may reach its terminal. */
+  write(line: string): void {
+    if (!this.isShown || !this.isOpen || this.unread.length > MAX_UNREAD_BYTES) return;
+    this.unread = Buffer.concat([this.unread, Buffer.from(`${line.replace(/\p{Cc}/gu, '?')}${this.lineEnd}`)]);
+    this.send();
+  }
+
+  /** Ends the session once all its lines are sent. */
+  exit(status: number): void {
+    this.exitStatus = status;
+    this.send();
+  }
+
+  receive(data: Buffer): void {
+    this.link.take(data.length);
+    this.link.giveBack(0);
+    if (this.isOpen && INTERRUPTS.some((key) => data.includes(key))) this.listener.interrupted();
+  }
+
+  receiveEnd(): void {
+    this.link.ended();
+  }
+
+  receiveWindow(): void {
+    this.send();
+  }
+
+  receiveClose(gone: () => void): void {
+    this.isOpen = false;
+    this.unread = Buffer.alloc(0);
+    this.listener.closed();
+    gone();
+  }
+
+  lose(gone: () => void): void {
+    this.receiveClose(gone);
+  }
+
+  /** It holds nothing once it is closed. */
+  cut(): void {
+    this.isOpen = false;
+    this.link.close();
+  }
+
+  private send(): void {
+    if (!this.isOpen) return;
+    if (this.unread.length > 0) this.unread = this.unread.subarray(this.link.send(this.unread, true));
+    if (this.unread.length > 0 && this.link.hasRoom) this.sendLater();
+    if (this.unread.length > 0 || this.exitStatus === undefined) return;
+    this.isOpen = false;
+    this.link.exit(this.exitStatus);
+    this.link.eof();
+    this.link.close();
+  }
+
+  private sendLater(): void {
+    if (this.isWaiting) return;
+    this.isWaiting = true;
+    // In a turn of its own: a client can take its lines in very small parts.
+    setImmediate(() =>
+      this.transport.whenWritable(() => {
+        this.isWaiting = false;
+        this.send();
+      }),
+    );
+  }
+}

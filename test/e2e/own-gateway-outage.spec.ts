@@ -1,0 +1,198 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeAll, describe, expect, it, jest } from '@jest/globals';
+import type { GatewaySettings } from '../../src/gateway/gateway-settings.js';
+import { exchange } from '../support/echo-target.js';
+import { eventually } from '../support/eventually.js';
+import { freePort } from '../support/free-port.js';
+import { stopAtEnd } from '../support/leftovers.js';
+import { OwnGateway } from '../support/own-gateway.js';
+import { PickyProxy } from '../support/picky-proxy.js';
+import { addAccount } from '../support/principals.js';
+import { GATEWAY, type Service, startService } from '../support/service.js';
+import type { KeyPair } from '../support/ssh-client.js';
+import { TunnelClient } from '../support/tunnel-client.js';
+
+jest.setTimeout(90_000);
+const HOST = '127.0.0.1';
+const STREAMS = ['/ssh_gateway/changes', '/ssh_gateway/edges/changes'] as const;
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService(GATEWAY);
+});
+
+async function gatewayBehind(proxy: PickyProxy, settings: Partial<GatewaySettings> = {}): Promise<OwnGateway> {
+  const gateway = await OwnGateway.startFor(service, proxy.url, settings);
+  await eventually(() =>
+    expect(gateway.log.map(({ message }) => message)).toContain('following the changes of the service'),
+  );
+  return gateway;
+}
+
+const enter = (gateway: OwnGateway, key: KeyPair): Promise<TunnelClient> =>
+  TunnelClient.logIn(gateway.port, key.file, gateway.target.port);
+
+/** A connection that has carried bytes. */
+async function visit(port: number): Promise<Socket> {
+  const visitor = connect(port, HOST);
+  stopAtEnd(async () => void visitor.destroy());
+  visitor.write('hello');
+  await once(visitor, 'data');
+  visitor.on('error', () => undefined).resume();
+  return visitor;
+}
+
+const isServed = async (port: number): Promise<boolean> =>
+  (await exchange(HOST, port, Buffer.from('x')).catch(() => Buffer.alloc(0))).length === 1;
+
+/** An edge to the tunnels of this label. */
+async function newEdge(label: string): Promise<number> {
+  const port = await freePort(HOST);
+  const { body } = await service.admin.post('/backends/tunnel_group', { labels: { of: label } });
+  const edge = { hostports: [`${HOST}:${port}`], backend: { backend_id: body.id } };
+  expect((await service.admin.post('/edges/tcp', edge)).status).toBe(201);
+  return port;
+}
+
+describe('a right is held until the last connection of its bind is gone:', () => {
+  it.each([
+    ['deleted', (id: string) => service.admin.delete(`/ssh_credentials/${id}`)],
+    ['narrowed', (id: string) => service.admin.patch(`/ssh_credentials/${id}`, { acl: ['bind:other=one'] })],
+  ])('those of a cancelled bind end when its credential is %s, through an edge too', async (_, change) => {
+    const gateway = await OwnGateway.startFor(service, service.app.url, {});
+    const label = `cancelled-${Math.random()}`;
+    const edge = await newEdge(label);
+    const key = await gateway.newCredential(`bind:of=${label}`, 'bind:127.0.0.1');
+    const client = await enter(gateway, key);
+    const port = await client.bind(HOST, 0);
+    const virtual = await client.bind(`of=${label}`, 0);
+    await eventually(async () => expect(await isServed(edge)).toBe(true));
+    const visitors = [await visit(port), await visit(edge)];
+    await client.cancel(HOST, port);
+    await client.cancel(`of=${label}`, virtual);
+    await eventually(async () => expect(await isServed(port)).toBe(false));
+    await sleep(200);
+    expect(visitors.map(({ destroyed }) => destroyed)).toEqual([false, false]);
+    expect((await change(key.id)).status).toBeLessThan(300);
+    await eventually(() => expect(visitors.map(({ destroyed }) => destroyed)).toEqual([true, true]));
+    await gateway.gateway.stop();
+  });
+
+  it('a cancelled bind without a connection holds nothing', async () => {
+    const gateway = await OwnGateway.startFor(service, service.app.url, {});
+    const client = await enter(gateway, await gateway.newCredential());
+    const port = await client.bind(HOST, 0);
+    const visitor = await visit(port);
+    await client.cancel(HOST, port);
+    const held = (): number =>
+      (gateway.gateway as unknown as { parts: readonly { held?: ReadonlySet<unknown> }[] }).parts[0]?.held?.size ?? -1;
+    expect(held()).toBe(1);
+    visitor.destroy();
+    await eventually(() => expect(held()).toBe(0));
+    await gateway.gateway.stop();
+  });
+});
+
+it('a key that is deleted in one account and made in another one keeps no tunnel, 10 of 10', async () => {
+  const gateway = await OwnGateway.startFor(service, service.app.url, {});
+  const other = await addAccount(service);
+  for (let n = 0; n < 10; n += 1) {
+    const key = await gateway.newCredential('bind:127.0.0.1');
+    const client = await enter(gateway, key);
+    const visitor = await visit(await client.bind(HOST, 0));
+    await service.admin.delete(`/ssh_credentials/${key.id}`);
+    const made = await other.client.post('/ssh_credentials', { public_key: key.publicKey });
+    expect(made.status).toBe(201);
+    await eventually(() => expect(visitor.destroyed).toBe(true));
+    await expect(client.bind(HOST, 0)).rejects.toThrow();
+    await other.client.delete(`/ssh_credentials/${made.body.id}`);
+  }
+  await gateway.gateway.stop();
+});
+
+describe('an outage is one state for tunnels and edges:', () => {
+  it('after the grace both are closed, also when half of the service is back, and both are served once all of it is', async () => {
+    const proxy = await PickyProxy.to(service.app.url);
+    const gateway = await gatewayBehind(proxy, { outageGraceMs: 1_000 });
+    const edge = await newEdge('half');
+    const key = await gateway.newCredential();
+    const client = await enter(gateway, key);
+    const port = await client.bind(HOST, 0);
+    await client.bind('of=half', 0);
+    await eventually(async () => expect(await isServed(edge)).toBe(true));
+    proxy.refuse(...STREAMS);
+    await sleep(300);
+    expect([await isServed(port), await isServed(edge)]).toEqual([true, true]);
+    // Only the stream of rights is back.
+    proxy.allow(STREAMS[0]);
+    await sleep(2_500);
+    expect([await isServed(port), await isServed(edge)]).toEqual([false, false]);
+    expect(gateway.gateway.tunnels.size).toBe(0);
+    proxy.refuse(STREAMS[0]);
+    // Only that of edges.
+    proxy.allow(STREAMS[1]);
+    await sleep(1_500);
+    expect(await isServed(edge)).toBe(false);
+    proxy.allow(STREAMS[0]);
+    await eventually(async () => {
+      const again = await enter(gateway, key);
+      await again.bind('of=half', 0);
+    }, 10_000);
+    await eventually(async () => expect(await isServed(edge)).toBe(true), 10_000);
+    await gateway.gateway.stop();
+  });
+
+  it('slow answers about what is held are no silence: the stream is read meanwhile, and open tunnels stay', async () => {
+    const proxy = await PickyProxy.to(service.app.url);
+    const gateway = await gatewayBehind(proxy, { outageGraceMs: 60_000 });
+    const keys = await Promise.all(Array.from({ length: 25 }, () => gateway.newCredential()));
+    for (const key of keys) await (await enter(gateway, key)).bind('many=1', 0);
+    // Eight questions at once, so that all take longer than the silence that a gateway takes for the end.
+    proxy.delay('/authorize', 4_500);
+    proxy.refuse(STREAMS[0]);
+    for (const { id } of keys) await service.admin.patch(`/ssh_credentials/${id}`, { description: 'changed' });
+    proxy.allow(STREAMS[0]);
+    const tries = (): number => proxy.asked.filter((path) => path === STREAMS[0]).length;
+    await eventually(async () => expect(await isFollowing(gateway)).toBe(false));
+    await sleep(1_500);
+    const before = tries();
+    await eventually(async () => expect(await isFollowing(gateway)).toBe(true), 40_000);
+    expect(tries()).toBe(before);
+    expect(gateway.gateway.tunnels.size).toBe(keys.length);
+    await gateway.gateway.stop();
+  });
+
+  it('a bind that was asked for before the break is not held after the grace', async () => {
+    const proxy = await PickyProxy.to(service.app.url);
+    const gateway = await gatewayBehind(proxy, { outageGraceMs: 300 });
+    const client = await enter(gateway, await gateway.newCredential());
+    proxy.delay('/authorize', 1_500);
+    const bound = client.bind(HOST, 0);
+    bound.catch(() => undefined);
+    await sleep(200);
+    proxy.refuse(...STREAMS);
+    await expect(bound).rejects.toThrow();
+    expect(gateway.gateway.tunnels.size).toBe(0);
+    await gateway.gateway.stop();
+  });
+
+  it('a lost event is noticed by its number, and what it was about is found', async () => {
+    const proxy = await PickyProxy.to(service.app.url);
+    const gateway = await gatewayBehind(proxy);
+    const key = await gateway.newCredential();
+    const client = await enter(gateway, key);
+    const visitor = await visit(await client.bind(HOST, 0));
+    await sleep(300);
+    proxy.loseOne(/event: changed/);
+    await service.admin.delete(`/ssh_credentials/${key.id}`);
+    // The next heartbeat comes within 5 s.
+    await eventually(() => expect(visitor.destroyed).toBe(true), 9_000);
+    expect(JSON.stringify(gateway.log)).toContain('was lost');
+    await gateway.gateway.stop();
+  });
+
+  const isFollowing = async ({ metricsUrl }: OwnGateway): Promise<boolean> =>
+    ((await (await fetch(`${metricsUrl}/healthz`)).json()) as { service: string }).service === 'followed';
+});

@@ -1,0 +1,44 @@
+import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import ssh2 from 'ssh2';
+import { stopAtEnd } from './leftovers.js';
+
+/** A well-behaved client of the library, whose tunnels lead to one port of this machine. */
+export class TunnelClient {
+  private constructor(readonly client: ssh2.Client) {}
+
+  static async logIn(port: number, keyFile: string, target: number, localAddress = '127.0.0.1'): Promise<TunnelClient> {
+    // The library can tell of one failure more than once.
+    const client = new ssh2.Client().on('error', () => undefined);
+    stopAtEnd(async () => void client.destroy());
+    client.on('tcp connection', (_, accept) => {
+      const channel = accept();
+      const socket = connect({ port: target, host: '127.0.0.1', noDelay: true, allowHalfOpen: true });
+      channel.on('error', () => socket.destroy());
+      socket.on('error', () => channel.close());
+      channel.pipe(socket).pipe(channel);
+    });
+    const ready = new Promise<void>((resolve, reject) => client.once('ready', resolve).once('error', reject));
+    const sock = connect({ port, host: '127.0.0.1', localAddress, noDelay: true });
+    client.connect({ sock, username: 'any', privateKey: readFileSync(keyFile), readyTimeout: 30_000 });
+    await ready;
+    return new TunnelClient(client);
+  }
+
+  /** Returns the port that is bound. */
+  bind(address: string, port: number): Promise<number> {
+    return new Promise((resolve, reject) =>
+      this.client.forwardIn(address, port, (error, bound) => (error ? reject(error) : resolve(bound || port))),
+    );
+  }
+
+  cancel(address: string, port: number): Promise<void> {
+    return new Promise((resolve, reject) =>
+      this.client.unforwardIn(address, port, (error) => (error ? reject(error) : resolve())),
+    );
+  }
+
+  end(): void {
+    this.client.end();
+  }
+}
