@@ -13,6 +13,7 @@ export const SECTIONS = {
   feed: 'feed.mjs',
   fairness: 'fairness.mjs',
   tunnels: 'tunnels.mjs',
+  hostile: 'hostile.mjs',
 };
 
 /** Those that have short rounds, or need none. */

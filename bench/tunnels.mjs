@@ -73,7 +73,7 @@ function startSshd(folder, port) {
   writeFileSync(
     join(folder, 'sshd_config'),
     `Port ${port}\nListenAddress 127.0.0.1\nHostKey ${folder}/host\nAuthorizedKeysFile ${folder}/key.pub\nStrictModes no\nUsePAM no
-PidFile none\nPermitRootLogin yes\nAllowTcpForwarding remote\nLogLevel INFO\n`,
+PidFile none\nMaxStartups 100\nPermitRootLogin yes\nAllowTcpForwarding remote\nLogLevel INFO\n`,
   );
   return start('/usr/sbin/sshd', ['-D', '-e', '-f', join(folder, 'sshd_config')], 'Server listening on');
 }
@@ -131,6 +131,26 @@ async function connectionsPerSecond(port) {
     }
   };
   await Promise.all(Array.from({ length: CONNECTIONS_AT_ONCE }, work));
+  return count / CONNECT_SECONDS;
+}
+
+/** Each login is one connection of the library, which ends at once. */
+async function loginsPerSecond({ port, privateKey }) {
+  const end = performance.now() + CONNECT_SECONDS * 1_000;
+  let count = 0;
+  const work = async () => {
+    while (performance.now() < end) {
+      const sock = connect({ port, host: '127.0.0.1', noDelay: true });
+      const client = new ssh2.Client();
+      await new Promise((resolve, reject) => {
+        client.once('ready', resolve).on('error', reject);
+        client.connect({ sock, username: 'root', privateKey });
+      });
+      client.end();
+      count += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: LOGINS_AT_ONCE }, work));
   return count / CONNECT_SECONDS;
 }
 
@@ -264,6 +284,8 @@ async function measure(folder, running) {
         GATEWAY_MAX_CONNECTIONS: '0',
         GATEWAY_MAX_CHANNELS: '0',
         GATEWAY_MAX_BINDS: '0',
+        GATEWAY_MAX_CONNECTIONS_PER_SECOND: '0',
+        GATEWAY_MAX_REQUESTS_PER_SECOND: '0',
       },
     ),
   );
@@ -284,20 +306,23 @@ async function measure(folder, running) {
   }
   const rows = [
     await beside('throughput of one tunnel through an edge, against sshd -R', 'MiB/s', mibPerSecond, ports, {
-      goal: 0.4,
+      goal: 0.75,
     }),
     await beside(
       `connections of ${CONNECTIONS_AT_ONCE} clients through an edge, against sshd -R`,
       '/s',
       connectionsPerSecond,
       ports,
-      { goal: 0.25 },
+      { goal: 0.75 },
     ),
     await beside('time of an answer through an edge, against sshd -R', 'ms', pingMs, ports, {
       isTime: true,
       goal: 0.3,
     }),
   ];
+  const privateKey = readFileSync(join(folder, 'key'));
+  const logins = { own: { port: sshPort, privateKey }, stock: { port: sshdPort, privateKey } };
+  rows.push(await beside('logins, against sshd', '/s', loginsPerSecond, logins, { goal: 0.75 }));
   return [...rows, await many(gateway, sshPort, manyPort, folder)];
 }
 
