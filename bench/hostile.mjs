@@ -5,13 +5,13 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { constants, setPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import ssh2 from 'ssh2';
-import { API_KEY, startService } from './programs.mjs';
+import { API_KEY, freePort, startService } from './programs.mjs';
 
 const TOKEN = 'a-gateway-token-for-the-bench';
 const HOST = '127.0.0.1';
@@ -22,14 +22,6 @@ const PING_EVERY_MS = 5;
 const LOGIN_EVERY_MS = 100;
 const MAX_FACTOR = 5;
 const MAX_MB = 512;
-
-async function freePort() {
-  const server = createServer().listen(0, HOST);
-  await once(server, 'listening');
-  const { port } = server.address();
-  server.close();
-  return port;
-}
 
 function quantile(times, part) {
   const sorted = times.toSorted((one, other) => one - other);

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -60,6 +61,15 @@ export async function cpuMicrosOfChildren(pid) {
 }
 
 export const API_KEY = 'a-key-for-the-bench';
+
+/** A port of the loopback address that nobody uses now. */
+export async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  return port;
+}
 
 /** The service on an embedded database in a new folder. `again` starts it once more on the same data. */
 export async function startService(settings = {}) {

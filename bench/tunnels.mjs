@@ -13,7 +13,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import ssh2 from 'ssh2';
 import { middle } from './middle.mjs';
-import { API_KEY, startService } from './programs.mjs';
+import { API_KEY, freePort, startService } from './programs.mjs';
 
 const TOKEN = 'a-gateway-token-for-the-bench';
 const ROUNDS = 5;
@@ -26,14 +26,6 @@ const MANY_CONNECTIONS = 5_000;
 const MAX_MIB = 1_024;
 const LOGINS_AT_ONCE = 20;
 const OPENED_AT_ONCE = 50;
-
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  server.close();
-  return port;
-}
 
 /** Answers the end of what it is sent with one byte, and each small message at once. */
 async function startTarget() {

@@ -8,7 +8,7 @@ type Counts = Readonly<Record<Counted, number>>;
 const BYTES_BURST_MS = 100;
 /** OpenSSH asks for all its binds at once. */
 const REQUESTS_BURST_MS = 2_000;
-/** A client that is not read cannot be seen to have gone. */
+/** Nobody waits longer for what other clients of its credential or source have asked. */
 const MAX_REQUESTS_WAIT_MS = 5_000;
 /** Many devices can share an address. */
 const SOURCE_FACTOR = 10;

@@ -208,23 +208,30 @@ describe('an upload', () => {
   );
 });
 
+/** A client of messages with a visitor of its tunnel. */
+async function visited() {
+  const key = await gateway.newCredential('bind:127.0.0.1');
+  const client = await RawSshClient.logIn(gateway.port, key.file);
+  client.send(messages.bind(HOST, 0));
+  const port: number = (await client.next('REQUEST_SUCCESS')).fields[0].readUInt32BE(0);
+  const opened = client.next('CHANNEL_OPEN');
+  const visitor = (await dial(port)).on('error', () => undefined);
+  const channel: number = (await opened).fields[0].sender;
+  client.send(messages.confirmOpen(channel, 7));
+  return { key, client, port, visitor, channel };
+}
+
 describe('a connection that is cut', () => {
-  /** A client of messages with one connection. */
+  /** It has carried bytes. */
   async function carried() {
-    const key = await gateway.newCredential('bind:127.0.0.1');
-    const client = await RawSshClient.logIn(gateway.port, key.file);
-    client.send(messages.bind(HOST, 0));
-    const port = (await client.next('REQUEST_SUCCESS')).fields[0].readUInt32BE(0);
-    const opened = client.next('CHANNEL_OPEN');
-    const visitor = await dial(port);
+    const it = await visited();
+    const { client, visitor } = it;
     const error = new Promise<string>((resolve) => {
       visitor.once('error', ({ message }) => resolve(message)).once('close', () => resolve('a clean end'));
     });
-    const channel: number = (await opened).fields[0].sender;
-    client.send(messages.confirmOpen(channel, 7));
     visitor.write('hello');
     await client.next('CHANNEL_DATA');
-    return { key, client, visitor, channel, error };
+    return { ...it, error };
   }
 
   it.each([
@@ -277,15 +284,8 @@ describe('a visitor that does not read', () => {
   it.each([['its client closes the connection'], ['its client is gone'], ['its right is gone']])(
     'keeps no socket longer than 10 s after %s',
     async (what) => {
-      const key = await gateway.newCredential('bind:127.0.0.1');
-      const client = await RawSshClient.logIn(gateway.port, key.file);
-      client.send(messages.bind(HOST, 0));
-      const port = (await client.next('REQUEST_SUCCESS')).fields[0].readUInt32BE(0);
-      const opened = client.next('CHANNEL_OPEN');
-      const visitor = await dial(port);
-      visitor.pause().on('error', () => undefined);
-      const channel: number = (await opened).fields[0].sender;
-      client.send(messages.confirmOpen(channel, 7));
+      const { key, client, port, visitor, channel } = await visited();
+      visitor.pause();
       await fill(client, channel);
       const open = async (): Promise<number> => (await heldSockets(port)).length;
       expect(await open()).toBe(2);

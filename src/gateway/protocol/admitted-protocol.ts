@@ -11,11 +11,13 @@ const CHANNEL_DATA = 94;
 /** Number, channel, and the length of the data. */
 const DATA_HEADER_BYTES = 9;
 /** Only servers send it. The library would read each key in it, which can take a quarter of a second. */
-const HOST_KEYS = 'hostkeys-00@openssh.com';
+const HOST_KEYS = Buffer.from('hostkeys-00@openssh.com');
+/** Behind the number of the message and the length of the name. */
+const NAME_AT = 5;
 
 /**
- * The library's transport, which is asked about each packet before it reads one. The library sets its handler of packets in
- * its constructor; this accessor puts the question before it. `transport.spec.ts` shows that it is asked.
+ * The library's transport, with a question before each packet is read. The library's constructor sets its reader as a
+ * property; here the property is an accessor, whose reader asks first. `transport.spec.ts` shows that it does.
  */
 export class AdmittedProtocol extends Protocol {
   declare private read: OnPayload;
@@ -23,7 +25,7 @@ export class AdmittedProtocol extends Protocol {
 
   get _onPayload(): OnPayload {
     return (payload) => {
-      refuseUnlessAdmitted(payload, this.isLoggedIn === true);
+      refuseUnlessAdmitted(payload, this.isLoggedIn);
       return this.read(payload);
     };
   }
@@ -39,7 +41,8 @@ function refuseUnlessAdmitted(payload: Buffer, isLoggedIn: boolean): void {
   if (payload.length === 0) return;
   const isAdmitted = isLoggedIn ? number < USERAUTH.first || number > USERAUTH.last : BEFORE_LOGIN.includes(number);
   if (!isAdmitted) throw new Violation('protocol', `sent the message ${number}, which a client must not send now`);
-  if (number === GLOBAL_REQUEST && payload.includes(HOST_KEYS)) throw new Violation('protocol', 'sent keys of a host');
+  const isHostKeys = payload.subarray(NAME_AT, NAME_AT + HOST_KEYS.length).equals(HOST_KEYS);
+  if (number === GLOBAL_REQUEST && isHostKeys) throw new Violation('protocol', 'sent keys of a host');
   // The data is a part of the packet, which stays in memory as long as it waits.
   if (number === CHANNEL_DATA && payload.length > DATA_HEADER_BYTES) refuseTrailingBytes(payload);
 }

@@ -2,7 +2,8 @@ import type { Socket } from 'node:net';
 import type { ChannelLink } from './channel-link.js';
 import { Channels, type OpenChannel } from './channels.js';
 import { type Answer, GlobalRequests } from './global-requests.js';
-import { type MessageHandlers, Transport, type TransportOptions } from './transport.js';
+import type { MessageHandlers } from './message-handlers.js';
+import { Transport, type TransportOptions } from './transport.js';
 import { Violation } from './violation.js';
 
 /** What a client says to log in. */
@@ -41,6 +42,7 @@ export interface ConnectionOptions extends Omit<TransportOptions, 'handlers' | '
 
 const KEEPALIVES = 3;
 const METHODS = ['publickey'];
+
 /** One SSH connection as its server: login by key, then requests and channels. Whatever else a client says ends it. */
 export class Connection {
   readonly transport: Transport;
@@ -126,7 +128,7 @@ export class Connection {
   private requestHandlers(): MessageHandlers {
     return {
       GLOBAL_REQUEST: (name: string, wantsReply: boolean, data: unknown) => {
-        const client = this.countedClient('GLOBAL_REQUEST');
+        const client = this.countedClient();
         const at = data as { readonly bindAddr: string; readonly bindPort: number };
         if (name === 'tcpip-forward') {
           this.requests.add(wantsReply, at.bindPort === 0, () => client.bind(at.bindAddr, at.bindPort));
@@ -138,39 +140,29 @@ export class Connection {
           this.requests.addLast(wantsReply, () => isKnown);
         }
       },
-      // Answers to keepalives.
-      REQUEST_SUCCESS: () => void this.knownClient('REQUEST_SUCCESS'),
-      REQUEST_FAILURE: () => void this.knownClient('REQUEST_FAILURE'),
     };
   }
 
   private channelHandlers(): MessageHandlers {
-    const of = (name: string): Channels => {
-      this.knownClient(name);
-      return this.channels;
-    };
-    const ignore = (name: string) => (): void => void of(name);
     return {
       CHANNEL_OPEN: ({ type, sender, window, packetSize }: OpenMessage) => {
-        const client = this.countedClient('CHANNEL_OPEN');
+        const client = this.countedClient();
         const open = (link: ChannelLink) => (this.takesSessions ? client.openSession(link) : undefined);
         this.channels.askedFor(type, { id: sender, window, packetSize }, open);
       },
       CHANNEL_OPEN_CONFIRMATION: ({ recipient, sender, window, packetSize }: ConfirmationMessage) =>
-        of('CHANNEL_OPEN_CONFIRMATION').confirmed(recipient, { id: sender, window, packetSize }),
-      CHANNEL_OPEN_FAILURE: (local: number, _: number, text: string) => of('CHANNEL_OPEN_FAILURE').refused(local, text),
-      CHANNEL_DATA: (local: number, data: Buffer) => of('CHANNEL_DATA').received(local, data),
+        this.channels.confirmed(recipient, { id: sender, window, packetSize }),
+      CHANNEL_OPEN_FAILURE: (local: number, _: number, text: string) => this.channels.refused(local, text),
+      CHANNEL_DATA: (local: number, data: Buffer) => this.channels.received(local, data),
       // No channel of this gateway has a second stream of data from the client.
       CHANNEL_EXTENDED_DATA: () => this.refuse('CHANNEL_EXTENDED_DATA'),
-      CHANNEL_WINDOW_ADJUST: (local: number, bytes: number) => of('CHANNEL_WINDOW_ADJUST').adjusted(local, bytes),
-      CHANNEL_EOF: (local: number) => of('CHANNEL_EOF').ended(local),
-      CHANNEL_CLOSE: (local: number) => of('CHANNEL_CLOSE').closed(local),
+      CHANNEL_WINDOW_ADJUST: (local: number, bytes: number) => this.channels.adjusted(local, bytes),
+      CHANNEL_EOF: (local: number) => this.channels.ended(local),
+      CHANNEL_CLOSE: (local: number) => this.channels.closed(local),
       CHANNEL_REQUEST: (local: number, type: string, wantsReply: boolean) => {
-        this.countedClient('CHANNEL_REQUEST');
+        this.countedClient();
         this.channels.requested(local, type, wantsReply);
       },
-      CHANNEL_SUCCESS: ignore('CHANNEL_SUCCESS'),
-      CHANNEL_FAILURE: ignore('CHANNEL_FAILURE'),
     };
   }
 
@@ -188,12 +180,9 @@ export class Connection {
     this.options.authenticate({ method, key });
   }
 
-  private knownClient(message: string): ClientService {
-    return this.client ?? this.refuse(message);
-  }
-
-  private countedClient(message: string): ClientService {
-    const client = this.knownClient(message);
+  /** Before login the transport lets no message pass that needs a client. */
+  private countedClient(): ClientService {
+    const client = this.client ?? this.refuse('a request');
     client.counts('request');
     return client;
   }

@@ -4,11 +4,10 @@ import type Protocol from 'ssh2/lib/protocol/Protocol.js';
 import { messageOf } from '../../error-message.js';
 import { AdmittedProtocol } from './admitted-protocol.js';
 import { Identification } from './identification.js';
+import { type MessageHandlers, requireFields } from './message-handlers.js';
+import { StrangerLimits } from './stranger-limits.js';
 import type { Turns, Worker } from './turns.js';
 import { Violation } from './violation.js';
-
-/** The handlers of messages, by the names of the library. What they throw ends the connection. */
-export type MessageHandlers = Readonly<Record<string, (...fields: never[]) => void>>;
 
 export interface TransportOptions {
   readonly hostKey: ParsedKey;
@@ -32,8 +31,6 @@ export interface TransportOptions {
 
 const OWN_NAME = Buffer.from('tunnel-access');
 const MAX_IDENTIFICATION_MS = 5_000;
-const MAX_STRANGER_BYTES = 64 * 1024;
-const MAX_STRANGER_PACKETS = 100;
 const MAX_KEY_EXCHANGE_MS = 30_000;
 /** What may wait to be parsed. Then the socket is paused. */
 const MAX_RECEIVED_BYTES = 256 * 1024;
@@ -44,17 +41,15 @@ const PART_PACKETS = 32;
 const PART_BYTES = { min: 1024, max: 64 * 1024 };
 /** Tunnels wait from here on. */
 const BUSY_BYTES = 1024 * 1024;
-/** The client is read no further, since each of its requests has an answer. Only hundreds of busy tunnels reach this. */
+/** The client is read no further, since each of its requests has an answer. Tunnels alone do not reach this. */
 const MAX_UNSENT_BYTES = 4 * 1024 * 1024;
 const BY_APPLICATION = 11;
-/** Only RSA keys have a hash, and only some channels further data. */
-const OPTIONAL: readonly string[] = ['hashAlgo', 'data'];
 /** Time in which a client may read why its connection failed. */
 const MAX_FAREWELL_MS = 1_000;
 
 /**
- * The packets of one connection. With `admitted-protocol.ts` it is all that knows the library's transport. It reads in turns, sees what a
- * stranger sends, waits while the client does not read or exchanges keys, and ends the connection by one function.
+ * The packets of one connection. It reads in turns, sees what a stranger sends, waits while the client does not read or
+ * exchanges keys, and ends the connection by one function. Only it and `admitted-protocol.ts` know the library's transport.
  */
 export class Transport implements Worker {
   share: string;
@@ -63,11 +58,8 @@ export class Transport implements Worker {
   private receivedBytes = 0;
   /** Until the line is whole. */
   private identification: Identification | undefined = new Identification();
-  private isStranger = true;
-  private strangerBytes = 0;
-  private strangerPackets = 0;
-  private seqno = 0;
-  private exchanges = 0;
+  /** Until login. */
+  private stranger: StrangerLimits | undefined = new StrangerLimits();
   private exchangeTimer: NodeJS.Timeout | undefined;
   private readonly identificationTimer: NodeJS.Timeout;
   private partBytes = PART_BYTES.min;
@@ -109,7 +101,7 @@ export class Transport implements Worker {
 
   /** The client is known: the limits of strangers end, and its work belongs to this share. */
   admit(share: string): void {
-    this.isStranger = false;
+    this.stranger = undefined;
     this.protocol.isLoggedIn = true;
     this.share = share;
   }
@@ -192,10 +184,7 @@ export class Transport implements Worker {
 
   private take(data: Buffer): void {
     if (!this.isOpen) return;
-    if (this.isStranger) this.strangerBytes += data.length;
-    if (this.isStranger && this.strangerBytes > MAX_STRANGER_BYTES) {
-      throw new Violation('login_limit', `sent ${this.strangerBytes} bytes and did not log in`);
-    }
+    this.stranger?.received(data.length);
     const packets = this.identification === undefined ? data : this.identification.take(data);
     if (packets === undefined) return;
     this.identified();
@@ -213,8 +202,8 @@ export class Transport implements Worker {
   private goOn(): void {
     if (this.isWaiting || this.mustWait || !this.isOpen || this.receivedBytes === 0) return;
     this.isWaiting = true;
-    if (this.isStranger) this.options.turns.enterStranger(this);
-    else this.options.turns.enter(this);
+    if (this.stranger === undefined) this.options.turns.enter(this);
+    else this.options.turns.enterStranger(this);
   }
 
   private parsePart(): void {
@@ -225,7 +214,7 @@ export class Transport implements Worker {
       if (this.isOpen) throw asViolation(error);
     }
     if (!this.isOpen) return;
-    this.countStrangersPackets();
+    this.stranger?.read(this.protocol._decipher?.inSeqno ?? 0);
     this.superviseKeyExchange();
   }
 
@@ -238,19 +227,9 @@ export class Transport implements Worker {
     return part;
   }
 
-  private countStrangersPackets(): void {
-    const { inSeqno = 0 } = this.protocol._decipher ?? {};
-    this.strangerPackets += inSeqno < this.seqno ? inSeqno : inSeqno - this.seqno;
-    this.seqno = inSeqno;
-    if (!this.isStranger || this.strangerPackets <= MAX_STRANGER_PACKETS) return;
-    throw new Violation('login_limit', `sent ${this.strangerPackets} packets and did not log in`);
-  }
-
   private superviseKeyExchange(): void {
     if (this.protocol._kexinit === undefined) return;
-    if (this.isStranger && this.exchanges > 0) {
-      throw new Violation('key_exchange', 'began a second key exchange and did not log in');
-    }
+    this.stranger?.exchangesKeys();
     this.exchangeTimer ??= setTimeout(
       () => this.fail(new Violation('key_exchange', `ended no key exchange in ${MAX_KEY_EXCHANGE_MS} ms`)),
       MAX_KEY_EXCHANGE_MS,
@@ -258,7 +237,7 @@ export class Transport implements Worker {
   }
 
   private exchanged(): void {
-    this.exchanges += 1;
+    this.stranger?.exchanged();
     clearTimeout(this.exchangeTimer);
     this.exchangeTimer = undefined;
     this.options.exchanged();
@@ -292,7 +271,7 @@ export class Transport implements Worker {
 
   /** What a client sent before it closed its side is still read. */
   private socketClosed(): void {
-    if (this.receivedBytes === 0 || this.isStranger) this.close();
+    if (this.receivedBytes === 0 || this.stranger !== undefined) this.close();
     else this.goOn();
   }
 
@@ -309,7 +288,7 @@ export class Transport implements Worker {
     const guard =
       (name: string, handle: (...fields: never[]) => void) =>
       (_: unknown, ...fields: never[]): void => {
-        if (fields.some(lacksPart)) throw new Violation('protocol', `sent ${name} without one of its fields`);
+        requireFields(name, fields);
         this.attempt(() => handle(...fields));
         if (!this.isOpen) throw new Violation('protocol', 'is no longer served');
       };
@@ -346,15 +325,6 @@ export class Transport implements Worker {
       onHandshakeComplete: () => this.exchanged(),
     });
   }
-}
-
-/**
- * Whether a field could not be read. The library passes over a text that claims to be longer than its message, and goes
- * on with the next field.
- */
-function lacksPart(field: unknown): boolean {
-  if (typeof field !== 'object' || field === null || Buffer.isBuffer(field)) return field === undefined;
-  return Object.entries(field).some(([name, value]) => value === undefined && !OPTIONAL.includes(name));
 }
 
 /** What the library throws is about the bytes of the client, also where it fails on them. */

@@ -147,9 +147,11 @@ export class TunnelChannel extends Duplex implements OpenChannel, Worker {
     if (this.readableEnded) this.ifClosed();
   }
 
-  /** Whether bytes for the client cannot reach it any more. */
-  private get isLossy(): boolean {
-    return this.writableLength > this.pausedLength;
+  /** Whether bytes for the client could not reach it any more. */
+  private cutIfLossy(): boolean {
+    const isLossy = this.writableLength > this.pausedLength;
+    if (isLossy) this.cut('the client closed the connection before it had all bytes');
+    return isLossy;
   }
 
   private cutAfter(ms: number): NodeJS.Timeout {
@@ -163,14 +165,12 @@ export class TunnelChannel extends Duplex implements OpenChannel, Worker {
   }
 
   private endReading(): void {
-    if (this.heardClose && this.isLossy) this.cut('the client closed the connection before it had all bytes');
-    else this.push(null);
+    if (!this.heardClose || !this.cutIfLossy()) this.push(null);
   }
 
   private ifClosed(): void {
     if (!this.heardClose || this.destroyed) return;
-    if (this.isLossy) this.cut('the client closed the connection before it had all bytes');
-    else this.destroy();
+    if (!this.cutIfLossy()) this.destroy();
   }
 
   private deliver(): void {

@@ -15,17 +15,15 @@ interface Share {
 /** Then everything else of the process has its turn: timers, answers of the service, bytes of visitors. */
 const TURN_MS = 1;
 
-/** Then those that have no advantage of it are forgotten. */
+/** So many are remembered; beyond it those are forgotten that would have no advantage. */
 const MAX_RESTED = 1_000;
 
 /** Next is the share that has used the least CPU time, and within it the worker that waits longest. */
-class FairQueue implements Worker {
+class FairQueue {
   private readonly shares = new Map<string, Share>();
   /** What shares without work have spent beyond the least: they may not come back with less. */
   private readonly rested = new Map<string, number>();
   private least = 0;
-
-  constructor(readonly share: string) {}
 
   get isEmpty(): boolean {
     return this.shares.size === 0;
@@ -68,8 +66,8 @@ class FairQueue implements Worker {
  * strangers together have one share, and each source of theirs has a share of that.
  */
 export class Turns {
-  private readonly all = new FairQueue('all');
-  private readonly strangers = new FairQueue('strangers');
+  private readonly all = new FairQueue();
+  private readonly strangers = new FairQueue();
   private isScheduled = false;
   private readonly run = (): void => this.takeTurn();
 

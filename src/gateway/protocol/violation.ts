@@ -6,10 +6,8 @@ export type EndReason =
   | 'window'
   | 'key_exchange'
   | 'unanswered'
-  | 'requests'
   | 'memory'
-  | 'lost'
-  | 'internal';
+  | 'lost';
 
 /** A client did what no client may do, so its connection ends. The message completes the sentence "the client ...". */
 export class Violation extends Error {

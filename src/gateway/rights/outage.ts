@@ -62,8 +62,8 @@ export class Outage {
     this.hasBegun = true;
     clearTimeout(this.timer);
     if (state === 'grace') {
-      const message = 'the service was away for too long: closing all tunnels and edges';
-      this.timer = setTimeout(() => this.enter('closed', message), this.graceMs).unref();
+      const tooLong = 'the service was away for too long: closing all tunnels and edges';
+      this.timer = setTimeout(() => this.enter('closed', tooLong), this.graceMs).unref();
     }
     const level = { following: 'info', grace: 'warn', closed: 'error' } as const;
     this.log.line(level[state], { state }, message);
