@@ -264,6 +264,19 @@ describe('a connection that is cut', () => {
     client.destroy();
   });
 
+  it('by its client, which took nothing of an upload that has ended, never looks whole to the visitor', async () => {
+    for (let n = 0; n < 30; n += 1) {
+      const { client, visitor, channel, error } = await carried();
+      visitor.resume();
+      visitor.end(Buffer.alloc(6_000_000));
+      // At any moment: before, while and after the window is filled.
+      await sleep(n);
+      client.send(messages.close(channel));
+      expect([n, await error]).toEqual([n, expect.stringMatching(/ECONNRESET|EPIPE/)]);
+      client.destroy();
+    }
+  });
+
   it('by its client after an answer gives the visitor the whole answer and a clean end', async () => {
     const { client, visitor, channel } = await carried();
     let received = 0;

@@ -33,7 +33,8 @@ export class TunnelChannel extends Duplex implements OpenChannel, Worker {
   private pausedLength = 0;
   private isWaiting = false;
   private heardEof = false;
-  private heardClose = false;
+  /** The client neither sends nor takes anything any more. */
+  isClosedByClient = false;
   wasCut = false;
   /** The socket that it is carried to, whose bytes count too. */
   peer: Socket | undefined;
@@ -105,7 +106,7 @@ export class TunnelChannel extends Duplex implements OpenChannel, Worker {
 
   override _read(): void {
     this.isWanted = true;
-    if (this.heardClose) this.idle.refresh();
+    if (this.isClosedByClient) this.idle.refresh();
     this.deliver();
   }
 
@@ -125,7 +126,7 @@ export class TunnelChannel extends Duplex implements OpenChannel, Worker {
   override _destroy(error: Error | null, callback: (error: Error | null) => void): void {
     clearTimeout(this.idle);
     clearTimeout(this.throttle);
-    this.wasCut = error !== null || !this.readableEnded || (!this.writableFinished && !this.heardClose);
+    this.wasCut = error !== null || !this.readableEnded || (!this.writableFinished && !this.isClosedByClient);
     this.arrived.clear();
     this.unsent = undefined;
     this.link.close();
@@ -139,7 +140,7 @@ export class TunnelChannel extends Duplex implements OpenChannel, Worker {
 
   /** The client neither sends nor takes anything any more. What it sent before is still delivered. */
   private closeFromThere(): void {
-    this.heardClose = this.heardEof = true;
+    this.isClosedByClient = this.heardEof = true;
     this.link.close();
     if (this.destroyed) return;
     this.cutUnlessTaken();
@@ -165,11 +166,11 @@ export class TunnelChannel extends Duplex implements OpenChannel, Worker {
   }
 
   private endReading(): void {
-    if (!this.heardClose || !this.cutIfLossy()) this.push(null);
+    if (!this.isClosedByClient || !this.cutIfLossy()) this.push(null);
   }
 
   private ifClosed(): void {
-    if (!this.heardClose || this.destroyed) return;
+    if (!this.isClosedByClient || this.destroyed) return;
     if (!this.cutIfLossy()) this.destroy();
   }
 
@@ -188,7 +189,7 @@ export class TunnelChannel extends Duplex implements OpenChannel, Worker {
 
   private pauseFor(ms: number): void {
     this.pauseMs = ms;
-    if (this.heardClose) this.cutUnlessTaken();
+    if (this.isClosedByClient) this.cutUnlessTaken();
     this.throttle = setTimeout(() => {
       this.throttle = undefined;
       this.pauseMs = 0;
@@ -197,7 +198,7 @@ export class TunnelChannel extends Duplex implements OpenChannel, Worker {
   }
 
   private sendUnsent(): void {
-    if (this.unsent === undefined || this.destroyed || this.heardClose) return;
+    if (this.unsent === undefined || this.destroyed || this.isClosedByClient) return;
     const count = this.link.send(this.unsent);
     const pauseMs = count > 0 ? this.meter.count('in', count) : 0;
     if (count < this.unsent.length) {

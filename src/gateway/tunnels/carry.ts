@@ -22,7 +22,10 @@ export function carry(socket: Socket, tunnel: TunnelChannel): void {
   });
   tunnel.once('close', () => (tunnel.wasCut ? reset(socket) : endSoon(socket)));
   socket.pipe(tunnel);
-  tunnel.pipe(socket);
+  tunnel.pipe(socket, { end: false });
+  tunnel.once('end', () => {
+    if (!tunnel.isClosedByClient) socket.end();
+  });
 }
 
 function reset(socket: Socket): void {
@@ -39,5 +42,7 @@ function endSoon(socket: Socket): void {
     before = taken;
   }, MAX_UNREAD_MS / 2).unref();
   socket.once('close', () => clearInterval(timer));
-  socket.destroySoon();
+  // Without an end before: the kernel resets the visitor then if the client has not taken all that it sent.
+  if (socket.writableEnded) socket.destroySoon();
+  else socket.write(Buffer.alloc(0), () => socket.destroy());
 }
