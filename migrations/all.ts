@@ -24,6 +24,7 @@ import { CredentialsById1763683200026 } from './0026-credentials-by-id.js';
 import { NoOrderOfIds1763683200027 } from './0027-no-order-of-ids.js';
 import { EndedStreams1763683200028 } from './0028-ended-streams.js';
 import { FastActor1763683200029 } from './0029-fast-actor.js';
+import { Claims1763683200030 } from './0030-claims.js';
 
 /** Every migration, oldest first. A list rather than a glob, so that only compiled and reviewed migrations run. */
 export const MIGRATIONS = [
@@ -53,4 +54,5 @@ export const MIGRATIONS = [
   NoOrderOfIds1763683200027,
   EndedStreams1763683200028,
   FastActor1763683200029,
+  Claims1763683200030,
 ];

@@ -6,6 +6,7 @@ import { compilePolicy, type IpRule } from '../src/ip-rules/ip-policy.js';
 import { decideSource } from '../src/ip-rules/ip-restriction.js';
 import { parseCidr } from '../src/ip-rules/network.js';
 import type { ApiClient } from './support/api-client.js';
+import { withoutClaims } from './support/claims.js';
 import { addAccount, addBot, addUser, type TestPrincipal } from './support/principals.js';
 import { refusalsOf } from './support/refusals.js';
 import { GATEWAY, type Service, startService } from './support/service.js';
@@ -248,6 +249,9 @@ describe('GET /ssh_gateway/edges', () => {
   const rulesOf = ({ ip_policies }: { readonly ip_policies: readonly { readonly rules: object[] | null }[] }) =>
     ip_policies.map(({ rules }) => rules?.length ?? null);
 
+  /** As accounts could before a hostport belonged to one. */
+  const sharing = <T>(shared: readonly string[], work: () => Promise<T>) => withoutClaims(service.pool, shared, work);
+
   const otherEdge = async (hostport: string): Promise<string> =>
     (await created('/edges/tcp', { hostports: [hostport] }, other.client)).id;
 
@@ -303,11 +307,8 @@ describe('GET /ssh_gateway/edges', () => {
       const checks = await Promise.all(edges.map((edge) => check(edge, { source })));
       expect(found.map((one: { check: object }) => one.check)).toEqual(checks.map(({ body }) => body));
     }
-    const foreign = await created(
-      '/edges/tcp',
-      { hostports: shared, ip_restriction: { ip_policy_ids: [policy.id] } },
-      other.client,
-    );
+    const body = { hostports: shared, ip_restriction: { ip_policy_ids: [policy.id] } };
+    const foreign = await sharing(shared, () => created('/edges/tcp', body, other.client));
     const ofOther = (await find('shared.example:1', '10.2.2.3')).edges.at(-1);
     expect([ofOther.edge.id, ofOther.check.reason]).toEqual([foreign.id, 'policy_unknown']);
     expect(ofOther.ip_policies).toEqual([{ id: policy.id, exists: false, rules: null }]);
@@ -332,7 +333,7 @@ describe('GET /ssh_gateway/edges', () => {
     expect(rulesOf(whole)).toEqual([1, 10_000, 9_999]);
     const foreign = await policyOf(['+192.0.2.0/24'], other.client);
     const ip_restriction = { ip_policy_ids: [foreign.id] };
-    await created('/edges/tcp', { hostports: shared, ip_restriction }, other.client);
+    await sharing(shared, () => created('/edges/tcp', { hostports: shared, ip_restriction }, other.client));
     const { edges } = await find('shared.example:2');
     expect(edges.map(rulesOf)).toEqual([[null, null, null], [1]]);
     expect(edges[0].ip_policies).toEqual([small, first, second].map(({ id }) => ({ id, exists: true, rules: null })));
@@ -360,10 +361,10 @@ describe('GET /ssh_gateway/edges', () => {
          (select json_agg(rpad(id || '_' || n, 128, 'y')) from generate_series(1, 1000) n)) where id = any ($1)`,
       [other99],
     );
-    const edge = await edgeOf([policy.id], { hostports: [hostport] });
+    const edge = await sharing([hostport], () => edgeOf([policy.id], { hostports: [hostport] }));
     for (const source of [undefined, '192.0.2.7']) {
       const { edges, left_out, before_left_out } = await find(hostport, source);
-      // Of the other account only the oldest edge has room, so the own one is younger than those that are left out.
+      // Of the other account only the first edge has room, so the own one comes after those that are left out.
       expect([edges.length, left_out, before_left_out]).toEqual([2, 98, 1]);
       const own = edges.find((one: { account_id: string }) => one.account_id === account.accountId);
       expect(own.edge).toEqual(edge);

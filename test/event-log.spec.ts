@@ -5,9 +5,11 @@ import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import type { Append, Appended } from '../src/log/append/append.js';
+import { ClaimRefused } from '../src/log/append/append-failures.js';
 import { appendStatement } from '../src/log/append/append-statement.js';
 import type { EventLog } from '../src/log/append/event-log.js';
 import { prepareAppend } from '../src/log/append/prepared-append.js';
+import type { Row } from '../src/log/read-model.js';
 import { startSwallowingProxy } from './support/answer-swallowing-proxy.js';
 import { apiKeyAppend, apiKeyRow, appendOf, count, newEvent, openLog, outcomesOf } from './support/log.js';
 import { cloneDatabase } from './support/service.js';
@@ -18,6 +20,9 @@ let database: Awaited<ReturnType<typeof cloneDatabase>>;
 let sql: pg.Client;
 let log: EventLog;
 let closeLog: () => Promise<void>;
+/** Another instance on the same database. */
+let secondLog: EventLog;
+let closeSecondLog: () => Promise<void>;
 let alarms: string[];
 let account: string;
 
@@ -33,9 +38,10 @@ afterAll(async () => {
 beforeEach(() => {
   account = `ac_${randomUUID()}`;
   ({ log, alarms, close: closeLog } = openLog(database.url));
+  ({ log: secondLog, close: closeSecondLog } = openLog(database.url));
 });
 afterEach(async () => {
-  await closeLog();
+  await Promise.all([closeLog(), closeSecondLog()]);
   expect(alarms).toEqual([]);
 });
 
@@ -333,16 +339,51 @@ describe('a value that belongs to one account', () => {
     const batch = [...values, taken].map((value) => prepareAppend(create(account, value), Number.POSITIVE_INFINITY));
     const { text, values: parameters } = appendStatement(account, batch);
     const { rows } = await sql.query(text, [...parameters]);
-    expect(rows).toEqual([{ base: null, refused: `api_keys ${taken}` }]);
+    expect(rows).toEqual([{ base: null, refused: `key:${taken}` }]);
     expect(await extent()).toMatchObject({ events: 0 });
   });
 
   it('is not refused to the own entity whose create was committed, if only the answer was lost', async () => {
     const value = `${account}-value`;
     await log.append(create(other(), `${account}-other`));
-    const give = () => sql.query('update api_keys set description = $2 where account_id = $1', [other(), value]);
+    const give = () =>
+      sql.query(`update claims set value = 'key:' || $2, exclusive = false where account_id = $1`, [other(), value]);
     expect(await sentAgainAfter(create(account, value), give)).toEqual({ position: 2, isDuplicate: false });
     expect(await extent()).toMatchObject({ events: 2 });
+  });
+
+  it('is got by one of two accounts that begin with it at once, on two instances', async () => {
+    const values = Array.from({ length: 40 }, (_, n) => `${account}-${n}`);
+    const all = [...values, ...values.toReversed()];
+    const appends = all.flatMap((value) => [
+      log.append(create(account, value)),
+      secondLog.append(create(other(), value)),
+    ]);
+    const outcomes = await outcomesOf(appends);
+    const winners = new Map(values.map((value) => [value, new Set<number>()]));
+    for (const [n, outcome] of outcomes.entries()) if (outcome === 'ok') winners.get(all[n >> 1] ?? '')?.add(n % 2);
+    expect([...winners.values()].map(({ size }) => size)).toEqual(values.map(() => 1));
+    expect(new Set(outcomes)).toEqual(new Set(['ok', 'ClaimRefused']));
+  });
+
+  it('is free once the last entity of its account is gone, whatever was written at once', async () => {
+    const value = `${account}-value`;
+    const rows = Array.from({ length: 40 }, (_, n) =>
+      apiKeyRow(account, `ak_${account}_${n}`, `${account}_${n}`, value),
+    );
+    const instances = [log, secondLog];
+    const append = (n: number, one: Append) => (instances[n % 2] as EventLog).append(one);
+    const make = (row: Row, n: number) => append(n, apiKeyAppend(account, newEvent(`${row.id}`, 1), [], [row]));
+    const end = (row: Row, n: number) => append(n, apiKeyAppend(account, newEvent(`${row.id}`, 2), [row], []));
+    const [first = [], rest = []] = [rows.slice(0, 20), rows.slice(20)];
+    await Promise.all(first.map(make));
+    await Promise.all([...first.map((row, n) => end(row, n + 1)), ...rest.map(make)]);
+    const holders = async () => (await sql.query('select holders from claims where value = $1', [`key:${value}`])).rows;
+    expect(await holders()).toEqual([{ holders: 20 }]);
+    await expect(log.append(create(other(), value))).rejects.toThrow(ClaimRefused);
+    await Promise.all(rest.map(end));
+    expect(await holders()).toEqual([]);
+    await log.append(create(other(), value));
   });
 
   it('does not hinder changes of the entities that have it, when two accounts got it at once', async () => {
@@ -350,7 +391,8 @@ describe('a value that belongs to one account', () => {
     const row = apiKeyRow(account, id, id, `${account}-shared`);
     await log.append(apiKeyAppend(account, newEvent(id, 1), [], [row]));
     await log.append(create(other(), `${account}-other`));
-    await sql.query('update api_keys set description = $2 where account_id = $1', [other(), row.description]);
+    const shares = `insert into claims select value, $2, 1, false from claims where account_id = $1`;
+    await sql.query(shares, [account, other()]);
     await log.append(apiKeyAppend(account, newEvent(id, 2), [row], [{ ...row, version: 2 }]));
     expect(await extent()).toMatchObject({ events: 2 });
   });

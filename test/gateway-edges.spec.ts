@@ -39,7 +39,8 @@ describe('GET /ssh_gateway/edges/ports', () => {
 
   it('lists each port of the host once, in order, of the account that the gateway serves', async () => {
     await edgeAt(['ports.example:9000', 'PORTS.example.:22', 'ports.example:10000']);
-    await edgeAt(['ports.example:22', 'ports.example:443'], {}, theirs);
+    await edgeAt(['ports.example:22']);
+    await edgeAt(['ports.example:443'], {}, theirs);
     await edgeAt(['a.ports.example:1', 'ports.exampl:2', 'ports.example.org:3', 'ports-example:4'], {}, theirs);
     expect(await portsOf('Ports.Example')).toEqual({ host: 'ports.example', ports: [22, 443, 9000, 10000] });
     expect((await portsOf('ports.example', gateways.one)).ports).toEqual([22, 9000, 10000]);

@@ -169,6 +169,9 @@ describe('audit import', () => {
       `insert into ssh_credentials values ('ac_other', 'sshcr_z', 1, now(), '', '', '', '{}', '', '', 0, '', $1, false)`,
       [rows[0].fingerprint],
     );
+    const hostports = await service.pool.query('select hostport from tcp_edge_hostports limit 1');
+    const value = `hostport:${hostports.rows[0].hostport}`;
+    await sql.query(`insert into claims values ($1, 'ac_other', 1, true)`, [value]);
     const { code, stderr } = await importing(exported);
     expect([code, stderr]).toEqual([
       0,

@@ -346,7 +346,7 @@ const TABLES: readonly [table: string, edit: string, field: string, add: string]
     `'sshcr_x', 1, now(), '', '', 'k', '{}', 'usr_x', 't', 1, 'b', 'f', false`,
   ],
   ['tcp_edges', `backend = '{"enabled": false}'`, 'backend', `'edgtcp_x', 1, now(), '', '', '[]', null, null, null`],
-  ['tcp_edge_hostports', 'exclusive = not exclusive', 'exclusive', `'edgtcp_x', 'h:1', false`],
+  ['tcp_edge_hostports', 'exclusive = not exclusive', 'exclusive', `'edgtcp_x', 'h:1', false, now()`],
 ];
 
 describe('projections prove', () => {
@@ -531,7 +531,7 @@ describe('projections prove', () => {
   it('names every live row that has no event, in bounded steps, even if a whole account has none', async () => {
     await service.pool.query('alter table tcp_edge_hostports disable trigger user');
     const stray = `insert into tcp_edge_hostports
-      select 'ac_stray', 'edgtcp_' || n, 'h:' || n, false from generate_series(1, 5000) n`;
+      select 'ac_stray', 'edgtcp_' || n, 'h:' || n, false, now() from generate_series(1, 5000) n`;
     await service.pool.query(stray);
     const { proof, differences } = await proven(undefined, modelOf('tcp_edge_hostports'));
     expect(differences.length).toBe(5000);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { ApiClient } from './support/api-client.js';
+import { withoutClaims } from './support/claims.js';
 import { newPublicKey } from './support/keys.js';
 import { addAccount, addUser, type TestPrincipal } from './support/principals.js';
 import { refusalsOf } from './support/refusals.js';
@@ -372,10 +373,12 @@ describe('GET /ssh_gateway/edges', () => {
   const edgesAt = async (hostport: string) =>
     (await gateway.get(`/ssh_gateway/edges?${new URLSearchParams({ hostport })}`)).body.edges;
 
-  it('finds the edges of every account that list a hostport, oldest first, in any spelling', async () => {
+  it('finds the edges that list a hostport in any spelling, also of accounts that shared it before', async () => {
     const hostports = ['Shared.example.com.:20000', 'x.example.com:1'];
     const { body: first } = await owner.client.post('/edges/tcp', { hostports, backend: { backend_id: 'bkdtg_1' } });
-    const { body: second } = await other.client.post('/edges/tcp', { hostports: ['shared.example.com:20000'] });
+    const { body: second } = await withoutClaims(service.pool, ['shared.example.com:20000'], () =>
+      other.client.post('/edges/tcp', { hostports: ['shared.example.com:20000'] }),
+    );
     const expected = [
       { account_id: owner.accountId, edge: first, ip_policies: [], tunnel_group: null, check: null },
       { account_id: other.accountId, edge: second, ip_policies: [], tunnel_group: null, check: null },
@@ -386,7 +389,7 @@ describe('GET /ssh_gateway/edges', () => {
     expect(await edgesAt('shared.example.com:20001')).toEqual([]);
   });
 
-  it('answers the oldest hundred, however many other accounts list the hostport', async () => {
+  it('answers the first hundred, however many edges list the hostport', async () => {
     const { body: oldest } = await owner.client.post('/edges/tcp', { hostports: ['crowded.example.com:1'] });
     await service.pool.query(
       `with copies as (
@@ -394,7 +397,7 @@ describe('GET /ssh_gateway/edges', () => {
          select $2, 'edgtcp_z' || to_char(n, 'FM00000') || right(id, 21), version, created_at, '', '', hostports
          from tcp_edges, generate_series(1, 150) n where id = $1 returning account_id, id
        )
-       insert into tcp_edge_hostports select account_id, id, 'crowded.example.com:1', false from copies`,
+       insert into tcp_edge_hostports select account_id, id, 'crowded.example.com:1', false, now() from copies`,
       [oldest.id, other.accountId],
     );
     const edges = await edgesAt('crowded.example.com:1');

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { EdgesByHostport } from '../src/tcp-edges/tcp-edges.read-model.js';
 import type { ApiClient } from './support/api-client.js';
+import { withoutClaims } from './support/claims.js';
 import { addAccount, addUser, type TestPrincipal } from './support/principals.js';
 import { refusalsOf } from './support/refusals.js';
 import { type Service, startService } from './support/service.js';
@@ -208,18 +209,18 @@ describe('POST /edges/tcp', () => {
     expect((await admin.get(`/edges/tcp/${edge.id}`)).body).toEqual(edge);
   });
 
-  it('lets several edges list one hostport, on any account, and one edge list it twice', async () => {
+  it('lets several edges of an account list one hostport, and one edge list it twice', async () => {
     const hostports = ['shared.example.com:1', 'SHARED.example.com:1', 'shared.example.com:1'];
-    const edges = [await create({ hostports }), await create({ hostports }), await create({ hostports }, other.client)];
+    const edges = [await create({ hostports }), await create({ hostports })];
     for (const edge of edges) expect(edge.hostports).toEqual(hostports);
   });
 
   it('records every field, and the canonical form of each hostport', async () => {
-    const { id } = await create({ hostports: ['A.example.com:1'], backend: { backend_id: 'b' } });
+    const { id, created_at } = await create({ hostports: ['A.example.com:1'], backend: { backend_id: 'b' } });
     const data = {
       description: '',
       metadata: '',
-      hostports: [{ text: 'A.example.com:1', canonical: 'a.example.com:1', exclusive: false }],
+      hostports: [{ text: 'A.example.com:1', canonical: 'a.example.com:1', exclusive: false, listed_at: created_at }],
       backend: { enabled: true, backend_id: 'b' },
       ip_restriction: null,
       traffic_policy: null,
@@ -387,11 +388,15 @@ describe('GET /edges/tcp', () => {
 });
 
 describe('looking up a hostport', () => {
-  it('finds the edges of all accounts that list it in any spelling, oldest first, until they drop it', async () => {
+  it('finds the edges that list it in any spelling, also those of accounts that shared it before, until they drop it', async () => {
     const edges = new EdgesByHostport(service.pool);
     const first = await create({ hostports: ['LookUp.example.com.:7', 'lookup.example.com:7'] });
-    const second = await create({ hostports: ['x:1', 'lookup.example.com:7'] }, other.client);
-    const third = await create({ hostports: ['lookup.example.COM:7'] });
+    const second = await withoutClaims(service.pool, ['lookup.example.com:7'], () =>
+      create({ hostports: ['x:1', 'lookup.example.com:7'] }, other.client),
+    );
+    const third = await withoutClaims(service.pool, ['lookup.example.com:7'], () =>
+      create({ hostports: ['lookup.example.COM:7'] }),
+    );
     const { accountId: otherAccount } = (await edges.list('x:1'))[0] ?? {};
     const found = await edges.list('lookup.example.com:7');
     expect(found.map(({ id }) => id)).toEqual([first.id, second.id, third.id]);

@@ -18,6 +18,7 @@ const TABLES: readonly string[] = [
   'tunnel_groups',
   'tcp_edges',
   'tcp_edge_hostports',
+  'claims',
   'bind_decisions',
   'credential_usage',
   'pending_removals',

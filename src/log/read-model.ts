@@ -37,27 +37,36 @@ export interface Table<State> {
    * order of these values, because two accounts that take the same values in opposite order would deadlock.
    */
   exclusiveValuesOf(row: Row): readonly string[];
-  /**
-   * A column of texts that belong to one account: an append refuses a new entity with a text that a row of another account
-   * has. Two appends that are under way at the same time may miss each other. The table needs an index that begins with
-   * this column.
-   */
-  readonly claimedColumn?: string;
+  /** Its rows claim a value for their account: see `Claimed`. */
+  readonly claimed?: Claimed;
 }
+
+/**
+ * A column of texts that belong to one account of the deployment. The first row that has one claims it for its account,
+ * and the append of a row of another account is refused until the account has no row with it. The claims of all tables are
+ * in one table, under the value `<kind>:<text>`.
+ */
+export interface Claimed {
+  readonly kind: 'hostport' | 'key';
+  readonly column: string;
+}
+
+/** A text of a claimed column as the table of claims has it. */
+export const claimValue = (kind: Claimed['kind'], text: unknown): string => `${kind}:${text}`;
 
 /** The table with one row for each entity. `columns` are the names of the fields that its state may have. */
 export const entityTable = <State>(
   name: string,
   columns: readonly (keyof State & string)[],
   exclusiveValuesOf: Table<State>['exclusiveValuesOf'] = () => [],
-  claimedColumn?: keyof State & string,
+  claimed?: Claimed,
 ): Table<State> => ({
   name,
   columns: [...ENTITY_COLUMNS, ...columns],
   primaryKey: ['account_id', 'id'],
   rowsOf: (entity) => [entity],
   exclusiveValuesOf,
-  ...(claimedColumn && { claimedColumn }),
+  ...(claimed && { claimed }),
 });
 
 /** Properties of an event type. */

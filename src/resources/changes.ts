@@ -42,10 +42,14 @@ export class Changed<State> extends Answer {
 }
 
 /**
- * Throws Problem, or returns events: none if nothing changes. It runs again after a lost race or a change of rights, so
+ * Throws Problem, or returns events: none if nothing changes. `at` is the time of the events. It runs again after a lost race or a change of rights, so
  * it makes its own look-ups, and takes the caller from its own argument.
  */
-export type Decision<State, Event, Context> = (entity: Entity<State> | undefined, context: Context) => Decided<Event>;
+export type Decision<State, Event, Context> = (
+  entity: Entity<State> | undefined,
+  context: Context,
+  at: Date,
+) => Decided<Event>;
 type Decided<Event> = readonly Event[] | Promise<readonly Event[]>;
 
 export interface ChangeOptions {
@@ -70,7 +74,7 @@ export class Changes {
   create<State extends object, Event extends DomainEvent, Context extends ChangeContext>(
     resource: Resource<State, Event>,
     requested: Context,
-    decide: (newId: string, context: Context) => Decided<Event>,
+    decide: (newId: string, context: Context, at: Date) => Decided<Event>,
     options: ChangeOptions = {},
   ): Promise<Changed<State>> {
     const { model, idPrefix } = resource;
@@ -78,7 +82,7 @@ export class Changes {
     return this.run(resource, requested, async (context) => {
       const at = this.ids.now();
       const id = this.ids.next(idPrefix, at);
-      const events = await decide(id, context);
+      const events = await decide(id, context, at);
       const state = events.reduce<State | undefined>((before, event) => model.evolve(before, event), undefined);
       const after = { account_id: context.accountId, id, version: events.length, created_at: at, ...(state as State) };
       const position = await this.record(context, { model, id, before: undefined, events, after }, at, options);
@@ -98,10 +102,10 @@ export class Changes {
     const ref = { accountId: requested.accountId, id };
     const attempt = async (context: Context) => {
       const before = await this.entities.find(resource, ref);
-      const events = await decide(before, context);
+      const at = this.ids.now();
+      const events = await decide(before, context, at);
       if (before !== undefined) refuseUnexpected(resource, before, context, options.sent);
       if (events.length === 0) return new Changed(resource, before, await this.durableHead(context));
-      const at = this.ids.now();
       const after = fold(model, ref, before, events, at);
       const position = await this.record(context, { model, id, before, events, after }, at, options);
       return new Changed(resource, after, position);

@@ -15,7 +15,7 @@ const TABLE = entityTable<SshCredential>(
     ...(['expires_at', 'source_cidrs'] as const),
   ],
   (row) => (row.exclusive === true ? [`key:${row.fingerprint}`] : []),
-  'fingerprint',
+  { kind: 'key', column: 'fingerprint' },
 );
 
 export const sshCredentialsReadModel: ReadModel<SshCredential, SshCredentialEvent> = {

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { ConstraintViolated } from '../log/append/append-failures.js';
+import { ClaimRefused, ConstraintViolated } from '../log/append/append-failures.js';
 import { Problem, quoted } from '../problem.js';
 import type { Hostport } from './hostport.js';
 import type { ListedHostport } from './tcp-edge.js';
@@ -10,9 +10,15 @@ export abstract class TcpEdgePolicy {
   abstract readonly strict: boolean;
 }
 
+/** The edge that is changed or made, and its account. */
+interface Claimant {
+  readonly edgeId: string;
+  readonly accountId: string;
+}
+
 /**
- * Strict mode: a hostport belongs to one edge of the deployment. The look-up finds the taken hostport for the message;
- * the unique index decides races. No message names the other edge, because it may belong to another account.
+ * A hostport belongs to one account of the deployment, and in strict mode to one edge. The append and unique indexes
+ * decide; the look-ups here find the hostport for the message. No message names the other edge or its account.
  */
 @Injectable()
 export class HostportClaims {
@@ -22,11 +28,13 @@ export class HostportClaims {
   ) {}
 
   /** The form in which an edge lists hostports that are new to it. */
-  listed(hostports: readonly Hostport[]): ListedHostport[] {
-    return hostports.map(({ text, canonical }) => ({ text, canonical, exclusive: this.policy.strict }));
+  listed(hostports: readonly Hostport[], at: Date): ListedHostport[] {
+    const { strict: exclusive } = this.policy;
+    const listed_at = at.toISOString();
+    return hostports.map(({ text, canonical }) => ({ text, canonical, exclusive, listed_at }));
   }
 
-  /** An edge may keep a hostport that it lists, even one that another edge has shared since before strict mode. */
+  /** In strict mode. An edge may keep a hostport that it lists, even one that another edge has shared since before it. */
   async refuseTaken(edgeId: string, hostports: readonly Hostport[] = []): Promise<void> {
     if (!this.policy.strict) return;
     const edges = await Promise.all(hostports.map(({ canonical }) => this.edges.list(canonical)));
@@ -34,17 +42,28 @@ export class HostportClaims {
       const ids = edges[i]?.map(({ id }) => id) ?? [];
       return ids.length > 0 && !ids.includes(edgeId);
     });
-    if (taken >= 0) throw alreadyUsed(`hostports[${taken}] ${quoted(hostports[taken]?.text ?? '')}`);
+    if (taken >= 0) throw alreadyUsed(hostports, taken, 'another edge');
   }
 
-  /** Turns the violation of the unique index into a Problem; rethrows any other error. */
-  async explain(error: unknown, edgeId: string, hostports?: readonly Hostport[]): Promise<never> {
-    if (!(error instanceof ConstraintViolated && error.constraint === EXCLUSIVE_HOSTPORT_CONSTRAINT)) throw error;
+  /** Turns a refusal of the append into a Problem; rethrows any other error. */
+  async explain(error: unknown, { edgeId, accountId }: Claimant, hostports: readonly Hostport[] = []): Promise<never> {
+    const isExclusive = error instanceof ConstraintViolated && error.constraint === EXCLUSIVE_HOSTPORT_CONSTRAINT;
+    if (!isExclusive && !(error instanceof ClaimRefused)) throw error;
     await this.refuseTaken(edgeId, hostports);
-    // The edge that won the race has been deleted since.
-    throw alreadyUsed('One of the hostports');
+    const by = isExclusive ? 'another edge' : 'an edge of another account';
+    const values = hostports.map(({ canonical }) => canonical);
+    const others = isExclusive ? new Set() : await this.edges.ofOtherAccounts(accountId, values);
+    // Nothing is found if the edge that won the race has been deleted since.
+    throw alreadyUsed(
+      hostports,
+      values.findIndex((value) => others.has(value)),
+      by,
+    );
   }
 }
 
-const alreadyUsed = (which: string): Problem =>
-  new Problem('hostport_already_used', `${which} is already used by another edge.`);
+function alreadyUsed(hostports: readonly Hostport[], n: number, by: string): Problem {
+  const hostport = hostports[n];
+  const which = hostport === undefined ? 'One of the hostports' : `hostports[${n}] ${quoted(hostport.text)}`;
+  return new Problem('hostport_already_used', `${which} is already used by ${by}.`);
+}

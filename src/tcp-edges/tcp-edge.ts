@@ -23,6 +23,11 @@ export type TcpEdgeEvent =
 export interface ListedHostport extends Hostport {
   /** Added in strict mode: no other edge of the deployment may list it. Unchanged while the edge lists the hostport. */
   readonly exclusive: boolean;
+  /**
+   * RFC 3339, UTC. Unchanged while the edge lists the hostport: of the edges of an account, the one that listed it first
+   * serves it. Absent in earlier events: since the edge was created.
+   */
+  readonly listed_at?: string;
 }
 
 /** The hostports of an edge, and the modules that handle connections to them. */
@@ -74,7 +79,7 @@ export const update =
     if (state === undefined) throw notFound();
     const { hostports } = changes;
     const wanted =
-      hostports === undefined ? changes : { ...changes, hostports: keepClaims(hostports, state.hostports) };
+      hostports === undefined ? changes : { ...changes, hostports: keepListed(hostports, state.hostports) };
     return updatedEvents('tcp_edge_updated.v1', wanted, state);
   };
 
@@ -87,10 +92,13 @@ export const remove: Decision = (state) => {
 export const notFound = (): Problem => new Problem('edge_not_found', 'Resource not found');
 
 /**
- * A hostport that stays listed keeps its claim, in any spelling: edges that have shared a hostport since before strict
- * mode can still be edited.
+ * A hostport that stays listed stays what it is, in any spelling: the edge goes on to serve it, and edges that have shared it
+ * since before strict mode can still be edited.
  */
-function keepClaims(wanted: readonly ListedHostport[], listed: readonly ListedHostport[]): ListedHostport[] {
-  const claims = new Map(listed.map(({ canonical, exclusive }) => [canonical, exclusive]));
-  return wanted.map((hostport) => ({ ...hostport, exclusive: claims.get(hostport.canonical) ?? hostport.exclusive }));
+function keepListed(wanted: readonly ListedHostport[], listed: readonly ListedHostport[]): ListedHostport[] {
+  const known = new Map(listed.map((hostport) => [hostport.canonical, hostport]));
+  return wanted.map((hostport) => {
+    const { text } = hostport;
+    return { ...(known.get(hostport.canonical) ?? hostport), text };
+  });
 }

@@ -8,17 +8,21 @@ import { ChangeEdgeModule, CreateTcpEdge, DeleteTcpEdge, TCP_EDGES, UpdateTcpEdg
 export const TCP_EDGE_HANDLERS = [
   handlerOf(CreateTcpEdge, [Changes, HostportClaims], ({ context, body }, changes, claims) => {
     const { hostports = [], ...others } = edgeInput(body);
-    const decide = async (id: string) => {
+    const { accountId } = context;
+    const decide = async (id: string, _: unknown, at: Date) => {
       await claims.refuseTaken(id, hostports);
-      return create({ ...others, hostports: claims.listed(hostports) })(undefined);
+      return create({ ...others, hostports: claims.listed(hostports, at) })(undefined);
     };
-    return changes.create(TCP_EDGES, context, decide).catch((error) => claims.explain(error, 'a new edge', hostports));
+    return changes
+      .create(TCP_EDGES, context, decide)
+      .catch((error) => claims.explain(error, { edgeId: 'a new edge', accountId }, hostports));
   }),
 
   handlerOf(UpdateTcpEdge, [Changes, HostportClaims], ({ context, id, body }, changes, claims) => {
     const { hostports, ...others } = edgeInput(body);
-    const wanted = hostports === undefined ? others : { ...others, hostports: claims.listed(hostports) };
-    const decide = async (edge: TcpEdge | undefined) => {
+    const { accountId } = context;
+    const decide = async (edge: TcpEdge | undefined, _: unknown, at: Date) => {
+      const wanted = hostports === undefined ? others : { ...others, hostports: claims.listed(hostports, at) };
       // Before the look-up, so that an unknown edge is 404 and not 409.
       const events = update(wanted)(edge);
       await claims.refuseTaken(id, hostports);
@@ -26,7 +30,7 @@ export const TCP_EDGE_HANDLERS = [
     };
     return changes
       .apply(TCP_EDGES, context, id, decide, { sent: body })
-      .catch((error) => claims.explain(error, id, hostports));
+      .catch((error) => claims.explain(error, { edgeId: id, accountId }, hostports));
   }),
 
   handlerOf(ChangeEdgeModule, [Changes], ({ context, id, body }, changes) =>

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { coalesced, type Ref } from '../database/coalesce.js';
 import { queryNamed, unseen } from '../database/query.js';
-import { type Entity, entityTable, type ReadModel, type Row, type Table } from '../log/read-model.js';
+import { claimValue, type Entity, entityTable, type ReadModel, type Row, type Table } from '../log/read-model.js';
 import { evolve, type TcpEdge, type TcpEdgeEvent } from './tcp-edge.js';
 
 const COLUMNS = ['description', 'metadata', 'hostports', 'backend', 'ip_restriction', 'traffic_policy'] as const;
@@ -9,16 +9,23 @@ const COLUMNS = ['description', 'metadata', 'hostports', 'backend', 'ip_restrict
 /** One row for each edge and canonical hostport, even if the edge lists it in several spellings. */
 const HOSTPORTS: Table<TcpEdge> = {
   name: 'tcp_edge_hostports',
-  columns: ['account_id', 'edge_id', 'hostport', 'exclusive'],
+  columns: ['account_id', 'edge_id', 'hostport', 'exclusive', 'listed_at'],
   primaryKey: ['account_id', 'edge_id', 'hostport'],
   rowsOf: hostportRows,
   exclusiveValuesOf: (row) => (row.exclusive === true ? [`hostport:${row.hostport}`] : []),
+  claimed: { kind: 'hostport', column: 'hostport' },
 };
 
-function hostportRows({ account_id, id, hostports }: Entity<TcpEdge>): Row[] {
-  const rows = hostports.map(({ canonical, exclusive }): [string, Row] => [
+function hostportRows({ account_id, id, created_at, hostports }: Entity<TcpEdge>): Row[] {
+  const rows = hostports.map(({ canonical, exclusive, listed_at }): [string, Row] => [
     canonical,
-    { account_id, edge_id: id, hostport: canonical, exclusive },
+    {
+      account_id,
+      edge_id: id,
+      hostport: canonical,
+      exclusive,
+      listed_at: listed_at === undefined ? created_at : new Date(listed_at),
+    },
   ]);
   return [...new Map(rows.sort(([a], [b]) => (a < b ? -1 : 1))).values()];
 }
@@ -37,7 +44,7 @@ export const tcpEdgesReadModel: ReadModel<TcpEdge, TcpEdgeEvent> = {
 /** The unique index over exclusive hostports; violated if two edges race for one hostport. */
 export const EXCLUSIVE_HOSTPORT_CONSTRAINT = 'tcp_edge_hostports_exclusive';
 
-/** Any number of edges may list one hostport outside strict mode. An answer holds the oldest edges. */
+/** Any number of edges of an account may list one hostport outside strict mode. An answer holds those that listed it first. */
 export const MAX_EDGES_OF_A_HOSTPORT = 100;
 
 const BY_HOSTPORTS = {
@@ -45,12 +52,12 @@ const BY_HOSTPORTS = {
   text: `select wanted.key, l.account_id as "accountId", l.edge_id as id,
       coalesce(jsonb_array_length(e.ip_restriction -> 'ip_policy_ids'), 0) as "namedPolicies" from unnest(${unseen('$1', 'text[]')}, ${unseen('$2', 'text[]')}, ${unseen('$3', 'text[]')}) as wanted(key, hostport, account_id)
     cross join lateral (
-      select t.hostport, t.account_id, t.edge_id from tcp_edge_hostports t
+      select t.hostport, t.account_id, t.edge_id, t.listed_at from tcp_edge_hostports t
       where t.hostport = wanted.hostport and t.account_id = coalesce(wanted.account_id, t.account_id) and by_index(t.edge_id)
-      order by t.edge_id limit ${MAX_EDGES_OF_A_HOSTPORT}
+      order by t.listed_at, t.edge_id limit ${MAX_EDGES_OF_A_HOSTPORT}
     ) l
     join tcp_edges e on e.account_id = l.account_id and e.id = l.edge_id and by_index(e.id)
-    order by l.edge_id`,
+    order by l.listed_at, l.edge_id`,
 };
 
 /** An edge, and the length of its list of IP policies: reading the list itself can cost much. */
@@ -66,13 +73,28 @@ interface WantedHostport {
 
 const keyOf = ({ hostport, accountId = '' }: WantedHostport): string => `${accountId} ${hostport}`;
 
+/** `$1`: an account. Its own claims are not wanted. */
+const CLAIMED_BY_OTHERS = {
+  name: 'hostports_of_other_accounts',
+  text: `select wanted.value from unnest(${unseen('$2', 'text[]')}) as wanted(value) cross join lateral (select from claims c
+      where c.value = wanted.value and c.account_id <> $1 and by_index(c.account_id) limit 1) other`,
+};
+
 /** Finds the edges of all accounts that list a hostport. For gateways and strict mode: callers see one account only. */
 export class EdgesByHostport {
   constructor(private readonly pool: Pool) {}
 
-  /** The edges that list this canonical hostport, oldest first, at most MAX_EDGES_OF_A_HOSTPORT. */
+  /** The edges that list this canonical hostport, at most MAX_EDGES_OF_A_HOSTPORT, from the one that listed it first on. */
   async list(hostport: string, accountId?: string): Promise<readonly EdgeOfHostport[]> {
     return (await this.find({ hostport, accountId })) ?? [];
+  }
+
+  /** Those of the canonical hostports that edges of other accounts list. */
+  async ofOtherAccounts(accountId: string, hostports: readonly string[]): Promise<ReadonlySet<string>> {
+    const values = hostports.map((hostport) => claimValue('hostport', hostport));
+    const { rows } = await queryNamed<{ value: string }>(this.pool, CLAIMED_BY_OTHERS, [accountId, values]);
+    const others = new Set(rows.map(({ value }) => value));
+    return new Set(hostports.filter((_, n) => others.has(values[n] ?? '')));
   }
 
   private readonly find = coalesced<WantedHostport, readonly EdgeOfHostport[]>(keyOf, async (wanted) => {

@@ -82,14 +82,14 @@ const streamOf = (
   return { model: { tables, events: {} }, id, before, events: [event], after, eventId };
 };
 
-/** A read model row with a value that only one row may hold, and with a description that only one account may have. It has no index. */
+/** A read model row with a value that only one row may hold, and with a description that only one account may have. */
 const API_KEYS: Table<Rows> = {
   name: 'api_keys',
   columns: ['account_id', 'id', 'version', 'created_at', 'owner_id', 'description', 'metadata', 'token_hash'],
   primaryKey: ['account_id', 'id'],
   rowsOf: ({ rows }) => rows,
   exclusiveValuesOf: (row) => [`token:${row.token_hash}`],
-  claimedColumn: 'description',
+  claimed: { kind: 'key', column: 'description' },
 };
 
 export const apiKeyRow = (accountId: string, id: string, tokenHash: string, description = accountId): Row => ({

@@ -5,6 +5,8 @@ interface Effects {
   readonly shared: number;
   /** Shared public keys of which the imported account has the oldest credential. */
   readonly moved: number;
+  /** Hostports of the imported account that edges of another account list too. */
+  readonly hostports: number;
   readonly is_oldest: boolean;
 }
 
@@ -22,6 +24,11 @@ export async function warnOfImported(
   if (row.shared > 0) {
     warn(`${row.shared} public keys of account ${account} are also live on another account; the API refuses such keys`);
   }
+  if (row.hostports > 0) {
+    warn(
+      `edges of another account list ${row.hostports} hostports of account ${account} too: the edge that listed one first serves it`,
+    );
+  }
   if (row.moved > 0) {
     warn(
       `${row.moved} of these keys now belong to account ${account}: a shared public key belongs to the account with the older credential`,
@@ -29,7 +36,7 @@ export async function warnOfImported(
   }
 }
 
-/** The API refuses a key that another account has, so only an import can share one. Ids grow with time. */
+/** The API refuses what another account has, so only an import can share it. Ids grow with time. */
 const EFFECTS = `
   with shared as (
     select fingerprint, bool_or(not exists (
@@ -39,5 +46,7 @@ const EFFECTS = `
       select from ssh_credentials other where other.fingerprint = mine.fingerprint and other.account_id <> mine.account_id)
     group by fingerprint)
   select (select count(*)::int from shared) as shared, (select count(*)::int from shared where moved) as moved,
+    (select count(*)::int from claims mine where account_id = $1 and value >= 'hostport:' and value < 'hostport;'
+      and exists (select from claims other where other.value = mine.value and other.account_id <> $1)) as hostports,
     exists (select from accounts where account_id <> $1)
       and $1 = (select account_id from accounts order by created_at, account_id limit 1) as is_oldest`;

@@ -38,6 +38,36 @@ export async function checkGateways({ client }: Primary, { gatewayTokens }: Conf
   );
 }
 
+/** What several accounts have had since before it could belong to one alone. */
+export async function checkClaims({ client }: Primary): Promise<readonly Finding[]> {
+  if (!(await hasTable(client, 'claims'))) return [];
+  const { rows } = await client.query<SharedClaim>(SHARED_CLAIMS, [MAX_NAMED]);
+  const [first] = rows;
+  if (first === undefined) return [ok('no two accounts have a hostport or a key in common')];
+  const left = Number(first.total) - rows.length;
+  const more = left === 0 ? [] : [warning(`so do accounts with ${left} more hostports and keys`)];
+  return [...rows.map(({ value, accounts }) => warning(sharedClaim(value, accounts))), ...more];
+}
+
+interface SharedClaim {
+  readonly value: string;
+  readonly accounts: readonly string[];
+  readonly total: string;
+}
+
+const MAX_NAMED = 20;
+const SHARED_CLAIMS = `select value, array_agg(account_id order by account_id) as accounts, count(*) over () as total
+  from claims where value in (select value from claims where not exclusive)
+  group by value having count(*) > 1 order by value limit $1`;
+
+function sharedClaim(value: string, accounts: readonly string[]): string {
+  const [kind, text] = [value.slice(0, value.indexOf(':')), value.slice(value.indexOf(':') + 1)];
+  const names = `${accounts.slice(0, 3).join(', ')}${accounts.length > 3 ? ' and others' : ''}`;
+  return kind === 'hostport'
+    ? `${accounts.length} accounts have edges that list ${text} (${names}): the edge that listed it first serves it. Remove it from the edges of all but one account`
+    : `${accounts.length} accounts have credentials with the key ${text} (${names}): delete those of all but one account`;
+}
+
 async function accountsAmong(client: Primary['client'], gateways: Config['gatewayTokens']): Promise<Set<unknown>> {
   const { rows } = await client.query<{ id: string }>(
     'select account_id as id from accounts where account_id = any($1)',
@@ -46,6 +76,8 @@ async function accountsAmong(client: Primary['client'], gateways: Config['gatewa
   return new Set(rows.map(({ id }) => id));
 }
 
-async function hasAccounts({ client }: Pick<Primary, 'client'>): Promise<boolean> {
-  return (await rowOf<{ made: boolean }>(client, `select to_regclass('accounts') is not null as made`)).made;
+const hasAccounts = ({ client }: Pick<Primary, 'client'>): Promise<boolean> => hasTable(client, 'accounts');
+
+async function hasTable(client: Primary['client'], name: string): Promise<boolean> {
+  return (await rowOf<{ made: boolean }>(client, `select to_regclass('${name}') is not null as made`)).made;
 }

@@ -11,7 +11,7 @@ import {
   queryableOf,
 } from '../../database/schema/migrations.js';
 import { describeRights, missingRights } from '../../database/schema/rights.js';
-import { checkFirstKey, checkGateways } from './account-checks.js';
+import { checkClaims, checkFirstKey, checkGateways } from './account-checks.js';
 import { type Finding, ok, warning, wrong } from './finding.js';
 import { checkOwner } from './owner-check.js';
 import { checkReplica } from './replica-check.js';
@@ -34,6 +34,7 @@ export const DATABASE_CHECKS: Readonly<Record<string, DatabaseCheck>> = {
   disk: checkDisk,
   bootstrap: checkFirstKey,
   gateways: checkGateways,
+  claims: checkClaims,
 };
 
 async function checkVersion({ client }: Primary): Promise<readonly Finding[]> {

@@ -18,6 +18,7 @@ export const TABLE_RIGHTS: Readonly<Record<string, readonly string[]>> = {
   tcp_edge_hostports: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   bind_decisions: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   credential_usage: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  claims: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   pending_removals: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   log_checkpoints: ['SELECT', 'INSERT'],
   log_tiles: ['SELECT', 'INSERT', 'UPDATE'],

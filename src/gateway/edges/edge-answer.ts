@@ -25,9 +25,9 @@ interface ResolvedPolicy {
   readonly rules: readonly IpRule[] | null;
 }
 
-/** The edges at a hostport, the oldest first. */
+/** The edges at a hostport, in the order in which they listed it. */
 export interface EdgeAnswer {
   readonly edges: readonly ListedEdge[];
-  /** So many of them are older than each edge that the answer has no room for. */
+  /** So many of them come before each edge that the answer has no room for. */
   readonly before_left_out: number;
 }

@@ -27,7 +27,7 @@ const letsIn = (edge: ListedEdge, source: string) => {
 };
 
 describe('of the edges at a hostport', () => {
-  it('the oldest one whose backend is enabled serves', () => {
+  it('the first one whose backend is enabled serves', () => {
     expect(servedBy(listed('1'), listed('2')).served).toMatchObject({ id: '1', accountId: 'ac_1' });
     expect(servedBy(listed('1', { backend: DISABLED }), listed('2', { backend: null }), listed('3')).served?.id).toBe(
       '3',
@@ -52,10 +52,10 @@ describe('of the edges at a hostport', () => {
     expect(refusal).toContain(why);
   });
 
-  it('a younger one does not serve when an older one may have been left out of the answer', () => {
+  it('a later one does not serve when an earlier one may have been left out of the answer', () => {
     const disabled = listed('1', { backend: DISABLED });
     const { served, refusal } = judge({ edges: [disabled, listed('2')], before_left_out: 1 }, false);
-    expect([served, refusal]).toEqual([undefined, expect.stringContaining('left out an older one')]);
+    expect([served, refusal]).toEqual([undefined, expect.stringContaining('left out one that comes first')]);
     expect(judge({ edges: [listed('1'), listed('2')], before_left_out: 1 }, false).served?.id).toBe('1');
   });
 

@@ -5,7 +5,7 @@ import type { EdgeAnswer, ListedEdge } from './edge-answer.js';
 import type { Labels } from './matching-tunnels.js';
 
 const LEFT_OUT =
-  'no edge is served: the service left out an older one than those it listed, since their accounts name too many IP policies at this hostport';
+  'no edge is served: the service left out one that comes first, since their accounts name too many IP policies at this hostport';
 
 /** An edge that this gateway may serve. */
 export interface ServedEdge {
@@ -28,17 +28,17 @@ export interface Judgement {
 }
 
 /**
- * Judges the edges at a hostport. The oldest one whose backend is enabled serves it. If that one cannot be served, no
- * younger one takes its place, since it may belong to another account. The same holds for one that the answer left out.
+ * Judges the edges at a hostport. The first one whose backend is enabled serves it. If that one cannot be served, no
+ * later one takes its place, since it may belong to another account. The same holds for one that the answer left out.
  */
 export function judge({ edges, before_left_out }: EdgeAnswer, ignoresTrafficPolicies: boolean): Judgement {
   const concerns = new Set(edges.flatMap(namesOf));
-  const oldest = edges.slice(0, before_left_out).find(({ edge }) => edge.backend?.enabled === true);
-  if (oldest === undefined && before_left_out < edges.length) return { served: undefined, refusal: LEFT_OUT, concerns };
-  if (oldest === undefined) return { served: undefined, concerns };
-  const refusal = refusalOf(oldest, ignoresTrafficPolicies);
-  if (refusal !== undefined) return { served: undefined, refusal: `edge ${oldest.edge.id} ${refusal}`, concerns };
-  return { served: servedEdge(oldest), concerns };
+  const first = edges.slice(0, before_left_out).find(({ edge }) => edge.backend?.enabled === true);
+  if (first === undefined && before_left_out < edges.length) return { served: undefined, refusal: LEFT_OUT, concerns };
+  if (first === undefined) return { served: undefined, concerns };
+  const refusal = refusalOf(first, ignoresTrafficPolicies);
+  if (refusal !== undefined) return { served: undefined, refusal: `edge ${first.edge.id} ${refusal}`, concerns };
+  return { served: servedEdge(first), concerns };
 }
 
 const namesOf = ({ edge, ip_policies }: ListedEdge): string[] => [

@@ -3,6 +3,7 @@ import { PostgresFailure } from '../../database/failure.js';
 import { durableLimits, durably, queryNamed } from '../../database/query.js';
 import { Problem } from '../../problem.js';
 import type { Appended } from './append.js';
+import { CLAIMS_CONSTRAINT } from './append-statement.js';
 import type { PreparedAppend } from './prepared-append.js';
 
 /** Another writer appended to the stream first: load it and decide again. */
@@ -23,7 +24,7 @@ export class ConstraintViolated extends Error {
   }
 }
 
-/** A new entity has a value that belongs to another account: see `claimedColumn` of its table. */
+/** A row has a value that belongs to another account: see `Claimed`. */
 export class ClaimRefused extends Error {
   override readonly name = 'ClaimRefused';
 }
@@ -38,6 +39,8 @@ export interface Failed {
   /** An attempt may have been committed. */
   readonly wasSent: boolean;
 }
+
+const ANOTHER_ACCOUNT = 'a value belongs to another account';
 
 /** Event ids are in $2. A read-only find would acknowledge an event that only this server has. */
 const NEWEST_OF_EVENTS = durably(
@@ -59,7 +62,7 @@ export async function recordedBefore(
   const found = mayBeRecorded ? await findRecorded(pool, accountId, append, wasSent) : undefined;
   if (found !== undefined) return found;
   if (failure !== undefined) throw refusalOf(failure, append, alarm);
-  if (refusedClaims.size > 0) throw new ClaimRefused('another account has what the new entity claims');
+  if (refusedClaims.size > 0) throw new ClaimRefused(ANOTHER_ACCOUNT);
   throw new RightsTaken('rights were taken after the decision');
 }
 
@@ -92,6 +95,7 @@ function refusalOf(failure: PostgresFailure, { rows }: PreparedAppend, alarm: (m
   if (failure.constraint !== undefined && ofStream.includes(failure.constraint)) {
     return new StreamConflict('the stream has a newer version');
   }
+  if (failure.constraint === CLAIMS_CONSTRAINT) return new ClaimRefused(ANOTHER_ACCOUNT);
   // Positions come from the locked head. A taken one means that the head was lost, or that another program writes.
   if (failure.constraint === 'events_pk') {
     alarm('a log position was taken twice: log_heads and events disagree; stop writing and verify the log');

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { NamedStatement } from '../../database/query.js';
 import type { Table } from '../read-model.js';
-import { EVENT_COLUMNS, type PreparedAppend, type RowWrite } from './prepared-append.js';
+import { EVENT_COLUMNS, type PreparedAppend, type RowWrite, sumOfClaims } from './prepared-append.js';
 
 const EVENT_COLUMN_NAMES = Object.keys(EVENT_COLUMNS) as (keyof typeof EVENT_COLUMNS)[];
 
@@ -39,27 +39,32 @@ export function appendStatement(accountId: string, batch: readonly PreparedAppen
   const columns = EVENT_COLUMN_NAMES.map((name) => events.map((event) => event[name]).join(SEPARATOR));
   const values = [accountId, String(rightsPosition), ...columns];
   const parts: string[] = [];
-  const refusals: string[] = [];
+  const claims = claimsOf(batch);
+  if (claims.length > 0) parts.push(claimsPart(values.push(JSON.stringify(claims))));
+  const head = claims.length === 0 ? headPart('') : `${refusedPart(values.length)},\n${headPart(UNLESS_REFUSED)}`;
+  const answer = claims.length === 0 ? BASE : BASE_OR_REFUSED;
   const rows = batch.flatMap((append) => append.rows).sort(byOrder);
   for (const table of new Set(rows.map((row) => row.table))) {
     const ofTable = rows.filter((row) => row.table === table);
-    const claims = new Set(ofTable.flatMap(({ claim }) => claim ?? []));
-    if (claims.size > 0) refusals.push(refusedClaims(table, values.push(JSON.stringify([...claims]))));
     const [removed = [], put = []] = [true, false].map((isRemoval) =>
       ofTable.filter((row) => row.isRemoval === isRemoval),
     );
     if (removed.length > 0) parts.push(removePart(table, values.push(jsonList(removed))));
     if (put.length > 0) parts.push(putPart(table, values.push(jsonList(put)), ofTable));
   }
-  const head = refusals.length === 0 ? headPart('') : `${refusedPart(refusals)},\n${headPart(UNLESS_REFUSED)}`;
-  const answer = refusals.length === 0 ? BASE : BASE_OR_REFUSED;
   const text = `with ${[BATCH, head, RECORDED, ...parts].join(',\n')}\n${answer}`;
   return { name: `append_${hash('sha256', text).slice(0, 16)}`, text, values, rightsPosition };
 }
 
 /** Whether the statement refused a claim of this append. */
-export const hasRefusedClaim = ({ rows }: PreparedAppend, refused: ReadonlySet<string>): boolean =>
-  rows.some(({ table, claim }) => claim !== undefined && refused.has(`${table.name} ${claim}`));
+export const hasRefusedClaim = ({ claims }: PreparedAppend, refused: ReadonlySet<string>): boolean =>
+  [...refused].some((value) => (claims.get(value) ?? 0) > 0);
+
+/** In the order of the values: two accounts that claim the same ones in opposite order would deadlock. */
+function claimsOf(batch: readonly PreparedAppend[]): { readonly value: string; readonly change: number }[] {
+  const sums = sumOfClaims(batch.flatMap(({ claims }) => [...claims]));
+  return [...sums].map(([value, change]) => ({ value, change })).sort((a, b) => (a.value < b.value ? -1 : 1));
+}
 
 const byOrder = (a: RowWrite, b: RowWrite): number => (a.order < b.order ? -1 : a.order > b.order ? 1 : 0);
 
@@ -70,21 +75,26 @@ const BATCH = `batch as materialized (
   from unnest(${EVENT_COLUMN_NAMES.map((_, n) => `string_to_array($${n + 3}, '${SEPARATOR}')`).join(', ')}) with ordinality
     as events(${EVENT_COLUMN_NAMES.join(', ')}, ordinality))`;
 
-const refusedPart = (refusals: readonly string[]): string =>
-  `refused as materialized (${refusals.join('\n  union all ')})`;
+const changesOf = (parameter: number): string => `json_to_recordset($${parameter}::json) as r(value text, change int)`;
 
-/** At most one row for each claim: the other account may have thousands of rows with the value. */
-function refusedClaims({ name, primaryKey: [, id], claimedColumn }: Table<object>, parameter: number): string {
-  return `select '${name} ' || claim as claim
-    from json_array_elements_text($${parameter}::json) as claim
-    cross join lateral (select from ${name} t
-      where t.${claimedColumn} = claim and t.account_id <> $1 and by_index(t.${id}) limit 1) as other`;
-}
+/** The claims of other accounts that were committed before. The unique index decides about those that are under way. */
+const refusedPart = (parameter: number): string => `refused as materialized (
+  select r.value from ${changesOf(parameter)} cross join lateral (select from claims c
+    where c.value = r.value and c.account_id <> $1 and by_index(c.account_id) limit 1) as other where r.change > 0)`;
+
+/** A trigger removes a claim that no row has any more. */
+const claimsPart = (parameter: number): string => `claimed as (
+  insert into claims as c (value, account_id, holders, exclusive)
+  select r.value, $1, r.change, r.change > 0 from head, ${changesOf(parameter)}
+  on conflict (value, account_id) do update set holders = c.holders + excluded.holders)`;
+
+/** The index that decides which of two accounts gets a value that both claim at once. */
+export const CLAIMS_CONSTRAINT = 'claims_exclusive';
 
 const UNLESS_REFUSED = ' having not exists (select from refused)';
 const BASE = 'select base::text as base from head';
 const BASE_OR_REFUSED =
-  'select base::text as base, null as refused from head union all select null, claim from refused';
+  'select base::text as base, null as refused from head union all select null, value from refused';
 
 // The head comes before all that is written: its row lock puts the appends of an account in order, in every process.
 // recorded_at strictly increases in an account, one microsecond per event, even when the clock steps back.

@@ -1,4 +1,4 @@
-import type { Row, Table } from '../read-model.js';
+import { claimValue, type Row, type Table } from '../read-model.js';
 import type { Append, StreamAppend } from './append.js';
 import { newEventId } from './event-ids.js';
 
@@ -11,8 +11,6 @@ export interface RowWrite {
   readonly text: string;
   /** Rows are sent in this order, which is the same in every process. */
   readonly order: string;
-  /** The value of a new entity that no row of another account may have: see `claimedColumn`. */
-  readonly claim?: string | undefined;
 }
 
 /** What an append says of an event, with the types that PostgreSQL makes of the texts. */
@@ -35,6 +33,8 @@ export interface PreparedAppend {
   readonly metadataText: string;
   readonly events: readonly EventTexts[];
   readonly rows: readonly RowWrite[];
+  /** By how many rows the account has each claimed value more, or less, than before. */
+  readonly claims: ReadonlyMap<string, number>;
   /** Streams written, and values taken or freed: no two commands of a batch may share one. */
   readonly keys: readonly string[];
   /** Streams of the principal and the API key that make the change. It is never in one batch after a change of them. */
@@ -63,13 +63,15 @@ export function prepareAppend(append: Append, defaultDeadline: number): Prepared
     })),
   );
   const keys = new Set(streams.map(({ id }) => id));
-  const rows = streams.flatMap((stream) => stream.model.tables.flatMap((table) => rowWrites(table, stream, keys)));
+  const changes = streams.flatMap((stream) => stream.model.tables.map((table) => changeOf(table, stream)));
+  const rows = changes.flatMap((change) => rowWrites(change, keys));
   const eventsBytes = events.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0);
   return {
     eventIds: events.map((event) => event.event_id),
     metadataText: events.at(-1)?.metadata ?? metadataText,
     events,
     rows,
+    claims: sumOfClaims(changes.flatMap(claimChanges)),
     keys: [...keys],
     mustNotFollow: [metadata.actor, metadata.api_key_id ?? ''],
     sizeBytes: rows.reduce((sum, { text }) => sum + text.length, eventsBytes),
@@ -82,17 +84,28 @@ export function prepareAppend(append: Append, defaultDeadline: number): Prepared
 const withCause = (metadataText: string, causedBy: string): string =>
   `${metadataText.slice(0, -1)},"causation_id":"${causedBy}"}`;
 
+/** The rows of a stream in a table, before and after an append. */
+interface Change {
+  readonly table: Table<object>;
+  readonly isNew: boolean;
+  readonly old: readonly object[];
+  readonly rows: readonly object[];
+}
+
+const changeOf = (table: Table<object>, { before, after }: StreamAppend): Change => ({
+  table,
+  isNew: before === undefined,
+  old: before === undefined ? [] : table.rowsOf(before),
+  rows: after === undefined ? [] : table.rowsOf(after),
+});
+
 /** Rows that stay the same are not written again: an edge may list a thousand hostports and change its description. */
-function rowWrites(table: Table<object>, { before, after }: StreamAppend, keys: Set<string>): RowWrite[] {
-  const old = before === undefined ? [] : table.rowsOf(before);
-  const rows = after === undefined ? [] : table.rowsOf(after);
+function rowWrites({ table, isNew, old, rows }: Change, keys: Set<string>): RowWrite[] {
   for (const row of [...old, ...rows]) for (const value of table.exclusiveValuesOf(row as Row)) keys.add(value);
   const put = rows.map((row) => {
     const [value] = table.exclusiveValuesOf(row as Row);
     const order = value === undefined ? keyOf(table, row) : `${table.name} ${value}`;
-    const isNew = before === undefined;
-    const claim = isNew ? claimOf(table, row) : undefined;
-    return { table, isRemoval: false, isNew, text: JSON.stringify(row), order, claim };
+    return { table, isRemoval: false, isNew, text: JSON.stringify(row), order };
   });
   if (old.length === 0) return put;
   const unchanged = new Set(old.map((row) => JSON.stringify(row)));
@@ -106,9 +119,22 @@ function rowWrites(table: Table<object>, { before, after }: StreamAppend, keys: 
   return [...removals, ...put.filter(({ text }) => !unchanged.has(text))];
 }
 
-function claimOf({ claimedColumn }: Table<object>, row: object): string | undefined {
-  const value = claimedColumn === undefined ? undefined : (row as Row)[claimedColumn];
-  return typeof value === 'string' ? value : undefined;
+type ClaimChange = readonly [value: string, change: number];
+
+/** A row that stays adds nothing: it keeps its claim, also one that another account has too. */
+function claimChanges({ table: { claimed }, old, rows }: Change): ClaimChange[] {
+  if (claimed === undefined) return [];
+  const claimOf = (row: object): string => claimValue(claimed.kind, (row as Row)[claimed.column]);
+  const freed = old.map((row): ClaimChange => [claimOf(row), -1]);
+  return [...rows.map((row): ClaimChange => [claimOf(row), 1]), ...freed];
+}
+
+/** Without the values that as many rows get as lose. */
+export function sumOfClaims(changes: Iterable<ClaimChange>): ReadonlyMap<string, number> {
+  const sums = new Map<string, number>();
+  for (const [value, change] of changes) sums.set(value, (sums.get(value) ?? 0) + change);
+  for (const [value, sum] of sums) if (sum === 0) sums.delete(value);
+  return sums;
 }
 
 const keyOf = ({ name, primaryKey }: Table<object>, row: object): string =>

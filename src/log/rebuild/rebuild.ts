@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from 'pg';
 import { DedicatedConnections, type MaintenanceDatabase } from '../../database/dedicated-connections.js';
+import { claimAnew, claimDifferences } from '../claims/held-claims.js';
 import type { AnyReadModel } from '../read-model.js';
 import { copyInto } from '../replay/copy-rows.js';
 import { estimatedEvents, replay } from '../replay/replay.js';
@@ -38,7 +39,23 @@ export async function rebuild(
   await DedicatedConnections.use(database, async (connections) => {
     const lock = await RebuildLock.take(connections);
     for (const model of rebuilt) await new Rebuild({ connections, lock, all }, model, watcher).run();
+    await repairClaims(connections, rebuilt);
   });
+}
+
+/** After the rows: one account after the other, whose writers wait for it. */
+async function repairClaims(connections: DedicatedConnections, models: readonly AnyReadModel[]): Promise<void> {
+  const wrong = new Set<string>();
+  const reader = await connections.openSnapshot();
+  for await (const found of claimDifferences(reader, models)) for (const { account } of found) wrong.add(account);
+  await connections.release(reader);
+  for (const account of wrong) {
+    const client = await connections.openTransaction();
+    await client.query('select from log_heads where account_id = $1 for update', [account]);
+    await claimAnew(client, models, account);
+    await connections.commit(client);
+    await connections.release(client);
+  }
 }
 
 interface RunContext {

@@ -6,6 +6,7 @@ import { PostgresFailure } from '../../database/failure.js';
 import { EventChecks, knownTypes } from '../checks/event-checks.js';
 import type { LoggedEvent } from '../checks/logged-event.js';
 import { streamFaults } from '../checks/stream-checks.js';
+import { claimAnew } from '../claims/held-claims.js';
 import type { AnyReadModel, EventFacts } from '../read-model.js';
 import { ReplayError } from '../replay/replay.js';
 import { foldAccount } from './account-fold.js';
@@ -52,6 +53,7 @@ export async function importLog(
         await foldAccount(client, model, account, onEvents);
         for (const { name } of model.tables) await indexes.make(name);
       }
+      await claimAnew(client, models, account);
     } catch (error) {
       throw (error instanceof ReplayError && (await firstFault(client, models, account))) || error;
     }

@@ -154,7 +154,7 @@ export class ListedEdge {
 
 export class ListedEdges {
   @ApiField({
-    description: `The edges that list the hostport, oldest first, at most ${MAX_EDGES_OF_A_HOSTPORT}. Empty if there are none.`,
+    description: `The edges that list the hostport, in the order in which they listed it, at most ${MAX_EDGES_OF_A_HOSTPORT}. Empty if there are none.`,
     listOf: ListedEdge,
   })
   edges!: ListedEdge[];
@@ -166,7 +166,7 @@ export class ListedEdges {
   left_out!: number;
   @ApiField({
     description:
-      'The number of edges at the beginning of `edges` that are older than each one that is left out: all of them if none is. Serve none of the others: an edge that is left out may be the oldest one that serves.',
+      'The number of edges at the beginning of `edges` that come before each one that is left out: all of them if none is. Serve none of the others: an edge that is left out may be the one that serves.',
     type: 'integer',
     example: 1,
   })

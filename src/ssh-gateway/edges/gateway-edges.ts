@@ -51,11 +51,11 @@ export class GatewayEdges {
       tunnel_group: groups[n] ?? null,
     }));
     const firstLeftOut = all.findIndex((edge) => !isKept.has(edge));
-    const older = new Set((firstLeftOut < 0 ? all : all.slice(0, firstLeftOut)).map(({ id }) => id));
+    const before = new Set((firstLeftOut < 0 ? all : all.slice(0, firstLeftOut)).map(({ id }) => id));
     return {
       edges: listed,
       left_out: all.length - kept.length,
-      before_left_out: edges.filter(({ id }) => older.has(id)).length,
+      before_left_out: edges.filter(({ id }) => before.has(id)).length,
     };
   }
 
