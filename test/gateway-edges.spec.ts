@@ -1,6 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ApiClient } from './support/api-client.js';
 import { EventStream } from './support/event-stream.js';
+import { eventually } from './support/eventually.js';
 import { addAccount, type TestPrincipal } from './support/principals.js';
 import { type Service, startCopy, startService } from './support/service.js';
 
@@ -81,24 +83,25 @@ describe('GET /ssh_gateway/edges/changes', () => {
     const told = await toldBy(async () => edgeAt(['told.example:1', 'TOLD.example:2']));
     expect(told.hostports.toSorted()).toEqual(['told.example:1', 'told.example:2']);
     const [id] = told.ids;
-    const { client } = ours;
+    const { client, accountId: account_id } = ours;
     expect(await toldBy(() => client.patch(`/edges/tcp/${id}`, { hostports: ['told.example:3'] }))).toEqual({
+      account_id,
       ids: [id],
       hostports: ['told.example:3'],
     });
-    const same = { ids: [id], hostports: ['told.example:3'] };
+    const same = { account_id, ids: [id], hostports: ['told.example:3'] };
     expect(await toldBy(() => client.put(`/edges/tcp/${id}/backend`, { backend_id: 'bkdtg_1' }))).toEqual(same);
     expect(await toldBy(() => client.delete(`/edges/tcp/${id}/backend`))).toEqual(same);
-    expect(await toldBy(() => client.delete(`/edges/tcp/${id}`))).toEqual({ ids: [id], hostports: [] });
+    expect(await toldBy(() => client.delete(`/edges/tcp/${id}`))).toEqual({ account_id, ids: [id], hostports: [] });
   });
 
   it('tells of a policy, of its rules as the policy, and of a tunnel group', async () => {
-    const { client } = ours;
+    const { client, accountId: account_id } = ours;
     const made: { policy?: string; rule?: string; group?: string } = {};
     await toldBy(async () => {
       made.policy = await create('/ip_policies', {});
     });
-    const policy = { ids: [made.policy], hostports: [] };
+    const policy = { account_id, ids: [made.policy], hostports: [] };
     const rule = { ip_policy_id: made.policy, cidr: '192.0.2.0/24', action: 'allow' };
     expect(
       await toldBy(async () => {
@@ -111,7 +114,7 @@ describe('GET /ssh_gateway/edges/changes', () => {
     await toldBy(async () => {
       made.group = await create('/backends/tunnel_group', { labels: { app: 'web' } });
     });
-    const group = { ids: [made.group], hostports: [] };
+    const group = { account_id, ids: [made.group], hostports: [] };
     expect(await toldBy(() => client.patch(`/backends/tunnel_group/${made.group}`, { labels: { a: 'b' } }))).toEqual(
       group,
     );
@@ -126,4 +129,108 @@ describe('GET /ssh_gateway/edges/changes', () => {
     expect(own.hostports).toEqual(['own.example:1']);
     expect(streams.one.messages).toHaveLength(1);
   });
+
+  it('tells of the accounts one by one, the one with the fewest hostports first, whoever changed first', async () => {
+    const many = Array.from({ length: 3 }, (_, n) =>
+      Array.from({ length: 1_000 }, (_, port) => `crowd${n}.example:${port + 1}`),
+    );
+    const parts = [...many.map((hostports) => ({ hostports, by: theirs })), { hostports: ['few.example:1'], by: ours }];
+    const paths: string[] = [];
+    for (const { by } of parts) paths.push(`/edges/tcp/${await edgeAt([], {}, by)}`);
+    await sleep(200);
+    streams.all.messages.length = 0;
+    // One transaction, so that one look finds all of them.
+    const held = await service.pool.connect();
+    await held.query('begin; lock table tcp_edges in share mode');
+    const patches = parts.map(({ hostports, by }, n) => by.client.patch(paths[n] ?? '', { hostports }));
+    await sleep(100);
+    await held.query('commit');
+    held.release();
+    await Promise.all(patches);
+    await eventually(() => expect(hostportsOf(streams.all.messages)).toBe(3_001));
+    for (const { data } of streams.all.messages) expect([ours.accountId, theirs.accountId]).toContain(data.account_id);
+  });
 });
+
+const hostportsOf = (messages: readonly { readonly data?: { readonly hostports: readonly string[] } }[]): number =>
+  messages.reduce((sum, { data }) => sum + (data?.hostports.length ?? 0), 0);
+
+describe('POST /ssh_gateway/edges', () => {
+  const find = async (hostports: readonly string[], gateway = gateways.all) => {
+    const { status, body } = await gateway.post('/ssh_gateway/edges', { hostports });
+    expect(status).toBe(200);
+    return body;
+  };
+  const policiesOf = (count: number) => Array.from({ length: count }, (_, n) => `policy_${n}`);
+
+  it('answers for each hostport as the question about it alone, with each edge once', async () => {
+    const hostports = ['Batch.example:1', 'batch.example:2', 'batch.example:3'];
+    await edgeAt(hostports, { ip_restriction: { ip_policy_ids: policiesOf(2) } });
+    await edgeAt(hostports.slice(1, 2));
+    await edgeAt(['batch.example:4'], {}, theirs);
+    for (const gateway of [gateways.all, gateways.one]) {
+      const asked = [...hostports, 'BATCH.example.:4', 'nobody.example:1'];
+      const { edges, hostports: answers } = await find(asked, gateway);
+      expect(new Set(edges.map(({ edge }: ListedEdge) => edge.id)).size).toBe(edges.length);
+      expect(answers).toHaveLength(asked.length);
+      for (const [n, { hostport, edge_ids, ...counts }] of answers.entries()) {
+        const query = new URLSearchParams({ hostport: asked[n] ?? '' });
+        const { body } = await gateway.get(`/ssh_gateway/edges?${query}`);
+        expect(hostport).toBe(asked[n]?.toLowerCase().replace('.:', ':'));
+        const found = edge_ids.map((id: string) => edges.find(({ edge }: ListedEdge) => edge.id === id));
+        expect({ edges: found, ...counts }).toEqual(body);
+      }
+    }
+  });
+
+  it('answers for the first hostports as far as their edges fit, and for one alone whatever it has', async () => {
+    const large = Array.from({ length: 3 }, (_, n) => `large.example:${n + 1}`);
+    for (const hostport of large) await edgeAt([hostport], { ip_restriction: { ip_policy_ids: policiesOf(1_000) } });
+    expect((await find(large)).hostports.map(({ hostport }: { hostport: string }) => hostport)).toEqual(
+      large.slice(0, 2),
+    );
+    const many = Array.from({ length: 120 }, (_, n) => `each.example:${n + 1}`);
+    await Promise.all(many.map((hostport) => edgeAt([hostport])));
+    const { edges, hostports } = await find(many);
+    expect([edges.length, hostports.length]).toEqual([100, 100]);
+  });
+
+  it('has the rules of each edge that has them alone, whatever others of its account have', async () => {
+    const hostports = ['rules.example:1', 'rules.example:2', 'rules.example:3'];
+    for (const hostport of hostports) {
+      const policy = await create('/ip_policies', {});
+      await service.pool.query(
+        `insert into ip_policy_rules (account_id, id, version, created_at, description, metadata, ip_policy_id, cidr, action)
+         select account_id, 'ipr_' || left(md5(id || n), 27), 1, created_at, '', '', id,
+           '10.' || n / 65536 || '.' || n / 256 % 256 || '.' || n % 256 || '/32', 'deny'
+         from ip_policies, generate_series(1, 8000) n where id = $1`,
+        [policy],
+      );
+      await edgeAt([hostport], { ip_restriction: { ip_policy_ids: [policy] } });
+    }
+    const answered: string[] = [];
+    for (let rest = hostports; rest.length > 0; rest = hostports.slice(answered.length)) {
+      const { edges, hostports: answers } = await find(rest);
+      for (const { ip_policies } of edges) expect(ip_policies[0].rules).toHaveLength(8_000);
+      answered.push(...answers.map(({ hostport }: { hostport: string }) => hostport));
+    }
+    expect(answered).toEqual(hostports);
+  });
+
+  it.each<[what: string, body: object, code: string]>([
+    ['no hostport', { hostports: [] }, 'ERR_TAS_400'],
+    ['an absent list', {}, 'ERR_TAS_400'],
+    ['a text', { hostports: 'a:1' }, 'ERR_NGROK_215'],
+    ['1,001 hostports', { hostports: Array(1_001).fill('a:1') }, 'ERR_TAS_400'],
+    ['a hostport without port', { hostports: ['a:1', 'b'] }, 'ERR_NGROK_7104'],
+    ['port 0', { hostports: ['a:0'] }, 'ERR_NGROK_7112'],
+    ['an unknown field', { hostports: ['a:1'], source: '::1' }, 'ERR_NGROK_214'],
+  ])('refuses %s', async (_, body, error_code) => {
+    const answer = await gateways.all.post('/ssh_gateway/edges', body);
+    expect(answer).toMatchObject({ status: 400, body: { error_code } });
+  });
+});
+
+interface ListedEdge {
+  readonly edge: { readonly id: string };
+}

@@ -180,7 +180,7 @@ describe('the examples of openapi.json', () => {
       else if (method === 'PATCH') expect(answer.body).toMatchObject(withoutModules(example));
     }
     expect(made.size).toBe(8);
-    expect(withBodies.length).toBe(29);
+    expect(withBodies.length).toBe(30);
   });
 });
 

@@ -4,6 +4,7 @@ import type { GatewayLog } from './gateway-log.js';
 import type { GatewayMetrics } from './gateway-metrics.js';
 import type { GatewaySettings } from './gateway-settings.js';
 import type { PacedLog } from './paced-log.js';
+import type { Ports } from './ports.js';
 import type { LiveRights } from './rights/live-rights.js';
 import type { Outage } from './rights/outage.js';
 import type { ServiceClient } from './service-client.js';
@@ -22,4 +23,5 @@ export interface GatewayContext {
   readonly failures: Failures;
   readonly buffers: BufferBudget;
   readonly outage: Outage;
+  readonly ports: Ports;
 }

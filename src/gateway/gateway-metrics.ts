@@ -14,6 +14,11 @@ export class GatewayMetrics {
 
   /** `direction`: `in` from clients of edges, `out` to them. */
   readonly edgeBytes = this.counter('edge_bytes_total', 'Bytes of closed connections to edges.', 'direction');
+  readonly displacedEdgeConnections = new Counter({
+    name: 'tunnel_gateway_displaced_edge_connections_total',
+    help: 'Connections to edges that ended because one of another account or source took their place.',
+    registers: [this.registry],
+  });
   readonly servedPorts = this.gauge('served_hostports', 'Hostports of edges at which the gateway listens.');
   readonly openEdgeConnections = this.gauge('edge_connections', 'Open connections to edges.');
 

@@ -1,4 +1,5 @@
 import type { EdgeSettings } from './edges/edge-settings.js';
+import type { PortRange } from './port-ranges.js';
 import type { ServiceAddress } from './service-client.js';
 
 export interface ListenAddress {
@@ -36,6 +37,8 @@ export interface GatewaySettings extends ServiceAddress, CredentialLimits, Accou
   readonly hostKeyFile: string;
   /** Tunnels and edges are served at these hosts only. */
   readonly gatewayHosts: readonly OwnedHost[];
+  /** Ports at these hosts that clients may bind. */
+  readonly bindPorts: readonly PortRange[];
   readonly loginGraceMs: number;
   /** Connections that have not logged in. */
   readonly maxStrangers: number;

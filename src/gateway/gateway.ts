@@ -8,11 +8,15 @@ import type { GatewayPart } from './gateway-part.js';
 import type { GatewaySettings } from './gateway-settings.js';
 import { MetricsServer } from './metrics-server.js';
 import { PacedLog } from './paced-log.js';
+import { Ports } from './ports.js';
 import { LiveRights } from './rights/live-rights.js';
 import { Outage } from './rights/outage.js';
 import { ServiceClient } from './service-client.js';
 import { SshServer } from './ssh/ssh-server.js';
 import { OpenTunnels } from './tunnels/open-tunnels.js';
+
+const OVERLAP =
+  'GATEWAY_BIND_PORTS and GATEWAY_EDGE_PORTS overlap: a client can bind a port of an edge, and gets the connections to it without its IP rules';
 
 /** The gateway of one process. Its parts start in their order and stop in the opposite one. */
 export class Gateway {
@@ -31,11 +35,13 @@ export class Gateway {
     const buffers = new BufferBudget(settings.maxBufferedBytes, log);
     const metrics = new GatewayMetrics(tunnels, buffers);
     const failures = new Failures(log, metrics);
+    const ports = new Ports(settings);
     const refusals = new PacedLog(log, 'refused binds and logins');
     const context: GatewayContext = {
       ...{ settings, log, refusals, failures, buffers, tunnels },
-      ...{ metrics, service, outage, rights },
+      ...{ metrics, service, outage, rights, ports },
     };
+    if (ports.overlap) log.line('warn', {}, OVERLAP);
     this.outage = outage;
     this.ssh = new SshServer(context);
     this.parts = [rights, buffers, new MetricsServer(context), this.ssh, new EdgeServer(context)];

@@ -1,7 +1,8 @@
 import { parseToken } from '../access/authentication/deployment-tokens.js';
-import { parsePorts, parseProxied } from '../gateway/edges/edge-settings.js';
+import { parseProxied } from '../gateway/edges/edge-settings.js';
 import { type GatewaySettings, parseListenAddress } from '../gateway/gateway-settings.js';
 import { parseOwnedHosts } from '../gateway/owned-hosts.js';
+import { parsePorts } from '../gateway/port-ranges.js';
 import { LOG_LEVELS, type LogLevel } from '../service-log/service-log.js';
 import { baseUrl, integer, oneOf, text } from './parsers.js';
 import type { SettingsOf } from './setting.js';
@@ -169,12 +170,24 @@ export const GATEWAY = {
     fallback: 536_870_912,
     parse: integer(1_048_576, 999_999_999),
   },
+  bindPorts: {
+    name: 'GATEWAY_BIND_PORTS',
+    about: 'Ports that clients may bind at these hosts: ports and ranges, divided by commas. Others are refused.',
+    example: '1024-19999,30000-65535',
+    fallback: [
+      { min: 1024, max: 19_999 },
+      { min: 30_000, max: 65_535 },
+    ],
+    fallbackText: '`1024-19999,30000-65535`',
+    parse: parsePorts,
+  },
   edgePorts: {
     name: 'GATEWAY_EDGE_PORTS',
-    about: 'Ports that edges may have at these hosts, since any account can list any port; others have no listener.',
+    about:
+      'Ports that edges may have at these hosts. Others have no listener. Keep them apart from those of binds: a bind holds a port that is free.',
     example: '20000-29999',
-    fallback: { min: 1024, max: 65_535 },
-    fallbackText: '`1024-65535`',
+    fallback: [{ min: 20_000, max: 29_999 }],
+    fallbackText: '`20000-29999`',
     parse: parsePorts,
   },
   edgeTrafficPolicies: {
@@ -196,7 +209,8 @@ export const GATEWAY = {
   },
   maxEdgeConnections: {
     name: 'GATEWAY_MAX_EDGE_CONNECTIONS',
-    about: 'Maximum open connections to edges; further ones are closed at once.',
+    about:
+      'Maximum open connections to edges. When they are full, one of an account or a source with fewer takes the place of one with the most.',
     example: '10000',
     fallback: 10_000,
     parse: integer(1, 1_000_000),

@@ -13,7 +13,7 @@ import { ChangeStreams, credentialIds } from './changes/change-streams.js';
 import { ChangeWatch } from './changes/change-watch.js';
 import { ChangesController } from './changes/changes.controller.js';
 import { CredentialChanges } from './changes/credential-changes.js';
-import { EdgeChangeStreams, EdgeChanges, toChangedEdges } from './edges/edge-changes.js';
+import { EdgeChangeStreams, EdgeChanges } from './edges/edge-changes.js';
 import { EdgePolicies } from './edges/edge-policies.js';
 import { EdgePorts } from './edges/edge-ports.js';
 import { GatewayEdgesController } from './edges/gateway-edges.controller.js';
@@ -51,7 +51,7 @@ const logger = new Logger('SshGateway');
       provide: EdgeChangeStreams,
       useFactory: (pool: Pool, group: WorkerGroup) => {
         const watch = new ChangeWatch(new EdgeChanges(pool), (message) => logger.warn(message));
-        return new EdgeChangeStreams(watch, toChangedEdges, 'edges', group);
+        return new EdgeChangeStreams(watch, group);
       },
       inject: [POOL, WorkerGroup],
     },

@@ -127,6 +127,7 @@ const GATEWAY_SAMPLES: Record<string, Sample> = {
     query: async (walk) => ({ type: 'ssh-ed25519', ...(await fingerprint(walk)) }),
   },
   'GET /ssh_gateway/edges': { query: async (walk) => ({ hostport: await listed(walk) }) },
+  'POST /ssh_gateway/edges': { body: async (walk) => ({ hostports: [await listed(walk)] }) },
   'GET /ssh_gateway/edges/ports': { query: async (walk) => ({ host: await hostWithPorts(walk) }) },
   'GET /ssh_gateway/edges/changes': {},
   'GET /ssh_gateway/metrics': {},

@@ -3,15 +3,23 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { messageOf } from '../../error-message.js';
 import type { GatewayContext } from '../gateway-context.js';
 import { ServiceUnavailable } from '../service/service-unavailable.js';
+import { sourceOf } from '../ssh/strangers.js';
 import type { Endpoint, OpenTunnel } from '../tunnels/open-tunnel.js';
+import type { ClientQuestions } from './client-questions.js';
 import { EdgeConnection } from './edge-connection.js';
+import type { EdgePlaces } from './edge-places.js';
 import type { EdgesOfService } from './edges-of-service.js';
 import { hasLabels, inTurn } from './matching-tunnels.js';
 import { proxyHeader } from './proxy-header.js';
 import type { Judgement, ServedEdge } from './served-edge.js';
 
-/** All connections to edges of this gateway. */
-export type AllConnections = Set<EdgeConnection>;
+/** What the ports of a gateway share. */
+export interface SharedOfPorts {
+  readonly context: GatewayContext;
+  readonly service: EdgesOfService;
+  readonly places: EdgePlaces;
+  readonly questions: ClientQuestions;
+}
 
 /** One hostport: its listener while an edge is served at it, and the connections of that edge. */
 export class EdgePort {
@@ -20,15 +28,26 @@ export class EdgePort {
   private readonly connections = new Set<EdgeConnection>();
   private turn = 0;
   private told: string | undefined;
+  private lastAccountId: string | undefined;
+  private readonly context: GatewayContext;
   concerns: ReadonlySet<string> = new Set();
 
   constructor(
     readonly hostport: string,
     private readonly at: Endpoint,
-    private readonly context: GatewayContext,
-    private readonly service: EdgesOfService,
-    private readonly all: AllConnections,
-  ) {}
+    private readonly shared: SharedOfPorts,
+  ) {
+    this.context = shared.context;
+  }
+
+  /** Of the edge that is served, or was last. */
+  get accountId(): string | undefined {
+    return this.lastAccountId;
+  }
+
+  get isServing(): boolean {
+    return this.server !== undefined;
+  }
 
   /**
    * Changes what is served here; a closed port is opened only if it may be. Connections that the change still allows
@@ -37,6 +56,7 @@ export class EdgePort {
   async apply({ served, refusal, concerns }: Judgement, mayOpen: boolean): Promise<boolean> {
     this.concerns = concerns;
     this.served = served;
+    this.lastAccountId = served?.accountId ?? this.lastAccountId;
     if (refusal !== undefined) this.tell(refusal);
     await this.reviewConnections();
     if (served === undefined) this.stopListening();
@@ -59,9 +79,17 @@ export class EdgePort {
   }
 
   private async isAllowed(connection: EdgeConnection): Promise<boolean> {
-    const { served } = this;
+    const { served, hostport } = this;
     if (served === undefined) return false;
-    return connection.isLetInBy(served, (source) => this.service.isAllowed(this.hostport, served.id, source));
+    const { service, questions } = this.shared;
+    return connection.isLetInBy(served, (source) => {
+      const asked = {
+        accountId: served.accountId,
+        source: sourceOf(source),
+        text: `${hostport} ${served.id} ${source}`,
+      };
+      return questions.ask(asked, () => service.isAllowed(hostport, served.id, source));
+    });
   }
 
   private async listen(): Promise<boolean> {
@@ -111,6 +139,7 @@ export class EdgePort {
   private async accept(socket: Socket): Promise<void> {
     if (this.served === undefined) return void socket.destroy();
     const connection = this.enter(new EdgeConnection(socket, this.served));
+    if (connection === undefined) return;
     const outcome = await this.outcomeOf(connection).catch((error) => {
       if (error instanceof ServiceUnavailable) return 'service_unavailable';
       throw error;
@@ -119,12 +148,25 @@ export class EdgePort {
     if (outcome !== 'carried') connection.end();
   }
 
-  private enter(connection: EdgeConnection): EdgeConnection {
+  /** Undefined if there is no place for it. */
+  private enter(connection: EdgeConnection): EdgeConnection | undefined {
     const { metrics } = this.context;
-    for (const set of [this.connections, this.all]) set.add(connection);
+    const leave = this.shared.places.take(connection.edge.accountId, sourceOf(connection.source.address), {
+      drop: () => {
+        metrics.displacedEdgeConnections.inc();
+        connection.end();
+      },
+    });
+    if (leave === undefined) {
+      metrics.edgeConnections.inc({ outcome: 'too_many_connections' });
+      connection.end();
+      return undefined;
+    }
+    this.connections.add(connection);
     metrics.openEdgeConnections.inc();
     connection.socket.once('close', () => {
-      for (const set of [this.connections, this.all]) set.delete(connection);
+      leave();
+      this.connections.delete(connection);
       metrics.openEdgeConnections.dec();
       metrics.edgeBytes.inc({ direction: 'in' }, connection.socket.bytesRead);
       metrics.edgeBytes.inc({ direction: 'out' }, connection.socket.bytesWritten);
@@ -133,7 +175,6 @@ export class EdgePort {
   }
 
   private async outcomeOf(connection: EdgeConnection): Promise<string> {
-    if (this.all.size > this.context.settings.maxEdgeConnections) return 'too_many_connections';
     if (!(await this.isAllowed(connection))) return 'not_allowed';
     const { accountId, labels } = connection.edge;
     const group = this.context.tunnels.ofAccount(accountId).filter((tunnel) => hasLabels(tunnel, labels));

@@ -2,7 +2,10 @@ import type { GatewayContext } from '../gateway-context.js';
 import type { GatewayPart } from '../gateway-part.js';
 import { type Followed, Follower } from '../rights/follower.js';
 import type { Endpoint } from '../tunnels/open-tunnel.js';
-import { type AllConnections, EdgePort } from './edge-port.js';
+import { ClientQuestions } from './client-questions.js';
+import type { EdgeAnswer } from './edge-answer.js';
+import { EdgePlaces } from './edge-places.js';
+import { EdgePort, type SharedOfPorts } from './edge-port.js';
 import { EdgesOfService } from './edges-of-service.js';
 import { Refresher } from './refresher.js';
 import { judge } from './served-edge.js';
@@ -11,6 +14,7 @@ import { judge } from './served-edge.js';
 const LISTEN_AGAIN_MS = 5_000;
 
 interface ChangedEdges {
+  readonly account_id: string;
   readonly ids: readonly string[];
   readonly hostports: readonly string[];
 }
@@ -20,14 +24,20 @@ export class EdgeServer implements GatewayPart, Followed {
   private readonly service: EdgesOfService;
   private readonly follower: Follower;
   private readonly ports = new Map<string, EdgePort>();
-  private readonly connections: AllConnections = new Set();
-  private readonly refresher = new Refresher((hostport) => this.refresh(hostport));
+  private readonly shared: SharedOfPorts;
+  private readonly refresher = new Refresher<EdgeAnswer>(
+    (hostports) => this.service.at(hostports),
+    (hostport, answer) => this.apply(hostport, answer),
+    (hostport) => this.turnOf(hostport),
+  );
   private readonly laterAt = new Map<string, NodeJS.Timeout>();
   private isStopped = false;
 
   constructor(private readonly context: GatewayContext) {
     const { outage } = context;
     this.service = new EdgesOfService(context.service);
+    const places = new EdgePlaces(context.settings.maxEdgeConnections);
+    this.shared = { context, service: this.service, places, questions: new ClientQuestions() };
     this.follower = new Follower(context.service, 'edges/changes', outage, this);
     outage.on('following', () => void this.openAll().catch((error) => this.follower.fail(error)));
     outage.on('closed', () => this.closeAll());
@@ -49,7 +59,7 @@ export class EdgeServer implements GatewayPart, Followed {
 
   /** What is open comes first: it may have lost its right while nothing was told. */
   async recheck(): Promise<void> {
-    await this.refresher.refresh(new Set(this.ports.keys()));
+    await this.refresher.refresh(this.ports.keys());
   }
 
   async changed(data: unknown): Promise<void> {
@@ -66,18 +76,22 @@ export class EdgeServer implements GatewayPart, Followed {
     this.context.log.line('info', { hostports: hostports.size }, 'all edges are as the service says');
   }
 
-  private async refreshSome({ ids, hostports }: ChangedEdges): Promise<void> {
+  private async refreshSome({ account_id, ids, hostports }: ChangedEdges): Promise<void> {
     const changed = new Set(ids);
     const held = [...this.ports.values()].filter(({ concerns }) => [...concerns].some((id) => changed.has(id)));
     const own = hostports.filter((hostport) => this.endpointOf(hostport) !== undefined);
-    await this.refresher.refresh(new Set([...own, ...held.map(({ hostport }) => hostport)]));
+    await this.refresher.refresh(new Set([...own, ...held.map(({ hostport }) => hostport)]), account_id);
   }
 
-  private async refresh(hostport: string): Promise<void> {
+  /** What is served comes first, since a client may have lost its right. */
+  private turnOf(hostport: string) {
+    const port = this.ports.get(hostport);
+    return { account: port?.accountId ?? '', isUrgent: port?.isServing === true };
+  }
+
+  private async apply(hostport: string, answer: EdgeAnswer): Promise<void> {
     const at = this.endpointOf(hostport);
-    if (at === undefined) return;
-    const answer = await this.service.at(hostport);
-    if (this.isStopped) return;
+    if (at === undefined || this.isStopped) return;
     const { outage, settings } = this.context;
     const port = this.ports.get(hostport) ?? this.newPort(hostport, at);
     const judgement = judge(answer, settings.edgeTrafficPolicies === 'ignore');
@@ -98,11 +112,11 @@ export class EdgeServer implements GatewayPart, Followed {
 
   /** If the service is away, the reload that follows its return tries too. */
   private async listenAgain(hostport: string): Promise<void> {
-    if (!this.isStopped) await this.refresher.refresh(new Set([hostport])).catch(() => undefined);
+    if (!this.isStopped) await this.refresher.refresh([hostport]).catch(() => undefined);
   }
 
   private newPort(hostport: string, at: Endpoint): EdgePort {
-    const port = new EdgePort(hostport, at, this.context, this.service, this.connections);
+    const port = new EdgePort(hostport, at, this.shared);
     this.ports.set(hostport, port);
     return port;
   }
@@ -111,9 +125,8 @@ export class EdgeServer implements GatewayPart, Followed {
   private endpointOf(hostport: string): Endpoint | undefined {
     const colon = hostport.lastIndexOf(':');
     const [name, port] = [hostport.slice(0, colon), Number(hostport.slice(colon + 1))];
-    const { gatewayHosts, edgePorts } = this.context.settings;
-    const owned = gatewayHosts.find(({ host }) => host === name);
-    if (owned === undefined || port < edgePorts.min || port > edgePorts.max) return undefined;
+    const owned = this.context.settings.gatewayHosts.find(({ host }) => host === name);
+    if (owned === undefined || this.context.ports.refusal('edges', port) !== undefined) return undefined;
     return { address: owned.listenAddress, port };
   }
 

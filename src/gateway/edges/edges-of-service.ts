@@ -1,28 +1,45 @@
 import { ServiceUnavailable } from '../service/service-unavailable.js';
 import type { ServiceClient } from '../service-client.js';
-import type { EdgeAnswer } from './edge-answer.js';
+import type { EdgeAnswer, ListedEdge } from './edge-answer.js';
+
+interface EdgesOfHostports {
+  readonly edges: readonly ListedEdge[];
+  readonly hostports: readonly {
+    readonly hostport: string;
+    readonly edge_ids: readonly string[];
+    readonly before_left_out: number;
+  }[];
+}
 
 /** The service's answers about edges. Each rejects with ServiceUnavailable if there is none. */
 export class EdgesOfService {
   constructor(private readonly service: ServiceClient) {}
 
   async portsOf(host: string): Promise<readonly number[]> {
-    return (await this.ask<{ ports: number[] }>('edges/ports', { host })).ports;
+    return (await this.ask<{ ports: number[] }>('GET', `edges/ports?${new URLSearchParams({ host })}`)).ports;
   }
 
-  at(hostport: string): Promise<EdgeAnswer> {
-    return this.ask<EdgeAnswer>('edges', { hostport });
+  /** Those that the answer has no room for are missing: ask again about them. The first one never is. */
+  async at(hostports: readonly string[]): Promise<ReadonlyMap<string, EdgeAnswer>> {
+    const answer = await this.ask<EdgesOfHostports>('POST', 'edges', { hostports });
+    const byId = new Map(answer.edges.map((one) => [one.edge.id, one]));
+    return new Map(
+      answer.hostports.map(({ hostport, edge_ids, before_left_out }) => {
+        return [hostport, { edges: edge_ids.flatMap((id) => byId.get(id) ?? []), before_left_out }];
+      }),
+    );
   }
 
   /** For an edge with too many rules for an answer. */
   async isAllowed(hostport: string, edgeId: string, source: string): Promise<boolean> {
-    const { edges } = await this.ask<EdgeAnswer>('edges', { hostport, source });
+    const { edges } = await this.ask<EdgeAnswer>('GET', `edges?${new URLSearchParams({ hostport, source })}`);
     return edges.find(({ edge }) => edge.id === edgeId)?.check?.allowed === true;
   }
 
-  private async ask<Answer>(path: string, query: Record<string, string>): Promise<Answer> {
-    const answer = await this.service.ask<Answer>('GET', `${path}?${new URLSearchParams(query)}`);
+  private async ask<Answer>(method: 'GET' | 'POST', path: string, body?: object): Promise<Answer> {
+    const answer = await this.service.ask<Answer>(method, path, body);
     if (answer !== undefined) return answer;
-    throw new ServiceUnavailable(`the service has no /ssh_gateway/${path}: it is of an earlier version`, 404);
+    const route = path.replace(/\?.*/, '');
+    throw new ServiceUnavailable(`the service has no /ssh_gateway/${route}: it is of an earlier version`, 404);
   }
 }

@@ -1,34 +1,138 @@
 import { expect, it } from '@jest/globals';
 import { Refresher } from './refresher.js';
 
-it('a key that is asked for while it is refreshed is refreshed once more, however often it is asked for', async () => {
-  const begun: (() => void)[] = [];
-  const refresher = new Refresher(() => new Promise((resolve) => begun.push(resolve)));
-  const first = refresher.refresh(new Set(['a']));
-  await new Promise(setImmediate);
-  const later = [1, 2, 3].map(() => refresher.refresh(new Set(['a'])));
-  begun[0]?.();
+const NO_TURN = { account: '', isUrgent: false };
+const done = async (): Promise<void> => undefined;
+/** An answer for each key. */
+const answersTo = (keys: readonly string[]) => new Map(keys.map((key) => [key, key]));
+const numbered = (count: number, prefix: string): string[] => Array.from({ length: count }, (_, n) => `${prefix}${n}`);
+const turn = (): Promise<void> => new Promise(setImmediate);
+
+/** Questions that are answered by hand, in their order. */
+function heldQuestions(turnOf: (key: string) => { account: string; isUrgent: boolean } = () => NO_TURN) {
+  const asked: (readonly string[])[] = [];
+  const answers: (() => void)[] = [];
+  const ask = (keys: readonly string[]) =>
+    new Promise<ReadonlyMap<string, string>>((resolve) => {
+      asked.push(keys);
+      answers.push(() => resolve(answersTo(keys)));
+    });
+  const applied: string[] = [];
+  const refresher = new Refresher<string>(ask, async (key) => void applied.push(key), turnOf);
+  const answer = async (): Promise<void> => {
+    answers.shift()?.();
+    await turn();
+    await turn();
+  };
+  return { refresher, asked, applied, answer };
+}
+
+it('a key that is asked for while it is under way is asked once more, however often it is asked for', async () => {
+  const { refresher, asked, answer } = heldQuestions();
+  const first = refresher.refresh(['a']);
+  await turn();
+  const later = [1, 2, 3].map(() => refresher.refresh(['a']));
+  expect(asked).toEqual([['a']]);
+  await answer();
   await first;
-  await new Promise(setImmediate);
-  expect(begun).toHaveLength(2);
-  begun[1]?.();
+  expect(asked).toEqual([['a'], ['a']]);
+  await answer();
   await Promise.all(later);
   await refresher.idle();
-  expect(begun).toHaveLength(2);
+  expect(asked).toHaveLength(2);
 });
 
-it('a few are under way at once, and a failure rejects the whole but leaves no key behind', async () => {
-  let [running, max] = [0, 0];
-  const refresher = new Refresher(async (key) => {
-    running += 1;
-    max = Math.max(max, running);
-    await new Promise(setImmediate);
-    running -= 1;
-    if (key === '7') throw new Error('seven');
-  });
-  const keys = new Set(Array.from({ length: 30 }, (_, n) => String(n)));
-  await expect(refresher.refresh(keys)).rejects.toThrow('seven');
-  await refresher.idle();
-  expect([running, max]).toEqual([0, 8]);
-  await refresher.refresh(new Set(['1']));
+it('a question has up to 200 keys, and four are under way at once', async () => {
+  const { refresher, asked, answer, applied } = heldQuestions();
+  const all = refresher.refresh(numbered(1_001, 'a'));
+  await turn();
+  expect(asked.map(({ length }) => length)).toEqual([200, 200, 200, 200]);
+  for (let n = 0; n < 6; n += 1) await answer();
+  await all;
+  expect(asked.map(({ length }) => length)).toEqual([200, 200, 200, 200, 200, 1]);
+  expect(new Set(applied).size).toBe(1_001);
 });
+
+it('an account with many keys waits for itself: another one has the next question', async () => {
+  const { refresher, asked, answer } = heldQuestions();
+  void refresher.refresh(numbered(5_000, 'a'), 'many');
+  await turn();
+  void refresher.refresh(['b1'], 'few');
+  for (const next of ['a', 'b1', 'a']) {
+    await answer();
+    expect(asked.at(-1)?.[0]).toMatch(new RegExp(`^${next}`));
+  }
+});
+
+it('what is served comes before the other keys of its account', async () => {
+  const isUrgent = (key: string): boolean => key.startsWith('served');
+  const { refresher, asked, answer } = heldQuestions((key) => ({ account: 'one', isUrgent: isUrgent(key) }));
+  void refresher.refresh(numbered(2_000, 'a'));
+  await turn();
+  void refresher.refresh(['served']);
+  await answer();
+  expect(asked.at(-1)?.slice(0, 2)).toEqual(['served', 'a800']);
+});
+
+it('a key that the answer has no room for is asked again', async () => {
+  const asked: (readonly string[])[] = [];
+  const ask = async (keys: readonly string[]) => {
+    asked.push(keys);
+    return answersTo(keys.slice(0, 2));
+  };
+  const applied: string[] = [];
+  const refresher = new Refresher<string>(
+    ask,
+    async (key) => void applied.push(key),
+    () => NO_TURN,
+  );
+  await refresher.refresh(numbered(5, 'a'));
+  expect(asked.map(({ length }) => length)).toEqual([5, 3, 1]);
+  expect(applied).toEqual(numbered(5, 'a'));
+});
+
+it('a failed question and a failed application reject the whole, and leave no key behind', async () => {
+  let fails = true;
+  const ask = async (keys: readonly string[]) => {
+    if (fails) throw new Error('not asked');
+    return answersTo(keys);
+  };
+  const refresher = new Refresher<string>(ask, done, () => NO_TURN);
+  await expect(refresher.refresh(numbered(300, 'a'))).rejects.toThrow('not asked');
+  await refresher.idle();
+  fails = false;
+  await refresher.refresh(numbered(300, 'a'));
+  const apply = async (key: string): Promise<void> => {
+    if (key === 'a7') throw new Error('seven');
+  };
+  const other = new Refresher<string>(ask, apply, () => NO_TURN);
+  await expect(other.refresh(numbered(30, 'a'))).rejects.toThrow('seven');
+  await other.idle();
+});
+
+it('what is done with an answer does not hold up the next question', async () => {
+  const { promise, release } = heldPromise();
+  const asked: (readonly string[])[] = [];
+  const ask = async (keys: readonly string[]) => {
+    asked.push(keys);
+    return answersTo(keys);
+  };
+  const refresher = new Refresher<string>(
+    ask,
+    () => promise,
+    () => NO_TURN,
+  );
+  const all = numbered(6, 'a').map((key) => refresher.refresh([key], key));
+  for (let n = 0; n < 4; n += 1) await turn();
+  expect(asked).toHaveLength(6);
+  release();
+  await Promise.all(all);
+});
+
+function heldPromise() {
+  let release = (): void => undefined;
+  const promise = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  return { promise, release: () => release() };
+}

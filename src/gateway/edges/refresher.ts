@@ -1,57 +1,139 @@
-const MAX_AT_ONCE = 8;
+/** Questions under way at once. */
+const MAX_QUESTIONS = 4;
+/** Keys of one question. A smaller question lets others have their answers in between. */
+const MAX_KEYS = 200;
 
-/** Does one thing for many keys, a few at once. What is asked for while it is under way is done again afterwards. */
-export class Refresher {
-  private readonly wanted = new Map<string, Promise<void>>();
-  private readonly latest = new Map<string, Promise<void>>();
-  private readonly waiting: (() => void)[] = [];
-  private running = 0;
+/** Whose turn a key is asked in, and whether it comes before the account's others. */
+interface Turn {
+  readonly account: string;
+  readonly isUrgent: boolean;
+}
 
-  constructor(private readonly act: (key: string) => Promise<void>) {}
+interface Waiting {
+  readonly account: string;
+  readonly promise: Promise<void>;
+  readonly settle: (done: Promise<void>) => void;
+}
 
-  /** Resolves once each was done after this call; rejects if one of them fails. */
-  async refresh(keys: ReadonlySet<string>): Promise<void> {
-    await Promise.all([...keys].map((key) => this.one(key)));
+/** The keys of an account that wait. */
+interface Line {
+  readonly urgent: Set<string>;
+  readonly others: Set<string>;
+}
+
+/**
+ * Asks about many keys, several in one question, and applies the answers. The accounts take turns, so that one with many
+ * keys waits for itself. What is asked for while it is under way is asked once more afterwards.
+ */
+export class Refresher<Answer> {
+  private readonly waiting = new Map<string, Waiting>();
+  /** The account that got a turn last is the last one. */
+  private readonly lines = new Map<string, Line>();
+  private readonly underWay = new Map<string, Promise<unknown>>();
+  private questions = 0;
+  private isScheduled = false;
+
+  constructor(
+    /** A key without an answer is asked about again. */
+    private readonly ask: (keys: readonly string[]) => Promise<ReadonlyMap<string, Answer>>,
+    private readonly apply: (key: string, answer: Answer) => Promise<void>,
+    private readonly turnOf: (key: string) => Turn,
+  ) {}
+
+  /** Resolves once each was done after this call; rejects if one of them fails. `account`: of keys that had no turn yet. */
+  async refresh(keys: Iterable<string>, account = ''): Promise<void> {
+    const wanted = [...keys].map((key) => this.want(key, account));
+    this.schedule();
+    await Promise.all(wanted);
   }
 
   /** Resolves once nothing is under way. */
   async idle(): Promise<void> {
-    while (this.latest.size > 0) await Promise.allSettled([...this.latest.values()]);
-  }
-
-  private one(key: string): Promise<void> {
-    const queued = this.wanted.get(key);
-    if (queued !== undefined) return queued;
-    const next = this.after(key, this.latest.get(key));
-    this.wanted.set(key, next);
-    this.latest.set(key, next);
-    const done = (): void => {
-      if (this.latest.get(key) === next) this.latest.delete(key);
-    };
-    next.then(done, done);
-    return next;
-  }
-
-  private async after(key: string, current: Promise<void> | undefined): Promise<void> {
-    await current?.catch(() => undefined);
-    await this.enter();
-    this.wanted.delete(key);
-    try {
-      await this.act(key);
-    } finally {
-      this.leave();
+    while (this.underWay.size + this.waiting.size > 0) {
+      const waiting = [...this.waiting.values()].map(({ promise }) => promise);
+      await Promise.allSettled([...this.underWay.values(), ...waiting]);
     }
   }
 
-  private async enter(): Promise<void> {
-    if (this.running >= MAX_AT_ONCE) await new Promise<void>((resolve) => this.waiting.push(resolve));
-    else this.running += 1;
+  private want(key: string, account: string): Promise<void> {
+    const same = this.waiting.get(key);
+    if (same !== undefined) return same.promise;
+    const turn = this.turnOf(key);
+    const name = turn.account || account;
+    const line = this.lines.get(name) ?? { urgent: new Set(), others: new Set() };
+    this.lines.set(name, line);
+    (turn.isUrgent ? line.urgent : line.others).add(key);
+    let settle: Waiting['settle'] = () => undefined;
+    const promise = new Promise<void>((resolve) => {
+      settle = resolve;
+    });
+    this.waiting.set(key, { account: name, promise, settle });
+    return promise;
   }
 
-  /** Hands the place over to the next one. */
-  private leave(): void {
-    const next = this.waiting.shift();
-    if (next === undefined) this.running -= 1;
-    else next();
+  /** Once per turn of the event loop: what is wanted together goes into one question. */
+  private schedule(): void {
+    if (this.isScheduled) return;
+    this.isScheduled = true;
+    setImmediate(() => {
+      this.isScheduled = false;
+      this.startNext();
+    });
+  }
+
+  private startNext(): void {
+    for (const [account, line] of this.lines) {
+      if (this.questions >= MAX_QUESTIONS) return;
+      const keys = this.take(line);
+      if (keys.length === 0) continue;
+      this.lines.delete(account);
+      // At the end, where this loop meets it again.
+      if (line.urgent.size + line.others.size > 0) this.lines.set(account, line);
+      this.start(keys);
+    }
+  }
+
+  private take({ urgent, others }: Line): string[] {
+    const keys: string[] = [];
+    for (const part of [urgent, others]) {
+      for (const key of part) {
+        if (keys.length === MAX_KEYS) return keys;
+        if (this.underWay.has(key)) continue;
+        part.delete(key);
+        keys.push(key);
+      }
+    }
+    return keys;
+  }
+
+  private start(keys: readonly string[]): void {
+    this.questions += 1;
+    const asked = this.ask(keys);
+    for (const key of keys) this.finish(key, asked);
+    // The next question does not wait for what is done with the answers.
+    const ended = (): void => {
+      this.questions -= 1;
+      this.schedule();
+    };
+    asked.then(ended, ended);
+  }
+
+  private finish(key: string, asked: Promise<ReadonlyMap<string, Answer>>): void {
+    const { account = '', settle } = this.waiting.get(key) ?? {};
+    this.waiting.delete(key);
+    const act = async (): Promise<boolean> => {
+      const answer = (await asked).get(key);
+      if (answer !== undefined) await this.apply(key, answer);
+      return answer !== undefined;
+    };
+    const acted = act().finally(() => {
+      this.underWay.delete(key);
+      if (this.waiting.has(key)) this.schedule();
+    });
+    this.underWay.set(
+      key,
+      acted.catch(() => undefined),
+    );
+    settle?.(acted.then((isDone) => (isDone ? undefined : this.refresh([key], account))));
   }
 }

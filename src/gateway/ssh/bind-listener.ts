@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 import { messageOf } from '../../error-message.js';
 import type { Failures } from '../failures.js';
+import type { GatewayContext } from '../gateway-context.js';
 import { carry } from '../tunnels/carry.js';
 import { NotCarried } from '../tunnels/not-carried.js';
 import type { Endpoint, OpenTunnel } from '../tunnels/open-tunnel.js';
@@ -14,8 +15,28 @@ export class BindListener {
     readonly port: number,
   ) {}
 
-  /** Throws BindRefused if the address is in use or not on this machine. */
-  static async open(at: Endpoint, tunnelOf: () => OpenTunnel | undefined, failures: Failures): Promise<BindListener> {
+  /** Port 0 takes a free one. Throws BindRefused if the address is in use or not on this machine. */
+  static async open(
+    at: Endpoint,
+    tunnelOf: () => OpenTunnel | undefined,
+    { failures, ports }: Pick<GatewayContext, 'failures' | 'ports'>,
+  ): Promise<BindListener> {
+    let reason: unknown = new Error('no port is free');
+    for (const port of at.port === 0 ? ports.anyForBind() : [at.port]) {
+      try {
+        return await BindListener.listen({ address: at.address, port }, tunnelOf, failures);
+      } catch (error) {
+        reason = error;
+      }
+    }
+    throw new BindRefused('cannot_listen', `the gateway cannot listen there: ${messageOf(reason)}`);
+  }
+
+  private static async listen(
+    at: Endpoint,
+    tunnelOf: () => OpenTunnel | undefined,
+    failures: Failures,
+  ): Promise<BindListener> {
     const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => {
       socket.setNoDelay(true);
       const { remoteAddress = '', remotePort = 0 } = socket;
@@ -32,16 +53,11 @@ export class BindListener {
           });
       }
     });
-    try {
-      server.listen({ host: at.address, port: at.port, exclusive: true });
-      await once(server, 'listening');
-    } catch (error) {
-      throw new BindRefused('cannot_listen', `the gateway cannot listen there: ${messageOf(error)}`);
-    }
+    server.listen({ host: at.address, port: at.port, exclusive: true });
+    await once(server, 'listening');
     // Accepting can fail for a moment, for example without a free file descriptor.
     server.on('error', (error) => failures.count(`${at.address}:${at.port}`, error));
-    const address = server.address();
-    return new BindListener(server, typeof address === 'object' && address !== null ? address.port : at.port);
+    return new BindListener(server, at.port);
   }
 
   /** Takes no further connections. */

@@ -3,6 +3,7 @@ import { parseBindTarget } from '../../bind-rules/bind-target.js';
 import { canonicalHost, ParseError } from '../../host-name.js';
 import { Problem } from '../../problem.js';
 import type { OwnedHost } from '../gateway-settings.js';
+import type { Ports } from '../ports.js';
 import type { TargetBody } from '../service-client.js';
 
 export type RefusalReason =
@@ -40,7 +41,7 @@ export interface BindRequest {
 }
 
 /** Reads a bind address of `ssh -R`: `key=value`, or a host. Throws BindRefused. */
-export function readBindRequest(address: string, port: number, hosts: readonly OwnedHost[]): BindRequest {
+export function readBindRequest(address: string, port: number, hosts: readonly OwnedHost[], ports: Ports): BindRequest {
   if (address.length > MAX_ADDRESS_LENGTH) {
     throw new BindRefused(
       'malformed',
@@ -48,7 +49,7 @@ export function readBindRequest(address: string, port: number, hosts: readonly O
     );
   }
   try {
-    const request = address.includes('=') ? label(address, port) : host(address, port, hosts);
+    const request = address.includes('=') ? label(address, port) : host(address, port, hosts, ports);
     // Everything that is asked of the service is well-formed, so its refusals are about rights.
     parseBindTarget(request.target);
     return { asked: { address, port }, ...request };
@@ -71,20 +72,24 @@ function label(text: string, port: number): Read {
   return { target: { label: { key, value } }, rule: `bind:${key}=${value}`, listen: undefined };
 }
 
-function host(text: string, port: number, hosts: readonly OwnedHost[]): Read {
+function host(text: string, port: number, hosts: readonly OwnedHost[], ports: Ports): Read {
   if (text === '' || text === '*') {
     throw new BindRefused('malformed', `name the host to bind, one of ${namesOf(hosts)}, or a label: key=value`);
   }
   const name = text.startsWith('*.') ? text : canonicalHost(isIPv6(text) ? `[${text}]` : text);
   const listen = hosts.find((owned) => owned.host === name);
-  if (listen !== undefined) return ofAddress(listen, port);
+  if (listen !== undefined) return ofAddress(listen, port, ports);
   const isName = !/^\[|\.\d+$/.test(name);
   if (isName && port === 0) return { target: { domain: name }, rule: `bind:${name}`, listen: undefined };
   const advice = isName ? `; to register ${name} without a listener, ask for port 0` : '';
   throw new BindRefused('not_served', `this gateway listens at ${namesOf(hosts)}, and not at ${name}${advice}`);
 }
 
-function ofAddress(listen: OwnedHost, port: number): Read {
+function ofAddress(listen: OwnedHost, port: number, ports: Ports): Read {
+  const refusal = port === 0 ? undefined : ports.refusal('binds', port);
+  if (refusal !== undefined) {
+    throw new BindRefused('not_served', `port ${port} ${refusal}; port 0 takes a free one`);
+  }
   const rule = port === 0 ? `bind:${listen.host}` : `bind:${listen.host}:${port}`;
   return { target: { address: `${listen.host}:${port}` }, rule, listen };
 }

@@ -87,8 +87,8 @@ export class ClientBinds {
   }
 
   private async permitted(address: string, port: number): Promise<Bind> {
-    const { settings, rights } = this.context;
-    const request = readBindRequest(address, port, settings.gatewayHosts);
+    const { settings, rights, ports } = this.context;
+    const request = readBindRequest(address, port, settings.gatewayHosts, ports);
     if (!rights.isFollowing) throw unavailable(AWAY);
     const refusal = this.usage.take('binds');
     if (refusal !== undefined) throw new BindRefused('too_many', refusal);
@@ -117,7 +117,7 @@ export class ClientBinds {
     const decision = await this.decide(request);
     let made: Bind | undefined;
     const at = request.listen && { address: request.listen.listenAddress, port: request.asked.port };
-    const listener = at && (await BindListener.open(at, () => made, this.context.failures));
+    const listener = at && (await BindListener.open(at, () => made, this.context));
     if (this.isClosed) {
       listener?.close();
       throw new BindRefused('cannot_listen', 'the client is gone');

@@ -17,7 +17,7 @@ export interface StreamLimits {
   readonly maxUnreadBytes: number;
 }
 
-const STREAM_LIMITS: StreamLimits = {
+export const STREAM_LIMITS: StreamLimits = {
   heartbeatMs: 5_000,
   maxStreams: 100,
   maxStreamsOfToken: 10,
@@ -45,7 +45,8 @@ export class ChangeStreams<Changed extends Ref = Ref> implements OnModuleDestroy
 
   constructor(
     private readonly watch: ChangeWatch<Changed>,
-    private readonly dataOf: (changed: readonly Changed[]) => object,
+    /** The data of the events that tell it, in their order. */
+    private readonly eventsOf: (changed: readonly Changed[]) => Iterable<object>,
     /** Of what changes, in the plural. Each kind has places of its own. */
     kind: string,
     group: WorkerGroup = new SingleWorker(),
@@ -130,9 +131,7 @@ export class ChangeStreams<Changed extends Ref = Ref> implements OnModuleDestroy
   }
 
   private tell(stream: Readable, changed: readonly Changed[]): void {
-    for (let n = 0; n < changed.length; n += MAX_CHANGES_IN_MESSAGE) {
-      this.event(stream, 'changed', this.dataOf(changed.slice(n, n + MAX_CHANGES_IN_MESSAGE)));
-    }
+    for (const data of this.eventsOf(changed)) this.event(stream, 'changed', data);
   }
 
   /** Events of a stream are numbered from 0 on, so that its reader sees if one is lost on the way. */
@@ -159,8 +158,12 @@ export class ChangeStreams<Changed extends Ref = Ref> implements OnModuleDestroy
   }
 }
 
-/** The data of an event about credentials. */
-export const credentialIds = (changed: readonly Ref[]) => ({ credential_ids: changed.map(({ id }) => id) });
+/** The data of events about credentials. */
+export function* credentialIds(changed: readonly Ref[]) {
+  for (let n = 0; n < changed.length; n += MAX_CHANGES_IN_MESSAGE) {
+    yield { credential_ids: changed.slice(n, n + MAX_CHANGES_IN_MESSAGE).map(({ id }) => id) };
+  }
+}
 
 const tooMany = (message: string): Problem => new Problem('too_many_requests', message);
 

@@ -1,12 +1,18 @@
 import type { Pool } from 'pg';
 import type { Ref } from '../../database/coalesce.js';
-import { ChangeStreams } from '../changes/change-streams.js';
+import type { WorkerGroup } from '../../workers/worker-group.js';
+import { ChangeStreams, STREAM_LIMITS } from '../changes/change-streams.js';
+import type { ChangeWatch } from '../changes/change-watch.js';
 import { type Changes, changesSince, type Moment } from '../changes/moment.js';
 
 /** Beyond this many changes at once it is cheaper for gateways to ask about everything anew. */
 const MAX_CHANGES = 10_000;
-/** One edge has at most 1,000. A stream holds that many for a slow reader. */
-const MAX_HOSTPORTS = 30_000;
+/** One edge has at most 1,000. More than one account can change in a moment: see the limits of appends. */
+const MAX_HOSTPORTS = 200_000;
+/** A stream holds that many for a reader: one account must not end the streams of all. */
+const MAX_UNREAD_BYTES = 16 * 1024 * 1024;
+const MAX_HOSTPORTS_IN_EVENT = 5_000;
+const MAX_CHANGES_IN_EVENT = 1_000;
 
 /** An edge, a policy or a tunnel group that may have changed. A changed rule is told as its policy. */
 export interface ChangedEdgePart extends Ref {
@@ -62,10 +68,39 @@ export class EdgeChanges {
 }
 
 /** A class of its own, so that it can be injected beside the streams about credentials. */
-export class EdgeChangeStreams extends ChangeStreams<ChangedEdgePart> {}
+export class EdgeChangeStreams extends ChangeStreams<ChangedEdgePart> {
+  constructor(watch: ChangeWatch<ChangedEdgePart>, group?: WorkerGroup) {
+    super(watch, edgeEvents, 'edges', group, { ...STREAM_LIMITS, maxUnreadBytes: MAX_UNREAD_BYTES });
+  }
+}
 
-/** The data of an event. */
-export const toChangedEdges = (changed: readonly ChangedEdgePart[]) => ({
-  ids: changed.map(({ id }) => id),
-  hostports: [...new Set(changed.flatMap(({ hostports }) => hostports))],
-});
+/** The data of events about edges. Each is of one account; the accounts with the fewest hostports come first. */
+export function* edgeEvents(changed: readonly ChangedEdgePart[]) {
+  const ofAccounts = new Map<string, ChangedEdgePart[]>();
+  for (const part of changed) {
+    const parts = ofAccounts.get(part.accountId) ?? [];
+    parts.push(part);
+    ofAccounts.set(part.accountId, parts);
+  }
+  const hostportsOf = (parts: readonly ChangedEdgePart[]): number =>
+    parts.reduce((sum, { hostports }) => sum + hostports.length, 0);
+  for (const [account_id, parts] of [...ofAccounts].sort(([, a], [, b]) => hostportsOf(a) - hostportsOf(b))) {
+    for (const some of slicesOf(parts)) {
+      const hostports = [...new Set(some.flatMap((part) => part.hostports))];
+      yield { account_id, ids: some.map(({ id }) => id), hostports };
+    }
+  }
+}
+
+function* slicesOf(parts: readonly ChangedEdgePart[]): Generator<readonly ChangedEdgePart[]> {
+  let [slice, hostports]: [ChangedEdgePart[], number] = [[], 0];
+  for (const part of parts) {
+    hostports += part.hostports.length;
+    if (slice.length === MAX_CHANGES_IN_EVENT || (slice.length > 0 && hostports > MAX_HOSTPORTS_IN_EVENT)) {
+      yield slice;
+      [slice, hostports] = [[], part.hostports.length];
+    }
+    slice.push(part);
+  }
+  if (slice.length > 0) yield slice;
+}

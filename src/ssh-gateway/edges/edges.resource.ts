@@ -1,6 +1,6 @@
 import { ApiField } from '../../http/openapi/decorators.js';
 import { EXAMPLE_BASE_URL, EXAMPLE_KSUID, idPattern } from '../../http/openapi/parts.js';
-import { TextOfBytes } from '../../http/validated-body.js';
+import { List, TextOfBytes } from '../../http/validated-body.js';
 import { ACTIONS } from '../../ip-policies/ip-policy-rule.js';
 import { IP_POLICY_RULES } from '../../ip-policies/ip-policy-rules.resource.js';
 import { type Address, parseSource } from '../../ip-rules/address.js';
@@ -8,6 +8,7 @@ import type { IpRule } from '../../ip-rules/ip-policy.js';
 import { IP_REASONS, type IpDecision, type IpReason } from '../../ip-rules/ip-restriction.js';
 import { malformed, quoted } from '../../problem.js';
 import { IP_POLICY, MAX_IP_POLICIES } from '../../tcp-edges/edge-modules.js';
+import { MAX_HOSTPORT_BYTES, parseHostport } from '../../tcp-edges/hostport.js';
 import { MAX_EDGES_OF_A_HOSTPORT } from '../../tcp-edges/tcp-edges.read-model.js';
 import { IpPolicyRef, TcpEdgeResource } from '../../tcp-edges/tcp-edges.resource.js';
 import { MAX_SOURCE_BYTES } from '../ssh-gateway.resource.js';
@@ -32,6 +33,27 @@ export const SOURCE = {
 
 export class EdgeCheckBody {
   @TextOfBytes(MAX_SOURCE_BYTES, 'request_malformed', { ...SOURCE, required: true }) source?: string;
+}
+
+/** Of one question. An edge lists as many. */
+export const MAX_ASKED_HOSTPORTS = 1_000;
+
+export class FindEdgesBody {
+  @List({
+    description: `Hostports as \`host:port\`, in any spelling, 1 to ${MAX_ASKED_HOSTPORTS}. Required.`,
+    maxItems: MAX_ASKED_HOSTPORTS,
+    items: { type: 'string', maxLength: MAX_HOSTPORT_BYTES },
+    example: ['1.tcp.example.com:20000'],
+  })
+  hostports?: unknown[];
+}
+
+/** In canonical form. Throws request_malformed, hostport_malformed or hostport_port_out_of_range. */
+export function readHostports({ hostports = [] }: FindEdgesBody): string[] {
+  if (hostports.length > 0 && hostports.length <= MAX_ASKED_HOSTPORTS) {
+    return hostports.map((text, n) => parseHostport(text, `hostports[${n}]`).canonical);
+  }
+  throw malformed(`hostports has ${hostports.length} items; it takes 1 to ${MAX_ASKED_HOSTPORTS}.`);
 }
 
 /** Throws request_malformed. */
@@ -152,23 +174,49 @@ export class ListedEdge {
   check!: EdgeCheck | null;
 }
 
+const LEFT_OUT = {
+  description: `The number of edges that are left out because those of the answer name at most ${MAX_POLICIES_OF_AN_ANSWER} IP policies. Let no client in by them.`,
+  type: 'integer',
+  example: 0,
+} as const;
+
+const BEFORE_LEFT_OUT = {
+  description:
+    'The number of edges at the beginning of `edges` that come before each one that is left out: all of them if none is. Serve none of the others: an edge that is left out may be the one that serves.',
+  type: 'integer',
+  example: 1,
+} as const;
+
 export class ListedEdges {
   @ApiField({
     description: `The edges that list the hostport, in the order in which they listed it, at most ${MAX_EDGES_OF_A_HOSTPORT}. Empty if there are none.`,
     listOf: ListedEdge,
   })
   edges!: ListedEdge[];
+  @ApiField(LEFT_OUT) left_out!: number;
+  @ApiField(BEFORE_LEFT_OUT) before_left_out!: number;
+}
+
+export class EdgesOfHostport {
+  @ApiField({ description: 'The hostport, in canonical form.', example: '1.tcp.example.com:20000' }) hostport!: string;
   @ApiField({
-    description: `The number of edges that are left out because those of the answer name at most ${MAX_POLICIES_OF_AN_ANSWER} IP policies. Let no client in by them.`,
-    type: 'integer',
-    example: 0,
+    description: `Ids of the edges that list it, in the order in which they listed it, at most ${MAX_EDGES_OF_A_HOSTPORT}.`,
+    type: 'array',
+    items: { type: 'string' },
+    example: [`edgtcp_${EXAMPLE_KSUID}`],
   })
-  left_out!: number;
-  @ApiField({
-    description:
-      'The number of edges at the beginning of `edges` that come before each one that is left out: all of them if none is. Serve none of the others: an edge that is left out may be the one that serves.',
-    type: 'integer',
-    example: 1,
-  })
+  edge_ids!: string[];
+  @ApiField(LEFT_OUT) left_out!: number;
+  @ApiField({ ...BEFORE_LEFT_OUT, description: BEFORE_LEFT_OUT.description.replaceAll('`edges`', '`edge_ids`') })
   before_left_out!: number;
+}
+
+export class EdgesOfHostports {
+  @ApiField({ description: 'Each edge that lists one of the hostports, once.', listOf: ListedEdge })
+  edges!: ListedEdge[];
+  @ApiField({
+    description: `An answer for each hostport, in the order of the question. The last ones are left out if the edges are more than ${MAX_EDGES_OF_A_HOSTPORT} or name more than ${MAX_POLICIES_OF_AN_ANSWER} IP policies: ask again about these.`,
+    listOf: EdgesOfHostport,
+  })
+  hostports!: EdgesOfHostport[];
 }

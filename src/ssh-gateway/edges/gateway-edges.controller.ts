@@ -1,13 +1,14 @@
-import { Controller, Get, Query, Req } from '@nestjs/common';
+import { Controller, Get, HttpCode, Post, Query, Req } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { RouteConfig } from '../../http/documentation.js';
 import { ApiGatewayAnswer, ApiTag } from '../../http/openapi/decorators.js';
 import { queryParameter } from '../../http/openapi/parts.js';
 import { gatewayOf } from '../../http/request-context.js';
+import { Body } from '../../http/validated-body.js';
 import { parseHostport } from '../../tcp-edges/hostport.js';
 import { readRequiredParameter } from '../gateway-requests.js';
 import { requiredParameter } from '../ssh-gateway.resource.js';
-import { ListedEdges, readSource, SOURCE } from './edges.resource.js';
+import { EdgesOfHostports, FindEdgesBody, ListedEdges, readHostports, readSource, SOURCE } from './edges.resource.js';
 import { GatewayEdges } from './gateway-edges.js';
 
 @ApiTag('SSH gateways')
@@ -32,5 +33,18 @@ export class GatewayEdgesController {
     const { canonical } = parseHostport(readRequiredParameter(query, 'hostport'), 'hostport');
     const source = query.source === undefined ? undefined : readSource(readRequiredParameter(query, 'source'));
     return this.edges.list(gatewayOf(request), canonical, source, request.baseUrl);
+  }
+
+  @Post()
+  @HttpCode(200)
+  @RouteConfig({ isForGateways: true })
+  @ApiGatewayAnswer(EdgesOfHostports, {
+    id: 'findEdgesOfHostports',
+    summary: 'Find the TCP edges that list several hostports',
+    description: 'Each edge once, with the labels of its tunnel group and the rules of its IP policies.',
+    problems: ['request_malformed', 'hostport_malformed', 'hostport_port_out_of_range'],
+  })
+  findAll(@Body() body: FindEdgesBody, @Req() request: FastifyRequest): Promise<EdgesOfHostports> {
+    return this.edges.listAll(gatewayOf(request), readHostports(body), request.baseUrl);
   }
 }

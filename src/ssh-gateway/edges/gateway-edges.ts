@@ -1,17 +1,19 @@
 import type { Gateway } from '../../caller.js';
+import type { Ref } from '../../database/coalesce.js';
 import type { Address } from '../../ip-rules/address.js';
 import type { Entity } from '../../log/read-model.js';
 import type { EntityQueries } from '../../resources/entity-queries.js';
 import type { TcpEdge } from '../../tcp-edges/tcp-edge.js';
-import type { EdgeOfHostport, EdgesByHostport } from '../../tcp-edges/tcp-edges.read-model.js';
+import type { EdgesByHostport } from '../../tcp-edges/tcp-edges.read-model.js';
 import { TCP_EDGES, toResource } from '../../tcp-edges/tcp-edges.resource.js';
 import { TUNNEL_GROUPS } from '../../tunnel-groups/tunnel-groups.resource.js';
+import { asFarAsRoom, type EdgesWithRoom, withRoom } from './answer-room.js';
 import { decideEdge, policiesOf } from './edge-check.js';
 import { type EdgePolicies, policyKey } from './edge-policies.js';
 import {
+  type EdgesOfHostports,
   type ListedEdge,
   type ListedEdges,
-  MAX_POLICIES_OF_AN_ANSWER,
   MAX_RULES_OF_AN_ANSWER,
   type ResolvedTunnelGroup,
   toEdgeCheck,
@@ -35,28 +37,43 @@ export class GatewayEdges {
     source: Address | undefined,
     baseUrl: string,
   ): Promise<ListedEdges> {
-    const all = await this.edges.list(hostport, accountId);
-    const isKept = withRoom(all);
-    const kept = all.filter((edge) => isKept.has(edge));
-    const found = await Promise.all(kept.map((ref) => this.entities.find(TCP_EDGES, ref)));
+    const room = withRoom(await this.edges.list(hostport, accountId));
+    const edges = await this.listed(room.kept, source, baseUrl);
+    return { edges, ...countsOf(room, edges) };
+  }
+
+  /** The hostports are canonical. Those that the answer has no room for are left out at its end. */
+  async listAll({ accountId }: Gateway, hostports: readonly string[], baseUrl: string): Promise<EdgesOfHostports> {
+    const all = await Promise.all(hostports.map((hostport) => this.edges.list(hostport, accountId)));
+    let rooms = asFarAsRoom(all.map(withRoom));
+    let edges = await this.listed(uniqueOf(rooms), undefined, baseUrl);
+    // An account has too many rules for an answer to all of them.
+    while (rooms.length > 1 && edges.some(hasNoRules)) {
+      rooms = rooms.slice(0, Math.ceil(rooms.length / 2));
+      edges = await this.listed(uniqueOf(rooms), undefined, baseUrl);
+    }
+    const byId = new Map(edges.map((one) => [one.edge.id, one]));
+    const answers = rooms.map((room, n) => {
+      const found = room.kept.flatMap(({ id }) => byId.get(id) ?? []);
+      return { hostport: hostports[n] ?? '', edge_ids: found.map(({ edge }) => edge.id), ...countsOf(room, found) };
+    });
+    return { edges, hostports: answers };
+  }
+
+  /** What is deleted meanwhile is left out. */
+  private async listed(refs: readonly Ref[], source: Address | undefined, baseUrl: string): Promise<ListedEdge[]> {
+    const found = await Promise.all(refs.map((ref) => this.entities.find(TCP_EDGES, ref)));
     const edges = found.flatMap((edge) => edge ?? []);
     const [groups, resolve] = await Promise.all([
       Promise.all(edges.map((edge) => this.groupOf(edge))),
       source === undefined ? this.withRules(edges) : this.decided(edges, source, baseUrl),
     ]);
-    const listed = edges.map((edge, n) => ({
+    return edges.map((edge, n) => ({
       account_id: edge.account_id,
       edge: toResource(edge, baseUrl),
       ...resolve(edge),
       tunnel_group: groups[n] ?? null,
     }));
-    const firstLeftOut = all.findIndex((edge) => !isKept.has(edge));
-    const before = new Set((firstLeftOut < 0 ? all : all.slice(0, firstLeftOut)).map(({ id }) => id));
-    return {
-      edges: listed,
-      left_out: all.length - kept.length,
-      before_left_out: edges.filter(({ id }) => before.has(id)).length,
-    };
   }
 
   private async groupOf({ account_id, backend }: Entity<TcpEdge>): Promise<ResolvedTunnelGroup | undefined> {
@@ -91,23 +108,14 @@ export class GatewayEdges {
   }
 }
 
-/**
- * The edges whose policies an answer has room for. Accounts that name fewer come first, so that one account cannot take
- * the room of another: all policies that one edge can name are half of the room.
- */
-function withRoom(edges: readonly EdgeOfHostport[]): Set<EdgeOfHostport> {
-  const ofAccounts = new Map<string, number>();
-  for (const { accountId, namedPolicies } of edges) {
-    ofAccounts.set(accountId, (ofAccounts.get(accountId) ?? 0) + namedPolicies);
-  }
-  const ofAccount = ({ accountId }: EdgeOfHostport): number => ofAccounts.get(accountId) ?? 0;
-  let room = MAX_POLICIES_OF_AN_ANSWER;
-  const kept = edges
-    .toSorted((a, b) => ofAccount(a) - ofAccount(b))
-    .filter(({ namedPolicies }) => {
-      const fits = namedPolicies <= room;
-      if (fits) room -= namedPolicies;
-      return fits;
-    });
-  return new Set(kept);
-}
+const countsOf = ({ leftOut, beforeLeftOut }: EdgesWithRoom, edges: readonly ListedEdge[]) => ({
+  left_out: leftOut,
+  before_left_out: edges.filter(({ edge }) => beforeLeftOut.has(edge.id)).length,
+});
+
+const uniqueOf = (rooms: readonly EdgesWithRoom[]): Ref[] => [
+  ...new Map(rooms.flatMap(({ kept }) => kept.map((ref) => [ref.id, ref]))).values(),
+];
+
+const hasNoRules = ({ ip_policies }: ListedEdge): boolean =>
+  ip_policies.some(({ exists, rules }) => exists && rules === null);

@@ -56,8 +56,8 @@ export class ServedEdgesController {
       summary: 'Follow the edges whose answers may have changed',
       description:
         'Server-Sent Events, like those of `GET /ssh_gateway/changes`. The data of each event `changed` is ' +
-        '`{"ids": [...], "hostports": [...]}`: the edges, IP policies and tunnel groups that may have changed, and the ' +
-        'hostports that these edges list now. Ask anew about these hostports, and about those of ' +
+        '`{"account_id": ..., "ids": [...], "hostports": [...]}`: the edges, IP policies and tunnel groups of an account ' +
+        'that may have changed, and the hostports that these edges list now. Ask anew about these hostports, and about those of ' +
         'edges that you hold under such an id or that name one.',
       parameters: [],
     },

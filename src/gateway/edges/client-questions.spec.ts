@@ -1,0 +1,59 @@
+import { expect, it } from '@jest/globals';
+import { ClientQuestions } from './client-questions.js';
+
+/** Questions that are answered by hand, and the order in which they were asked. */
+function held() {
+  const questions = new ClientQuestions();
+  const asked: string[] = [];
+  const answers: ((isAllowed: boolean) => void)[] = [];
+  const ask = (accountId: string, source: string, n = 0): Promise<boolean> => {
+    const text = `${accountId} ${source} ${n}`;
+    return questions.ask({ accountId, source, text }, () => {
+      asked.push(text);
+      return new Promise((resolve) => answers.push(resolve));
+    });
+  };
+  const answer = async (isAllowed = true): Promise<void> => {
+    answers.shift()?.(isAllowed);
+    await new Promise(setImmediate);
+  };
+  return { ask, asked, answer };
+}
+
+it('16 questions are under way at once, and each gets its own answer', async () => {
+  const { ask, asked, answer } = held();
+  const all = Array.from({ length: 20 }, (_, n) => ask('a', 's', n));
+  expect(asked).toHaveLength(16);
+  for (let n = 0; n < 20; n += 1) await answer(n % 2 === 0);
+  expect(await Promise.all(all)).toEqual(all.map((_, n) => n % 2 === 0));
+});
+
+it('accounts take turns, and the sources within an account', async () => {
+  const { ask, asked, answer } = held();
+  for (let n = 0; n < 100; n += 1) void ask('a', 'flood', n);
+  void ask('a', 'guest');
+  void ask('b', 's');
+  for (let n = 0; n < 3; n += 1) await answer();
+  expect(asked.slice(16)).toEqual(['a flood 16', 'b s 0', 'a guest 0']);
+});
+
+it('a question that waits already is asked once; one that is under way is asked again', async () => {
+  const { ask, asked, answer } = held();
+  const first = ask('a', 's', 1);
+  for (let n = 2; n < 17; n += 1) void ask('a', 's', n);
+  const again = [ask('a', 's', 1), ask('a', 's', 1)];
+  expect(asked).toHaveLength(16);
+  await answer(true);
+  expect(await first).toBe(true);
+  expect(asked).toHaveLength(17);
+  for (let n = 0; n < 15; n += 1) await answer();
+  await answer(false);
+  expect(await Promise.all(again)).toEqual([false, false]);
+});
+
+it('a question that fails fails for those who wait for it, and others go on', async () => {
+  const questions = new ClientQuestions();
+  const asked = { accountId: 'a', source: 's', text: 'x' };
+  await expect(questions.ask(asked, () => Promise.reject(new Error('away')))).rejects.toThrow('away');
+  expect(await questions.ask(asked, () => Promise.resolve(true))).toBe(true);
+});
