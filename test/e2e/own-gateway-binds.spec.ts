@@ -104,6 +104,24 @@ describe('a bind', () => {
     await expect(exchange('127.0.1.2', port, Buffer.from('x'))).rejects.toThrow('ECONNREFUSED');
   });
 
+  it('outside the ports for binds is refused with a sentence, and port 0 takes one of them', async () => {
+    const bindPorts = [{ min: 31_000, max: 31_009 }];
+    const narrow = await OwnGateway.startFor(trial.service, trial.service.app.url, { bindPorts });
+    const key = await trial.newCredential();
+    const any = Array.from({ length: 5 }, () => '127.0.0.1:0');
+    const login = await narrow.bind(key, ...any);
+    const ports = [...login.output().matchAll(/Allocated port (\d+)/g)].map(([, port]) => Number(port));
+    expect(new Set(ports).size).toBe(5);
+    for (const port of ports) expect([port >= 31_000, port <= 31_009]).toEqual([true, true]);
+    const forward = (port: number) => runSsh(narrow.port, key, ['-R', `127.0.0.1:${port}:127.0.0.1:1`]);
+    expect((await forward(31_010)).stderr).toContain(
+      'port 31010 is not one of those for binds here: 31000-31009; port 0 takes a free one',
+    );
+    const own = Number(new URL(trial.service.app.url).port);
+    expect((await forward(own)).stderr).toContain(`port ${own} is that of the service`);
+    await login.close();
+  });
+
   it('that another tunnel has is refused, and so is a port that is in use', async () => {
     const key = await trial.newCredential();
     const port = await freePort('127.0.0.1');

@@ -53,8 +53,7 @@ export class EdgePort {
    * Changes what is served here; a closed port is opened only if it may be. Connections that the change still allows
    * stay. False if the address cannot be used.
    */
-  async apply({ served, refusal, concerns }: Judgement, mayOpen: boolean): Promise<boolean> {
-    this.concerns = concerns;
+  async apply({ served, refusal }: Judgement, mayOpen: boolean): Promise<boolean> {
     this.served = served;
     this.lastAccountId = served?.accountId ?? this.lastAccountId;
     if (refusal !== undefined) this.tell(refusal);

@@ -7,6 +7,7 @@ import type { EdgeAnswer } from './edge-answer.js';
 import { EdgePlaces } from './edge-places.js';
 import { EdgePort, type SharedOfPorts } from './edge-port.js';
 import { EdgesOfService } from './edges-of-service.js';
+import { PortIndex } from './port-index.js';
 import { Refresher } from './refresher.js';
 import { judge } from './served-edge.js';
 
@@ -23,7 +24,8 @@ interface ChangedEdges {
 export class EdgeServer implements GatewayPart, Followed {
   private readonly service: EdgesOfService;
   private readonly follower: Follower;
-  private readonly ports = new Map<string, EdgePort>();
+  private readonly ports = new PortIndex();
+  private readonly addresses: ReadonlyMap<string, string>;
   private readonly shared: SharedOfPorts;
   private readonly refresher = new Refresher<EdgeAnswer>(
     (hostports) => this.service.at(hostports),
@@ -35,6 +37,7 @@ export class EdgeServer implements GatewayPart, Followed {
 
   constructor(private readonly context: GatewayContext) {
     const { outage } = context;
+    this.addresses = new Map(context.settings.gatewayHosts.map(({ host, listenAddress }) => [host, listenAddress]));
     this.service = new EdgesOfService(context.service);
     const places = new EdgePlaces(context.settings.maxEdgeConnections);
     this.shared = { context, service: this.service, places, questions: new ClientQuestions() };
@@ -59,7 +62,7 @@ export class EdgeServer implements GatewayPart, Followed {
 
   /** What is open comes first: it may have lost its right while nothing was told. */
   async recheck(): Promise<void> {
-    await this.refresher.refresh(this.ports.keys());
+    await this.refresher.refresh(this.ports.hostports);
   }
 
   async changed(data: unknown): Promise<void> {
@@ -71,14 +74,13 @@ export class EdgeServer implements GatewayPart, Followed {
     const listed = await Promise.all(
       gatewayHosts.map(async ({ host }) => (await this.service.portsOf(host)).map((port) => `${host}:${port}`)),
     );
-    const hostports = new Set([...this.ports.keys(), ...listed.flat().filter((one) => this.endpointOf(one))]);
+    const hostports = new Set([...this.ports.hostports, ...listed.flat().filter((one) => this.endpointOf(one))]);
     await this.refresher.refresh(hostports);
     this.context.log.line('info', { hostports: hostports.size }, 'all edges are as the service says');
   }
 
   private async refreshSome({ account_id, ids, hostports }: ChangedEdges): Promise<void> {
-    const changed = new Set(ids);
-    const held = [...this.ports.values()].filter(({ concerns }) => [...concerns].some((id) => changed.has(id)));
+    const held = this.ports.concernedBy(ids);
     const own = hostports.filter((hostport) => this.endpointOf(hostport) !== undefined);
     await this.refresher.refresh(new Set([...own, ...held.map(({ hostport }) => hostport)]), account_id);
   }
@@ -93,10 +95,10 @@ export class EdgeServer implements GatewayPart, Followed {
     const at = this.endpointOf(hostport);
     if (at === undefined || this.isStopped) return;
     const { outage, settings } = this.context;
-    const port = this.ports.get(hostport) ?? this.newPort(hostport, at);
+    const port = this.ports.get(hostport) ?? new EdgePort(hostport, at, this.shared);
     const judgement = judge(answer, settings.edgeTrafficPolicies === 'ignore');
+    this.ports.set(port, judgement.concerns);
     const canListen = await port.apply(judgement, outage.isFollowing);
-    if (answer.edges.length === 0) this.ports.delete(hostport);
     if (!canListen) this.listenLater(hostport);
   }
 
@@ -115,22 +117,16 @@ export class EdgeServer implements GatewayPart, Followed {
     if (!this.isStopped) await this.refresher.refresh([hostport]).catch(() => undefined);
   }
 
-  private newPort(hostport: string, at: Endpoint): EdgePort {
-    const port = new EdgePort(hostport, at, this.shared);
-    this.ports.set(hostport, port);
-    return port;
-  }
-
   /** Where the gateway listens for a hostport; undefined if it does not. */
   private endpointOf(hostport: string): Endpoint | undefined {
     const colon = hostport.lastIndexOf(':');
     const [name, port] = [hostport.slice(0, colon), Number(hostport.slice(colon + 1))];
-    const owned = this.context.settings.gatewayHosts.find(({ host }) => host === name);
-    if (owned === undefined || this.context.ports.refusal('edges', port) !== undefined) return undefined;
-    return { address: owned.listenAddress, port };
+    const address = this.addresses.get(name);
+    if (address === undefined || this.context.ports.refusal('edges', port) !== undefined) return undefined;
+    return { address, port };
   }
 
   private closeAll(): void {
-    for (const port of this.ports.values()) port.close();
+    for (const port of this.ports.all) port.close();
   }
 }
