@@ -89,6 +89,8 @@ const PURE = [
   'ssh-gateway/compiled-acls.ts',
   'ssh-gateway/source-check.ts',
   'ssh-gateway/gateway-requests.ts',
+  'ssh-gateway/in-turns.ts',
+  'ssh-gateway/bind-decisions/queue-shares.ts',
   'ssh-gateway/bind-decisions/bind-decision.ts',
   'cli/sshd-reaper/log-lines.ts',
   'cli/sshd-reaper/permissions.ts',
@@ -97,7 +99,7 @@ const PACKAGES_OF_PURE_FILES = ['lru-cache', 'node:crypto', 'node:net', 'node:ur
 
 const MAX_FILES_IN_FOLDER = 17;
 /** Files and lines that the controller of a resource reaches by imports, itself included. */
-const MAX_CLOSURE = { files: 45, lines: 4_200 };
+const MAX_CLOSURE = { files: 45, lines: 4_300 };
 
 /** The resources that commands change. The pure file has the singular name, the other five files the plural one. */
 const RESOURCES = [

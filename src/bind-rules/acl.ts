@@ -7,10 +7,18 @@ export const MAX_ACL_BYTES = 65_536;
 
 /** Checks every rule and returns the rules as written, in order and with duplicates. Throws acl_rule_invalid. */
 export function parseAcl(acl: readonly unknown[]): readonly string[] {
-  if (acl.length > MAX_RULES) {
-    throw new Problem('acl_rule_invalid', `acl has ${acl.length} rules; the maximum is ${MAX_RULES}.`);
-  }
+  refuseTooManyRules(acl);
   acl.forEach(parseBindRule);
+  return rulesOf(acl);
+}
+
+export function refuseTooManyRules(acl: readonly unknown[]): void {
+  if (acl.length <= MAX_RULES) return;
+  throw new Problem('acl_rule_invalid', `acl has ${acl.length} rules; the maximum is ${MAX_RULES}.`);
+}
+
+/** Of an ACL whose rules are all well-formed. Throws acl_rule_invalid if they are too long in all. */
+export function rulesOf(acl: readonly unknown[]): readonly string[] {
   const rules = acl.filter((rule) => typeof rule === 'string');
   const bytes = rules.reduce((sum, rule) => sum + Buffer.byteLength(rule), 0);
   if (bytes <= MAX_ACL_BYTES) return rules;
@@ -54,12 +62,15 @@ interface Verdict {
 }
 
 /** Takes an ACL that `parseAcl` accepted. Throws on any other: dropping a rule would change what the ACL permits. */
-export function compile(acl: readonly string[]): CompiledAcl {
+export const compile = (acl: readonly string[]): CompiledAcl => compiled(acl, acl.map(parseBindRule));
+
+/** `parsed`: the rules of the ACL, in its order. */
+export function compiled(acl: readonly string[], parsed: readonly BindRule[]): CompiledAcl {
   const labels = { any: NONE, byKey: new Map(), byValue: new Map(), byKeyAndValue: new Map() };
-  const compiled = { rules: [...acl], everything: NONE, exact: new Map(), suffix: new Map(), labels };
+  const made = { rules: [...acl], everything: NONE, exact: new Map(), suffix: new Map(), labels };
   // From last to first, so that the first of equal rules overwrites the others.
-  for (let index = acl.length - 1; index >= 0; index -= 1) addRule(compiled, parseBindRule(acl[index], index), index);
-  return compiled;
+  for (const [n, rule] of parsed.toReversed().entries()) addRule(made, rule, parsed.length - 1 - n);
+  return made;
 }
 
 function addRule(compiled: CompiledAcl, rule: BindRule, index: RuleIndex): void {

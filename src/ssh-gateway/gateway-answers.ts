@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import type { BindTarget } from '../bind-rules/bind-target.js';
 import type { Gateway } from '../caller.js';
 import type { IdSource } from '../ids.js';
+import { Problem } from '../problem.js';
 import { authorizedKeys } from './authorized-keys.js';
 import type { BindDecision } from './bind-decisions/bind-decision.js';
 import type { BindDecisionMetrics } from './bind-decisions/bind-decision-metrics.js';
@@ -10,10 +11,19 @@ import { CredentialUsage } from './bind-decisions/credential-usage.js';
 import type { GatewayPolicy } from './bind-decisions/gateway-policy.js';
 import { CredentialGrants } from './credential-grants.js';
 import type { KnownCredential } from './gateway-requests.js';
-import { decideAll, KeyAccess } from './key-access.js';
+import { mapInTurns } from './in-turns.js';
+import { deciderOf, KeyAccess, type KeyGrants } from './key-access.js';
 import { changedSince } from './recheck.js';
 import { SourceCheck } from './source-check.js';
 import type { ChangedCredential, IdentifiedKey } from './ssh-gateway.resource.js';
+
+/** How often a question is decided while the credentials of its key change. */
+const MAX_DECISIONS = 5;
+
+interface Decided {
+  readonly target: BindTarget;
+  readonly decision: BindDecision;
+}
 
 /** Where a request comes from, for the record. */
 interface RequestOrigin {
@@ -69,10 +79,9 @@ export class GatewayAnswers {
     { address, source }: RequestOrigin,
   ): Promise<readonly BindDecision[]> {
     const stopTimer = this.metrics.startTimer();
-    const key = await this.keyAccess.ofKey(gateway, fingerprint);
-    // No await from here on: meanwhile a credential could be deleted (see KeyAccess).
+    const { key, decided } = await this.decide(gateway, fingerprint, targets, source);
+    // No wait from here on: meanwhile a credential could be deleted (see KeyAccess).
     const decidedAt = this.ids.now();
-    const decided = decideAll(key, this.sources, targets, source);
     const common = {
       decidedAt,
       fingerprint,
@@ -84,10 +93,34 @@ export class GatewayAnswers {
       readAt: key.readAt,
       isKeyDenied: this.deniedFingerprints.has(fingerprint),
     };
-    this.queue.add(decided.map((each) => ({ ...common, ...each, id: this.ids.next('bd', decidedAt) })));
+    this.queue.add(
+      decided.map(({ target, decision }) => ({ ...common, target, decision, id: this.ids.next('bd', decidedAt) })),
+    );
     const decisions = decided.map(({ decision }) => decision);
     stopTimer(decisions, gateway);
     return decisions;
+  }
+
+  /** If others had their turns meanwhile, the grants must still be the same afterwards. Throws Problem 503 if they never are. */
+  private async decide(
+    gateway: Gateway,
+    fingerprint: string,
+    targets: readonly BindTarget[],
+    source: string | undefined,
+  ): Promise<{ readonly key: KeyGrants; readonly decided: readonly Decided[] }> {
+    let key = await this.keyAccess.ofKey(gateway, fingerprint);
+    for (let n = 0; n < MAX_DECISIONS; n += 1) {
+      const before = JSON.stringify(key.grants);
+      const decide = deciderOf(key, this.sources, source);
+      const { results, turns } = await mapInTurns(targets, (target) => ({ target, decision: decide(target) }));
+      if (turns === 1) return { key, decided: results };
+      key = await this.keyAccess.ofKey(gateway, fingerprint);
+      if (JSON.stringify(key.grants) === before) return { key, decided: results };
+    }
+    throw new Problem(
+      'overloaded',
+      'The credentials of this key change faster than it can be decided. Try again shortly.',
+    );
   }
 
   changedSince(gateway: Gateway, known: readonly KnownCredential[]): Promise<ChangedCredential[]> {

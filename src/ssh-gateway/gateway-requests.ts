@@ -3,6 +3,7 @@ import { isJsonObject } from '../json-object.js';
 import { malformed, Problem } from '../problem.js';
 import { type KeyPolicy, parsePublicKey } from '../public-keys/public-key.js';
 import { readFingerprint } from '../public-keys/public-key-type.js';
+import { mapInTurns } from './in-turns.js';
 
 /** Reads the requests of gateways. A malformed request is an error, which a gateway cannot mistake for a decision. */
 
@@ -24,16 +25,16 @@ export function readKey(publicKey: string | undefined, fingerprint: string | und
 }
 
 /** The targets in the order sent. `isList` says whether the answer is a list too. */
-export function readTargets(target: unknown): {
-  readonly targets: readonly BindTarget[];
-  readonly isList: boolean;
-} {
+export async function readTargets(
+  target: unknown,
+): Promise<{ readonly targets: readonly BindTarget[]; readonly isList: boolean }> {
   if (target === undefined) throw malformed('target is missing; send the target to bind.');
   if (!Array.isArray(target)) return { targets: [readTarget(target, 'target')], isList: false };
   if (target.length === 0 || target.length > MAX_TARGETS) {
     throw malformed(`target has ${target.length} items; it takes 1 to ${MAX_TARGETS}.`);
   }
-  return { targets: target.map((one, n) => readTarget(one, `target[${n}]`)), isList: true };
+  const { results } = await mapInTurns(target, (one, n) => readTarget(one, `target[${n}]`));
+  return { targets: results, isList: true };
 }
 
 function readTarget(value: unknown, field: string): BindTarget {

@@ -2,7 +2,7 @@ import type { CompiledAcl } from '../bind-rules/acl.js';
 import type { BindTarget } from '../bind-rules/bind-target.js';
 import type { Gateway } from '../caller.js';
 import { Problem } from '../problem.js';
-import { type BindDecision, decideBind } from './bind-decisions/bind-decision.js';
+import { type BindDecision, bindDecider } from './bind-decisions/bind-decision.js';
 import { CompiledAcls } from './compiled-acls.js';
 import {
   type CredentialGrants,
@@ -27,7 +27,7 @@ interface LiveGrant extends StoredCredentialGrant {
 }
 
 /** The grants of a key, from which a decision is made. */
-interface KeyGrants extends KeyRead {
+export interface KeyGrants extends KeyRead {
   /** Those that count, oldest first. */
   readonly live: readonly LiveGrant[];
 }
@@ -102,13 +102,9 @@ export class KeyAccess {
   }
 }
 
-/** One decision for each target. `source`: where the tunnel comes from, if the gateway sent it. */
-export function decideAll(
+/** Decides about targets of a key. `source`: where the tunnel comes from, if the gateway sent it. */
+export const deciderOf = (
   { grants, live }: Pick<KeyGrants, 'grants' | 'live'>,
   sources: SourceCheck,
-  targets: readonly BindTarget[],
   source: string | undefined,
-): readonly { readonly target: BindTarget; readonly decision: BindDecision }[] {
-  const judged = sources.judge(live, source);
-  return targets.map((target) => ({ target, decision: decideBind(grants, judged, target) }));
-}
+): ((target: BindTarget) => BindDecision) => bindDecider(grants, sources.judge(live, source));

@@ -64,7 +64,7 @@ export class SshGatewayController {
     @Body() { public_key, fingerprint, target, source }: AuthorizeBody,
     @Req() request: FastifyRequest,
   ): Promise<BindDecisionAnswer | BindDecisionAnswers> {
-    const { targets, isList } = readTargets(target);
+    const { targets, isList } = await readTargets(target);
     const key = readKey(public_key, fingerprint);
     const decisions = await this.answers.authorize(gatewayOf(request), key, targets, {
       address: ipOf(request),

@@ -9,6 +9,7 @@ import { Problem } from '../../problem.js';
 import type { BindDecision } from './bind-decision.js';
 import type { BindDecisionMetrics } from './bind-decision-metrics.js';
 import type { GatewayPolicy } from './gateway-policy.js';
+import { type Party, QueueShares } from './queue-shares.js';
 
 /** A decision that waits to be recorded, with its request. */
 interface QueuedBindDecision {
@@ -65,11 +66,12 @@ const WRITE = {
 
 /**
  * Records decisions after they are answered, so that an answer never waits for a disk; a crash loses the last 50 ms of
- * the record. The queue is bounded: when it is full, the service refuses to decide.
+ * the record. The queue is bounded: when it is full, or an account has its share of it, the service refuses to decide.
  */
 export class BindDecisionQueue implements OnApplicationShutdown {
   private readonly logger = new Logger('BindDecisions');
   private waiting: QueuedBindDecision[] = [];
+  private readonly shares: QueueShares;
   private writing: Promise<void> | undefined;
   private closing = false;
   /** Ends the wait for further decisions. */
@@ -77,9 +79,11 @@ export class BindDecisionQueue implements OnApplicationShutdown {
 
   constructor(
     private readonly pool: Pool,
-    private readonly policy: Pick<GatewayPolicy, 'decisionsQueueLimit'>,
+    { decisionsQueueLimit }: Pick<GatewayPolicy, 'decisionsQueueLimit'>,
     private readonly metrics: Pick<BindDecisionMetrics, 'writeFailed' | 'queueFull'>,
-  ) {}
+  ) {
+    this.shares = new QueueShares(decisionsQueueLimit);
+  }
 
   /** The number of decisions that are not recorded yet. */
   get length(): number {
@@ -88,7 +92,7 @@ export class BindDecisionQueue implements OnApplicationShutdown {
 
   /** Takes all of these decisions, or throws Problem 503 and takes none; the gateway must then refuse the tunnel. */
   add(decisions: readonly QueuedBindDecision[]): void {
-    if (this.waiting.length + decisions.length > this.policy.decisionsQueueLimit) {
+    if (!this.shares.take(decisions.map(partyOf))) {
       this.metrics.queueFull();
       throw new Problem('overloaded', 'Too many decisions are waiting to be recorded. Try again shortly.');
     }
@@ -110,7 +114,7 @@ export class BindDecisionQueue implements OnApplicationShutdown {
       const batch = this.waiting.slice(0, batchSize);
       try {
         await queryNamed(this.pool, WRITE, [JSON.stringify(batch.map(rowOf))], WRITE_LIMITS);
-        this.waiting = this.waiting.slice(batch.length);
+        this.drop(batch);
         [failures, batchSize] = [0, MAX_BATCH_DECISIONS];
       } catch (error) {
         failures += 1;
@@ -133,14 +137,20 @@ export class BindDecisionQueue implements OnApplicationShutdown {
     }
     // One bad row must not block all others: halve the batch until the row is alone, then drop it.
     if (batch.length > 1) return Math.floor(batch.length / 2);
-    this.waiting = this.waiting.slice(1);
+    this.drop(batch);
     this.logger.fatal(`bind decision ${batch[0]?.id} cannot be written and is lost: ${message}`);
     return MAX_BATCH_DECISIONS;
   }
 
   private giveUp(): void {
     this.logger.fatal(`${this.waiting.length} bind decisions could not be written before shutdown and are lost`);
-    this.waiting = [];
+    this.drop(this.waiting);
+  }
+
+  /** The first ones that wait. */
+  private drop(decisions: readonly QueuedBindDecision[]): void {
+    this.waiting = this.waiting.slice(decisions.length);
+    this.shares.giveBack(decisions.map(partyOf));
   }
 
   private linger(): Promise<void> {
@@ -154,6 +164,12 @@ export class BindDecisionQueue implements OnApplicationShutdown {
     });
   }
 }
+
+/** A key that the service does not know belongs to no account: all of them have one share. */
+const partyOf = ({ decision, source }: QueuedBindDecision): Party => ({
+  accountId: decision.grant?.accountId ?? '',
+  source,
+});
 
 const rowOf = ({ id, decidedAt, fingerprint, target, decision, ...origin }: QueuedBindDecision) => ({
   account_id: decision.grant?.accountId ?? '',

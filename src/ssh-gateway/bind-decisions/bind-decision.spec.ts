@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { compile, permits } from '../../bind-rules/acl.js';
 import type { BindTarget } from '../../bind-rules/bind-target.js';
-import { type CompiledCredentialGrant, decideBind } from './bind-decision.js';
+import { bindDecider, type CompiledCredentialGrant } from './bind-decision.js';
 
 interface Circumstances {
   readonly isOwnerActive?: boolean;
@@ -28,11 +28,10 @@ const grantOf = (
   acl: compile(acl),
 });
 const decideOf = (grants: readonly CompiledCredentialGrant[], target: BindTarget) =>
-  decideBind(
+  bindDecider(
     grants,
     grants.filter(({ isOwnerActive, isExpired }) => isOwnerActive && !isExpired),
-    target,
-  );
+  )(target);
 
 const HOSTS = ['a.example', 'b.example', 'c.example'];
 const acls = fc.array(fc.constantFrom('*', 'bind:k=v', 'bind:*.example', ...HOSTS.map((host) => `bind:${host}`)), {
@@ -50,7 +49,7 @@ const targets = fc.constantFrom<BindTarget>(
   { kind: 'label', key: 'k', value: 'v' },
 );
 
-describe('decideBind', () => {
+describe('bindDecider', () => {
   it('allows exactly what a credential with an active owner, neither expired nor used from elsewhere, permits, and names it with its rule', () => {
     fc.assert(
       fc.property(grants, targets, (owned, target) => {

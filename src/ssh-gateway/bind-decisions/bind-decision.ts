@@ -43,26 +43,35 @@ export interface BindDecision {
 }
 
 /**
- * Whether a key may bind `target`. The key may do what any of its grants permits. `live` are those of `grants` that have
- * an active owner and have not expired, compiled; both lists are oldest first.
+ * Decides whether a key may bind a target. The key may do what any of its grants permits. `live` are those of `grants` that
+ * have an active owner and have not expired, compiled; both lists are oldest first.
  */
-export function decideBind(
+export function bindDecider(
   grants: readonly CredentialGrant[],
   live: readonly CompiledCredentialGrant[],
-  target: BindTarget,
-): BindDecision {
+): (target: BindTarget) => BindDecision {
   const [oldest] = grants;
-  if (oldest === undefined) return refusal('unknown_key', undefined);
-  if (live.length === 0) return refusalOfDead(grants, oldest);
+  if (oldest === undefined) return () => refusal('unknown_key', undefined);
+  if (live.length === 0) return () => refusalOfDead(grants, oldest);
   const here = live.filter(({ isSourceAllowed }) => isSourceAllowed);
+  const elsewhere = live.filter(({ isSourceAllowed }) => !isSourceAllowed);
+  return (target) => permission(here, target) ?? refusalOfLive({ here, elsewhere }, target);
+}
+
+function permission(here: readonly CompiledCredentialGrant[], target: BindTarget): BindDecision | undefined {
   for (const grant of here) {
     const { permitted, matchedRule, ruleIndex } = permits(grant.acl, target);
     if (permitted) return { allowed: true, reason: 'permitted', matchedRule, ruleIndex, grant };
   }
-  if (here.length === live.length) return refusal('not_permitted', live[0]);
-  const elsewhere = live.find(({ acl, isSourceAllowed }) => !isSourceAllowed && permits(acl, target).permitted);
-  if (here.length > 0 && elsewhere === undefined) return refusal('not_permitted', here[0]);
-  return refusal('source_not_allowed', elsewhere ?? live[0]);
+  return undefined;
+}
+
+type LiveGrants = Readonly<Record<'here' | 'elsewhere', readonly CompiledCredentialGrant[]>>;
+
+function refusalOfLive({ here, elsewhere }: LiveGrants, target: BindTarget): BindDecision {
+  const permitting = elsewhere.find(({ acl }) => permits(acl, target).permitted);
+  if (here.length > 0 && permitting === undefined) return refusal('not_permitted', here[0]);
+  return refusal('source_not_allowed', permitting ?? elsewhere[0]);
 }
 
 /** An expired grant of an active owner would count, if it had not expired. */

@@ -1,5 +1,6 @@
 import { Controller, HttpCode, Param, Post } from '@nestjs/common';
-import { compile, parseAcl, permits } from '../../bind-rules/acl.js';
+import { compiled, permits, refuseTooManyRules, rulesOf } from '../../bind-rules/acl.js';
+import { parseBindRule } from '../../bind-rules/bind-rule.js';
 import { RouteConfig } from '../../http/documentation.js';
 import { ApiCheck, ApiTag } from '../../http/openapi/decorators.js';
 import { ID } from '../../http/openapi/parts.js';
@@ -9,6 +10,8 @@ import { malformed } from '../../problem.js';
 import { EntityQueries } from '../../resources/entity-queries.js';
 import { SSH_CREDENTIALS } from '../../ssh-credentials/ssh-credentials.resource.js';
 import { readTargets } from '../gateway-requests.js';
+import { mapInTurns } from '../in-turns.js';
+import { CheckTurns } from './check-turns.js';
 import { AclCheckBody, BindCheck, BindChecks, CredentialCheckBody, toChecks } from './checks.resource.js';
 import { CredentialCheck } from './credential-check.js';
 
@@ -21,6 +24,7 @@ export class ChecksController {
   constructor(
     private readonly entities: EntityQueries,
     private readonly credentialCheck: CredentialCheck,
+    private readonly turns: CheckTurns,
   ) {}
 
   @Post(`${SSH_CREDENTIALS.path}/:id/check`)
@@ -32,20 +36,22 @@ export class ChecksController {
     description:
       'Answers what a gateway would decide now if the key had this credential alone, and records nothing. ' +
       'A refusal is answered with status 200 too, a list of targets with `decisions`.',
-    problems: ['not_found'],
+    problems: ['not_found', 'too_many_requests'],
     parameters: [ID],
   })
-  async checkCredential(
-    @Read() { caller }: ReadRequest,
+  checkCredential(
+    @Read() request: ReadRequest,
     @Param('id') id: string,
     @Body() { target, source }: CredentialCheckBody,
   ): Promise<BindCheck | BindChecks> {
-    const { targets, isList } = readTargets(target);
-    const ref = { accountId: caller.accountId, id };
-    const credential = await this.entities.find(SSH_CREDENTIALS, ref);
-    if (credential === undefined) throw SSH_CREDENTIALS.notFound();
-    const decisions = await this.credentialCheck.decide(ref, credential.fingerprint, targets, source);
-    return toChecks(decisions, isList);
+    return this.turns.run(request, async () => {
+      const { targets, isList } = await readTargets(target);
+      const ref = { accountId: request.caller.accountId, id };
+      const credential = await this.entities.find(SSH_CREDENTIALS, ref);
+      if (credential === undefined) throw SSH_CREDENTIALS.notFound();
+      const decisions = await this.credentialCheck.decide(ref, credential.fingerprint, targets, source);
+      return toChecks(decisions, isList);
+    });
   }
 
   @Post('acl/check')
@@ -57,20 +63,20 @@ export class ChecksController {
     description:
       'Answers for rules that no credential needs to have. A refusal is answered with status 200 too, ' +
       'a list of targets with `decisions`.',
-    problems: ['acl_rule_invalid'],
+    problems: ['acl_rule_invalid', 'too_many_requests'],
   })
-  checkAcl(@Body() { acl, target }: AclCheckBody): BindCheck | BindChecks {
+  checkAcl(@Read() request: ReadRequest, @Body() { acl, target }: AclCheckBody): Promise<BindCheck | BindChecks> {
     if (acl === undefined) throw malformed('acl is missing; [] permits everything.');
-    const compiled = compile(parseAcl(acl));
-    const { targets, isList } = readTargets(target);
-    const verdicts = targets.map((one) => permits(compiled, one));
-    const decisions = verdicts.map(({ permitted, matchedRule }) => {
-      return {
-        allowed: permitted,
-        reason: permitted ? ('permitted' as const) : ('not_permitted' as const),
-        matchedRule,
-      };
+    return this.turns.run(request, async () => {
+      refuseTooManyRules(acl);
+      const { results: parsed } = await mapInTurns(acl, parseBindRule);
+      const rules = compiled(rulesOf(acl), parsed);
+      const { targets, isList } = await readTargets(target);
+      const { results } = await mapInTurns(targets, (one) => {
+        const { permitted: allowed, matchedRule } = permits(rules, one);
+        return { allowed, reason: allowed ? ('permitted' as const) : ('not_permitted' as const), matchedRule };
+      });
+      return toChecks(results, isList);
     });
-    return toChecks(decisions, isList);
   }
 }

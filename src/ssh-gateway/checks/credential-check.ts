@@ -1,9 +1,10 @@
 import type { Pool } from 'pg';
 import type { BindTarget } from '../../bind-rules/bind-target.js';
 import type { Ref } from '../../database/coalesce.js';
-import { type BindDecision, type CredentialGrant, decideBind, refusal } from '../bind-decisions/bind-decision.js';
+import { type BindDecision, bindDecider, type CredentialGrant, refusal } from '../bind-decisions/bind-decision.js';
 import type { GatewayPolicy } from '../bind-decisions/gateway-policy.js';
 import { CredentialGrants, liveGrants } from '../credential-grants.js';
+import { mapInTurns } from '../in-turns.js';
 import { KeyAccess } from '../key-access.js';
 import { SourceCheck } from '../source-check.js';
 
@@ -36,7 +37,9 @@ export class CredentialCheck {
     // The grants of a key leave out most of those that do not count.
     const own = isAccounts ? [await this.grants.ofCredential({ accountId, id })].flatMap((grant) => grant ?? []) : [];
     const isBeyondLimits = ownLive.length === 0 && liveGrants(own).length > 0;
-    return targets.map((target) => (isBeyondLimits ? BEYOND_LIMITS : decideBind(own, ownLive, target)));
+    const decide = bindDecider(own, ownLive);
+    const { results } = await mapInTurns(targets, (target) => (isBeyondLimits ? BEYOND_LIMITS : decide(target)));
+    return results;
   }
 }
 

@@ -3,7 +3,7 @@ import type { Ref } from '../../database/coalesce.js';
 import { DedicatedConnections, type MaintenanceDatabase } from '../../database/dedicated-connections.js';
 import { AS_COMMITTED, LogPositions } from '../../log/read/log-positions.js';
 import { sshCredentialsReadModel } from '../../ssh-credentials/ssh-credentials.read-model.js';
-import { decideAll, KeyAccess } from '../key-access.js';
+import { deciderOf, KeyAccess } from '../key-access.js';
 import { SourceCheck } from '../source-check.js';
 import { LoggedGrants, type Moment } from './logged-grants.js';
 import { answerOf, type DecisionAnswer, type RecordedDecision } from './recorded-decision.js';
@@ -50,9 +50,7 @@ export async function decideAgain(
       gatewayAccount === null ? {} : { accountId: gatewayAccount },
       fingerprint,
     );
-    const [decided] = decideAll(key, new SourceCheck(), [target], source);
-    if (decided === undefined) throw new Error('there is no decision for the target');
-    const answer = answerOf(decided.decision);
+    const answer = answerOf(deciderOf(key, new SourceCheck(), source)(target));
     return { answer, differences: differencesOf(decision.answer, answer), isUnsettled: earlierMs > 0 };
   };
   const again = await decide(0);
