@@ -24,10 +24,17 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 const NEIGHBOUR = { authorization: `Bearer ${API_KEY}`, ...JSON_TYPE };
 const GATEWAY = { authorization: `Bearer ${TOKEN}`, ...JSON_TYPE };
 
+const thousand = (itemOf) => Array.from({ length: 1000 }, (_, n) => itemOf(n));
+const MANY_RULES = JSON.stringify({
+  acl: thousand((n) => `bind:*.a${n}.some-longer-name.example.com:${n + 1}`),
+  target: thousand((n) => ({ domain: `x.y.z.b${n}.some-longer-name.example.com` })),
+});
+
 const dearRoutes = (events) => [
   { what: 'GET /events?actor=nobody&limit=1', path: '/events?actor=nobody&limit=1' },
   { what: 'GET /edges/tcp?as_of=', path: `/edges/tcp?as_of=${Math.floor(events / 2)}` },
   { what: 'GET /events as lines', path: '/events', accept: 'application/x-ndjson' },
+  { what: 'POST /acl/check of 1,000 rules and targets', path: '/acl/check', body: MANY_RULES },
 ];
 
 const percentile = (times) => [...times].sort((a, b) => a - b)[Math.floor(times.length * 0.99)] ?? Number.NaN;
@@ -37,10 +44,12 @@ const residentMb = async (pid) =>
   Math.round(Number(/VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024);
 
 /** autocannon in a process of its own: in ours it would delay the measured requests itself. */
-function flood(url, { path, accept = 'application/json' }, connections) {
+function flood(url, { path, accept = 'application/json', body }, connections) {
   const program = new URL('../node_modules/autocannon/autocannon.js', import.meta.url).pathname;
   const headers = ['-H', `authorization=Bearer ${BENCH_KEY}`, '-H', `accept=${accept}`];
-  const args = [program, '-c', String(connections), '-d', '600', '-t', '60', '--no-progress', ...headers, url + path];
+  const sent = body === undefined ? [] : ['-m', 'POST', '-b', body, '-H', 'content-type=application/json'];
+  const limits = ['-c', String(connections), '-d', '600', '-t', '60', '--no-progress'];
+  const args = [program, ...limits, ...headers, ...sent, url + path];
   const child = spawn(process.execPath, args, { stdio: 'ignore' });
   return async () => {
     const ended = once(child, 'close');
