@@ -22,11 +22,15 @@ export class Failures {
   count(from: string, error: unknown): void {
     if (error instanceof Violation) {
       this.metrics.endedConnections.inc({ reason: error.reason });
-      this.lines.line(from, { source: from, reason: error.reason }, `ended a connection: the client ${error.message}`);
+      this.lines.line(
+        { name: from },
+        { source: from, reason: error.reason },
+        `ended a connection: the client ${error.message}`,
+      );
       return;
     }
     this.metrics.endedConnections.inc({ reason: 'internal' });
     const message = `ended a connection that failed: ${messageOf(error)}`;
-    this.lines.line(from, { source: from, err: error }, message, 'error');
+    this.lines.line({ name: from }, { source: from, err: error }, message, 'error');
   }
 }

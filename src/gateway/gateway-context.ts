@@ -3,6 +3,7 @@ import type { Failures } from './failures.js';
 import type { GatewayLog } from './gateway-log.js';
 import type { GatewayMetrics } from './gateway-metrics.js';
 import type { GatewaySettings } from './gateway-settings.js';
+import type { GatewayLines } from './log/gateway-lines.js';
 import type { PacedLog } from './paced-log.js';
 import type { Ports } from './ports.js';
 import type { LiveRights } from './rights/live-rights.js';
@@ -18,7 +19,8 @@ export interface GatewayContext {
   readonly tunnels: OpenTunnels;
   readonly metrics: GatewayMetrics;
   readonly log: GatewayLog;
-  /** The lines about refused binds, by credential, and about logins that could not be decided, by source. */
+  readonly lines: GatewayLines;
+  /** The lines about refused binds. */
   readonly refusals: PacedLog;
   readonly failures: Failures;
   readonly buffers: BufferBudget;

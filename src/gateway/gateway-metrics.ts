@@ -1,5 +1,6 @@
 import { Counter, Gauge, Registry } from 'prom-client';
 import type { BufferBudget } from './buffer-budget.js';
+import type { Outage } from './rights/outage.js';
 import type { OpenTunnels } from './tunnels/open-tunnels.js';
 
 /** The metrics of this gateway. Labels name no account, key or address. */
@@ -9,6 +10,14 @@ export class GatewayMetrics {
   readonly bytes = this.counter('bytes_total', 'Bytes that tunnels carried.', 'direction');
   readonly refusedBinds = this.counter('refused_binds_total', 'Binds that were refused.', 'reason');
   readonly logins = this.counter('logins_total', 'Attempts to log in.', 'outcome');
+  readonly clients = this.gauge('clients', 'Connections that have logged in.');
+  readonly openedTunnels = new Counter({
+    name: 'tunnel_gateway_opened_tunnels_total',
+    help: 'Tunnels that were opened.',
+    registers: [this.registry],
+  });
+  /** `reason`: `client`, `cancelled`, why its right was lost, or why the gateway ended its client. */
+  readonly endedTunnels = this.counter('ended_tunnels_total', 'Tunnels that ended.', 'reason');
   /** `outcome`: `carried`, or why the connection was closed at once. */
   readonly edgeConnections = this.counter('edge_connections_total', 'Connections to edges.', 'outcome');
 
@@ -31,9 +40,12 @@ export class GatewayMetrics {
     'reason',
   );
 
-  constructor(tunnels: OpenTunnels, buffers: BufferBudget) {
+  constructor(tunnels: OpenTunnels, buffers: BufferBudget, outage: Outage) {
     this.counted('tunnels', 'Open tunnels.', () => tunnels.size);
     this.counted('buffered_bytes', 'Bytes that wait for slow readers.', () => buffers.bufferedBytes);
+    this.counted('following', '1 if every change of the service is heard of, else 0.', () =>
+      outage.isFollowing ? 1 : 0,
+    );
   }
 
   private counted(name: string, help: string, value: () => number): void {

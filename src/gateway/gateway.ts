@@ -6,6 +6,8 @@ import type { GatewayLog } from './gateway-log.js';
 import { GatewayMetrics } from './gateway-metrics.js';
 import type { GatewayPart } from './gateway-part.js';
 import type { GatewaySettings } from './gateway-settings.js';
+import { BoundedLog } from './log/bounded-line.js';
+import { GatewayLines } from './log/gateway-lines.js';
 import { MetricsServer } from './metrics-server.js';
 import { PacedLog } from './paced-log.js';
 import { Ports } from './ports.js';
@@ -26,19 +28,21 @@ export class Gateway {
   private readonly outage: Outage;
   readonly tunnels = new OpenTunnels();
 
-  constructor(settings: GatewaySettings, log: GatewayLog) {
+  constructor(settings: GatewaySettings, logOfProcess: GatewayLog) {
     const { tunnels } = this;
+    const log = new BoundedLog(logOfProcess);
     const service = new ServiceClient(settings);
     this.service = service;
     const outage = new Outage(log, settings.outageGraceMs, ['changes', 'edges/changes']);
     const rights = new LiveRights(service, outage);
     const buffers = new BufferBudget(settings.maxBufferedBytes, log);
-    const metrics = new GatewayMetrics(tunnels, buffers);
+    const metrics = new GatewayMetrics(tunnels, buffers, outage);
     const failures = new Failures(log, metrics);
     const ports = new Ports(settings);
-    const refusals = new PacedLog(log, 'refused binds and logins');
+    const refusals = new PacedLog(log, 'refused binds');
+    const lines = new GatewayLines(log);
     const context: GatewayContext = {
-      ...{ settings, log, refusals, failures, buffers, tunnels },
+      ...{ settings, log, lines, refusals, failures, buffers, tunnels },
       ...{ metrics, service, outage, rights, ports },
     };
     if (ports.overlap) log.line('warn', {}, OVERLAP);

@@ -1,34 +1,91 @@
 import type { GatewayLog } from './gateway-log.js';
+import { type BoundedLine, boundedLine } from './log/bounded-line.js';
 
-const MAX_LINES_PER_SECOND = 10;
+/** Whom a line is about. */
+export interface Subject {
+  /** A source, a credential or a place of the gateway. */
+  readonly name: string;
+  readonly account?: string;
+}
+
+/** What a second has room for. */
+const OF_NAME = { lines: 10, characters: 4_500 };
+const OF_ACCOUNT = { lines: 100, characters: 12_000 };
+const OF_ALL = { lines: 1_000, characters: 40_000 };
+/** The rest is for the first line of each name: so a few that are noisy do not hide the others. */
+const PART_OF_FURTHER_LINES = 0.5;
 /** Then all further ones share one place: a client may have as many addresses as it likes. */
 const MAX_NAMES = 1_000;
 const OTHERS = 'others';
 
-/** Lines about what clients do. They can do it without end, so each name has a few lines a second. */
+/** The lines of a second. */
+class Written {
+  private lines = 0;
+  private characters = 0;
+  leftOut = 0;
+
+  constructor(private readonly max: typeof OF_NAME) {}
+
+  get isNew(): boolean {
+    return this.lines + this.leftOut === 0;
+  }
+
+  hasRoom(characters: number, part = 1): boolean {
+    return this.lines < this.max.lines * part && this.characters + characters <= this.max.characters * part;
+  }
+
+  add({ characters }: BoundedLine): void {
+    this.lines += 1;
+    this.characters += characters;
+  }
+}
+
+/**
+ * Lines of one kind, about what clients do. They can do it without end, so each name, each account and all together
+ * have room for a part of a second's lines. Each second one line counts those that were left out.
+ */
 export class PacedLog {
-  private readonly counts = new Map<string, number>();
+  private readonly names = new Map<string, Written>();
+  private readonly accounts = new Map<string, Written>();
+  private all = new Written(OF_ALL);
 
   constructor(
     private readonly log: GatewayLog,
-    /** Completes "left out 12 lines about ...". */
+    /** Completes "left out 12 more lines about ...". */
     private readonly what: string,
   ) {}
 
-  line(name: string, fields: object, message: string, level: 'info' | 'error' = 'info'): void {
-    if (this.counts.size === 0) setTimeout(() => this.endSecond(), 1_000).unref();
-    const place = this.counts.has(name) || this.counts.size < MAX_NAMES ? name : OTHERS;
-    const count = (this.counts.get(place) ?? 0) + 1;
-    this.counts.set(place, count);
-    if (count <= MAX_LINES_PER_SECOND) this.log.line(level, fields, message);
+  line({ name, account }: Subject, fields: object, message: string, level: 'info' | 'warn' | 'error' = 'info'): void {
+    if (this.names.size === 0) setTimeout(() => this.endSecond(), 1_000).unref();
+    const own = placeOf(this.names, name, OF_NAME);
+    const shared = account === undefined ? [this.all] : [placeOf(this.accounts, account, OF_ACCOUNT), this.all];
+    const part = own.isNew ? 1 : PART_OF_FURTHER_LINES;
+    const hasRoom = (characters: number): boolean =>
+      own.hasRoom(characters) && shared.every((one) => one.hasRoom(characters, part));
+    // Of most lines of a flood nothing is made.
+    const line = hasRoom(0) ? boundedLine(fields, message) : undefined;
+    if (line === undefined || !hasRoom(line.characters)) own.leftOut += 1;
+    else {
+      for (const one of [own, ...shared]) one.add(line);
+      this.log.line(level, line.fields, line.message);
+    }
   }
 
   private endSecond(): void {
-    for (const [name, count] of this.counts) {
-      const leftOut = count - MAX_LINES_PER_SECOND;
-      if (leftOut > 0)
-        this.log.line('warn', { of: name }, `left out ${leftOut} more lines about ${this.what} within a second`);
-    }
-    this.counts.clear();
+    const quiet = [...this.names].filter(([, { leftOut }]) => leftOut > 0);
+    quiet.sort(([, one], [, other]) => other.leftOut - one.leftOut);
+    const sum = quiet.reduce((count, [, { leftOut }]) => count + leftOut, 0);
+    const fields = { of: quiet[0]?.[0], names: quiet.length };
+    if (sum > 0) this.log.line('warn', fields, `left out ${sum} more lines about ${this.what} within a second`);
+    this.names.clear();
+    this.accounts.clear();
+    this.all = new Written(OF_ALL);
   }
+}
+
+function placeOf(all: Map<string, Written>, name: string, max: typeof OF_NAME): Written {
+  const place = all.has(name) || all.size < MAX_NAMES ? name : OTHERS;
+  const written = all.get(place) ?? new Written(max);
+  all.set(place, written);
+  return written;
 }

@@ -16,6 +16,9 @@ import { TunnelClient } from './tunnel-client.js';
 const REPORT_HEAP = new URL('report-heap.mjs', import.meta.url).pathname;
 const BYTES = Buffer.from('bytes of a neighbour');
 
+/** A line of the log: its fields are in docs/logs.md. */
+export type GatewayLine = Readonly<Record<string, string | number | undefined>> & { readonly msg: string };
+
 /** The gateway as operators run it, a process of its own, beside a service. */
 export class GatewayProcess {
   private constructor(
@@ -116,6 +119,18 @@ export class GatewayProcess {
   async metric(name: string): Promise<number> {
     const line = (await this.metrics()).split('\n').find((one) => one.startsWith(`tunnel_gateway_${name} `));
     return Number(line?.split(' ').at(-1) ?? 0);
+  }
+
+  /** The whole lines of its log, as they were written. */
+  get written(): readonly string[] {
+    return this.output()
+      .split('\n')
+      .slice(0, -1)
+      .filter((line) => line.startsWith('{'));
+  }
+
+  get lines(): readonly GatewayLine[] {
+    return this.written.map((line) => JSON.parse(line));
   }
 
   /** What the gateway says of faults of its own. */

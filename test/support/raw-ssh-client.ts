@@ -88,6 +88,18 @@ export class RawSshClient {
     await this.next('USERAUTH_SUCCESS');
   }
 
+  /** Tries so often to log in with a key that the service does not know. */
+  async refused(keyFile: string, times: number): Promise<void> {
+    this.protocol.service('ssh-userauth');
+    await this.next('SERVICE_ACCEPT');
+    for (let n = 0; n < times; n += 1) {
+      const refusal = this.next('USERAUTH_FAILURE');
+      this.sign(keyFile);
+      await refusal;
+    }
+    this.destroy();
+  }
+
   /** Sends a request to log in with a right signature. */
   sign(keyFile: string): void {
     const key = ssh2.utils.parseKey(readFileSync(keyFile)) as ParsedKey;

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { messageOf } from '../../error-message.js';
 import type { GatewayContext } from '../gateway-context.js';
+import { EdgeRecord } from '../log/edge-record.js';
 import { ServiceUnavailable } from '../service/service-unavailable.js';
 import { sourceOf } from '../ssh/strangers.js';
 import type { Endpoint, OpenTunnel } from '../tunnels/open-tunnel.js';
@@ -137,13 +138,16 @@ export class EdgePort {
 
   private async accept(socket: Socket): Promise<void> {
     if (this.served === undefined) return void socket.destroy();
+    const { hostport } = this;
+    const at = { hostport, edge: this.served.id, account: this.served.accountId };
+    const record = new EdgeRecord(this.context, socket, at);
     const connection = this.enter(new EdgeConnection(socket, this.served));
     if (connection === undefined) return;
     const outcome = await this.outcomeOf(connection).catch((error) => {
       if (error instanceof ServiceUnavailable) return 'service_unavailable';
       throw error;
     });
-    this.context.metrics.edgeConnections.inc({ outcome });
+    record.decided(outcome);
     if (outcome !== 'carried') connection.end();
   }
 

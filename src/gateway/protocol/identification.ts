@@ -3,6 +3,9 @@ import { Violation } from './violation.js';
 /** RFC 4253, 4.2: the length of the line with its end. */
 const MAX_BYTES = 255;
 
+/** The identification line at the begin of these bytes, without its end. */
+export const lineOf = (data: Buffer): string => data.subarray(0, data.indexOf('\n')).toString('latin1').trimEnd();
+
 /**
  * Waits for the identification line of a client. The library forgets bytes of a line that comes in three parts, and reads
  * all of it anew for each part.

@@ -3,7 +3,7 @@ import type { ParsedKey } from 'ssh2';
 import type Protocol from 'ssh2/lib/protocol/Protocol.js';
 import { messageOf } from '../../error-message.js';
 import { AdmittedProtocol } from './admitted-protocol.js';
-import { Identification } from './identification.js';
+import { Identification, lineOf } from './identification.js';
 import { type MessageHandlers, requireFields } from './message-handlers.js';
 import { StrangerLimits } from './stranger-limits.js';
 import type { Turns, Worker } from './turns.js';
@@ -21,6 +21,8 @@ export interface TransportOptions {
   /** Its share of the turns of strangers. */
   readonly source: string;
   readonly handlers: MessageHandlers;
+  /** Called once, with the identification line of the client. */
+  readonly identified: (line: string) => void;
   /** Called once, with what ended the connection, if anything but its two ends did. */
   readonly failed: (error: unknown) => void;
   /** Called after each key exchange. */
@@ -187,14 +189,15 @@ export class Transport implements Worker {
     this.stranger?.received(data.length);
     const packets = this.identification === undefined ? data : this.identification.take(data);
     if (packets === undefined) return;
-    this.identified();
+    if (this.identification !== undefined) this.identified(lineOf(packets));
     this.received.push(packets);
     this.receivedBytes += packets.length;
     if (this.receivedBytes >= MAX_RECEIVED_BYTES) this.socket.pause();
     this.goOn();
   }
 
-  private identified(): void {
+  private identified(line: string): void {
+    this.options.identified(line);
     this.identification = undefined;
     clearTimeout(this.identificationTimer);
   }

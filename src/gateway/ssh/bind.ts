@@ -1,3 +1,4 @@
+import type { TunnelRecord } from '../log/tunnel-record.js';
 import type { TunnelChannel } from '../protocol/tunnel-channel.js';
 import type { HeldRight } from '../rights/live-rights.js';
 import type { TargetBody } from '../service-client.js';
@@ -34,6 +35,7 @@ export class Bind implements OpenTunnel, HeldRight {
     readonly port: number,
     private readonly listener: BindListener | undefined,
     by: PermittedBy,
+    readonly record: TunnelRecord,
     private readonly client: BindClient,
   ) {
     ({

@@ -1,6 +1,8 @@
 import { messageOf } from '../../error-message.js';
 import type { GatewayContext } from '../gateway-context.js';
 import type { ClientUsage } from '../limits.js';
+import type { ConnectionRecord } from '../log/connection-record.js';
+import { TunnelRecord } from '../log/tunnel-record.js';
 import type { Decision, IdentifiedKey } from '../service-client.js';
 import { Bind } from './bind.js';
 import { BindListener } from './bind-listener.js';
@@ -16,6 +18,7 @@ const AWAY = 'the service cannot be reached';
 interface BoundClient {
   readonly identity: IdentifiedKey;
   readonly source: string;
+  readonly record: ConnectionRecord;
   /** Acts; what is thrown ends the connection of the client. */
   attempt(act: () => void): void;
 }
@@ -56,6 +59,7 @@ export class ClientBinds {
     this.underWay += 1;
     try {
       const bind = await this.permitted(address, port);
+      bind.record.opened();
       const { domain } = { domain: undefined, ...bind.target };
       const note = domain === undefined ? '' : ' (registered; this gateway has no listener for it)';
       this.terminal.say(`bound ${nameOf(bind.request, bind.port)}${note}`);
@@ -76,7 +80,7 @@ export class ClientBinds {
     if (found === undefined) return false;
     this.remove(found);
     if (found.cancel()) this.cancelled.add(found);
-    else this.context.rights.release(found);
+    else this.release(found, 'cancelled');
     return true;
   }
 
@@ -140,8 +144,9 @@ export class ClientBinds {
       credentialId: decision.credential_id ?? '',
       version: decision.version ?? 0,
     };
-    const bind: Bind = new Bind(request, port, listener, by, {
-      open: (from) => this.channels.open(bound, from),
+    const record = new TunnelRecord(this.context, { target: nameOf(request, port), ...by }, this.client.record);
+    const bind: Bind = new Bind(request, port, listener, by, record, {
+      open: (from) => this.channels.open(bound, from, bind.record),
       lost: (reason) => this.client.attempt(() => this.lost(bind, reason)),
       unused: () => this.unused(bind),
     });
@@ -159,23 +164,26 @@ export class ClientBinds {
   }
 
   private lost(bind: Bind, reason: string): void {
-    const { request, port, credentialId } = bind;
-    const target = nameOf(request, port);
-    this.context.log.line('info', { target, credential: credentialId, reason }, 'closed a tunnel that lost its right');
-    this.terminal.say(`closed ${target}: ${sentenceOf(reason, request.rule, this.client.source)}`);
-    this.closeBind(bind);
+    const { request, port } = bind;
+    this.terminal.say(`closed ${nameOf(request, port)}: ${sentenceOf(reason, request.rule, this.client.source)}`);
+    this.closeBind(bind, reason);
     if (this.isEmpty) this.onEmpty();
   }
 
   private unused(bind: Bind): void {
-    if (this.cancelled.delete(bind)) this.context.rights.release(bind);
+    if (this.cancelled.delete(bind)) this.release(bind, 'cancelled');
   }
 
-  private closeBind(bind: Bind): void {
+  private closeBind(bind: Bind, reason?: string): void {
     this.remove(bind);
     this.cancelled.delete(bind);
-    this.context.rights.release(bind);
+    this.release(bind, reason);
     bind.close();
+  }
+
+  private release(bind: Bind, reason?: string): void {
+    this.context.rights.release(bind);
+    bind.record.ended(reason);
   }
 
   private remove(bind: Bind): void {

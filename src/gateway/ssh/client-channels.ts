@@ -1,5 +1,6 @@
 import type { GatewayContext } from '../gateway-context.js';
 import type { ClientUsage } from '../limits.js';
+import type { TunnelRecord } from '../log/tunnel-record.js';
 import type { ChannelLink } from '../protocol/channel-link.js';
 import type { Connection } from '../protocol/connection.js';
 import { TunnelChannel } from '../protocol/tunnel-channel.js';
@@ -23,11 +24,11 @@ export class ClientChannels {
   ) {}
 
   /** `bound` is the bind in the words of the client. Rejects if the client refuses, is gone, or has too many. */
-  async open(bound: Endpoint, source: Endpoint): Promise<TunnelChannel> {
+  async open(bound: Endpoint, source: Endpoint, record: TunnelRecord): Promise<TunnelChannel> {
     if (!this.connection.transport.isOpen) throw new NotCarried('the client is gone');
     const refusal = this.usage.take('channels');
     if (refusal !== undefined) throw this.tooMany(refusal);
-    return this.ask(bound, source);
+    return this.ask(bound, source, record);
   }
 
   count(direction: 'in' | 'out', bytes: number): number {
@@ -44,7 +45,7 @@ export class ClientChannels {
   }
 
   /** The channel counts until both sides have closed it, also if its opening took too long. */
-  private ask(bound: Endpoint, source: Endpoint): Promise<TunnelChannel> {
+  private ask(bound: Endpoint, source: Endpoint, record: TunnelRecord): Promise<TunnelChannel> {
     const addresses = {
       boundAddr: bound.address,
       boundPort: bound.port,
@@ -62,7 +63,7 @@ export class ClientChannels {
         if (answer instanceof Error) reject(answer);
         if (answer instanceof Error || isLate) return undefined;
         const { transport } = this.connection;
-        const channel = new TunnelChannel(answer, transport, this, this.context.settings.idleMs);
+        const channel = new TunnelChannel(answer, transport, record.metered(this), this.context.settings.idleMs);
         resolve(channel);
         return channel;
       };

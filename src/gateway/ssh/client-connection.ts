@@ -1,6 +1,7 @@
 import type { BufferHolder } from '../buffer-budget.js';
 import type { GatewayContext } from '../gateway-context.js';
 import type { Asked, ClientUsage, Limits } from '../limits.js';
+import type { ConnectionRecord } from '../log/connection-record.js';
 import type { ChannelLink } from '../protocol/channel-link.js';
 import type { OpenChannel } from '../protocol/channels.js';
 import type { ClientService, Connection } from '../protocol/connection.js';
@@ -23,6 +24,7 @@ interface Client {
   readonly source: string;
   /** The source as limits count it. */
   readonly network: string;
+  readonly record: ConnectionRecord;
 }
 
 /** A client that has logged in. */
@@ -40,9 +42,10 @@ export class ClientConnection implements ClientService, BufferHolder {
   constructor(
     private readonly context: GatewayContext,
     private readonly connection: Connection,
-    { identity, source, network }: Client,
+    private readonly client: Client,
     limits: Limits,
   ) {
+    const { identity, source, network, record } = client;
     this.credentialId = identity.credentials[0]?.credential_id ?? identity.fingerprint;
     const { credentialId } = this;
     this.usage = limits.usageOf({ credentialId, accountId: identity.account_id, source: network });
@@ -52,8 +55,13 @@ export class ClientConnection implements ClientService, BufferHolder {
     );
     const channels = new ClientChannels(connection, this.usage, context, this.terminal);
     const attempt = (act: () => void): void => connection.transport.attempt(act);
-    this.binds = new ClientBinds(context, { identity, source, attempt }, this.usage, channels, this.terminal, () =>
-      this.endSoon(),
+    this.binds = new ClientBinds(
+      context,
+      { identity, source, attempt, record },
+      this.usage,
+      channels,
+      this.terminal,
+      () => this.endSoon('no_bind'),
     );
     this.idle = setInterval(() => attempt(() => this.endIfIdle()), context.settings.idleMs).unref();
     this.refusal = this.usage.take('connections');
@@ -71,8 +79,10 @@ export class ClientConnection implements ClientService, BufferHolder {
       return await this.binds.open(address, port);
     } catch (error) {
       if (!(error instanceof BindRefused)) throw error;
-      const fields = { credential: this.credentialId, bind: `${shortened(address)}:${port}`, reason: error.reason };
-      this.context.refusals.line(this.credentialId, fields, `refused a bind: ${error.message}`);
+      const { account_id: account } = this.client.identity;
+      const about = { credential: this.credentialId, account, source: this.client.source };
+      const fields = { event: 'bind_refused', ...about, bind: `${shortened(address)}:${port}`, reason: error.reason };
+      this.context.refusals.line({ name: this.credentialId, account }, fields, `refused a bind: ${error.message}`);
       return false;
     }
   }
@@ -90,8 +100,10 @@ export class ClientConnection implements ClientService, BufferHolder {
     this.connection.transport.hold('cut off');
     const reason = `refused: the connection has ${max} requests without an answer, which is the maximum`;
     this.terminal.say(reason);
-    this.context.log.line('warn', { credential: this.credentialId }, `ended a connection: ${reason}`);
-    this.endSoon();
+    const { credentialId: credential, client } = this;
+    const subject = { name: credential, account: client.identity.account_id };
+    this.context.lines.connections.line(subject, { credential }, `ended a connection: ${reason}`, 'warn');
+    this.endSoon('unanswered_requests');
   }
 
   get bufferedBytes(): number {
@@ -123,7 +135,7 @@ export class ClientConnection implements ClientService, BufferHolder {
     if (this.refusal === undefined) return;
     this.terminal.say(`refused: ${this.refusal}`);
     this.context.metrics.refusedBinds.inc({ reason: 'too_many' });
-    this.endSoon();
+    this.endSoon('too_many');
   }
 
   private waitFor(ms: number): void {
@@ -137,10 +149,11 @@ export class ClientConnection implements ClientService, BufferHolder {
   private endIfIdle(): void {
     if (!this.binds.isUnused) return;
     this.terminal.say('closed: the client has no bind');
-    this.endSoon();
+    this.endSoon('idle');
   }
 
-  private endSoon(): void {
+  private endSoon(reason: string): void {
+    this.client.record.ends(reason);
     setTimeout(() => this.end(), FAREWELL_MS).unref();
   }
 

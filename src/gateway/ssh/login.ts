@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../../error-message.js';
 import type { GatewayContext } from '../gateway-context.js';
+import type { ConnectionRecord, LoginRefusal } from '../log/connection-record.js';
 import type { AuthenticationRequest, SignedKey } from '../protocol/connection.js';
 import { Violation } from '../protocol/violation.js';
 import type { IdentifiedKey } from '../service-client.js';
@@ -12,7 +13,11 @@ const MAX_REQUESTS = 50;
 /** Each refusal takes as long, whatever its reason. It also slows down those who guess. */
 const REFUSAL_MS = 100;
 
-type Outcome = IdentifiedKey | 'bad_signature' | 'unknown_key' | 'service_unavailable';
+/** Why a key is refused; `why` says more. */
+interface Refusal {
+  readonly refusal: LoginRefusal;
+  readonly why?: string;
+}
 
 /** What a request to log in gets. */
 export interface LoginAnswers {
@@ -30,8 +35,8 @@ export class Login {
   private requests = 0;
 
   constructor(
-    private readonly context: Pick<GatewayContext, 'service' | 'metrics' | 'refusals'>,
-    private readonly source: string,
+    private readonly context: Pick<GatewayContext, 'service'>,
+    private readonly record: ConnectionRecord,
     private readonly answers: LoginAnswers,
   ) {}
 
@@ -39,27 +44,27 @@ export class Login {
   async answer({ method, key }: AuthenticationRequest): Promise<void> {
     this.requests += 1;
     if (this.requests > MAX_REQUESTS) throw new Violation('login_limit', `asked ${this.requests} times to log in`);
+    this.record.asked(key);
     if (method !== 'publickey' || key === undefined) return this.answers.reject();
     const refusal = sleep(REFUSAL_MS);
     const usable = usableKey(key);
     if (usable !== undefined && key.signature === undefined) return this.answers.maySign(key);
     this.attempts += 1;
-    const outcome = usable === undefined ? 'bad_signature' : await this.outcomeOf(key, usable.fingerprint);
-    this.context.metrics.logins.inc({ outcome: typeof outcome === 'string' ? outcome : 'accepted' });
-    if (typeof outcome !== 'string') return this.answers.accept(outcome);
+    const outcome: IdentifiedKey | Refusal =
+      usable === undefined ? { refusal: 'unusable_key' } : await this.outcomeOf(key, usable.fingerprint);
+    if (!('refusal' in outcome)) return this.answers.accept(outcome);
+    this.record.refused(outcome.refusal, outcome.why);
     await refusal;
     if (this.attempts >= MAX_ATTEMPTS) throw new Violation('login_limit', `failed ${this.attempts} times to log in`);
     this.answers.reject();
   }
 
-  private async outcomeOf(key: SignedKey, fingerprint: string): Promise<Outcome> {
-    if (!isSigned(key)) return 'bad_signature';
+  private async outcomeOf(key: SignedKey, fingerprint: string): Promise<IdentifiedKey | Refusal> {
+    if (!isSigned(key)) return { refusal: 'bad_signature' };
     try {
-      return (await this.context.service.identify(fingerprint)) ?? 'unknown_key';
+      return (await this.context.service.identify(fingerprint)) ?? { refusal: 'unknown_key' };
     } catch (error) {
-      const { source } = this;
-      this.context.refusals.line(source, { source, fingerprint }, `a login was refused: ${messageOf(error)}`);
-      return 'service_unavailable';
+      return { refusal: 'service_unavailable', why: messageOf(error) };
     }
   }
 }

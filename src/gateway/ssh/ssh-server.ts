@@ -6,6 +6,7 @@ import type { GatewayContext } from '../gateway-context.js';
 import type { GatewayPart } from '../gateway-part.js';
 import type { ListenAddress } from '../gateway-settings.js';
 import { Limits } from '../limits.js';
+import { ConnectionRecord } from '../log/connection-record.js';
 import { Connection } from '../protocol/connection.js';
 import { Turns } from '../protocol/turns.js';
 import { Rate } from '../rates.js';
@@ -28,6 +29,7 @@ export class SshServer implements GatewayPart {
   private readonly strangers: Strangers;
   private readonly connections: Rate;
   private readonly turns = new Turns();
+  private isStopped = false;
 
   constructor(private readonly context: GatewayContext) {
     const { settings } = context;
@@ -50,6 +52,7 @@ export class SshServer implements GatewayPart {
   }
 
   async stop(): Promise<void> {
+    this.isStopped = true;
     this.server.close();
     for (const socket of this.sockets) socket.destroy();
   }
@@ -64,13 +67,14 @@ export class SshServer implements GatewayPart {
     const { remoteAddress = '' } = socket;
     const source = sourceOf(remoteAddress);
     socket.on('error', () => undefined);
+    const record = new ConnectionRecord(this.context, socket, source);
     if (!this.connections.takeAtOnce(source)) {
-      this.context.metrics.refusedConnections.inc({ reason: 'rate' });
+      record.refused('rate');
       socket.destroy();
       return;
     }
     const leave = this.strangers.take(source, () => {
-      this.context.metrics.refusedConnections.inc({ reason: 'full' });
+      record.refused('full');
       socket.destroy();
     });
     this.sockets.add(socket);
@@ -83,10 +87,10 @@ export class SshServer implements GatewayPart {
       known();
       this.sockets.delete(socket);
     });
-    this.shakeHands(socket, source, known);
+    this.shakeHands(socket, source, record, known);
   }
 
-  private shakeHands(socket: Socket, network: string, known: () => void): void {
+  private shakeHands(socket: Socket, network: string, record: ConnectionRecord, known: () => void): void {
     const { keepaliveMs, maxBinds } = this.context.settings;
     const { remoteAddress: source = '' } = socket;
     const connection: Connection = new Connection(socket, {
@@ -97,16 +101,26 @@ export class SshServer implements GatewayPart {
       keepaliveMs,
       maxPending: Math.max(MIN_MAX_PENDING, maxBinds),
       authenticate: (request) => void login.answer(request).catch((error) => connection.transport.fail(error)),
-      failed: (error) => this.context.failures.count(source, error),
+      identified: (client) => record.identified(client),
+      failed: (error) => {
+        record.failed(error);
+        this.context.failures.count(source, error);
+      },
     });
-    const login = new Login(this.context, source, {
+    connection.onceClosed(() => {
+      if (this.isStopped) record.ends('stopped');
+      record.closed();
+    });
+    const login = new Login(this.context, record, {
       maySign: (key) => connection.maySign(key),
       reject: () => connection.rejectLogin(),
       accept: (identity) =>
         connection.transport.attempt(() => {
           if (!connection.transport.isOpen) return;
           known();
-          const client = new ClientConnection(this.context, connection, { identity, source, network }, this.limits);
+          record.accepted(identity);
+          const who = { identity, source, network, record };
+          const client = new ClientConnection(this.context, connection, who, this.limits);
           connection.acceptLogin(client, identity.account_id);
         }),
     });

@@ -51,4 +51,5 @@ it('a source is an IPv4 address, mapped or not, or a /64 of IPv6', () => {
   expect(new Set(times(20, (n) => sourceOf(`2001:db8::${n}`))).size).toBe(1);
   expect(sourceOf('2001:db8:0:1::1')).not.toBe(sourceOf('2001:db8::1'));
   expect(sourceOf('fe80::1%eth0')).toBe(sourceOf('fe80::2'));
+  expect([sourceOf('192.0.2.1'), sourceOf('2001:db8::1')]).toEqual(['192.0.2.1', '2001:db8::/64']);
 });

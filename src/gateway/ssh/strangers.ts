@@ -1,4 +1,4 @@
-import { parseAddress } from '../../ip-rules/address.js';
+import { parseAddress, textOf } from '../../ip-rules/address.js';
 
 /** A customer gets at least a whole /64. */
 const HOST_BITS = 64n;
@@ -57,5 +57,6 @@ export class Strangers {
 export function sourceOf(text: string): string {
   const address = parseAddress(text.replace(/%.*/, ''));
   if (address === undefined) return 'unknown';
-  return address.bits === 32 ? `${address.value}` : `${address.value >> HOST_BITS}::`;
+  if (address.bits === 32) return textOf(address);
+  return `${textOf({ bits: 128, value: (address.value >> HOST_BITS) << HOST_BITS })}/64`;
 }

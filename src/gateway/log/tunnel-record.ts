@@ -1,0 +1,68 @@
+import type { GatewayContext } from '../gateway-context.js';
+import type { Meter } from '../protocol/tunnel-channel.js';
+import type { ConnectionRecord } from './connection-record.js';
+
+interface RecordedTunnel {
+  readonly target: string;
+  readonly accountId: string;
+  readonly credentialId: string;
+}
+
+/** What the log and the metrics have of one tunnel: its begin, its end, and what it carried. */
+export class TunnelRecord {
+  private readonly since = performance.now();
+  private readonly bytes = { in: 0, out: 0 };
+  private readonly fields: object;
+  private visitors = 0;
+  private isOpen = false;
+
+  constructor(
+    private readonly context: Pick<GatewayContext, 'lines' | 'metrics'>,
+    private readonly tunnel: RecordedTunnel,
+    private readonly connection: ConnectionRecord,
+  ) {
+    const { target, credentialId, accountId } = tunnel;
+    this.fields = { target, credential: credentialId, account: accountId, ...connection.source };
+  }
+
+  opened(): void {
+    this.isOpen = true;
+    this.connection.bound();
+    this.context.metrics.openedTunnels.inc();
+    this.write({ event: 'tunnel_opened', ...this.fields }, 'opened a tunnel');
+  }
+
+  /** Counts what goes through one connection of the tunnel. */
+  metered(meter: Meter): Meter {
+    this.visitors += 1;
+    return {
+      count: (direction, bytes) => {
+        this.bytes[direction] += bytes;
+        return meter.count(direction, bytes);
+      },
+    };
+  }
+
+  /**
+   * Does nothing if it is not open. Without a reason it is that of the end of its client, which is known at the end of
+   * the turn.
+   */
+  ended(reason?: string): void {
+    if (!this.isOpen) return;
+    this.isOpen = false;
+    queueMicrotask(() => this.writeEnd(reason ?? this.connection.endReason));
+  }
+
+  private writeEnd(reason: string): void {
+    this.context.metrics.endedTunnels.inc({ reason });
+    const { bytes, visitors } = this;
+    const ms = Math.round(performance.now() - this.since);
+    const used = { ms, bytes_in: bytes.in, bytes_out: bytes.out, visitors };
+    this.write({ event: 'tunnel_ended', ...this.fields, reason, ...used }, 'a tunnel ended');
+  }
+
+  private write(fields: object, message: string): void {
+    const { credentialId, accountId } = this.tunnel;
+    this.context.lines.tunnels.line({ name: credentialId, account: accountId }, fields, message);
+  }
+}

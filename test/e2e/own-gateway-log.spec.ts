@@ -1,0 +1,244 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import ssh2 from 'ssh2';
+import { complementOf, exchange } from '../support/echo-target.js';
+import { eventually } from '../support/eventually.js';
+import { freePort } from '../support/free-port.js';
+import { type GatewayLine, GatewayProcess } from '../support/gateway-process.js';
+import { stopAtEnd } from '../support/leftovers.js';
+import { RawSshClient } from '../support/raw-ssh-client.js';
+import { type KeyPair, newKeyPair, runSsh } from '../support/ssh-client.js';
+import { TunnelClient } from '../support/tunnel-client.js';
+
+const run = promisify(execFile);
+const BYTES = Buffer.from('bytes that a tunnel carries');
+/** What must not reach a terminal or end a line. */
+const CONTROL = /\p{Cc}/u;
+
+let gateway: GatewayProcess;
+beforeAll(async () => {
+  gateway = await GatewayProcess.start();
+});
+
+const fingerprintOf = async ({ file }: KeyPair): Promise<string> =>
+  (await run('ssh-keygen', ['-lf', `${file}.pub`])).stdout.split(' ')[1] ?? '';
+
+/** The lines of one kind with these fields, once there is one. */
+async function linesWith(fields: object, least = 1): Promise<readonly GatewayLine[]> {
+  const found = (): GatewayLine[] =>
+    gateway.lines.filter((line) => Object.entries(fields).every(([name, value]) => line[name] === value));
+  await eventually(() => expect(found().length).toBeGreaterThanOrEqual(least), 5_000);
+  return found();
+}
+
+describe('a login', () => {
+  it('that is accepted has a line with its source, its key, its account and its credential', async () => {
+    const key = await gateway.newCredential('bind:*=*');
+    const client = await TunnelClient.logIn(gateway.port, key.file, gateway.target.port);
+    const fingerprint = await fingerprintOf(key);
+    expect(await linesWith({ event: 'login_accepted', fingerprint })).toEqual([
+      expect.objectContaining({
+        level: 'info',
+        source: '127.0.0.1',
+        source_port: expect.any(Number),
+        key_type: 'ssh-ed25519',
+        account: expect.stringMatching(/^ac_/),
+        credentials: key.id,
+        client: expect.stringMatching(/^SSH-2\.0-/),
+      }),
+    ]);
+    client.end();
+    const [ended] = await linesWith({ event: 'connection_ended', fingerprint });
+    expect(ended).toMatchObject({ source: '127.0.0.1', reason: 'client', tunnels: 0 });
+    expect([ended?.ms, ended?.bytes_in, ended?.bytes_out].map(Number).every((count) => count > 0)).toBe(true);
+  });
+
+  it('with a key that the service does not know has a line with the fingerprint that ssh-keygen prints', async () => {
+    const key = await newKeyPair();
+    await runSsh(gateway.port, key, ['-N']);
+    const fingerprint = await fingerprintOf(key);
+    expect(await linesWith({ event: 'login_refused', fingerprint })).toEqual([
+      expect.objectContaining({ level: 'warn', source: '127.0.0.1', reason: 'unknown_key', key_type: 'ssh-ed25519' }),
+    ]);
+  });
+
+  it('with several keys has a line for each of them', async () => {
+    const keys = await Promise.all([1, 2, 3].map(() => newKeyPair()));
+    const [first, ...others] = keys as [KeyPair, ...KeyPair[]];
+    await runSsh(gateway.port, first, ['-N', ...others.flatMap(({ file }) => ['-i', file])]);
+    for (const key of keys) {
+      expect(await linesWith({ event: 'login_refused', fingerprint: await fingerprintOf(key) })).toHaveLength(1);
+    }
+  });
+
+  it('by a password has a line that says that there was no key', async () => {
+    const options = ['-N', '-o', 'PreferredAuthentications=password,keyboard-interactive'];
+    await runSsh(gateway.port, await newKeyPair(), options);
+    const [line] = await linesWith({ event: 'login_refused', reason: 'no_key' });
+    expect(line).not.toHaveProperty('fingerprint');
+  });
+
+  it('with a signature of SHA-1 has a line that says that the gateway takes none', async () => {
+    const rsa = await newKeyPair('-t', 'rsa', '-b', '2048');
+    await runSsh(gateway.port, rsa, ['-N', '-o', 'PubkeyAcceptedAlgorithms=ssh-rsa']);
+    const [line] = await linesWith({ event: 'login_refused', fingerprint: await fingerprintOf(rsa) });
+    expect(line).toMatchObject({ reason: 'unusable_key', key_type: 'ssh-rsa' });
+  });
+
+  it('of an ordinary client has no line about the question before its key', async () => {
+    const before = gateway.lines.filter(({ event }) => event === 'login_refused').length;
+    const key = await gateway.newCredential('bind:*=*');
+    await runSsh(gateway.port, key, []);
+    await linesWith({ event: 'connection_ended', fingerprint: await fingerprintOf(key) });
+    expect(gateway.lines.filter(({ event }) => event === 'login_refused')).toHaveLength(before);
+  });
+});
+
+describe('a tunnel', () => {
+  it('has a line when it opens, and one when its client leaves, with what it carried', async () => {
+    const key = await gateway.newCredential('bind:127.0.0.1');
+    const client = await TunnelClient.logIn(gateway.port, key.file, gateway.target.port);
+    const port = await client.bind('127.0.0.1', 0);
+    const about = { target: `127.0.0.1:${port}`, credential: key.id };
+    expect(await linesWith({ event: 'tunnel_opened', ...about })).toHaveLength(1);
+    for (let n = 0; n < 2; n += 1) expect(await exchange('127.0.0.1', port, BYTES)).toEqual(complementOf(BYTES));
+    client.end();
+    expect(await linesWith({ event: 'tunnel_ended', ...about })).toEqual([
+      expect.objectContaining({
+        ...{ source: '127.0.0.1', reason: 'client', visitors: 2 },
+        ...{ bytes_in: 2 * BYTES.length, bytes_out: 2 * BYTES.length },
+      }),
+    ]);
+  });
+
+  it('that loses its right has a line with the reason', async () => {
+    const key = await gateway.newCredential('bind:*=*');
+    const client = await TunnelClient.logIn(gateway.port, key.file, gateway.target.port);
+    await client.bind('team=blue', 0);
+    await gateway.service.admin.delete(`/ssh_credentials/${key.id}`);
+    const lines = await linesWith({ event: 'tunnel_ended', credential: key.id });
+    expect(lines).toEqual([expect.objectContaining({ target: 'team=blue', reason: 'unknown_key' })]);
+    const fingerprint = await fingerprintOf(key);
+    expect((await linesWith({ event: 'connection_ended', fingerprint }))[0]).toMatchObject({ reason: 'no_bind' });
+  });
+});
+
+describe('a connection to an edge', () => {
+  const edgeOf = async (
+    labels: object,
+  ): Promise<{ readonly hostport: string; readonly port: number; readonly id: string }> => {
+    const { admin } = gateway.service;
+    const port = await freePort('127.0.0.1');
+    const hostport = `127.0.0.1:${port}`;
+    const backend_id = (await admin.post('/backends/tunnel_group', { labels })).body.id;
+    const { id } = (await admin.post('/edges/tcp', { hostports: [hostport], backend: { backend_id } })).body;
+    await linesWith({ hostport, edge: id });
+    return { hostport, port, id };
+  };
+
+  it('has a line when it is carried, and one when it ends', async () => {
+    const { hostport, port, id } = await edgeOf({ app: 'web' });
+    const key = await gateway.newCredential('bind:*=*');
+    const client = await TunnelClient.logIn(gateway.port, key.file, gateway.target.port);
+    await client.bind('app=web', 0);
+    expect(await exchange('127.0.0.1', port, BYTES)).toEqual(complementOf(BYTES));
+    const about = { hostport, edge: id, source: '127.0.0.1' };
+    expect(await linesWith({ event: 'edge_connection_opened', ...about })).toHaveLength(1);
+    expect(await linesWith({ event: 'edge_connection_ended', ...about })).toEqual([
+      expect.objectContaining({
+        ...{ account: expect.stringMatching(/^ac_/), ms: expect.any(Number) },
+        ...{ bytes_in: BYTES.length, bytes_out: BYTES.length },
+      }),
+    ]);
+    client.end();
+  });
+
+  it('that nobody takes has a line with the reason, and no other', async () => {
+    const { hostport, port } = await edgeOf({ app: 'none' });
+    connect(port, '127.0.0.1').on('error', () => undefined);
+    const [refused] = await linesWith({ event: 'edge_connection_refused', hostport });
+    expect(refused).toMatchObject({ outcome: 'no_tunnel', source: '127.0.0.1' });
+    expect(
+      gateway.lines.filter((line) => String(line.event).startsWith('edge_') && line.hostport === hostport),
+    ).toEqual([refused]);
+  });
+});
+
+describe('what clients send', () => {
+  it('is never longer than 1,000 characters of a line, and holds no control character', async () => {
+    const key = await gateway.newCredential('bind:*=*');
+    const client = new ssh2.Client().on('error', () => undefined);
+    const ident = Buffer.from(`x ${'"\u001b[2J\u202e'.repeat(25)}`, 'latin1');
+    const ready = new Promise<void>((resolve) => client.once('ready', () => resolve()));
+    client.connect({ host: '127.0.0.1', port: gateway.port, username: 'a', privateKey: readFileSync(key.file), ident });
+    await ready;
+    for (const name of ['"'.repeat(3_000), `${'\u001b\n'.repeat(200)}=a`, `a=${'\\'.repeat(500)}`]) {
+      await new Promise<void>((resolve) => void client.forwardIn(name, 0, () => resolve()));
+    }
+    client.end();
+    await linesWith({ credential: key.id }, 3);
+    expect(gateway.written.filter((line) => line.length > 1_000 || CONTROL.test(line))).toEqual([]);
+    const texts = gateway.lines.flatMap((line) => Object.values(line).map(String));
+    expect(texts.filter((text) => CONTROL.test(text))).toEqual([]);
+  });
+});
+
+describe('a flood', () => {
+  const dial = (localAddress: string): Socket =>
+    connect({ host: '127.0.0.1', port: gateway.port, localAddress })
+      .on('error', () => undefined)
+      .resume();
+  /** Characters that the gateway writes in a second while this is done each second. */
+  const writtenPerSecond = async (act: () => void, seconds: number): Promise<number> => {
+    const before = gateway.output().length;
+    for (let second = 0; second < seconds; second += 1) {
+      act();
+      await sleep(1_000);
+    }
+    return (gateway.output().length - before) / seconds;
+  };
+
+  it('of refused logins from one source writes less than 5 KB a second, and hides nobody else', async () => {
+    const key = await newKeyPair();
+    const guess = async (): Promise<void> => {
+      const client = await RawSshClient.connect(gateway.port, '127.0.0.9');
+      await client.refused(key.file, 9);
+    };
+    const refusals = async (): Promise<number> =>
+      Number(/logins_total\{outcome="unknown_key"\} (\d+)/.exec(await gateway.metrics())?.[1] ?? 0);
+    const before = await refusals();
+    const written = writtenPerSecond(() => {
+      for (let n = 0; n < 10; n += 1) guess().catch(() => undefined);
+    }, 4);
+    await sleep(1_500);
+    const other = await newKeyPair();
+    const client = await RawSshClient.connect(gateway.port, '127.0.0.10');
+    await client.refused(other.file, 1);
+    expect(await linesWith({ source: '127.0.0.10', fingerprint: await fingerprintOf(other) })).toHaveLength(1);
+    expect(await written).toBeLessThan(5_000);
+    expect((await refusals()) - before).toBeGreaterThan(100);
+    expect((await linesWith({ level: 'warn', of: '127.0.0.9' })).length).toBeGreaterThan(0);
+  });
+
+  it('of connections from 200 sources writes less than 50 KB a second', async () => {
+    const sources = Array.from({ length: 200 }, (_, n) => `127.0.3.${n + 1}`);
+    const sockets: Socket[] = [];
+    stopAtEnd(async () => sockets.forEach((socket) => void socket.destroy()));
+    const written = await writtenPerSecond(() => {
+      for (const source of sources)
+        for (let n = 0; n < 5; n += 1) {
+          const socket = dial(source);
+          socket.write('SSH-2.0-scanner\r\n');
+          setTimeout(() => socket.destroy(), 300);
+          sockets.push(socket);
+        }
+    }, 3);
+    expect(written).toBeGreaterThan(10_000);
+    expect(written).toBeLessThan(50_000);
+    expect(gateway.faults).toEqual([]);
+  });
+});
