@@ -37,7 +37,7 @@ export class BufferBudget implements GatewayPart {
   bufferedBytes = 0;
 
   constructor(
-    private readonly maxBytes: number,
+    readonly maxBytes: number,
     private readonly log: GatewayLog,
   ) {}
 

@@ -1,4 +1,4 @@
-import { Counter, Gauge, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { BufferBudget } from './buffer-budget.js';
 import type { Outage } from './rights/outage.js';
 import type { OpenTunnels } from './tunnels/open-tunnels.js';
@@ -41,11 +41,20 @@ export class GatewayMetrics {
   );
 
   constructor(tunnels: OpenTunnels, buffers: BufferBudget, outage: Outage) {
+    // The first of them is a change from 0.
+    this.endedConnections.inc({ reason: 'internal' }, 0);
+    for (const reason of ['rate', 'full']) this.refusedConnections.inc({ reason }, 0);
     this.counted('tunnels', 'Open tunnels.', () => tunnels.size);
+    this.counted('buffered_bytes_limit', 'GATEWAY_MAX_BUFFERED_BYTES.', () => buffers.maxBytes);
     this.counted('buffered_bytes', 'Bytes that wait for slow readers.', () => buffers.bufferedBytes);
     this.counted('following', '1 if every change of the service is heard of, else 0.', () =>
       outage.isFollowing ? 1 : 0,
     );
+  }
+
+  /** Those of the process and of Node too. What is measured for them takes time, so only for a reader. */
+  collectDefaults(): void {
+    collectDefaultMetrics({ register: this.registry });
   }
 
   private counted(name: string, help: string, value: () => number): void {

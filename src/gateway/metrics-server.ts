@@ -19,6 +19,7 @@ export class MetricsServer implements GatewayPart {
   async start(): Promise<void> {
     const address = this.context.settings.gatewayMetricsAddress;
     if (address === undefined) return;
+    this.context.metrics.collectDefaults();
     try {
       this.server.listen(address);
       await once(this.server, 'listening');

@@ -1,14 +1,16 @@
 import { execFile } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
-import { expect, it } from '@jest/globals';
-import { blocksOf, REPOSITORY } from '../support/documents.js';
+import { describe, expect, it } from '@jest/globals';
+import { readGatewayConfig } from '../../src/config.js';
+import { blocksOf, REPOSITORY, textOf } from '../support/documents.js';
 
 const run = promisify(execFile);
 
 it.each([
   'docs/operating/tunnel-access@.service',
+  'docs/operating/tunnel-access-gateway.service',
   'docs/sshd-gateway/tunnel-gateway.service',
   'docs/sshd-gateway/tunnel-access-sshd-reaper.service',
 ])('systemd accepts every line of %s', async (unit) => {
@@ -16,9 +18,32 @@ it.each([
   expect(await run('systemd-analyze', ['verify', join(REPOSITORY, unit)])).toEqual({ stdout: '', stderr: '' });
 });
 
-it('the journal drops no line of the gateway', () => {
-  const unit = readFileSync(join(REPOSITORY, 'docs/sshd-gateway/tunnel-gateway.service'), 'utf8');
-  expect(unit).toMatch(/^LogRateLimitIntervalSec=0$/m);
+it.each(['docs/operating/tunnel-access-gateway.service', 'docs/sshd-gateway/tunnel-gateway.service'])(
+  'the journal drops no line of %s',
+  (file) => {
+    expect(textOf(file)).toMatch(/^LogRateLimitIntervalSec=0$/m);
+  },
+);
+
+describe('the unit of the gateway', () => {
+  const unit = textOf('docs/operating/tunnel-access-gateway.service');
+  const setting = (name: string): string => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1] ?? '';
+  const { maxEdgeConnections, maxAccountConnections, maxAccountBinds, maxAccountChannels, maxBufferedBytes } =
+    readGatewayConfig({});
+
+  it('starts it again whatever ended it, however often', () => {
+    expect([setting('Restart'), setting('StartLimitIntervalSec')]).toEqual(['always', '0']);
+  });
+
+  it('has memory for four times what may wait for slow readers', () => {
+    const [, gigabytes] = /^(\d+)G$/.exec(setting('MemoryMax')) ?? [];
+    expect(Number(gigabytes) * 2 ** 30).toBe(4 * maxBufferedBytes);
+  });
+
+  it('has files for twice what the limits of an account and of all edges permit', () => {
+    const permitted = maxEdgeConnections + maxAccountConnections + maxAccountBinds + maxAccountChannels;
+    expect(Number(setting('LimitNOFILE'))).toBeGreaterThan(2 * permitted);
+  });
 });
 
 it.each([

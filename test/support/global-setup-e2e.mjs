@@ -18,6 +18,8 @@ const TOOLS = [
   ['systemd-analyze', 'systemd'],
   ['promtool', 'prometheus'],
   ['docker-compose', 'docker-compose'],
+  ['fail2ban-regex', 'fail2ban'],
+  ['/usr/lib/python3/dist-packages/systemd', 'python3-systemd'],
 ];
 
 // biome-ignore lint/style/noDefaultExport: the form in which Jest loads a global setup
