@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,12 +13,15 @@ import { type GatewayLine, GatewayProcess } from '../support/gateway-process.js'
 import { stopAtEnd } from '../support/leftovers.js';
 import { RawSshClient } from '../support/raw-ssh-client.js';
 import { type KeyPair, newKeyPair, runSsh } from '../support/ssh-client.js';
+import { bind } from '../support/ssh-messages.js';
 import { TunnelClient } from '../support/tunnel-client.js';
 
 const run = promisify(execFile);
 const BYTES = Buffer.from('bytes that a tunnel carries');
 /** What must not reach a terminal or end a line. */
 const CONTROL = /\p{Cc}/u;
+/** Only servers send it. */
+const USERAUTH_SUCCESS = 52;
 
 let gateway: GatewayProcess;
 beforeAll(async () => {
@@ -113,6 +117,36 @@ describe('a tunnel', () => {
         ...{ bytes_in: 2 * BYTES.length, bytes_out: 2 * BYTES.length },
       }),
     ]);
+  });
+
+  it('that its client cancels ends once its last connection is over', async () => {
+    const key = await gateway.newCredential('bind:127.0.0.1');
+    const client = await TunnelClient.logIn(gateway.port, key.file, gateway.target.port);
+    const port = await client.bind('127.0.0.1', 0);
+    const visitor = connect(port, '127.0.0.1');
+    visitor.write(BYTES);
+    await once(visitor, 'data');
+    await client.cancel('127.0.0.1', port);
+    expect(gateway.lines.filter(({ event, credential }) => event === 'tunnel_ended' && credential === key.id)).toEqual(
+      [],
+    );
+    visitor.end();
+    const [line] = await linesWith({ event: 'tunnel_ended', credential: key.id });
+    expect(line).toMatchObject({ reason: 'cancelled', bytes_in: BYTES.length, bytes_out: BYTES.length, visitors: 1 });
+    client.end();
+  });
+
+  it('of a client that breaks the protocol ends for this reason, and so does the connection', async () => {
+    const key = await gateway.newCredential('bind:*=*');
+    const client = await RawSshClient.logIn(gateway.port, key.file);
+    const bound = client.next('REQUEST_SUCCESS');
+    client.send(bind('team=blue', 0));
+    await bound;
+    client.send(Buffer.from([USERAUTH_SUCCESS]));
+    const reason = 'protocol';
+    expect(await linesWith({ event: 'tunnel_ended', credential: key.id, reason })).toHaveLength(1);
+    const fingerprint = await fingerprintOf(key);
+    expect(await linesWith({ event: 'connection_ended', fingerprint, reason, tunnels: 1 })).toHaveLength(1);
   });
 
   it('that loses its right has a line with the reason', async () => {
@@ -241,4 +275,15 @@ describe('a flood', () => {
     expect(written).toBeLessThan(50_000);
     expect(gateway.faults).toEqual([]);
   });
+});
+
+it('a gateway that stops says so of each tunnel and connection', async () => {
+  const key = await gateway.newCredential('bind:*=*');
+  const client = await TunnelClient.logIn(gateway.port, key.file, gateway.target.port);
+  await client.bind('team=blue', 0);
+  gateway.child.kill('SIGTERM');
+  await once(gateway.child, 'close');
+  const stopped = gateway.lines.filter(({ reason }) => reason === 'stopped').map(({ event }) => event);
+  expect(stopped.sort()).toEqual(['connection_ended', 'tunnel_ended']);
+  expect(gateway.child.exitCode).toBe(0);
 });
