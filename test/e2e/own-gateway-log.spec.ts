@@ -79,6 +79,19 @@ describe('a login', () => {
     }
   });
 
+  it('whose client leaves before its answer has a line, and only one', async () => {
+    const key = await newKeyPair();
+    const client = await RawSshClient.connect(gateway.port);
+    await client.begin();
+    client.sign(key.file);
+    client.socket.end();
+    await client.closed;
+    const fingerprint = await fingerprintOf(key);
+    await linesWith({ event: 'login_refused', fingerprint, reason: 'unknown_key' });
+    await sleep(200);
+    expect(gateway.lines.filter((line) => line.fingerprint === fingerprint)).toHaveLength(1);
+  });
+
   it('by a password has a line that says that there was no key', async () => {
     const options = ['-N', '-o', 'PreferredAuthentications=password,keyboard-interactive'];
     await runSsh(gateway.port, await newKeyPair(), options);

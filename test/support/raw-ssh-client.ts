@@ -81,17 +81,21 @@ export class RawSshClient {
     return client;
   }
 
-  async authenticate(keyFile: string): Promise<void> {
+  /** Asks for the service that logs in. */
+  async begin(): Promise<void> {
     this.protocol.service('ssh-userauth');
     await this.next('SERVICE_ACCEPT');
+  }
+
+  async authenticate(keyFile: string): Promise<void> {
+    await this.begin();
     this.sign(keyFile);
     await this.next('USERAUTH_SUCCESS');
   }
 
   /** Tries so often to log in with a key that the service does not know. */
   async refused(keyFile: string, times: number): Promise<void> {
-    this.protocol.service('ssh-userauth');
-    await this.next('SERVICE_ACCEPT');
+    await this.begin();
     for (let n = 0; n < times; n += 1) {
       const refusal = this.next('USERAUTH_FAILURE');
       this.sign(keyFile);

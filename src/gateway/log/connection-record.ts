@@ -22,7 +22,7 @@ const REFUSALS = {
 } as const;
 export type LoginRefusal = keyof typeof REFUSALS;
 
-/** A key with more credentials is named with the number of the others. */
+/** Of a key with more credentials the others are only counted. */
 const MAX_NAMED_CREDENTIALS = 5;
 
 interface OfferedKey {
@@ -36,6 +36,8 @@ export class ConnectionRecord {
   private readonly since = performance.now();
   private client: string | undefined;
   private hasAsked = false;
+  /** Its answer has a line of its own, also if the client is gone by then. */
+  private hasSigned = false;
   private wasRefused = false;
   private key: OfferedKey | undefined;
   private identity: IdentifiedKey | undefined;
@@ -59,6 +61,7 @@ export class ConnectionRecord {
   /** The client asks to log in, or whether it may with this key. */
   asked(key: SignedKey | undefined): void {
     this.hasAsked = true;
+    this.hasSigned ||= key?.signature !== undefined;
     this.key = key === undefined ? this.key : offered(key);
   }
 
@@ -112,7 +115,7 @@ export class ConnectionRecord {
   }
 
   private leftWithoutLogin(): void {
-    if (this.wasRefused || this.client === undefined) return;
+    if (this.wasRefused || this.hasSigned || this.client === undefined) return;
     if (!this.hasAsked) this.refused('no_request');
     else this.refused(this.key === undefined ? 'no_key' : 'no_signature');
   }
