@@ -265,17 +265,18 @@ describe('a hostport whose port is in use', () => {
     let tries = 0;
     if (refresher && refresh) {
       refresher.refresh = (keys) => {
-        tries += keys.has(`127.0.0.1:${port}`) ? 1 : 0;
+        tries += [...keys].includes(`127.0.0.1:${port}`) ? 1 : 0;
         return refresh(keys);
       };
     }
     await sleep(5_500);
     await admin.delete(`/edges/tcp/${edge.body.id}`);
-    expect(tries).toBe(1);
+    // Every 5 s, so the window can have a second one at its end.
+    expect([1, 2]).toContain(tries);
   });
 
   interface Private {
-    readonly parts: readonly { refresher?: { refresh(keys: ReadonlySet<string>): Promise<void> } }[];
+    readonly parts: readonly { refresher?: { refresh(keys: Iterable<string>): Promise<void> } }[];
   }
 });
 

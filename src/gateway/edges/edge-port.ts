@@ -141,8 +141,7 @@ export class EdgePort {
     const { hostport } = this;
     const at = { hostport, edge: this.served.id, account: this.served.accountId };
     const record = new EdgeRecord(this.context, socket, at);
-    const connection = this.enter(new EdgeConnection(socket, this.served));
-    if (connection === undefined) return;
+    const connection = new EdgeConnection(socket, this.served);
     const outcome = await this.outcomeOf(connection).catch((error) => {
       if (error instanceof ServiceUnavailable) return 'service_unavailable';
       throw error;
@@ -151,8 +150,8 @@ export class EdgePort {
     if (outcome !== 'carried') connection.end();
   }
 
-  /** Undefined if there is no place for it. */
-  private enter(connection: EdgeConnection): EdgeConnection | undefined {
+  /** False if there is no place for it. */
+  private enter(connection: EdgeConnection): boolean {
     const { metrics } = this.context;
     const leave = this.shared.places.take(connection.edge.accountId, sourceOf(connection.source.address), {
       drop: () => {
@@ -160,11 +159,7 @@ export class EdgePort {
         connection.end();
       },
     });
-    if (leave === undefined) {
-      metrics.edgeConnections.inc({ outcome: 'too_many_connections' });
-      connection.end();
-      return undefined;
-    }
+    if (leave === undefined) return false;
     this.connections.add(connection);
     metrics.openEdgeConnections.inc();
     connection.socket.once('close', () => {
@@ -174,10 +169,11 @@ export class EdgePort {
       metrics.edgeBytes.inc({ direction: 'in' }, connection.socket.bytesRead);
       metrics.edgeBytes.inc({ direction: 'out' }, connection.socket.bytesWritten);
     });
-    return connection;
+    return true;
   }
 
   private async outcomeOf(connection: EdgeConnection): Promise<string> {
+    if (!this.enter(connection)) return 'too_many_connections';
     if (!(await this.isAllowed(connection))) return 'not_allowed';
     const { accountId, labels } = connection.edge;
     const group = this.context.tunnels.ofAccount(accountId).filter((tunnel) => hasLabels(tunnel, labels));

@@ -75,7 +75,7 @@ export class EdgeChangeStreams extends ChangeStreams<ChangedEdgePart> {
 }
 
 /** The data of events about edges. Each is of one account; the accounts with the fewest hostports come first. */
-export function* edgeEvents(changed: readonly ChangedEdgePart[]) {
+function* edgeEvents(changed: readonly ChangedEdgePart[]) {
   const ofAccounts = new Map<string, ChangedEdgePart[]>();
   for (const part of changed) {
     const parts = ofAccounts.get(part.accountId) ?? [];

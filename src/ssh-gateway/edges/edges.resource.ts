@@ -36,7 +36,7 @@ export class EdgeCheckBody {
 }
 
 /** Of one question. An edge lists as many. */
-export const MAX_ASKED_HOSTPORTS = 1_000;
+const MAX_ASKED_HOSTPORTS = 1_000;
 
 export class FindEdgesBody {
   @List({
