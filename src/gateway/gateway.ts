@@ -73,6 +73,6 @@ export class Gateway {
   }
 
   get hostKeyFingerprint(): string {
-    return this.ssh.hostKey.fingerprint;
+    return this.ssh.hostKeys[0].fingerprint;
   }
 }

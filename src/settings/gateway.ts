@@ -42,7 +42,8 @@ export const GATEWAY = {
   },
   hostKeyFile: {
     name: 'GATEWAY_HOST_KEY',
-    about: 'File of the host key, in any format of OpenSSH. The first start makes an Ed25519 key if there is none.',
+    about:
+      'File of the host key, in any format of OpenSSH. The first start makes an Ed25519 key, and an ECDSA key in the file of this name with `_ecdsa`.',
     example: '/var/lib/tunnel-gateway/host_key',
     fallback: 'gateway_host_key',
     parse: text,

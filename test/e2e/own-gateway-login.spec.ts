@@ -7,12 +7,14 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import ssh2, { type Client, type ParsedKey } from 'ssh2';
-import { loadHostKey } from '../../src/gateway/ssh/host-key.js';
+import { loadHostKeys } from '../../src/gateway/ssh/host-key.js';
 import { freePort } from '../support/free-port.js';
 import { OwnGateway } from '../support/own-gateway.js';
 import { type KeyPair, logIn, newKeyPair, runSsh } from '../support/ssh-client.js';
 
 const run = promisify(execFile);
+
+const loadHostKey = (file: string) => loadHostKeys(file, () => undefined)[0];
 
 let trial: OwnGateway;
 let known: KeyPair;
@@ -250,6 +252,22 @@ describe('the host key', () => {
   it('is what ssh sees', async () => {
     const { stderr } = await runSsh(trial.port, await newKeyPair(), ['-N']);
     expect(stderr).toContain(`Server host key: ssh-ed25519 ${trial.gateway.hostKeyFingerprint}`);
+  });
+
+  it('is an ECDSA key for clients without Ed25519, which log in', async () => {
+    const login = await logIn(
+      trial.port,
+      known,
+      '-o',
+      'HostKeyAlgorithms=ecdsa-sha2-nistp256',
+      '-R',
+      'team=known:0:x:1',
+    );
+    expect([login.isOpen, login.output()]).toEqual([
+      true,
+      expect.stringContaining('Server host key: ecdsa-sha2-nistp256'),
+    ]);
+    await login.close();
   });
 });
 

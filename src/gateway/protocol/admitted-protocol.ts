@@ -15,13 +15,37 @@ const HOST_KEYS = Buffer.from('hostkeys-00@openssh.com');
 /** Behind the number of the message and the length of the name. */
 const NAME_AT = 5;
 
+/** What the gateway likes best, of the algorithms that a client may guess (RFC 4253, 7). */
+interface Preferred {
+  readonly kex: string | undefined;
+  readonly hostKey: string | undefined;
+}
+
 /**
  * The library's transport, with a question before each packet is read. The library's constructor sets its reader as a
- * property; here the property is an accessor, whose reader asks first. `transport.spec.ts` shows that it does.
+ * property; here the property is an accessor, whose reader asks first. So is the property that says whether the next packet
+ * is a wrong guess: the library takes each guess of a client for a wrong one. `transport.spec.ts` shows both.
  */
 export class AdmittedProtocol extends Protocol {
   declare private read: OnPayload;
+  declare private hasGuess: boolean;
   isLoggedIn = false;
+
+  constructor(
+    config: object,
+    private readonly preferred: Preferred,
+  ) {
+    super(config);
+  }
+
+  /** Is asked about the packet after the client's list of algorithms. */
+  get _skipNextInboundPacket(): boolean {
+    return this.hasGuess && !isRightGuess(this._kex?._remoteKexinit, this.preferred);
+  }
+
+  set _skipNextInboundPacket(hasGuess: boolean) {
+    this.hasGuess = hasGuess;
+  }
 
   get _onPayload(): OnPayload {
     return (payload) => {
@@ -33,6 +57,18 @@ export class AdmittedProtocol extends Protocol {
   set _onPayload(read: OnPayload) {
     this.read = read;
   }
+}
+
+/** Behind the number of the message and the cookie: a list of key exchanges, and one of types of host keys. */
+const LISTS_AT = 17;
+
+/** As stock sshd decides: both sides like the same key exchange and the same type of host key best. */
+function isRightGuess(lists: Buffer | undefined, { kex, hostKey }: Preferred): boolean {
+  if (lists === undefined) return false;
+  const kexBytes = lists.readUInt32BE(LISTS_AT);
+  const firstAt = (at: number): string | undefined =>
+    lists.toString('latin1', at + 4, at + 4 + lists.readUInt32BE(at)).split(',')[0];
+  return firstAt(LISTS_AT) === kex && firstAt(LISTS_AT + 4 + kexBytes) === hostKey;
 }
 
 /** Throws Violation. */

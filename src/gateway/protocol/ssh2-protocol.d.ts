@@ -31,6 +31,8 @@ declare module 'ssh2/lib/protocol/Protocol.js' {
     exitStatus(channel: number, status: number): void;
     /** Set from the first message of a key exchange to its last one. Meanwhile everything that is sent waits in an array. */
     readonly _kexinit: unknown;
+    /** Set from the client's list of algorithms on, which it holds. */
+    readonly _kex: { readonly _remoteKexinit: Buffer } | undefined;
     /** Counts packets from 0 on; a strict key exchange begins anew. Undefined before the identification line. */
     readonly _decipher: { readonly inSeqno: number } | undefined;
   }

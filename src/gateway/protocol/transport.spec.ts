@@ -1,4 +1,5 @@
-import { expect, it } from '@jest/globals';
+import { createECDH, generateKeyPairSync } from 'node:crypto';
+import { describe, expect, it } from '@jest/globals';
 import ssh2, { type ParsedKey } from 'ssh2';
 import Protocol from 'ssh2/lib/protocol/Protocol.js';
 import { ALGORITHMS } from '../ssh/algorithms.js';
@@ -22,7 +23,7 @@ function half(isServer: boolean, options: object): Half {
     'CHANNEL_DATA',
     'SERVICE_ACCEPT',
   ];
-  const protocol = new (isServer ? AdmittedProtocol : Protocol)({
+  const config = {
     server: isServer,
     messageHandlers: Object.fromEntries(
       names.map((name) => [name, (...args: unknown[]) => heard.push(`${name} ${args.length}`)]),
@@ -32,7 +33,9 @@ function half(isServer: boolean, options: object): Half {
     onPacket: () => heard.push('packet'),
     onHandshakeComplete: () => heard.push('handshake'),
     ...options,
-  });
+  };
+  const preferred = { kex: ALGORITHMS.kex[0], hostKey: 'ssh-ed25519' };
+  const protocol = isServer ? new AdmittedProtocol(config, preferred) : new Protocol(config);
   return { protocol, out, heard };
 }
 
@@ -130,4 +133,61 @@ it('a handler that throws ends the reading of the bytes behind it', () => {
   const all = Buffer.concat(both.client.out.splice(0));
   expect(() => both.server.protocol.parse(all, 0, all.length)).toThrow('enough');
   expect(heard).toBe(1);
+});
+
+describe('a client that guesses the key exchange', () => {
+  const list = (...names: readonly string[]): Buffer => {
+    const text = Buffer.from(names.join(','));
+    return Buffer.concat([uint32(text.length), text]);
+  };
+  const uint32 = (value: number): Buffer => {
+    const bytes = Buffer.alloc(4);
+    bytes.writeUInt32BE(value);
+    return bytes;
+  };
+  const packet = (payload: Buffer): Buffer => {
+    const padding = 8 - ((payload.length + 5) % 8) + (8 - ((payload.length + 5) % 8) < 4 ? 8 : 0);
+    return Buffer.concat([
+      uint32(payload.length + padding + 1),
+      Buffer.from([padding]),
+      payload,
+      Buffer.alloc(padding),
+    ]);
+  };
+  const guessing = (kex: readonly string[], hostKeys: readonly string[]): Buffer => {
+    const oneWay = [list('aes128-ctr'), list('aes128-ctr'), list('hmac-sha2-256'), list('hmac-sha2-256')];
+    const rest = [list('none'), list('none'), list(), list(), Buffer.from([1]), uint32(0)];
+    return packet(
+      Buffer.concat([Buffer.from([20]), Buffer.alloc(16), list(...kex), list(...hostKeys), ...oneWay, ...rest]),
+    );
+  };
+  const KEXDH_INIT = 30;
+  const KEXDH_REPLY = 31;
+  const initOf = (publicKey: Buffer): Buffer =>
+    packet(Buffer.concat([Buffer.from([KEXDH_INIT]), uint32(publicKey.length), publicKey]));
+  const x25519 = (): Buffer =>
+    generateKeyPairSync('x25519').publicKey.export({ type: 'spki', format: 'der' }).subarray(-32);
+  const nistp256 = (): Buffer => {
+    const ecdh = createECDH('prime256v1');
+    return ecdh.generateKeys();
+  };
+  const WRONG_GUESS = packet(Buffer.concat([Buffer.from([KEXDH_INIT]), uint32(3), Buffer.from('bad')]));
+  const CURVE = ['curve25519-sha256', 'ecdh-sha2-nistp256'];
+  const NIST = ['ecdh-sha2-nistp256', 'curve25519-sha256'];
+  const ED25519 = ['ssh-ed25519', 'ecdsa-sha2-nistp256'];
+
+  it.each([
+    ['right has its answer at once', CURVE, ED25519, [initOf(x25519())]],
+    ['wrong has that packet passed over', NIST, ED25519, [WRONG_GUESS, initOf(nistp256())]],
+    ['what the gateway does not have', ['sntrup761x25519-sha512', ...CURVE], ED25519, [WRONG_GUESS, initOf(x25519())]],
+    ['another host key', CURVE, ED25519.toReversed(), [WRONG_GUESS, initOf(x25519())]],
+  ])('%s', (_, kex, hostKeys, packets) => {
+    const { server } = pair();
+    server.protocol.start();
+    // As Dropbear sends it: all at once.
+    const sent = Buffer.concat([Buffer.from('SSH-2.0-guess\r\n'), guessing(kex, hostKeys), ...packets]);
+    server.protocol.parse(sent, 0, sent.length);
+    expect(server.out.map((data) => data[5])).toContain(KEXDH_REPLY);
+    expect(server.heard.filter((one) => one !== 'packet')).toEqual([]);
+  });
 });

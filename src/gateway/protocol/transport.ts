@@ -10,7 +10,8 @@ import type { Turns, Worker } from './turns.js';
 import { Violation } from './violation.js';
 
 export interface TransportOptions {
-  readonly hostKey: ParsedKey;
+  /** The first one is preferred. */
+  readonly hostKeys: readonly ParsedKey[];
   readonly algorithms: {
     readonly kex: readonly string[];
     readonly cipher: readonly string[];
@@ -309,14 +310,15 @@ export class Transport implements Worker {
   }
 
   private newProtocol(): AdmittedProtocol {
-    const { hostKey, algorithms, handlers } = this.options;
+    const { hostKeys, algorithms, handlers } = this.options;
     const { kex, cipher, hmac, compress } = algorithms;
     const oneWay = { cipher, mac: hmac, compress, lang: [] };
-    return new AdmittedProtocol({
+    const serverHostKey = hostKeys.map(({ type }) => type);
+    const config = {
       server: true,
       ident: OWN_NAME,
-      hostKeys: { [hostKey.type]: hostKey },
-      offer: { kex, serverHostKey: [hostKey.type], cs: oneWay, sc: oneWay },
+      hostKeys: Object.fromEntries(hostKeys.map((key) => [key.type, key])),
+      offer: { kex, serverHostKey, cs: oneWay, sc: oneWay },
       messageHandlers: this.guarded(handlers),
       onWrite: (data: Buffer) => this.write(data),
       onError: (error: Error) => {
@@ -326,7 +328,8 @@ export class Transport implements Worker {
         this.packets += 1;
       },
       onHandshakeComplete: () => this.exchanged(),
-    });
+    };
+    return new AdmittedProtocol(config, { kex: kex[0], hostKey: serverHostKey[0] });
   }
 }
 

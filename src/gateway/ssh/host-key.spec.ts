@@ -2,7 +2,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { loadHostKey } from './host-key.js';
+import ssh2 from 'ssh2';
+import { loadHostKeys } from './host-key.js';
 
 let folder: string;
 beforeEach(() => {
@@ -10,12 +11,46 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
+const warnings: string[] = [];
+const loadHostKey = (file: string) => loadHostKeys(file, (message) => warnings.push(message))[0];
+
+describe('the ECDSA key beside an Ed25519 key', () => {
+  const typesOf = (file: string) => loadHostKeys(file, (message) => warnings.push(message)).map(({ key }) => key.type);
+
+  it('is made too, for its owner alone, and stays', () => {
+    const file = join(folder, 'host_key');
+    expect(typesOf(file)).toEqual(['ssh-ed25519', 'ecdsa-sha2-nistp256']);
+    const made = readFileSync(`${file}_ecdsa`, 'utf8');
+    expect(statSync(`${file}_ecdsa`).mode & 0o777).toBe(0o600);
+    expect(typesOf(file)).toEqual(['ssh-ed25519', 'ecdsa-sha2-nistp256']);
+    expect(readFileSync(`${file}_ecdsa`, 'utf8')).toBe(made);
+  });
+
+  it('of an operator who gives an ECDSA key alone is not made', () => {
+    const file = join(folder, 'host_key');
+    writeFileSync(file, ssh2.utils.generateKeyPairSync('ecdsa', { bits: 384 }).private, { mode: 0o600 });
+    expect(typesOf(file)).toEqual(['ecdsa-sha2-nistp384']);
+    expect(readdirSync(folder)).toEqual(['host_key']);
+  });
+
+  it('that cannot be read is no reason not to start, and the log says what to do', () => {
+    const file = join(folder, 'host_key');
+    loadHostKey(file);
+    writeFileSync(`${file}_ecdsa`, 'no key');
+    warnings.length = 0;
+    expect(typesOf(file)).toEqual(['ssh-ed25519']);
+    expect(warnings).toEqual([
+      expect.stringMatching(/^clients without Ed25519 are not served: .*host_key_ecdsa' holds/),
+    ]);
+  });
+});
+
 describe('the host key', () => {
   it('is made whole at the first start, for its owner alone, and read by all later ones', () => {
     const file = join(folder, 'new', 'host_key');
     const { fingerprint } = loadHostKey(file);
     expect(statSync(file).mode & 0o777).toBe(0o600);
-    expect(readdirSync(join(folder, 'new'))).toEqual(['host_key']);
+    expect(readdirSync(join(folder, 'new')).sort()).toEqual(['host_key', 'host_key_ecdsa']);
     expect(loadHostKey(file).fingerprint).toBe(fingerprint);
   });
 
@@ -24,7 +59,7 @@ describe('the host key', () => {
     writeFileSync(`${file}.${process.pid}.new`, '-----BEGIN OPENSSH PRIV', { mode: 0o600 });
     loadHostKey(file);
     expect(readFileSync(file, 'utf8')).toContain('END OPENSSH PRIVATE KEY');
-    expect(readdirSync(folder)).toEqual(['host_key']);
+    expect(readdirSync(folder).sort()).toEqual(['host_key', 'host_key_ecdsa']);
   });
 
   it('in an empty file is refused with the way out', () => {

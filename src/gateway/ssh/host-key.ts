@@ -22,16 +22,36 @@ export interface HostKey {
   readonly fingerprint: string;
 }
 
-/** Reads the host key, and makes one if there is no such file. Throws OperatorError. */
-export function loadHostKey(file: string): HostKey {
-  const key = parse(file, readOrMake(file));
+/** For clients without Ed25519, such as those of FIPS: the name of the file beside that of the Ed25519 key. */
+const ECDSA_FILE = '_ecdsa';
+
+/**
+ * Reads the host keys, and makes those that have no file: an Ed25519 key, and an ECDSA key beside it. `warn` is told if the
+ * second one cannot be made or read. A file with an ECDSA key is the only one. Throws OperatorError.
+ */
+export function loadHostKeys(file: string, warn: (message: string) => void): readonly [HostKey, ...HostKey[]] {
+  const first = load(file, 'ed25519');
+  if (first.key.type !== 'ssh-ed25519') return [first];
+  try {
+    return [first, load(`${file}${ECDSA_FILE}`, 'ecdsa')];
+  } catch (error) {
+    if (!(error instanceof OperatorError)) throw error;
+    warn(`clients without Ed25519 are not served: ${error.message}`);
+    return [first];
+  }
+}
+
+function load(file: string, type: KeyType): HostKey {
+  const key = parse(file, readOrMake(file, type));
   const digest = createHash('sha256').update(key.getPublicSSH()).digest('base64');
   return { key, fingerprint: `SHA256:${digest.replace(/=+$/, '')}` };
 }
 
-function readOrMake(file: string): Buffer {
+type KeyType = 'ed25519' | 'ecdsa';
+
+function readOrMake(file: string, type: KeyType): Buffer {
   try {
-    make(file);
+    make(file, type);
   } catch (error) {
     if (!isSystemError(error, 'EEXIST')) throw unusable(file, `cannot be made: ${messageOf(error)}`);
   }
@@ -42,13 +62,13 @@ function readOrMake(file: string): Buffer {
  * The file appears with its whole content: a start that is killed meanwhile leaves no half of a key. A link replaces
  * nothing, so of two first starts one makes the file, and an existing key stays.
  */
-function make(file: string): void {
+function make(file: string, type: KeyType): void {
   if (statSync(file, { throwIfNoEntry: false }) !== undefined) return;
   mkdirSync(dirname(file), { recursive: true });
   const unfinished = `${file}.${process.pid}.new`;
   try {
     const opened = openSync(unfinished, 'w', 0o600);
-    writeFileSync(opened, newKey());
+    writeFileSync(opened, newKey(type));
     fsyncSync(opened);
     closeSync(opened);
     linkSync(unfinished, file);
@@ -58,9 +78,12 @@ function make(file: string): void {
 }
 
 /** One of 256 keys of the library lacks a zero byte, so that no program can read it: make another one then. */
-function newKey(): string {
+function newKey(type: KeyType): string {
+  const comment = 'tunnel-access gateway';
   for (;;) {
-    const pair = ssh2.utils.generateKeyPairSync('ed25519', { comment: 'tunnel-access gateway' });
+    const { generateKeyPairSync } = ssh2.utils;
+    const pair =
+      type === 'ed25519' ? generateKeyPairSync(type, { comment }) : generateKeyPairSync(type, { bits: 256, comment });
     const keys = [ssh2.utils.parseKey(pair.private), ssh2.utils.parseKey(pair.public)];
     if (!keys.some((key) => key instanceof Error)) return pair.private;
   }

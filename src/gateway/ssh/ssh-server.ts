@@ -12,7 +12,7 @@ import { Turns } from '../protocol/turns.js';
 import { Rate } from '../rates.js';
 import { ALGORITHMS } from './algorithms.js';
 import { ClientConnection } from './client-connection.js';
-import { loadHostKey } from './host-key.js';
+import { loadHostKeys } from './host-key.js';
 import { Login } from './login.js';
 import { Strangers, sourceOf } from './strangers.js';
 
@@ -22,7 +22,7 @@ const CONNECTIONS_BURST_MS = 2_000;
 
 /** Takes SSH connections, and lets in the clients that log in. */
 export class SshServer implements GatewayPart {
-  readonly hostKey;
+  readonly hostKeys;
   private readonly limits: Limits;
   private readonly server: Server;
   private readonly sockets = new Set<Socket>();
@@ -33,7 +33,7 @@ export class SshServer implements GatewayPart {
 
   constructor(private readonly context: GatewayContext) {
     const { settings } = context;
-    this.hostKey = loadHostKey(settings.hostKeyFile);
+    this.hostKeys = loadHostKeys(settings.hostKeyFile, (message) => context.log.line('warn', {}, message));
     this.limits = new Limits(settings);
     this.strangers = new Strangers(settings.maxStrangers);
     this.connections = new Rate(settings.maxConnectionsPerSecond, CONNECTIONS_BURST_MS);
@@ -94,7 +94,7 @@ export class SshServer implements GatewayPart {
     const { keepaliveMs, maxBinds } = this.context.settings;
     const { remoteAddress: source = '' } = socket;
     const connection: Connection = new Connection(socket, {
-      hostKey: this.hostKey.key,
+      hostKeys: this.hostKeys.map(({ key }) => key),
       algorithms: ALGORITHMS,
       turns: this.turns,
       source: network,
