@@ -10,7 +10,7 @@ export function parsePorts(text: string): readonly PortRange[] {
     const [, first = '', last = first] = /^\s*(\d{1,5})(?:-(\d{1,5}))?\s*$/.exec(part) ?? [];
     const [min, max] = [Number(first), Number(last)];
     if (first !== '' && min >= 1 && min <= max && max <= MAX_PORT) return { min, max };
-    throw new Error('must be ports or ranges of ports, divided by commas, such as 20000-29999');
+    throw new Error('must be ports or ranges of ports, divided by commas, such as 20000-24999');
   });
 }
 

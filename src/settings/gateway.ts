@@ -174,21 +174,21 @@ export const GATEWAY = {
   bindPorts: {
     name: 'GATEWAY_BIND_PORTS',
     about: 'Ports that clients may bind at these hosts: ports and ranges, divided by commas. Others are refused.',
-    example: '1024-19999,30000-65535',
+    example: '1024-19999,25000-65535',
     fallback: [
       { min: 1024, max: 19_999 },
-      { min: 30_000, max: 65_535 },
+      { min: 25_000, max: 65_535 },
     ],
-    fallbackText: '`1024-19999,30000-65535`',
+    fallbackText: '`1024-19999,25000-65535`',
     parse: parsePorts,
   },
   edgePorts: {
     name: 'GATEWAY_EDGE_PORTS',
     about:
       'Ports that edges may have at these hosts. Others have no listener. Keep them apart from those of binds: a bind holds a port that is free.',
-    example: '20000-29999',
-    fallback: [{ min: 20_000, max: 29_999 }],
-    fallbackText: '`20000-29999`',
+    example: '20000-24999',
+    fallback: [{ min: 20_000, max: 24_999 }],
+    fallbackText: '`20000-24999`',
     parse: parsePorts,
   },
   edgeTrafficPolicies: {

@@ -54,6 +54,8 @@ beforeAll(async () => {
       SERVICE_URL: await service.url,
       GATEWAY_TOKEN,
       GATEWAY_LISTEN: `${HOST}:${sshPort}`,
+      GATEWAY_BIND_PORTS: '1024-65535',
+      GATEWAY_EDGE_PORTS: '20000-29999',
       GATEWAY_HOST_KEY: join(folder, 'host_key'),
       GATEWAY_KEEPALIVE_MS: '500',
     };

@@ -49,8 +49,9 @@ export class GatewayProcess {
       SERVICE_URL: serviceUrl,
       GATEWAY_TOKEN,
       GATEWAY_LISTEN: `127.0.0.1:${port}`,
-      // Free ports of tests are those that edges have by default.
+      // Tests bind and serve free ports of these: see free-port.ts.
       GATEWAY_BIND_PORTS: '1024-65535',
+      GATEWAY_EDGE_PORTS: '20000-29999',
       GATEWAY_HOST_KEY: join(folder, 'host_key'),
       GATEWAY_METRICS_LISTEN: `127.0.0.1:${metrics}`,
       NODE_OPTIONS: `--import=${REPORT_HEAP}`,

@@ -37,8 +37,9 @@ export class OwnGateway {
       SERVICE_URL: serviceUrl,
       GATEWAY_TOKEN,
       GATEWAY_LISTEN: '127.0.0.1:0',
-      // Free ports of tests are those that edges have by default.
+      // Tests bind and serve free ports of these: see free-port.ts.
       GATEWAY_BIND_PORTS: '1024-65535',
+      GATEWAY_EDGE_PORTS: '20000-29999',
       GATEWAY_HOST_KEY: join(folder, 'host_key'),
       GATEWAY_HOSTS:
         '127.0.0.1,127.0.1.2,localhost=127.0.0.1,app.example.test=127.0.1.2,a.b.wild.example.test=127.0.1.3,[::1]',
