@@ -175,7 +175,7 @@ describe('a backup is refused', () => {
 
 describe('a restore refuses', () => {
   const expectNothing = async (): Promise<void> =>
-    expect((await rowsOf(target.url)).filter((row) => !/^migration/.test(row))).toEqual([]);
+    expect((await rowsOf(target.url)).filter((row) => !/^(migration|schema_requirements)/.test(row))).toEqual([]);
   const restoreBytes = async (bytes: Buffer) => {
     const other = join(folder, 'other.backup');
     await writeFile(other, bytes);
@@ -237,7 +237,7 @@ describe('a restore refuses', () => {
     );
     const { code, stderr } = await restore(clone.url, file);
     expect([code, stderr]).toEqual([3, expect.stringMatching(/^accounts holds 2 rows that are not the 2 rows of/)]);
-    expect((await rowsOf(clone.url)).filter((row) => !/^migration/.test(row))).toEqual([]);
+    expect((await rowsOf(clone.url)).filter((row) => !/^(migration|schema_requirements)/.test(row))).toEqual([]);
     await clone.drop();
   });
 
@@ -285,7 +285,7 @@ describe('a restore', () => {
     while ((await service.pool.query(copying, [name])).rowCount === 0) await new Promise((r) => setTimeout(r, 20));
     running.child.kill('SIGKILL');
     await running.ended;
-    expect((await rowsOf(target.url)).filter((row) => !/^migration/.test(row))).toEqual([]);
+    expect((await rowsOf(target.url)).filter((row) => !/^(migration|schema_requirements)/.test(row))).toEqual([]);
     expect(await restore(target.url, file)).toMatchObject({ code: 0 });
     expect(await rowsOf(target.url)).toEqual(expect.arrayContaining([expect.stringMatching(/^bind_decisions /)]));
   });

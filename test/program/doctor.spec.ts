@@ -57,7 +57,7 @@ describe('doctor beside a service that is in order', () => {
     const names = lines.map((line) => line.split(/ +/)[1]);
     expect(names).toEqual([
       ...['settings', 'database', 'version', 'migrations', 'rights', 'history', 'encryption', 'connections', 'jit'],
-      ...['clock', 'disk', 'bootstrap', 'gateways', 'issuer', 'port'],
+      ...['clock', 'disk', 'bootstrap', 'gateways', 'claims', 'issuer', 'port'],
     ]);
     const notOk = lines.filter((line) => !line.startsWith('ok '));
     expect(notOk).toEqual([expect.stringMatching(/^warning +history +only a trigger keeps the role postgres/)]);

@@ -111,7 +111,7 @@ describe('a start', () => {
     await withClient(url, `insert into migrations (timestamp, name) values (9999999999999, 'Future9999999999999')`);
     await withClient(
       url,
-      `insert into schema_requirements values ('${NAMES.at(-1)}', '0.1.0'), ('Future9999999999999', '7.1')`,
+      `insert into schema_requirements values ('${NAMES[0]}', '0.1.0'), ('Future9999999999999', '7.1')`,
     );
     const sentence =
       /the database needs version 7\.1 of the service or a newer one, since the migration Future9999999999999 has run: install that version/;
