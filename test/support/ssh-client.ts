@@ -115,3 +115,17 @@ export async function runSsh(port: number, key: KeyPair, options: readonly strin
   const [code] = await once(child, 'close');
   return { code: code as number | null, stderr };
 }
+
+/** Asks the master of a login that was opened with `-M -S socket`: `-O` of ssh, or a session in its connection. */
+export async function askMaster(socket: string, ...args: readonly string[]): Promise<string> {
+  const child = spawn('ssh', ['-F', 'none', '-S', socket, ...args, 'x'], { stdio: ['ignore', 'pipe', 'pipe'] });
+  stopAtEnd(async () => void child.kill());
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (data) => {
+      output += data;
+    });
+  }
+  await once(child, 'close');
+  return output;
+}

@@ -49,7 +49,7 @@ export function readBindRequest(address: string, port: number, hosts: readonly O
     );
   }
   try {
-    const request = address.includes('=') ? label(address, port) : host(address, port, hosts, ports);
+    const request = address.includes('=') ? label(address) : host(address, port, hosts, ports);
     // Everything that is asked of the service is well-formed, so its refusals are about rights.
     parseBindTarget(request.target);
     return { asked: { address, port }, ...request };
@@ -63,10 +63,8 @@ export function readBindRequest(address: string, port: number, hosts: readonly O
 
 type Read = Omit<BindRequest, 'asked'>;
 
-function label(text: string, port: number): Read {
-  if (port !== 0) {
-    throw new BindRefused('malformed', `a label has no port; ask for port 0, as in: ssh -R ${text}:0:localhost:3000`);
-  }
+/** Some clients cannot ask for port 0, so a label and a domain take any port. It tells the binds of a client apart. */
+function label(text: string): Read {
   const at = text.indexOf('=');
   const [key, value] = [text.slice(0, at), text.slice(at + 1)];
   return { target: { label: { key, value } }, rule: `bind:${key}=${value}`, listen: undefined };
@@ -79,10 +77,9 @@ function host(text: string, port: number, hosts: readonly OwnedHost[], ports: Po
   const name = text.startsWith('*.') ? text : canonicalHost(isIPv6(text) ? `[${text}]` : text);
   const listen = hosts.find((owned) => owned.host === name);
   if (listen !== undefined) return ofAddress(listen, port, ports);
-  const isName = !/^\[|\.\d+$/.test(name);
-  if (isName && port === 0) return { target: { domain: name }, rule: `bind:${name}`, listen: undefined };
-  const advice = isName ? `; to register ${name} without a listener, ask for port 0` : '';
-  throw new BindRefused('not_served', `this gateway listens at ${namesOf(hosts)}, and not at ${name}${advice}`);
+  const isAddress = /^\[|\.\d+$/.test(name);
+  if (!isAddress) return { target: { domain: name }, rule: `bind:${name}`, listen: undefined };
+  throw new BindRefused('not_served', `this gateway listens at ${namesOf(hosts)}, and not at ${name}`);
 }
 
 function ofAddress(listen: OwnedHost, port: number, ports: Ports): Read {

@@ -76,7 +76,7 @@ export class ClientBinds {
 
   /** Whether there was such a bind. */
   cancel(address: string, port: number): boolean {
-    const found = [...this.binds].find((bind) => bind.request.asked.address === address && bind.port === port);
+    const found = this.boundTo(address, port);
     if (found === undefined) return false;
     this.remove(found);
     if (found.cancel()) this.cancelled.add(found);
@@ -135,8 +135,7 @@ export class ClientBinds {
 
   private bindOf(request: BindRequest, decision: Decision, listener: BindListener | undefined): Bind {
     const { identity, source } = this.client;
-    const port = listener?.port ?? (request.asked.port || this.virtualPort());
-    const bound = { address: request.asked.address, port };
+    const bound = { address: request.asked.address, port: listener?.port ?? this.virtualPort(request) };
     const by = {
       accountId: identity.account_id,
       fingerprint: identity.fingerprint,
@@ -144,8 +143,8 @@ export class ClientBinds {
       credentialId: decision.credential_id ?? '',
       version: decision.version ?? 0,
     };
-    const record = new TunnelRecord(this.context, { target: nameOf(request, port), ...by }, this.client.record);
-    const bind: Bind = new Bind(request, port, listener, by, record, {
+    const record = new TunnelRecord(this.context, { target: nameOf(request, bound.port), ...by }, this.client.record);
+    const bind: Bind = new Bind(request, bound.port, listener, by, record, {
       open: (from) => this.channels.open(bound, from, bind.record),
       lost: (reason) => this.client.attempt(() => this.lost(bind, reason)),
       unused: () => this.unused(bind),
@@ -153,14 +152,25 @@ export class ClientBinds {
     return bind;
   }
 
-  /** For a bind without a listener: the client finds its forwarding by the port, so each has another. */
-  private virtualPort(): number {
+  /** For a bind without a listener: the client finds its forwarding by the address and the port. */
+  private virtualPort({ asked }: BindRequest): number {
+    if (asked.port === 0) return this.freeVirtualPort();
+    if (this.boundTo(asked.address, asked.port) === undefined) return asked.port;
+    throw new BindRefused('cannot_listen', 'the client has bound it already; ask for another port');
+  }
+
+  private freeVirtualPort(): number {
     const taken = new Set([...this.binds].map(({ port }) => port));
     if (taken.size >= MAX_PORT)
       throw new BindRefused('too_many', `the client has ${MAX_PORT} binds, one for each port`);
-    do this.lastVirtualPort = (this.lastVirtualPort % MAX_PORT) + 1;
+    // From the highest down: who asks for a port takes a low one.
+    do this.lastVirtualPort = this.lastVirtualPort > 1 ? this.lastVirtualPort - 1 : MAX_PORT;
     while (taken.has(this.lastVirtualPort));
     return this.lastVirtualPort;
+  }
+
+  private boundTo(address: string, port: number): Bind | undefined {
+    return [...this.binds].find((bind) => bind.request.asked.address === address && bind.port === port);
   }
 
   private lost(bind: Bind, reason: string): void {

@@ -1,0 +1,81 @@
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { eventually } from '../support/eventually.js';
+import { freePort } from '../support/free-port.js';
+import { stopAtEnd } from '../support/leftovers.js';
+import { OwnGateway } from '../support/own-gateway.js';
+import { askMaster, type KeyPair, logIn } from '../support/ssh-client.js';
+import { TunnelClient } from '../support/tunnel-client.js';
+
+let trial: OwnGateway;
+let key: KeyPair;
+let folder: string;
+beforeAll(async () => {
+  trial = await OwnGateway.start();
+  key = await trial.newCredential('bind:*=*', 'bind:app.other.test');
+  folder = await mkdtemp(join(tmpdir(), 'tas-master-'));
+  stopAtEnd(() => rm(folder, { recursive: true, force: true }));
+});
+
+/** A server that says its name to each connection. */
+async function named(name: string): Promise<number> {
+  const server = createServer((socket) => socket.on('error', () => undefined).end(name)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  stopAtEnd(async () => void server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+/** An edge to the tunnels that have these labels. */
+async function edgeFor(labels: Readonly<Record<string, string>>): Promise<number> {
+  const port = await freePort('127.0.0.1');
+  const { admin } = trial.service;
+  const { body } = await admin.post('/backends/tunnel_group', { labels });
+  const edge = { hostports: [`127.0.0.1:${port}`], backend: { backend_id: body.id } };
+  expect((await admin.post('/edges/tcp', edge)).status).toBe(201);
+  return port;
+}
+
+async function nameAt(port: number): Promise<string> {
+  const socket = connect(port, '127.0.0.1');
+  let name = '';
+  socket
+    .on('error', () => undefined)
+    .on('data', (data) => {
+      name += data;
+    });
+  await once(socket, 'close');
+  return name;
+}
+
+/** Of four connections, each name once. */
+const namesAt = async (port: number): Promise<string> =>
+  [...new Set(await Promise.all([1, 2, 3, 4].map(() => nameAt(port))))].sort().join('');
+
+const master = (name: string): string => join(folder, name);
+
+describe('a label', () => {
+  it('is bound at any port, several times in one connection, and ends by its port alone', async () => {
+    const edge = await edgeFor({ any: 'port' });
+    const binds = [await named('a'), await named('b')].map((to, n) => `any=port:${n + 1}:127.0.0.1:${to}`);
+    const socket = master('ports');
+    const login = await logIn(trial.port, key, '-M', '-S', socket, ...binds.flatMap((bind) => ['-R', bind]));
+    expect(login.isOpen ? 'open' : login.output()).toBe('open');
+    await eventually(async () => expect(await namesAt(edge)).toBe('ab'));
+    await askMaster(socket, '-O', 'cancel', '-R', binds[0] ?? '');
+    await eventually(async () => expect(await namesAt(edge)).toBe('b'));
+    await login.close();
+  });
+
+  it('that the client has bound at this port is refused with a sentence', async () => {
+    const client = await TunnelClient.logIn(trial.port, key.file, trial.target.port);
+    await client.bind('any=twice', 7);
+    await expect(client.bind('any=twice', 7)).rejects.toThrow();
+    const { message } = trial.log.at(-1) ?? {};
+    expect(message).toBe('refused a bind: the client has bound it already; ask for another port');
+    client.end();
+  });
+});
