@@ -8,7 +8,7 @@ import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
 import { stopAtEnd } from '../support/leftovers.js';
 import { OwnGateway } from '../support/own-gateway.js';
-import { askMaster, type KeyPair, logIn } from '../support/ssh-client.js';
+import { askMaster, type KeyPair, logIn, openSession } from '../support/ssh-client.js';
 import { TunnelClient } from '../support/tunnel-client.js';
 
 let trial: OwnGateway;
@@ -55,6 +55,14 @@ async function nameAt(port: number): Promise<string> {
 const namesAt = async (port: number): Promise<string> =>
   [...new Set(await Promise.all([1, 2, 3, 4].map(() => nameAt(port))))].sort().join('');
 
+/** What a session of the master shows up to this text. Then it is ended, and the login goes on. */
+async function shownUpTo(socket: string, text: string): Promise<string> {
+  const { output, close } = openSession(socket);
+  await eventually(() => expect(output()).toContain(text));
+  await close();
+  return output();
+}
+
 const master = (name: string): string => join(folder, name);
 
 describe('a label', () => {
@@ -77,5 +85,32 @@ describe('a label', () => {
     const { message } = trial.log.at(-1) ?? {};
     expect(message).toBe('refused a bind: the client has bound it already; ask for another port');
     client.end();
+  });
+});
+
+describe('a session shows the state of the binds:', () => {
+  it('one that was cancelled is closed, and never bound', async () => {
+    const socket = master('state');
+    const binds = ['any=kept:0', 'any=gone:0', 'any=gone:2', 'app.other.test:0'].map((bind) => `${bind}:127.0.0.1:1`);
+    const login = await logIn(trial.port, key, '-M', '-S', socket, ...binds.flatMap((bind) => ['-R', bind]));
+    for (const bind of binds.slice(1)) await askMaster(socket, '-O', 'cancel', '-R', bind);
+    const shown = await shownUpTo(socket, 'closed app.other.test');
+    expect(shown.match(/(bound|closed) .*/g)?.map((line) => line.trim())).toEqual([
+      'bound any=kept',
+      'closed any=gone: the client cancelled it',
+      'closed any=gone:2: the client cancelled it',
+      'closed app.other.test: the client cancelled it',
+    ]);
+    await login.close();
+  });
+
+  it('a session without a bind says so, and a later one with a bind does not', async () => {
+    const socket = master('useless');
+    const login = await logIn(trial.port, key, '-M', '-S', socket);
+    expect(await askMaster(socket, '-tt')).toContain('This gateway runs no programs');
+    await askMaster(socket, '-O', 'forward', '-R', 'any=later:0:127.0.0.1:1');
+    const shown = await shownUpTo(socket, 'bound any=later');
+    expect(shown).not.toContain('This gateway runs no programs');
+    await login.close();
   });
 });

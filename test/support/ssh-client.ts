@@ -116,16 +116,30 @@ export async function runSsh(port: number, key: KeyPair, options: readonly strin
   return { code: code as number | null, stderr };
 }
 
-/** Asks the master of a login that was opened with `-M -S socket`: `-O` of ssh, or a session in its connection. */
+/** Asks the master of a login that was opened with `-M -S socket`. Returns what ssh printed. */
 export async function askMaster(socket: string, ...args: readonly string[]): Promise<string> {
+  const { output, ended } = throughMaster(socket, args);
+  await ended;
+  return output();
+}
+
+/** A session with a terminal in the connection of the master. Its close leaves the master. */
+export function openSession(socket: string): Pick<Login, 'output' | 'close'> {
+  return throughMaster(socket, ['-tt']);
+}
+
+function throughMaster(socket: string, args: readonly string[]) {
   const child = spawn('ssh', ['-F', 'none', '-S', socket, ...args, 'x'], { stdio: ['ignore', 'pipe', 'pipe'] });
-  stopAtEnd(async () => void child.kill());
+  const ended = once(child, 'close');
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (data) => {
       output += data;
     });
   }
-  await once(child, 'close');
-  return output;
+  const close = stopAtEnd(async () => {
+    child.kill();
+    await ended;
+  });
+  return { output: () => output, close, ended };
 }

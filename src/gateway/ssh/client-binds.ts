@@ -9,7 +9,7 @@ import { BindListener } from './bind-listener.js';
 import { BindQuestions } from './bind-questions.js';
 import { BindRefused, type BindRequest, readBindRequest } from './bind-request.js';
 import type { ClientChannels } from './client-channels.js';
-import { nameOf, sentenceOf, shortened } from './sentences.js';
+import { boundLine, nameOf, sentenceOf, shortened } from './sentences.js';
 import type { Terminal } from './terminal.js';
 
 const MAX_PORT = 65_535;
@@ -60,9 +60,7 @@ export class ClientBinds {
     try {
       const bind = await this.permitted(address, port);
       bind.record.opened();
-      const { domain } = { domain: undefined, ...bind.target };
-      const note = domain === undefined ? '' : ' (registered; this gateway has no listener for it)';
-      this.terminal.say(`bound ${nameOf(bind.request, bind.port)}${note}`);
+      this.terminal.say(boundLine(bind.request, bind.port));
       return bind.port;
     } catch (error) {
       const refused = error instanceof BindRefused ? error : unavailable(messageOf(error));
@@ -79,8 +77,10 @@ export class ClientBinds {
     const found = this.boundTo(address, port);
     if (found === undefined) return false;
     this.remove(found);
-    if (found.cancel()) this.cancelled.add(found);
+    const goesOn = found.cancel();
+    if (goesOn) this.cancelled.add(found);
     else this.release(found, 'cancelled');
+    this.sayClosed(found, goesOn ? 'the client cancelled it; its connections go on' : 'the client cancelled it');
     return true;
   }
 
@@ -174,10 +174,13 @@ export class ClientBinds {
   }
 
   private lost(bind: Bind, reason: string): void {
-    const { request, port } = bind;
-    this.terminal.say(`closed ${nameOf(request, port)}: ${sentenceOf(reason, request.rule, this.client.source)}`);
+    this.sayClosed(bind, sentenceOf(reason, bind.request.rule, this.client.source));
     this.closeBind(bind, reason);
     if (this.isEmpty) this.onEmpty();
+  }
+
+  private sayClosed({ request, port }: Bind, why: string): void {
+    this.terminal.sayEnd(boundLine(request, port), `closed ${nameOf(request, port)}: ${why}`);
   }
 
   private unused(bind: Bind): void {

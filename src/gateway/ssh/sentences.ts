@@ -2,9 +2,17 @@ import type { BindRequest } from './bind-request.js';
 
 /** Sentences for the terminal of a client. */
 
-export function nameOf({ target, listen }: BindRequest, port: number): string {
-  if ('label' in target) return `${target.label.key}=${target.label.value}`;
-  return 'domain' in target ? target.domain : `${listen?.host}:${port}`;
+/** As its client knows it: a port without a listener is named only if the client chose it. */
+export function nameOf({ target, listen, asked }: BindRequest, port: number): string {
+  if ('address' in target) return `${listen?.host}:${port}`;
+  const name = 'label' in target ? `${target.label.key}=${target.label.value}` : target.domain;
+  return asked.port === 0 ? name : `${name}:${asked.port}`;
+}
+
+/** What a session shows while the bind is there. */
+export function boundLine(request: BindRequest, port: number): string {
+  const note = 'domain' in request.target ? ' (registered; this gateway has no listener for it)' : '';
+  return `bound ${nameOf(request, port)}${note}`;
 }
 
 const MAX_SHOWN = 100;

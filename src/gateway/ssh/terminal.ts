@@ -54,7 +54,14 @@ export class Terminal {
     this.session?.write(line);
   }
 
-  /** The same, and waits until the client has had time to print it. */
+  /** Says that something is over. A later session does not show its begin any more. */
+  sayEnd(begin: string, end: string): void {
+    const at = this.lines.indexOf(begin.slice(0, MAX_LINE_LENGTH));
+    if (at >= 0) this.lines.splice(at, 1);
+    this.say(end);
+  }
+
+  /** Like say, and waits until the client has had time to print it. */
   async sayFirst(line: string): Promise<void> {
     this.say(line);
     await sleep(SESSION_PATIENCE_MS, undefined, this.opened).catch(() => undefined);
@@ -62,9 +69,11 @@ export class Terminal {
   }
 
   private show(session: Session): void {
-    if (this.isUseless()) this.lines.push(USELESS);
     for (const line of this.lines) session.write(line);
-    if (this.isUseless()) session.exit(1);
+    if (this.isUseless()) {
+      session.write(USELESS);
+      session.exit(1);
+    }
     this.opened.abort();
   }
 }
