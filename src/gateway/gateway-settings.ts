@@ -1,3 +1,4 @@
+import type { Network } from '../ip-rules/network.js';
 import type { EdgeSettings } from './edges/edge-settings.js';
 import type { PortRange } from './port-ranges.js';
 import type { ServiceAddress } from './service-client.js';
@@ -33,6 +34,8 @@ interface AccountLimits {
 
 export interface GatewaySettings extends ServiceAddress, CredentialLimits, AccountLimits, EdgeSettings {
   readonly sshListen: ListenAddress;
+  /** Balancers in front of the port for SSH: their connections begin with a header of the PROXY protocol. */
+  readonly proxyProtocolFrom: readonly Network[];
   /** The private key of the gateway; made if the file does not exist. */
   readonly hostKeyFile: string;
   /** Tunnels and edges are served at these hosts only. */

@@ -3,6 +3,7 @@ import { parseProxied } from '../gateway/edges/edge-settings.js';
 import { type GatewaySettings, parseListenAddress } from '../gateway/gateway-settings.js';
 import { parseOwnedHosts } from '../gateway/owned-hosts.js';
 import { parsePorts } from '../gateway/port-ranges.js';
+import { parseBalancers } from '../gateway/proxy-protocol/balancers.js';
 import { LOG_LEVELS, type LogLevel } from '../service-log/service-log.js';
 import { baseUrl, integer, oneOf, text } from './parsers.js';
 import type { SettingsOf } from './setting.js';
@@ -39,6 +40,15 @@ export const GATEWAY = {
     fallback: { host: '127.0.0.1', port: 2222 },
     fallbackText: '`127.0.0.1:2222`',
     parse: parseListenAddress,
+  },
+  proxyProtocolFrom: {
+    name: 'GATEWAY_PROXY_PROTOCOL_FROM',
+    about:
+      'Balancers in front of `GATEWAY_LISTEN`: addresses or networks, divided by commas. Their connections must begin with a header of the PROXY protocol.',
+    example: '192.0.2.10,2001:db8:7::/64',
+    fallback: [],
+    fallbackText: 'none',
+    parse: parseBalancers,
   },
   hostKeyFile: {
     name: 'GATEWAY_HOST_KEY',

@@ -1,7 +1,8 @@
 import { parseAddress } from '../../ip-rules/address.js';
 import type { Endpoint } from '../tunnels/open-tunnel.js';
 
-const SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
+/** The first bytes of a header of version 2. */
+export const SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
 /** Version 2, command PROXY. */
 const PROXY = 0x21;
 /** The address family and the transport TCP. */

@@ -6,6 +6,7 @@ import type { SignedKey } from '../protocol/connection.js';
 import { Violation } from '../protocol/violation.js';
 import type { IdentifiedKey } from '../service-client.js';
 import { shortened } from '../ssh/sentences.js';
+import { sourceOf } from '../ssh/strangers.js';
 import { type SourceFields, sourceFields } from './gateway-lines.js';
 
 /** Why a login is refused, as lines and metrics name it. The sentences complete "refused a login: ...". */
@@ -33,6 +34,8 @@ interface OfferedKey {
 /** What the log and the metrics have of one SSH connection: each key that was refused, the login, and the end. */
 export class ConnectionRecord {
   readonly source: SourceFields;
+  /** The source as limits count it. */
+  private readonly network: string;
   private readonly since = performance.now();
   private client: string | undefined;
   private hasAsked = false;
@@ -47,10 +50,12 @@ export class ConnectionRecord {
   constructor(
     private readonly context: Pick<GatewayContext, 'lines' | 'metrics'>,
     private readonly socket: Socket,
-    /** The source as limits count it. */
-    private readonly network: string,
+    /** Behind a balancer it is not the address of the socket. */
+    source: string,
   ) {
-    this.source = sourceFields(socket);
+    const isDirect = source === socket.remoteAddress;
+    this.source = sourceFields({ remoteAddress: source, remotePort: isDirect ? socket.remotePort : undefined });
+    this.network = sourceOf(source);
   }
 
   /** `client`: its identification line. */

@@ -23,10 +23,14 @@ export class GatewayLines {
 export interface SourceFields {
   /** As firewalls know it: without the prefix of an IPv4 address in IPv6, and without the name of an interface. */
   readonly source: string;
-  readonly source_port: number;
+  /** Absent behind a balancer. */
+  readonly source_port?: number;
 }
 
-export function sourceFields({ remoteAddress = '', remotePort = 0 }: Socket): SourceFields {
+type Address = { readonly [Field in 'remoteAddress' | 'remotePort']?: Socket[Field] | undefined };
+
+export function sourceFields({ remoteAddress = '', remotePort }: Address): SourceFields {
   const address = parseAddress(remoteAddress.replace(/%.*/, ''));
-  return { source: address === undefined ? '' : textOf(address), source_port: remotePort };
+  const port = remotePort !== undefined && { source_port: remotePort };
+  return { source: address === undefined ? '' : textOf(address), ...port };
 }

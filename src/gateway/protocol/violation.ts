@@ -1,6 +1,7 @@
 /** Why a connection is ended, as metrics name it. */
 export type EndReason =
   | 'protocol'
+  | 'proxy_header'
   | 'identification'
   | 'login_limit'
   | 'window'

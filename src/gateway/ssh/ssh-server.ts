@@ -9,6 +9,7 @@ import { Limits } from '../limits.js';
 import { ConnectionRecord } from '../log/connection-record.js';
 import { Connection } from '../protocol/connection.js';
 import { Turns } from '../protocol/turns.js';
+import { isBalancer, takeHeader } from '../proxy-protocol/balancers.js';
 import { Rate } from '../rates.js';
 import { ALGORITHMS } from './algorithms.js';
 import { ClientConnection } from './client-connection.js';
@@ -65,34 +66,58 @@ export class SshServer implements GatewayPart {
 
   private take(socket: Socket): void {
     const { remoteAddress = '' } = socket;
-    const source = sourceOf(remoteAddress);
     socket.on('error', () => undefined);
+    this.sockets.add(socket);
+    socket.once('close', () => this.sockets.delete(socket));
+    if (isBalancer(this.context.settings.proxyProtocolFrom, remoteAddress)) this.askBalancer(socket, remoteAddress);
+    else this.admit(socket, remoteAddress);
+  }
+
+  /** Until the header names the client, the connection takes a place of the balancer. */
+  private askBalancer(socket: Socket, balancer: string): void {
+    const leave = this.takePlace(socket, balancer, new ConnectionRecord(this.context, socket, balancer));
+    takeHeader(socket, {
+      found: (client) => {
+        leave();
+        this.admit(socket, client ?? balancer);
+      },
+      failed: (error) => {
+        socket.destroy();
+        this.context.failures.count(balancer, error);
+      },
+    });
+  }
+
+  /** Returns what gives the place back, as the end of the connection does. */
+  private takePlace(socket: Socket, address: string, record: ConnectionRecord): () => void {
+    const leave = this.strangers.take(sourceOf(address), () => {
+      record.refused('full');
+      socket.destroy();
+    });
+    socket.once('close', leave);
+    return leave;
+  }
+
+  private admit(socket: Socket, source: string): void {
     const record = new ConnectionRecord(this.context, socket, source);
-    if (!this.connections.takeAtOnce(source)) {
+    if (!this.connections.takeAtOnce(sourceOf(source))) {
       record.refused('rate');
       socket.destroy();
       return;
     }
-    const leave = this.strangers.take(source, () => {
-      record.refused('full');
-      socket.destroy();
-    });
-    this.sockets.add(socket);
+    const leave = this.takePlace(socket, source, record);
     const grace = setTimeout(() => socket.destroy(), this.context.settings.loginGraceMs).unref();
     const known = (): void => {
       leave();
       clearTimeout(grace);
     };
-    socket.once('close', () => {
-      known();
-      this.sockets.delete(socket);
-    });
+    socket.once('close', () => clearTimeout(grace));
     this.shakeHands(socket, source, record, known);
   }
 
-  private shakeHands(socket: Socket, network: string, record: ConnectionRecord, known: () => void): void {
+  private shakeHands(socket: Socket, source: string, record: ConnectionRecord, known: () => void): void {
     const { keepaliveMs, maxBinds } = this.context.settings;
-    const { remoteAddress: source = '' } = socket;
+    const network = sourceOf(source);
     const connection: Connection = new Connection(socket, {
       hostKeys: this.hostKeys.map(({ key }) => key),
       algorithms: ALGORITHMS,
