@@ -67,9 +67,9 @@ describe('behind a balancer that is named', () => {
     const check = `source ${BALANCER} send-proxy-v2 check inter 50 fall 1 rise 100`;
     const port = await startHaproxy(trial.port, check, 'option tcp-check', 'tcp-check expect rstring ^SSH-2.0-');
     await sleep(1_000);
+    expect(lines()).toEqual([]);
     const login = await logIn(port, await trial.newCredential('bind:team=blue'), '-R', 'team=blue:0:127.0.0.1:1');
     expect(login.isOpen).toBe(true);
-    expect(lines()).toEqual([]);
     await login.close();
   });
 
@@ -110,7 +110,8 @@ it('a header from anybody else is no header, and names no client', async () => {
   const socket = send('127.0.0.3', 'PROXY TCP4 203.0.113.99 192.0.2.1 5000 22\r\nSSH-2.0-client\r\n').resume();
   await once(socket, 'close');
   await eventually(async () => expect(await ended('protocol')).toBe(before + 1));
-  expect(lines()).toMatchObject([{ source: '127.0.0.3' }]);
+  for (const line of lines()) expect(line).toMatchObject({ source: '127.0.0.3' });
+  expect(lines().length).toBeGreaterThan(0);
 });
 
 it.each([['balancer.example.com'], ['192.0.2.1/24'], ['192.0.2.0/33'], ['']])(
