@@ -42,6 +42,8 @@ export interface GatewaySettings extends ServiceAddress, CredentialLimits, Accou
   readonly gatewayHosts: readonly OwnedHost[];
   /** Ports at these hosts that clients may bind. */
   readonly bindPorts: readonly PortRange[];
+  /** `refuse`: a key that the service does not know is refused before it signs. */
+  readonly unknownKeys: 'sign' | 'refuse';
   readonly loginGraceMs: number;
   /** Connections that have not logged in. */
   readonly maxStrangers: number;

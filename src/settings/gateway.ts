@@ -71,6 +71,14 @@ export const GATEWAY = {
     fallbackText: '`127.0.0.1,localhost=127.0.0.1`',
     parse: parseOwnedHosts,
   },
+  unknownKeys: {
+    name: 'GATEWAY_UNKNOWN_KEYS',
+    about:
+      '`sign`: each key of a client signs before the service is asked about it. `refuse`: keys that the service does not know are refused before. Then strangers learn which public keys are known.',
+    example: 'sign',
+    fallback: 'sign',
+    parse: oneOf(['sign', 'refuse'] as const),
+  },
   loginGraceMs: {
     name: 'GATEWAY_LOGIN_GRACE_MS',
     about: 'Time in which a client must log in.',

@@ -1,6 +1,7 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +9,9 @@ import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import ssh2, { type Client, type ParsedKey } from 'ssh2';
 import { loadHostKeys } from '../../src/gateway/ssh/host-key.js';
+import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
+import { stopAtEnd } from '../support/leftovers.js';
 import { OwnGateway } from '../support/own-gateway.js';
 import { type KeyPair, logIn, newKeyPair, runSsh } from '../support/ssh-client.js';
 
@@ -141,6 +144,43 @@ describe('who has no known key learns nothing', () => {
     expect(stderr).toContain('Permission denied (publickey).');
     expect(code).toBe(255);
   });
+});
+
+describe('an agent that asks a person for each signature', () => {
+  /** Logs in with an agent that has three unknown keys before a known one. Returns how often a person was asked. */
+  async function askedBy(gateway: OwnGateway): Promise<number> {
+    const folder = await mkdtemp(join(tmpdir(), 'tas-agent-'));
+    stopAtEnd(() => rm(folder, { recursive: true, force: true }));
+    const [socket, asked, ask] = [join(folder, 'agent'), join(folder, 'asked'), join(folder, 'ask')];
+    writeFileSync(asked, '');
+    writeFileSync(ask, `#!/bin/sh\necho asked >> '${asked}'\n`, { mode: 0o755 });
+    const env = { PATH: process.env.PATH, SSH_AUTH_SOCK: socket, SSH_ASKPASS: ask, SSH_ASKPASS_REQUIRE: 'force' };
+    const agent = spawn('ssh-agent', ['-D', '-a', socket], { env: { ...env, DISPLAY: ':9' }, stdio: 'ignore' });
+    stopAtEnd(async () => void agent.kill());
+    for (const { file } of await Promise.all([1, 2, 3].map(() => newKeyPair()))) {
+      await eventually(() => run('ssh-add', ['-q', '-c', file], { env }));
+    }
+    await run('ssh-add', ['-q', known.file], { env });
+    const options = ['StrictHostKeyChecking=no', `UserKnownHostsFile=${folder}/hosts`, 'ExitOnForwardFailure=yes'];
+    const forward = ['-R', 'team=known:0:127.0.0.1:1'];
+    const args = ['-N', '-p', String(gateway.port), ...options.flatMap((one) => ['-o', one]), ...forward, '127.0.0.1'];
+    const client = spawn('ssh', args, { env, stdio: 'ignore' });
+    stopAtEnd(async () => void client.kill());
+    await eventually(() => expect(gateway.gateway.tunnels.size).toBe(1), 10_000);
+    client.kill();
+    return readFileSync(asked, 'utf8').split('\n').length - 1;
+  }
+
+  it.each([
+    ['refuse', 0],
+    ['sign', 3],
+  ] as const)(
+    'with GATEWAY_UNKNOWN_KEYS=%s does so for %i keys that the service does not know',
+    async (unknownKeys, times) => {
+      const gateway = await OwnGateway.startFor(trial.service, trial.service.app.url, { unknownKeys });
+      expect(await askedBy(gateway)).toBe(times);
+    },
+  );
 });
 
 describe('what counts as a key', () => {

@@ -28,14 +28,15 @@ export interface LoginAnswers {
 
 /**
  * Logs a client in by public key; the user name is ignored. Every usable key is told that it may sign, and the service is
- * asked only about a key that has signed. So a stranger cannot learn which public keys are known.
+ * asked only about a key that has signed. So a stranger cannot learn which public keys are known, unless the operator wants
+ * unknown ones to be refused before a person is asked to sign with them.
  */
 export class Login {
   private attempts = 0;
   private requests = 0;
 
   constructor(
-    private readonly context: Pick<GatewayContext, 'service'>,
+    private readonly context: Pick<GatewayContext, 'service' | 'settings'>,
     private readonly record: ConnectionRecord,
     private readonly answers: LoginAnswers,
   ) {}
@@ -48,19 +49,32 @@ export class Login {
     if (method !== 'publickey' || key === undefined) return this.answers.reject();
     const refusal = sleep(REFUSAL_MS);
     const usable = usableKey(key);
-    if (usable !== undefined && key.signature === undefined) return this.answers.maySign(key);
-    this.attempts += 1;
-    const outcome: IdentifiedKey | Refusal =
-      usable === undefined ? { refusal: 'unusable_key' } : await this.outcomeOf(key, usable.fingerprint);
+    const isQuestion = usable !== undefined && key.signature === undefined;
+    const outcome: IdentifiedKey | Refusal | undefined = isQuestion
+      ? await this.refusalBefore(usable.fingerprint)
+      : await this.outcomeOf(key, usable?.fingerprint);
+    if (outcome === undefined) return this.answers.maySign(key);
     if (!('refusal' in outcome)) return this.answers.accept(outcome);
     this.record.refused(outcome.refusal, outcome.why);
     await refusal;
+    if (!isQuestion) this.attempts += 1;
     if (this.attempts >= MAX_ATTEMPTS) throw new Violation('login_limit', `failed ${this.attempts} times to log in`);
     this.answers.reject();
   }
 
-  private async outcomeOf(key: SignedKey, fingerprint: string): Promise<IdentifiedKey | Refusal> {
-    if (!isSigned(key)) return { refusal: 'bad_signature' };
+  /** Why a key must not even sign; undefined if it may. */
+  private async refusalBefore(fingerprint: string): Promise<Refusal | undefined> {
+    if (this.context.settings.unknownKeys === 'sign') return undefined;
+    const outcome = await this.identified(fingerprint);
+    return 'refusal' in outcome ? outcome : undefined;
+  }
+
+  private async outcomeOf(key: SignedKey, fingerprint: string | undefined): Promise<IdentifiedKey | Refusal> {
+    if (fingerprint === undefined) return { refusal: 'unusable_key' };
+    return isSigned(key) ? this.identified(fingerprint) : { refusal: 'bad_signature' };
+  }
+
+  private async identified(fingerprint: string): Promise<IdentifiedKey | Refusal> {
     try {
       return (await this.context.service.identify(fingerprint)) ?? { refusal: 'unknown_key' };
     } catch (error) {
