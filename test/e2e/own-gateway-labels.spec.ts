@@ -8,7 +8,7 @@ import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
 import { stopAtEnd } from '../support/leftovers.js';
 import { OwnGateway } from '../support/own-gateway.js';
-import { askMaster, type KeyPair, logIn, openSession } from '../support/ssh-client.js';
+import { askMaster, type KeyPair, logIn, openSession, runSsh } from '../support/ssh-client.js';
 import { TunnelClient } from '../support/tunnel-client.js';
 
 let trial: OwnGateway;
@@ -85,6 +85,48 @@ describe('a label', () => {
     const { message } = trial.log.at(-1) ?? {};
     expect(message).toBe('refused a bind: the client has bound it already; ask for another port');
     client.end();
+  });
+});
+
+describe('a bind of several labels', () => {
+  it('is a tunnel of the groups of all, some and one of them, and of no other', async () => {
+    const edges = await Promise.all([
+      edgeFor({ app: 'web', team: 'several' }),
+      edgeFor({ team: 'several' }),
+      edgeFor({ team: 'several', app: 'db' }),
+    ]);
+    const to = await named('several');
+    const login = await logIn(trial.port, key, '-R', `team=several,app=web,zone=1:0:127.0.0.1:${to}`);
+    expect(login.isOpen ? 'open' : login.output()).toBe('open');
+    const names = () => Promise.all(edges.map(nameAt));
+    await eventually(async () => expect(await names()).toEqual(['several', 'several', '']));
+    await login.close();
+  });
+
+  it('is permitted only if each of them is, also by several credentials, and ends when one loses its right', async () => {
+    const both = await trial.newCredential('bind:team=one');
+    const bind = ['-R', 'team=one,app=two:0:127.0.0.1:1'];
+    expect((await runSsh(trial.port, both, bind)).stderr).toContain('it needs the rule bind:app=two');
+    const second = await trial.createCredential(both, ['bind:app=two']);
+    const socket = master('several');
+    const login = await logIn(trial.port, both, '-M', '-S', socket, ...bind);
+    expect(login.isOpen ? 'open' : login.output()).toBe('open');
+    const session = openSession(socket);
+    await eventually(() => expect(session.output()).toContain('bound team=one,app=two'));
+    await trial.service.admin.delete(`/ssh_credentials/${second}`);
+    const closed = 'closed team=one,app=two: no rule of the credential permits it; it needs the rule bind:app=two';
+    await eventually(() => expect(session.output()).toContain(closed));
+    await eventually(() => expect(trial.gateway.tunnels.size).toBe(0));
+    await login.close();
+  });
+
+  it.each([
+    ['team=a,team=b', "'team=a,team=b' cannot be bound: it has the label team twice"],
+    ['team=a,b', "'b' is no label; a comma divides labels, as in 'team=blue,app=web'"],
+    ['team=a,=b', 'the label key is empty'],
+    ['a=,b=,c=,d=,e=,f=,g=,h=,i=', 'it has 9 labels; the most is 8'],
+  ])('that is malformed is refused with a sentence: %s', async (labels, sentence) => {
+    expect((await runSsh(trial.port, key, ['-R', `${labels}:0:127.0.0.1:1`])).stderr).toContain(sentence);
   });
 });
 

@@ -187,9 +187,9 @@ export class EdgePort {
 
   private header({ target }: OpenTunnel, { source, socket }: EdgeConnection): Buffer | undefined {
     const { edgeProxyProtocol } = this.context.settings;
-    if (!('label' in target)) return undefined;
-    const { key, value } = target.label;
-    if (edgeProxyProtocol !== 'all' && !edgeProxyProtocol.has(`${key}=${value}`)) return undefined;
+    if (!('labels' in target)) return undefined;
+    const isNamed = (all: ReadonlySet<string>) => target.labels.some(({ key, value }) => all.has(`${key}=${value}`));
+    if (edgeProxyProtocol !== 'all' && !isNamed(edgeProxyProtocol)) return undefined;
     return proxyHeader(source, { address: socket.localAddress ?? '', port: socket.localPort ?? 0 });
   }
 }

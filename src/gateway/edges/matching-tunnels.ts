@@ -2,14 +2,12 @@ import type { OpenTunnel } from '../tunnels/open-tunnel.js';
 
 export type Labels = Readonly<Record<string, string>>;
 
-/**
- * Whether a tunnel belongs to a group. Each bind of an SSH client is a tunnel of one label, so a group of several labels
- * has no tunnel here. A group without labels would have every tunnel of its account: it has none.
- */
+/** Whether a tunnel belongs to a group. A group without labels would have every tunnel of its account: it has none. */
 export function hasLabels({ target }: Pick<OpenTunnel, 'target'>, labels: Labels): boolean {
-  if (!('label' in target)) return false;
+  if (!('labels' in target)) return false;
   const wanted = Object.entries(labels);
-  return wanted.length > 0 && wanted.every(([key, value]) => key === target.label.key && value === target.label.value);
+  const has = (key: string, value: string) => target.labels.some((label) => label.key === key && label.value === value);
+  return wanted.length > 0 && wanted.every(([key, value]) => has(key, value));
 }
 
 /** All of them, from the `turn`-th on, so that the next turn begins with the next one. */

@@ -94,13 +94,18 @@ describe('clients are let in', () => {
 });
 
 describe('a tunnel belongs to a group', () => {
-  const blue = { target: { label: { key: 'team', value: 'blue' } } };
+  const team = { key: 'team', value: 'blue' };
+  const blue = { target: { labels: [team] } };
+  const blueWeb = { target: { labels: [team, { key: 'app', value: 'web' }] } };
 
   it.each([
     ['with its label', blue, { team: 'blue' }, true],
+    ['with all its labels, in any order', blueWeb, { app: 'web', team: 'blue' }, true],
+    ['with some of its labels', blueWeb, { app: 'web' }, true],
     ['never with another value', blue, { team: 'Blue' }, false],
     ['never with another key', blue, { app: 'blue' }, false],
     ['never with a further label', blue, { team: 'blue', app: 'web' }, false],
+    ['never with another value of a further label', blueWeb, { team: 'blue', app: 'db' }, false],
     ['never without labels', blue, {}, false],
     ['never by an address', { target: { address: '127.0.0.1', port: 1 } }, { team: 'blue' }, false],
     ['never by a domain', { target: { domain: 'team=blue' } }, { team: 'blue' }, false],

@@ -1,7 +1,15 @@
-import type { Decision, ServiceClient, TargetBody } from '../service-client.js';
+import type { Decision, IdentifiedKey, ServiceClient, TargetBody } from '../service-client.js';
+import { type BindQuestion, BindRefused } from './bind-request.js';
+import { sentenceOf } from './sentences.js';
 
 /** The service takes 1,000. A smaller number lets others have their answers in between. */
 const MAX_TARGETS = 100;
+
+/** A question of a bind that the service answered with yes. */
+export interface Permission extends BindQuestion {
+  readonly credentialId: string;
+  readonly version: number;
+}
 
 interface Question {
   readonly target: TargetBody;
@@ -16,12 +24,25 @@ export class BindQuestions {
 
   constructor(
     private readonly service: Pick<ServiceClient, 'authorize'>,
-    private readonly fingerprint: string,
+    private readonly identity: IdentifiedKey,
     private readonly source: string,
   ) {}
 
-  /** Rejects with ServiceUnavailable. */
-  ask(target: TargetBody): Promise<Decision | undefined> {
+  /** Rejects with BindRefused unless every question is permitted, and with ServiceUnavailable. */
+  permissionsFor(questions: readonly BindQuestion[]): Promise<readonly Permission[]> {
+    return Promise.all(questions.map((question) => this.permissionFor(question)));
+  }
+
+  private async permissionFor(question: BindQuestion): Promise<Permission> {
+    const decision = await this.ask(question.target);
+    const refused = (reason: string | undefined) =>
+      new BindRefused('not_permitted', sentenceOf(reason, question.rule, this.source));
+    if (decision?.allowed !== true) throw refused(decision?.reason);
+    if (decision.account_id !== this.identity.account_id) throw refused('another_account');
+    return { ...question, credentialId: decision.credential_id ?? '', version: decision.version ?? 0 };
+  }
+
+  private ask(target: TargetBody): Promise<Decision | undefined> {
     return new Promise((answer, fail) => {
       this.waiting.push({ target, answer, fail });
       if (!this.isAsking) void this.askAll();
@@ -38,7 +59,7 @@ export class BindQuestions {
   private async askSome(asked: readonly Question[]): Promise<void> {
     try {
       const targets = asked.map(({ target }) => target);
-      const decisions = await this.service.authorize(this.fingerprint, targets, this.source);
+      const decisions = await this.service.authorize(this.identity.fingerprint, targets, this.source);
       for (const [n, { answer }] of asked.entries()) answer(decisions[n]);
     } catch (error) {
       for (const { fail } of asked) fail(error);

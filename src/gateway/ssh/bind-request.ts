@@ -5,6 +5,8 @@ import { Problem } from '../../problem.js';
 import type { OwnedHost } from '../gateway-settings.js';
 import type { Ports } from '../ports.js';
 import type { TargetBody } from '../service-client.js';
+import type { Label } from '../tunnels/open-tunnel.js';
+import { readLabels } from './labels.js';
 
 export type RefusalReason =
   | 'malformed'
@@ -29,15 +31,20 @@ export class BindRefused extends Error {
 /** A rule of this length is the longest that the service stores. */
 const MAX_ADDRESS_LENGTH = 512;
 
+export interface BindQuestion {
+  readonly target: TargetBody;
+  /** The rule that would permit it and no more. */
+  readonly rule: string;
+}
+
 /** What a client asks to bind. */
 export interface BindRequest {
   /** As sent: connections name it to the client. */
   readonly asked: { readonly address: string; readonly port: number };
-  readonly target: TargetBody;
-  /** The rule that would permit it and no more. */
-  readonly rule: string;
-  /** The host as others know it, and where to listen; undefined for domains and labels. */
-  readonly listen: OwnedHost | undefined;
+  /** A bind of several labels asks about each, and all must be permitted. */
+  readonly questions: readonly BindQuestion[];
+  /** What is bound: the host as others know it, and where to listen; or a domain or labels without a listener. */
+  readonly target: OwnedHost | { readonly domain: string } | { readonly labels: readonly Label[] };
 }
 
 /** Reads a bind address of `ssh -R`: `key=value`, or a host. Throws BindRefused. */
@@ -49,9 +56,9 @@ export function readBindRequest(address: string, port: number, hosts: readonly O
     );
   }
   try {
-    const request = address.includes('=') ? label(address) : host(address, port, hosts, ports);
+    const request = address.includes('=') ? labelled(address) : host(address, port, hosts, ports);
     // Everything that is asked of the service is well-formed, so its refusals are about rights.
-    parseBindTarget(request.target);
+    for (const { target } of request.questions) parseBindTarget(target);
     return { asked: { address, port }, ...request };
   } catch (error) {
     if (error instanceof ParseError)
@@ -63,11 +70,11 @@ export function readBindRequest(address: string, port: number, hosts: readonly O
 
 type Read = Omit<BindRequest, 'asked'>;
 
-/** Some clients cannot ask for port 0, so a label and a domain take any port. It tells the binds of a client apart. */
-function label(text: string): Read {
-  const at = text.indexOf('=');
-  const [key, value] = [text.slice(0, at), text.slice(at + 1)];
-  return { target: { label: { key, value } }, rule: `bind:${key}=${value}`, listen: undefined };
+/** Some clients cannot ask for port 0, so labels and domains take any port. It tells the binds of a client apart. */
+function labelled(text: string): Read {
+  const labels = readLabels(text);
+  const questions = labels.map((label) => ({ target: { label }, rule: `bind:${label.key}=${label.value}` }));
+  return { questions, target: { labels } };
 }
 
 function host(text: string, port: number, hosts: readonly OwnedHost[], ports: Ports): Read {
@@ -78,7 +85,7 @@ function host(text: string, port: number, hosts: readonly OwnedHost[], ports: Po
   const listen = hosts.find((owned) => owned.host === name);
   if (listen !== undefined) return ofAddress(listen, port, ports);
   const isAddress = /^\[|\.\d+$/.test(name);
-  if (!isAddress) return { target: { domain: name }, rule: `bind:${name}`, listen: undefined };
+  if (!isAddress) return { questions: [{ target: { domain: name }, rule: `bind:${name}` }], target: { domain: name } };
   throw new BindRefused('not_served', `this gateway listens at ${namesOf(hosts)}, and not at ${name}`);
 }
 
@@ -88,7 +95,7 @@ function ofAddress(listen: OwnedHost, port: number, ports: Ports): Read {
     throw new BindRefused('not_served', `port ${port} ${refusal}; port 0 takes a free one`);
   }
   const rule = port === 0 ? `bind:${listen.host}` : `bind:${listen.host}:${port}`;
-  return { target: { address: `${listen.host}:${port}` }, rule, listen };
+  return { questions: [{ target: { address: `${listen.host}:${port}` }, rule }], target: listen };
 }
 
 const namesOf = (hosts: readonly OwnedHost[]): string => hosts.map((owned) => owned.host).join(', ');

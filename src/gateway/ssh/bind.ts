@@ -1,31 +1,30 @@
 import type { TunnelRecord } from '../log/tunnel-record.js';
 import type { TunnelChannel } from '../protocol/tunnel-channel.js';
 import type { HeldRight } from '../rights/live-rights.js';
-import type { TargetBody } from '../service-client.js';
 import { NotCarried } from '../tunnels/not-carried.js';
 import type { Endpoint, OpenTunnel, TunnelTarget } from '../tunnels/open-tunnel.js';
 import type { BindListener } from './bind-listener.js';
+import type { Permission } from './bind-questions.js';
 import type { BindRequest } from './bind-request.js';
 
-export type PermittedBy = Pick<HeldRight, 'accountId' | 'fingerprint' | 'source' | 'credentialId' | 'version'>;
+type BoundBy = Pick<HeldRight, 'accountId' | 'fingerprint' | 'source'>;
 
 /** What a bind does with its client. */
 interface BindClient {
+  readonly record: TunnelRecord;
   open(source: Endpoint): Promise<TunnelChannel>;
-  lost(reason: string): void;
+  /** `rule` would permit what is permitted no more. */
+  lost(reason: string, rule: string): void;
   /** The bind was cancelled, and its last connection is gone. */
   unused(): void;
 }
 
-/** One permitted bind of a client: its right, its tunnel, its connections, and its listener if it has one. */
-export class Bind implements OpenTunnel, HeldRight {
+/** One permitted bind of a client: its rights, its tunnel, its connections, and its listener if it has one. */
+export class Bind implements OpenTunnel {
   readonly accountId: string;
-  readonly fingerprint: string;
-  readonly source: string;
   readonly target: TunnelTarget;
-  readonly question: TargetBody;
-  credentialId: string;
-  version: number;
+  /** One for each question: it ends with the first that is lost. */
+  readonly rights: readonly HeldRight[];
   private readonly channels = new Set<TunnelChannel>();
   private isOpen = true;
 
@@ -34,19 +33,25 @@ export class Bind implements OpenTunnel, HeldRight {
     /** That of the listener, or a number that only the client knows. */
     readonly port: number,
     private readonly listener: BindListener | undefined,
-    by: PermittedBy,
-    readonly record: TunnelRecord,
+    by: BoundBy,
+    permissions: readonly Permission[],
     private readonly client: BindClient,
   ) {
-    ({
-      accountId: this.accountId,
-      fingerprint: this.fingerprint,
-      source: this.source,
-      credentialId: this.credentialId,
-      version: this.version,
-    } = by);
-    this.question = request.target;
+    this.accountId = by.accountId;
     this.target = targetOf(request, port);
+    this.rights = permissions.map(({ target, rule, credentialId, version }) => ({
+      ...{ ...by, question: target, credentialId, version },
+      lose: (reason) => client.lost(reason, rule),
+    }));
+  }
+
+  get record(): TunnelRecord {
+    return this.client.record;
+  }
+
+  /** That of its first label, if it has several. */
+  get credentialId(): string {
+    return this.rights[0]?.credentialId ?? '';
   }
 
   async connect(source: Endpoint): Promise<TunnelChannel> {
@@ -64,10 +69,6 @@ export class Bind implements OpenTunnel, HeldRight {
     return channel;
   }
 
-  lose(reason: string): void {
-    this.client.lost(reason);
-  }
-
   /** As sshd does: takes no further connections, and what goes through it goes on. Returns whether something does. */
   cancel(): boolean {
     this.isOpen = false;
@@ -82,5 +83,5 @@ export class Bind implements OpenTunnel, HeldRight {
   }
 }
 
-const targetOf = ({ target, listen }: BindRequest, port: number): TunnelTarget =>
-  'address' in target ? { address: listen?.host ?? '', port } : target;
+const targetOf = ({ target }: BindRequest, port: number): TunnelTarget =>
+  'host' in target ? { address: target.host, port } : target;

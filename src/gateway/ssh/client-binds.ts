@@ -3,10 +3,10 @@ import type { GatewayContext } from '../gateway-context.js';
 import type { ClientUsage } from '../limits.js';
 import type { ConnectionRecord } from '../log/connection-record.js';
 import { TunnelRecord } from '../log/tunnel-record.js';
-import type { Decision, IdentifiedKey } from '../service-client.js';
+import type { IdentifiedKey } from '../service-client.js';
 import { Bind } from './bind.js';
 import { BindListener } from './bind-listener.js';
-import { BindQuestions } from './bind-questions.js';
+import { BindQuestions, type Permission } from './bind-questions.js';
 import { BindRefused, type BindRequest, readBindRequest } from './bind-request.js';
 import type { ClientChannels } from './client-channels.js';
 import { boundLine, nameOf, sentenceOf, shortened } from './sentences.js';
@@ -42,7 +42,7 @@ export class ClientBinds {
     /** Called when the last bind is gone. */
     private readonly onEmpty: () => void,
   ) {
-    this.questions = new BindQuestions(context.service, client.identity.fingerprint, client.source);
+    this.questions = new BindQuestions(context.service, client.identity, client.source);
   }
 
   /** Nothing is bound, and nothing goes on through what was. */
@@ -101,52 +101,40 @@ export class ClientBinds {
       this.usage.release('binds');
       throw error;
     });
-    if (!this.isClosed && rights.hold(bind, toldBefore)) return bind;
+    if (!this.isClosed && bind.rights.every((right) => rights.hold(right, toldBefore))) return bind;
     // The service went away while it was asked, so no change of this right would be told.
     this.closeBind(bind);
     throw unavailable(AWAY);
   }
 
-  private async decide(request: BindRequest): Promise<Decision> {
-    const { identity, source } = this.client;
-    const decision = await this.questions.ask(request.target);
-    if (decision?.allowed !== true) {
-      throw new BindRefused('not_permitted', sentenceOf(decision?.reason, request.rule, source));
-    }
-    if (decision.account_id === identity.account_id) return decision;
-    throw new BindRefused('not_permitted', sentenceOf('another_account', request.rule, source));
-  }
-
   private async make(request: BindRequest): Promise<Bind> {
-    const decision = await this.decide(request);
+    const permissions = await this.questions.permissionsFor(request.questions);
     let made: Bind | undefined;
-    const at = request.listen && { address: request.listen.listenAddress, port: request.asked.port };
+    const { target, asked } = request;
+    const at = 'host' in target ? { address: target.listenAddress, port: asked.port } : undefined;
     const listener = at && (await BindListener.open(at, () => made, this.context));
     if (this.isClosed) {
       listener?.close();
       throw new BindRefused('cannot_listen', 'the client is gone');
     }
-    const bind = this.bindOf(request, decision, listener);
+    const bind = this.bindOf(request, permissions, listener);
     made = bind;
     this.binds.add(bind);
     this.context.tunnels.add(bind);
     return bind;
   }
 
-  private bindOf(request: BindRequest, decision: Decision, listener: BindListener | undefined): Bind {
+  private bindOf(request: BindRequest, permissions: readonly Permission[], listener: BindListener | undefined): Bind {
     const { identity, source } = this.client;
     const bound = { address: request.asked.address, port: listener?.port ?? this.virtualPort(request) };
-    const by = {
-      accountId: identity.account_id,
-      fingerprint: identity.fingerprint,
-      source,
-      credentialId: decision.credential_id ?? '',
-      version: decision.version ?? 0,
-    };
-    const record = new TunnelRecord(this.context, { target: nameOf(request, bound.port), ...by }, this.client.record);
-    const bind: Bind = new Bind(request, bound.port, listener, by, record, {
-      open: (from) => this.channels.open(bound, from, bind.record),
-      lost: (reason) => this.client.attempt(() => this.lost(bind, reason)),
+    const by = { accountId: identity.account_id, fingerprint: identity.fingerprint, source };
+    const credentialId = permissions[0]?.credentialId ?? '';
+    const recorded = { target: nameOf(request, bound.port), accountId: identity.account_id, credentialId };
+    const record = new TunnelRecord(this.context, recorded, this.client.record);
+    const bind: Bind = new Bind(request, bound.port, listener, by, permissions, {
+      record,
+      open: (from) => this.channels.open(bound, from, record),
+      lost: (reason, rule) => this.client.attempt(() => this.lost(bind, reason, rule)),
       unused: () => this.unused(bind),
     });
     return bind;
@@ -173,8 +161,10 @@ export class ClientBinds {
     return [...this.binds].find((bind) => bind.request.asked.address === address && bind.port === port);
   }
 
-  private lost(bind: Bind, reason: string): void {
-    this.sayClosed(bind, sentenceOf(reason, bind.request.rule, this.client.source));
+  private lost(bind: Bind, reason: string, rule: string): void {
+    // A bind of several labels can lose some at once.
+    if (!this.binds.has(bind) && !this.cancelled.has(bind)) return;
+    this.sayClosed(bind, sentenceOf(reason, rule, this.client.source));
     this.closeBind(bind, reason);
     if (this.isEmpty) this.onEmpty();
   }
@@ -195,7 +185,7 @@ export class ClientBinds {
   }
 
   private release(bind: Bind, reason?: string): void {
-    this.context.rights.release(bind);
+    for (const right of bind.rights) this.context.rights.release(right);
     bind.record.ended(reason);
   }
 

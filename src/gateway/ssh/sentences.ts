@@ -3,9 +3,9 @@ import type { BindRequest } from './bind-request.js';
 /** Sentences for the terminal of a client. */
 
 /** As its client knows it: a port without a listener is named only if the client chose it. */
-export function nameOf({ target, listen, asked }: BindRequest, port: number): string {
-  if ('address' in target) return `${listen?.host}:${port}`;
-  const name = 'label' in target ? `${target.label.key}=${target.label.value}` : target.domain;
+export function nameOf({ target, asked }: BindRequest, port: number): string {
+  if ('host' in target) return `${target.host}:${port}`;
+  const name = 'domain' in target ? target.domain : target.labels.map(({ key, value }) => `${key}=${value}`).join(',');
   return asked.port === 0 ? name : `${name}:${asked.port}`;
 }
 

@@ -6,11 +6,13 @@ export interface Endpoint {
   readonly port: number;
 }
 
-/** What a tunnel is bound to: an address of this gateway, a domain without a listener, or a label. */
-export type TunnelTarget =
-  | Endpoint
-  | { readonly domain: string }
-  | { readonly label: { readonly key: string; readonly value: string } };
+export interface Label {
+  readonly key: string;
+  readonly value: string;
+}
+
+/** What a tunnel is bound to: an address of this gateway, a domain without a listener, or labels with a key each. */
+export type TunnelTarget = Endpoint | { readonly domain: string } | { readonly labels: readonly Label[] };
 
 /** One bind of an SSH client that the service permitted. It is open from its answer until its client or right is gone. */
 export interface OpenTunnel {
