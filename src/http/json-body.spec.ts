@@ -54,6 +54,13 @@ describe('parseJsonBody', () => {
     expect(parse('{"a":'.repeat(100_000))).toThrow('more than 64 levels');
   });
 
+  it('refuses a swarm of tiny values before it parses them', () => {
+    const listOf = (count: number): string => `[${Array(count).fill('{}').join(',')}]`;
+    expect(parse(listOf(50_001))()).toHaveLength(50_001);
+    expect(parse(listOf(50_002))).toThrow('The body has more than 50000 commas.');
+    expect(parse(`["${','.repeat(60_000)}"]`)()).toHaveLength(1);
+  });
+
   it('never quotes the body: it may hold a private key', () => {
     const secret = 'SECRETSECRETSECRET';
     for (const text of [`{"a":"${secret}"`, `${secret}`, `{"${secret}":1,"${secret}":2}`, `{"a":"${secret}\n"}`]) {

@@ -1,5 +1,21 @@
-/** In one turn of the event loop. Other requests wait for so long at the most. */
+/** In one turn of the event loop. */
 const MAX_TURN_MS = 1;
+
+/** Works that wait for a turn of their own: there is one event loop for all of them. */
+const waiting: (() => void)[] = [];
+
+/** So other requests wait for one work alone before each of their own steps, however many there are. */
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    waiting.push(resolve);
+    if (waiting.length === 1) setImmediate(beginOne);
+  });
+}
+
+function beginOne(): void {
+  waiting.shift()?.();
+  if (waiting.length > 0) setImmediate(beginOne);
+}
 
 interface InTurns<Result> {
   readonly results: Result[];
@@ -16,7 +32,7 @@ export async function mapInTurns<Item, Result>(
   let [turns, end] = [1, performance.now() + MAX_TURN_MS];
   for (const [n, item] of items.entries()) {
     if (performance.now() >= end) {
-      await new Promise((resolve) => setImmediate(resolve));
+      await nextTurn();
       [turns, end] = [turns + 1, performance.now() + MAX_TURN_MS];
     }
     results.push(work(item, n));

@@ -1,0 +1,125 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { heldStatements, holdDecisions, untilHeld } from '../support/held-reads.js';
+import { newPublicKey } from '../support/keys.js';
+import { addAccount, type TestPrincipal } from '../support/principals.js';
+import { GATEWAY, type Service, startService } from '../support/service.js';
+
+const AUTOCANNON = new URL('../../node_modules/autocannon/autocannon.js', import.meta.url).pathname;
+const FLOOD_SECONDS = 6;
+const WARM_UP_MS = 1_500;
+const MEASURED_MS = 3_000;
+/** In one turn of the event loop, each flood below makes a neighbour wait 50 to 500 times as long as without it. */
+const MAX_RATIO = 5;
+
+let service: Service;
+let folder: string;
+let flooding: TestPrincipal;
+let neighbour: TestPrincipal;
+let key: string;
+let own: string;
+
+beforeAll(async () => {
+  service = await startService({ ...GATEWAY, dearReadTimeoutMs: 20_000 });
+  folder = await mkdtemp(join(tmpdir(), 'checks-'));
+  flooding = await addAccount(service);
+  neighbour = await addAccount(service);
+  key = newPublicKey();
+  own = `/ssh_credentials/${(await neighbour.client.post('/ssh_credentials', { public_key: key })).body.id}`;
+});
+afterAll(async () => {
+  await service.stop();
+  await rm(folder, { recursive: true });
+});
+
+const thousand = <Item>(make: (n: number) => Item): Item[] => Array.from({ length: 1000 }, (_, n) => make(n));
+
+/** A name that takes long to look up: each of its dots may begin the suffix of a rule. */
+const DEEP_TARGETS = thousand((n) => ({ domain: `h${n}.${'a.'.repeat(115)}example` }));
+const DEEP_RULES = thousand((n) => `bind:h${n}.${'a.'.repeat(22)}example`);
+
+/** Thirty connections that send `body` again and again, from a process of its own. Resolves with the count of 200s. */
+async function flood(path: string, body: unknown): Promise<number> {
+  const file = join(folder, 'body.json');
+  await writeFile(file, JSON.stringify(body));
+  const headers = ['-H', `authorization=Bearer ${flooding.client.token}`, '-H', 'content-type=application/json'];
+  const sending = ['-m', 'POST', '-i', file, '-c', '30', '-d', String(FLOOD_SECONDS), '-t', '60'];
+  const child = spawn(process.execPath, [AUTOCANNON, ...sending, ...headers, '--json', service.app.url + path]);
+  let output = '';
+  child.stdout.on('data', (data: Buffer) => {
+    output += data;
+  });
+  await once(child, 'close');
+  return JSON.parse(output)['2xx'];
+}
+
+const middle = (times: readonly number[]): number => times.toSorted((a, b) => a - b)[times.length >> 1] ?? Number.NaN;
+
+/** The median time of each of the neighbour's questions, asked one after the other until the time is over. */
+async function measure(): Promise<number[]> {
+  const question = { public_key: key, target: { domain: 'www.example.com' } };
+  const asks = [
+    () => neighbour.client.get(own),
+    () => neighbour.client.patch(own, { description: String(performance.now()) }),
+    () => service.gateway.post('/ssh_gateway/authorize', question),
+  ];
+  const end = performance.now() + MEASURED_MS;
+  const timesOf = async (ask: (typeof asks)[number]): Promise<number> => {
+    const times: number[] = [];
+    while (performance.now() < end) {
+      const start = performance.now();
+      expect((await ask()).status).toBe(200);
+      times.push(performance.now() - start);
+    }
+    return middle(times);
+  };
+  return Promise.all(asks.map(timesOf));
+}
+
+describe('an account that sends checks of 1,000 rules and 1,000 targets on 30 connections', () => {
+  it.each(['/acl/check', '/ssh_credentials/{id}/check'])(
+    `delays the GET, PATCH and authorize of another account at most ${MAX_RATIO} times: POST %s`,
+    async (route) => {
+      const credential = { public_key: newPublicKey(), acl: DEEP_RULES };
+      const { id } = (await flooding.client.post('/ssh_credentials', credential)).body;
+      await measure();
+      const quiet = await measure();
+      const flooded = flood(route.replace('{id}', id), {
+        target: DEEP_TARGETS,
+        ...(route === '/acl/check' && { acl: DEEP_RULES }),
+      });
+      await sleep(WARM_UP_MS);
+      const ratios = (await measure()).map((time, n) => time / (quiet[n] ?? Number.NaN));
+      expect(await flooded).toBeGreaterThan(0);
+      expect(Math.max(...ratios)).toBeLessThan(MAX_RATIO);
+    },
+  );
+});
+
+describe('an account whose dear reads all wait', () => {
+  it('delays no read, no write, no gateway and no dear read of another account', async () => {
+    const held = await holdDecisions(service);
+    const waiting = Array.from({ length: 60 }, () => flooding.client.get('/bind_decisions'));
+    await untilHeld(service, 2);
+    const answers = await Promise.all([
+      neighbour.client.get(own),
+      neighbour.client.patch(own, { description: 'changed' }),
+      neighbour.client.post('/ssh_credentials', { public_key: newPublicKey() }),
+      service.gateway.post('/ssh_gateway/authorize', { public_key: key, target: { domain: 'a.example' } }),
+      neighbour.client.get('/events?limit=1'),
+      neighbour.client.get(`${own}/events`),
+      neighbour.client.get(`${own}?as_of=1`).then(({ status }) => ({ status: status === 404 ? 200 : status })),
+      neighbour.client.get('/ssh_credentials?as_of=1'),
+      flooding.client.get('/ssh_credentials'),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 201, 200, 200, 200, 200, 200, 200]);
+    expect(await heldStatements(service)).toHaveLength(2);
+    await held.release();
+    expect(new Set((await Promise.all(waiting)).map(({ status }) => status))).toEqual(new Set([200]));
+  });
+});
