@@ -113,7 +113,10 @@ describe('a bind', () => {
 
   it('outside the ports for binds is refused with a sentence, and port 0 takes one of them', async () => {
     const bindPorts = [{ min: 31_000, max: 31_009 }];
-    const narrow = await OwnGateway.startFor(trial.service, trial.service.app.url, { bindPorts });
+    const narrow = await OwnGateway.startFor(trial.service, trial.service.app.url, {
+      bindPorts,
+      gatewayHosts: [{ host: '127.0.0.1', listenAddress: '127.0.0.1' }],
+    });
     const key = await trial.newCredential();
     // OpenSSH asks once for forwardings that are the same.
     const client = await TunnelClient.logIn(narrow.port, key.file, narrow.target.port);
@@ -124,6 +127,8 @@ describe('a bind', () => {
     expect((await forward(31_010)).stderr).toContain(
       'port 31010 is not one of those for binds here: 31000-31009; port 0 takes a free one',
     );
+    // Its user wants a listener at this machine, not a domain of this name.
+    expect((await runSsh(narrow.port, key, ['-R', '31000:127.0.0.1:1'])).stderr).toContain('and not at localhost');
     const own = Number(new URL(trial.service.app.url).port);
     expect((await forward(own)).stderr).toContain(`port ${own} is that of the service`);
     client.end();

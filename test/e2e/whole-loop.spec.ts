@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import { type AddressInfo, createConnection } from 'node:net';
 import { expect, it } from '@jest/globals';
+import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
 import { stopAtEnd } from '../support/leftovers.js';
 import { OwnGateway } from '../support/own-gateway.js';
@@ -31,8 +32,11 @@ it('from a posted key over a tunnel to a page that is fetched through an edge, a
 
   const tunnel = await logIn(port, key, '-R', `team=blue:0:127.0.0.1:${(site.address() as AddressInfo).port}`);
   expect(tunnel.isOpen ? 'open' : tunnel.output()).toBe('open');
-  const page = await fetch(`http://${hostport}/`, { headers: { connection: 'close' } });
-  expect(await page.text()).toBe('a page behind the tunnel');
+  // Within a second of its creation the edge is served.
+  await eventually(async () => {
+    const page = await fetch(`http://${hostport}/`, { headers: { connection: 'close' } });
+    expect(await page.text()).toBe('a page behind the tunnel');
+  });
 
   // Within a second the edge lets this machine in no more, and ends what is open.
   const open = createConnection({ host: '127.0.0.1', port: Number(hostport.split(':')[1]) });

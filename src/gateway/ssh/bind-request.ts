@@ -84,7 +84,8 @@ function host(text: string, port: number, hosts: readonly OwnedHost[], ports: Po
   const name = text.startsWith('*.') ? text : canonicalHost(isIPv6(text) ? `[${text}]` : text);
   const listen = hosts.find((owned) => owned.host === name);
   if (listen !== undefined) return ofAddress(listen, port, ports);
-  const isAddress = /^\[|\.\d+$/.test(name);
+  // What `ssh -R 8000:...` asks for: its user expects a listener.
+  const isAddress = name === 'localhost' || /^\[|\.\d+$/.test(name);
   if (!isAddress) return { questions: [{ target: { domain: name }, rule: `bind:${name}` }], target: { domain: name } };
   throw new BindRefused('not_served', `this gateway listens at ${namesOf(hosts)}, and not at ${name}`);
 }

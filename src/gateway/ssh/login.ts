@@ -57,7 +57,7 @@ export class Login {
     if (!('refusal' in outcome)) return this.answers.accept(outcome);
     this.record.refused(outcome.refusal, outcome.why);
     await refusal;
-    if (!isQuestion) this.attempts += 1;
+    this.attempts += 1;
     if (this.attempts >= MAX_ATTEMPTS) throw new Violation('login_limit', `failed ${this.attempts} times to log in`);
     this.answers.reject();
   }
