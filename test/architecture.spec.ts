@@ -47,6 +47,7 @@ const VOCABULARY = [
   'error-message.ts',
   'host-name.ts',
   'ids.ts',
+  'in-turns.ts',
   'json-object.ts',
   'omit-undefined.ts',
   'operator-error.ts',
@@ -89,7 +90,6 @@ const PURE = [
   'ssh-gateway/compiled-acls.ts',
   'ssh-gateway/source-check.ts',
   'ssh-gateway/gateway-requests.ts',
-  'ssh-gateway/in-turns.ts',
   'ssh-gateway/bind-decisions/queue-shares.ts',
   'ssh-gateway/bind-decisions/bind-decision.ts',
   'cli/sshd-reaper/log-lines.ts',
@@ -97,7 +97,7 @@ const PURE = [
 ];
 const PACKAGES_OF_PURE_FILES = ['lru-cache', 'node:crypto', 'node:net', 'node:url', 'sshpk'];
 
-const MAX_FILES_IN_FOLDER = 17;
+const MAX_FILES_IN_FOLDER = 18;
 /** Files and lines that the controller of a resource reaches by imports, itself included. */
 const MAX_CLOSURE = { files: 45, lines: 4_300 };
 

@@ -1,9 +1,9 @@
 import { type BindTarget, parseBindTarget } from '../bind-rules/bind-target.js';
+import { mapInTurns } from '../in-turns.js';
 import { isJsonObject } from '../json-object.js';
 import { malformed, Problem } from '../problem.js';
 import { type KeyPolicy, parsePublicKey } from '../public-keys/public-key.js';
 import { readFingerprint } from '../public-keys/public-key-type.js';
-import { mapInTurns } from './in-turns.js';
 
 /** Reads the requests of gateways. A malformed request is an error, which a gateway cannot mistake for a decision. */
 

@@ -1,10 +1,10 @@
 import type { Pool } from 'pg';
 import type { BindTarget } from '../../bind-rules/bind-target.js';
 import type { Ref } from '../../database/coalesce.js';
+import { mapInTurns } from '../../in-turns.js';
 import { type BindDecision, bindDecider, type CredentialGrant, refusal } from '../bind-decisions/bind-decision.js';
 import type { GatewayPolicy } from '../bind-decisions/gateway-policy.js';
 import { CredentialGrants, liveGrants } from '../credential-grants.js';
-import { mapInTurns } from '../in-turns.js';
 import { KeyAccess } from '../key-access.js';
 import { SourceCheck } from '../source-check.js';
 

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { mapInTurns } from './in-turns.js';
+import { mapInTurns, nextTurn } from './in-turns.js';
 
 const busyFor = (ms: number): void => {
   const end = performance.now() + ms;
@@ -23,6 +23,21 @@ it('others work after each millisecond, and the results keep their order', async
   expect(results).toEqual(items.map((item) => [item, item]));
   expect(turns).toBeGreaterThan(10);
   expect(others).toBeGreaterThanOrEqual(turns - 1);
+});
+
+it('accounts rotate, and each turn of the event loop has one work', async () => {
+  const begun: string[] = [];
+  const begin = (account: string) => nextTurn(account).then(() => void begun.push(account));
+  const all = ['a', 'a', 'a', 'b', 'c'].map(begin);
+  let turns = 0;
+  const count = (): void => {
+    turns += 1;
+    if (begun.length < all.length) setImmediate(count);
+  };
+  setImmediate(count);
+  await Promise.all(all);
+  expect(begun).toEqual(['a', 'b', 'c', 'a', 'a']);
+  expect(turns).toBeGreaterThanOrEqual(all.length - 1);
 });
 
 it('what takes less is done in one turn', async () => {

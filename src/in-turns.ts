@@ -1,20 +1,32 @@
 /** In one turn of the event loop. */
 const MAX_TURN_MS = 1;
 
-/** Works that wait for a turn of their own: there is one event loop for all of them. */
-const waiting: (() => void)[] = [];
+/** Works that wait for a turn of their own, by account: there is one event loop for all of them. */
+const waiting = new Map<string, (() => void)[]>();
 
-/** So other requests wait for one work alone before each of their own steps, however many there are. */
-function nextTurn(): Promise<void> {
+/**
+ * Resolves at the beginning of a turn that no other work has, so other requests wait for one work alone before each of their
+ * own steps. Accounts rotate.
+ */
+export function nextTurn(account = ''): Promise<void> {
   return new Promise((resolve) => {
-    waiting.push(resolve);
-    if (waiting.length === 1) setImmediate(beginOne);
+    if (waiting.size === 0) setImmediate(beginOne);
+    const line = waiting.get(account) ?? [];
+    line.push(resolve);
+    waiting.set(account, line);
   });
 }
 
 function beginOne(): void {
-  waiting.shift()?.();
-  if (waiting.length > 0) setImmediate(beginOne);
+  for (const [account, line] of waiting) {
+    waiting.delete(account);
+    const begin = line.shift();
+    // At the end, behind the other accounts.
+    if (line.length > 0) waiting.set(account, line);
+    begin?.();
+    break;
+  }
+  if (waiting.size > 0) setImmediate(beginOne);
 }
 
 interface InTurns<Result> {
