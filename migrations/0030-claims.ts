@@ -7,6 +7,8 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
  */
 export class Claims1763683200030 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
+    // Else what an instance appends meanwhile would have no claim.
+    await runner.query('lock table ssh_credentials, tcp_edge_hostports in share row exclusive mode');
     await runner.query('alter table tcp_edge_hostports add column listed_at timestamptz');
     await runner.query(`
       update tcp_edge_hostports t set listed_at = e.created_at from tcp_edges e

@@ -217,6 +217,32 @@ describe('POST /ssh_gateway/edges', () => {
     expect(answered).toEqual(hostports);
   });
 
+  it('answers for all hostports of an edge with too many rules at once, and then for those of the next one', async () => {
+    const heavy = async (name: string) => {
+      const policy = await create('/ip_policies', {});
+      await service.pool.query(
+        `insert into ip_policy_rules (account_id, id, version, created_at, description, metadata, ip_policy_id, cidr, action)
+         select account_id, 'ipr_' || left(md5(id || n), 27), 1, created_at, '', '', id,
+           '10.' || n / 65536 || '.' || n / 256 % 256 || '.' || n % 256 || '/32', 'deny'
+         from ip_policies, generate_series(1, 20001) n where id = $1`,
+        [policy],
+      );
+      const hostports = Array.from({ length: 100 }, (_, n) => `${name}.example:${n + 1}`);
+      await edgeAt(hostports, { ip_restriction: { ip_policy_ids: [policy] } });
+      return hostports;
+    };
+    const [first, second] = [await heavy('heavy1'), await heavy('heavy2')];
+    for (const [asked, answered] of [
+      [first, first],
+      [[...first, ...second], first],
+      [second, second],
+    ]) {
+      const { edges, hostports } = await find(asked ?? []);
+      expect(hostports.map(({ hostport }: { hostport: string }) => hostport)).toEqual(answered);
+      expect(edges.map((one: { ip_policies: { rules: null }[] }) => one.ip_policies[0]?.rules)).toEqual([null]);
+    }
+  });
+
   it.each<[what: string, body: object, code: string]>([
     ['no hostport', { hostports: [] }, 'ERR_TAS_400'],
     ['an absent list', {}, 'ERR_TAS_400'],

@@ -6,9 +6,9 @@ function held() {
   const questions = new ClientQuestions();
   const asked: string[] = [];
   const answers: ((isAllowed: boolean) => void)[] = [];
-  const ask = (accountId: string, source: string, n = 0): Promise<boolean> => {
+  const ask = (accountId: string, source: string, n = 0, isWanted = () => true): Promise<boolean> => {
     const text = `${accountId} ${source} ${n}`;
-    return questions.ask({ accountId, source, text }, () => {
+    return questions.ask({ accountId, source, text }, isWanted, () => {
       asked.push(text);
       return new Promise((resolve) => answers.push(resolve));
     });
@@ -54,6 +54,30 @@ it('a question that waits already is asked once; one that is under way is asked 
 it('a question that fails fails for those who wait for it, and others go on', async () => {
   const questions = new ClientQuestions();
   const asked = { accountId: 'a', source: 's', text: 'x' };
-  await expect(questions.ask(asked, () => Promise.reject(new Error('away')))).rejects.toThrow('away');
-  expect(await questions.ask(asked, () => Promise.resolve(true))).toBe(true);
+  await expect(
+    questions.ask(
+      asked,
+      () => true,
+      () => Promise.reject(new Error('away')),
+    ),
+  ).rejects.toThrow('away');
+  expect(
+    await questions.ask(
+      asked,
+      () => true,
+      () => Promise.resolve(true),
+    ),
+  ).toBe(true);
+});
+
+it('a question whose clients are all gone is not asked, and the answer is no', async () => {
+  const { ask, asked, answer } = held();
+  for (let n = 0; n < 16; n += 1) void ask('a', 's', n);
+  const gone = Array.from({ length: 1_000 }, (_, n) => ask('a', 'flood', n, () => false));
+  const shared = [ask('a', 'both', 1, () => false), ask('a', 'both', 1, () => true)];
+  await answer();
+  expect(asked.slice(16)).toEqual(['a both 1']);
+  for (let n = 0; n < 16; n += 1) await answer();
+  expect(await Promise.all(shared)).toEqual([true, true]);
+  expect(new Set(await Promise.all(gone))).toEqual(new Set([false]));
 });

@@ -12,7 +12,10 @@ interface Asked {
 interface Waiting {
   readonly text: string;
   readonly promise: Promise<boolean>;
+  /** Whether each client that waits for the answer is still there. */
+  readonly wishes: (() => boolean)[];
   readonly begin: () => Promise<void>;
+  readonly drop: () => void;
 }
 
 /** Questions about single clients of edges: a few at once. The accounts take turns, and the sources within an account. */
@@ -23,15 +26,17 @@ export class ClientQuestions {
   );
   private running = 0;
 
-  /** One that waits already is asked once. Rejects as the question does. */
-  ask({ accountId, source, text }: Asked, question: () => Promise<boolean>): Promise<boolean> {
+  /** One that waits already is asked once, and none whose clients are gone: false. Rejects as the question does. */
+  ask({ accountId, source, text }: Asked, isWanted: () => boolean, question: () => Promise<boolean>): Promise<boolean> {
     const same = this.waiting.get(text);
+    same?.wishes.push(isWanted);
     if (same !== undefined) return same.promise;
-    let begin: Waiting['begin'] = () => Promise.resolve();
+    let [begin, drop]: [Waiting['begin'], Waiting['drop']] = [() => Promise.resolve(), () => undefined];
     const promise = new Promise<boolean>((resolve, reject) => {
       begin = () => question().then(resolve, reject);
+      drop = () => resolve(false);
     });
-    const waiting = { text, promise, begin };
+    const waiting: Waiting = { text, promise, wishes: [isWanted], begin, drop };
     this.waiting.set(text, waiting);
     this.rotation.line(accountId).line(source).add(waiting);
     this.beginNext();
@@ -43,6 +48,10 @@ export class ClientQuestions {
       const next = this.rotation.next();
       if (next === undefined) return;
       this.waiting.delete(next.text);
+      if (!next.wishes.some((isWanted) => isWanted())) {
+        next.drop();
+        continue;
+      }
       this.running += 1;
       void next.begin().finally(() => {
         this.running -= 1;

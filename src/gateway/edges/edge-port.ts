@@ -88,7 +88,8 @@ export class EdgePort {
         source: sourceOf(source),
         text: `${hostport} ${served.id} ${source}`,
       };
-      return questions.ask(asked, () => service.isAllowed(hostport, served.id, source));
+      const isWanted = (): boolean => !connection.socket.destroyed;
+      return questions.ask(asked, isWanted, () => service.isAllowed(hostport, served.id, source));
     });
   }
 

@@ -59,7 +59,8 @@ export class Refresher<Answer> {
     const same = this.waiting.get(key);
     if (same !== undefined) return same.promise;
     const turn = this.turnOf(key);
-    const name = turn.account || account;
+    // The account of what is served is sure; else it may have been another one's before.
+    const name = turn.isUrgent ? turn.account : account || turn.account;
     const line = this.lines.get(name) ?? { urgent: new Set(), others: new Set() };
     this.lines.set(name, line);
     (turn.isUrgent ? line.urgent : line.others).add(key);

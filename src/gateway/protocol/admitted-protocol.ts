@@ -38,9 +38,11 @@ export class AdmittedProtocol extends Protocol {
     super(config);
   }
 
-  /** Is asked about the packet after the client's list of algorithms. */
+  /** Is asked about the packet after the client's list of algorithms. A guess is about this packet alone. */
   get _skipNextInboundPacket(): boolean {
-    return this.hasGuess && !isRightGuess(this._kex?._remoteKexinit, this.preferred);
+    const { hasGuess } = this;
+    this.hasGuess = false;
+    return hasGuess && !isRightGuess(this._kex?._remoteKexinit, this.preferred);
   }
 
   set _skipNextInboundPacket(hasGuess: boolean) {

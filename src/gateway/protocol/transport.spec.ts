@@ -189,5 +189,7 @@ describe('a client that guesses the key exchange', () => {
     server.protocol.parse(sent, 0, sent.length);
     expect(server.out.map((data) => data[5])).toContain(KEXDH_REPLY);
     expect(server.heard.filter((one) => one !== 'packet')).toEqual([]);
+    // The guess was about that packet, and not about those of a later key exchange.
+    expect(Reflect.get(server.protocol, 'hasGuess')).toBe(false);
   });
 });

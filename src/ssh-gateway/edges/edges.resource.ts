@@ -215,7 +215,7 @@ export class EdgesOfHostports {
   @ApiField({ description: 'Each edge that lists one of the hostports, once.', listOf: ListedEdge })
   edges!: ListedEdge[];
   @ApiField({
-    description: `An answer for each hostport, in the order of the question. The last ones are left out if the edges are more than ${MAX_EDGES_OF_A_HOSTPORT} or name more than ${MAX_POLICIES_OF_AN_ANSWER} IP policies: ask again about these.`,
+    description: `An answer for each hostport, in the order of the question. Hostports are missing if the edges are more than ${MAX_EDGES_OF_A_HOSTPORT}, name more than ${MAX_POLICIES_OF_AN_ANSWER} IP policies, or have too many rules: ask again about these. The first one never is.`,
     listOf: EdgesOfHostport,
   })
   hostports!: EdgesOfHostport[];

@@ -42,22 +42,30 @@ export class GatewayEdges {
     return { edges, ...countsOf(room, edges) };
   }
 
-  /** The hostports are canonical. Those that the answer has no room for are left out at its end. */
+  /** The hostports are canonical. Those that the answer has no room for are left out, but never the first one. */
   async listAll({ accountId }: Gateway, hostports: readonly string[], baseUrl: string): Promise<EdgesOfHostports> {
     const all = await Promise.all(hostports.map((hostport) => this.edges.list(hostport, accountId)));
-    let rooms = asFarAsRoom(all.map(withRoom));
-    let edges = await this.listed(uniqueOf(rooms), undefined, baseUrl);
-    // An account has too many rules for an answer to all of them.
-    while (rooms.length > 1 && edges.some(hasNoRules)) {
-      rooms = rooms.slice(0, Math.ceil(rooms.length / 2));
-      edges = await this.listed(uniqueOf(rooms), undefined, baseUrl);
-    }
+    const rooms = asFarAsRoom(all.map(withRoom));
+    const { refs, edges } = await this.withRoomForRules(uniqueOf(rooms), rooms[0]?.kept.length ?? 0, baseUrl);
+    const listed = new Set(refs.map(({ id }) => id));
     const byId = new Map(edges.map((one) => [one.edge.id, one]));
-    const answers = rooms.map((room, n) => {
+    const answers = rooms.flatMap((room, n) => {
+      if (!room.kept.every(({ id }) => listed.has(id))) return [];
       const found = room.kept.flatMap(({ id }) => byId.get(id) ?? []);
-      return { hostport: hostports[n] ?? '', edge_ids: found.map(({ edge }) => edge.id), ...countsOf(room, found) };
+      return [{ hostport: hostports[n] ?? '', edge_ids: found.map(({ edge }) => edge.id), ...countsOf(room, found) }];
     });
     return { edges, hostports: answers };
+  }
+
+  /**
+   * The first of the edges, as far as no account has more rules than its share. The edges of one hostport are listed
+   * whatever rules they have, as in a question about it alone.
+   */
+  private async withRoomForRules(all: readonly Ref[], ofFirstHostport: number, baseUrl: string) {
+    for (let refs = all; ; refs = refs.slice(0, Math.max(ofFirstHostport, Math.ceil(refs.length / 4)))) {
+      const edges = await this.listed(refs, undefined, baseUrl);
+      if (refs.length <= ofFirstHostport || !edges.some(hasNoRules)) return { refs, edges };
+    }
   }
 
   /** What is deleted meanwhile is left out. */
