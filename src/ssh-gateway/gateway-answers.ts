@@ -110,12 +110,12 @@ export class GatewayAnswers {
   ): Promise<{ readonly key: KeyGrants; readonly decided: readonly Decided[] }> {
     let key = await this.keyAccess.ofKey(gateway, fingerprint);
     for (let n = 0; n < MAX_DECISIONS; n += 1) {
-      const before = JSON.stringify(key.grants);
+      const before = rightsOf(key);
       const decide = deciderOf(key, this.sources, source);
       const { results, turns } = await mapInTurns(targets, (target) => ({ target, decision: decide(target) }));
       if (turns === 1) return { key, decided: results };
       key = await this.keyAccess.ofKey(gateway, fingerprint);
-      if (JSON.stringify(key.grants) === before) return { key, decided: results };
+      if (rightsOf(key) === before) return { key, decided: results };
     }
     throw new Problem(
       'overloaded',
@@ -141,3 +141,12 @@ export class GatewayAnswers {
     return first === undefined ? undefined : authorizedKeys([first, ...others]);
   }
 }
+
+/** What a decision depends on, of all grants of the key. Not when they were read, nor what else the account has changed. */
+const rightsOf = ({ grants }: KeyGrants): string =>
+  JSON.stringify(
+    grants.map(({ accountId, credentialId, version, ownerId, isOwnerActive, isExpired, aclDigest, sources }) => [
+      ...[accountId, credentialId, version, ownerId],
+      ...[isOwnerActive, isExpired, aclDigest, sources],
+    ]),
+  );
