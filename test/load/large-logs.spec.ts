@@ -177,7 +177,7 @@ const EVENTS_READ = `select (seq_tup_read + (select sum(idx_tup_read) from pg_st
   from pg_stat_user_tables t where relname = 'events'`;
 
 describe('projections prove --account', () => {
-  it('reads each row of a long table once', async () => {
+  it('reads each row of a long table once for its log, and once for its claims', async () => {
     const copy = await cloneDatabase();
     const sql = new pg.Client(copy.url);
     await sql.connect();
@@ -190,7 +190,7 @@ describe('projections prove --account', () => {
     await sql.end();
     await copy.drop();
     expect([code, stderr]).toEqual([0, expect.stringContaining('17000 rows compared with 20000 events')]);
-    expect(read).toBeLessThan(2 * 13_000);
+    expect(read).toBeLessThanOrEqual(2 * 13_000);
   });
 });
 
