@@ -76,7 +76,7 @@ describe('while an account changes 50 edges of 1,000 hostports without pause', (
       for (let n = 0; !isOver; n += 1) await flooding.client.patch(`/edges/tcp/${id}`, { description: String(n) });
     });
     const cutAfterMs: number[] = [];
-    for (let n = 0; n < 5; n += 1) {
+    for (let n = 0; n < 3; n += 1) {
       const { path, port, login } = await servedEdge(neighbour, `neighbour=${n}`);
       const socket = await client(port);
       await sleep(300);
@@ -91,7 +91,7 @@ describe('while an account changes 50 edges of 1,000 hostports without pause', (
     isOver = true;
     await Promise.all(floods);
     // One second is the guarantee, half of it was measured. The rest is the patience of a busy machine.
-    expect(cutAfterMs.toSorted((a, b) => a - b)[2]).toBeLessThan(2_000);
+    expect(cutAfterMs.toSorted((a, b) => a - b)[1]).toBeLessThan(2_000);
     expect(Math.max(...cutAfterMs)).toBeLessThan(10_000);
   });
 });
