@@ -42,8 +42,8 @@ export class Changed<State> extends Answer {
 }
 
 /**
- * Throws Problem, or returns events: none if nothing changes. `at` is the time of the events. It runs again after a lost race or a change of rights, so
- * it makes its own look-ups, and takes the caller from its own argument.
+ * Throws Problem, or returns events: none if nothing changes. `at` is the time of the events. It runs again after a
+ * lost race or a change of rights, so it makes its own look-ups, and takes the caller from its own argument.
  */
 export type Decision<State, Event, Context> = (
   entity: Entity<State> | undefined,

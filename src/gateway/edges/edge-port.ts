@@ -29,9 +29,10 @@ export class EdgePort {
   private readonly connections = new Set<EdgeConnection>();
   private turn = 0;
   private told: string | undefined;
-  private lastAccountId: string | undefined;
   private readonly context: GatewayContext;
   concerns: ReadonlySet<string> = new Set();
+  /** Of the edge that is served, or was last. */
+  accountId: string | undefined;
 
   constructor(
     readonly hostport: string,
@@ -39,11 +40,6 @@ export class EdgePort {
     private readonly shared: SharedOfPorts,
   ) {
     this.context = shared.context;
-  }
-
-  /** Of the edge that is served, or was last. */
-  get accountId(): string | undefined {
-    return this.lastAccountId;
   }
 
   get isServing(): boolean {
@@ -56,7 +52,7 @@ export class EdgePort {
    */
   async apply({ served, refusal }: Judgement, mayOpen: boolean): Promise<boolean> {
     this.served = served;
-    this.lastAccountId = served?.accountId ?? this.lastAccountId;
+    this.accountId = served?.accountId ?? this.accountId;
     if (refusal !== undefined) this.tell(refusal);
     await this.reviewConnections();
     if (served === undefined) this.stopListening();
