@@ -35,6 +35,19 @@ const create = async (path: string, body: object, { client } = ours): Promise<st
 const edgeAt = (hostports: readonly string[], more: object = {}, by = ours) =>
   create('/edges/tcp', { hostports, ...more }, by);
 
+/** Written past the API, which would take a request for each rule. */
+async function policyWithRules(count: number): Promise<string> {
+  const policy = await create('/ip_policies', {});
+  await service.pool.query(
+    `insert into ip_policy_rules (account_id, id, version, created_at, description, metadata, ip_policy_id, cidr, action)
+     select account_id, 'ipr_' || left(md5(id || n), 27), 1, created_at, '', '', id,
+       '10.' || n / 65536 || '.' || n / 256 % 256 || '.' || n % 256 || '/32', 'deny'
+     from ip_policies, generate_series(1, $2) n where id = $1`,
+    [policy, count],
+  );
+  return policy;
+}
+
 describe('GET /ssh_gateway/edges/ports', () => {
   const portsOf = async (host: string, gateway = gateways.all) =>
     (await gateway.get(`/ssh_gateway/edges/ports?${new URLSearchParams({ host })}`)).body;
@@ -198,14 +211,7 @@ describe('POST /ssh_gateway/edges', () => {
   it('has the rules of each edge that has them alone, whatever others of its account have', async () => {
     const hostports = ['rules.example:1', 'rules.example:2', 'rules.example:3'];
     for (const hostport of hostports) {
-      const policy = await create('/ip_policies', {});
-      await service.pool.query(
-        `insert into ip_policy_rules (account_id, id, version, created_at, description, metadata, ip_policy_id, cidr, action)
-         select account_id, 'ipr_' || left(md5(id || n), 27), 1, created_at, '', '', id,
-           '10.' || n / 65536 || '.' || n / 256 % 256 || '.' || n % 256 || '/32', 'deny'
-         from ip_policies, generate_series(1, 8000) n where id = $1`,
-        [policy],
-      );
+      const policy = await policyWithRules(8_000);
       await edgeAt([hostport], { ip_restriction: { ip_policy_ids: [policy] } });
     }
     const answered: string[] = [];
@@ -219,14 +225,7 @@ describe('POST /ssh_gateway/edges', () => {
 
   it('answers for all hostports of an edge with too many rules at once, and then for those of the next one', async () => {
     const heavy = async (name: string) => {
-      const policy = await create('/ip_policies', {});
-      await service.pool.query(
-        `insert into ip_policy_rules (account_id, id, version, created_at, description, metadata, ip_policy_id, cidr, action)
-         select account_id, 'ipr_' || left(md5(id || n), 27), 1, created_at, '', '', id,
-           '10.' || n / 65536 || '.' || n / 256 % 256 || '.' || n % 256 || '/32', 'deny'
-         from ip_policies, generate_series(1, 20001) n where id = $1`,
-        [policy],
-      );
+      const policy = await policyWithRules(20_001);
       const hostports = Array.from({ length: 100 }, (_, n) => `${name}.example:${n + 1}`);
       await edgeAt(hostports, { ip_restriction: { ip_policy_ids: [policy] } });
       return hostports;
