@@ -3,6 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import ssh2, { type ParsedKey } from 'ssh2';
 import Protocol from 'ssh2/lib/protocol/Protocol.js';
 import { ALGORITHMS } from '../ssh/algorithms.js';
+import { newPrivateKey } from '../ssh/host-key.js';
 import { AdmittedProtocol } from './admitted-protocol.js';
 
 /** What `transport.ts` relies on in the library, which promises none of it: a new version must be read again. */
@@ -40,8 +41,7 @@ function half(isServer: boolean, options: object): Half {
 }
 
 function pair(serverOptions: object = {}): { readonly server: Half; readonly client: Half } {
-  const { private: pem } = ssh2.utils.generateKeyPairSync('ed25519');
-  const key = ssh2.utils.parseKey(pem) as ParsedKey;
+  const key = ssh2.utils.parseKey(newPrivateKey('ed25519')) as ParsedKey;
   const { kex, cipher, hmac, compress } = ALGORITHMS;
   const oneWay = { cipher, mac: hmac, compress, lang: [] };
   const offer = { kex, serverHostKey: ['ssh-ed25519'], cs: oneWay, sc: oneWay };

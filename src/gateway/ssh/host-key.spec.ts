@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import ssh2 from 'ssh2';
-import { loadHostKeys } from './host-key.js';
+import { loadHostKeys, newPrivateKey } from './host-key.js';
 
 let folder: string;
 beforeEach(() => {
@@ -43,6 +43,11 @@ describe('the ECDSA key beside an Ed25519 key', () => {
       expect.stringMatching(/^clients without Ed25519 are not served: .*host_key_ecdsa' holds/),
     ]);
   });
+});
+
+it('a new key can be read, each time: one of 256 of the library cannot', () => {
+  const keys = Array.from({ length: 2_000 }, () => ssh2.utils.parseKey(newPrivateKey('ed25519')));
+  expect(keys.filter((key) => key instanceof Error)).toEqual([]);
 });
 
 describe('the host key', () => {

@@ -68,7 +68,7 @@ function make(file: string, type: KeyType): void {
   const unfinished = `${file}.${process.pid}.new`;
   try {
     const opened = openSync(unfinished, 'w', 0o600);
-    writeFileSync(opened, newKey(type));
+    writeFileSync(opened, newPrivateKey(type));
     fsyncSync(opened);
     closeSync(opened);
     linkSync(unfinished, file);
@@ -77,8 +77,11 @@ function make(file: string, type: KeyType): void {
   }
 }
 
-/** One of 256 keys of the library lacks a zero byte, so that no program can read it: make another one then. */
-function newKey(type: KeyType): string {
+/**
+ * In OpenSSH's form. One of 256 Ed25519 keys of the library lacks a zero byte, so that no program can read it: make
+ * another one then. Tests take their keys from here too.
+ */
+export function newPrivateKey(type: KeyType): string {
   const comment = 'tunnel-access gateway';
   for (;;) {
     const { generateKeyPairSync } = ssh2.utils;
