@@ -139,8 +139,8 @@ describe('the role of a bot', () => {
   });
 
   it.each([
-    [{ role: 'admin' }, 'ERR_TAS_400', /^role of a bot must be member or auditor, not 'admin'\.$/],
-    [{}, 'ERR_TAS_400', /^role of a bot must be member or auditor, not ''\.$/],
+    [{ role: 'owner' }, 'ERR_TAS_400', /^role must be admin, member or auditor, not 'owner'\.$/],
+    [{}, 'ERR_TAS_400', /^role must be admin, member or auditor, not ''\.$/],
     [{ role: 1 }, 'ERR_NGROK_215', /^role must be a string/],
     [{ role: 'auditor', name: 'x' }, 'ERR_NGROK_214', /name/],
   ])('is refused: %j', async (sent, code, message) => {

@@ -121,6 +121,12 @@ describe('a source', () => {
       };
       expect(await ipOfChange('192.0.2.1')).toBe('192.0.2.1');
       expect(await ipOfChange('<script>')).toBe('127.0.0.1');
+      // Some proxies write the port of the client, and of the proxy before them.
+      expect(await ipOfChange('192.0.2.5:51234')).toBe('192.0.2.5');
+      expect(await ipOfChange('[2001:db8::5]:51234')).toBe('2001:db8::5');
+      expect(await ipOfChange('[2001:db8::5]')).toBe('2001:db8::5');
+      expect(await ipOfChange('192.0.2.5:51234, 127.0.0.1:80')).toBe('192.0.2.5');
+      expect(await ipOfChange('192.0.2.5:port')).toBe('127.0.0.1');
     });
   });
 

@@ -105,8 +105,8 @@ const PARTS: readonly Part[] = [
     next: { cidrs: ['198.51.100.0/24'] },
     absent: /^The SSH credential has no source restriction/,
     wrong: [
-      [{}, 'ERR_TAS_400', /^cidrs is missing or empty; .*DELETE/],
-      [{ cidrs: [] }, 'ERR_TAS_400', /^cidrs is missing or empty/],
+      [{}, 'ERR_TAS_400', /^cidrs is missing; .*DELETE/],
+      [{ cidrs: [] }, 'ERR_TAS_400', /^cidrs is empty/],
       [{ cidrs: '10.0.0.0/8' }, 'ERR_NGROK_215', /^cidrs must be a list/],
       [{ cidrs: ['::1', null] }, 'ERR_TAS_400', /^cidrs\[1\] must be a string/],
       [
@@ -190,6 +190,92 @@ describe.each(PARTS)('the $path of $name', (part) => {
     await expectRefusal(() => stranger.client.delete(uri), status, code);
     expect((await stranger.client.get(uri)).status).toBe(status === 403 ? 200 : 404);
   });
+});
+
+describe('POST /ssh_credentials with an expiry and a source restriction', () => {
+  const RESTRICTED = { expires_at: '2100-01-01t00:59:59.9999+01:00', source_cidrs: ['192.0.2.7', '2001:DB8:0::/32'] };
+  const create = (body: object, headers: Record<string, string> = {}) =>
+    owner.client.post('/ssh_credentials', { public_key: newPublicKey(), ...body }, headers);
+
+  it('makes the credential whole in one event, and shows the resource as ever', async () => {
+    const made = await create(RESTRICTED);
+    expect([made.status, made.headers.get('etag')]).toEqual([201, '"1"']);
+    const uri = `/ssh_credentials/${made.body.id}`;
+    expect(Object.keys(made.body)).toEqual(Object.keys((await newPlain()).body));
+    expect((await owner.client.get(`${uri}/expiry`)).body).toEqual({ expires_at: FUTURE });
+    const cidrs = ['192.0.2.7/32', '2001:db8::/32'];
+    expect((await owner.client.get(`${uri}/source_restriction`)).body).toEqual({ cidrs });
+    expect((await owner.client.get(`${uri}/expiry?as_of=${made.headers.get('log-position')}`)).status).toBe(200);
+    const { events } = (await admin.get(`/events?stream=${made.body.id}`)).body;
+    expect(events).toHaveLength(1);
+    expect(events[0].data).toMatchObject({ expires_at: FUTURE, source_cidrs: cidrs });
+  });
+
+  it('restricts gateways from the first moment on', async () => {
+    const { fingerprint } = await upload(service, owner.client, { public_key: newPublicKey(), ...RESTRICTED });
+    const from = (source: string) =>
+      service.gateway.post('/ssh_gateway/authorize', { fingerprint, target: TARGET, source });
+    expect((await from('192.0.2.7')).body.allowed).toBe(true);
+    expect((await from('192.0.2.8')).body).toMatchObject({ allowed: false, reason: 'source_not_allowed' });
+    const expired = await upload(service, owner.client, { public_key: newPublicKey(), expires_at: PAST });
+    const answer = await service.gateway.post('/ssh_gateway/authorize', {
+      fingerprint: expired.fingerprint,
+      target: TARGET,
+    });
+    expect(answer.body).toMatchObject({ allowed: false, reason: 'expired' });
+  });
+
+  it('is repeatable: the same answer under the same Idempotency-Key', async () => {
+    const body = { public_key: newPublicKey(), ...RESTRICTED };
+    const once = { 'idempotency-key': 'whole' };
+    const [first, second] = [await create(body, once), await create(body, once)];
+    expect([second.status, second.body, second.headers.get('etag')]).toEqual([
+      201,
+      first.body,
+      first.headers.get('etag'),
+    ]);
+    expect(second.headers.get('log-position')).toBe(first.headers.get('log-position'));
+  });
+
+  it('takes null for what is not given, and lifts both later as ever', async () => {
+    const { body } = await create({ expires_at: null, source_cidrs: null });
+    expect((await owner.client.get(`/ssh_credentials/${body.id}/expiry`)).status).toBe(404);
+    const { id } = (await create(RESTRICTED)).body;
+    expect((await owner.client.delete(`/ssh_credentials/${id}/expiry`)).status).toBe(204);
+    expect((await owner.client.delete(`/ssh_credentials/${id}/source_restriction`)).status).toBe(204);
+    expect((await owner.client.get(`/ssh_credentials/${id}/expiry`)).status).toBe(404);
+    expect((await owner.client.get(`/ssh_credentials/${id}/source_restriction`)).status).toBe(404);
+  });
+
+  it.each([
+    [{ expires_at: '' }, 'ERR_TAS_400', /^expires_at '' is not an RFC 3339 time/],
+    [{ expires_at: 'tomorrow' }, 'ERR_TAS_400', /^expires_at 'tomorrow' is not an RFC 3339 time/],
+    [{ expires_at: 7 }, 'ERR_NGROK_215', /^expires_at must be a string/],
+    [{ source_cidrs: [] }, 'ERR_TAS_400', /^source_cidrs is empty; .*leave the restriction out/],
+    [{ source_cidrs: ['10.1.2.3/8'] }, 'ERR_TAS_400', /^source_cidrs\[0\] .*send 10.0.0.0\/8/],
+  ])('is refused as a whole: %j', async (body, code, message) => {
+    await expectRefusal(() => create(body), 400, code, message);
+  });
+
+  const newPlain = () => create({});
+});
+
+it.each([
+  [
+    'PATCH',
+    '/ssh_credentials',
+    { expires_at: FUTURE },
+    /'expires_at' .* set it by PUT \/ssh_credentials\/\{id\}\/expiry\.$/,
+  ],
+  ['PATCH', '/ssh_credentials', { source_cidrs: [] }, /set it by PUT \/ssh_credentials\/\{id\}\/source_restriction\.$/],
+  ['PATCH', '/api_keys', { expires_at: FUTURE }, /set it by PUT \/api_keys\/\{id\}\/expiry\.$/],
+  ['POST', '/api_keys', { expires_at: FUTURE }, /set it by PUT \/api_keys\/\{id\}\/expiry\.$/],
+  ['POST', '/bot_users', { role: 'admin' }, /'role' .* set it by PUT \/bot_users\/\{id\}\/role\.$/],
+  ['PATCH', '/ssh_credentials', { constructor: 1 }, /'constructor' is not a field of this body; the fields are/],
+])('%s %s with a field of another request says which: %j', async (method, path, body, message) => {
+  const { id } = path === '/api_keys' ? await newKey() : await newCredential();
+  const uri = method === 'POST' ? path : `${path}/${id}`;
+  await expectRefusal(() => owner.client.json(method, uri, body), 400, 'ERR_NGROK_214', message);
 });
 
 it('histories name the expiry and the restriction, before and after', async () => {

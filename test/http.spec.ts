@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createApp } from '../src/app.js';
 import { startSwallowingProxy } from './support/answer-swallowing-proxy.js';
@@ -165,6 +166,22 @@ describe('transport', () => {
         });
       expect(await send(type)).toMatchObject({ status: 415, body: problem(415, 'ERR_NGROK_210', /in UTF-8/) });
       expect((await send('application/json; charset=UTF-8')).status).toBe(201);
+    },
+  );
+
+  it.each(['gzip', 'GZIP', 'deflate', 'br', 'gzip, identity'])(
+    'refuses a body in Content-Encoding %s with 415',
+    async (coding) => {
+      const { body } = await service.admin.post('/ip_policies', {});
+      const change = gzipSync(JSON.stringify({ description: 'x' }));
+      const headers = { 'content-type': 'application/json', 'content-encoding': coding };
+      const answer = await service.admin.send('PATCH', `/ip_policies/${body.id}`, change, headers);
+      expect(answer).toMatchObject({ status: 415, body: problem(415, 'ERR_NGROK_210', /compressed.*plain JSON/) });
+      expect(answer.headers.get('accept-encoding')).toBe('identity');
+      const plain = { ...headers, 'content-encoding': 'identity' };
+      const sent = await service.admin.send('PATCH', `/ip_policies/${body.id}`, '{"description":"x"}', plain);
+      expect(sent.body.description).toBe('x');
+      expect((await service.admin.get(`/ip_policies/${body.id}`, { 'content-encoding': coding })).status).toBe(200);
     },
   );
 

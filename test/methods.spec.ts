@@ -102,6 +102,23 @@ describe('a method that the path does not have', () => {
   });
 });
 
+describe('an unknown path', () => {
+  it.each([
+    ['/tcp_edges', 'a path near it is /edges/tcp'],
+    ['/tcp_edges/edgtcp_3MPflUxi65UVJUZK1y0iEJKUOhV', 'a path near it is /edges/tcp'],
+    ['/v1/ssh_credentials', 'a path near it is /ssh_credentials'],
+    ['/ssh_credentails?limit=1', 'a path near it is /ssh_credentials'],
+    ['/bots', 'a path near it is /bot_users'],
+    ['/edges/https', 'GET /openapi.json lists all paths'],
+    ['/nope', 'GET /openapi.json lists all paths'],
+    ['/%00', 'GET /openapi.json lists all paths'],
+    [`/${'edges-'.repeat(2_000)}`, 'GET /openapi.json lists all paths'],
+  ])('%s says so, and what is near', async (path, near) => {
+    const { status, bytes } = await send('GET', path);
+    expect([status, JSON.parse(bytes.toString()).msg]).toEqual([404, `The service has no such path; ${near}.`]);
+  });
+});
+
 describe('OPTIONS', () => {
   it('is 204 with Allow on a known path, without a key and without a body', async () => {
     const { status, headers, bytes } = await send('OPTIONS', '/ssh_credentials', {});

@@ -3,6 +3,7 @@ import type { ApiClient } from './support/api-client.js';
 import { newPublicKey } from './support/keys.js';
 import { apiKeyAppend, apiKeyRow, newEvent, openLog } from './support/log.js';
 import { addAccount, addBot, addUser, type TestPrincipal } from './support/principals.js';
+import { stall } from './support/raw-http.js';
 import { refusalsOf } from './support/refusals.js';
 import { type Service, startService } from './support/service.js';
 
@@ -166,6 +167,89 @@ describe('POST /bot_users', () => {
     await expectRefusal(() => admin.post('/bot_users', {}), 400, 'ERR_TAS_400', /name is missing/);
     await expectRefusal(() => admin.post('/bot_users', { name: ' ' }), 400, 'ERR_TAS_400', /name is missing/);
     await expectRefusal(() => admin.post('/bot_users', { name: 'é'.repeat(128) }), 400, 'ERR_TAS_400', /256 bytes/);
+  });
+});
+
+describe('/service_users', () => {
+  it('answers as /bot_users: the same bots, under the name that newer clients of the public API have for them', async () => {
+    const { client } = await addAccount(service);
+    const made = await client.post('/service_users', { name: 'fleet' });
+    expect([made.status, made.body.uri]).toEqual([201, `${service.app.url}/bot_users/${made.body.id}`]);
+    const { id } = made.body;
+    expect((await client.get(`/service_users/${id}`)).body).toEqual(made.body);
+    expect((await client.get(`/bot_users/${id}`)).body).toEqual(made.body);
+    const { body: second } = await client.post('/bot_users', { name: 'second' });
+    const page = (await client.get('/service_users?limit=1')).body;
+    const next_page_uri = `${service.app.url}/service_users?before_id=${second.id}&limit=1`;
+    expect(page).toEqual({ service_users: [second], uri: `${service.app.url}/service_users`, next_page_uri });
+    expect((await client.patch(`/service_users/${id}`, { ...made.body, name: 'renamed' })).body.name).toBe('renamed');
+    expect((await client.get(`/service_users/${id}/events`)).body.events).toHaveLength(2);
+    expect((await client.delete(`/service_users/${id}`)).status).toBe(204);
+    await expectRefusal(() => client.get(`/bot_users/${id}`), 404, 'ERR_TAS_404');
+  });
+});
+
+describe('a bot that is an admin', () => {
+  const adminBot = async (of: TestPrincipal) => {
+    const bot = await addBot(service, of.client);
+    expect((await of.client.put(`/bot_users/${bot.id}/role`, { role: 'admin' })).body).toEqual({ role: 'admin' });
+    return bot;
+  };
+
+  it('provisions without the key of a person: users, bots, their keys and credentials', async () => {
+    const { client } = await adminBot(await addAccount(service));
+    const { body: device } = await client.post('/bot_users', { name: 'device 1' });
+    const key = await client.post('/api_keys', { owner_id: device.id });
+    const credential = await client.post('/ssh_credentials', { public_key: newPublicKey(), owner_id: device.id });
+    expect([key.status, credential.status, credential.body.owner_id]).toEqual([201, 201, device.id]);
+    expect((await client.post('/users', { email: newEmail(), role: 'admin' })).status).toBe(201);
+    expect((await client.get('/events?limit=1')).status).toBe(200);
+  });
+
+  it('is made by an admin only', async () => {
+    const account = await addAccount(service);
+    const [member, target] = [await addUser(service, 'member', account.client), await addBot(service, account.client)];
+    for (const { client } of [member, target]) {
+      const promote = () => client.put(`/bot_users/${target.id}/role`, { role: 'admin' });
+      await expectRefusal(promote, 403, 'ERR_NGROK_635', /Only admins/);
+    }
+  });
+
+  it('counts as an admin: the account keeps one, and it can be the only one', async () => {
+    const account = await addAccount(service);
+    const bot = await adminBot(account);
+    expect((await bot.client.delete(`/users/${account.id}`)).status).toBe(204);
+    const last = /last active admin of the account; make another user or bot an admin first/;
+    const path = `/bot_users/${bot.id}`;
+    await expectRefusal(() => bot.client.put(`${path}/role`, { role: 'auditor' }), 409, 'ERR_TAS_409', last);
+    await expectRefusal(() => bot.client.delete(`${path}/role`), 409, 'ERR_TAS_409', last);
+    await expectRefusal(() => bot.client.patch(path, { active: false }), 409, 'ERR_TAS_409', last);
+    await expectRefusal(() => bot.client.delete(path), 409, 'ERR_TAS_409', last);
+    expect((await bot.client.get(`${path}/role`)).body).toEqual({ role: 'admin' });
+  });
+
+  it('stays when two demote each other at the same time', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const user = await addAccount(service);
+      const bot = await adminBot(user);
+      const answers = await Promise.all([
+        user.client.delete(`/bot_users/${bot.id}/role`),
+        bot.client.patch(`/users/${user.id}`, { role: 'member' }),
+      ]);
+      expect(answers.filter(({ status }) => status < 300)).toHaveLength(1);
+    }
+  });
+
+  it('loses its right to what is on its way, once it is a member again', async () => {
+    const account = await addAccount(service);
+    const bot = await adminBot(account);
+    const headers = { authorization: `Bearer ${bot.client.token}`, expect: '100-continue' };
+    const request = stall(service.app.url, 'POST', '/users', headers, JSON.stringify({ email: newEmail() }));
+    await request.isAwaited();
+    expect((await account.client.delete(`/bot_users/${bot.id}/role`)).status).toBe(204);
+    const { status, bytes } = await request.finish();
+    expect([status, JSON.parse(bytes.toString()).error_code]).toEqual([403, 'ERR_NGROK_635']);
+    await expectRefusal(() => bot.client.post('/bot_users', { name: 'x' }), 403, 'ERR_NGROK_635');
   });
 });
 

@@ -134,6 +134,26 @@ describe('every route', () => {
   });
 });
 
+describe('a field of the items of a list', () => {
+  it.each([
+    ['/ssh_credentials?description=x', 'description', 'its filters are fingerprint, owner_id, expiring_before'],
+    ['/ssh_credentials?source_cidrs=x', 'source_cidrs', 'its filters are fingerprint, owner_id, expiring_before'],
+    ['/edges/tcp?hostports=a.example:1', 'hostports', 'it has no filters'],
+    ['/bot_users?name=x', 'name', 'it has no filters'],
+    ['/api_keys?id=x', 'id', 'it has no filters'],
+    ['/ip_policy_rules?cidr=10.0.0.0/8', 'cidr', 'it has no filters'],
+  ])('is no filter, and its sender is told: %s', async (path, name, filters) => {
+    const message = `This list has no filter '${name}'; ${filters}.`;
+    expect(refusal(await admin.client.get(path))).toEqual([400, 'ERR_TAS_400', message]);
+  });
+
+  it('is refused nowhere else: of one resource the same is ignored', async () => {
+    const { body } = await admin.client.post('/ip_policies', {});
+    expect((await admin.client.get(`/ip_policies/${body.id}?description=x`)).status).toBe(200);
+    expect((await admin.client.get('/ssh_credentials?owner_id=usr_x')).body.ssh_credentials).toEqual([]);
+  });
+});
+
 describe('a query that is refused', () => {
   it('counts both spellings of before_id as one parameter', async () => {
     const id = 'sshcr_3MPflUxi65UVJUZK1y0iEJKUOhV';

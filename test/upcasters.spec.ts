@@ -1,8 +1,9 @@
 import { createReadStream } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { BOT_USERS } from '../src/access/accounts/bot-users.resource.js';
-import { type BotRole, evolve, type Principal, type PrincipalEvent } from '../src/access/accounts/principal.js';
+import { evolve, type Principal, type PrincipalEvent } from '../src/access/accounts/principal.js';
 import { principalsReadModel } from '../src/access/accounts/principals.read-model.js';
+import type { Role } from '../src/caller.js';
 import { linesOf } from '../src/cli/audit/ndjson.js';
 import { type Database, openDatabase } from '../src/database/database.js';
 import { verify } from '../src/log/checks/verify.js';
@@ -25,7 +26,7 @@ const STORED = 'bot_user_created.v1';
 /** The form that the later version writes: the event names the role, for which today's fold has a default. */
 interface BotCreated {
   readonly type: 'bot_user_created.v2';
-  readonly data: { readonly name: string; readonly active: boolean; readonly role: BotRole };
+  readonly data: { readonly name: string; readonly active: boolean; readonly role: Role };
 }
 type LaterEvent = Exclude<PrincipalEvent, { type: typeof STORED }> | BotCreated;
 

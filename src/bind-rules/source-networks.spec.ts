@@ -21,16 +21,18 @@ describe('networks', () => {
     ['::ffff:c000:207', '192.0.2.7/32'],
     ['::192.0.2.7', '::c000:207/128'],
   ])('%s is %s', (text, canonical) => {
-    expect(parseCidrs([text])).toEqual([canonical]);
+    expect(parseCidrs([text], 'cidrs')).toEqual([canonical]);
   });
 
   it('keep their order, and stand once', () => {
-    expect(parseCidrs(['::1', '10.0.0.0/8', '0:0::1/128', '::ffff:10.0.0.0/104'])).toEqual(['::1/128', '10.0.0.0/8']);
+    expect(parseCidrs(['::1', '10.0.0.0/8', '0:0::1/128', '::ffff:10.0.0.0/104'], 'cidrs')).toEqual([
+      '::1/128',
+      '10.0.0.0/8',
+    ]);
   });
 
   it.each([
-    [undefined, /^cidrs is missing or empty/],
-    [[], /^cidrs is missing or empty/],
+    [[], /^cidrs is empty/],
     [[7], /^cidrs\[0\] must be a string/],
     [['::1', 'a.example'], /^cidrs\[1\] 'a.example' is not a network such as/],
     [[''], /is not a network/],
@@ -50,7 +52,7 @@ describe('networks', () => {
     [['2001:db8::1/64'], /send 2001:db8::\/64 for the network, or 2001:db8::1\/128/],
     [Array.from({ length: MAX_CIDRS + 1 }, (_, n) => `10.0.0.${n}`), /^cidrs has 101 items; the maximum is 100/],
   ])('refuses %j', (cidrs, message) => {
-    expect(() => parseCidrs(cidrs)).toThrow(message);
+    expect(() => parseCidrs(cidrs, 'cidrs')).toThrow(message);
   });
 });
 
@@ -108,10 +110,10 @@ describe('laws', () => {
   /** The network of an address, by the advice of the refusal. */
   function networkOf(address: string, length: number): string {
     try {
-      return String(parseCidrs([`${address}/${length}`]));
+      return String(parseCidrs([`${address}/${length}`], 'cidrs'));
     } catch (error) {
       const [, advised = ''] = /send (\S+) for the network/.exec(String(error)) ?? [];
-      return String(parseCidrs([advised]));
+      return String(parseCidrs([advised], 'cidrs'));
     }
   }
 
@@ -133,7 +135,7 @@ describe('laws', () => {
     fc.assert(
       fc.property(network, ([address, length]) => {
         const cidr = networkOf(address, length);
-        expect(parseCidrs([cidr])).toEqual([cidr]);
+        expect(parseCidrs([cidr], 'cidrs')).toEqual([cidr]);
       }),
     );
   });

@@ -6,13 +6,11 @@ import { malformed } from '../problem.js';
 
 export const MAX_CIDRS = 100;
 
-/** Checks networks and addresses, and returns them in canonical form, each once. Throws request_malformed. */
-export function parseCidrs(cidrs: readonly unknown[] | undefined): readonly string[] {
-  if (cidrs === undefined || cidrs.length === 0) {
-    throw malformed('cidrs is missing or empty; send 1 or more networks. DELETE removes the restriction.');
-  }
-  if (cidrs.length > MAX_CIDRS) throw malformed(`cidrs has ${cidrs.length} items; the maximum is ${MAX_CIDRS}.`);
-  return [...new Set(cidrs.map((text, n) => parseCidr(text, `cidrs[${n}]`)))];
+/** Checks networks and addresses of `field`, and returns them in canonical form, each once. Throws request_malformed. */
+export function parseCidrs(cidrs: readonly unknown[], field: string): readonly string[] {
+  if (cidrs.length === 0) throw malformed(`${field} is empty; send 1 or more networks, or leave the restriction out.`);
+  if (cidrs.length > MAX_CIDRS) throw malformed(`${field} has ${cidrs.length} items; the maximum is ${MAX_CIDRS}.`);
+  return [...new Set(cidrs.map((text, n) => parseCidr(text, `${field}[${n}]`)))];
 }
 
 /** Takes canonical networks, joined by commas. */

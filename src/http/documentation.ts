@@ -34,6 +34,8 @@ export interface QueryOfRoute {
   readonly parameters: readonly QueryParameter[];
   /** The route refuses unknown parameters. Otherwise it ignores them, except in strict mode. */
   readonly refusesUnknown: boolean;
+  /** For a list: the fields of its items. Who sends one as a parameter believes that it filters. */
+  readonly itemFields?: ReadonlySet<string>;
 }
 
 export interface QueryParameter {
@@ -87,6 +89,17 @@ export interface Field {
   readonly 'x-max-bytes'?: number;
 }
 
+const fieldsByPrototype = new WeakMap<object, string[]>();
+
+/** The names of the documented fields of a class and of those that it extends. */
+export function documentedFieldsOf(documented: new () => object): string[] {
+  const names: string[] = [];
+  for (let at: object | null = documented.prototype; at !== null; at = Object.getPrototypeOf(at)) {
+    names.push(...(fieldsByPrototype.get(at) ?? []));
+  }
+  return names;
+}
+
 export function documentField({ example, enum: values, listOf, ...field }: Field): PropertyDecorator {
   const options = {
     ...field,
@@ -94,6 +107,7 @@ export function documentField({ example, enum: values, listOf, ...field }: Field
     ...(example !== undefined && { examples: [example] }),
   };
   return (target, key) => {
+    fieldsByPrototype.set(target, [...(fieldsByPrototype.get(target) ?? []), String(key)]);
     deferDeclaration(({ ApiProperty }, providers) => {
       const allowed = typeof values === 'function' ? values(providers) : values;
       ApiProperty({ ...options, ...(allowed !== undefined && { enum: [...allowed] }) } as object)(target, key);

@@ -9,8 +9,8 @@ export const etagOf = (entity: { readonly version: number }): string => `"${enti
 const ENTITY_TAGS = /^\s*(\*|(W\/)?"[^"]*"(\s*,\s*(W\/)?"[^"]*")*)\s*$/;
 
 /**
- * Reads `If-Match`: one tag such as `"3"`, several, or `*` for any version. A weak tag never matches (RFC 9110,
- * 13.1.1).
+ * Reads `If-Match`: one tag such as `"3"`, several, or `*` for any version. A weak tag matches too: a proxy that compresses
+ * makes `W/"3"` of the tag of an answer, and a version is the same however its bytes are coded.
  */
 export function readIfMatch({ headers }: FastifyRequest): { ifMatch?: (version: number) => boolean } {
   const header = headers['if-match'];
@@ -18,7 +18,7 @@ export function readIfMatch({ headers }: FastifyRequest): { ifMatch?: (version: 
   if (!ENTITY_TAGS.test(header)) {
     throw malformed('If-Match must be an ETag in quotes, such as "2", several of them, or *.');
   }
-  const tags = tagsOf(header);
+  const tags = strongTagsOf(header);
   return { ifMatch: (version) => tags.includes('*') || tags.includes(etagOf({ version })) };
 }
 
@@ -26,7 +26,7 @@ export function readIfMatch({ headers }: FastifyRequest): { ifMatch?: (version: 
 export function matchesIfNoneMatch({ headers }: FastifyRequest, etag: unknown): boolean {
   const header = headers['if-none-match'];
   if (header === undefined || typeof etag !== 'string') return false;
-  const tags = tagsOf(header).map((tag) => tag.replace(/^W\//, ''));
+  const tags = strongTagsOf(header);
   return tags.includes('*') || tags.includes(etag);
 }
 
@@ -40,7 +40,7 @@ export function readMinPosition({ headers }: FastifyRequest): number | undefined
   throw malformed('Min-Log-Position must be one log position, such as 42.');
 }
 
-const tagsOf = (header: string): string[] => header.split(',').map((tag) => tag.trim());
+const strongTagsOf = (header: string): string[] => header.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
 
 /** Whether the method is one of the safe ones that the service has (RFC 9110, 9.2.1). */
 export const isSafeMethod = (method: string): boolean => method === 'GET' || method === 'HEAD';

@@ -21,6 +21,7 @@ export function queryProblemOf({ query, caller, routeOptions }: FastifyRequest, 
   const refusesUnknown = route.refusesUnknown || (strict && caller !== undefined);
   for (const [name, value] of sent) {
     const isTaken = route.parameters.some(({ spellings }) => spellings.includes(name));
+    if (!isTaken && route.itemFields?.has(name) === true) return noFilter(name, route);
     if (!isTaken && !isIgnored(name, value, refusesUnknown)) return notTaken(name, route);
   }
   for (const parameter of route.parameters) {
@@ -38,6 +39,15 @@ function notTaken(name: string, { parameters }: QueryOfRoute): Problem {
   const names = parameters.map(({ spellings }) => spellings[0]).join(', ');
   const taken = names === '' ? 'takes no query parameters' : `takes ${names}`;
   return malformed(`This route has no query parameter ${quoted(name)}; it ${taken}.`);
+}
+
+/** The parameters that select no items. */
+const OF_EVERY_LIST: readonly string[] = ['limit', 'before_id', 'as_of'];
+
+function noFilter(name: string, { parameters }: QueryOfRoute): Problem {
+  const names = parameters.map(({ spellings: [name = ''] }) => name).filter((one) => !OF_EVERY_LIST.includes(one));
+  const filters = names.length === 0 ? 'it has no filters' : `its filters are ${names.join(', ')}`;
+  return malformed(`This list has no filter ${quoted(name)}; ${filters}.`);
 }
 
 /** An empty value mostly comes from a variable that is not set, and would select everything. */

@@ -16,11 +16,13 @@ import { constantHeaders, headerSetter, OPERATION_ID_HEADER } from './headers.js
 import type { HttpOptions } from './http-options.js';
 import { parseJsonBody } from './json-body.js';
 import type { RequestLog } from './logging/request-log.js';
+import { nearPath } from './near-path.js';
 import { isSafeMethod, matchesIfNoneMatch } from './preconditions.js';
 import { ProblemFilter, problemAnswer, sendProblem, toProblem } from './problem.filter.js';
 import { queryProblemOf } from './query-parameters.js';
 import { callerOf } from './request-context.js';
 import { TIMEOUTS, type Timeouts } from './timeouts.js';
+import { dropForwardedPorts } from './trusted-proxies.js';
 
 /** JSON escapes can make a traffic policy of 256 KiB six times as long. */
 const BODY_LIMIT_BYTES = 2 * 1024 * 1024;
@@ -50,6 +52,7 @@ export function fastifyOptions(
     http: { headersTimeout: headersMs, connectionsCheckingInterval: checkEveryMs, requireHostHeader: false },
     // These errors come before any hook, so the headers of every answer are set here as well.
     frameworkErrors: (error, request, reply) => {
+      dropForwardedPorts(request.raw.headers);
       setHeaders(request, reply as FastifyReply);
       void reply.header(OPERATION_ID_HEADER, request.id);
       request.failure = { problem: toProblem(error), error };
@@ -115,6 +118,7 @@ export function serveHttp(
   const setHeaders = headerSetter(config);
   server.addHook('onRequest', (request, reply, done) => {
     request.receivedAt = performance.now();
+    dropForwardedPorts(request.raw.headers);
     setHeaders(request, reply);
     void reply.header(OPERATION_ID_HEADER, request.id);
     const problem = protocolProblemOf(request.raw);
@@ -125,7 +129,7 @@ export function serveHttp(
     }
     if (!request.is404) return done();
     // Here, since the router's own answer would read the body first.
-    if (!answerUnrouted(request, reply, routes)) done(notFound(request.method, reply.getHeader('allow')));
+    if (!answerUnrouted(request, reply, routes)) done(notFound(request, reply.getHeader('allow'), routes));
   });
   // Runs before the body is read, so that an unauthenticated client cannot make the service parse one. A route is
   // closed unless it declares itself public.
@@ -222,6 +226,14 @@ const CHARSET = /;\s*charset\s*=\s*"?([^\s;"]*)/i;
 
 function readBodiesAsJson(server: FastifyInstance): void {
   server.removeAllContentTypeParsers();
+  server.addHook('preParsing', ({ headers }, reply, _payload, done) => {
+    const coding = headers['content-encoding']?.trim().toLowerCase() ?? 'identity';
+    const hasBody = Number(headers['content-length'] ?? 0) > 0 || headers['transfer-encoding'] !== undefined;
+    if (coding === 'identity' || !hasBody) return done();
+    // What is accepted instead: RFC 9110, 15.5.16.
+    void reply.header('accept-encoding', 'identity');
+    done(new Problem('unsupported_content_type', `The body is compressed (Content-Encoding); send it as plain JSON.`));
+  });
   server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body: Buffer, done) => {
     const charset = CHARSET.exec(request.headers['content-type'] ?? '')?.[1] ?? 'utf-8';
     if (/^utf-?8$/i.test(charset)) return readInto(request, body, done);
@@ -234,11 +246,12 @@ function readBodiesAsJson(server: FastifyInstance): void {
   });
 }
 
-const notFound = (method: string, allowed: unknown): Problem =>
-  new Problem(
-    'not_found',
-    allowed === undefined ? 'Resource not found' : `This path has no method ${method}; it has ${allowed}.`,
-  );
+function notFound({ method, url }: FastifyRequest, allowed: unknown, routes: readonly Route[]): Problem {
+  if (allowed !== undefined) return new Problem('not_found', `This path has no method ${method}; it has ${allowed}.`);
+  const near = nearPath(url, routes);
+  const way = near === undefined ? 'GET /openapi.json lists all paths' : `a path near it is ${near}`;
+  return new Problem('not_found', `The service has no such path; ${way}.`);
+}
 
 type Done = (error: Error | null, value?: unknown) => void;
 

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { isIP } from 'node:net';
 
 /** Names of address ranges that Fastify accepts. */
@@ -27,4 +28,21 @@ function isRange(text: string): boolean {
   if (bits === undefined) return true;
   // A /0 would trust every client, and so let every client choose its address.
   return /^\d{1,3}$/.test(bits) && Number(bits) >= 1 && Number(bits) <= (version === 4 ? 32 : 128);
+}
+
+const ADDRESS_AND_PORT = /^(?:([\d.]+)|\[([\da-f:.]+)\])(?::\d{1,5})?$/i;
+
+/**
+ * Some proxies, such as Azure Application Gateway, write `192.0.2.5:51234` or `[2001:db8::1]:51234`. Fastify reads
+ * addresses only, so this removes the ports.
+ */
+export function dropForwardedPorts(headers: IncomingHttpHeaders): void {
+  const forwarded = headers['x-forwarded-for'];
+  if (typeof forwarded !== 'string' || !/[:[]/.test(forwarded)) return;
+  headers['x-forwarded-for'] = forwarded.split(',').map(withoutPort).join(',');
+}
+
+function withoutPort(item: string): string {
+  const [, ipv4, ipv6] = ADDRESS_AND_PORT.exec(item.trim()) ?? [];
+  return ipv4 ?? ipv6 ?? item;
 }

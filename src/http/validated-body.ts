@@ -170,7 +170,7 @@ function readObject<Body extends object>(bodyClass: new () => Body, value: objec
   for (const [name, item] of Object.entries(value)) {
     if (item === null && RETIRED_FIELDS.includes(name)) continue;
     const field = fields.get(name);
-    if (field === undefined) throw unknownField(path + name, fields);
+    if (field === undefined) throw unknownField(path + name, fields, elsewhereOf(bodyClass, path + name));
     if (item === null) continue;
     values[name] = item;
     isValid &&= field.every(({ check }) => check(item) === undefined);
@@ -205,7 +205,14 @@ function fieldsOf(bodyClass: BodyClass): Fields {
   return fields;
 }
 
-function unknownField(name: string, fields: Fields): Problem {
+/** A body class may say by which request a field is set that a caller would look for in it. */
+const elsewhereOf = (bodyClass: BodyClass & { readonly elsewhere?: object }, name: string): string | undefined =>
+  new Map<string, string>(Object.entries(bodyClass.elsewhere ?? {})).get(name);
+
+function unknownField(name: string, fields: Fields, elsewhere: string | undefined): Problem {
+  if (elsewhere !== undefined) {
+    return new Problem('field_unknown', `${quoted(name)} is not a field of this body; set it by ${elsewhere}.`);
+  }
   const supported = [...fields.keys()].sort().join(', ');
   return new Problem('field_unknown', `${quotedName(name)} is not a field of this body; the fields are ${supported}.`);
 }

@@ -40,13 +40,15 @@ const SSH2_END = '---- END SSH2 PUBLIC KEY ----';
 
 /** Reads a text that is not blank and not too long. Every loop is linear in the text. */
 export function wireFormOf(text: string): WireForm {
-  if (PRIVATE_KEY_MARKS.some((mark) => text.includes(mark))) throw refusal(PRIVATE_KEY_SENTENCE);
+  if (holdsPrivateKey(text)) throw refusal(PRIVATE_KEY_SENTENCE);
   refuseOddCharacters(text);
   const trimmed = text.trim();
   if (trimmed.startsWith('-----BEGIN ')) return wireFormOfPemText(trimmed);
   if (trimmed.startsWith('---- BEGIN ')) return wireFormOfSsh2(trimmed);
   return wireFormOfLine(trimmed);
 }
+
+const holdsPrivateKey = (text: string): boolean => PRIVATE_KEY_MARKS.some((mark) => text.includes(mark));
 
 function refuseOddCharacters(text: string): void {
   if (CONTROL_CHARACTER.test(text)) throw refusal('public_key contains a control character; upload it as plain text.');
@@ -58,18 +60,40 @@ function refuseOddCharacters(text: string): void {
 }
 
 function wireFormOfLine(text: string): WireForm {
+  refuseEncodedFile(text);
   const lines = text.split(LINE_BREAK).filter((line) => line.trim() !== '');
   if (lines.length > 1) throw severalLines(lines);
   const [type = '', base64, ...comment] = text.split(BLANKS);
+  if (USER_AND_TYPE.test(type) && isKeyType(type.slice(type.indexOf(':') + 1))) {
+    throw refusal(
+      'public_key has a user name before its type, as lists of clouds have; upload what follows the colon.',
+    );
+  }
   if (!isKeyType(type) && namesKeyType(text)) {
     throw refusal('public_key has options or a host name in front; upload only the type, the base64 and a comment.');
   }
   const declaredType = keyTypeNamed(type);
   if (base64 === undefined) throw refusal(`public_key ends after its type, ${declaredType}; the base64 is missing.`);
   // Two keys without their line break: OpenSSH would read the second as a comment and lock its owner out.
-  if (comment.some((word, i) => isKeyType(word) && comment[i + 1]?.startsWith('AAAA'))) throw severalKeys();
+  const words = [base64, ...comment];
+  if (words.some((word, i) => endsWithKeyType(word) && words[i + 1]?.startsWith('AAAA'))) throw severalKeys();
   return { declaredType, blob: strictBase64(base64) };
 }
+
+/** A line of Google's metadata: `dana:ssh-ed25519 AAAA...`. */
+const USER_AND_TYPE = /^[\w.-]+:/;
+
+/** Secrets of Kubernetes and APIs of clouds hold files in base64. The text of a key has blanks or signs in it that base64 lacks. */
+function refuseEncodedFile(text: string): void {
+  if (!/^[A-Za-z0-9+/=\s]+$/.test(text)) return;
+  const file = Buffer.from(text, 'base64').toString('latin1');
+  if (holdsPrivateKey(file)) throw refusal(PRIVATE_KEY_SENTENCE);
+  if (!file.startsWith('----') && !isKeyType(file.split(BLANKS, 1)[0] ?? '')) return;
+  throw refusal('public_key is a whole file in base64; decode it once, for example with base64 -d.');
+}
+
+/** A list without line breaks may have a separator in front of a type: `... a;ssh-ed25519 AAAA...`. */
+const endsWithKeyType = (word: string): boolean => isKeyType(word.replace(/^.*[;,|]/, ''));
 
 const namesKeyType = (line: string): boolean => line.split(BLANKS).some(isKeyType);
 
@@ -108,6 +132,9 @@ function wireFormOfSsh2(text: string): WireForm {
 function bodyBefore(end: string, lines: readonly string[]): string[] {
   const body = lines.map((line) => line.trimEnd());
   const at = body.indexOf(end);
+  if (at < 0 && body.some((line) => line.trimStart() === end)) {
+    throw refusal('public_key has blanks in front of its lines; remove the indentation.');
+  }
   if (at < 0) throw refusal('public_key has no END line that matches its BEGIN line; upload the whole file.');
   if (at < body.length - 1) throw refusal('public_key has text after its END line; upload exactly one key.');
   return body.slice(0, at);

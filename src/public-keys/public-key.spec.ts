@@ -75,6 +75,23 @@ describe('parsePublicKey', () => {
     expect(refusalOf(`ssh-ed25519 ${blob.toString('base64')}`).message).toContain('bytes after the end');
   });
 
+  const base64 = (text: string): string => Buffer.from(text).toString('base64');
+  const pem =
+    '-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAaR245NW/G+llk4fguDMfxcZKGHoFkFQEe6rhos35De0=\n-----END PUBLIC KEY-----';
+  it.each([
+    ['a user name of cloud metadata', `dana:${ED25519} dana@example.com`, /user name before its type/],
+    ['a PEM that YAML indented', pem.replace(/^/gm, '    '), /blanks in front of its lines/],
+    ['a whole file in base64', base64(`${ED25519} dana@laptop\n`), /a whole file in base64/],
+    ['the same in lines', base64(`${ED25519} dana@laptop\n`).replace(/.{40}/g, '$&\r\n'), /a whole file in base64/],
+    ['a whole PEM in base64', base64(pem), /a whole file in base64/],
+    ['a private key in base64', base64('-----BEGIN OPENSSH PRIVATE KEY-----\n'), /make a new pair/],
+    ['keys joined by a semicolon', `${ED25519} a;${ED25519} b`, /more than one key/],
+    ['keys joined without a comment', `${ED25519};${ED25519}`, /more than one key/],
+    ['keys joined by a comma', `${ED25519} a,${ED25519}`, /more than one key/],
+  ])('names the cause of a refusal: %s', (_, text, says) => {
+    expect(refusalOf(text)).toMatchObject({ problem: 'public_key_invalid', message: expect.stringMatching(says) });
+  });
+
   it('accepts only the types of its list', () => {
     for (const type of ['constructor', '__proto__', 'hasOwnProperty', 'ssh-rsa ', 'SSH-RSA', '']) {
       const blob = wireOf(type, randomBytes(32)).toString('base64');
@@ -116,6 +133,15 @@ describe('parseDeniedFingerprints', () => {
     expect([...parseDeniedFingerprints(text)]).toEqual([fingerprint]);
   });
 
+  it.each([
+    `256 ${fingerprint} me@work (ED25519)`,
+    `3072 ${fingerprint} no comment (RSA)`,
+    `256 ${fingerprint} a # b (ED25519)`,
+    `256 ${fingerprint}`,
+  ])('reads a line of ssh-keygen -l: %s', (line) => {
+    expect([...parseDeniedFingerprints(line)]).toEqual([fingerprint]);
+  });
+
   it('is empty for an empty file', () => {
     expect(parseDeniedFingerprints('').size).toBe(0);
   });
@@ -126,7 +152,8 @@ describe('parseDeniedFingerprints', () => {
     `${fingerprint.slice(0, -1)}B`,
     fingerprint.slice('SHA256:'.length),
     `MD5:${'00:'.repeat(15)}00`,
-    `256 ${fingerprint} me (ED25519)`,
+    `256 MD5:${'00:'.repeat(15)}00 me (ED25519)`,
+    `${fingerprint} me`,
     ED25519,
   ])('names the line without a valid fingerprint: %s', (line) => {
     expect(() => parseDeniedFingerprints(`# list\n${line}\n`)).toThrow(/^line 2 of the denied keys/);

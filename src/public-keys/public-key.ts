@@ -86,16 +86,25 @@ function confirmWithSshpk({ type, bits, blob }: PublicKey): void {
   if (!isSame) throw refusal('public_key could not be read the same way by two parsers; make a new key.');
 }
 
-/** Reads one SHA256 fingerprint per line; blank lines and comments after `#` are skipped. The Error names the line. */
+/** `256 SHA256:... comment (ED25519)`, as `ssh-keygen -l` prints it. */
+const KEYGEN_LINE = /^\d+[ \t]+(\S+)[ \t]/;
+
+/**
+ * Reads one SHA256 fingerprint or one line of `ssh-keygen -l` per line; blank lines and comments after `#` are skipped.
+ * The Error names the line.
+ */
 export function parseDeniedFingerprints(text: string): ReadonlySet<string> {
   const fingerprints = new Set<string>();
   for (const [i, line] of text.split(/\r\n|\r|\n/).entries()) {
     const [entry = ''] = line.split('#', 1);
     if (entry.trim() === '') continue;
-    if (!isFingerprint(entry.trim())) {
-      throw new Error(`line ${i + 1} of the denied keys is not a fingerprint as ssh-keygen -l prints it (SHA256:...)`);
+    const fingerprint = KEYGEN_LINE.exec(`${entry.trim()} `)?.[1] ?? entry.trim();
+    if (!isFingerprint(fingerprint)) {
+      throw new Error(
+        `line ${i + 1} of the denied keys has no fingerprint such as SHA256:...; \`ssh-keygen -lf\` prints that of a key`,
+      );
     }
-    fingerprints.add(entry.trim());
+    fingerprints.add(fingerprint);
   }
   return fingerprints;
 }

@@ -25,7 +25,7 @@ export const KEYS_AND_GATEWAYS = {
   deniedFingerprints: {
     name: 'DENIED_KEYS_FILE',
     about:
-      'File of SHA-256 fingerprints (`SHA256:...`, one a line, `#` comments) of keys that are refused; read at start.',
+      'File of keys that are refused: SHA-256 fingerprints (`SHA256:...`) or lines of `ssh-keygen -l`, one a line, `#` comments; read at start.',
     example: '/etc/tunnel-access/denied-keys',
     fallback: new Set(),
     parse: (path: string) => parseDeniedFingerprints(readFileSync(path, 'utf8')),

@@ -1,28 +1,23 @@
-import { MAX_CIDRS, parseCidrs } from '../bind-rules/source-networks.js';
+import { parseCidrs } from '../bind-rules/source-networks.js';
 import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
 import { List } from '../http/validated-body.js';
+import { malformed } from '../problem.js';
 import { expiryRoutes } from '../resources/expiry/expiry.resource.js';
 import { partControllerOf } from '../resources/routes/part-routes.js';
-import { RestrictSshCredentialSources, SetSshCredentialExpiry, SSH_CREDENTIALS } from './ssh-credentials.resource.js';
-
-const CIDRS = {
-  maxItems: MAX_CIDRS,
-  items: { type: 'string' },
-  example: ['192.0.2.0/24', '2001:db8::/32'],
-};
+import {
+  RestrictSshCredentialSources,
+  SetSshCredentialExpiry,
+  SOURCE_CIDRS,
+  SSH_CREDENTIALS,
+} from './ssh-credentials.resource.js';
 
 class PutSourceRestrictionBody {
-  @List({
-    ...CIDRS,
-    description: `Networks and addresses that tunnels may come from, 1 to ${MAX_CIDRS} of them. An IPv4-mapped IPv6 address counts as IPv4.`,
-    required: true,
-  })
-  cidrs?: unknown[];
+  @List({ ...SOURCE_CIDRS, required: true }) cidrs?: unknown[];
 }
 
 @ApiSchemaName('SourceRestriction')
 class SourceRestrictionResource {
-  @ApiField({ ...CIDRS, type: 'array', description: 'Networks that tunnels may come from, in canonical form.' })
+  @ApiField({ ...SOURCE_CIDRS, type: 'array', description: 'Networks that tunnels may come from, in canonical form.' })
   cidrs!: readonly string[];
 }
 
@@ -57,6 +52,10 @@ export const CredentialSourcesController = partControllerOf(SSH_CREDENTIALS, {
   body: PutSourceRestrictionBody,
   shown: ({ source_cidrs: cidrs }) => cidrs && { cidrs },
   absent: 'The SSH credential has no source restriction.',
-  set: (context, id, { cidrs }) => new RestrictSshCredentialSources(context, id, { source_cidrs: parseCidrs(cidrs) }),
+  set: (context, id, { cidrs }) => {
+    if (cidrs === undefined)
+      throw malformed('cidrs is missing; send 1 or more networks. DELETE removes the restriction.');
+    return new RestrictSshCredentialSources(context, id, { source_cidrs: parseCidrs(cidrs, 'cidrs') });
+  },
   remove: (context, id) => new RestrictSshCredentialSources(context, id, { source_cidrs: null }),
 });

@@ -2,7 +2,15 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { type Decision, expectRepetitionsToRecordNothing, given as givenEvents } from '../../test/support/given.js';
 import type { Caller } from '../caller.js';
-import { create, evolve, remove, type SshCredential, type SshCredentialEvent, update } from './ssh-credential.js';
+import {
+  type CreatedSshCredential,
+  create,
+  evolve,
+  remove,
+  type SshCredential,
+  type SshCredentialEvent,
+  update,
+} from './ssh-credential.js';
 
 const caller = (principalId: string, role: Caller['role'] = 'member'): Caller => ({
   accountId: 'ac_1',
@@ -15,7 +23,7 @@ const owner = caller('usr_owner');
 const admin = caller('usr_admin', 'admin');
 const stranger = caller('usr_stranger');
 
-const credential: SshCredential = {
+const credential: CreatedSshCredential = {
   description: 'laptop',
   metadata: '',
   public_key: 'ssh-ed25519 AAAA me',
@@ -53,6 +61,13 @@ describe('create', () => {
         },
       },
     ]);
+  });
+
+  it('with an expiry and a restriction is one event, and the state has both', () => {
+    const whole = { ...credential, expires_at: '2030-01-31T00:00:00.000Z', source_cidrs: ['192.0.2.0/24'] };
+    const { state } = given(...create(whole)(undefined));
+    expect(create(whole)(undefined)).toEqual([{ type: 'ssh_credential_created.v1', data: whole }]);
+    expect(state).toEqual({ ...whole, expires_at: new Date('2030-01-31T00:00:00.000Z') });
   });
 
   it('and evolve are each other’s reverse', () => {

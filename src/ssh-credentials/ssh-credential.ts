@@ -6,16 +6,13 @@ import { type Expiring, type ExpiryChange, expiryEvents, expiryOf } from '../res
 
 /** Storage format: the log holds these types. Add fields as optional; for any other change add a new version. */
 export type SshCredentialEvent =
-  | { readonly type: 'ssh_credential_created.v1'; readonly data: NewSshCredential }
+  | { readonly type: 'ssh_credential_created.v1'; readonly data: CreatedSshCredential }
   | { readonly type: 'ssh_credential_updated.v1'; readonly data: SshCredentialUpdate }
   | { readonly type: 'ssh_credential_expiry_changed.v1'; readonly data: ExpiryChange }
   | { readonly type: 'ssh_credential_source_restriction_changed.v1'; readonly data: SourceRestriction }
   | { readonly type: 'ssh_credential_deleted.v1'; readonly data: Readonly<Record<string, never>> };
 
-/**
- * An uploaded public key that authorizes its owner to start tunnels, within its ACL when it has one.
- * The created event holds this state.
- */
+/** An uploaded public key that authorizes its owner to start tunnels, within its ACL when it has one. */
 export interface NewSshCredential {
   readonly description: string;
   readonly metadata: string;
@@ -37,6 +34,9 @@ export interface SourceRestriction {
   readonly source_cidrs: readonly string[] | null;
 }
 
+/** What the created event holds. A credential that was created without an expiry or a restriction has no such field there. */
+export interface CreatedSshCredential extends NewSshCredential, Partial<ExpiryChange>, Partial<SourceRestriction> {}
+
 /** The table has a column for each field. A field that no event of the credential has set is absent or null. */
 export interface SshCredential extends NewSshCredential, Expiring, Partial<SourceRestriction> {}
 
@@ -46,7 +46,7 @@ export type SshCredentialUpdate = Partial<Pick<SshCredential, 'description' | 'm
 export function evolve(state: SshCredential | undefined, event: SshCredentialEvent): SshCredential | undefined {
   switch (event.type) {
     case 'ssh_credential_created.v1':
-      return event.data;
+      return stateOf(event.data);
     case 'ssh_credential_updated.v1':
     case 'ssh_credential_source_restriction_changed.v1':
       return state === undefined ? undefined : { ...state, ...event.data };
@@ -57,11 +57,14 @@ export function evolve(state: SshCredential | undefined, event: SshCredentialEve
   }
 }
 
+const stateOf = ({ expires_at, ...created }: CreatedSshCredential): SshCredential =>
+  expires_at === undefined ? created : { ...created, ...expiryOf({ expires_at }) };
+
 type Decision = (state: SshCredential | undefined) => readonly SshCredentialEvent[];
 
 /** The handler looks up whether the owner is active. The append refuses a key of another account. */
 export const create =
-  (credential: NewSshCredential): Decision =>
+  (credential: CreatedSshCredential): Decision =>
   (state) =>
     state === undefined ? [{ type: 'ssh_credential_created.v1', data: credential }] : [];
 

@@ -1,4 +1,5 @@
 import { parseAcl } from '../bind-rules/acl.js';
+import { parseCidrs } from '../bind-rules/source-networks.js';
 import type { Caller } from '../caller.js';
 import type { RequestContext } from '../http/request-context.js';
 import { ClaimRefused, ConstraintViolated } from '../log/append/append-failures.js';
@@ -6,11 +7,12 @@ import { omitUndefined } from '../omit-undefined.js';
 import { Problem } from '../problem.js';
 import { type KeyPolicy, parsePublicKey } from '../public-keys/public-key.js';
 import { Changes } from '../resources/changes.js';
+import { parseTime } from '../resources/expiry/expiry.js';
 import { handlerOf } from '../resources/handler-of.js';
 import { explainDeletedOwner, Owners, requireOwnerId } from '../resources/owners.js';
 import {
+  type CreatedSshCredential,
   create,
-  type NewSshCredential,
   remove,
   restrictSources,
   type SshCredential,
@@ -37,7 +39,7 @@ function credentialOf(
   caller: Caller,
   body: CreateSshCredential['body'],
   policy: SshCredentialPolicy,
-): NewSshCredential {
+): CreatedSshCredential {
   const owner_id = requireOwnerId(caller, body.owner_id);
   const key = parsePublicKey(body.public_key, policy.keys);
   return {
@@ -51,6 +53,8 @@ function credentialOf(
     key_blob: key.blob.toString('base64'),
     fingerprint: key.fingerprint,
     exclusive: policy.strict,
+    ...(body.expires_at !== undefined && { expires_at: parseTime('expires_at', body.expires_at).toISOString() }),
+    ...(body.source_cidrs !== undefined && { source_cidrs: parseCidrs(body.source_cidrs, 'source_cidrs') }),
   };
 }
 

@@ -1,11 +1,13 @@
 import { MAX_ACL_BYTES, MAX_RULES } from '../bind-rules/acl.js';
 import { MAX_RULE_BYTES } from '../bind-rules/bind-rule.js';
+import { MAX_CIDRS } from '../bind-rules/source-networks.js';
 import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
 import { AS_OF, queryParameter } from '../http/openapi/parts.js';
 import { atMostBytes, List, Text } from '../http/validated-body.js';
 import type { Entity } from '../log/read-model.js';
 import { MAX_PUBLIC_KEY_BYTES } from '../public-keys/public-key-type.js';
 import type { Expiring } from '../resources/expiry/expiry.js';
+import { EXPIRES_AT } from '../resources/expiry/expiry.resource.js';
 import { Description, describedResource, Envelope, Metadata, ReadOnly, textFields } from '../resources/fields.js';
 import { CreateCommand, DeleteCommand, type OwnedResource, UpdateCommand } from '../resources/resource.js';
 import {
@@ -41,6 +43,12 @@ const OWNER_ID = {
   maxLength: 128,
   pattern: '^[A-Za-z0-9_-]*$',
 };
+export const SOURCE_CIDRS = {
+  description: `Networks and addresses that tunnels may come from, 1 to ${MAX_CIDRS} of them. An IPv4-mapped IPv6 address counts as IPv4.`,
+  maxItems: MAX_CIDRS,
+  items: { type: 'string' },
+  example: ['192.0.2.0/24', '2001:db8::/32'],
+};
 
 export class CreateSshCredentialBody extends Envelope {
   @Text({ ...PUBLIC_KEY, required: true }) public_key?: string;
@@ -48,9 +56,16 @@ export class CreateSshCredentialBody extends Envelope {
   @Metadata('ssh_credential_metadata_too_long', TEXTS.metadata) metadata?: string;
   @List(ACL) acl?: unknown[];
   @Text(OWNER_ID) owner_id?: string;
+  @Text({ ...EXPIRES_AT, description: `${EXPIRES_AT.description} Absent: never.` }) expires_at?: string;
+  @List({ ...SOURCE_CIDRS, description: `${SOURCE_CIDRS.description} Absent: from anywhere.` })
+  source_cidrs?: unknown[];
 }
 
 export class UpdateSshCredentialBody extends Envelope {
+  static readonly elsewhere = {
+    expires_at: 'PUT /ssh_credentials/{id}/expiry',
+    source_cidrs: 'PUT /ssh_credentials/{id}/source_restriction',
+  };
   @Description('ssh_credential_description_too_long', TEXTS.description) description?: string;
   @Metadata('ssh_credential_metadata_too_long', TEXTS.metadata) metadata?: string;
   @List(ACL) acl?: unknown[];

@@ -34,7 +34,7 @@ const ID_PATTERN = { pattern: '^[A-Za-z0-9_-]{1,128}$', maxLength: 128 };
 const BACKEND_ID = {
   description: `Id of the backend: ${ID} Required, here or in \`backend\`.`,
   ...ID_PATTERN,
-  example: 'bkdhr_3MSH1YH1pfqRL0tXy3dC8OFwmhq',
+  example: 'bkdtg_3MSH1YH1pfqRL0tXy3dC8OFwmhq',
 };
 const VALUE = {
   ...atMostBytes(MAX_TRAFFIC_POLICY_BYTES, 'The policy in its own language. Kept character for character.'),

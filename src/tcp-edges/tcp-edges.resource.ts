@@ -21,7 +21,7 @@ const refTo = (path: string, id: string) => ({
     example: `${EXAMPLE_BASE_URL}/${path}/${id}`,
   },
 });
-const BACKEND_REF = refTo('backends/http_response', `bkdhr_${EXAMPLE_KSUID}`);
+const BACKEND_REF = refTo('backends/tunnel_group', `bkdtg_${EXAMPLE_KSUID}`);
 const IP_POLICY_REF = refTo('ip_policies', `ipp_${EXAMPLE_KSUID}`);
 
 export class BackendRef {

@@ -42,7 +42,10 @@ export const setAdmin =
     if (admins.includes(args.id) === args.isAdmin) return [];
     const changed = args.isAdmin ? [...admins, args.id] : admins.filter((id) => id !== args.id);
     if (changed.length === 0) {
-      throw new Problem('conflict', 'This is the last active admin of the account; make another user an admin first.');
+      throw new Problem(
+        'conflict',
+        'This is the last active admin of the account; make another user or bot an admin first.',
+      );
     }
     return [{ type: 'account_admins_changed.v1', data: { admins: changed } }];
   };

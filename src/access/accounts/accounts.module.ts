@@ -7,7 +7,7 @@ import { EntityQueries } from '../../resources/entity-queries.js';
 import { OwnedEntities } from '../../resources/owned-entities.js';
 import { providerOf } from '../../resources/provider-of.js';
 import { WorkerGroup } from '../../workers/worker-group.js';
-import { BotUserRoleController, BotUsersController } from './bot-users.controller.js';
+import { BotUserRoleController, BotUsersController, ServiceUsersController } from './bot-users.controller.js';
 import { BOT_USER_HANDLERS } from './bot-users.handlers.js';
 import { PendingRemovals } from './pending-removals.js';
 import { Principals } from './principals.js';
@@ -16,7 +16,7 @@ import { UsersController } from './users.controller.js';
 import { USER_HANDLERS } from './users.handlers.js';
 
 @Module({
-  controllers: [UsersController, BotUsersController, BotUserRoleController],
+  controllers: [UsersController, BotUsersController, ServiceUsersController, BotUserRoleController],
   providers: [
     providerOf(Principals, Changes, EntityQueries, OwnedEntities, PendingRemovals),
     providerOf(PendingRemovals, POOL, EventLog, OwnedEntities, IdSource),

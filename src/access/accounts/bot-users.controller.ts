@@ -9,14 +9,13 @@ import {
   CreateBotUserBody,
   DeleteBotUser,
   PutBotUserRoleBody,
+  SERVICE_USERS,
+  ServiceUserResource,
   UpdateBotUser,
   UpdateBotUserBody,
 } from './bot-users.resource.js';
 
-export const BotUsersController = controllerOf(BOT_USERS, {
-  names: ['BotUser', 'BotUsers'],
-  nouns: ['a bot user', 'bot users'],
-  answer: BotUserResource,
+const ROUTES = {
   create: { command: CreateBotUser, body: CreateBotUserBody, problems: ['role_missing', 'conflict'] },
   update: {
     command: UpdateBotUser,
@@ -27,8 +26,22 @@ export const BotUsersController = controllerOf(BOT_USERS, {
   delete: {
     command: DeleteBotUser,
     description: 'The API keys and SSH credentials of this bot are deleted too.',
-    problems: ['role_missing', 'not_found'],
+    problems: ['role_missing', 'not_found', 'conflict'],
   },
+} as const;
+
+export const BotUsersController = controllerOf(BOT_USERS, {
+  ...ROUTES,
+  names: ['BotUser', 'BotUsers'],
+  nouns: ['a bot user', 'bot users'],
+  answer: BotUserResource,
+});
+
+export const ServiceUsersController = controllerOf(SERVICE_USERS, {
+  ...ROUTES,
+  names: ['ServiceUser', 'ServiceUsers'],
+  nouns: ['a service user', 'service users'],
+  answer: ServiceUserResource,
 });
 
 export const BotUserRoleController = partControllerOf(BOT_USERS, {
@@ -37,7 +50,7 @@ export const BotUserRoleController = partControllerOf(BOT_USERS, {
   path: 'role',
   summaries: ['Set the role of a bot user', 'Get the role of a bot user', 'Make a bot user a member'],
   ofRemoval: 'It answers the same if the bot is a member already.',
-  problems: { put: ['not_found'], remove: ['not_found'] },
+  problems: { put: ['not_found', 'conflict'], remove: ['not_found', 'conflict'] },
   answer: BotUserRoleResource,
   body: PutBotUserRoleBody,
   shown: ({ role }) => ({ role }),

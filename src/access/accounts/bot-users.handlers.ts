@@ -1,9 +1,10 @@
 import { omitUndefined } from '../../omit-undefined.js';
-import { malformed, quoted } from '../../problem.js';
+import { malformed } from '../../problem.js';
 import { handlerOf } from '../../resources/handler-of.js';
 import { BOT_USERS, ChangeBotUserRole, CreateBotUser, DeleteBotUser, UpdateBotUser } from './bot-users.resource.js';
-import { type BotRole, changeBotRole, createBot, remove, updateBot } from './principal.js';
+import { changeBotRole, createBot, remove, updateBot } from './principal.js';
 import { Principals } from './principals.js';
+import { parseRole } from './role.js';
 
 export const BOT_USER_HANDLERS = [
   handlerOf(CreateBotUser, [Principals], ({ context, body: { name = '', active = true } }, principals) =>
@@ -21,11 +22,6 @@ export const BOT_USER_HANDLERS = [
     principals.apply(BOT_USERS, context, id, () => changeBotRole(parseRole(body.role ?? ''))),
   ),
 ];
-
-function parseRole(role: string): BotRole {
-  if (role === 'member' || role === 'auditor') return role;
-  throw malformed(`role of a bot must be member or auditor, not ${quoted(role)}.`);
-}
 
 function parseName(name: string): string {
   if (name.trim() !== '') return name;

@@ -1,10 +1,12 @@
+import type { Role } from '../../caller.js';
 import { ApiField, ApiSchemaName } from '../../http/openapi/decorators.js';
 import { Flag, Text, TextOfBytes } from '../../http/validated-body.js';
 import type { Entity } from '../../log/read-model.js';
 import { envelopeFields, ReadOnlyEnvelope } from '../../resources/fields.js';
 import { CreateCommand, DeleteCommand, type Resource, UpdateCommand } from '../../resources/resource.js';
-import { type BotRole, notFound, type Principal, type PrincipalEvent } from './principal.js';
+import { notFound, type Principal, type PrincipalEvent } from './principal.js';
 import { principalsReadModel } from './principals.read-model.js';
+import { ROLE } from './role.js';
 
 const PATH = 'bot_users';
 const ENVELOPE = envelopeFields(PATH, 'bot');
@@ -14,25 +16,25 @@ const ACTIVE = {
   description: 'Whether the API keys and SSH credentials of this bot are accepted.',
   example: true,
 };
+const BOT_ROLE = { ...ROLE, example: 'auditor' };
 
-const ROLE = {
-  description: 'Auditors read everything of the account and change nothing. Bots are never admins.',
-  enum: ['member', 'auditor'],
-  example: 'auditor',
-};
+/** A field of another request, for who looks for it here. */
+const ELSEWHERE = { role: 'PUT /bot_users/{id}/role' };
 
 export class CreateBotUserBody {
+  static readonly elsewhere = ELSEWHERE;
   @TextOfBytes(MAX_NAME_BYTES, 'request_malformed', { ...NAME, required: true }) name?: string;
   @Flag({ ...ACTIVE, description: `${ACTIVE.description} Absent: true.` }) active?: boolean;
 }
 
 export class UpdateBotUserBody extends ReadOnlyEnvelope {
+  static readonly elsewhere = ELSEWHERE;
   @TextOfBytes(MAX_NAME_BYTES, 'request_malformed', NAME) name?: string;
   @Flag(ACTIVE) active?: boolean;
 }
 
 export class PutBotUserRoleBody {
-  @Text({ ...ROLE, required: true }) role?: string;
+  @Text({ ...BOT_ROLE, required: true }) role?: string;
 }
 
 export class CreateBotUser extends CreateCommand<CreateBotUserBody> {}
@@ -52,7 +54,7 @@ export class BotUserResource {
 /** A separate route, since a bot has exactly the fields of the public API. */
 @ApiSchemaName('BotUserRole')
 export class BotUserRoleResource {
-  @ApiField(ROLE) role!: BotRole;
+  @ApiField(BOT_ROLE) role!: Role;
 }
 
 export const BOT_USERS: Resource<Principal, PrincipalEvent> = {
@@ -65,6 +67,15 @@ export const BOT_USERS: Resource<Principal, PrincipalEvent> = {
   toResource,
   partsOf: ({ role }) => ({ role }),
 };
+
+/**
+ * What newer clients of the public API call a bot: the same entities under another path, and with another name of their
+ * list. The uri of a bot stays the same.
+ */
+export const SERVICE_USERS: Resource<Principal, PrincipalEvent> = { ...BOT_USERS, path: 'service_users' };
+
+@ApiSchemaName('ServiceUser')
+export class ServiceUserResource extends BotUserResource {}
 
 function toResource({ id, name, active, created_at }: Entity<Principal>, baseUrl: string): BotUserResource {
   return { id, uri: `${baseUrl}/${PATH}/${id}`, name, active, created_at: created_at.toISOString() };

@@ -9,11 +9,8 @@ export type PrincipalEvent =
   | { readonly type: 'user_deleted.v1'; readonly data: Readonly<Record<string, never>> }
   | { readonly type: 'bot_user_created.v1'; readonly data: { readonly name: string; readonly active: boolean } }
   | { readonly type: 'bot_user_updated.v1'; readonly data: { readonly name?: string; readonly active?: boolean } }
-  | { readonly type: 'bot_user_role_changed.v1'; readonly data: { readonly role?: BotRole } }
+  | { readonly type: 'bot_user_role_changed.v1'; readonly data: { readonly role?: Role } }
   | { readonly type: 'bot_user_deleted.v1'; readonly data: Readonly<Record<string, never>> };
-
-/** Bots are never admins. */
-export type BotRole = Exclude<Role, 'admin'>;
 
 /** A caller of the API: a user (a person) or a bot (a program). */
 export interface Principal {
@@ -69,7 +66,7 @@ export const updateBot =
     updatedEvents('bot_user_updated.v1', args, requireLive(state));
 
 export const changeBotRole =
-  (role: BotRole): PrincipalDecision =>
+  (role: Role): PrincipalDecision =>
   (state) =>
     updatedEvents('bot_user_role_changed.v1', { role }, requireLive(state));
 

@@ -6,6 +6,7 @@ import { envelopeFields, ReadOnly, ReadOnlyEnvelope } from '../../resources/fiel
 import { CreateCommand, DeleteCommand, type Resource, UpdateCommand } from '../../resources/resource.js';
 import { notFound, type Principal, type PrincipalEvent } from './principal.js';
 import { principalsReadModel } from './principals.read-model.js';
+import { ROLE } from './role.js';
 
 const PATH = 'users';
 const ENVELOPE = envelopeFields(PATH, 'usr');
@@ -13,12 +14,7 @@ const EMAIL = {
   description: 'Email address of ASCII characters: unique in the account, regardless of case.',
   example: 'ada@example.com',
 };
-const ROLE = {
-  description:
-    'Admins manage users and bots, and the resources of every owner. Auditors read everything and change nothing.',
-  enum: ['admin', 'member', 'auditor'],
-  example: 'member',
-};
+const USER_ROLE = { ...ROLE, example: 'member' };
 const ACTIVE = {
   description: 'Whether the API keys and SSH credentials of this user are accepted.',
   example: true,
@@ -26,11 +22,11 @@ const ACTIVE = {
 
 export class CreateUserBody {
   @Text({ ...EMAIL, required: true }) email?: string;
-  @Text({ ...ROLE, description: `${ROLE.description} Absent: member.` }) role?: string;
+  @Text({ ...USER_ROLE, description: `${ROLE.description} Absent: member.` }) role?: string;
 }
 
 export class UpdateUserBody extends ReadOnlyEnvelope {
-  @Text(ROLE) role?: string;
+  @Text(USER_ROLE) role?: string;
   @Flag(ACTIVE) active?: boolean;
   @ReadOnly() email?: string;
 }
@@ -44,7 +40,7 @@ export class UserResource {
   @ApiField(ENVELOPE.id) id!: string;
   @ApiField(ENVELOPE.uri) uri!: string;
   @ApiField(EMAIL) email!: string;
-  @ApiField(ROLE) role!: Role;
+  @ApiField(USER_ROLE) role!: Role;
   @ApiField(ACTIVE) active!: boolean;
   @ApiField(ENVELOPE.created_at) created_at!: string;
 }

@@ -30,13 +30,18 @@ const TOKEN = {
   nullable: true,
 };
 
+/** Fields of other requests, for who looks for them here. */
+const ELSEWHERE = { expires_at: 'PUT /api_keys/{id}/expiry' };
+
 export class CreateApiKeyBody {
+  static readonly elsewhere = ELSEWHERE;
   @Description('request_malformed', TEXTS.description) description?: string;
   @Metadata('request_malformed', TEXTS.metadata) metadata?: string;
   @Text(OWNER_ID) owner_id?: string;
 }
 
 export class UpdateApiKeyBody extends ReadOnlyEnvelope {
+  static readonly elsewhere = ELSEWHERE;
   @Description('request_malformed', TEXTS.description) description?: string;
   @Metadata('request_malformed', TEXTS.metadata) metadata?: string;
   @ReadOnly() owner_id?: string;

@@ -66,8 +66,14 @@ export const ApiList = (
   {
     plural = path,
     parameters = [AS_OF],
+    creation = [],
     ...operation
-  }: Operation & { readonly plural?: string; readonly parameters?: readonly ParameterOf[] },
+  }: Operation & {
+    readonly plural?: string;
+    readonly parameters?: readonly ParameterOf[];
+    /** The class of the body that creates an item. */
+    readonly creation?: readonly ResourceClass[];
+  },
 ): MethodDecorator =>
   documentOperation(operation, {
     success: {
@@ -77,6 +83,7 @@ export const ApiList = (
     },
     problems: [...CLOSED, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number', 'event_unreadable'],
     parameters: [LIMIT, BEFORE_ID, ...parameters],
+    items: [resource, ...creation],
   });
 
 /** GET of one resource. */

@@ -1,7 +1,7 @@
 import type { ApiResponseOptions } from '@nestjs/swagger';
 import type { IdPrefix } from '../../ids.js';
 import type { ProblemName } from '../../problem.js';
-import { deferDeclaration, RouteConfig } from '../documentation.js';
+import { deferDeclaration, documentedFieldsOf, RouteConfig } from '../documentation.js';
 import type { ParameterOf } from './parts.js';
 import { problemResponses } from './problem-responses.js';
 import { HEADERS, NOT_MODIFIED } from './response-headers.js';
@@ -29,6 +29,8 @@ interface OperationKind {
   /** Absent: the route needs an API key. */
   readonly security?: 'public' | 'gateway';
   readonly body?: object;
+  /** For a list: the class of its items, and that of the body that creates one. */
+  readonly items?: readonly (new () => object)[];
   /** Classes that the schemas refer to only by name. */
   readonly models?: readonly (new () => object)[];
 }
@@ -46,9 +48,13 @@ export function documentOperation(
   { id, summary, description, problems = [], refusesUnknownParameters = false }: Operation,
   kind: OperationKind,
 ): MethodDecorator {
-  const parameters = kind.parameters.flatMap(({ query }) => query ?? []);
+  const query = {
+    parameters: kind.parameters.flatMap(({ query }) => query ?? []),
+    refusesUnknown: refusesUnknownParameters,
+    ...(kind.items !== undefined && { itemFields: new Set(kind.items.flatMap(documentedFieldsOf)) }),
+  };
   return (target, key, descriptor: PropertyDescriptor) => {
-    RouteConfig({ query: { parameters, refusesUnknown: refusesUnknownParameters } })(target, key, descriptor);
+    RouteConfig({ query })(target, key, descriptor);
     deferDeclaration((swagger, providers) => {
       const prefix: IdPrefix | undefined = Reflect.getMetadata(PREFIX, target.constructor);
       const decorators = [

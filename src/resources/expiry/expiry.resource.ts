@@ -3,7 +3,7 @@ import type { RequestContext } from '../../http/request-context.js';
 import { Text } from '../../http/validated-body.js';
 import { type Expiring, parseExpiry } from './expiry.js';
 
-const EXPIRES_AT = {
+export const EXPIRES_AT = {
   description: 'The first moment at which it no longer works: RFC 3339, kept in UTC to the millisecond.',
   format: 'date-time' as const,
   example: '2030-01-31T00:00:00.000Z',

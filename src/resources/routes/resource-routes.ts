@@ -46,6 +46,7 @@ export function controllerOf<State extends object, Create extends object, Change
   const { path, plural = resource.path } = resource;
   const notFound = resource.notFound().problem;
   const parameters = [MIN_LOG_POSITION, ...(list?.parameters ?? [AS_OF])];
+  const named = { id: `list${names}`, summary: `List ${many}` };
   @ApiTag(
     many.replace(/^./, (first) => first.toUpperCase()),
     resource.idPrefix,
@@ -64,7 +65,7 @@ export function controllerOf<State extends object, Create extends object, Change
     }
 
     @Get()
-    @ApiList(answer, path, { ...list, id: `list${names}`, summary: `List ${many}`, plural, parameters })
+    @ApiList(answer, path, { ...list, ...named, plural, parameters, creation: [create.body] })
     page(@Read() request: ReadRequest) {
       return this.reads.list(resource, request);
     }
