@@ -1,5 +1,7 @@
+import { editDistance } from './edit-distance.js';
 import { messageOf } from './error-message.js';
 import { UsageError } from './operator-error.js';
+import { redacted } from './service-log/redaction.js';
 import { ACCESS, type AccessSettings } from './settings/access.js';
 import { DATABASE, type DatabaseSettings } from './settings/database.js';
 import { GATEWAY, type GatewayProcessSettings } from './settings/gateway.js';
@@ -13,13 +15,18 @@ import { poolTooSmall, WORKERS, type WorkerSettings, withPoolsForWorkers } from 
  * The operator's settings, validated once at start and frozen. Only this file reads settings from the environment. A room
  * that needs settings declares them itself.
  */
-export interface Config
+interface Given
   extends ListeningSettings,
     WorkerSettings,
     DatabaseSettings,
     AccessSettings,
     KeyAndGatewaySettings,
     OperationSettings {}
+
+export interface Config extends Given {
+  /** Whether a start may make an embedded database: in production DATA_DIR must say where. */
+  readonly mayMakeDatabase: boolean;
+}
 
 /** The settings are invalid; main prints the problems and exits with 2. */
 export class ConfigError extends UsageError {
@@ -37,10 +44,10 @@ const SETTINGS = {
   ...ACCESS,
   ...KEYS_AND_GATEWAYS,
   ...OPERATION,
-} satisfies SettingsOf<Config>;
+} satisfies SettingsOf<Given>;
 
 function explain(setting: Setting<unknown>, value: string, error: unknown): string {
-  const quotedValue = setting.isSecret === true ? '' : ` '${value}'`;
+  const quotedValue = setting.isSecret === true ? '' : ` '${redacted(value)}'`;
   return `${setting.name}${quotedValue} ${messageOf(error)}; for example: ${setting.example}`;
 }
 
@@ -63,10 +70,33 @@ const defaultOf = (fallback: unknown): string =>
 export const bootstrapKeyOf = (config: Pick<Config, 'bootstrapApiKey' | 'bootstrapApiKeyFile'>): string | undefined =>
   config.bootstrapApiKey ?? config.bootstrapApiKeyFile;
 
+const KNOWN = new Set([SETTINGS, GATEWAY].flatMap((settings) => Object.values(settings).map(({ name }) => name)));
+/** Near a shorter name there are others: `HOME` is no `HOST`, and `PGPORT` no `PORT`. */
+const MIN_LENGTH_FOR_TWO = 6;
+
+function isNear(name: string, known: string): boolean {
+  const max = known.length < MIN_LENGTH_FOR_TWO ? 1 : 2;
+  return Math.abs(known.length - name.length) <= max && editDistance(name, known) <= max;
+}
+
+/** A sentence for each variable that is no setting and has a name within two letters of one. */
+export function misspelledIn(environment: NodeJS.ProcessEnv): readonly string[] {
+  const others = Object.keys(environment).filter((name) => !KNOWN.has(name));
+  return others.flatMap((name) => {
+    const near = [...KNOWN].find((known) => isNear(name, known));
+    return near === undefined ? [] : [`the variable ${name} is no setting: is ${near} meant?`];
+  });
+}
+
+/** Whether the service knows a setting of this name. */
+export const isSetting = (name: string): boolean => KNOWN.has(name);
+
 /** Reads all settings and reports all problems at once. An empty variable counts as absent. */
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const isSet = (key: keyof typeof SETTINGS): boolean => !['', undefined].includes(environment[SETTINGS[key].name]);
-  return readSettings<Config>(SETTINGS, environment, contradictionsIn, (config) => withPoolsForWorkers(config, isSet));
+  const complete = (given: Given): Given => withPoolsForWorkers(given, isSet);
+  const given = readSettings<Given>(SETTINGS, environment, contradictionsIn, complete);
+  return Object.freeze({ ...given, mayMakeDatabase: !given.isProduction || isSet('dataDir') });
 }
 
 /** The settings of a gateway, which need no database and no key. */
@@ -100,7 +130,7 @@ function readSettings<Values extends object>(
  * Problems of settings that are each valid but contradict each other. An issuer needs an audience: without one, a token
  * that the issuer made for another program would give access here.
  */
-function contradictionsIn(all: Config): string[] {
+function contradictionsIn(all: Given): string[] {
   const { oidcIssuer, oidcAudience, metricsAddress, port, ...config } = all;
   const { bootstrapApiKey, bootstrapApiKeyFile, metricsToken } = config;
   const gatewayTokens = config.gatewayTokens.map(({ token }) => token);

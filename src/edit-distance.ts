@@ -1,15 +1,22 @@
-/** Whether at most `max` letters must be inserted, left out or replaced to make one text of the other (Levenshtein). */
-export function isWithinDistance(one: string, other: string, max: number): boolean {
+/** How many letters must be inserted, left out, replaced or exchanged with their neighbour to make one text of the other. */
+export function editDistance(one: string, other: string): number {
   const [letters, others] = [[...one], [...other]];
-  if (Math.abs(letters.length - others.length) > max) return false;
-  let row = Array.from({ length: others.length + 1 }, (_, n) => n);
+  const rows = [Array.from({ length: others.length + 1 }, (_, n) => n)];
+  const at = (i: number, j: number): number => rows[i]?.[j] ?? Number.POSITIVE_INFINITY;
   for (const [i, letter] of letters.entries()) {
-    const next = [i + 1];
+    const row = [i + 1];
+    rows.push(row);
     for (const [j, otherLetter] of others.entries()) {
-      const replaced = (row[j] ?? 0) + (letter === otherLetter ? 0 : 1);
-      next.push(Math.min(replaced, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1));
+      const isExchanged = letter === others[j - 1] && letters[i - 1] === otherLetter;
+      row.push(
+        Math.min(
+          at(i, j) + (letter === otherLetter ? 0 : 1),
+          at(i, j + 1) + 1,
+          at(i + 1, j) + 1,
+          isExchanged ? at(i - 1, j - 1) + 1 : Number.POSITIVE_INFINITY,
+        ),
+      );
     }
-    row = next;
   }
-  return (row.at(-1) ?? 0) <= max;
+  return at(letters.length, others.length);
 }

@@ -1,3 +1,4 @@
+import cluster from 'node:cluster';
 import { type FirstAccount, requireFirstAccount } from './access/accounts/first-account.js';
 import { bootstrapKeyOf, type Config } from './config.js';
 import { type Database, openDatabase } from './database/database.js';
@@ -18,7 +19,8 @@ export interface Prepared {
 /** Opens and migrates the database, and sees to the first account. */
 export async function prepare(config: Config, log: ServiceLog): Promise<Prepared> {
   // Before a database is made or migrated, since the first account's key is shown only by a start that succeeds.
-  await requireFreeAddress(config.host, config.port);
+  // In a worker of another program the port is shared by its primary.
+  if (!cluster.isWorker) await requireFreeAddress(config.host, config.port);
   const database = await openDatabase(config, (line) => logDatabaseLine(log, line));
   try {
     const firstAccount = await migrate(

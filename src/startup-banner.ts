@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { FirstAccount } from './access/accounts/first-account.js';
 import { bootstrapKeyOf, type Config } from './config.js';
 import type { Database } from './database/database.js';
@@ -16,36 +18,49 @@ const KEPT_AS_HASH = 'key of the admin, shown only once: the service keeps only 
 const NO_EFFECT = 'BOOTSTRAP_API_KEY takes effect only until the first account has had a key; it may be removed';
 
 /** What a start says in a log that no terminal shows: what is new about its key, and at last that the service is ready. */
-export function startupLines({ url, database, firstAccount }: Started, config: Config): [object, string][] {
+export function startupLines(started: Started, config: Config, tunnel: readonly string[] = []): [object, string][] {
+  const { url, database, firstAccount } = started;
   const data = database.embedded === undefined ? {} : { data: database.embedded.clusterDir };
   const ready = `Tunnel access service is ready at ${url} on ${database.description}`;
-  return [...firstKeyLines(firstAccount, config), [{ url, database: database.description, ...data }, ready]];
+  const file =
+    database.embedded !== undefined && (firstAccount.isNew || firstAccount.adminKey !== undefined)
+      ? writeFirstCalls(started, config, tunnel)
+      : undefined;
+  const calls: [object, string][] = file === undefined ? [] : [[{ file }, `first calls to try are in ${file}`]];
+  return [...firstKeyLines(firstAccount, config), [{ url, database: database.description, ...data }, ready], ...calls];
 }
 
-function firstKeyLines({ accountId: account, isNew, key, adminKey }: FirstAccount, config: Config): [object, string][] {
+/** A log is kept and collected, so the key of the admin goes into a file that only this user can read. */
+function writeFirstCalls({ url, firstAccount }: Started, config: Config, tunnel: readonly string[]): string {
+  const file = join(config.dataDir, 'try-it.txt');
+  writeFileSync(file, `${[...firstCalls(url, firstAccount.adminKey), ...tunnel, ''].join('\n')}`, { mode: 0o600 });
+  return file;
+}
+
+function firstKeyLines({ accountId: account, isNew, key }: FirstAccount, config: Config): [object, string][] {
   if (key === 'earlier') return bootstrapKeyOf(config) === undefined ? [] : [[{}, NO_EFFECT]];
-  const lines = {
-    generated: [{ account, api_key: adminKey }, KEPT_AS_HASH],
-    given: [{ account }, "the admin's API key is that of BOOTSTRAP_API_KEY"],
-    none: [
-      { account },
+  const texts = {
+    generated:
+      "the admin's API key is in the file of the first calls, and nowhere else: the service keeps only its hash",
+    given: "the admin's API key is that of BOOTSTRAP_API_KEY",
+    none:
       `the account has no API key yet, and none is generated, since logs are kept: run \`${CREATE_KEY}\`, ` +
-        'or set BOOTSTRAP_API_KEY or BOOTSTRAP_API_KEY_FILE and start again',
-    ],
-  } satisfies Record<string, [object, string]>;
-  const [fields, text] = lines[key];
-  return [[fields, isNew ? `account ${account} was created now; ${text}` : text]];
+      'or set BOOTSTRAP_API_KEY or BOOTSTRAP_API_KEY_FILE and start again',
+  } satisfies Record<string, string>;
+  return [[{ account }, isNew ? `account ${account} was created now; ${texts[key]}` : texts[key]]];
 }
 
-/** What a start prints on a terminal: the URL of the service, its database, and first calls to try. */
-export function startupBanner(app: Started, config: Config): string {
+/** What a start prints on a terminal: first calls to try, then what it is. */
+export function startupBanner(app: Started, config: Config, tunnel: readonly string[] = []): string {
   const lines = [
+    '',
+    ...firstCalls(app.url, app.firstAccount.adminKey),
+    ...tunnel,
     '',
     `Tunnel access service is ready at ${app.url}`,
     `  database  ${app.database.description}`,
     ...(app.database.embedded === undefined ? [] : [`  data      ${app.database.embedded.clusterDir}`]),
     ...keyLines(app.firstAccount, config),
-    ...firstCalls(app.url, app.firstAccount.adminKey),
     '',
   ];
   return lines.join('\n');
@@ -66,7 +81,6 @@ function keyLines({ accountId, isNew, key, adminKey }: FirstAccount, config: Con
  * alone. A new user may have no SSH key, or one that is refused, so the lines make a key pair.
  */
 const firstCalls = (url: string, apiKey?: string): string[] => [
-  '',
   'Try it in another terminal:',
   `  export API=${url}${apiKey === undefined ? '' : ` API_KEY=${apiKey}`}`,
   '  curl -s "$API/ssh_credentials" -H "Authorization: Bearer $API_KEY"; echo',

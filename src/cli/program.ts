@@ -1,10 +1,16 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
+import { redacted } from '../service-log/redaction.js';
 import { EXIT, exitOnUncaughtError, reportFailure } from './exit-codes.js';
 import { withExitCodes } from './help.js';
+import { withSettingsOption } from './settings-option.js';
 
 /** A program of the package. Its commands must be added to it afterwards, since they take over how it ends. */
-export const newProgram = (name: string): Command => new Command(name).version(versionOfPackage()).exitOverride();
+export const newProgram = (name: string): Command =>
+  withSettingsOption(new Command(name).version(versionOfPackage()).exitOverride().configureOutput({ outputError }));
+
+/** Commander repeats an argument that it refuses, which may be a URL with a password. */
+const outputError = (text: string, write: (text: string) => void): void => write(redacted(text));
 
 /** Runs a program with the arguments of this process, and sets the exit code. */
 export async function runProgram(program: Command): Promise<void> {

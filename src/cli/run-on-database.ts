@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { readConfig } from '../config.js';
+import { misspelledIn, readConfig } from '../config.js';
 import { type Database, type OpenMode, openDatabase } from '../database/database.js';
 import type { MaintenanceDatabase } from '../database/dedicated-connections.js';
 import { migrate } from '../database/migrate.js';
@@ -54,6 +54,7 @@ export async function onDatabase(needs: Needs, work: (database: CommandDatabase)
 
 async function open({ mode }: Needs): Promise<Database> {
   const config = readConfig(process.env);
+  for (const problem of misspelledIn(process.env)) console.error(problem);
   // The wait for an external server can be long, and may end at any point. An embedded server must be stopped again.
   mayEndAtOnce = config.databaseUrl !== undefined;
   try {

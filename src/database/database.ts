@@ -27,6 +27,8 @@ export interface DatabaseOptions {
   readonly replicaDatabaseUrl?: string | undefined;
   readonly replicaPoolSize?: number;
   readonly dataDir: string;
+  /** Whether an embedded database may be made where there is none. Absent: true. */
+  readonly mayMakeDatabase?: boolean;
   readonly databasePoolSize: number;
   readonly dearReadConnections: number;
   /** False behind a pooler that shares sessions and knows no named statements, such as PgBouncer 1.18. Absent: true. */
@@ -128,11 +130,12 @@ async function runAsOwner<T>(
 }
 
 async function findServer(
-  { databaseUrl, dataDir, startedServer, databasePoolSize, dearReadConnections }: OpenOptions,
+  { databaseUrl, dataDir, mayMakeDatabase = true, startedServer, ...pools }: OpenOptions,
   log: (line: string) => void,
   mode: OpenMode,
 ): Promise<{ hosts: readonly HostConfig[]; embedded: EmbeddedPostgres | undefined }> {
   if (databaseUrl !== undefined) return { hosts: parseDatabaseUrl(databaseUrl), embedded: undefined };
+  ignoreLibpqVariables();
   if (startedServer !== undefined) return { hosts: [embeddedHost(startedServer)], embedded: undefined };
   const running = mode === 'serve' ? undefined : await findRunningPostgres(dataDir);
   if (running !== undefined) return { hosts: [embeddedHost(running)], embedded: undefined };
@@ -140,8 +143,20 @@ async function findServer(
     const text = `there is no database in DATA_DIR ${path.resolve(dataDir)}: set DATA_DIR or DATABASE_URL to the value that the service uses`;
     throw new OperatorError(text);
   }
-  const embedded = await startEmbeddedPostgres({ dataDir, log, pooled: databasePoolSize + dearReadConnections });
+  if (!mayMakeDatabase && !(await hasData(dataDir))) {
+    const text =
+      'NODE_ENV is production, and neither DATABASE_URL nor DATA_DIR is set: set DATABASE_URL to your PostgreSQL, or DATA_DIR to the ' +
+      `folder where an embedded one is to be made; ${path.resolve(dataDir)} has none`;
+    throw new OperatorError(text);
+  }
+  const pooled = pools.databasePoolSize + pools.dearReadConnections;
+  const embedded = await startEmbeddedPostgres({ dataDir, log, pooled });
   return { hosts: [embeddedHost(embedded)], embedded };
+}
+
+/** PGOPTIONS, PGTZ and their like are about servers of people who work with PostgreSQL; pg would send them to ours. */
+function ignoreLibpqVariables(): void {
+  for (const name of Object.keys(process.env)) if (/^PG[A-Z_]+$/.test(name)) delete process.env[name];
 }
 
 export const embeddedHost = ({ host, port, user }: EmbeddedAddress): HostConfig => ({

@@ -12,6 +12,8 @@ type MigratedDatabase = Pick<Database, 'dataSource' | 'asOwner' | 'hasOwner'>;
 type Log = (line: string) => void;
 
 const MAX_DEADLOCKS = 10;
+/** A migration that takes longer is told by itself. */
+const LONG_MIGRATION_MS = 1_000;
 
 /**
  * Runs the pending migrations, each of which is logged with its time, then `afterwards` under a lock. A database that is
@@ -69,10 +71,17 @@ async function migrateAs(owner: DataSource, service: SchemaState, log: Log): Pro
 async function runPending(dataSource: DataSource, log: Log): Promise<void> {
   const runner = dataSource.createQueryRunner();
   const executor = new MigrationExecutor(dataSource, runner);
-  for (const migration of await executor.getPendingMigrations()) {
-    const begun = performance.now();
+  const pending = await executor.getPendingMigrations();
+  const [begun, names] = [performance.now(), pending.map(({ name }) => name)];
+  for (const migration of pending) {
+    const beginning = performance.now();
     await runUnlessDeadlocked(runner, migration.name, () => executor.executeMigration(migration), log);
-    log(`migration ${migration.name} ran in ${Math.ceil(performance.now() - begun)} ms`);
+    const tookMs = performance.now() - beginning;
+    if (tookMs > LONG_MIGRATION_MS) log(`migration ${migration.name} ran in ${(tookMs / 1000).toFixed(1)} s`);
+  }
+  if (pending.length > 0) {
+    const range = pending.length === 1 ? names[0] : `${pending.length}, from ${names[0]} to ${names.at(-1)}`;
+    log(`migrated the database in ${Math.ceil(performance.now() - begun)} ms: ${range}`);
   }
   await runner.release();
 }

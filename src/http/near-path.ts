@@ -1,4 +1,4 @@
-import { isWithinDistance } from '../edit-distance.js';
+import { editDistance } from '../edit-distance.js';
 
 /** Longer paths are not searched for: a path of the service has no more words. */
 const MAX_WORDS = 8;
@@ -37,5 +37,7 @@ function similarityOf(asked: readonly string[], words: readonly string[]): numbe
 }
 
 /** A word of five letters may have one mistake, a longer one two. */
-const isSame = (one: string, other: string): boolean =>
-  one === other || isWithinDistance(one, other, Math.min(Math.max(one.length - 4, 0), 2));
+function isSame(one: string, other: string): boolean {
+  const mistakes = Math.min(one.length - 4, 2);
+  return one === other || (Math.abs(one.length - other.length) <= mistakes && editDistance(one, other) <= mistakes);
+}

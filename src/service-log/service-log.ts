@@ -1,3 +1,4 @@
+import cluster from 'node:cluster';
 import { hostname } from 'node:os';
 import type { LoggerService } from '@nestjs/common';
 import { type Logger, pino } from 'pino';
@@ -36,6 +37,7 @@ export class ServiceLog implements LoggerService {
   readonly isOnTerminal = process.stdout.isTTY === true;
   private readonly lines: Logger;
   private readonly announcements: Logger;
+  private held: (() => void)[] | undefined;
 
   /** `about`: fields of every line. */
   constructor(level: LogLevel = 'info', about: object = {}) {
@@ -56,14 +58,32 @@ export class ServiceLog implements LoggerService {
     this.lines.level = level;
   }
 
+  /** On a terminal, routine lines wait until `release`. */
+  hold(): void {
+    if (this.isOnTerminal) this.held = [];
+  }
+
+  release(): void {
+    const lines = this.held ?? [];
+    this.held = undefined;
+    for (const write of lines) write();
+  }
+
   /** Every line but those of `announce` passes here. No field may hold a secret. */
   line(level: LogLevel | 'fatal', fields: object, message: string): void {
-    this.lines[level](fields, message);
+    const isRoutine = level === 'info' || level === 'debug';
+    this.writeInOrder(isRoutine, () => this.lines[level](fields, message));
   }
 
   /** A line about the process itself, such as its start and its end, which is written at any level. */
   announce(fields: object, message: string): void {
-    this.announcements.info(fields, message);
+    this.writeInOrder(true, () => this.announcements.info(fields, message));
+  }
+
+  private writeInOrder(mayWait: boolean, write: () => void): void {
+    if (mayWait && this.held !== undefined) return void this.held.push(write);
+    this.release();
+    write();
   }
 
   fatal(message: unknown, ...rest: unknown[]): void {
@@ -108,6 +128,8 @@ const MAX_UNWRITTEN_BYTES = 1024 * 1024;
 
 /** A reader that went away, or a full disk under the log, must not end the service. */
 function stdoutOrNowhere() {
+  // Programs that start services as workers, such as pm2 with -i, read what passes this function only.
+  if (cluster.isWorker) return { write: (line: string): void => void process.stdout.write(line) };
   const stdout = pino.destination({ dest: 1, sync: true, maxLength: MAX_UNWRITTEN_BYTES });
   stdout.on('error', () => undefined);
   return stdout;

@@ -10,6 +10,7 @@ import type { SettingsOf } from './setting.js';
 export interface OperationSettings extends MetricsSettings {
   /** Signs the checkpoints of the logs; undefined: that beside an embedded database, or none. */
   readonly checkpointKey: CheckpointKey | undefined;
+  readonly isProduction: boolean;
   readonly logLevel: LogLevel;
   readonly logRequests: LoggedRequests;
   /** Maximum time that a stop waits for running requests. */
@@ -45,6 +46,15 @@ export const OPERATION = {
     example: '127.0.0.1:9464',
     fallback: undefined,
     parse: parseMetricsAddress,
+  },
+  isProduction: {
+    name: 'NODE_ENV',
+    about:
+      '`production`: a start without `DATABASE_URL` makes no embedded database, unless `DATA_DIR` says where. The Dockerfile and the systemd units set it.',
+    example: 'production',
+    fallback: false,
+    fallbackText: 'none',
+    parse: (value: string) => value === 'production',
   },
   logLevel: {
     name: 'LOG_LEVEL',

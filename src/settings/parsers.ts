@@ -52,6 +52,7 @@ export const replicaUrl = readableBy(parseReplicaUrl);
 
 export const baseUrl = (value: string): string => {
   const parsed = new URL(url('http:', 'https:')(value));
+  if (parsed.username !== '' || parsed.password !== '') throw new Error('must not hold a user or a password');
   if (parsed.search !== '' || parsed.hash !== '') throw new Error('must not have a query or a fragment');
   return value.replace(/\/+$/, '');
 };

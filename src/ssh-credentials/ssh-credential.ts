@@ -13,7 +13,7 @@ export type SshCredentialEvent =
   | { readonly type: 'ssh_credential_deleted.v1'; readonly data: Readonly<Record<string, never>> };
 
 /** An uploaded public key that authorizes its owner to start tunnels, within its ACL when it has one. */
-export interface NewSshCredential {
+interface NewSshCredential {
   readonly description: string;
   readonly metadata: string;
   /** The text as it was uploaded, byte for byte. */

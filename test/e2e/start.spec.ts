@@ -90,6 +90,8 @@ describe('the log of a start', () => {
       env,
     });
     const [, url = '', key = ''] = /export API=(\S+) API_KEY=(\S+)/.exec(output()) ?? [];
+    // Before anything else: what to do.
+    expect(output().replaceAll('\r', '')).toMatch(/^\nTry it in another terminal:\n {2}export API=/);
     expect(output()).toContain(`\nTunnel access service is ready at ${url}\n  database  embedded PostgreSQL\n`);
     expect(output()).toContain(`  API key   ${key}\n`);
     const client = new ApiClient(url, key);

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { MIGRATIONS } from '../../migrations/all.js';
-import { runCli, spawnCli, startMain, stopMain } from '../support/process.js';
+import { logLines, runCli, spawnCli, startMain, stopMain } from '../support/process.js';
 import { cloneDatabase, emptyDatabase } from '../support/service.js';
 import { makeTwoRoles } from '../support/two-roles.js';
 
@@ -44,16 +44,15 @@ describe('migrate --check', () => {
   });
 });
 
+const ALL_RAN = new RegExp(`^migrated the database in \\d+ ms: ${NAMES.length}, from ${NAMES[0]} to ${NAMES.at(-1)}`);
+
 describe('migrate', () => {
-  it('runs what is pending, and says how long each migration took', async () => {
+  it('runs what is pending, and says in one line how long that took', async () => {
     const { cli } = await database(emptyDatabase);
     const { code, stdout, stderr } = await cli('migrate');
     expect([code, stderr]).toEqual([0, expect.stringMatching(TARGET)]);
     const lines = stdout.trimEnd().split('\n');
-    expect(lines.slice(0, -1).map((line) => line.replace(/ in \d+ ms$/, ' in N ms'))).toEqual(
-      NAMES.map((name) => `migration ${name} ran in N ms`),
-    );
-    expect(lines.at(-1)).toBe('the database is current');
+    expect(lines).toEqual([expect.stringMatching(ALL_RAN), 'the database is current']);
     const again = { code: 0, stdout: 'the database is current\n', stderr: expect.stringMatching(TARGET) };
     expect(await cli('migrate')).toEqual(again);
   });
@@ -90,12 +89,14 @@ describe('migrate', () => {
 });
 
 describe('a start', () => {
-  it('logs each migration with its time', async () => {
+  it('logs its migrations in one line', async () => {
     const { url } = await database(emptyDatabase);
     const main = startMain({ DATABASE_URL: url });
     await main.url;
-    const { output } = await stopMain(main);
-    for (const name of NAMES) expect(output).toMatch(new RegExp(`migration ${name} ran in \\d+ ms`));
+    await stopMain(main);
+    expect(logLines(main).filter(({ msg }) => /migrat/.test(msg))).toMatchObject([
+      { msg: expect.stringMatching(ALL_RAN) },
+    ]);
   });
 
   it('goes on with a database that a newer version has migrated: upgrades are rolling', async () => {

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
@@ -12,8 +12,7 @@ import { dataDir, start, useStarts } from '../support/starts.js';
 
 useStarts();
 
-const KEY = /"api_key":"(\S+?_\S+?)"/;
-const keyOf = (main: RunningMain): string => KEY.exec(main.output())?.[1] ?? '';
+const KEY = /[0-9A-Za-z]{27}_[\w-]{32}/;
 const said = (main: RunningMain): string[] => logLines(main).map(({ msg }) => msg);
 
 async function query(url: string, statement: string): Promise<void> {
@@ -23,15 +22,22 @@ async function query(url: string, statement: string): Promise<void> {
 }
 
 describe('a start on an embedded database', () => {
-  it('says where the database is and prints the key; the next start keeps the data and prints no key', async () => {
+  it('says where the database is, and which file has the key and first calls; the next start keeps the data', async () => {
     const first = start();
     const url = await first.url;
-    const key = keyOf(first);
-    const [made, ready] = logLines(first).filter(
+    while (!first.output().includes('try-it.txt')) await sleep(5);
+    const [made, ready, calls] = logLines(first).filter(
       ({ context }) => !['Database', 'Checkpoints'].includes(String(context)),
     );
     expect(ready).toMatchObject({ url, database: 'embedded PostgreSQL', data: expect.stringContaining(dataDir()) });
-    expect(made).toMatchObject({ api_key: key, msg: expect.stringContaining('created now; key of the admin') });
+    expect(made).toMatchObject({ msg: expect.stringMatching(/created now; the admin's API key is in the file/) });
+    expect(first.output()).not.toMatch(KEY);
+    const file = join(dataDir(), 'try-it.txt');
+    expect(calls).toMatchObject({ file, msg: `first calls to try are in ${file}` });
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    const text = await readFile(file, 'utf8');
+    expect(text.startsWith(`Try it in another terminal:\n  export API=${url} API_KEY=`)).toBe(true);
+    const [key = ''] = KEY.exec(text) ?? [];
     const client = new ApiClient(url, key);
     const { body } = await client.post('/ssh_credentials', { public_key: newPublicKey() });
     expect(await stopMain(first, 'SIGINT')).toMatchObject({ code: 0 });
@@ -41,6 +47,7 @@ describe('a start on an embedded database', () => {
     expect((await again.get(`/ssh_credentials/${body.id}`)).body).toMatchObject({ public_key: body.public_key });
     expect(second.output()).not.toMatch(KEY);
     expect(await stopMain(second, 'SIGTERM')).toMatchObject({ code: 0 });
+    expect(await readFile(file, 'utf8')).toBe(text);
   });
 });
 

@@ -1,5 +1,5 @@
 import { isSafeToTrust } from '../../access/authentication/issuer-url.js';
-import { type Config, ConfigError, readConfig } from '../../config.js';
+import { type Config, ConfigError, misspelledIn, readConfig } from '../../config.js';
 import { type Finding, ok, warning, wrong } from './finding.js';
 
 const LOOPBACK_HOSTS = ['127.0.0.1', '::1', 'localhost'];
@@ -48,7 +48,10 @@ export interface CheckedSettings {
 export function checkSettings(environment: NodeJS.ProcessEnv): CheckedSettings {
   try {
     const config = readConfig(environment);
-    const doubts = DOUBTS.filter(({ isSo }) => isSo(config)).map(({ text }) => warning(text));
+    const doubts = [
+      ...DOUBTS.filter(({ isSo }) => isSo(config)).map(({ text }) => text),
+      ...misspelledIn(environment),
+    ].map(warning);
     return { config, broken: [], findings: doubts.length > 0 ? doubts : [ok('all settings can be used')] };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;

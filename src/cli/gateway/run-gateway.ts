@@ -1,4 +1,4 @@
-import { readGatewayConfig } from '../../config.js';
+import { misspelledIn, readGatewayConfig } from '../../config.js';
 import { Gateway } from '../../gateway/gateway.js';
 import type { GatewaySettings } from '../../gateway/gateway-settings.js';
 import { STOP_SIGNALS, UsageError } from '../../operator-error.js';
@@ -12,6 +12,7 @@ export async function runGateway(): Promise<void> {
   if (config.gatewayToken === '')
     throw new UsageError('GATEWAY_TOKEN is not set: one of the GATEWAY_TOKENS of the service');
   log.setLevel(config.logLevel);
+  for (const problem of misspelledIn(process.env)) log.warn(problem, 'Settings');
   const stopped = new Promise<string>((resolve) => {
     for (const signal of STOP_SIGNALS) process.on(signal, resolve);
   });

@@ -20,24 +20,23 @@ export class GatewayBeside {
     return Object.freeze({ ...config, gatewayTokens: [...config.gatewayTokens, { name: NAME, token: this.token }] });
   }
 
-  async start(serviceUrl: string, log: ServiceLog): Promise<void> {
+  /** Returns lines that go on after the first calls, whose key they use. */
+  async start(serviceUrl: string, log: ServiceLog): Promise<readonly string[]> {
     // Loaded late, since a service without a gateway needs no SSH.
     const { startGateway } = await import('../gateway/run-gateway.js');
     this.gateway = await startGateway({ ...this.settings, serviceUrl, gatewayToken: this.token }, log);
-    if (log.isOnTerminal) console.log(this.firstTunnel(this.gateway));
+    return this.firstTunnel(this.gateway);
   }
 
   async stop(): Promise<void> {
     await this.gateway?.stop();
   }
 
-  /** Goes on after the lines of the startup banner, whose key it uses. */
-  private firstTunnel({ address }: Gateway): string {
+  private firstTunnel({ address }: Gateway): string[] {
     const [owned] = this.settings.gatewayHosts;
     return [
-      'Open a tunnel with that key, from this port of the gateway to port 3000 of your machine:',
+      '  # a tunnel with that key, from port 8000 of the gateway to port 3000 of your machine:',
       `  ssh -i "$SSH_KEY" -p ${address.port} -R ${owned?.host}:8000:localhost:3000 ${address.host}`,
-      '',
-    ].join('\n');
+    ];
   }
 }

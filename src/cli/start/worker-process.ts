@@ -3,6 +3,11 @@ import type { Config } from '../../config.js';
 import type { EmbeddedAddress } from '../../database/database.js';
 import { Channel } from '../../workers/channel.js';
 
+const OURS = 'TUNNEL_ACCESS_WORKER';
+
+/** Whether this process is a worker of a primary of this project. Other programs use node:cluster too, such as pm2 with -i. */
+export const isOurWorker = (): boolean => cluster.isWorker && process.env[OURS] !== undefined;
+
 /** What a worker gets of its primary: settings and files are read once, so that all workers go by the same ones. */
 export interface WorkerSetup {
   readonly number: number;
@@ -35,7 +40,7 @@ export class WorkerProcess {
   private readonly asksForSetup: Promise<void>;
 
   constructor(setup: WorkerSetup) {
-    const worker = cluster.fork();
+    const worker = cluster.fork({ [OURS]: '1' });
     this.worker = worker;
     this.channel = new Channel((messages, sent) => {
       if (worker.isConnected()) worker.send(messages, sent);

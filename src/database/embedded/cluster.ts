@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { chown, lstat, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { chmod, chown, lstat, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { type Binaries, describeSpawnError, POSTGRES_ENV } from './binaries.js';
@@ -23,7 +23,10 @@ export async function ensureCluster(
 ): Promise<boolean> {
   const isNew = (await versionOf(dir)) === undefined && (await createCluster(dir, user, initdb));
   const version = await versionOf(dir);
-  if (version === majorVersion) return isNew;
+  if (version === majorVersion) {
+    await closeToOthers(dir);
+    return isNew;
+  }
   throw new EmbeddedPostgresError(
     version === undefined
       ? `${dir} is not a PostgreSQL database, and not empty: move it away, or set DATA_DIR to another folder.`
@@ -31,6 +34,21 @@ export async function ensureCluster(
           `start the release that made it, or transfer the data with pg_upgrade or pg_dump, or set DATA_DIR to an empty folder, ` +
           `or set DATABASE_URL to a PostgreSQL ${version} server of your own that holds the data.`,
   );
+}
+
+/** What PostgreSQL refuses: rights of others, and that of the group to write. */
+const OPEN_MODES = 0o027;
+
+/** Kubernetes opens the folders of a volume to the group of fsGroup, and PostgreSQL then refuses to start. */
+async function closeToOthers(dir: string): Promise<void> {
+  const { mode } = await lstat(dir);
+  if ((mode & OPEN_MODES) === 0) return;
+  await chmod(dir, 0o700).catch((cause) => {
+    throw new EmbeddedPostgresError(
+      `The folder ${dir} is open to others, so that PostgreSQL does not start in it, and this user may not close it: run chmod 700 ${dir}.`,
+      { cause },
+    );
+  });
 }
 
 /** initdb works in a draft folder, renamed at the end: an interrupted start leaves no partial cluster. */

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -71,5 +71,31 @@ describe('the host key', () => {
     const file = join(folder, 'host_key');
     writeFileSync(file, '', { mode: 0o600 });
     expect(() => loadHostKey(file)).toThrow('is empty; remove it, and the next start makes a key');
+  });
+
+  it('that the group of a volume can read is closed again, as Kubernetes opens it with fsGroup', () => {
+    const file = join(folder, 'host_key');
+    const { fingerprint } = loadHostKey(file);
+    chmodSync(file, 0o660);
+    expect(loadHostKey(file).fingerprint).toBe(fingerprint);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  it('of another user may be for a group of this one, as the Secrets of Kubernetes are', () => {
+    const file = join(folder, 'host_key');
+    loadHostKey(file);
+    chmodSync(file, 0o440);
+    // Only root can give files away; the file of anybody else is closed.
+    const isRoot = process.getuid?.() === 0;
+    if (isRoot) chownSync(file, 65_534, 0);
+    loadHostKey(file);
+    expect(statSync(file).mode & 0o777).toBe(isRoot ? 0o440 : 0o600);
+  });
+
+  it('that others can read is refused, with the way out', () => {
+    const file = join(folder, 'host_key');
+    loadHostKey(file);
+    chmodSync(file, 0o604);
+    expect(() => loadHostKey(file)).toThrow(`others can read it; run: chmod 600 ${file}`);
   });
 });

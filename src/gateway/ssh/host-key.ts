@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import {
+  chmodSync,
   closeSync,
   fsyncSync,
   linkSync,
@@ -94,12 +95,23 @@ export function newPrivateKey(type: KeyType): string {
 
 function read(file: string): Buffer {
   try {
-    // As ssh does: a key that others can read is no secret.
-    if ((statSync(file).mode & 0o077) !== 0) throw new Error(`others can read it; run: chmod 600 ${file}`);
+    closeToOthers(file);
     return readFileSync(file);
   } catch (error) {
     throw unusable(file, `cannot be used: ${messageOf(error)}`);
   }
+}
+
+const [OTHERS, GROUP] = [0o007, 0o070];
+
+/**
+ * A key that others can read is no secret. The group may read the file of another user: a Secret of Kubernetes is root's. And
+ * Kubernetes opens the files of a volume to the group of fsGroup, so those of this user are closed again.
+ */
+function closeToOthers(file: string): void {
+  const { mode, uid } = statSync(file);
+  if ((mode & OTHERS) !== 0) throw new Error(`others can read it; run: chmod 600 ${file}`);
+  if ((mode & GROUP) !== 0 && uid === process.getuid?.()) chmodSync(file, 0o600);
 }
 
 function parse(file: string, text: Buffer): ParsedKey {

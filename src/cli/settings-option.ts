@@ -1,0 +1,38 @@
+import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { isSetting } from '../config.js';
+import { messageOf } from '../error-message.js';
+import { UsageError } from '../operator-error.js';
+import { parseSettingsFile } from '../settings/settings-file.js';
+
+/** Gives a program, and so each of its commands, the option `--settings FILE`. */
+export const withSettingsOption = (program: Command): Command =>
+  program
+    .option('--settings <file>', 'read settings from a file too, as systemd reads an EnvironmentFile')
+    .configureHelp({ showGlobalOptions: true })
+    .hook('preAction', () => {
+      const { settings: file } = program.opts<{ settings?: string }>();
+      if (file !== undefined) addTo(process.env, file);
+    });
+
+/**
+ * A setting that the environment has with another value is refused: whichever of them counted, a command could work on another
+ * database than its caller means.
+ */
+function addTo(environment: NodeJS.ProcessEnv, file: string): void {
+  for (const [name, value] of read(file)) {
+    const given = environment[name] ?? '';
+    if (isSetting(name) && given !== '' && given !== value) {
+      throw new UsageError(`${name} is in the environment, and in ${file} with another value: unset one of them`);
+    }
+    environment[name] = value;
+  }
+}
+
+function read(file: string): ReadonlyMap<string, string> {
+  try {
+    return parseSettingsFile(readFileSync(file, 'utf8'));
+  } catch (error) {
+    throw new UsageError(`the file of --settings, ${file}, cannot be read: ${messageOf(error)}`);
+  }
+}

@@ -1,0 +1,225 @@
+import { spawn } from 'node:child_process';
+import { chmod, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { freePort } from '../support/free-port.js';
+import { stopAtEnd } from '../support/leftovers.js';
+import { CLI, logLines, runCli, spawnCli, startCli, stopMain } from '../support/process.js';
+import { emptyDatabase, type Service, startService } from '../support/service.js';
+import { dataDir, start, statusOf, useStarts } from '../support/starts.js';
+
+/** Environments and settings of operators. */
+useStarts();
+
+const KEY = 'a-key-of-my-own-choice';
+let service: Service;
+let folder: string;
+beforeAll(async () => {
+  service = await startService();
+  folder = await mkdtemp(join(tmpdir(), 'tas-settings-'));
+});
+afterAll(async () => {
+  await service.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function fileWith(text: string): Promise<string> {
+  const file = join(folder, 'settings');
+  await writeFile(file, text);
+  return file;
+}
+
+describe('--settings FILE', () => {
+  const url = () => `${service.databaseUrl}?application_name=x&connect_timeout=5`;
+
+  it('gives a command the settings of the service, before or after its name', async () => {
+    const file = await fileWith(`# of the service\nDATABASE_URL="${url()}"\n`);
+    for (const args of [
+      ['--settings', file, 'accounts', 'list'],
+      ['accounts', 'list', '--settings', file],
+    ]) {
+      const { code, stdout } = await spawnCli({}, ...args);
+      expect([code, stdout]).toEqual([0, expect.stringMatching(/^ac_/)]);
+    }
+    // An & without quotes too: systemd expands nothing.
+    const plain = await fileWith(`DATABASE_URL=${url()}\n`);
+    expect((await spawnCli({}, 'doctor', '--settings', plain)).stdout).toMatch(
+      /^ok: settings|^ok {2}settings|settings/m,
+    );
+    expect((await spawnCli({}, 'accounts', 'list', '--settings', plain)).code).toBe(0);
+  });
+
+  it('gives them to a start too', async () => {
+    const database = await emptyDatabase();
+    const file = await fileWith(`DATABASE_URL='${database.url}'\nBOOTSTRAP_API_KEY=${KEY}\nPORT=0\n`);
+    const main = startCli({}, 'start', '--settings', file);
+    while (main.child.exitCode === null && !main.stdout().includes('ready at http')) await sleep(20);
+    expect(main.stdout()).toContain("the admin's API key is that of BOOTSTRAP_API_KEY");
+    main.child.kill('SIGTERM');
+    expect(await main.ended).toMatchObject({ code: 0 });
+    await database.drop();
+  });
+
+  it('refuses a setting that the environment has with another value, since either could be meant', async () => {
+    const file = await fileWith(`DATABASE_URL=${url()}\n`);
+    const { code, stderr } = await spawnCli(
+      { DATABASE_URL: 'postgres://s3cret@127.0.0.1/x' },
+      'accounts',
+      'list',
+      '--settings',
+      file,
+    );
+    const sentence = `DATABASE_URL is in the environment, and in ${file} with another value: unset one of them\n`;
+    expect([code, stderr]).toEqual([2, sentence]);
+    expect((await spawnCli({ DATABASE_URL: url() }, 'accounts', 'list', '--settings', file)).code).toBe(0);
+  });
+
+  it('ends with 2 and a sentence if the file cannot be read', async () => {
+    const file = await fileWith('PORT 8080\n');
+    expect(await spawnCli({}, 'accounts', 'list', '--settings', file)).toMatchObject({
+      code: 2,
+      stderr: `the file of --settings, ${file}, cannot be read: line 1 has no '='\n`,
+    });
+    expect(await spawnCli({}, 'accounts', 'list', '--settings', '/nonexistent')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('/nonexistent, cannot be read: ENOENT'),
+    });
+  });
+
+  it('is in the help of every command', async () => {
+    expect((await spawnCli({}, 'audit', 'export', '--help')).stdout).toContain('--settings <file>');
+  });
+});
+
+describe('a variable that is nearly a setting', () => {
+  const sentence = 'the variable DATABSE_URL is no setting: is DATABASE_URL meant?';
+
+  it('is named by a start, first of all', async () => {
+    const main = start({ DATABSE_URL: 'postgres://x', BOOTSTRAP_API_KEY: KEY });
+    await main.url;
+    await stopMain(main);
+    expect(logLines(main)[0]).toMatchObject({ level: 'warn', msg: sentence });
+  });
+
+  it('is named by doctor and by commands', async () => {
+    expect((await spawnCli({ DATABSE_URL: 'x', DATA_DIR: dataDir() }, 'doctor')).stdout).toContain(sentence);
+    const { code, stderr } = await spawnCli({ DATABSE_URL: 'x', DATA_DIR: dataDir() }, 'accounts', 'list');
+    expect([code, stderr.split('\n')[0]]).toEqual([3, sentence]);
+  });
+
+  it('is not one that every shell has, nor one of PostgreSQL', async () => {
+    const usual = { HOME: '/root', HOSTNAME: 'x', PWD: '/', PGPORT: '5433', PGHOST: 'x', TERM: 'xterm', PATH: '/bin' };
+    expect((await spawnCli({ ...usual, DATA_DIR: dataDir() }, 'doctor')).stdout).not.toContain('is no setting');
+  });
+});
+
+describe('NODE_ENV=production', () => {
+  const production = { NODE_ENV: 'production', BOOTSTRAP_API_KEY: KEY };
+
+  it('without DATABASE_URL and DATA_DIR makes no database, and says what to set', async () => {
+    const cwd = await mkdtemp(join(folder, 'cwd-'));
+    const child = spawn(process.execPath, [CLI, 'start'], {
+      cwd,
+      env: { PATH: process.env.PATH, PORT: '0', ...production },
+    });
+    stopAtEnd(async () => void child.kill('SIGKILL'));
+    let output = '';
+    child.stdout.on('data', (data) => {
+      output += data;
+    });
+    expect(await new Promise((resolve) => child.on('close', resolve))).toBe(3);
+    expect(JSON.parse(output).msg).toMatch(
+      /NODE_ENV is production, and neither DATABASE_URL nor DATA_DIR is set: set /,
+    );
+    expect(await readdir(cwd)).toEqual([]);
+  });
+
+  it('with DATA_DIR makes one there', async () => {
+    const main = start(production);
+    expect(await statusOf(await main.url, KEY)).toBe(200);
+  });
+});
+
+describe('an embedded database', () => {
+  it('does not get the settings of a person who works with PostgreSQL', async () => {
+    const environment = {
+      PGOPTIONS: '-c search_path=other',
+      PGSSLMODE: 'require',
+      PGDATABASE: 'x',
+      PGUSER: 'y',
+      PGTZ: 'Asia/Tokyo',
+    };
+    const main = start({ ...environment, BOOTSTRAP_API_KEY: KEY });
+    expect(await statusOf(await main.url, KEY)).toBe(200);
+  });
+
+  it('starts in a folder that Kubernetes opened to a group, as with fsGroup', async () => {
+    const first = start({ BOOTSTRAP_API_KEY: KEY });
+    await first.url;
+    await stopMain(first);
+    const cluster = join(dataDir(), 'postgres');
+    await chmod(cluster, 0o2770);
+    const second = start();
+    expect(await statusOf(await second.url, KEY)).toBe(200);
+    expect((await stat(cluster)).mode & 0o7777).toBe(0o700);
+  });
+});
+
+describe('a start that another program made a worker of node:cluster, as pm2 -i does', () => {
+  async function underAnother(settings: Record<string, string>) {
+    const port = await freePort('127.0.0.1');
+    const script = `
+      const cluster = require('node:cluster');
+      cluster.setupPrimary({ exec: ${JSON.stringify(CLI)}, args: ['start'], execArgv: [] });
+      cluster.fork().on('exit', (code) => process.exit(code));`;
+    const env = {
+      PATH: process.env.PATH,
+      DATA_DIR: dataDir(),
+      PORT: String(port),
+      BOOTSTRAP_API_KEY: KEY,
+      ...settings,
+    };
+    const child = spawn(process.execPath, ['-e', script], { env, detached: true });
+    stopAtEnd(async () => void process.kill(-(child.pid ?? 0), 'SIGKILL'));
+    let output = '';
+    child.stdout.on('data', (data) => {
+      output += data;
+    });
+    return { child, url: `http://127.0.0.1:${port}`, output: () => output };
+  }
+
+  it('serves', async () => {
+    const { url, output } = await underAnother({});
+    while (!output().includes('ready at')) await sleep(20);
+    expect(await statusOf(url, KEY)).toBe(200);
+  });
+
+  it('says why it cannot have workers itself', async () => {
+    const { child, output } = await underAnother({ WORKERS: '2' });
+    expect(await new Promise((resolve) => child.on('close', resolve))).toBe(2);
+    expect(output()).toContain('another program, such as pm2 with -i, has made this process a worker');
+  });
+});
+
+describe('a secret in a URL', () => {
+  it.each([
+    ['audit push --to', ['audit', 'push', '--once', '--to', 'https://x:SEKRET77@siem.example/a'], {}],
+    ['audit push --to, as a user', ['audit', 'push', '--once', '--to', 'https://SEKRET77@siem.example/a'], {}],
+    ['audit push --to, with a query', ['audit', 'push', '--once', '--to', 'http://127.0.0.1:1/?token=SEKRET77'], {}],
+    ['audit witness', ['audit', 'witness', 'https://x:SEKRET77@log.example'], {}],
+    ['PUBLIC_URL', ['accounts', 'list'], { PUBLIC_URL: 'https://x:SEKRET77@tunnels.example.com' }],
+    ['OIDC_ISSUER', ['accounts', 'list'], { OIDC_ISSUER: 'https://x:SEKRET77@id.example.com?a=1', OIDC_AUDIENCE: 'x' }],
+    [
+      'SERVICE_URL',
+      ['gateway'],
+      { SERVICE_URL: 'http://x:SEKRET77@127.0.0.1:1', GATEWAY_TOKEN: 'a-token-of-a-gateway' },
+    ],
+    ['DATABASE_URL', ['accounts', 'list'], { DATABASE_URL: 'postgres://x:SEKRET77@127.0.0.1:1/x?sslmode=no' }],
+  ])('is never repeated: %s', async (_, args, settings) => {
+    const { code, stdout, stderr } = await runCli({ DATA_DIR: dataDir(), ...settings }, ...args);
+    expect(code).not.toBe(0);
+    expect(stdout + stderr).not.toContain('SEKRET77');
+  });
+});
