@@ -13,6 +13,7 @@ import { CloudEvents } from './audit/cloud-events.js';
 import type { Config } from './config.js';
 import { type Database, POOL } from './database/database.js';
 import { DearReads } from './database/dear-reads.js';
+import { Incidents } from './database/incidents.js';
 import { Replica } from './database/replica/replica.js';
 import { EvidenceModule } from './evidence/evidence.module.js';
 import { HealthModule } from './health/health.module.js';
@@ -108,6 +109,7 @@ export function appModule(foundation: Foundation, eventLog: EventLog): DynamicMo
     // Shared, since the service's metrics have them too, with and without gateways.
     { provide: BindDecisionMetrics, useValue: new BindDecisionMetrics(config.gatewayTokens, group) },
     { provide: Checkpoints, useValue: checkpoints },
+    { provide: Incidents, useValue: new Incidents(pool, new Logger('Incidents')) },
     { provide: CloudEvents, useValue: new CloudEvents(READ_MODELS) },
     { provide: ApiDocument, useValue: new ApiDocument(config.publicUrl ?? '/', config.gatewayTokens.length > 0) },
   ];

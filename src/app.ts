@@ -7,6 +7,7 @@ import { requestLimitsOf } from './access/authentication/request-limits.js';
 import { appModule } from './app.module.js';
 import type { Config } from './config.js';
 import type { Database } from './database/database.js';
+import { Incidents } from './database/incidents.js';
 import { RequestLog } from './http/logging/request-log.js';
 import { fastifyOptions, type Route, serveHttp } from './http/server.js';
 import { IdSource } from './ids.js';
@@ -61,7 +62,9 @@ export async function serve(
   );
   const requestLimits = requestLimitsOf(config, (line) => log.warn(line, 'RequestLimits'), group);
   const authentication = nest.get(Authentication);
-  const routes = serveHttp(nest, { ids, config, requestLog, authentication, requestLimits });
+  const incidents = nest.get(Incidents);
+  const failed = (error: unknown): void => void incidents.failed(error);
+  const routes = serveHttp(nest, { ids, config, requestLog, authentication, failed, requestLimits });
   await listen(nest, config);
   return { nest, url: await nest.getUrl(), routes, database, close: () => close(nest, database) };
 }

@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Incidents } from '../src/database/incidents.js';
 import { Sealer } from '../src/evidence/sealer.js';
 import { newCheckpointKey, originOf } from '../src/log/seal/checkpoint-key.js';
 import { Checkpoints } from '../src/log/seal/checkpoints.js';
@@ -10,6 +12,7 @@ import { parseNote, parseVerifier } from '../src/log/tree/signed-note.js';
 import { GrowingTree } from '../src/log/tree/tiles.js';
 import { SingleWorker } from '../src/workers/worker-group.js';
 import type { ApiClient } from './support/api-client.js';
+import { takeLines } from './support/error-lines.js';
 import { addAccount } from './support/principals.js';
 import { type Service, startService } from './support/service.js';
 
@@ -148,11 +151,30 @@ describe('the evidence of a log', () => {
     await plain.stop();
   });
 
+  it('that cannot be made is an error of the log once, and its end is a line of info', async () => {
+    const sealed = await startService({ checkpointKey: KEY });
+    const log = takeLines();
+    const said = () =>
+      log.lines().flatMap(({ level, fields, message }) => (fields.context === 'Sealer' ? [`${level} ${message}`] : []));
+    await sealed.pool.query('alter table log_tiles rename to log_tiles_away');
+    await sealed.admin.post('/ip_policies', {});
+    while (said().length === 0) await sleep(20);
+    // The sealer looks every second.
+    await sleep(2_200);
+    const about = 'the log of ac_\\w+';
+    expect(said()).toEqual([expect.stringMatching(`^error ${about} cannot be sealed: `)]);
+    await sealed.pool.query('alter table log_tiles_away rename to log_tiles');
+    while (said().length === 1) await sleep(20);
+    expect(said()[1]).toMatch(new RegExp(`^info ${about} is sealed again$`));
+    log.end();
+    await sealed.stop();
+  });
+
   it('is made no further than the checkpoint at hand once the instance stops', async () => {
     const plain = await startService();
     await fillLog(plain, 30_003);
     const logs = new SealedLogs(plain.pool);
-    const sealer = new Sealer(logs, new Checkpoints(KEY), new SingleWorker());
+    const sealer = new Sealer(logs, new Checkpoints(KEY), new Incidents(plain.pool, console), new SingleWorker());
     const sizes = async (): Promise<number[]> => {
       const { rows } = await plain.pool.query('select size::int from log_checkpoints order by size');
       return rows.map(({ size }) => size);

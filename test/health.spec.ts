@@ -1,9 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createApp } from '../src/app.js';
 import { startSwallowingProxy } from './support/answer-swallowing-proxy.js';
 import { ApiClient } from './support/api-client.js';
+import { takeLines } from './support/error-lines.js';
 import { newPublicKey } from './support/keys.js';
-import { cloneDatabase, type Service, startService, testConfig } from './support/service.js';
+import { ADMIN_KEY, cloneDatabase, type Service, startService, testConfig } from './support/service.js';
 
 let service: Service;
 beforeAll(async () => {
@@ -17,6 +19,35 @@ const ask = (path: string, url = service.app.url) => new ApiClient(url, undefine
 const NOT_READY = (reason: RegExp) => ({
   status: 503,
   body: { error_code: 'ERR_TAS_503', status_code: 503, msg: expect.stringMatching(reason) },
+});
+
+describe('a database that goes away', () => {
+  it('is an error of the log once, however many requests fail, and its end is a line of info', async () => {
+    const database = await cloneDatabase();
+    const proxy = await startSwallowingProxy(database.url);
+    const app = await createApp(testConfig(proxy.url, { writeDeadlineMs: 1_000 }));
+    const client = new ApiClient(app.url, ADMIN_KEY);
+    expect((await client.get('/users')).status).toBe(200);
+    const log = takeLines();
+    const said = () =>
+      log
+        .lines()
+        .flatMap(({ level, fields, message }) => (fields.context === 'Incidents' ? [`${level} ${message}`] : []));
+    proxy.goAway();
+    for (let n = 0; n < 3; n += 1) {
+      expect((await client.get('/users')).status).toBe(503);
+      expect((await client.post('/users', { email: 'a@example.test' })).status).toBe(503);
+      expect((await ask('/readyz', app.url)).status).toBe(503);
+    }
+    expect(said()).toEqual([expect.stringMatching(/^error the database does not answer: /)]);
+    proxy.comeBack();
+    while (said().length === 1) await sleep(20);
+    expect(said()[1]).toMatch(/^info the database answers again, after \d+ s$/);
+    log.end();
+    await app.close();
+    await proxy.close();
+    await database.drop();
+  });
 });
 
 describe('GET /livez', () => {

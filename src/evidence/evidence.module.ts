@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { POOL } from '../database/database.js';
+import { Incidents } from '../database/incidents.js';
 import { Checkpoints } from '../log/seal/checkpoints.js';
 import { SealedLogs } from '../log/seal/sealed-logs.js';
 import { providerOf } from '../resources/provider-of.js';
@@ -14,7 +15,7 @@ import { Sealer } from './sealer.js';
   providers: [
     providerOf(SealedLogs, POOL),
     providerOf(Evidence, SealedLogs, Checkpoints),
-    providerOf(Sealer, SealedLogs, Checkpoints, WorkerGroup),
+    providerOf(Sealer, SealedLogs, Checkpoints, Incidents, WorkerGroup),
   ],
 })
 export class EvidenceModule {}

@@ -1,4 +1,5 @@
 import { Logger, type OnApplicationBootstrap } from '@nestjs/common';
+import type { Incidents } from '../database/incidents.js';
 import { messageOf } from '../error-message.js';
 import { type CheckpointKey, signerOf } from '../log/seal/checkpoint-key.js';
 import type { Checkpoints } from '../log/seal/checkpoints.js';
@@ -28,6 +29,7 @@ export class Sealer extends Rounds implements OnApplicationBootstrap {
   constructor(
     private readonly logs: SealedLogs,
     private readonly checkpoints: Checkpoints,
+    private readonly incidents: Incidents,
     group: WorkerGroup,
   ) {
     super(SEAL_EVERY_MS, group);
@@ -38,7 +40,7 @@ export class Sealer extends Rounds implements OnApplicationBootstrap {
   }
 
   protected failed(error: unknown): void {
-    this.report('', `no log can be sealed now; trying again: ${messageOf(error)}`);
+    if (!this.incidents.failed(error)) this.report('', `no log can be sealed now; trying again: ${messageOf(error)}`);
   }
 
   protected async round(): Promise<void> {
@@ -46,7 +48,7 @@ export class Sealer extends Rounds implements OnApplicationBootstrap {
     if (key === undefined) return;
     if (this.after === '') this.unseen = new Set(this.checkpoints.witnessedAccounts);
     const { logs, upTo } = await this.logs.states(this.after);
-    this.reported.delete('');
+    this.reportEnd('', 'the logs are');
     this.after = upTo;
     for (const log of logs) {
       if (this.stopping.aborted) return;
@@ -92,16 +94,22 @@ export class Sealer extends Rounds implements OnApplicationBootstrap {
     const { accountId } = log;
     try {
       this.checkpoints.witness(accountId, await seal(this.logs, key, log, this.stopping));
-      this.reported.delete(accountId);
+      this.reportEnd(accountId, `the log of ${accountId} is`);
     } catch (error) {
+      if (this.incidents.failed(error)) return;
       const what = `the log of ${accountId} cannot be sealed: ${messageOf(error)}`;
       if (error instanceof TilesDamaged) this.checkpoints.raise(accountId, { loss: 'tiles', signed: log.sealed }, what);
       else this.report(accountId, what);
     }
   }
 
+  /** An error once, since it lasts until a person sees to it. */
   private report(accountId: string, what: string): void {
-    if (this.reported.get(accountId) !== what) this.logger.warn(what);
+    if (this.reported.get(accountId) !== what) this.logger.error(what);
     this.reported.set(accountId, what);
+  }
+
+  private reportEnd(accountId: string, whatIs: string): void {
+    if (this.reported.delete(accountId)) this.logger.log(`${whatIs} sealed again`);
   }
 }

@@ -1,5 +1,6 @@
 import { Controller, Get, Header, Module } from '@nestjs/common';
 import { POOL } from '../database/database.js';
+import { Incidents } from '../database/incidents.js';
 import { RouteConfig } from '../http/documentation.js';
 import { ApiPublicFile, ApiTag } from '../http/openapi/decorators.js';
 import { JSON_TYPE } from '../http/problem.filter.js';
@@ -18,6 +19,7 @@ class HealthController {
     private readonly readiness: Readiness,
     private readonly checkpoints: Checkpoints,
     private readonly positioned: PositionedReads,
+    private readonly incidents: Incidents,
   ) {}
 
   @Get('livez')
@@ -43,13 +45,15 @@ class HealthController {
     const { replica } = this.positioned;
     // A replica that cannot be used costs no request its answer, so the instance stays ready.
     const ofReplica = replica === undefined ? {} : { replica: await replica.state() };
-    return { status: 'ready', checkpoints: this.checkpoints.state, ...ofReplica };
+    // Reads and the questions of gateways are answered all the same, so that no proxy may take the instance out.
+    const status = this.incidents.cannotWrite ?? 'ready';
+    return { status, checkpoints: this.checkpoints.state, ...ofReplica };
   }
 }
 
 @Module({
   controllers: [HealthController],
-  providers: [providerOf(Readiness, POOL, EventLog)],
+  providers: [providerOf(Readiness, POOL, EventLog, Incidents)],
   exports: [Readiness],
 })
 export class HealthModule {}

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { PostgresFailure } from '../database/failure.js';
+import type { Incidents } from '../database/incidents.js';
 import { type NamedStatement, queryNamed } from '../database/query.js';
 import {
   describeRequirement,
@@ -36,6 +37,7 @@ export class Readiness {
   constructor(
     private readonly pool: Pool,
     private readonly log: EventLog,
+    private readonly incidents: Incidents,
   ) {}
 
   /** Anyone may ask, so those who ask at once share one look. */
@@ -52,6 +54,7 @@ export class Readiness {
       const { rows } = await queryNamed<DatabaseState & object>(this.pool, STATE, [KNOWN_MIGRATIONS]);
       return { ...queue, ...failuresOf(rows[0]) };
     } catch (error) {
+      this.incidents.failed(error);
       if (!PostgresFailure.of(error).isConnectionLoss) throw error;
       return { ...queue, database: 'the database does not answer' };
     }

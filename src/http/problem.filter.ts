@@ -1,6 +1,6 @@
-import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Logger } from '@nestjs/common';
+import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { DatabaseUnreachable, POOLER_ADVICE, PostgresFailure } from '../database/failure.js';
+import { PostgresFailure } from '../database/failure.js';
 import { malformed, Problem, type ProblemName } from '../problem.js';
 
 declare module 'fastify' {
@@ -15,7 +15,6 @@ interface Failure {
   readonly error: unknown;
 }
 
-const OUTAGE_REPORT_EVERY_MS = 10_000;
 const DISK_FULL = "The disk of the database is full, so nothing was written. The service's operator must free space.";
 
 /** Retry-After of a 503 or 429 that does not say its own. */
@@ -28,28 +27,18 @@ const FRAMEWORK_PROBLEMS = new Map<number, [ProblemName, string]>([
   [415, ['unsupported_content_type', 'The body must be sent as application/json.']],
 ]);
 
-/** Turns every error into an answer. */
+/** Turns every error into an answer. `failed` is told of each. */
 @Catch()
 export class ProblemFilter implements ExceptionFilter {
-  private readonly logger = new Logger('Problem');
-  private outageReportedAt = 0;
+  constructor(private readonly failed: (error: unknown) => void) {}
 
   catch(error: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
     const request = http.getRequest<FastifyRequest>();
     const problem = toProblem(error);
-    if (PostgresFailure.of(error).isLostStatement) this.reportOutage(POOLER_ADVICE);
-    else if (PostgresFailure.of(error).isDiskFull) this.reportOutage('the disk of the database is full');
-    else if (error instanceof DatabaseUnreachable) this.reportOutage(`the database does not answer: ${error.message}`);
+    this.failed(error);
     request.failure = { problem, error };
     sendProblem(http.getResponse<FastifyReply>(), request.id, problem);
-  }
-
-  /** Logs one line in ten seconds at most: every request fails while the database is away. */
-  private reportOutage(message: string): void {
-    if (Date.now() - this.outageReportedAt < OUTAGE_REPORT_EVERY_MS) return;
-    this.outageReportedAt = Date.now();
-    this.logger.warn(message);
   }
 }
 

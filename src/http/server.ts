@@ -80,6 +80,8 @@ interface ServerParts {
   readonly config: HttpOptions;
   readonly requestLog: RequestLog;
   readonly authentication: Authenticator;
+  /** Is told why requests fail. */
+  readonly failed: (error: unknown) => void;
   /** Counts the requests of each caller; absent: no limit. */
   readonly requestLimits?: RequestLimiter | undefined;
 }
@@ -92,10 +94,10 @@ interface RequestLimiter {
 /** Adds the hooks and parsers that all routes share. The returned list holds the routes once the application listens. */
 export function serveHttp(
   nest: NestFastifyApplication,
-  { ids, config, requestLog, authentication, requestLimits }: ServerParts,
+  { ids, config, requestLog, authentication, failed, requestLimits }: ServerParts,
 ): readonly Route[] {
   const server = nest.getHttpAdapter().getInstance() as unknown as FastifyInstance;
-  nest.useGlobalFilters(new ProblemFilter());
+  nest.useGlobalFilters(new ProblemFilter(failed));
   readBodiesAsJson(server);
   server.decorateRequest('caller', undefined);
   server.decorateRequest('isRecalled', false);

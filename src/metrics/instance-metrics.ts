@@ -4,6 +4,7 @@ import { LineFeed } from '../audit/line-feed.js';
 import { LiveFeed } from '../audit/live-feed.js';
 import type { Database } from '../database/database.js';
 import { DearReads } from '../database/dear-reads.js';
+import { Incidents } from '../database/incidents.js';
 import { type Failures, Readiness } from '../health/readiness.js';
 import { EventLog } from '../log/append/event-log.js';
 import { Checkpoints } from '../log/seal/checkpoints.js';
@@ -24,6 +25,7 @@ export const MEASURED = {
   liveFeed: LiveFeed,
   lineFeed: LineFeed,
   readiness: Readiness,
+  incidents: Incidents,
   checkpoints: Checkpoints,
   decisions: BindDecisionMetrics,
   group: WorkerGroup,
@@ -72,11 +74,17 @@ export class InstanceMetrics {
   }
 }
 
-function measureState({ liveFeed, lineFeed, checkpoints, pool }: Measured, registry: Registry): void {
+function measureState({ liveFeed, lineFeed, checkpoints, incidents, pool }: Measured, registry: Registry): void {
   const gauge = readGauges(registry);
   const sizes = new LogSizes(pool);
   gauge('tunnel_access_followers', 'Live feeds of the log that are open.', () => liveFeed.openFeeds);
   gauge('tunnel_access_line_readers', 'Answers of /events in lines that are open.', () => lineFeed.openReaders);
+  gauge(
+    'tunnel_access_cannot_write',
+    'Whether the disk of the database is full, so that no change is written: 1 or 0.',
+    () => (incidents.cannotWrite === undefined ? 0 : 1),
+    'max',
+  );
   gauge(
     'tunnel_access_lost_logs',
     'Logs that have lost events, or checkpoints, which this instance knows to be signed.',

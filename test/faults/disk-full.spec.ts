@@ -3,10 +3,13 @@ import { randomBytes } from 'node:crypto';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from '@jest/globals';
+import { takeLines } from '../support/error-lines.js';
 import { startInstance } from '../support/instance.js';
 import { newPublicKey } from '../support/keys.js';
 import { stopAtEnd } from '../support/leftovers.js';
+import { METRICS_TOKEN, scrape, seriesValue } from '../support/metrics.js';
 import { PostgresServer } from '../support/postgres-server.js';
 
 /** A small file system of its own, which only root can mount, as in CI. */
@@ -36,7 +39,15 @@ async function untilRefused(work: () => Promise<unknown>): Promise<never> {
 
 describe('while the disk of the database is full', () => {
   it('a change is answered 503 with the reason and stores nothing, reads go on, and it works again with space', async () => {
-    const instance = await startInstance(postgres.url('service'));
+    const instance = await startInstance(postgres.url('service'), { metricsToken: METRICS_TOKEN });
+    const log = takeLines();
+    const ofIncident = () =>
+      log
+        .lines()
+        .flatMap(({ level, fields, message }) => (fields.context === 'Incidents' ? [`${level} ${message}`] : []));
+    const status = async () => (await instance.admin.get('/readyz')).body.status;
+    const gauge = async () => seriesValue(await scrape(instance.url), 'tunnel_access_cannot_write');
+    expect([await status(), await gauge()]).toEqual(['ready', 0]);
     await postgres.query('create table ballast (text text)', 'service');
     const fill = () =>
       postgres.query(`insert into ballast select repeat('x', 1900) from generate_series(1, 100)`, 'service');
@@ -57,12 +68,21 @@ describe('while the disk of the database is full', () => {
       },
     });
     expect(answer.headers.get('retry-after')).toBe('1');
+    // A person must see to it: an error, once, however many changes fail.
+    for (let n = 0; n < 5; n += 1) expect((await change()).status).toBe(503);
+    const full = 'error the disk of the database is full: no change is written until there is space';
+    expect(ofIncident()).toEqual([full]);
+    expect([await status(), await gauge()]).toEqual(['cannot write: the disk of the database is full', 1]);
     const page = await instance.admin.get('/ssh_credentials?limit=1');
     expect(page.status).toBe(200);
     const [{ count }] = await postgres.query('select count(*)::int as count from ssh_credentials', 'service');
     expect(count).toBe(written);
     await postgres.query('drop table ballast', 'service');
     expect((await change()).status).toBe(201);
+    while ((await status()) !== 'ready') await sleep(50);
+    expect(await gauge()).toBe(0);
+    expect(ofIncident()).toEqual([full, expect.stringMatching(/^info changes are written again, after \d+ s$/)]);
+    log.end();
     await instance.stop();
   });
 });

@@ -30,7 +30,7 @@ export async function startBareServer(timeouts?: Timeouts): Promise<{ nest: Nest
     authenticateMetrics: reject,
     isStillAuthorized: reject,
   };
-  serveHttp(nest, { ids, config, requestLog, authentication });
+  serveHttp(nest, { ids, config, requestLog, authentication, failed: () => undefined });
   const server = adapter.getInstance();
   const options = { config: { isPublic: true } } as object;
   server.get('/page', options, (_, reply) => {

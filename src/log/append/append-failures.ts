@@ -109,5 +109,5 @@ export function unavailable(failure: PostgresFailure, wasSent: boolean): unknown
   const message = wasSent
     ? 'The connection to the database was lost before it answered, so the outcome is unknown. Check the resource, or repeat the request with an Idempotency-Key.'
     : 'The database does not answer. Try again shortly.';
-  return new Problem('overloaded', message);
+  return Object.assign(new Problem('overloaded', message), { cause: failure.cause });
 }

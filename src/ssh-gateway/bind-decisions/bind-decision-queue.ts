@@ -115,6 +115,7 @@ export class BindDecisionQueue implements OnApplicationShutdown {
       try {
         await queryNamed(this.pool, WRITE, [JSON.stringify(batch.map(rowOf))], WRITE_LIMITS);
         this.drop(batch);
+        if (failures > 0) this.logger.log('bind decisions are written again');
         [failures, batchSize] = [0, MAX_BATCH_DECISIONS];
       } catch (error) {
         failures += 1;
