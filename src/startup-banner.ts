@@ -86,5 +86,5 @@ const firstCalls = (url: string, apiKey?: string): string[] => [
   '  curl -s "$API/ssh_credentials" -H "Authorization: Bearer $API_KEY"; echo',
   '  SSH_KEY=$(mktemp -d)/key; ssh-keygen -q -t ed25519 -N "" -C first -f "$SSH_KEY"',
   '  curl -s "$API/ssh_credentials" -H "Authorization: Bearer $API_KEY" -H "Content-Type: application/json" \\',
-  '    -d "{\\"public_key\\": \\"$(cat "$SSH_KEY.pub")\\"}"; echo',
+  '    -d "{\\"public_key\\": \\"$(cut -d" " -f1,2 "$SSH_KEY.pub")\\"}"; echo',
 ];

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { gatewaySettingsTable, readConfig, settingsTable } from '../src/config.js';
 import { PROBLEMS } from '../src/problem.js';
+import { parseSettingsFile } from '../src/settings/settings-file.js';
 import { blocksIn, DOCUMENTS, REPOSITORY, RUNS, textOf } from './support/documents.js';
 
 const BLOCKS = DOCUMENTS.flatMap(blocksIn);
@@ -54,18 +55,23 @@ it('the service accepts every block of settings in a document', () => {
   const blocks = BLOCKS.filter(({ language }) => language === 'dotenv');
   expect(blocks.length).toBeGreaterThan(2);
   for (const { place, text } of blocks) {
-    const settings = Object.fromEntries(
-      text
-        .trim()
-        .split('\n')
-        .map((line) => line.split(/=(.*)/s).slice(0, 2)),
-    );
+    const settings = Object.fromEntries(parseSettingsFile(text));
     expect([place, Object.keys(settings).filter((name) => !settingsTable().includes(`| \`${name}\` |`))]).toEqual([
       place,
       [],
     ]);
     expect(() => readConfig(settings)).not.toThrow();
   }
+});
+
+it('URLs in settings of a document are quoted: a shell ends one at an &, and takes the rest for a command', () => {
+  const lines = DOCUMENTS.flatMap((document) => textOf(document).split('\n'));
+  expect(lines.filter((line) => /^[A-Z_]+=[a-z]+:\/\//.test(line))).toEqual([]);
+  expect(lines.filter((line) => /^[A-Z_]*DATABASE_URL="postgres:/.test(line)).length).toBeGreaterThan(3);
+});
+
+it('the body of a request in a document survives the comment of a key, which may have a backslash', () => {
+  expect(DOCUMENTS.filter((document) => /\$\(cat [^)]*\.pub/.test(textOf(document)))).toEqual([]);
 });
 
 describe.each([

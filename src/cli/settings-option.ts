@@ -8,11 +8,15 @@ import { parseSettingsFile } from '../settings/settings-file.js';
 /** Gives a program, and so each of its commands, the option `--settings FILE`. */
 export const withSettingsOption = (program: Command): Command =>
   program
-    .option('--settings <file>', 'read settings from a file too, as systemd reads an EnvironmentFile')
+    .option(
+      '--settings <file>',
+      'read settings from a file too, as systemd reads an EnvironmentFile; may be given several times',
+      (file: string, earlier: readonly string[]) => [...earlier, file],
+      [],
+    )
     .configureHelp({ showGlobalOptions: true })
     .hook('preAction', () => {
-      const { settings: file } = program.opts<{ settings?: string }>();
-      if (file !== undefined) addTo(process.env, file);
+      for (const file of program.opts<{ settings: readonly string[] }>().settings) addTo(process.env, file);
     });
 
 /**

@@ -19,8 +19,6 @@ export const textOf = (document: string): string => readFileSync(`${REPOSITORY}/
 export const RUNS = {
   start: ['README.md'],
   tour: ['README.md', 'docs/tour.md', 'docs/audit.md', 'docs/evidence.md'],
-  'tunnel-start': ['docs/tour.md'],
-  tunnel: ['docs/tour.md'],
   'tour-end': ['docs/tour.md'],
   collector: ['docs/collectors.md'],
   'gateway-start': ['docs/gateways.md'],
