@@ -23,6 +23,8 @@ const TOOLS = [
   ['systemd-analyze', 'systemd'],
   ['promtool', 'prometheus'],
   ['docker-compose', 'docker-compose'],
+  ['chromium', 'chromium'],
+  ['chromedriver', 'chromium-driver'],
   ['fail2ban-regex', 'fail2ban'],
   ['/usr/lib/python3/dist-packages/systemd', 'python3-systemd'],
 ];

@@ -54,6 +54,14 @@ const START = `SwaggerUIBundle({
   defaultModelsExpandDepth: 0,
   validatorUrl: null,
 });
+// Swagger UI gives the fields of both tokens one id, and leaves the caret in the last one, which is that of gateways.
+new MutationObserver(() => {
+  const [key, token] = document.querySelectorAll('#auth-bearer-value');
+  if (token === undefined) return;
+  token.id = 'auth-gateway-value';
+  token.closest('.wrapper')?.querySelector('label')?.setAttribute('for', token.id);
+  key.focus();
+}).observe(document.getElementById('api'), { childList: true, subtree: true });
 `;
 
 /** The files of the page. The service serves all of them itself, so that the page works without the internet. */
