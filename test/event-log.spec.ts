@@ -84,7 +84,8 @@ async function holdHead(): Promise<{ release: () => Promise<void> }> {
 async function waitingBackend(): Promise<number> {
   for (;;) {
     const { rows } = await sql.query(
-      `select pid from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
+      `select pid from pg_stat_activity
+        where wait_event_type = 'Lock' and datname = current_database() and query like '%log_heads%'`,
     );
     if (rows.length > 0) return rows[0].pid;
     await new Promise((resolve) => setTimeout(resolve, 10));

@@ -78,7 +78,8 @@ describe('a change', () => {
     const sent = request(`${usual.app.url}/ssh_credentials`, { method: 'POST', headers, agent: false });
     sent.on('error', () => undefined);
     sent.end(JSON.stringify({ public_key: newPublicKey() }));
-    const isWaiting = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+    const isWaiting = `select from pg_stat_activity
+      where wait_event_type = 'Lock' and datname = current_database() and query like '%log_heads%'`;
     while ((await usual.pool.query(isWaiting)).rowCount === 0) await sleep(5);
     sent.destroy();
     await blocker.query('commit');

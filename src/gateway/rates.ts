@@ -23,7 +23,7 @@ export class Rate {
     const paid = Math.min(due, now + this.burstMs + this.maxWaitMs);
     this.paidUntil.set(name, paid);
     if (this.paidUntil.size > this.maxKept) this.forgetPaid(now);
-    return Math.max(0, paid - now - this.burstMs);
+    return Math.min(Math.max(0, paid - now - this.burstMs), this.maxWaitMs);
   }
 
   /** Takes one if there is no need to wait for it. Returns whether it did. */

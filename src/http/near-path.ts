@@ -36,8 +36,8 @@ function similarityOf(asked: readonly string[], words: readonly string[]): numbe
   return (2 * same) / (asked.length + words.length);
 }
 
-/** A word of five letters may have one mistake, a longer one two. */
+/** A word of five letters may have one mistake, a word of eight two. */
 function isSame(one: string, other: string): boolean {
-  const mistakes = Math.min(one.length - 4, 2);
+  const mistakes = one.length < 5 ? 0 : one.length < 8 ? 1 : 2;
   return one === other || (Math.abs(one.length - other.length) <= mistakes && editDistance(one, other) <= mistakes);
 }
