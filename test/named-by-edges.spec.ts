@@ -49,8 +49,7 @@ async function inOrder(first: () => Promise<Answer>, then: () => Promise<Answer>
   const waiting = async (n: number): Promise<void> => {
     for (let found = 0; found < n; ) {
       const { rows } = await holder.query(
-        `select count(*)::int as n from pg_stat_activity
-          where wait_event_type = 'Lock' and datname = current_database() and query like '%log_heads%'`,
+        `select count(*)::int as n from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
       );
       found = rows[0].n;
     }

@@ -20,7 +20,7 @@ export class Browser {
   static async open(): Promise<Browser> {
     const port = await freePort('127.0.0.1');
     const folder = await mkdtemp(join(tmpdir(), 'tas-browser-'));
-    const driver = spawn('chromedriver', [`--port=${port}`], { stdio: 'ignore', detached: true });
+    const driver = spawn('/usr/bin/chromedriver', [`--port=${port}`], { stdio: 'ignore', detached: true });
     stopAtEnd(async () => {
       if (driver.pid !== undefined) process.kill(-driver.pid, 'SIGKILL');
       await rm(folder, { recursive: true, force: true, maxRetries: 5 });
