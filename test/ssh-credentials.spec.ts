@@ -94,7 +94,8 @@ describe('POST /ssh_credentials', () => {
 
   it('answers 400 to an unknown field and names the known fields', async () => {
     const body = { public_key: newPublicKey(), descripton: null };
-    const msg = /'descripton' is not a field.*acl, created_at, description, id, metadata, owner_id, public_key, uri/;
+    const msg =
+      /'descripton' is not a field.*acl, created_at, description, expires_at, id, metadata, owner_id, public_key, source_cidrs, uri/;
     await expectRefusal(() => admin.post('/ssh_credentials', body), 400, 'ERR_NGROK_214', msg);
   });
 
