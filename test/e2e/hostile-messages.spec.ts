@@ -110,13 +110,18 @@ const FORMS: Readonly<Record<string, (payload: Buffer) => readonly Buffer[]>> = 
 
 describe.each(Object.entries(STATES))('%s', (_, enter) => {
   it.each(Object.entries(FORMS))('every message %s harms no other client', async (__, form) => {
-    for (const [, payload] of entries) {
+    const send = async ([, payload]: (typeof entries)[number]): Promise<void> => {
       const client = await enter();
       client.send(...form(payload()));
       client.socket.end();
       await client.isEndedWithin(3_000);
       client.destroy();
-      if (form === FORMS.once) await gateway.expectNeighbourServed(neighbour);
+    };
+    // Once by itself, so that the neighbour tells which message harms it; the other forms go several at a time.
+    const atOnce = form === FORMS.once ? 1 : 8;
+    for (let n = 0; n < entries.length; n += atOnce) {
+      await Promise.all(entries.slice(n, n + atOnce).map(send));
+      await gateway.expectNeighbourServed(neighbour);
     }
   });
 });

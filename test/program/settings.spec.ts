@@ -45,10 +45,8 @@ describe('--settings FILE', () => {
     }
     // An & without quotes too: systemd expands nothing.
     const plain = await fileWith(`DATABASE_URL=${url()}\n`);
-    expect((await spawnCli({}, 'doctor', '--settings', plain)).stdout).toMatch(
-      /^ok: settings|^ok {2}settings|settings/m,
-    );
-    expect((await spawnCli({}, 'accounts', 'list', '--settings', plain)).code).toBe(0);
+    expect((await runCli({}, 'doctor', '--settings', plain)).stdout).toMatch(/^ok: settings|^ok {2}settings|settings/m);
+    expect((await runCli({}, 'accounts', 'list', '--settings', plain)).code).toBe(0);
   });
 
   it('gives them to a start too', async () => {
@@ -64,7 +62,7 @@ describe('--settings FILE', () => {
 
   it('refuses a setting that the environment has with another value, since either could be meant', async () => {
     const file = await fileWith(`DATABASE_URL=${url()}\n`);
-    const { code, stderr } = await spawnCli(
+    const { code, stderr } = await runCli(
       { DATABASE_URL: 'postgres://s3cret@127.0.0.1/x' },
       'accounts',
       'list',
@@ -73,23 +71,23 @@ describe('--settings FILE', () => {
     );
     const sentence = `DATABASE_URL is in the environment, and in ${file} with another value: unset one of them\n`;
     expect([code, stderr]).toEqual([2, sentence]);
-    expect((await spawnCli({ DATABASE_URL: url() }, 'accounts', 'list', '--settings', file)).code).toBe(0);
+    expect((await runCli({ DATABASE_URL: url() }, 'accounts', 'list', '--settings', file)).code).toBe(0);
   });
 
   it('ends with 2 and a sentence if the file cannot be read', async () => {
     const file = await fileWith('PORT 8080\n');
-    expect(await spawnCli({}, 'accounts', 'list', '--settings', file)).toMatchObject({
+    expect(await runCli({}, 'accounts', 'list', '--settings', file)).toMatchObject({
       code: 2,
       stderr: `the file of --settings, ${file}, cannot be read: line 1 has no '='\n`,
     });
-    expect(await spawnCli({}, 'accounts', 'list', '--settings', '/nonexistent')).toMatchObject({
+    expect(await runCli({}, 'accounts', 'list', '--settings', '/nonexistent')).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('/nonexistent, cannot be read: ENOENT'),
     });
   });
 
   it('is in the help of every command', async () => {
-    expect((await spawnCli({}, 'audit', 'export', '--help')).stdout).toContain('--settings <file>');
+    expect((await runCli({}, 'audit', 'export', '--help')).stdout).toContain('--settings <file>');
   });
 });
 
@@ -104,14 +102,14 @@ describe('a variable that is nearly a setting', () => {
   });
 
   it('is named by doctor and by commands', async () => {
-    expect((await spawnCli({ DATABSE_URL: 'x', DATA_DIR: dataDir() }, 'doctor')).stdout).toContain(sentence);
-    const { code, stderr } = await spawnCli({ DATABSE_URL: 'x', DATA_DIR: dataDir() }, 'accounts', 'list');
+    expect((await runCli({ DATABSE_URL: 'x', DATA_DIR: dataDir() }, 'doctor')).stdout).toContain(sentence);
+    const { code, stderr } = await runCli({ DATABSE_URL: 'x', DATA_DIR: dataDir() }, 'accounts', 'list');
     expect([code, stderr.split('\n')[0]]).toEqual([3, sentence]);
   });
 
   it('is not one that every shell has, nor one of PostgreSQL', async () => {
     const usual = { HOME: '/root', HOSTNAME: 'x', PWD: '/', PGPORT: '5433', PGHOST: 'x', TERM: 'xterm', PATH: '/bin' };
-    expect((await spawnCli({ ...usual, DATA_DIR: dataDir() }, 'doctor')).stdout).not.toContain('is no setting');
+    expect((await runCli({ ...usual, DATA_DIR: dataDir() }, 'doctor')).stdout).not.toContain('is no setting');
   });
 });
 
