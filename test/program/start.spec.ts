@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
@@ -49,6 +50,21 @@ describe('a start on an embedded database', () => {
     expect(await stopMain(second, 'SIGTERM')).toMatchObject({ code: 0 });
     expect(await readFile(file, 'utf8')).toBe(text);
   });
+});
+
+it('a start whose gateway cannot listen tells the first key all the same, since it is told once', async () => {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const settings = {
+    DATA_DIR: dataDir(),
+    GATEWAY_LISTEN: `127.0.0.1:${port}`,
+    GATEWAY_HOST_KEY: join(dataDir(), 'host_key'),
+  };
+  const { code, output } = await spawnMain(settings, '--with-gateway');
+  expect([code, output]).toEqual([3, expect.stringContaining(`EADDRINUSE: address already in use 127.0.0.1:${port}`)]);
+  expect(await readFile(join(dataDir(), 'try-it.txt'), 'utf8')).toMatch(KEY);
+  server.close();
 });
 
 describe('a start with DATABASE_URL', () => {

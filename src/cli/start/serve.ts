@@ -39,10 +39,15 @@ async function start(log: ServiceLog, ending: Ending, withGateway: boolean): Pro
   const starting = beside === undefined ? service : service.then((instance) => stoppedAfter(beside, instance));
   const isStopping = stopOnSignals(starting, config, log, (error) => ending.fail(error));
   const instance = await starting;
-  const tunnel = await beside?.start(instance.url, log);
-  if (log.isOnTerminal) console.log(startupBanner(instance, config, tunnel));
-  else for (const [fields, text] of startupLines(instance, config, tunnel)) log.announce(fields, text);
-  log.release();
+  let tunnel: readonly string[] | undefined;
+  try {
+    tunnel = await beside?.start(instance.url, log);
+  } finally {
+    // Also if the gateway cannot start: the key of a new account is told this once.
+    if (log.isOnTerminal) console.log(startupBanner(instance, config, tunnel));
+    else for (const [fields, text] of startupLines(instance, config, tunnel)) log.announce(fields, text);
+    log.release();
+  }
   void instance.database.embedded?.exited.then((code) => {
     if (isStopping()) return;
     ending.fail(

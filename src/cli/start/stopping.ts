@@ -34,6 +34,7 @@ export function stopOnSignals(
   const stop = (signal: string): void => {
     if (isStopping) return;
     isStopping = true;
+    log.release();
     log.announce({ signal }, `${signal}: finishing the requests in flight`);
     // The wait for an external database can be long, and may end at any point.
     if (!hasStarted && databaseUrl !== undefined) end(EXIT.success);
