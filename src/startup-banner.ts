@@ -27,7 +27,11 @@ export function startupLines(started: Started, config: Config, tunnel: readonly 
       ? writeFirstCalls(started, config, tunnel)
       : undefined;
   const calls: [object, string][] = file === undefined ? [] : [[{ file }, `first calls to try are in ${file}`]];
-  return [...firstKeyLines(firstAccount, config), [{ url, database: database.description, ...data }, ready], ...calls];
+  return [
+    ...firstKeyLines(firstAccount, config, file),
+    [{ url, database: database.description, ...data }, ready],
+    ...calls,
+  ];
 }
 
 /** A log is kept and collected, so the key of the admin goes into a file that only this user can read. */
@@ -37,11 +41,14 @@ function writeFirstCalls({ url, firstAccount }: Started, config: Config, tunnel:
   return file;
 }
 
-function firstKeyLines({ accountId: account, isNew, key }: FirstAccount, config: Config): [object, string][] {
+function firstKeyLines(
+  { accountId: account, isNew, key }: FirstAccount,
+  config: Config,
+  file: string | undefined,
+): [object, string][] {
   if (key === 'earlier') return bootstrapKeyOf(config) === undefined ? [] : [[{}, NO_EFFECT]];
   const texts = {
-    generated:
-      "the admin's API key is in the file of the first calls, and nowhere else: the service keeps only its hash",
+    generated: `the admin's API key is in ${file}, and nowhere else: keep it in a safe place, and remove the file`,
     given: "the admin's API key is that of BOOTSTRAP_API_KEY",
     none:
       `the account has no API key yet, and none is generated, since logs are kept: run \`${CREATE_KEY}\`, ` +
@@ -71,7 +78,7 @@ function keyLines({ accountId, isNew, key, adminKey }: FirstAccount, config: Con
   if (key === 'given') return [`${account}; its admin's API key is your BOOTSTRAP_API_KEY`];
   if (key === 'generated') return [account, `  API key   ${adminKey}`, `            (${KEPT_AS_HASH})`];
   return [
-    `  API key   printed by the first start; to create another: ${CREATE_KEY}`,
+    '  API key   told by the first start',
     ...(bootstrapKeyOf(config) === undefined ? [] : [`            (${NO_EFFECT})`]),
   ];
 }
@@ -81,7 +88,9 @@ function keyLines({ accountId, isNew, key, adminKey }: FirstAccount, config: Con
  * alone. A new user may have no SSH key, or one that is refused, so the lines make a key pair.
  */
 const firstCalls = (url: string, apiKey?: string): string[] => [
-  'Try it in another terminal:',
+  apiKey === undefined
+    ? `Try it in another terminal, with your key in API_KEY (to create another: ${CREATE_KEY}):`
+    : 'Try it in another terminal:',
   `  export API=${url}${apiKey === undefined ? '' : ` API_KEY=${apiKey}`}`,
   '  curl -s "$API/ssh_credentials" -H "Authorization: Bearer $API_KEY"; echo',
   '  SSH_KEY=$(mktemp -d)/key; ssh-keygen -q -t ed25519 -N "" -C first -f "$SSH_KEY"',

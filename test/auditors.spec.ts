@@ -140,7 +140,7 @@ describe('the role of a bot', () => {
 
   it.each([
     [{ role: 'owner' }, 'ERR_TAS_400', /^role must be admin, member or auditor, not 'owner'\.$/],
-    [{}, 'ERR_TAS_400', /^role must be admin, member or auditor, not ''\.$/],
+    [{}, 'ERR_TAS_400', /^role is missing; send admin, member or auditor\.$/],
     [{ role: 1 }, 'ERR_NGROK_215', /^role must be a string/],
     [{ role: 'auditor', name: 'x' }, 'ERR_NGROK_214', /name/],
   ])('is refused: %j', async (sent, code, message) => {

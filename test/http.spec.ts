@@ -243,6 +243,12 @@ describe('authentication', () => {
     expect(JSON.stringify(answer.body)).not.toContain(ADMIN_KEY);
   });
 
+  it('says that a key is empty, as a variable that is not set leaves it', async () => {
+    for (const header of ['Bearer', 'Bearer ', 'bearer   ']) {
+      expect((await authorized(header)).body.msg).toBe('The API key is empty: the header ends after "Bearer".');
+    }
+  });
+
   it('accepts the scheme in any case', async () => {
     expect((await authorized(`bearer  ${ADMIN_KEY}`)).status).toBe(200);
   });

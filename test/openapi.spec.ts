@@ -229,7 +229,7 @@ describe('/docs', () => {
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
     expect(page).not.toMatch(/(?:https?:)?\/\/[a-z]/i);
     const assets = [...page.matchAll(/(?:src|href|data-document)="(\/[^"]+)"/g)].map((match) => match[1] ?? '');
-    expect(assets).toHaveLength(4);
+    expect(assets).toHaveLength(5);
     for (const asset of assets) {
       const { status, headers } = await fetch(service.app.url + asset);
       expect({ asset, status }).toEqual({ asset, status: 200 });

@@ -80,8 +80,11 @@ async function runPending(dataSource: DataSource, log: Log): Promise<void> {
     if (tookMs > LONG_MIGRATION_MS) log(`migration ${migration.name} ran in ${(tookMs / 1000).toFixed(1)} s`);
   }
   if (pending.length > 0) {
-    const range = pending.length === 1 ? names[0] : `${pending.length}, from ${names[0]} to ${names.at(-1)}`;
-    log(`migrated the database in ${Math.ceil(performance.now() - begun)} ms: ${range}`);
+    const [what, tookMs] = [
+      pending.length === 1 ? 'a migration' : `${pending.length} migrations`,
+      performance.now() - begun,
+    ];
+    log(`ran ${what} in ${Math.ceil(tookMs)} ms, up to ${names.at(-1)}`);
   }
   await runner.release();
 }

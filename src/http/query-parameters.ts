@@ -21,7 +21,7 @@ export function queryProblemOf({ query, caller, routeOptions }: FastifyRequest, 
   const refusesUnknown = route.refusesUnknown || (strict && caller !== undefined);
   for (const [name, value] of sent) {
     const isTaken = route.parameters.some(({ spellings }) => spellings.includes(name));
-    if (!isTaken && route.itemFields?.has(name) === true) return noFilter(name, route);
+    if (!isTaken && isFieldOf(route, name)) return noFilter(name, route);
     if (!isTaken && !isIgnored(name, value, refusesUnknown)) return notTaken(name, route);
   }
   for (const parameter of route.parameters) {
@@ -40,6 +40,12 @@ function notTaken(name: string, { parameters }: QueryOfRoute): Problem {
   const taken = names === '' ? 'takes no query parameters' : `takes ${names}`;
   return malformed(`This route has no query parameter ${quoted(name)}; it ${taken}.`);
 }
+
+/** Who asks a list for one of these believes in a filter, also where its items have no such field. */
+const FIELDS_OF_MOST: ReadonlySet<string> = new Set(['id', 'description', 'metadata', 'name', 'owner_id']);
+
+const isFieldOf = ({ itemFields }: QueryOfRoute, name: string): boolean =>
+  itemFields !== undefined && (itemFields.has(name) || FIELDS_OF_MOST.has(name));
 
 /** The parameters that select no items. */
 const OF_EVERY_LIST: readonly string[] = ['limit', 'before_id', 'as_of'];

@@ -56,8 +56,12 @@ export class CreateSshCredentialBody extends Envelope {
   @Metadata('ssh_credential_metadata_too_long', TEXTS.metadata) metadata?: string;
   @List(ACL) acl?: unknown[];
   @Text(OWNER_ID) owner_id?: string;
-  @Text({ ...EXPIRES_AT, description: `${EXPIRES_AT.description} Absent: never.` }) expires_at?: string;
-  @List({ ...SOURCE_CIDRS, description: `${SOURCE_CIDRS.description} Absent: from anywhere.` })
+  @Text({ ...EXPIRES_AT, description: `${EXPIRES_AT.description} Absent: never. GET of the part expiry shows it.` })
+  expires_at?: string;
+  @List({
+    ...SOURCE_CIDRS,
+    description: `${SOURCE_CIDRS.description} Absent: from anywhere. GET of the part source_restriction shows them.`,
+  })
   source_cidrs?: unknown[];
 }
 

@@ -30,7 +30,7 @@ it('a new user can follow the README through an edge, the tour, the audit and ga
   const [, pasted = ''] = service
     .output()
     .replaceAll('\r', '')
-    .split(/Try it in another terminal:\n([\s\S]*?)\n\s*#/);
+    .split(/Try it in another terminal:\n([\s\S]*?)\nand a tunnel/);
   const terminal = Terminal.open({ cwd, env });
   const [listed, created] = (await terminal.run(pasted.trimEnd())).split('\n').map((line) => JSON.parse(line || '{}'));
   expect(listed).toMatchObject({ ssh_credentials: [] });

@@ -26,12 +26,14 @@ describe('a start on an embedded database', () => {
   it('says where the database is, and which file has the key and first calls; the next start keeps the data', async () => {
     const first = start();
     const url = await first.url;
-    while (!first.output().includes('try-it.txt')) await sleep(5);
+    while (!first.output().includes('first calls to try')) await sleep(5);
     const [made, ready, calls] = logLines(first).filter(
       ({ context }) => !['Database', 'Checkpoints'].includes(String(context)),
     );
     expect(ready).toMatchObject({ url, database: 'embedded PostgreSQL', data: expect.stringContaining(dataDir()) });
-    expect(made).toMatchObject({ msg: expect.stringMatching(/created now; the admin's API key is in the file/) });
+    expect(made).toMatchObject({
+      msg: expect.stringMatching(/created now; the admin's API key is in .*try-it.txt, and nowhere else/),
+    });
     expect(first.output()).not.toMatch(KEY);
     const file = join(dataDir(), 'try-it.txt');
     expect(calls).toMatchObject({ file, msg: `first calls to try are in ${file}` });

@@ -19,7 +19,7 @@ export const BOT_USER_HANDLERS = [
     principals.apply(BOT_USERS, context, id, () => remove),
   ),
   handlerOf(ChangeBotUserRole, [Principals], ({ context, id, body }, principals) =>
-    principals.apply(BOT_USERS, context, id, () => changeBotRole(parseRole(body.role ?? ''))),
+    principals.apply(BOT_USERS, context, id, () => changeBotRole(parseRole(body.role))),
   ),
 ];
 

@@ -8,7 +8,8 @@ export const ROLE = {
   enum: ['admin', 'member', 'auditor'],
 };
 
-export function parseRole(role: string): Role {
+export function parseRole(role: string | undefined): Role {
+  if (role === undefined) throw malformed('role is missing; send admin, member or auditor.');
   if (role === 'admin' || role === 'member' || role === 'auditor') return role;
   throw malformed(`role must be admin, member or auditor, not ${quoted(role)}.`);
 }

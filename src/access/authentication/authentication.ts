@@ -225,6 +225,10 @@ function unusableHeader(header: string, credential: Credential): Problem {
   if (!/^bearer( |$)/i.test(header)) {
     return new Problem('authorization_not_bearer', `The Authorization header must have the form "${form}.`);
   }
+  // Most often a variable of a shell that is not set. Other headers with this scheme hold blanks within the secret.
+  if (/^bearer *$/i.test(header)) {
+    return new Problem('api_key_malformed', `The ${credential} is empty: the header ends after "Bearer".`);
+  }
   return malformedCredential(credential);
 }
 

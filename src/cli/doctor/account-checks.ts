@@ -24,7 +24,8 @@ export async function checkFirstKey({ client }: Primary, config: Config): Promis
 }
 
 export async function checkGateways({ client }: Primary, { gatewayTokens }: Config): Promise<readonly Finding[]> {
-  if (gatewayTokens.length === 0) return [ok('GATEWAY_TOKENS is not set: the routes for gateways do not exist')];
+  if (gatewayTokens.length === 0)
+    return [ok('GATEWAY_TOKENS is not set: only a start --with-gateway has routes for gateways')];
   const bound = gatewayTokens.filter(({ accountId }) => accountId !== undefined);
   const known = (await hasAccounts({ client })) ? await accountsAmong(client, bound) : new Set();
   const lost = bound.filter(({ accountId }) => !known.has(accountId));

@@ -35,7 +35,7 @@ export class GatewayBeside {
   private firstTunnel({ address }: Gateway): string[] {
     const [owned] = this.settings.gatewayHosts;
     return [
-      '  # a tunnel with that key, from port 8000 of the gateway to port 3000 of your machine:',
+      'and a tunnel with that key, from port 8000 of the gateway to port 3000 of your machine:',
       `  ssh -i "$SSH_KEY" -p ${address.port} -R ${owned?.host}:8000:localhost:3000 ${address.host}`,
     ];
   }

@@ -90,6 +90,7 @@ const page = (base: string): string => `<!doctype html>
   </head>
   <body>
     <div id="api"></div>
+    <noscript>This page needs JavaScript. The document itself: <a href="${base}/openapi.json">openapi.json</a></noscript>
     <script src="${base}/docs/swagger-ui-bundle.js"></script>
     <script src="${base}/docs/start.js" data-document="${base}/openapi.json"></script>
   </body>
