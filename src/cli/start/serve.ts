@@ -9,7 +9,7 @@ import { closeWithin, type Instance, stopOnSignals } from './stopping.js';
 import { isOurWorker } from './worker-process.js';
 
 /** A slower start tells what it does. */
-const MAX_HELD_MS = 2_000;
+const MAX_HELD_MS = 8_000;
 const WORKERS_OF_ANOTHER =
   'another program, such as pm2 with -i, has made this process a worker of node:cluster, which can have no workers itself: ' +
   'set WORKERS to 1 there';
