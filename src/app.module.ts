@@ -6,7 +6,7 @@ import { ApiKeysModule } from './access/api-keys/api-keys.module.js';
 import { API_KEYS } from './access/api-keys/api-keys.resource.js';
 import { Authentication } from './access/authentication/authentication.js';
 import { DeploymentTokens } from './access/authentication/deployment-tokens.js';
-import { FailureLimit, MAX_SOURCES } from './access/authentication/failure-limit.js';
+import { FailureLimit } from './access/authentication/failure-limit.js';
 import { oidcOf } from './access/authentication/oidc.js';
 import { AuditModule } from './audit/audit.module.js';
 import { CloudEvents } from './audit/cloud-events.js';
@@ -45,7 +45,6 @@ import { SshGatewayModule } from './ssh-gateway/ssh-gateway.module.js';
 import { TcpEdgePolicy } from './tcp-edges/hostport-claims.js';
 import { TcpEdgesModule } from './tcp-edges/tcp-edges.module.js';
 import { TunnelGroupsModule } from './tunnel-groups/tunnel-groups.module.js';
-import { WorkerGroup } from './workers/worker-group.js';
 
 /** Objects that are made before Nest starts and that every module shares. */
 export interface Foundation {
@@ -53,19 +52,15 @@ export interface Foundation {
   readonly database: Database;
   readonly ids: IdSource;
   readonly checkpoints: Checkpoints;
-  readonly group: WorkerGroup;
 }
 
-const makeAuthentication = ({ config, database: { pool }, group }: Foundation, changes: Changes): Authentication =>
-  new Authentication(pool, failureLimitOf(config, group), oidcOf(config, pool, changes), {
+const makeAuthentication = ({ config, database: { pool } }: Foundation, changes: Changes): Authentication =>
+  new Authentication(pool, new FailureLimit(config.authFailuresPerMinute), oidcOf(config, pool, changes), {
     'gateway token': new DeploymentTokens(
       config.gatewayTokens.map(({ token, ...gateway }, tokenNumber) => [token, { ...gateway, tokenNumber }]),
     ),
     'metrics token': new DeploymentTokens(config.metricsToken === undefined ? [] : [[config.metricsToken, {}]]),
   });
-
-const failureLimitOf = ({ authFailuresPerMinute }: Config, group: WorkerGroup): FailureLimit =>
-  new FailureLimit(authFailuresPerMinute, group.windows('failures', MAX_SOURCES));
 
 /** Asked at once, so that the operator of a replica that cannot be used learns of it from the start. */
 function replicaOf({ pool, replicaPool }: Database): Replica | undefined {
@@ -81,7 +76,7 @@ class AppModule {}
 
 /** The one place that wires the objects of the service. */
 export function appModule(foundation: Foundation, eventLog: EventLog): DynamicModule {
-  const { config, database, ids, checkpoints, group } = foundation;
+  const { config, database, ids, checkpoints } = foundation;
   const { pool, dearReadPool } = database;
   const { entities, positions, changes } = makeRunners(pool, eventLog, ids);
   const dearReads = new DearReads(dearReadPool, pool, config.dearReadTimeoutMs);
@@ -89,7 +84,6 @@ export function appModule(foundation: Foundation, eventLog: EventLog): DynamicMo
   const authentication = makeAuthentication(foundation, changes);
   const providers = [
     { provide: POOL, useValue: pool },
-    { provide: WorkerGroup, useValue: group },
     { provide: IdSource, useValue: ids },
     { provide: EventLog, useValue: eventLog },
     { provide: DearReads, useValue: dearReads },
@@ -107,7 +101,7 @@ export function appModule(foundation: Foundation, eventLog: EventLog): DynamicMo
     { provide: TcpEdgePolicy, useValue: { strict: config.strict } },
     { provide: GatewayPolicy, useValue: config },
     // Shared, since the service's metrics have them too, with and without gateways.
-    { provide: BindDecisionMetrics, useValue: new BindDecisionMetrics(config.gatewayTokens, group) },
+    { provide: BindDecisionMetrics, useValue: new BindDecisionMetrics(config.gatewayTokens) },
     { provide: Checkpoints, useValue: checkpoints },
     { provide: Incidents, useValue: new Incidents(pool, new Logger('Incidents')) },
     { provide: CloudEvents, useValue: new CloudEvents(READ_MODELS) },

@@ -15,9 +15,8 @@ import { Checkpoints } from './log/seal/checkpoints.js';
 import { type Prepared, prepare, undo } from './prepare.js';
 import { makeEventLog } from './runners.js';
 import { ServiceLog } from './service-log/service-log.js';
-import { SingleWorker, type WorkerGroup } from './workers/worker-group.js';
 
-export interface Server {
+interface Server {
   /** URL of the listening service, for example `http://127.0.0.1:8080`. */
   readonly url: string;
   /** All routes, for tests that must cover every one. */
@@ -38,29 +37,23 @@ export async function createApp(config: Config, log = new ServiceLog(config.logL
   Logger.overrideLogger(log);
   const prepared = await prepare(config, log);
   try {
-    return { ...(await serve(config, prepared, log, new SingleWorker())), firstAccount: prepared.firstAccount };
+    return { ...(await serve(config, prepared, log)), firstAccount: prepared.firstAccount };
   } catch (error) {
     await undo(prepared.database);
     throw error;
   }
 }
 
-/** Serves in this process, on a database that is prepared. */
-export async function serve(
-  config: Config,
-  { database, checkpointKey }: Pick<Prepared, 'database' | 'checkpointKey'>,
-  log: ServiceLog,
-  group: WorkerGroup,
-): Promise<Server> {
+async function serve(config: Config, { database, checkpointKey }: Prepared, log: ServiceLog): Promise<Server> {
   const ids = new IdSource();
   const checkpoints = new Checkpoints(checkpointKey, (line) => log.error(line, undefined, 'Checkpoints'));
   const requestLog = new RequestLog((level, fields, text) => log.line(level, fields, text), config.logRequests);
   const nest = await NestFactory.create<NestFastifyApplication>(
-    appModule({ config, database, ids, checkpoints, group }, makeEventLog(config, database.pool)),
+    appModule({ config, database, ids, checkpoints }, makeEventLog(config, database.pool)),
     new FastifyAdapter(fastifyOptions(ids, config, requestLog)),
     { logger: log, bodyParser: false, abortOnError: false },
   );
-  const requestLimits = requestLimitsOf(config, (line) => log.warn(line, 'RequestLimits'), group);
+  const requestLimits = requestLimitsOf(config, (line) => log.warn(line, 'RequestLimits'));
   const authentication = nest.get(Authentication);
   const incidents = nest.get(Incidents);
   const failed = (error: unknown): void => void incidents.failed(error);

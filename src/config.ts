@@ -9,19 +9,12 @@ import { KEYS_AND_GATEWAYS, type KeyAndGatewaySettings } from './settings/keys-a
 import { LISTENING, type ListeningSettings } from './settings/listening.js';
 import { OPERATION, type OperationSettings } from './settings/operation.js';
 import type { Setting, SettingsOf } from './settings/setting.js';
-import { poolTooSmall, WORKERS, type WorkerSettings, withPoolsForWorkers } from './settings/workers.js';
 
 /**
  * The operator's settings, validated once at start and frozen. Only this file reads settings from the environment. A room
  * that needs settings declares them itself.
  */
-interface Given
-  extends ListeningSettings,
-    WorkerSettings,
-    DatabaseSettings,
-    AccessSettings,
-    KeyAndGatewaySettings,
-    OperationSettings {}
+interface Given extends ListeningSettings, DatabaseSettings, AccessSettings, KeyAndGatewaySettings, OperationSettings {}
 
 export interface Config extends Given {
   /** Whether a start may make an embedded database: in production DATA_DIR must say where. */
@@ -39,7 +32,6 @@ export class ConfigError extends UsageError {
 /** In the order of docs/settings.md. */
 const SETTINGS = {
   ...LISTENING,
-  ...WORKERS,
   ...DATABASE,
   ...ACCESS,
   ...KEYS_AND_GATEWAYS,
@@ -94,8 +86,10 @@ export const isSetting = (name: string): boolean => KNOWN.has(name);
 /** Reads all settings and reports all problems at once. An empty variable counts as absent. */
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const isSet = (key: keyof typeof SETTINGS): boolean => !['', undefined].includes(environment[SETTINGS[key].name]);
-  const complete = (given: Given): Given => withPoolsForWorkers(given, isSet);
-  const given = readSettings<Given>(SETTINGS, environment, contradictionsIn, complete);
+  const given = readSettings<Given>(SETTINGS, environment, (all) => [
+    ...retiredIn(environment),
+    ...contradictionsIn(all),
+  ]);
   return Object.freeze({ ...given, mayMakeDatabase: !given.isProduction || isSet('dataDir') });
 }
 
@@ -107,7 +101,6 @@ function readSettings<Values extends object>(
   settings: SettingsOf<Values>,
   environment: NodeJS.ProcessEnv,
   contradictions: (values: Values) => readonly string[],
-  complete: (values: Values) => Values = (values) => values,
 ): Values {
   const problems: string[] = [];
   const entries = Object.entries<Setting<unknown>>(settings).map(([key, setting]) => {
@@ -120,10 +113,18 @@ function readSettings<Values extends object>(
       return [key, setting.fallback];
     }
   });
-  const values = complete(Object.fromEntries(entries) as Values);
+  const values = Object.fromEntries(entries) as Values;
   if (problems.length === 0) problems.push(...contradictions(values));
   if (problems.length > 0) throw new ConfigError(problems);
   return Object.freeze(values);
+}
+
+/** Settings of before that would be passed over in silence, each with the way out. */
+function retiredIn({ WORKERS = '1' }: NodeJS.ProcessEnv): string[] {
+  if (['', '1'].includes(WORKERS)) return [];
+  return [
+    'WORKERS is no setting any more: one start is one process. Start several instances behind a proxy (docs/operating.md)',
+  ];
 }
 
 /**
@@ -152,8 +153,6 @@ function contradictionsIn(all: Given): string[] {
   if (metricsToken !== undefined && [...gatewayTokens, bootstrapKey].includes(metricsToken)) {
     return [`METRICS_TOKEN is also ${nameOfKey} or one of GATEWAY_TOKENS; make another`];
   }
-  const tooSmall = poolTooSmall(all, (pool) => SETTINGS[pool].name);
-  if (tooSmall !== undefined) return [tooSmall];
   if (oidcIssuer !== undefined && oidcAudience === undefined) return ['OIDC_ISSUER is set without OIDC_AUDIENCE'];
   if (oidcIssuer === undefined && oidcAudience !== undefined) return ['OIDC_AUDIENCE is set without OIDC_ISSUER'];
   return [];

@@ -9,7 +9,7 @@ import { type CheckpointKey, keyBeside } from './log/seal/checkpoint-key.js';
 import { makeEventLog } from './runners.js';
 import type { ServiceLog } from './service-log/service-log.js';
 
-/** What a start does once, before its processes serve. */
+/** What a start does before it serves. */
 export interface Prepared {
   readonly database: Database;
   readonly firstAccount: FirstAccount;
@@ -63,7 +63,7 @@ async function checkpointKeyOf(
 }
 
 /** PostgreSQL's routine lines are for debugging; its warnings and our own lines about it are for the operator. */
-export function logDatabaseLine(log: ServiceLog, line: string): void {
+function logDatabaseLine(log: ServiceLog, line: string): void {
   if (/ (LOG|DETAIL|HINT|STATEMENT|CONTEXT): /.test(line)) log.debug(line, 'Database');
   else log.log(line, 'Database');
 }

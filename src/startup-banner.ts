@@ -4,7 +4,7 @@ import type { FirstAccount } from './access/accounts/first-account.js';
 import { bootstrapKeyOf, type Config } from './config.js';
 import type { Database } from './database/database.js';
 
-/** A service that listens, in one process or in several. */
+/** A service that listens. */
 export interface Started {
   readonly url: string;
   readonly database: Pick<Database, 'description' | 'embedded'>;

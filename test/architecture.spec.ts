@@ -38,7 +38,7 @@ const ROOMS: readonly (readonly string[])[] = [
   ['database'],
   ['database/embedded', '../migrations'],
   ['public-keys', 'bind-rules'],
-  ['ip-rules', 'workers'],
+  ['ip-rules', 'instance'],
   ['vocabulary'],
 ];
 
@@ -83,10 +83,8 @@ const PURE = [
   'tcp-edges/edge-modules.ts',
   'tcp-edges/hostport.ts',
   'tcp-edges/tcp-edge.ts',
-  'workers/channel.ts',
-  'workers/places.ts',
-  'workers/shared-counts.ts',
-  'workers/windows.ts',
+  'instance/places.ts',
+  'instance/windows.ts',
   'ssh-gateway/authorized-keys.ts',
   'ssh-gateway/compiled-acls.ts',
   'ssh-gateway/source-check.ts',
@@ -288,11 +286,7 @@ describe('the rooms hold', () => {
 
   it('only what starts the app imports it', () => {
     const importers = imports.filter(({ to }) => to === 'app.ts' || to === 'app.module.ts');
-    expect(described(importers)).toEqual([
-      'app.ts imports app.module.ts',
-      'cli/start/serve.ts imports app.ts',
-      'cli/start/worker.ts imports app.ts',
-    ]);
+    expect(described(importers)).toEqual(['app.ts imports app.module.ts', 'cli/start/serve.ts imports app.ts']);
   });
 
   it(`a folder has at most ${MAX_FILES_IN_FOLDER} files, specs not counted`, () => {

@@ -390,7 +390,7 @@ describe('a recorded decision', () => {
     await ask(fingerprint);
     await untilWritten(gateway);
     const holder = await service.pool.connect();
-    const retention = new BindDecisionRetention(service.pool, { decisionsRetentionDays: 1 }, undefined, 0);
+    const retention = new BindDecisionRetention(service.pool, { decisionsRetentionDays: 1 }, 0);
     try {
       await holder.query('begin');
       await holder.query('lock table bind_decisions in access exclusive mode');

@@ -10,7 +10,6 @@ import { type Checkpoint, parseCheckpoint } from '../src/log/tree/checkpoint.js'
 import { isConsistent, rootOfInclusion } from '../src/log/tree/merkle-tree.js';
 import { parseNote, parseVerifier } from '../src/log/tree/signed-note.js';
 import { GrowingTree } from '../src/log/tree/tiles.js';
-import { SingleWorker } from '../src/workers/worker-group.js';
 import type { ApiClient } from './support/api-client.js';
 import { takeLines } from './support/error-lines.js';
 import { addAccount } from './support/principals.js';
@@ -174,7 +173,7 @@ describe('the evidence of a log', () => {
     const plain = await startService();
     await fillLog(plain, 30_003);
     const logs = new SealedLogs(plain.pool);
-    const sealer = new Sealer(logs, new Checkpoints(KEY), new Incidents(plain.pool, console), new SingleWorker());
+    const sealer = new Sealer(logs, new Checkpoints(KEY), new Incidents(plain.pool, console));
     const sizes = async (): Promise<number[]> => {
       const { rows } = await plain.pool.query('select size::int from log_checkpoints order by size');
       return rows.map(({ size }) => size);

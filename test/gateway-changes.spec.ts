@@ -237,7 +237,7 @@ describe('streams of changes', () => {
   const open = (more: Partial<typeof limits> = {}) => {
     const changes = new CredentialChanges(service.pool);
     const watch = new ChangeWatch(changes, () => undefined);
-    return new ChangeStreams(watch, credentialIds, 'credentials', undefined, { ...limits, ...more });
+    return new ChangeStreams(watch, credentialIds, { ...limits, ...more });
   };
   const { signal } = new AbortController();
   const gateway = {};
@@ -320,7 +320,7 @@ describe('streams of changes', () => {
       since: (...last: Parameters<typeof changes.since>) => changes.since(...last).finally(() => (asked += 1)),
     };
     const watch = new ChangeWatch(counting, () => undefined);
-    const watched = new ChangeStreams(watch, credentialIds, 'credentials', undefined, limits);
+    const watched = new ChangeStreams(watch, credentialIds, limits);
     const stream = await watched.open(signal, gateway);
     stream.resume();
     await until(() => asked > 2);

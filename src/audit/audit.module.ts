@@ -3,7 +3,6 @@ import { DearReads } from '../database/dear-reads.js';
 import { LogHeads } from '../log/read/log-heads.js';
 import { LogPositions } from '../log/read/log-positions.js';
 import { providerOf } from '../resources/provider-of.js';
-import { WorkerGroup } from '../workers/worker-group.js';
 import { CloudEvents } from './cloud-events.js';
 import { EventFeed } from './event-feed.js';
 import { EventsController } from './events.controller.js';
@@ -16,8 +15,8 @@ const logger = new Logger('Audit');
   controllers: [EventsController],
   providers: [
     providerOf(EventFeed, LogPositions, DearReads, CloudEvents),
-    providerOf(LineFeed, EventFeed, WorkerGroup),
-    providerOf(LiveFeed, EventFeed, LogHeads, WorkerGroup),
+    providerOf(LineFeed, EventFeed),
+    providerOf(LiveFeed, EventFeed, LogHeads),
     {
       provide: LogHeads,
       useFactory: (positions: LogPositions) => new LogHeads(positions, (message) => logger.warn(message)),

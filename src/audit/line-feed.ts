@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream';
 import { type Reader, refuseLater } from '../database/dear-reads.js';
 import { KeyedQueue } from '../resources/keyed-queue.js';
-import { SingleWorker, type WorkerGroup } from '../workers/worker-group.js';
 import type { EventFeed, FeedPage, FeedSelection } from './event-feed.js';
 import { StreamLimit } from './stream-limit.js';
 import { textOfUnreadable } from './unreadable-event.js';
@@ -20,10 +19,9 @@ export class LineFeed {
 
   constructor(
     private readonly feed: EventFeed,
-    group: WorkerGroup = new SingleWorker(),
     private readonly maxStallMs = MAX_STALL_MS,
   ) {
-    this.readers = new StreamLimit('readers of lines', MAX_READERS_PER_ACCOUNT, group);
+    this.readers = new StreamLimit('readers of lines', MAX_READERS_PER_ACCOUNT);
   }
 
   /** Readers of lines in this process. */
@@ -33,7 +31,7 @@ export class LineFeed {
 
   /** Runs `select` as a reader of its account. Throws Problem 429 if the account has too many readers. */
   async open(reader: Reader, select: () => Promise<FeedSelection>, limit: number | undefined): Promise<Readable> {
-    const leave = await this.readers.enter(reader.accountId).catch((refusal) => refuseLater(refusal, reader.signal));
+    const leave = await this.enter(reader);
     try {
       const ending = new AbortController();
       const lines = this.lines(await select(), limit ?? Number.POSITIVE_INFINITY, ending.signal);
@@ -49,6 +47,14 @@ export class LineFeed {
     } catch (error) {
       leave();
       throw error;
+    }
+  }
+
+  private async enter({ accountId, signal }: Reader): Promise<() => void> {
+    try {
+      return this.readers.enter(accountId);
+    } catch (refusal) {
+      return refuseLater(refusal, signal);
     }
   }
 

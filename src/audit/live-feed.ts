@@ -2,7 +2,6 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { OnModuleDestroy } from '@nestjs/common';
 import type { LogHeads } from '../log/read/log-heads.js';
-import { SingleWorker, type WorkerGroup } from '../workers/worker-group.js';
 import type { EventFeed, FeedSelection } from './event-feed.js';
 import { farewellOf, lostTail } from './lost-tail.js';
 import { StreamLimit } from './stream-limit.js';
@@ -45,10 +44,9 @@ export class LiveFeed implements OnModuleDestroy {
   constructor(
     private readonly feed: EventFeed,
     private readonly heads: LogHeads,
-    group: WorkerGroup = new SingleWorker(),
     private readonly timings: FeedTimings = FEED_TIMINGS,
   ) {
-    this.followers = new StreamLimit('live feeds', MAX_FOLLOWERS_PER_ACCOUNT, group);
+    this.followers = new StreamLimit('live feeds', MAX_FOLLOWERS_PER_ACCOUNT);
   }
 
   /** Live feeds that are open in this process. */
@@ -72,7 +70,7 @@ export class LiveFeed implements OnModuleDestroy {
     disconnected: AbortSignal,
   ): Promise<Readable> {
     if (disconnected.aborted) return Readable.from([]);
-    const removeFollower = await this.followers.enter(selection.accountId);
+    const removeFollower = this.followers.enter(selection.accountId);
     const ending = new AbortController();
     const signal = AbortSignal.any([this.stopping.signal, ending.signal, disconnected]);
     const stream = Readable.from(this.messages(selection, signal), { objectMode: false });

@@ -14,9 +14,6 @@ import type { PrimaryPool } from './primary-pool.js';
 /** Injection token of the pg pool under TypeORM's data source; frequent queries use it with named statements. */
 export const POOL = Symbol('pg pool');
 
-/** Where an embedded server listens. */
-export type EmbeddedAddress = Pick<EmbeddedPostgres, 'host' | 'port' | 'user'>;
-
 /** The settings that `openDatabase` needs. */
 export interface DatabaseOptions {
   /** A PostgreSQL server to use; undefined: the embedded one, with its data under `dataDir`. */
@@ -35,11 +32,6 @@ export interface DatabaseOptions {
   readonly preparedStatements?: boolean;
 }
 
-interface OpenOptions extends DatabaseOptions {
-  /** An embedded server that another process of this instance has started. */
-  readonly startedServer?: EmbeddedAddress | undefined;
-}
-
 export interface Database {
   readonly dataSource: DataSource;
   readonly pool: PrimaryPool;
@@ -55,8 +47,6 @@ export interface Database {
   readonly hasOwner: boolean;
   /** Runs `work` as the role that owns the tables. */
   asOwner<T>(work: (owner: DataSource) => Promise<T>): Promise<T>;
-  /** Closes the connections, and leaves an embedded server running. */
-  disconnect(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -69,7 +59,7 @@ export type OpenMode = 'serve' | 'attach' | 'attach-or-create' | 'read';
 
 /** Connects, and starts the embedded server if DATABASE_URL is not set and `mode` allows it. Does not migrate. */
 export async function openDatabase(
-  options: OpenOptions,
+  options: DatabaseOptions,
   log: (line: string) => void,
   mode: OpenMode = 'serve',
 ): Promise<Database> {
@@ -93,7 +83,6 @@ export async function openDatabase(
       embedded,
       hasOwner: options.migrationDatabaseUrl !== undefined,
       asOwner: (work) => runAsOwner(options, dataSource, log, work),
-      disconnect,
       close: async () => {
         await disconnect();
         await embedded?.stop();
@@ -130,13 +119,12 @@ async function runAsOwner<T>(
 }
 
 async function findServer(
-  { databaseUrl, dataDir, mayMakeDatabase = true, startedServer, ...pools }: OpenOptions,
+  { databaseUrl, dataDir, mayMakeDatabase = true, ...pools }: DatabaseOptions,
   log: (line: string) => void,
   mode: OpenMode,
 ): Promise<{ hosts: readonly HostConfig[]; embedded: EmbeddedPostgres | undefined }> {
   if (databaseUrl !== undefined) return { hosts: parseDatabaseUrl(databaseUrl), embedded: undefined };
   ignoreLibpqVariables();
-  if (startedServer !== undefined) return { hosts: [embeddedHost(startedServer)], embedded: undefined };
   const running = mode === 'serve' ? undefined : await findRunningPostgres(dataDir);
   if (running !== undefined) return { hosts: [embeddedHost(running)], embedded: undefined };
   if (['attach', 'read'].includes(mode) && !(await hasData(dataDir))) {
@@ -159,7 +147,7 @@ function ignoreLibpqVariables(): void {
   for (const name of Object.keys(process.env)) if (/^PG[A-Z_]+$/.test(name)) delete process.env[name];
 }
 
-export const embeddedHost = ({ host, port, user }: EmbeddedAddress): HostConfig => ({
+export const embeddedHost = ({ host, port, user }: Pick<EmbeddedPostgres, 'host' | 'port' | 'user'>): HostConfig => ({
   name: 'embedded PostgreSQL',
   config: { host, port, user, database: 'postgres' },
   encryptions: [false],

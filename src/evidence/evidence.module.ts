@@ -4,7 +4,6 @@ import { Incidents } from '../database/incidents.js';
 import { Checkpoints } from '../log/seal/checkpoints.js';
 import { SealedLogs } from '../log/seal/sealed-logs.js';
 import { providerOf } from '../resources/provider-of.js';
-import { WorkerGroup } from '../workers/worker-group.js';
 import { EvidenceController } from './evidence.controller.js';
 import { Evidence } from './evidence.js';
 import { Sealer } from './sealer.js';
@@ -15,7 +14,7 @@ import { Sealer } from './sealer.js';
   providers: [
     providerOf(SealedLogs, POOL),
     providerOf(Evidence, SealedLogs, Checkpoints),
-    providerOf(Sealer, SealedLogs, Checkpoints, Incidents, WorkerGroup),
+    providerOf(Sealer, SealedLogs, Checkpoints, Incidents),
   ],
 })
 export class EvidenceModule {}

@@ -1,13 +1,12 @@
 import { Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import type { Incidents } from '../database/incidents.js';
 import { messageOf } from '../error-message.js';
+import { Rounds } from '../instance/rounds.js';
 import { type CheckpointKey, signerOf } from '../log/seal/checkpoint-key.js';
 import type { Checkpoints } from '../log/seal/checkpoints.js';
 import { seal } from '../log/seal/seal.js';
 import { type LogState, type SealedLogs, TilesDamaged } from '../log/seal/sealed-logs.js';
 import { parseSignedCheckpoint } from '../log/tree/checkpoint.js';
-import { Rounds } from '../workers/rounds.js';
-import type { WorkerGroup } from '../workers/worker-group.js';
 
 const SEAL_EVERY_MS = 1_000;
 const WRONG_SIGNATURE = (size: number): string =>
@@ -15,7 +14,7 @@ const WRONG_SIGNATURE = (size: number): string =>
 
 /**
  * Seals what is new, every second in a thousand logs, which are all of most deployments. Every instance does so; the
- * tables let one of them through. Its workers take turns, and each remembers what it saw signed.
+ * tables let one of them through, and each remembers what it saw signed.
  */
 export class Sealer extends Rounds implements OnApplicationBootstrap {
   private readonly logger = new Logger('Sealer');
@@ -30,9 +29,8 @@ export class Sealer extends Rounds implements OnApplicationBootstrap {
     private readonly logs: SealedLogs,
     private readonly checkpoints: Checkpoints,
     private readonly incidents: Incidents,
-    group: WorkerGroup,
   ) {
-    super(SEAL_EVERY_MS, group);
+    super(SEAL_EVERY_MS);
   }
 
   onApplicationBootstrap(): void {

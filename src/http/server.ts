@@ -88,7 +88,7 @@ interface ServerParts {
 
 interface RequestLimiter {
   /** The headers of the answer, and the answer itself beyond a limit. */
-  admit(caller: Caller): Promise<{ readonly headers: Readonly<Record<string, string>>; readonly refusal?: Problem }>;
+  admit(caller: Caller): { readonly headers: Readonly<Record<string, string>>; readonly refusal?: Problem };
 }
 
 /** Adds the hooks and parsers that all routes share. The returned list holds the routes once the application listens. */
@@ -153,14 +153,13 @@ export function serveHttp(
       const admit = () => {
         request.remainingWaitMs = deadline - performance.now();
         if (requestLimits === undefined) return done();
-        return requestLimits.admit(callerOf(request)).then(({ headers, refusal }) => {
-          void reply.headers(headers);
-          done(refusal);
-        }, done);
+        const { headers, refusal } = requestLimits.admit(callerOf(request));
+        void reply.headers(headers);
+        done(refusal);
       };
       request.caller = authentication.recall(request);
       request.isRecalled = request.caller !== undefined;
-      if (request.isRecalled) void admit();
+      if (request.isRecalled) admit();
       else request.authenticate(deadline).then(admit, done);
     }
   });

@@ -6,12 +6,11 @@ import type { Database } from '../database/database.js';
 import { DearReads } from '../database/dear-reads.js';
 import { Incidents } from '../database/incidents.js';
 import { type Failures, Readiness } from '../health/readiness.js';
+import { readGauges } from '../instance/read-gauges.js';
 import { EventLog } from '../log/append/event-log.js';
 import { Checkpoints } from '../log/seal/checkpoints.js';
 import { PositionedReads } from '../resources/positions/positioned-reads.js';
 import { BindDecisionMetrics } from '../ssh-gateway/bind-decisions/bind-decision-metrics.js';
-import { readGauges } from '../workers/read-gauges.js';
-import { WorkerGroup } from '../workers/worker-group.js';
 import { measureAppends } from './append-metrics.js';
 import { measurePools, measurePositionedReads } from './database-metrics.js';
 import { LogSizes } from './log-size.js';
@@ -28,7 +27,6 @@ export const MEASURED = {
   incidents: Incidents,
   checkpoints: Checkpoints,
   decisions: BindDecisionMetrics,
-  group: WorkerGroup,
 };
 export type MeasuredProviders = { readonly [Name in keyof typeof MEASURED]: (typeof MEASURED)[Name]['prototype'] };
 
@@ -36,18 +34,14 @@ interface Measured extends MeasuredProviders, Pick<Database, 'pool' | 'dearReadP
   readonly server: FastifyInstance;
 }
 
-/** Of the registry, among those of the workers. */
-const NAME = 'instance';
-
 const CHECKS: readonly (keyof Failures)[] = ['database', 'migrations', 'queue'];
 
 /**
- * The metrics of this instance, summed over its workers. Labels are routes, statuses and the like, whose number is bounded, and name no account
+ * The metrics of this instance. Labels are routes, statuses and the like, whose number is bounded, and name no account
  * and no key.
  */
 export class InstanceMetrics {
   private readonly registry: Registry;
-  private readonly group: WorkerGroup;
 
   constructor(measured: Measured) {
     // Not the default registry of prom-client: it is one for all instances of a process, as tests have them.
@@ -60,13 +54,11 @@ export class InstanceMetrics {
     measureReadiness(measured.readiness, registry);
     collectDefaultMetrics({ register: registry });
     this.registry = Registry.merge([registry, measured.decisions.registry]);
-    this.group = measured.group;
-    this.group.contribute(NAME, this.registry);
   }
 
   /** The metrics in the text format of Prometheus. */
-  async text(): Promise<string> {
-    return (await this.group.sum(NAME, this.registry)).metrics();
+  text(): Promise<string> {
+    return this.registry.metrics();
   }
 
   get contentType(): string {
@@ -83,25 +75,21 @@ function measureState({ liveFeed, lineFeed, checkpoints, incidents, pool }: Meas
     'tunnel_access_cannot_write',
     'Whether the disk of the database is full, so that no change is written: 1 or 0.',
     () => (incidents.cannotWrite === undefined ? 0 : 1),
-    'max',
   );
   gauge(
     'tunnel_access_lost_logs',
     'Logs that have lost events, or checkpoints, which this instance knows to be signed.',
     () => (checkpoints.key === undefined ? undefined : checkpoints.lostLogs),
-    'max',
   );
   gauge(
     'tunnel_access_log_events',
     'Events in the logs of all accounts, at most a minute old.',
     async () => (await sizes.current())?.events,
-    'max',
   );
   gauge(
     'tunnel_access_log_bytes',
     'Bytes of the table of events with its indexes, at most a minute old.',
     async () => (await sizes.current())?.bytes,
-    'max',
   );
 }
 
@@ -110,7 +98,6 @@ function measureReadiness(readiness: Readiness, registry: Registry): void {
     name: 'tunnel_access_ready',
     help: 'Whether the instance passes this check of /readyz: 1 or 0.',
     labelNames: ['check'],
-    aggregator: 'min',
     registers: [registry],
     async collect() {
       const failures: Failures = await readiness.check().catch(() => ({ database: 'the check failed' }));

@@ -39,11 +39,10 @@ export class ServiceLog implements LoggerService {
   private readonly announcements: Logger;
   private held: (() => void)[] | undefined;
 
-  /** `about`: fields of every line. */
-  constructor(level: LogLevel = 'info', about: object = {}) {
+  constructor(level: LogLevel = 'info') {
     const options = {
       level,
-      base: { pid: process.pid, hostname: hostname(), ...about },
+      base: { pid: process.pid, hostname: hostname() },
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label: string) => ({ level: label }) },
       serializers: { err: errorFields },

@@ -46,8 +46,7 @@ export const DATABASE = {
   },
   replicaPoolSize: {
     name: 'REPLICA_POOL_SIZE',
-    about: 'Maximum connections to the standbys of `REPLICA_DATABASE_URL`, of all workers together.',
-    fallbackText: '`10`, or 2 for each of `WORKERS` if that is more',
+    about: 'Maximum connections to the standbys of `REPLICA_DATABASE_URL`.',
     example: '10',
     fallback: 10,
     parse: integer(1, 1000),
@@ -62,9 +61,7 @@ export const DATABASE = {
   },
   databasePoolSize: {
     name: 'DATABASE_POOL_SIZE',
-    about:
-      'Maximum connections to the database for writes, reads of the current state and gateways, of all workers together.',
-    fallbackText: '`10`, or 4 for each of `WORKERS` if that is more',
+    about: 'Maximum connections to the database for writes, reads of the current state and gateways.',
     example: '10',
     fallback: 10,
     parse: integer(2, 1000),
@@ -73,8 +70,7 @@ export const DATABASE = {
   dearReadConnections: {
     name: 'DEAR_READ_CONNECTIONS',
     about:
-      'Further connections, for reads that can cost much: `/events`, histories, `as_of` and `/bind_decisions`. An account has at most half of them. Workers share them out.',
-    fallbackText: '`4`, or 2 for each of `WORKERS` if that is more',
+      'Further connections, for reads that can cost much: `/events`, histories, `as_of` and `/bind_decisions`. An account has at most half of them.',
     example: '4',
     fallback: 4,
     parse: integer(2, 100),
@@ -88,7 +84,7 @@ export const DATABASE = {
   },
   appendQueueLimit: {
     name: 'APPEND_QUEUE_LIMIT',
-    about: 'Maximum changes that wait to be written, in each of `WORKERS`; further ones are answered 503.',
+    about: 'Maximum changes that wait to be written; further ones are answered 503.',
     example: '10000',
     fallback: 10_000,
     parse: integer(1, 1_000_000),

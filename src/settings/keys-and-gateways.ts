@@ -44,7 +44,7 @@ export const KEYS_AND_GATEWAYS = {
   decisionsQueueLimit: {
     name: 'DECISIONS_QUEUE_LIMIT',
     about:
-      'Maximum bind decisions that wait to be recorded, in each of `WORKERS`; further questions of gateways are answered 503. Not below 1000.',
+      'Maximum bind decisions that wait to be recorded; further questions of gateways are answered 503. Not below 1000.',
     example: '10000',
     fallback: 10_000,
     parse: integer(1000, 1_000_000),

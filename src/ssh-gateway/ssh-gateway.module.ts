@@ -5,7 +5,6 @@ import { IdSource } from '../ids.js';
 import { EntityQueries } from '../resources/entity-queries.js';
 import { providerOf } from '../resources/provider-of.js';
 import { EdgesByHostport } from '../tcp-edges/tcp-edges.read-model.js';
-import { WorkerGroup } from '../workers/worker-group.js';
 import { BindDecisionMetrics } from './bind-decisions/bind-decision-metrics.js';
 import { BindDecisionQueue } from './bind-decisions/bind-decision-queue.js';
 import { GatewayPolicy } from './bind-decisions/gateway-policy.js';
@@ -41,19 +40,19 @@ const logger = new Logger('SshGateway');
     providerOf(EdgePorts, POOL),
     {
       provide: ChangeStreams,
-      useFactory: (pool: Pool, group: WorkerGroup) => {
+      useFactory: (pool: Pool) => {
         const watch = new ChangeWatch(new CredentialChanges(pool), (message) => logger.warn(message));
-        return new ChangeStreams(watch, credentialIds, 'credentials', group);
+        return new ChangeStreams(watch, credentialIds);
       },
-      inject: [POOL, WorkerGroup],
+      inject: [POOL],
     },
     {
       provide: EdgeChangeStreams,
-      useFactory: (pool: Pool, group: WorkerGroup) => {
+      useFactory: (pool: Pool) => {
         const watch = new ChangeWatch(new EdgeChanges(pool), (message) => logger.warn(message));
-        return new EdgeChangeStreams(watch, group);
+        return new EdgeChangeStreams(watch);
       },
-      inject: [POOL, WorkerGroup],
+      inject: [POOL],
     },
     providerOf(BindDecisionQueue, POOL, GatewayPolicy, BindDecisionMetrics),
     providerOf(GatewayAnswers, POOL, GatewayPolicy, IdSource, BindDecisionQueue, BindDecisionMetrics),

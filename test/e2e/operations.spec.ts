@@ -113,19 +113,6 @@ describe('the service and its embedded database end together', () => {
     expect(await isListening(url)).toBe(false);
   });
 
-  it('when the terminal of two workers is closed, which welcomed once', async () => {
-    const command = `WORKERS=2 ${NODE.join(' ')}`;
-    const { child, url, databasePid, output } = await startWith('script', '-qec', command, '/dev/null');
-    await fetch(url);
-    expect(output().match(/is ready at|Try it in another terminal/g)).toEqual([
-      'is ready at',
-      'Try it in another terminal',
-    ]);
-    child.kill('SIGKILL');
-    await until(() => !isAlive(databasePid));
-    expect(await isListening(url)).toBe(false);
-  });
-
   it('when the service is killed, and the next start has every acknowledged change', async () => {
     const first = await startWith(...NODE);
     const created = await new ApiClient(first.url, ADMIN_KEY).post('/ssh_credentials', { public_key: newPublicKey() });

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { readConfig } from '../../src/config.js';
 import { freePort } from '../support/free-port.js';
 import { stopAtEnd } from '../support/leftovers.js';
 import { CLI, logLines, runCli, spawnCli, startCli, stopMain } from '../support/process.js';
@@ -193,12 +194,17 @@ describe('a start that another program made a worker of node:cluster, as pm2 -i 
     while (!output().includes('ready at')) await sleep(20);
     expect(await statusOf(url, KEY)).toBe(200);
   });
+});
 
-  it('says why it cannot have workers itself', async () => {
-    const { child, output } = await underAnother({ WORKERS: '2' });
-    expect(await new Promise((resolve) => child.on('close', resolve))).toBe(2);
-    expect(output()).toContain('another program, such as pm2 with -i, has made this process a worker');
-  });
+it('WORKERS of before is refused, with the way out, and 1 is what one start is', async () => {
+  for (const WORKERS of ['2', 'auto']) {
+    const main = start({ WORKERS });
+    expect((await main.ended).code).toBe(2);
+    const sentence =
+      'WORKERS is no setting any more: one start is one process. Start several instances behind a proxy (docs/operating.md)';
+    expect(logLines(main)).toMatchObject([{ level: 'fatal', msg: sentence }]);
+  }
+  expect(() => readConfig({ WORKERS: '1' })).not.toThrow();
 });
 
 describe('a secret in a URL', () => {

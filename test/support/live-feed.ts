@@ -20,7 +20,7 @@ export const liveFeed = (service: Service): LiveFeed => {
     new CloudEvents(READ_MODELS),
   );
   const timings = { heartbeatMs: 60, authorizationCheckMs: 20 };
-  return new LiveFeed(feed, new LogHeads(positions, () => undefined), undefined, timings);
+  return new LiveFeed(feed, new LogHeads(positions, () => undefined), timings);
 };
 
 /** Appends `count` events of 200 KB each. Returns the position of the last one. */

@@ -6,7 +6,6 @@ import { Changes } from '../../resources/changes.js';
 import { EntityQueries } from '../../resources/entity-queries.js';
 import { OwnedEntities } from '../../resources/owned-entities.js';
 import { providerOf } from '../../resources/provider-of.js';
-import { WorkerGroup } from '../../workers/worker-group.js';
 import { BotUserRoleController, BotUsersController, ServiceUsersController } from './bot-users.controller.js';
 import { BOT_USER_HANDLERS } from './bot-users.handlers.js';
 import { PendingRemovals } from './pending-removals.js';
@@ -20,7 +19,7 @@ import { USER_HANDLERS } from './users.handlers.js';
   providers: [
     providerOf(Principals, Changes, EntityQueries, OwnedEntities, PendingRemovals),
     providerOf(PendingRemovals, POOL, EventLog, OwnedEntities, IdSource),
-    providerOf(RemovalSweeper, PendingRemovals, WorkerGroup),
+    providerOf(RemovalSweeper, PendingRemovals),
     ...USER_HANDLERS,
     ...BOT_USER_HANDLERS,
   ],

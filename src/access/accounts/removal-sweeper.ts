@@ -1,9 +1,8 @@
 import { Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import type { Ref } from '../../database/coalesce.js';
 import { messageOf } from '../../error-message.js';
+import { Rounds } from '../../instance/rounds.js';
 import { Problem } from '../../problem.js';
-import { Rounds } from '../../workers/rounds.js';
-import type { WorkerGroup } from '../../workers/worker-group.js';
 import type { PendingRemovals } from './pending-removals.js';
 
 const SWEEP_EVERY_MS = 1_000;
@@ -13,7 +12,7 @@ const MAX_TURN_MS = 10_000;
 
 /**
  * Finishes the deletions of users and bots that a request did not finish, because its time was over, or its instance
- * died or lost the database. Every instance does so, from its start on, its workers in turn. Without pending removals a
+ * died or lost the database. Every instance does so, from its start on. Without pending removals a
  * sweep is one look-up in an empty table.
  */
 export class RemovalSweeper extends Rounds implements OnApplicationBootstrap {
@@ -22,11 +21,8 @@ export class RemovalSweeper extends Rounds implements OnApplicationBootstrap {
   /** Owners whose deletion cannot be read, and was logged. */
   private readonly skipped = new Set<string>();
 
-  constructor(
-    private readonly pending: PendingRemovals,
-    group: WorkerGroup,
-  ) {
-    super(SWEEP_EVERY_MS, group);
+  constructor(private readonly pending: PendingRemovals) {
+    super(SWEEP_EVERY_MS);
   }
 
   onApplicationBootstrap(): void {

@@ -1,11 +1,11 @@
+import { Windows } from '../../instance/windows.js';
 import { parseAddress, textOf } from '../../ip-rules/address.js';
-import type { WindowCounter } from '../../workers/windows.js';
 
 /**
  * Maximum number of sources kept, about 2 MB; a further one replaces the source with the oldest window. A limit per
  * address does not stop an attacker with that many addresses anyway: the 192 random bits of a key do.
  */
-export const MAX_SOURCES = 10_000;
+const MAX_SOURCES = 10_000;
 
 /** A failure beyond the limit. */
 export interface Excess {
@@ -17,16 +17,16 @@ export interface Excess {
 
 /** Counts failed authentications by source. Successes do not count, so that a valid key always works. */
 export class FailureLimit {
-  /** `maxPerMinute` 0: no limit. `windows` keeps MAX_SOURCES. */
+  /** `maxPerMinute` 0: no limit. */
   constructor(
     readonly maxPerMinute: number,
-    private readonly windows: WindowCounter,
+    private readonly windows = new Windows(MAX_SOURCES),
   ) {}
 
   /** Counts one failure of `source`. Undefined within the limit. */
-  async count(source: string): Promise<Excess | undefined> {
+  count(source: string): Excess | undefined {
     if (this.maxPerMinute === 0) return undefined;
-    const { count, endsInSeconds } = await this.windows.count(source);
+    const { count, endsInSeconds } = this.windows.count(source);
     if (count <= this.maxPerMinute) return undefined;
     return { retryAfterSeconds: endsInSeconds, isFirst: count === this.maxPerMinute + 1 };
   }

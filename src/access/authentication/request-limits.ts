@@ -1,6 +1,6 @@
 import type { Caller } from '../../caller.js';
+import { type Counted, WINDOW_MS, Windows } from '../../instance/windows.js';
 import { Problem } from '../../problem.js';
-import { type Counted, WINDOW_MS, type WindowCounter, type WindowSource } from '../../workers/windows.js';
 
 export interface RequestLimitSettings {
   /** Requests of one API key, or of one user with a token, in a minute; further ones answer 429. 0: no limit. */
@@ -16,7 +16,7 @@ interface Limit {
   readonly policy: 'key' | 'account';
   readonly maxPerMinute: number;
   readonly idOf: (caller: Caller) => string;
-  readonly windows: WindowCounter;
+  readonly windows: Windows;
 }
 
 interface Admission {
@@ -26,7 +26,7 @@ interface Admission {
   readonly refusal?: Problem;
 }
 
-/** Counts the requests of authenticated callers. Each instance of the service counts for itself, its workers together. */
+/** Counts the requests of authenticated callers. Each instance of the service counts for itself. */
 export class RequestLimits {
   private readonly limits: readonly Limit[];
   private readonly policies: string;
@@ -34,10 +34,9 @@ export class RequestLimits {
   constructor(
     { keyRequestsPerMinute, accountRequestsPerMinute }: RequestLimitSettings,
     private readonly warn: (line: string) => void,
-    group: WindowSource,
   ) {
     const limitOf = (policy: Limit['policy'], maxPerMinute: number, idOf: Limit['idOf']): Limit[] =>
-      maxPerMinute === 0 ? [] : [{ policy, maxPerMinute, idOf, windows: group.windows(policy, MAX_NAMES) }];
+      maxPerMinute === 0 ? [] : [{ policy, maxPerMinute, idOf, windows: new Windows(MAX_NAMES) }];
     this.limits = [
       ...limitOf('key', keyRequestsPerMinute, ({ apiKeyId, principalId }) => apiKeyId ?? principalId),
       ...limitOf('account', accountRequestsPerMinute, ({ accountId }) => accountId),
@@ -48,10 +47,10 @@ export class RequestLimits {
   }
 
   /** A request beyond the limit of its key does not count for the account: one key cannot use up what others share. */
-  async admit(caller: Caller): Promise<Admission> {
+  admit(caller: Caller): Admission {
     const states: string[] = [];
     for (const limit of this.limits) {
-      const counted = await limit.windows.count(limit.idOf(caller));
+      const counted = limit.windows.count(limit.idOf(caller));
       const remaining = Math.max(0, limit.maxPerMinute - counted.count);
       states.push(`"${limit.policy}";r=${remaining};t=${counted.endsInSeconds}`);
       if (counted.count > limit.maxPerMinute) {
@@ -81,8 +80,5 @@ export class RequestLimits {
 export const requestLimitsOf = (
   settings: RequestLimitSettings,
   warn: (line: string) => void,
-  group: WindowSource,
 ): RequestLimits | undefined =>
-  settings.keyRequestsPerMinute + settings.accountRequestsPerMinute > 0
-    ? new RequestLimits(settings, warn, group)
-    : undefined;
+  settings.keyRequestsPerMinute + settings.accountRequestsPerMinute > 0 ? new RequestLimits(settings, warn) : undefined;

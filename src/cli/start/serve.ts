@@ -1,24 +1,18 @@
-import cluster from 'node:cluster';
 import { type Config, misspelledIn, readConfig } from '../../config.js';
-import { OperatorError, UsageError } from '../../operator-error.js';
+import { OperatorError } from '../../operator-error.js';
 import { ServiceLog } from '../../service-log/service-log.js';
 import { startupBanner, startupLines } from '../../startup-banner.js';
 import { Ending } from './ending.js';
 import { GatewayBeside } from './gateway-beside.js';
 import { closeWithin, type Instance, stopOnSignals } from './stopping.js';
-import { isOurWorker } from './worker-process.js';
 
 /** A slower start tells what it does. */
 const MAX_HELD_MS = 8_000;
-const WORKERS_OF_ANOTHER =
-  'another program, such as pm2 with -i, has made this process a worker of node:cluster, which can have no workers itself: ' +
-  'set WORKERS to 1 there';
 
 /** Starts the service, which then runs until a signal stops it. A failed start ends the process. */
 export async function serve(withGateway = false): Promise<void> {
   // A reader of the log that went away, or a closed terminal, must not end the service.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
-  if (isOurWorker()) return (await import('./worker.js')).runWorker();
   const log = new ServiceLog();
   const ending = new Ending(log);
   ending.watch();
@@ -31,11 +25,10 @@ async function start(log: ServiceLog, ending: Ending, withGateway: boolean): Pro
   const config = beside?.knownTo(given) ?? given;
   log.setLevel(config.logLevel);
   for (const problem of misspelledIn(process.env)) log.warn(problem, 'Settings');
-  if (config.workers > 1 && cluster.isWorker) throw new UsageError(WORKERS_OF_ANOTHER);
   // A first start says first what to do.
   log.hold();
   setTimeout(() => log.release(), MAX_HELD_MS).unref();
-  const service = config.workers === 1 ? startAlone(config, log) : startWorkers(config, log);
+  const service = startService(config, log);
   const starting = beside === undefined ? service : service.then((instance) => stoppedAfter(beside, instance));
   const isStopping = stopOnSignals(starting, config, log, (error) => ending.fail(error));
   const instance = await starting;
@@ -65,12 +58,8 @@ const stoppedAfter = (beside: GatewayBeside, instance: Instance): Instance => ({
   },
 });
 
-async function startAlone(config: Config, log: ServiceLog): Promise<Instance> {
+async function startService(config: Config, log: ServiceLog): Promise<Instance> {
   const { createApp } = await import('../../app.js');
   const app = await createApp(config, log);
   return { ...app, close: () => closeWithin(config.shutdownGraceMs, app, log) };
 }
-
-/** The primary serves no requests, so it does not load what serves them. */
-const startWorkers = async (config: Config, log: ServiceLog): Promise<Instance> =>
-  (await import('./primary.js')).startPrimary(config, log);

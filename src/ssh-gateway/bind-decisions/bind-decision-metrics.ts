@@ -1,16 +1,13 @@
 import { Counter, Histogram, Registry } from 'prom-client';
 import type { Gateway } from '../../caller.js';
-import { readGauges } from '../../workers/read-gauges.js';
-import { SingleWorker, type WorkerGroup } from '../../workers/worker-group.js';
+import { readGauges } from '../../instance/read-gauges.js';
 import { type BindDecision, REASONS, type Reason } from './bind-decision.js';
 
-/** Of the registry, among those of the workers. */
-const NAME = 'bind decisions';
 const DECISIONS = 'tunnel_access_bind_decisions_total';
 /** In seconds: from a look-up in an idle database to one that is about to time out. */
 const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** The metrics of this process; what it shows is the sum of all workers of the instance. */
+/** The metrics of the decisions of this instance. */
 export class BindDecisionMetrics {
   readonly registry = new Registry();
   private readonly registers = [this.registry];
@@ -41,11 +38,7 @@ export class BindDecisionMetrics {
   private queueLength = (): number => 0;
 
   /** The label has no values but the names of these gateways. */
-  constructor(
-    gateways: readonly Gateway[],
-    private readonly group: WorkerGroup = new SingleWorker(),
-  ) {
-    group.contribute(NAME, this.registry);
+  constructor(gateways: readonly Gateway[]) {
     // A rate is wrong if a counter appears only with its first decision, so every reason starts at 0.
     for (const gateway of [{}, ...gateways]) this.count(gateway, 0, REASONS);
     const gauge = readGauges(this.registry);
@@ -87,9 +80,8 @@ export class BindDecisionMetrics {
 
   /** In the text format of Prometheus. A gateway of one account sees its own decisions: all else is about other accounts. */
   async textFor({ name, accountId }: Gateway): Promise<string> {
-    const sums = await this.group.sum(NAME, this.registry);
-    if (accountId === undefined) return sums.metrics();
-    const lines = (await sums.getSingleMetricAsString(DECISIONS)).trimEnd().split('\n');
+    if (accountId === undefined) return this.registry.metrics();
+    const lines = (await this.registry.getSingleMetricAsString(DECISIONS)).trimEnd().split('\n');
     const isOwn = (line: string): boolean => line.startsWith('#') || line.includes(`,gateway="${name}"}`);
     return `${lines.filter(isOwn).join('\n')}\n`;
   }

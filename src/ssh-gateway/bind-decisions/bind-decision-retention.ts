@@ -3,8 +3,7 @@ import { Logger, type OnModuleInit } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { type NamedStatement, queryNamed, WRITE_LIMITS } from '../../database/query.js';
 import { firstIdOf } from '../../ids.js';
-import { Rounds } from '../../workers/rounds.js';
-import { SingleWorker, type WorkerGroup } from '../../workers/worker-group.js';
+import { Rounds } from '../../instance/rounds.js';
 import type { GatewayPolicy } from './gateway-policy.js';
 
 const HOUR_MS = 3_600_000;
@@ -81,10 +80,9 @@ export class BindDecisionRetention extends Rounds implements OnModuleInit {
   constructor(
     private readonly pool: Pool,
     { decisionsRetentionDays }: Pick<GatewayPolicy, 'decisionsRetentionDays'>,
-    group: WorkerGroup = new SingleWorker(),
     private readonly maxFirstDelayMs = MAX_FIRST_DELAY_MS,
   ) {
-    super(HOUR_MS, group);
+    super(HOUR_MS);
     this.days = decisionsRetentionDays;
   }
 

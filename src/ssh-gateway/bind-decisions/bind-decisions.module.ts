@@ -2,7 +2,6 @@ import { Module } from '@nestjs/common';
 import { POOL } from '../../database/database.js';
 import { DearReads } from '../../database/dear-reads.js';
 import { providerOf } from '../../resources/provider-of.js';
-import { WorkerGroup } from '../../workers/worker-group.js';
 import { BindDecisionRetention } from './bind-decision-retention.js';
 import { BindDecisionsController } from './bind-decisions.controller.js';
 import { BindDecisions } from './bind-decisions.js';
@@ -16,7 +15,7 @@ import { GatewayPolicy } from './gateway-policy.js';
   providers: [
     providerOf(BindDecisions, DearReads),
     providerOf(CredentialUsage, POOL),
-    providerOf(BindDecisionRetention, POOL, GatewayPolicy, WorkerGroup),
+    providerOf(BindDecisionRetention, POOL, GatewayPolicy),
   ],
 })
 export class BindDecisionsModule {}

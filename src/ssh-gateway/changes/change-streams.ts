@@ -2,8 +2,8 @@ import { Readable } from 'node:stream';
 import type { OnModuleDestroy } from '@nestjs/common';
 import { type Gateway, servesAccount } from '../../caller.js';
 import type { Ref } from '../../database/coalesce.js';
+import { Places } from '../../instance/places.js';
 import { Problem } from '../../problem.js';
-import { type SharedPlaces, SingleWorker, type WorkerGroup } from '../../workers/worker-group.js';
 import type { ChangeWatch } from './change-watch.js';
 
 export interface StreamLimits {
@@ -36,7 +36,7 @@ const MAX_ENDING_MS = 1_000;
  */
 export class ChangeStreams<Changed extends Ref = Ref> implements OnModuleDestroy {
   private readonly streams = new Set<Readable>();
-  private readonly places: SharedPlaces;
+  private readonly places = new Places();
   private readonly behind = new WeakSet<Readable>();
   /** The number of the last event of each stream. */
   private readonly numbers = new WeakMap<Readable, number>();
@@ -47,13 +47,8 @@ export class ChangeStreams<Changed extends Ref = Ref> implements OnModuleDestroy
     private readonly watch: ChangeWatch<Changed>,
     /** The data of the events that tell it, in their order. */
     private readonly eventsOf: (changed: readonly Changed[]) => Iterable<object>,
-    /** Of what changes, in the plural. Each kind has places of its own. */
-    kind: string,
-    group: WorkerGroup = new SingleWorker(),
     private readonly limits: StreamLimits = STREAM_LIMITS,
-  ) {
-    this.places = group.places(`streams of changes of ${kind}`);
-  }
+  ) {}
 
   /** Open streams of this process. */
   get size(): number {
@@ -68,7 +63,7 @@ export class ChangeStreams<Changed extends Ref = Ref> implements OnModuleDestroy
 
   /** Of the accounts that the gateway serves. Throws Problem 429 above a maximum. Rejects if the database is away. */
   async open(disconnected: AbortSignal, gateway: Gateway): Promise<Readable> {
-    const leave = await this.enter(gateway);
+    const leave = this.enter(gateway);
     const stream = this.make();
     const listener = {
       changed: (refs: readonly Changed[]) => {
@@ -99,15 +94,15 @@ export class ChangeStreams<Changed extends Ref = Ref> implements OnModuleDestroy
     return stream;
   }
 
-  /** Takes a place among the streams of the token, and one among all; resolves with a function that gives both back. */
-  private async enter({ tokenNumber = 0 }: Gateway): Promise<() => void> {
+  /** Takes a place among the streams of the token, and one among all; returns a function that gives both back. */
+  private enter({ tokenNumber = 0 }: Gateway): () => void {
     const { maxStreams, maxStreamsOfToken } = this.limits;
     const ofToken = `of token ${tokenNumber}`;
-    if (!(await this.places.take(ofToken, maxStreamsOfToken))) {
+    if (!this.places.take(ofToken, maxStreamsOfToken)) {
       const advice = 'close one, or give each gateway a token of its own';
       throw tooMany(`This token already has ${maxStreamsOfToken} streams of changes at this instance; ${advice}.`);
     }
-    if (await this.places.take(ALL_TOKENS, maxStreams)) {
+    if (this.places.take(ALL_TOKENS, maxStreams)) {
       return () => {
         for (const name of [ofToken, ALL_TOKENS]) this.places.giveBack(name);
       };

@@ -1,6 +1,5 @@
 import type { Pool } from 'pg';
 import type { Ref } from '../../database/coalesce.js';
-import type { WorkerGroup } from '../../workers/worker-group.js';
 import { ChangeStreams, STREAM_LIMITS } from '../changes/change-streams.js';
 import type { ChangeWatch } from '../changes/change-watch.js';
 import { type Changes, changesSince, type Moment } from '../changes/moment.js';
@@ -69,8 +68,8 @@ export class EdgeChanges {
 
 /** A class of its own, so that it can be injected beside the streams about credentials. */
 export class EdgeChangeStreams extends ChangeStreams<ChangedEdgePart> {
-  constructor(watch: ChangeWatch<ChangedEdgePart>, group?: WorkerGroup) {
-    super(watch, edgeEvents, 'edges', group, { ...STREAM_LIMITS, maxUnreadBytes: MAX_UNREAD_BYTES });
+  constructor(watch: ChangeWatch<ChangedEdgePart>) {
+    super(watch, edgeEvents, { ...STREAM_LIMITS, maxUnreadBytes: MAX_UNREAD_BYTES });
   }
 }
 

@@ -3,14 +3,13 @@ import { Gauge, type Registry } from 'prom-client';
 /** Read each time the metrics are read. Undefined: the gauge has no value, since 0 would look like one. */
 type Read = () => number | undefined | Promise<number | undefined>;
 
-/** Adds gauges without labels to a registry. `aggregator` makes one value of those of the workers. */
+/** Adds gauges without labels to a registry. */
 export const readGauges =
   (registry: Registry) =>
-  (name: string, help: string, read: Read, aggregator: 'sum' | 'max' = 'sum'): void => {
+  (name: string, help: string, read: Read): void => {
     new Gauge({
       name,
       help,
-      aggregator,
       registers: [registry],
       async collect() {
         const value = await read();

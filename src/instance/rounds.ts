@@ -1,16 +1,12 @@
 import type { OnApplicationShutdown, OnModuleDestroy } from '@nestjs/common';
-import type { WorkerGroup } from './worker-group.js';
 
-/** Work that an instance does again and again in the background, its workers in turn. */
+/** Work that an instance does again and again in the background. */
 export abstract class Rounds implements OnModuleDestroy, OnApplicationShutdown {
   private readonly stop = new AbortController();
   private timer: NodeJS.Timeout | undefined;
   private running: Promise<void> | undefined;
 
-  constructor(
-    private readonly everyMs: number,
-    private readonly group: WorkerGroup,
-  ) {}
+  constructor(private readonly everyMs: number) {}
 
   /** Aborts when the instance stops. */
   protected readonly stopping = this.stop.signal;
@@ -25,7 +21,7 @@ export abstract class Rounds implements OnModuleDestroy, OnApplicationShutdown {
       this.running = this.round()
         .catch((error: unknown) => this.failed(error))
         .finally(() => {
-          if (!this.stopping.aborted) this.schedule(this.group.untilTurn(this.everyMs));
+          if (!this.stopping.aborted) this.schedule(this.everyMs);
         });
     }, delayMs).unref();
   }

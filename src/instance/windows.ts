@@ -14,17 +14,8 @@ export interface Counted {
   readonly endsInSeconds: number;
 }
 
-/** Counts events by name, in windows of a minute, in this process or for all workers. */
-export interface WindowCounter {
-  count(name: string): Counted | Promise<Counted>;
-}
-
-/** Where the counter of a limit comes from. A name beyond `maxNames` replaces the oldest window. */
-export interface WindowSource {
-  windows(limit: string, maxNames: number): WindowCounter;
-}
-
-export class Windows implements WindowCounter {
+/** Counts events by name, in windows of a minute. */
+export class Windows {
   /** Ordered by the start of the window: the first is the oldest. */
   private readonly windows = new Map<string, Window>();
 
