@@ -1,8 +1,10 @@
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FirstAccount } from './access/accounts/first-account.js';
 import { bootstrapKeyOf, type Config } from './config.js';
 import type { Database } from './database/database.js';
+import { FIRST_CALLS_FILE } from './database/embedded/removal.js';
+import { messageOf } from './error-message.js';
 
 /** A service that listens. */
 export interface Started {
@@ -22,33 +24,49 @@ export function startupLines(started: Started, config: Config, tunnel: readonly 
   const { url, database, firstAccount } = started;
   const data = database.embedded === undefined ? {} : { data: database.embedded.clusterDir };
   const ready = `Tunnel access service is ready at ${url} on ${database.description}`;
-  const file =
-    database.embedded !== undefined && (firstAccount.isNew || firstAccount.adminKey !== undefined)
-      ? writeFirstCalls(started, config, tunnel)
-      : undefined;
-  const calls: [object, string][] = file === undefined ? [] : [[{ file }, `first calls to try are in ${file}`]];
+  const hasCalls = database.embedded !== undefined && (firstAccount.isNew || firstAccount.adminKey !== undefined);
+  const written = hasCalls ? writeFirstCalls(started, config, tunnel) : undefined;
+  const calls: [object, string][] =
+    written?.failure === undefined && written !== undefined
+      ? [[{ file: written.file }, `first calls to try are in ${written.file}`]]
+      : [];
   return [
-    ...firstKeyLines(firstAccount, config, file),
+    ...firstKeyLines(firstAccount, config, written),
     [{ url, database: database.description, ...data }, ready],
     ...calls,
   ];
 }
 
 /** A log is kept and collected, so the key of the admin goes into a file that only this user can read. */
-function writeFirstCalls({ url, firstAccount }: Started, config: Config, tunnel: readonly string[]): string {
-  const file = join(config.dataDir, 'try-it.txt');
-  writeFileSync(file, `${[...firstCalls(url, firstAccount.adminKey), ...tunnel, ''].join('\n')}`, { mode: 0o600 });
-  return file;
+function writeFirstCalls({ url, firstAccount }: Started, config: Config, tunnel: readonly string[]): Written {
+  const file = join(config.dataDir, FIRST_CALLS_FILE);
+  try {
+    // A new file: one that was there may be open to others.
+    rmSync(file, { force: true });
+    const text = [...firstCalls(url, firstAccount.adminKey), ...tunnel, ''].join('\n');
+    writeFileSync(file, text, { mode: 0o600, flag: 'wx' });
+    return { file };
+  } catch (error) {
+    return { file, failure: messageOf(error) };
+  }
+}
+
+interface Written {
+  readonly file: string;
+  readonly failure?: string;
 }
 
 function firstKeyLines(
   { accountId: account, isNew, key }: FirstAccount,
   config: Config,
-  file: string | undefined,
+  written: Written | undefined,
 ): [object, string][] {
   if (key === 'earlier') return bootstrapKeyOf(config) === undefined ? [] : [[{}, NO_EFFECT]];
   const texts = {
-    generated: `the admin's API key is in ${file}, and nowhere else: keep it in a safe place, and remove the file`,
+    generated:
+      written?.failure === undefined
+        ? `the admin's API key is in ${written?.file}, and nowhere else: keep it in a safe place, and remove the file`
+        : `the admin's API key cannot be told, since ${written.failure}: run \`${CREATE_KEY}\``,
     given: "the admin's API key is that of BOOTSTRAP_API_KEY",
     none:
       `the account has no API key yet, and none is generated, since logs are kept: run \`${CREATE_KEY}\`, ` +

@@ -16,20 +16,23 @@ export const withSettingsOption = (program: Command): Command =>
     )
     .configureHelp({ showGlobalOptions: true })
     .hook('preAction', () => {
-      for (const file of program.opts<{ settings: readonly string[] }>().settings) addTo(process.env, file);
+      const places = new Map<string, string>();
+      for (const file of program.opts<{ settings: readonly string[] }>().settings) addTo(process.env, file, places);
     });
 
 /**
  * A setting that the environment has with another value is refused: whichever of them counted, a command could work on another
  * database than its caller means.
  */
-function addTo(environment: NodeJS.ProcessEnv, file: string): void {
+function addTo(environment: NodeJS.ProcessEnv, file: string, places: Map<string, string>): void {
   for (const [name, value] of read(file)) {
     const given = environment[name] ?? '';
     if (isSetting(name) && given !== '' && given !== value) {
-      throw new UsageError(`${name} is in the environment, and in ${file} with another value: unset one of them`);
+      const other = places.get(name) ?? 'the environment';
+      throw new UsageError(`${name} is in ${other}, and in ${file} with another value: remove one of them`);
     }
     environment[name] = value;
+    places.set(name, file);
   }
 }
 

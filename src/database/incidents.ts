@@ -10,7 +10,9 @@ interface Incident {
 }
 
 const LOOK_EVERY_MS = 1_000;
-/** As much as some changes write. It is undone, and needs no right but that to make temporary tables, which every role has by default. */
+/** A look may succeed between failures, when there are too many connections for example. So the failures must have ended too. */
+const QUIET_MS = 5_000;
+/** As much as some changes write. It is undone. */
 const TRY_TO_WRITE = `create temporary table tunnel_access_disk as
   select repeat(md5(random()::text), 8) as text from generate_series(1, 1000); drop table tunnel_access_disk`;
 
@@ -26,7 +28,7 @@ const LOOKS: Readonly<Record<Kind, string | undefined>> = {
  * requests fail meanwhile.
  */
 export class Incidents {
-  private readonly open = new Map<Kind, { readonly since: number }>();
+  private readonly open = new Map<Kind, { readonly since: number; lastFailure: number }>();
 
   constructor(
     private readonly pool: Pool,
@@ -37,7 +39,9 @@ export class Incidents {
   failed(error: unknown): boolean {
     const incident = incidentOf(error) ?? incidentOf(error instanceof Error ? error.cause : undefined);
     if (incident === undefined) return false;
-    if (!this.open.has(incident.kind)) this.begin(incident);
+    const known = this.open.get(incident.kind);
+    if (known === undefined) this.begin(incident);
+    else known.lastFailure = performance.now();
     return true;
   }
 
@@ -47,7 +51,8 @@ export class Incidents {
   }
 
   private begin({ kind, sentence }: Incident): void {
-    this.open.set(kind, { since: performance.now() });
+    const since = performance.now();
+    this.open.set(kind, { since, lastFailure: since });
     this.log.error(sentence);
     this.lookAgain(kind);
   }
@@ -55,12 +60,15 @@ export class Incidents {
   private lookAgain(kind: Kind): void {
     const [incident, look] = [this.open.get(kind), LOOKS[kind]];
     if (incident === undefined || look === undefined) return;
-    setTimeout(() => {
+    setTimeout(async () => {
       if (this.pool.ended) return;
-      this.pool.query(look).then(
-        () => this.end(kind, incident.since),
-        () => this.lookAgain(kind),
+      const isOver = await this.pool.query(look).then(
+        () => true,
+        // Another failure, such as a right that the look lacks, says nothing about the incident.
+        (error) => incidentOf(error) === undefined,
       );
+      if (isOver && performance.now() - incident.lastFailure > QUIET_MS) this.end(kind, incident.since);
+      else this.lookAgain(kind);
     }, LOOK_EVERY_MS).unref();
   }
 

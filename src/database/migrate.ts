@@ -16,7 +16,7 @@ const MAX_DEADLOCKS = 10;
 const LONG_MIGRATION_MS = 1_000;
 
 /**
- * Runs the pending migrations, each of which is logged with its time, then `afterwards` under a lock. A database that is
+ * Runs the pending migrations, told in one line, then `afterwards` under a lock. A database that is
  * current needs no more than the rights of the service.
  */
 export async function migrate<T>(
@@ -71,20 +71,20 @@ async function migrateAs(owner: DataSource, service: SchemaState, log: Log): Pro
 async function runPending(dataSource: DataSource, log: Log): Promise<void> {
   const runner = dataSource.createQueryRunner();
   const executor = new MigrationExecutor(dataSource, runner);
-  const pending = await executor.getPendingMigrations();
-  const [begun, names] = [performance.now(), pending.map(({ name }) => name)];
-  for (const migration of pending) {
-    const beginning = performance.now();
-    await runUnlessDeadlocked(runner, migration.name, () => executor.executeMigration(migration), log);
-    const tookMs = performance.now() - beginning;
-    if (tookMs > LONG_MIGRATION_MS) log(`migration ${migration.name} ran in ${(tookMs / 1000).toFixed(1)} s`);
-  }
-  if (pending.length > 0) {
-    const [what, tookMs] = [
-      pending.length === 1 ? 'a migration' : `${pending.length} migrations`,
-      performance.now() - begun,
-    ];
-    log(`ran ${what} in ${Math.ceil(tookMs)} ms, up to ${names.at(-1)}`);
+  const begun = performance.now();
+  const ran: string[] = [];
+  try {
+    for (const migration of await executor.getPendingMigrations()) {
+      const beginning = performance.now();
+      await runUnlessDeadlocked(runner, migration.name, () => executor.executeMigration(migration), log);
+      ran.push(migration.name);
+      const tookMs = performance.now() - beginning;
+      if (tookMs > LONG_MIGRATION_MS) log(`migration ${migration.name} ran in ${(tookMs / 1000).toFixed(1)} s`);
+    }
+  } finally {
+    // Each is complete, also if a later one fails.
+    const what = ran.length === 1 ? 'a migration' : `${ran.length} migrations`;
+    if (ran.length > 0) log(`ran ${what} in ${Math.ceil(performance.now() - begun)} ms, up to ${ran.at(-1)}`);
   }
   await runner.release();
 }

@@ -6,38 +6,51 @@ const MAX_PATH_CHARACTERS = 200;
 /** Of all words, how many must be the same on both sides. */
 const MIN_SIMILARITY = 0.5;
 
-/**
- * The path of a route that has mostly the same words as `url`, such as `/edges/tcp` for `/tcp_edges`; undefined if none is
- * near. Ids and other variable parts do not count.
- */
-export function nearPath(url: string, routes: readonly { readonly path: string }[]): string | undefined {
-  const [path = ''] = url.split('?', 1);
-  const asked = wordsOf(path);
-  if (path.length > MAX_PATH_CHARACTERS || asked.length > MAX_WORDS) return undefined;
-  let near: string | undefined;
-  let best = MIN_SIMILARITY;
-  for (const route of routes) {
-    const similarity = similarityOf(asked, wordsOf(route.path));
-    if (similarity > best) [near, best] = [route.path, similarity];
+/** The paths of the service by their words. A request that finds no route is cheap to send, so it must be cheap to answer. */
+export class NearPaths {
+  private readonly paths: readonly { readonly path: string; readonly words: readonly string[] }[];
+  private readonly words: ReadonlySet<string>;
+
+  constructor(routes: readonly { readonly path: string }[]) {
+    const paths = [...new Set(routes.map(({ path }) => path))];
+    this.paths = paths.map((path) => ({ path: path.replace(/:(\w+)/g, '{$1}'), words: wordsOf(path) }));
+    this.words = new Set(this.paths.flatMap(({ words }) => words));
   }
-  return near?.replace(/:(\w+)/g, '{$1}');
+
+  /**
+   * The path that has mostly the same words as `url`, such as `/edges/tcp` for `/tcp_edges`; undefined if none is near.
+   * Ids and other variable parts do not count.
+   */
+  find(url: string): string | undefined {
+    const [path = ''] = url.split('?', 1);
+    const asked = path.length > MAX_PATH_CHARACTERS ? [] : wordsOf(path);
+    if (asked.length > MAX_WORDS) return undefined;
+    const meant = asked.map((word) => new Set([...this.words].filter((known) => isSame(word, known))));
+    let near: string | undefined;
+    let best = MIN_SIMILARITY;
+    for (const { path: known, words } of this.paths) {
+      const same = meant.filter((ones) => words.some((word) => ones.has(word))).length;
+      const similarity = (2 * same) / (asked.length + words.length);
+      if (similarity > best) [near, best] = [known, similarity];
+    }
+    return near;
+  }
 }
 
-/** Without the plural, and without what is variable: parameters, ids and versions of an API. */
-const wordsOf = (path: string): string[] =>
-  path
-    .split('/')
-    .filter((segment) => segment !== '' && !segment.startsWith(':') && !/^(v\d+|[a-z]+_[0-9A-Za-z]{27})$/.test(segment))
-    .flatMap((segment) => segment.toLowerCase().split(/[^a-z0-9]+/))
-    .map((word) => word.replace(/s$/, ''));
-
-function similarityOf(asked: readonly string[], words: readonly string[]): number {
-  const same = asked.filter((word) => words.some((other) => isSame(word, other))).length;
-  return (2 * same) / (asked.length + words.length);
-}
+/** Each once, without the plural, and without what is variable: parameters, ids and versions of an API. */
+const wordsOf = (path: string): string[] => [
+  ...new Set(
+    path
+      .split('/')
+      .filter((part) => part !== '' && !part.startsWith(':') && !/^(v\d+|[a-z]+_[0-9A-Za-z]{27})$/.test(part))
+      .flatMap((part) => part.toLowerCase().split(/[^a-z0-9]+/))
+      .map((word) => word.replace(/s$/, '')),
+  ),
+];
 
 /** A word of five letters may have one mistake, a word of eight two. */
 function isSame(one: string, other: string): boolean {
+  if (one === other) return true;
   const mistakes = one.length < 5 ? 0 : one.length < 8 ? 1 : 2;
-  return one === other || (Math.abs(one.length - other.length) <= mistakes && editDistance(one, other) <= mistakes);
+  return Math.abs(one.length - other.length) <= mistakes && editDistance(one, other) <= mistakes;
 }

@@ -16,7 +16,7 @@ import { constantHeaders, headerSetter, OPERATION_ID_HEADER } from './headers.js
 import type { HttpOptions } from './http-options.js';
 import { parseJsonBody } from './json-body.js';
 import type { RequestLog } from './logging/request-log.js';
-import { nearPath } from './near-path.js';
+import { NearPaths } from './near-path.js';
 import { isSafeMethod, matchesIfNoneMatch } from './preconditions.js';
 import { ProblemFilter, problemAnswer, sendProblem, toProblem } from './problem.filter.js';
 import { queryProblemOf } from './query-parameters.js';
@@ -118,6 +118,7 @@ export function serveHttp(
   answerRawRequests(server, new Connections(ids, constantHeaders(config), requestLog));
   const routes = collectRoutes(server);
   const setHeaders = headerSetter(config);
+  let paths: NearPaths | undefined;
   server.addHook('onRequest', (request, reply, done) => {
     request.receivedAt = performance.now();
     dropForwardedPorts(request.raw.headers);
@@ -131,7 +132,8 @@ export function serveHttp(
     }
     if (!request.is404) return done();
     // Here, since the router's own answer would read the body first.
-    if (!answerUnrouted(request, reply, routes)) done(notFound(request, reply.getHeader('allow'), routes));
+    if (!answerUnrouted(request, reply, routes))
+      done(notFound(request, reply.getHeader('allow'), () => (paths ??= new NearPaths(routes))));
   });
   // Runs before the body is read, so that an unauthenticated client cannot make the service parse one. A route is
   // closed unless it declares itself public.
@@ -247,9 +249,9 @@ function readBodiesAsJson(server: FastifyInstance): void {
   });
 }
 
-function notFound({ method, url }: FastifyRequest, allowed: unknown, routes: readonly Route[]): Problem {
+function notFound({ method, url }: FastifyRequest, allowed: unknown, paths: () => NearPaths): Problem {
   if (allowed !== undefined) return new Problem('not_found', `This path has no method ${method}; it has ${allowed}.`);
-  const near = nearPath(url, routes);
+  const near = paths().find(url);
   const way = near === undefined ? 'GET /openapi.json lists all paths' : `a path near it is ${near}`;
   return new Problem('not_found', `The service has no such path; ${way}.`);
 }

@@ -39,6 +39,13 @@ describe('a file of settings', () => {
     expect(parseSettingsFile(`A=${text}\nB=next\n`).get('B')).toBe('next');
   });
 
+  it('may have the line ends of Windows', () => {
+    expect([...parseSettingsFile('# one\r\n; two=2\r\nA=1 \\\r\n2\r\nB="3"\r\n')]).toEqual([
+      ['A', '1 2'],
+      ['B', '3'],
+    ]);
+  });
+
   it.each([
     ['PORT 8080', "line 1 has no '='"],
     ['A=1\nexport PORT=8080', "line 2 has no name of a variable before its '='"],

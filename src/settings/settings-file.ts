@@ -6,10 +6,10 @@
  */
 export function parseSettingsFile(text: string): ReadonlyMap<string, string> {
   const settings = new Map<string, string>();
-  const source = new Source(text);
+  const source = new Source(text.replaceAll(/\r\n?/g, '\n'));
   while (!source.isAtEnd) {
     source.skip(/\s*/y);
-    if (source.skip(/[#;].*(\n|$)/y) !== '' || source.isAtEnd) continue;
+    if (source.skip(/[#;][^\n]*/y) !== '' || source.isAtEnd) continue;
     const [line, name] = [source.line, source.skip(/[^=\n]*/y).trim()];
     if (source.skip(/=/y) === '') throw new Error(`line ${line} has no '='`);
     if (!/^[A-Za-z_]\w*$/.test(name)) throw new Error(`line ${line} has no name of a variable before its '='`);

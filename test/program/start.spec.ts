@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -7,9 +7,9 @@ import { describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { ApiClient } from '../support/api-client.js';
 import { newPublicKey } from '../support/keys.js';
-import { logLines, type RunningMain, spawnMain, startCli, stopMain } from '../support/process.js';
+import { logLines, type RunningMain, spawnCli, spawnMain, startCli, stopMain } from '../support/process.js';
 import { emptyDatabase } from '../support/service.js';
-import { dataDir, start, useStarts } from '../support/starts.js';
+import { dataDir, start, statusOf, useStarts } from '../support/starts.js';
 
 useStarts();
 
@@ -67,6 +67,39 @@ it('a start whose gateway cannot listen tells the first key all the same, since 
   expect([code, output]).toEqual([3, expect.stringContaining(`EADDRINUSE: address already in use 127.0.0.1:${port}`)]);
   expect(await readFile(join(dataDir(), 'try-it.txt'), 'utf8')).toMatch(KEY);
   server.close();
+});
+
+describe('the file of the first calls', () => {
+  it('is a new one, which nobody else can read, whatever was there', async () => {
+    await mkdir(dataDir(), { mode: 0o711 });
+    await writeFile(join(dataDir(), 'try-it.txt'), 'of before', { mode: 0o644 });
+    const main = start();
+    await main.url;
+    while (!main.output().includes('first calls to try')) await sleep(5);
+    const file = join(dataDir(), 'try-it.txt');
+    expect([(await stat(file)).mode & 0o777, (await readFile(file, 'utf8')).includes('of before')]).toEqual([
+      0o600,
+      false,
+    ]);
+  });
+
+  it('that cannot be written ends no start: the log says how to make a key', async () => {
+    await mkdir(join(dataDir(), 'try-it.txt'), { recursive: true, mode: 0o711 });
+    const main = start();
+    expect(await statusOf(await main.url, 'another-key')).toBe(401);
+    expect(said(main)).toContainEqual(
+      expect.stringMatching(/API key cannot be told, since .*EISDIR.*: run `.*api-keys create`$/),
+    );
+    expect(said(main).join()).not.toContain('first calls to try');
+  });
+
+  it('goes with the data', async () => {
+    const main = start();
+    await main.url;
+    await stopMain(main);
+    expect((await spawnCli({ DATA_DIR: dataDir() }, 'data', 'remove', '--yes')).code).toBe(0);
+    expect(existsSync(dataDir())).toBe(false);
+  });
 });
 
 describe('a start with DATABASE_URL', () => {

@@ -20,20 +20,20 @@ export class GatewayBeside {
     return Object.freeze({ ...config, gatewayTokens: [...config.gatewayTokens, { name: NAME, token: this.token }] });
   }
 
-  /** Returns lines that go on after the first calls, whose key they use. */
-  async start(serviceUrl: string, log: ServiceLog): Promise<readonly string[]> {
+  async start(serviceUrl: string, log: ServiceLog): Promise<void> {
     // Loaded late, since a service without a gateway needs no SSH.
     const { startGateway } = await import('../gateway/run-gateway.js');
     this.gateway = await startGateway({ ...this.settings, serviceUrl, gatewayToken: this.token }, log);
-    return this.firstTunnel(this.gateway);
   }
 
   async stop(): Promise<void> {
     await this.gateway?.stop();
   }
 
-  private firstTunnel({ address }: Gateway): string[] {
-    const [owned] = this.settings.gatewayHosts;
+  /** Goes on after the first calls, whose key it uses. */
+  get firstTunnel(): readonly string[] {
+    const { sshListen: address, gatewayHosts } = this.settings;
+    const [owned] = gatewayHosts;
     return [
       'and a tunnel with that key, from port 8000 of the gateway to port 3000 of your machine:',
       `  ssh -i "$SSH_KEY" -p ${address.port} -R ${owned?.host}:8000:localhost:3000 ${address.host}`,

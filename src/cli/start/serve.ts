@@ -32,15 +32,11 @@ async function start(log: ServiceLog, ending: Ending, withGateway: boolean): Pro
   const starting = beside === undefined ? service : service.then((instance) => stoppedAfter(beside, instance));
   const isStopping = stopOnSignals(starting, config, log, (error) => ending.fail(error));
   const instance = await starting;
-  let tunnel: readonly string[] | undefined;
-  try {
-    tunnel = await beside?.start(instance.url, log);
-  } finally {
-    // Also if the gateway cannot start: the key of a new account is told this once.
-    if (log.isOnTerminal) console.log(startupBanner(instance, config, tunnel));
-    else for (const [fields, text] of startupLines(instance, config, tunnel)) log.announce(fields, text);
-    log.release();
-  }
+  // At once, since the key of a new account is told this once: the gateway may not start, and a signal may stop all of it.
+  if (log.isOnTerminal) console.log(startupBanner(instance, config, beside?.firstTunnel));
+  else for (const [fields, text] of startupLines(instance, config, beside?.firstTunnel)) log.announce(fields, text);
+  log.release();
+  await beside?.start(instance.url, log);
   void instance.database.embedded?.exited.then((code) => {
     if (isStopping()) return;
     ending.fail(

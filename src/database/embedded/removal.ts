@@ -43,6 +43,7 @@ async function find(dataDir: string): Promise<EmbeddedData> {
     ...(await draftsIn(home)),
     note,
     path.join(home, CHECKPOINT_KEY_FILE),
+    path.join(home, FIRST_CALLS_FILE),
   ];
   const paths: string[] = [];
   for (const one of new Set(found)) if (await exists(one)) paths.push(one);
@@ -51,6 +52,8 @@ async function find(dataDir: string): Promise<EmbeddedData> {
 
 /** Beside the database, since who can read the database must not be able to sign. */
 export const CHECKPOINT_KEY_FILE = 'checkpoint-key';
+/** With the first key, if no terminal showed it. */
+export const FIRST_CALLS_FILE = 'try-it.txt';
 
 async function refuseRunning(dataDir: string, cluster: string): Promise<void> {
   const postmaster = await findPostmaster(cluster);
