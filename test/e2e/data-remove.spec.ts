@@ -22,16 +22,17 @@ describe('data remove', () => {
     const running = await remove('--yes');
     expect([running.code, running.stderr]).toEqual([3, expect.stringMatching(/is in use by another instance/)]);
     await stopMain(main);
+    const data = [place, ...['checkpoint-key', 'try-it.txt'].map((file) => `${dirname(place)}/${file}`)].join(', ');
     expect(await remove()).toEqual({
       code: 2,
       stdout: '',
-      stderr: `this would remove ${place}, ${dirname(place)}/checkpoint-key for good: add --yes\n`,
+      stderr: `this would remove ${data} for good: add --yes\n`,
     });
     expect(existsSync(place)).toBe(true);
     expect(await remove('--yes')).toEqual({
       code: 0,
       stdout: '',
-      stderr: `removed ${place}, ${dirname(place)}/checkpoint-key\n`,
+      stderr: `removed ${data}\n`,
     });
     expect(existsSync(dataDir())).toBe(false);
     expect(await remove('--yes')).toMatchObject({ code: 3, stderr: expect.stringMatching(/^there is no database in/) });
@@ -83,7 +84,7 @@ describe('for root with a closed DATA_DIR', () => {
     const third = start();
     expect(await statusOf(await third.url, KEY)).toBe(401);
     await stopMain(third);
-    expect(readdirSync(dataDir()).sort()).toEqual(['WHERE-IS-MY-DATA.txt', 'checkpoint-key', 'postgres']);
+    expect(readdirSync(dataDir()).sort()).toEqual(['WHERE-IS-MY-DATA.txt', 'checkpoint-key', 'postgres', 'try-it.txt']);
     expect(await spawnCli({ DATA_DIR: dataDir() }, 'data', 'remove', '--yes')).toMatchObject({ code: 0 });
     expect([existsSync(dirname(place)), existsSync(dataDir())]).toEqual([false, false]);
   });

@@ -5,6 +5,7 @@ import { openMachine } from '../support/machine.js';
 /** From another address than the proxy's, with a header that only the proxy may set. */
 const CREATE_BOT = `curl -s --interface 127.0.0.2 https://tunnels.example.com/bot_users -H "Authorization: Bearer $API_KEY" \\
   -H 'Content-Type: application/json' -H 'X-Forwarded-For: 192.0.2.9' -d '{"name": "deploy"}'`;
+const SETTINGS = '--settings /etc/tunnel-access/settings';
 const STATUS = `curl -s https://tunnels.example.com/users -H "Authorization: Bearer $API_KEY" -o /dev/null -w '%{http_code}'`;
 /** The database at an address that is not loopback, although it is of this machine. */
 const ELSEWHERE = `ip addr add 192.0.2.1/32 dev lo
@@ -30,7 +31,9 @@ it('an operator can set up, monitor, upgrade, back up and restore the service an
   await terminal.run(`until [ "$(${STATUS})" = 200 ]; do sleep 0.2; done`);
   const bot = JSON.parse(await terminal.run(CREATE_BOT));
   expect(bot.uri).toMatch(/^https:\/\/tunnels\.example\.com\/bot_users\/bot_/);
-  expect(await terminal.run(`node dist/src/cli/cli.js audit show ${bot.id}`)).toContain(' from 127.0.0.2 using ');
+  expect(await terminal.run(`node dist/src/cli/cli.js audit show ${bot.id} ${SETTINGS}`)).toContain(
+    ' from 127.0.0.2 using ',
+  );
   expect(await terminal.run(GUESS)).toBe('1\n');
   expect(await terminal.run(OPEN_FILES)).toMatch(/^process_max_fds \d+\n$/);
   expect(await terminal.run(JAIL)).toContain('Journal matches:\t_SYSTEMD_UNIT=tunnel-access-gateway.service');
