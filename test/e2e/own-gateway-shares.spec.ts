@@ -30,6 +30,9 @@ async function created(by: TestPrincipal, path: string, body: object): Promise<s
   return answer.body.id;
 }
 
+/** The gateway may still have the changes of a flood before it. */
+const BEHIND_FLOOD_MS = 30_000;
+
 /** An edge of the account with a tunnel behind it. */
 async function servedEdge(by: TestPrincipal, label: string) {
   const key: KeyPair = await newKeyPair();
@@ -41,7 +44,7 @@ async function servedEdge(by: TestPrincipal, label: string) {
   expect(login.isOpen ? 'open' : login.output()).toBe('open');
   const edge = { hostports: [`127.0.0.1:${port}`], backend: { backend_id: group } };
   const id = await created(by, '/edges/tcp', edge);
-  await eventually(async () => void (await client(port)).destroy());
+  await eventually(async () => void (await client(port)).destroy(), BEHIND_FLOOD_MS);
   return { path: `/edges/tcp/${id}`, port, login };
 }
 
