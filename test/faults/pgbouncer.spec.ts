@@ -57,7 +57,7 @@ async function useAll({ admin, gateway }: Pick<Instance, 'admin' | 'gateway'>): 
   return [...new Set(statuses.flat())].sort();
 }
 
-takeErrorLinesLike(/^bind decisions could not be written and will be retried: /);
+takeErrorLinesLike(/^(bind decisions could not be written and will be retried|the database does not answer): /);
 
 describe('through PgBouncer in transaction mode', () => {
   it('with PREPARED_STATEMENTS=false a fresh database is migrated and every kind of request works', async () => {

@@ -31,7 +31,7 @@ async function upload({ admin }: Instance): Promise<{ id: string; public_key: st
   return { id: body.id, public_key };
 }
 
-takeErrorLinesLike(/^bind decisions could not be written and will be retried: /);
+takeErrorLinesLike(/^(bind decisions could not be written and will be retried|the database does not answer): /);
 
 describe('an instance', () => {
   it('whose first host is a standby uses the primary', async () => {
