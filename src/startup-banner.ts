@@ -27,9 +27,9 @@ export function startupLines(started: Started, config: Config, tunnel: readonly 
   const hasCalls = database.embedded !== undefined && (firstAccount.isNew || firstAccount.adminKey !== undefined);
   const written = hasCalls ? writeFirstCalls(started, config, tunnel) : undefined;
   const calls: [object, string][] =
-    written?.failure === undefined && written !== undefined
-      ? [[{ file: written.file }, `first calls to try are in ${written.file}`]]
-      : [];
+    written === undefined || written.failure !== undefined
+      ? []
+      : [[{ file: written.file }, `first calls to try are in ${written.file}`]];
   return [
     ...firstKeyLines(firstAccount, config, written),
     [{ url, database: database.description, ...data }, ready],

@@ -16,7 +16,7 @@ const QUIET_MS = 5_000;
 const TRY_TO_WRITE = `create temporary table tunnel_access_disk as
   select repeat(md5(random()::text), 8) as text from generate_series(1, 1000); drop table tunnel_access_disk`;
 
-/** Succeeds once the incident is over. Without one it lasts until the next start. */
+/** A look succeeds once the incident is over. An incident of a kind that has no look lasts until the next start. */
 const LOOKS: Readonly<Record<Kind, string | undefined>> = {
   database: 'select 1',
   disk: TRY_TO_WRITE,

@@ -51,7 +51,7 @@ const isFieldOf = ({ itemFields }: QueryOfRoute, name: string): boolean =>
 const OF_EVERY_LIST: readonly string[] = ['limit', 'before_id', 'as_of'];
 
 function noFilter(name: string, { parameters }: QueryOfRoute): Problem {
-  const names = parameters.map(({ spellings: [name = ''] }) => name).filter((one) => !OF_EVERY_LIST.includes(one));
+  const names = parameters.map(({ spellings: [first = ''] }) => first).filter((one) => !OF_EVERY_LIST.includes(one));
   const filters = names.length === 0 ? 'it has no filters' : `its filters are ${names.join(', ')}`;
   return malformed(`This list has no filter ${quoted(name)}; ${filters}.`);
 }

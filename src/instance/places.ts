@@ -10,8 +10,8 @@ export class Places {
     return true;
   }
 
-  giveBack(name: string, count = 1): void {
-    const left = (this.taken.get(name) ?? 0) - count;
+  giveBack(name: string): void {
+    const left = (this.taken.get(name) ?? 0) - 1;
     if (left > 0) this.taken.set(name, left);
     else this.taken.delete(name);
   }

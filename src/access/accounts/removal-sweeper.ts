@@ -12,8 +12,8 @@ const MAX_TURN_MS = 10_000;
 
 /**
  * Finishes the deletions of users and bots that a request did not finish, because its time was over, or its instance
- * died or lost the database. Every instance does so, from its start on. Without pending removals a
- * sweep is one look-up in an empty table.
+ * died or lost the database. Every instance does so, from its start on. Without pending removals a sweep is one look-up
+ * in an empty table.
  */
 export class RemovalSweeper extends Rounds implements OnApplicationBootstrap {
   private readonly logger = new Logger('RemovalSweeper');
