@@ -14,7 +14,6 @@ import type { Config } from './config.js';
 import { type Database, POOL } from './database/database.js';
 import { DearReads } from './database/dear-reads.js';
 import { Incidents } from './database/incidents.js';
-import { Replica } from './database/replica/replica.js';
 import { EvidenceModule } from './evidence/evidence.module.js';
 import { HealthModule } from './health/health.module.js';
 import { Authenticator } from './http/authenticator.js';
@@ -31,7 +30,6 @@ import { EntityQueries } from './resources/entity-queries.js';
 import { NamingEdges } from './resources/naming/naming-edges.js';
 import { OwnedEntities } from './resources/owned-entities.js';
 import { Owners } from './resources/owners.js';
-import { PositionedReads } from './resources/positions/positioned-reads.js';
 import { Reads } from './resources/reads.js';
 import { makeRunners } from './runners.js';
 import { SshCredentialPolicy } from './ssh-credentials/ssh-credentials.handlers.js';
@@ -62,15 +60,6 @@ const makeAuthentication = ({ config, database: { pool } }: Foundation, changes:
     'metrics token': new DeploymentTokens(config.metricsToken === undefined ? [] : [[config.metricsToken, {}]]),
   });
 
-/** Asked at once, so that the operator of a replica that cannot be used learns of it from the start. */
-function replicaOf({ pool, replicaPool }: Database): Replica | undefined {
-  if (replicaPool === undefined) return undefined;
-  const logger = new Logger('Replica');
-  const replica = new Replica(replicaPool, pool, (line) => logger.warn(line));
-  void replica.state();
-  return replica;
-}
-
 @Module({})
 class AppModule {}
 
@@ -80,7 +69,6 @@ export function appModule(foundation: Foundation, eventLog: EventLog): DynamicMo
   const { pool, dearReadPool } = database;
   const { entities, positions, changes } = makeRunners(pool, eventLog, ids);
   const dearReads = new DearReads(dearReadPool, pool, config.dearReadTimeoutMs);
-  const positioned = new PositionedReads(entities, pool, replicaOf(database));
   const authentication = makeAuthentication(foundation, changes);
   const providers = [
     { provide: POOL, useValue: pool },
@@ -90,8 +78,7 @@ export function appModule(foundation: Foundation, eventLog: EventLog): DynamicMo
     { provide: LogPositions, useValue: positions },
     { provide: EntityQueries, useValue: entities },
     { provide: Changes, useValue: changes },
-    { provide: Reads, useValue: new Reads(entities, positions, dearReads, positioned) },
-    { provide: PositionedReads, useValue: positioned },
+    { provide: Reads, useValue: new Reads(entities, positions, dearReads) },
     { provide: Authentication, useValue: authentication },
     { provide: Authenticator, useValue: authentication },
     { provide: Owners, useValue: new Owners(pool) },

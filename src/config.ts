@@ -120,11 +120,12 @@ function readSettings<Values extends object>(
 }
 
 /** Settings of before that would be passed over in silence, each with the way out. */
-function retiredIn({ WORKERS = '1' }: NodeJS.ProcessEnv): string[] {
-  if (['', '1'].includes(WORKERS)) return [];
-  return [
-    'WORKERS is no setting any more: one start is one process. Start several instances behind a proxy (docs/operating.md)',
-  ];
+function retiredIn({ WORKERS = '1', REPLICA_DATABASE_URL = '' }: NodeJS.ProcessEnv): string[] {
+  const workers =
+    'WORKERS is no setting any more: one start is one process. Start several instances behind a proxy (docs/operating.md)';
+  const replica =
+    'REPLICA_DATABASE_URL is no setting any more: the primary answers every read. Take it out; standbys are for failover (docs/failover.md)';
+  return [...(['', '1'].includes(WORKERS) ? [] : [workers]), ...(REPLICA_DATABASE_URL === '' ? [] : [replica])];
 }
 
 /**
@@ -137,9 +138,6 @@ function contradictionsIn(all: Given): string[] {
   const gatewayTokens = config.gatewayTokens.map(({ token }) => token);
   if (config.migrationDatabaseUrl !== undefined && config.databaseUrl === undefined) {
     return ['MIGRATION_DATABASE_URL is set without DATABASE_URL'];
-  }
-  if (config.replicaDatabaseUrl !== undefined && config.databaseUrl === undefined) {
-    return ['REPLICA_DATABASE_URL is set without DATABASE_URL; the embedded PostgreSQL has no standbys'];
   }
   if (metricsAddress?.port === port) return ['METRICS_LISTEN has the port of the service (PORT); choose another'];
   if (bootstrapApiKey !== undefined && bootstrapApiKeyFile !== undefined) {

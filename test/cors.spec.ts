@@ -77,7 +77,7 @@ describe('with CORS_ORIGINS', () => {
           'access-control-allow-origin': ORIGIN,
           'access-control-allow-methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
           'access-control-allow-headers':
-            'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Min-Log-Position, Ngrok-Version, Traceparent, Tracestate',
+            'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Ngrok-Version, Traceparent, Tracestate',
           'access-control-max-age': '7200',
           vary: 'Origin',
         });

@@ -110,15 +110,11 @@ export function poolOf(dataSource: DataSource): PrimaryPool {
   return master;
 }
 
-/**
- * Connects as the pool under the data source does, or to these standbys, encrypted as their own URL says. Its users set the
- * time limits of their statements.
- */
-export function secondPool(dataSource: DataSource, size: number, standbys?: readonly HostConfig[]): PrimaryPool {
+/** Connects as the pool under the data source does. Its users set the time limits of their statements. */
+export function secondPool(dataSource: DataSource, size: number): PrimaryPool {
   const { servers, options } = poolOf(dataSource);
   const limits = { query_timeout: undefined, connectionTimeoutMillis: CONNECT_TIMEOUT_MS };
-  const of = standbys === undefined ? { servers } : { servers: new Servers(standbys), isReplica: true };
-  return new PrimaryPool({ ...options, ...limits, ...of, max: size });
+  return new PrimaryPool({ ...options, ...limits, servers, max: size });
 }
 
 /** Opens a connection to the same database outside the pool, without a time limit on statements. The caller ends it. */

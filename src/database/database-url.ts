@@ -15,7 +15,6 @@ const PARTS = /^(postgres(?:ql)?:\/\/)((?:[^/?#]*@)?)([^/?#@]*)((?:\/[^?#]*)?)((
 const HOST_AND_PORT = /^(\[[^\]]*\]|[^:]*)(?::(\d*))?$/;
 /** Values that mean, or may mean, a server that writes. */
 const WRITING = ['read-write', 'primary', 'any'];
-const STANDBYS = ['standby', 'prefer-standby', 'read-only', 'any'];
 /** Neither two hexadecimal digits nor, with those of other signs, UTF-8. */
 const ESCAPES = 'write % / ? # @ in a user, password or name of a database as %25 %2F %3F %23 %40';
 
@@ -24,21 +23,16 @@ const ESCAPES = 'write % / ? # @ in a user, password or name of a database as %2
  * `host` and `port`. The messages complete the sentence "DATABASE_URL ..." and quote no part of it, since any part may
  * be a misplaced password.
  */
-export const parseDatabaseUrl = (url: string): readonly HostConfig[] =>
-  parse(url, WRITING, 'must not ask for a standby: remove target_session_attrs, or set it to read-write');
-
-/** The same for a database whose standbys are meant. */
-export const parseReplicaUrl = (url: string): readonly HostConfig[] =>
-  parse(url, STANDBYS, 'must not ask for the primary: remove target_session_attrs, or set it to standby');
-
-function parse(url: string, sessions: readonly string[], otherwise: string): readonly HostConfig[] {
+export function parseDatabaseUrl(url: string): readonly HostConfig[] {
   const parts = PARTS.exec(url);
   if (!/^postgres(ql)?:\/\//i.test(url)) throw new Error('must be a URL that starts with postgres:// or postgresql://');
   // node-postgres takes a part with a bare % as it stands, and then does not decode the rest of it either.
   if (parts === null || !isEncoded(url)) throw new Error(`is malformed; ${ESCAPES}`);
   const [, scheme = '', login = '', authority = '', path = '', query = ''] = parts;
   const parameters = new URLSearchParams(query);
-  if (!sessions.includes(parameters.get('target_session_attrs') ?? 'any')) throw new Error(otherwise);
+  if (!WRITING.includes(parameters.get('target_session_attrs') ?? 'any')) {
+    throw new Error('must not ask for a standby: remove target_session_attrs, or set it to read-write');
+  }
   const encryptions = encryptionsOf(parameters);
   return hostsOf(authority, parameters).map(({ host, port }) => {
     const single = `${scheme}${login}${host}${port === '' ? '' : `:${port}`}${path}${otherParameters(parameters)}`;

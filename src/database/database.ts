@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { DataSource } from 'typeorm';
 import { OperatorError } from '../operator-error.js';
 import { connect, poolOf, secondPool } from './data-source.js';
-import { describeDatabase, type HostConfig, parseDatabaseUrl, parseReplicaUrl } from './database-url.js';
+import { describeDatabase, type HostConfig, parseDatabaseUrl } from './database-url.js';
 import {
   type EmbeddedPostgres,
   findRunningPostgres,
@@ -20,9 +20,6 @@ export interface DatabaseOptions {
   readonly databaseUrl: string | undefined;
   /** The same database, with the role that owns its tables; undefined: the role of `databaseUrl` owns them. */
   readonly migrationDatabaseUrl?: string | undefined;
-  /** Standbys of the same database; absent or undefined: there is none that reads may ask. */
-  readonly replicaDatabaseUrl?: string | undefined;
-  readonly replicaPoolSize?: number;
   readonly dataDir: string;
   /** Whether an embedded database may be made where there is none. Absent: true. */
   readonly mayMakeDatabase?: boolean;
@@ -37,8 +34,6 @@ export interface Database {
   readonly pool: PrimaryPool;
   /** The connections of reads that can cost much (DearReads). They open when they are needed. */
   readonly dearReadPool: PrimaryPool;
-  /** Connections to standbys, for Replica only; undefined without REPLICA_DATABASE_URL. They open when they are needed. */
-  readonly replicaPool: PrimaryPool | undefined;
   /** Names the database for people. Never holds a password. */
   readonly description: string;
   /** Undefined if DATABASE_URL names the server. */
@@ -68,16 +63,14 @@ export async function openDatabase(
     const place = { setting: 'DATABASE_URL', hosts };
     const dataSource = await connect(place, { ...options, readsOnly: mode === 'read' }, log);
     const dearReadPool = secondPool(dataSource, options.dearReadConnections);
-    const replicas = replicasOf(options, dataSource);
     const disconnect = async (): Promise<void> => {
-      for (const pool of [dearReadPool, replicas]) if (pool?.ended === false) await pool.end();
+      if (!dearReadPool.ended) await dearReadPool.end();
       // Nest closes the data source when it stops, but Nest may not have started.
       if (dataSource.isInitialized) await dataSource.destroy();
     };
     return {
       dataSource,
       dearReadPool,
-      replicaPool: replicas,
       pool: poolOf(dataSource),
       description: options.databaseUrl === undefined ? 'embedded PostgreSQL' : describeDatabase(options.databaseUrl),
       embedded,
@@ -92,14 +85,6 @@ export async function openDatabase(
     await embedded?.stop();
     throw error;
   }
-}
-
-function replicasOf(
-  { replicaDatabaseUrl, replicaPoolSize = 10 }: DatabaseOptions,
-  dataSource: DataSource,
-): PrimaryPool | undefined {
-  if (replicaDatabaseUrl === undefined) return undefined;
-  return secondPool(dataSource, replicaPoolSize, parseReplicaUrl(replicaDatabaseUrl));
 }
 
 async function runAsOwner<T>(

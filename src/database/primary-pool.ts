@@ -28,8 +28,6 @@ export interface PrimaryOptions extends PoolConfig {
   readonly preparedStatements?: boolean;
   /** Only reads of an operator, to whom a read-only server will do, or a standby if it is the only server. Absent: false. */
   readonly readsOnly?: boolean;
-  /** Only standbys will do, of which Replica then checks the log. Absent: false. */
-  readonly isReplica?: boolean;
 }
 
 /**
@@ -42,13 +40,12 @@ export class PrimaryClient extends pg.Client implements WatchedClient {
   private readonly madeAt = performance.now();
   private readonly checkTimeoutMs: number;
   private readonly readsOnly: boolean;
-  private readonly isReplica: boolean;
   private readonly encryption: Encryption;
   private address: string | undefined;
   hasUnconfirmedCommit = false;
   readonly preparesStatements: boolean;
 
-  constructor({ servers, preparedStatements, readsOnly = false, isReplica = false, ...options }: PrimaryOptions) {
+  constructor({ servers, preparedStatements, readsOnly = false, ...options }: PrimaryOptions) {
     const server = servers.next;
     const { encryption } = server;
     const timeoutMs =
@@ -67,7 +64,6 @@ export class PrimaryClient extends pg.Client implements WatchedClient {
     this.servers = servers;
     this.server = server;
     this.readsOnly = readsOnly;
-    this.isReplica = isReplica;
     this.encryption = encryption;
     this.preparesStatements = preparedStatements !== false;
     this.checkTimeoutMs = timeoutMs;
@@ -137,10 +133,6 @@ export class PrimaryClient extends pg.Client implements WatchedClient {
     const check = { text: CHECK, query_timeout: this.checkTimeoutMs };
     const { rows } = await this.query<{ is_standby: boolean; is_read_only: boolean }>(check);
     const [row] = rows;
-    if (this.isReplica) {
-      if (row?.is_standby === true) return;
-      throw new DatabaseUnreachable('the server is no standby');
-    }
     if (row?.is_standby === true && !(this.readsOnly && this.servers.isSingle)) {
       throw new DatabaseUnreachable('the server is a standby, not the primary');
     }
@@ -170,7 +162,7 @@ export class PrimaryPool extends pg.Pool {
     const Client = PrimaryClient as unknown as new () => pg.ClientBase;
     super({ maxLifetimeSeconds: MAX_LIFETIME_SECONDS, ...options, Client });
     this.servers = options.servers;
-    this.readsOnly = options.readsOnly === true || options.isReplica === true;
+    this.readsOnly = options.readsOnly === true;
     // As with clients; the rejected query reports the failure.
     this.on('error', () => undefined);
     this.on('connect', (client) => this.expectEndOf(client));

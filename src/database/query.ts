@@ -46,7 +46,7 @@ interface ServerState {
 }
 
 /** A request is answered within 3 s, even if the first server falls silent while it holds the statement. */
-export const READ_LIMITS: StatementLimits = { deadlineMs: 2_700, silenceMs: 1_200, attempts: 2, isRead: true };
+const READ_LIMITS: StatementLimits = { deadlineMs: 2_700, silenceMs: 1_200, attempts: 2, isRead: true };
 
 /**
  * Makes a statement that finds events of account $1 and, if there are any, commits a write to the account's head after

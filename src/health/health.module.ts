@@ -7,7 +7,6 @@ import { JSON_TYPE } from '../http/problem.filter.js';
 import { EventLog } from '../log/append/event-log.js';
 import { Checkpoints } from '../log/seal/checkpoints.js';
 import { Problem } from '../problem.js';
-import { PositionedReads } from '../resources/positions/positioned-reads.js';
 import { providerOf } from '../resources/provider-of.js';
 import { Readiness } from './readiness.js';
 
@@ -18,7 +17,6 @@ class HealthController {
   constructor(
     private readonly readiness: Readiness,
     private readonly checkpoints: Checkpoints,
-    private readonly positioned: PositionedReads,
     private readonly incidents: Incidents,
   ) {}
 
@@ -42,12 +40,9 @@ class HealthController {
     const failures = await this.readiness.check();
     const reasons = Object.values(failures);
     if (reasons.length > 0) throw new Problem('overloaded', `Not ready: ${reasons.join('; ')}.`, failures);
-    const { replica } = this.positioned;
-    // A replica that cannot be used costs no request its answer, so the instance stays ready.
-    const ofReplica = replica === undefined ? {} : { replica: await replica.state() };
     // Reads and the questions of gateways are answered all the same, so that no proxy may take the instance out.
     const status = this.incidents.cannotWrite ?? 'ready';
-    return { status, checkpoints: this.checkpoints.state, ...ofReplica };
+    return { status, checkpoints: this.checkpoints.state };
   }
 }
 

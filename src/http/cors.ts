@@ -37,7 +37,7 @@ const corsHeaders = (origin: string): HeaderValues => ({
 const PREFLIGHT_HEADERS: HeaderValues = {
   'access-control-allow-methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
   'access-control-allow-headers':
-    'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Min-Log-Position, Ngrok-Version, Traceparent, Tracestate',
+    'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Ngrok-Version, Traceparent, Tracestate',
   // Two hours, the maximum of Chrome.
   'access-control-max-age': '7200',
 };

@@ -30,16 +30,6 @@ export function matchesIfNoneMatch({ headers }: FastifyRequest, etag: unknown): 
   return tags.includes('*') || tags.includes(etag);
 }
 
-const POSITION = /^\d{1,15}$/;
-
-/** Reads `Min-Log-Position`: a `Log-Position` that the answer to a change had. */
-export function readMinPosition({ headers }: FastifyRequest): number | undefined {
-  const header = headers['min-log-position'];
-  if (header === undefined) return undefined;
-  if (typeof header === 'string' && POSITION.test(header)) return Number(header);
-  throw malformed('Min-Log-Position must be one log position, such as 42.');
-}
-
 const strongTagsOf = (header: string): string[] => header.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
 
 /** Whether the method is one of the safe ones that the service has (RFC 9110, 9.2.1). */

@@ -3,7 +3,7 @@ import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import type { Caller, Gateway } from '../caller.js';
 import type { EventMetadata } from '../log/event.js';
-import { readIdempotencyKey, readIfMatch, readMinPosition, readTraceId } from './preconditions.js';
+import { readIdempotencyKey, readIfMatch, readTraceId } from './preconditions.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -59,8 +59,6 @@ export interface ReadRequest {
   readonly caller: Caller;
   readonly baseUrl: string;
   readonly query: Readonly<Record<string, unknown>>;
-  /** The answer must show the log up to this position. Undefined: the state when the request arrived. */
-  readonly minPosition: number | undefined;
   /** Aborts when the client goes away before the answer. Only a read that can take long needs it. */
   readonly signal: AbortSignal;
 }
@@ -151,10 +149,6 @@ class HttpRead implements ReadRequest {
 
   get query() {
     return this.request.query as Record<string, unknown>;
-  }
-
-  get minPosition() {
-    return readMinPosition(this.request);
   }
 
   /** A signal costs a listener of the connection. */

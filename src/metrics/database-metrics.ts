@@ -1,7 +1,6 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { Gauge, Histogram, type Registry } from 'prom-client';
 import type { DearReads } from '../database/dear-reads.js';
 import type { PrimaryPool } from '../database/primary-pool.js';
-import type { PositionedReads } from '../resources/positions/positioned-reads.js';
 
 /** In seconds: up to the deadline of a dear read. */
 const WAIT_BUCKETS_SECONDS = [0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -21,18 +20,12 @@ const watched = (pool: PrimaryPool): WatchedPool => ({
 
 /** The connections of all pools, and the waits for them. A dear read waits for its turn, not in its pool. */
 export function measurePools(
-  {
-    pool,
-    dearReadPool,
-    dearReads,
-    positioned: { replica },
-  }: { pool: PrimaryPool; dearReadPool: PrimaryPool; dearReads: DearReads; positioned: PositionedReads },
+  { pool, dearReadPool, dearReads }: { pool: PrimaryPool; dearReadPool: PrimaryPool; dearReads: DearReads },
   registry: Registry,
 ): void {
   const pools: Readonly<Record<string, WatchedPool>> = {
     shared: watched(pool),
     dear_reads: { connections: dearReadPool, waiting: () => dearReads.waiting, source: dearReads },
-    ...(replica && { replica: watched(replica.pool) }),
   };
   const registers = [registry];
   new Gauge({
@@ -76,18 +69,4 @@ export function measurePools(
     waits.zero({ pool: name });
     source.onWaited = (waitMs) => waits.observe({ pool: name }, waitMs / 1000);
   }
-}
-
-/** Who answered the GETs that carry Min-Log-Position. */
-export function measurePositionedReads({ answered }: PositionedReads, registry: Registry): void {
-  new Counter({
-    name: 'tunnel_access_positioned_reads_total',
-    help: 'GETs with Min-Log-Position, by the server that answered.',
-    labelNames: ['server'],
-    registers: [registry],
-    collect() {
-      this.reset();
-      for (const [server, reads] of Object.entries(answered)) this.inc({ server }, reads);
-    },
-  });
 }

@@ -9,10 +9,9 @@ import { type Failures, Readiness } from '../health/readiness.js';
 import { readGauges } from '../instance/read-gauges.js';
 import { EventLog } from '../log/append/event-log.js';
 import { Checkpoints } from '../log/seal/checkpoints.js';
-import { PositionedReads } from '../resources/positions/positioned-reads.js';
 import { BindDecisionMetrics } from '../ssh-gateway/bind-decisions/bind-decision-metrics.js';
 import { measureAppends } from './append-metrics.js';
-import { measurePools, measurePositionedReads } from './database-metrics.js';
+import { measurePools } from './database-metrics.js';
 import { LogSizes } from './log-size.js';
 import { measureRequests } from './request-metrics.js';
 
@@ -20,7 +19,6 @@ import { measureRequests } from './request-metrics.js';
 export const MEASURED = {
   log: EventLog,
   dearReads: DearReads,
-  positioned: PositionedReads,
   liveFeed: LiveFeed,
   lineFeed: LineFeed,
   readiness: Readiness,
@@ -49,7 +47,6 @@ export class InstanceMetrics {
     measureRequests(measured.server, registry);
     measureAppends(measured.log, registry);
     measurePools(measured, registry);
-    measurePositionedReads(measured.positioned, registry);
     measureState(measured, registry);
     measureReadiness(measured.readiness, registry);
     collectDefaultMetrics({ register: registry });

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { coalescedByRef, type Ref, WANTED } from '../database/coalesce.js';
-import { type NamedStatement, queryNamed } from '../database/query.js';
+import { queryNamed } from '../database/query.js';
 import type { PageRequest } from '../http/pages.js';
 import { type IdPrefix, isId } from '../ids.js';
 import { type Entity, entitiesOfJson, type ReadModel, type Table } from '../log/read-model.js';
@@ -27,12 +27,6 @@ export interface WantedPage<State> {
   readonly selections: readonly Selection<State>[];
 }
 
-/** A statement, and the values of its parameters. */
-export interface Question {
-  readonly statement: NamedStatement;
-  readonly values: readonly unknown[];
-}
-
 /** The prepared statements of one resource. */
 type Prepared<State extends object> = ReturnType<typeof prepare<State>>;
 
@@ -48,24 +42,17 @@ export class EntityQueries {
   }
 
   /** Newest first, and one entity beyond the page if there are more. */
-  async list<State extends object>(resource: Queried<State>, wanted: WantedPage<State>): Promise<Entity<State>[]> {
-    const { statement, values } = this.question(resource, wanted);
-    return (await queryNamed<Entity<State>>(this.pool, statement, values)).rows;
-  }
-
-  /** What `list` asks. $1 is the account. */
-  question<State extends object>(
+  async list<State extends object>(
     resource: Queried<State>,
     { accountId, page: { beforeId, limit }, ownerId, selections }: WantedPage<State>,
-  ): Question {
+  ): Promise<Entity<State>[]> {
     const { page, pageOfOwner } = this.of(resource);
     const ofOwner = ownerId === undefined ? page : pageOfOwner;
+    const statement = selections.length > 0 ? selection(resource, selections) : ofOwner;
     const further = ownerId === undefined ? selections.map(({ value }) => value) : [ownerId];
-    return {
-      statement: selections.length > 0 ? selection(resource, selections) : ofOwner,
-      // The default is greater than any id: `$2 is null or id < $2` would scan all rows before the page.
-      values: [accountId, beforeId ?? `${resource.idPrefix}_~`, limit + 1, ...further],
-    };
+    // The default is greater than any id: `$2 is null or id < $2` would scan all rows before the page.
+    const values = [accountId, beforeId ?? `${resource.idPrefix}_~`, limit + 1, ...further];
+    return (await queryNamed<Entity<State>>(this.pool, statement, values)).rows;
   }
 
   /** At most `max` live entities of an owner, the next ones after an id. */

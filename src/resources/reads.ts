@@ -47,18 +47,12 @@ interface Positions {
   positionOf(accountId: string, name: string, text: string): Promise<number>;
 }
 
-/** Finds entities in a state of the log that has the position, perhaps on a replica. */
-interface PositionedReads {
-  at(position: number): Pick<EntityQueries, 'find' | 'list'>;
-}
-
 /** The GETs of every resource: an entity, a page of entities, or a history; now, or `as_of` a position or time. */
 export class Reads {
   constructor(
     private readonly entities: EntityQueries,
     private readonly positions: Positions,
     private readonly dearReads: DearReads,
-    private readonly positioned: PositionedReads,
   ) {}
 
   /** Throws the resource's notFound if the entity does not exist or is not visible to the caller. */
@@ -71,7 +65,7 @@ export class Reads {
     const ref = { accountId: caller.accountId, id };
     const found = isAsOf(request)
       ? this.fromLog(request, (connections, position) => findAt(connections, resource, ref, position))
-      : this.now(request).find(resource, ref);
+      : this.entities.find(resource, ref);
     return found.then((entity) => {
       if (entity === undefined || !isVisible(resource, caller, entity)) throw resource.notFound();
       return new Found(resource, entity);
@@ -92,17 +86,13 @@ export class Reads {
           // All pages show the same position, even if `as_of` is a time.
           asOf: { as_of: position },
         }))
-      : { found: await this.now(request).list(resource, wanted), asOf: {} };
+      : { found: await this.entities.list(resource, wanted), asOf: {} };
     const toItem = (entity: Entity<State>): object => resource.toResource(entity, baseUrl);
     const selected = Object.fromEntries(selections.map(({ filter, value }) => [filter.name, value]));
     return pageOf(resource.plural ?? resource.path, `${baseUrl}/${resource.path}`, page, found, toItem, {
       ...selected,
       ...asOf,
     });
-  }
-
-  private now({ minPosition }: ReadRequest): Pick<EntityQueries, 'find' | 'list'> {
-    return minPosition === undefined ? this.entities : this.positioned.at(minPosition);
   }
 
   /** Deleted entities have a history too. See refuseUnlessMayReadHistory for the callers who may read it. */

@@ -1,12 +1,11 @@
 import { resolve } from 'node:path';
 import type { DatabaseOptions } from '../database/database.js';
 import type { HttpOptions } from '../http/http-options.js';
-import { databaseUrl, flag, integer, replicaUrl } from './parsers.js';
+import { databaseUrl, flag, integer } from './parsers.js';
 import type { SettingsOf } from './setting.js';
 
 /** The database, and how long and how many requests wait for it. */
 export interface DatabaseSettings extends DatabaseOptions, Pick<HttpOptions, 'writeDeadlineMs'> {
-  readonly replicaPoolSize: number;
   /** Maximum number of commands that wait for the log; beyond it the service answers 503. */
   readonly appendQueueLimit: number;
   /** Time after which a feed, a history, an `as_of` request or a list of decisions is answered 503. */
@@ -33,23 +32,6 @@ export const DATABASE = {
     fallback: undefined,
     parse: databaseUrl,
     isSecret: true,
-  },
-  replicaDatabaseUrl: {
-    name: 'REPLICA_DATABASE_URL',
-    about:
-      'Standbys of the same database, one or several hosts: they answer GETs of resources that carry `Min-Log-Position`. See [scaling.md](scaling.md#reads-from-a-replica).',
-    fallbackText: 'the primary answers every read',
-    example: 'postgres://user:password@replica.example.com:5432/tunnel_access',
-    fallback: undefined,
-    parse: replicaUrl,
-    isSecret: true,
-  },
-  replicaPoolSize: {
-    name: 'REPLICA_POOL_SIZE',
-    about: 'Maximum connections to the standbys of `REPLICA_DATABASE_URL`.',
-    example: '10',
-    fallback: 10,
-    parse: integer(1, 1000),
   },
   dataDir: {
     name: 'DATA_DIR',

@@ -1,4 +1,4 @@
-import { parseDatabaseUrl, parseReplicaUrl } from '../database/database-url.js';
+import { parseDatabaseUrl } from '../database/database-url.js';
 import { messageOf } from '../error-message.js';
 import { isId } from '../ids.js';
 import { readKeyFile } from '../log/seal/checkpoint-key.js';
@@ -48,7 +48,6 @@ const readableBy =
   };
 
 export const databaseUrl = readableBy(parseDatabaseUrl);
-export const replicaUrl = readableBy(parseReplicaUrl);
 
 export const baseUrl = (value: string): string => {
   const parsed = new URL(url('http:', 'https:')(value));

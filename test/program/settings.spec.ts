@@ -196,14 +196,23 @@ describe('a start that another program made a worker of node:cluster, as pm2 -i 
   });
 });
 
-it('WORKERS of before is refused, with the way out, and 1 is what one start is', async () => {
-  for (const WORKERS of ['2', 'auto']) {
-    const main = start({ WORKERS });
-    expect((await main.ended).code).toBe(2);
-    const sentence =
-      'WORKERS is no setting any more: one start is one process. Start several instances behind a proxy (docs/operating.md)';
-    expect(logLines(main)).toMatchObject([{ level: 'fatal', msg: sentence }]);
-  }
+it.each([
+  [
+    { WORKERS: '2' },
+    'WORKERS is no setting any more: one start is one process. Start several instances behind a proxy (docs/operating.md)',
+  ],
+  [
+    { REPLICA_DATABASE_URL: 'postgres://SEKRET77@standby.example/a' },
+    'REPLICA_DATABASE_URL is no setting any more: the primary answers every read. Take it out; standbys are for failover (docs/failover.md)',
+  ],
+])('a setting of before is refused with the way out: %o', async (env, sentence) => {
+  const main = start(env);
+  expect((await main.ended).code).toBe(2);
+  expect(logLines(main)).toMatchObject([{ level: 'fatal', msg: sentence }]);
+  expect(main.output()).not.toContain('SEKRET77');
+});
+
+it('WORKERS=1 is what one start is', () => {
   expect(() => readConfig({ WORKERS: '1' })).not.toThrow();
 });
 

@@ -9,7 +9,6 @@ const LONG_FILES = [
   'e2e/embedded-postgres',
   'e2e/operations',
   'e2e/sshd-reaper',
-  'faults/replica',
   'faults/own-gateway',
   'faults/kills',
   'faults/silence',

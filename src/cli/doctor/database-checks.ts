@@ -14,7 +14,6 @@ import { describeRights, missingRights } from '../../database/schema/rights.js';
 import { checkClaims, checkFirstKey, checkGateways } from './account-checks.js';
 import { type Finding, ok, warning, wrong } from './finding.js';
 import { checkOwner } from './owner-check.js';
-import { checkReplica } from './replica-check.js';
 import { type Primary, rowOf } from './server-check.js';
 
 type DatabaseCheck = (primary: Primary, config: Config) => Promise<readonly Finding[]>;
@@ -28,7 +27,6 @@ export const DATABASE_CHECKS: Readonly<Record<string, DatabaseCheck>> = {
   history: checkHistory,
   encryption: checkEncryption,
   connections: checkConnections,
-  replica: checkReplica,
   jit: checkJit,
   clock: checkClock,
   disk: checkDisk,

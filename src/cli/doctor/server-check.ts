@@ -55,15 +55,11 @@ async function connectToAny(hosts: readonly HostConfig[], state: string): Promis
   return { findings, primary, close: async () => primary?.client.end() };
 }
 
-/** A sentence if there is no connection to a primary, or to a standby if that is wanted. */
-export async function connect(
-  host: HostConfig,
-  setting = 'DATABASE_URL',
-  { isReplica = false } = {},
-): Promise<Client | string> {
+/** A sentence if there is no connection to a primary. */
+export async function connect(host: HostConfig, setting = 'DATABASE_URL'): Promise<Client | string> {
   const servers = new Servers([host]);
   const limits = { connectionTimeoutMillis: CONNECT_TIMEOUT_MS, query_timeout: QUERY_TIMEOUT_MS };
-  const options = { servers, isReplica, application_name: 'tunnel-access doctor', ...limits };
+  const options = { servers, application_name: 'tunnel-access doctor', ...limits };
   try {
     return await servers.inTurn(() => new PrimaryClient(options).connect());
   } catch (error) {

@@ -13,7 +13,6 @@ import {
   LAST_EVENT_ID,
   LIMIT,
   LIST,
-  MIN_LOG_POSITION,
   NEXT_PAGE_URI,
   type ParameterOf,
   uriOfList,
@@ -96,7 +95,7 @@ export const ApiGet = (resource: ResourceClass, operation: Operation): MethodDec
       headers: VERSION_HEADERS,
     },
     problems: [...CLOSED, 'event_unreadable'],
-    parameters: [ID, IF_NONE_MATCH, MIN_LOG_POSITION, AS_OF],
+    parameters: [ID, IF_NONE_MATCH, AS_OF],
     notModified: true,
   });
 

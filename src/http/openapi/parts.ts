@@ -152,13 +152,6 @@ export const IF_MATCH = header(
   'Change only this version of the resource: one ETag, several separated by commas, or `*`.',
 );
 
-export const MIN_LOG_POSITION = header(
-  'Min-Log-Position',
-  'The answer must show every change up to this position of the log, such as the `Log-Position` of a change of your own. ' +
-    'A replica may then answer. The position must not be in the future. It has no effect together with `as_of`.',
-  { pattern: '^\\d{1,15}$' },
-);
-
 export const IF_NONE_MATCH = header(
   'If-None-Match',
   'Versions that the caller already has: one ETag, several separated by commas, or `*`.',

@@ -2,7 +2,7 @@ import { Controller, Delete, Get, HttpCode, Param, Patch, Post, type Type } from
 import { CommandBus } from '@nestjs/cqrs';
 import { ApiCreate, ApiDelete, ApiGet, ApiHistory, ApiList, ApiTag, ApiUpdate } from '../../http/openapi/decorators.js';
 import type { Operation } from '../../http/openapi/operations.js';
-import { AS_OF, MIN_LOG_POSITION, type ParameterOf } from '../../http/openapi/parts.js';
+import { AS_OF, type ParameterOf } from '../../http/openapi/parts.js';
 import { Context, Read, type ReadRequest, type RequestContext } from '../../http/request-context.js';
 import { BodyOf } from '../../http/validated-body.js';
 import { HistoryResource } from '../history.resource.js';
@@ -45,7 +45,7 @@ export function controllerOf<State extends object, Create extends object, Change
   const [[name, names], [one, many]] = [routes.names, routes.nouns];
   const { path, plural = resource.path } = resource;
   const notFound = resource.notFound().problem;
-  const parameters = [MIN_LOG_POSITION, ...(list?.parameters ?? [AS_OF])];
+  const parameters = list?.parameters ?? [AS_OF];
   const named = { id: `list${names}`, summary: `List ${many}` };
   @ApiTag(
     many.replace(/^./, (first) => first.toUpperCase()),
