@@ -1,2 +1,1 @@
-/** The documents as they should be, by their paths in the repository. */
-export declare function documentsOf(results: unknown, textOf: (path: string) => string): Record<string, string>;
+export function withFigures(text: string, results: object): string;

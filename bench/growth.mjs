@@ -129,7 +129,6 @@ function rowOf(operation, what, rounds) {
     measured: `${exponent.toFixed(3)} (${Math.min(...all).toFixed(3)} to ${Math.max(...all).toFixed(3)}; ${costs} µs of node and PostgreSQL)`,
     goal: `<= ${GOAL}`,
     ok: exponent <= GOAL,
-    chart: { operation, what, points },
   };
 }
 

@@ -21,7 +21,7 @@ const STORES = {
   'message-db': 'no read model',
 };
 const PEERS = Object.keys(STORES).filter((name) => name !== 'ours');
-const GOALS = { 32: 1.5, 128: 2.3 };
+const GOALS = { 32: 1.2, 128: 1.5 };
 const LENGTHS = { rounds: 3, ms: 3000, warmUpMs: 4000 };
 const QUICK_LENGTHS = { rounds: 1, ms: 1000, warmUpMs: 1000 };
 const RACES = { races: 20, rivals: 32 };

@@ -1,12 +1,12 @@
 /**
  * `npm run bench` measures everything; `npm run bench -- http acl` only what is named. Prints each figure beside its goal, adds
- * the run to bench/results.json, and makes the figures of docs/performance.md anew. With `--quick` it measures in short rounds
+ * the run to bench/results.json, and makes the ten figures of docs/performance.md anew. With `--quick` it measures in short rounds
  * what can be, by default the main figures, in two minutes, and writes no file. Ratios are taken side by side in one run: an
  * absolute figure says more of the machine.
  */
 import { arch, cpus, platform } from 'node:os';
 import { QUICK_SECTIONS, SECTIONS } from './sections.mjs';
-import { addRun, writeDocuments } from './write-documents.mjs';
+import { addRun, writeFigures } from './write-documents.mjs';
 
 const quick = process.argv.includes('--quick');
 const named = process.argv.slice(2).filter((argument) => argument !== '--quick' && argument !== 'all');
@@ -46,5 +46,5 @@ for (const name of Object.keys(SECTIONS).filter((each) => wanted.includes(each))
   // After each section: an interrupted run keeps what it has measured.
   if (!quick) await addRun(machine, name, measured);
 }
-if (!quick) await writeDocuments();
-console.error(`${figures} figures, ${missed} short of their goal${quick ? '' : '; docs/performance.md has them all'}`);
+if (!quick) await writeFigures();
+console.error(`${figures} figures, ${missed} short of their goal${quick ? '' : '; bench/results.json has them all'}`);

@@ -1,14 +1,13 @@
-/** `npm run bench:documents`: makes what the documents say of bench/results.json. */
-import { readFileSync } from 'node:fs';
+/** Makes the figures of docs/performance.md from bench/results.json, as `npm run bench` does at its end. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
-import { documentsOf } from './documents.mjs';
+import { withFigures } from './documents.mjs';
 import { SECTIONS } from './sections.mjs';
 
 const RESULTS = new URL('results.json', import.meta.url);
 const MAX_RUNS = 3;
 
-const fileOf = (path) => new URL(`../${path}`, import.meta.url);
+const PAGE = new URL('../docs/performance.md', import.meta.url);
 const readResults = async () => JSON.parse(await readFile(RESULTS, 'utf8').catch(() => '{"sections":{}}'));
 
 /** Adds the rows of a section's run. The newest three runs on one machine stay: figures of two machines are not compared. */
@@ -22,9 +21,6 @@ export async function addRun(machine, name, { rows, seconds }) {
   await writeFile(RESULTS, `${JSON.stringify(results, null, 2)}\n`);
 }
 
-export async function writeDocuments() {
-  const documents = documentsOf(await readResults(), (path) => readFileSync(fileOf(path), 'utf8'));
-  for (const [path, text] of Object.entries(documents)) await writeFile(fileOf(path), text);
-}
+export const writeFigures = async () => writeFile(PAGE, withFigures(await readFile(PAGE, 'utf8'), await readResults()));
 
-if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) await writeDocuments();
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) await writeFigures();
