@@ -68,7 +68,7 @@ export function appModule(foundation: Foundation, eventLog: EventLog): DynamicMo
   const { config, database, ids, checkpoints } = foundation;
   const { pool, dearReadPool } = database;
   const { entities, positions, changes } = makeRunners(pool, eventLog, ids);
-  const dearReads = new DearReads(dearReadPool, pool, config.dearReadTimeoutMs);
+  const dearReads = new DearReads(dearReadPool, config.dearReadTimeoutMs);
   const authentication = makeAuthentication(foundation, changes);
   const providers = [
     { provide: POOL, useValue: pool },

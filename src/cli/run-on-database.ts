@@ -72,7 +72,7 @@ async function prepare({ mode, migrations, namesTarget }: Needs, database: Datab
   if (migrations === 'current') await requireMigrations(database.dataSource);
 }
 
-/** As the connection has it: DATABASE_URL may leave the port and the name to defaults, and may name several hosts. */
+/** As the connection has it: DATABASE_URL may leave the port and the name to defaults. */
 async function nameTarget({ pool, embedded, description }: Database): Promise<void> {
   const client = await pool.connect();
   const { host, port, database } = client;

@@ -4,10 +4,9 @@ import { DataSource, type DataSourceOptions } from 'typeorm';
 import { MIGRATIONS } from '../../migrations/all.js';
 import { OperatorError } from '../operator-error.js';
 import { mayPass, withAdvice } from './connection/advice.js';
-import type { HostConfig } from './database-url.js';
+import type { DatabaseServer } from './database-url.js';
 import { PrimaryClient, type PrimaryOptions, PrimaryPool } from './primary-pool.js';
 import { refuseNewerSchema } from './schema/migrations.js';
-import { Servers } from './servers.js';
 
 export const MIN_POSTGRES_VERSION = 140_000;
 /** Number of the version, and encoding of the database. */
@@ -24,20 +23,20 @@ const BETWEEN_CONNECTS_MS = 500;
 /** A wait that is longer is told, with its end. */
 const SILENT_WAIT_MS = 1_500;
 
-/** Hosts, and the setting that names them. */
+/** A server, and the setting that names it. */
 interface Place {
   readonly setting: string;
-  readonly hosts: readonly HostConfig[];
+  readonly server: DatabaseServer;
 }
 
 export async function connect(
-  { setting, hosts }: Place,
+  { setting, server }: Place,
   options: ConnectionOptions,
   log: (line: string) => void,
 ): Promise<DataSource> {
-  const dataSource = new DataSource(dataSourceOptions(new Servers(hosts), options));
+  const dataSource = new DataSource(dataSourceOptions(server, options));
   const deadline = Date.now() + WAIT_FOR_DATABASE_MS;
-  let reason = `${hosts.map(({ name }) => name || 'the local socket').join(', ')} did not answer yet`;
+  let reason = `${server.name || 'the local socket'} did not answer yet`;
   const notice = setTimeout(
     () => log(`waiting up to ${WAIT_FOR_DATABASE_MS / 1000} s for the database: ${reason}`),
     SILENT_WAIT_MS,
@@ -69,12 +68,12 @@ interface ConnectionOptions {
   readonly databasePoolSize: number;
   /** False behind a pooler that shares sessions and knows no named statements, such as PgBouncer 1.18. Absent: true. */
   readonly preparedStatements?: boolean;
-  /** A read-only server will do, or a standby if it is the only server. Absent: false. */
+  /** A standby or a read-only server will do. Absent: false. */
   readonly readsOnly?: boolean;
 }
 
 export const dataSourceOptions = (
-  servers: Servers,
+  server: DatabaseServer,
   { databasePoolSize, preparedStatements = true, readsOnly = false }: ConnectionOptions,
 ): PostgresDataSourceOptions => ({
   type: 'postgres',
@@ -83,7 +82,7 @@ export const dataSourceOptions = (
   migrations: MIGRATIONS,
   migrationsTransactionMode: 'each',
   extra: {
-    servers,
+    server,
     preparedStatements,
     readsOnly,
     max: databasePoolSize,
@@ -112,16 +111,16 @@ export function poolOf(dataSource: DataSource): PrimaryPool {
 
 /** Connects as the pool under the data source does. Its users set the time limits of their statements. */
 export function secondPool(dataSource: DataSource, size: number): PrimaryPool {
-  const { servers, options } = poolOf(dataSource);
+  const { server, options } = poolOf(dataSource);
   const limits = { query_timeout: undefined, connectionTimeoutMillis: CONNECT_TIMEOUT_MS };
-  return new PrimaryPool({ ...options, ...limits, servers, max: size });
+  return new PrimaryPool({ ...options, ...limits, server, max: size });
 }
 
 /** Opens a connection to the same database outside the pool, without a time limit on statements. The caller ends it. */
 export function connectDedicated(dataSource: DataSource): Promise<pg.Client> {
-  const { servers, options } = poolOf(dataSource);
+  const { server, options } = poolOf(dataSource);
   const limits = { query_timeout: 0, connectionTimeoutMillis: DEDICATED_CONNECT_TIMEOUT_MS };
-  return servers.inTurn(() => new PrimaryClient({ ...options, servers, ...limits }).connect());
+  return new PrimaryClient({ ...options, server, ...limits }).connect();
 }
 
 /** Runs migrations on a data source of a single connection, without the service's time limit on statements. */

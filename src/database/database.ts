@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { DataSource } from 'typeorm';
 import { OperatorError } from '../operator-error.js';
 import { connect, poolOf, secondPool } from './data-source.js';
-import { describeDatabase, type HostConfig, parseDatabaseUrl } from './database-url.js';
+import { describeDatabase, type DatabaseServer, parseDatabaseUrl } from './database-url.js';
 import {
   type EmbeddedPostgres,
   findRunningPostgres,
@@ -48,7 +48,7 @@ export interface Database {
 /**
  * `serve`: start the embedded server, as only one instance of the service can. `attach`: use the server of a running
  * instance, else start it on existing data. `attach-or-create`: the same, but create the data if there is none. `read`: as
- * `attach`, and a read-only server will do, or a standby if DATABASE_URL names it alone.
+ * `attach`, and a standby or a read-only server will do.
  */
 export type OpenMode = 'serve' | 'attach' | 'attach-or-create' | 'read';
 
@@ -58,9 +58,9 @@ export async function openDatabase(
   log: (line: string) => void,
   mode: OpenMode = 'serve',
 ): Promise<Database> {
-  const { hosts, embedded } = await findServer(options, log, mode);
+  const { server, embedded } = await findServer(options, log, mode);
   try {
-    const place = { setting: 'DATABASE_URL', hosts };
+    const place = { setting: 'DATABASE_URL', server };
     const dataSource = await connect(place, { ...options, readsOnly: mode === 'read' }, log);
     const dearReadPool = secondPool(dataSource, options.dearReadConnections);
     const disconnect = async (): Promise<void> => {
@@ -94,7 +94,7 @@ async function runAsOwner<T>(
   work: (owner: DataSource) => Promise<T>,
 ): Promise<T> {
   if (options.migrationDatabaseUrl === undefined) return work(service);
-  const place = { setting: 'MIGRATION_DATABASE_URL', hosts: parseDatabaseUrl(options.migrationDatabaseUrl) };
+  const place = { setting: 'MIGRATION_DATABASE_URL', server: parseDatabaseUrl(options.migrationDatabaseUrl) };
   const owner = await connect(place, options, log);
   try {
     return await work(owner);
@@ -107,11 +107,11 @@ async function findServer(
   { databaseUrl, dataDir, mayMakeDatabase = true, ...pools }: DatabaseOptions,
   log: (line: string) => void,
   mode: OpenMode,
-): Promise<{ hosts: readonly HostConfig[]; embedded: EmbeddedPostgres | undefined }> {
-  if (databaseUrl !== undefined) return { hosts: parseDatabaseUrl(databaseUrl), embedded: undefined };
+): Promise<{ server: DatabaseServer; embedded: EmbeddedPostgres | undefined }> {
+  if (databaseUrl !== undefined) return { server: parseDatabaseUrl(databaseUrl), embedded: undefined };
   ignoreLibpqVariables();
   const running = mode === 'serve' ? undefined : await findRunningPostgres(dataDir);
-  if (running !== undefined) return { hosts: [embeddedHost(running)], embedded: undefined };
+  if (running !== undefined) return { server: embeddedServer(running), embedded: undefined };
   if (['attach', 'read'].includes(mode) && !(await hasData(dataDir))) {
     const text = `there is no database in DATA_DIR ${path.resolve(dataDir)}: set DATA_DIR or DATABASE_URL to the value that the service uses`;
     throw new OperatorError(text);
@@ -124,7 +124,7 @@ async function findServer(
   }
   const pooled = pools.databasePoolSize + pools.dearReadConnections;
   const embedded = await startEmbeddedPostgres({ dataDir, log, pooled });
-  return { hosts: [embeddedHost(embedded)], embedded };
+  return { server: embeddedServer(embedded), embedded };
 }
 
 /** PGOPTIONS, PGTZ and their like are about servers of people who work with PostgreSQL; pg would send them to ours. */
@@ -132,8 +132,8 @@ function ignoreLibpqVariables(): void {
   for (const name of Object.keys(process.env)) if (/^PG[A-Z_]+$/.test(name)) delete process.env[name];
 }
 
-export const embeddedHost = ({ host, port, user }: Pick<EmbeddedPostgres, 'host' | 'port' | 'user'>): HostConfig => ({
+export const embeddedServer = ({ host, port, user }: Pick<EmbeddedPostgres, 'host' | 'port' | 'user'>): DatabaseServer => ({
   name: 'embedded PostgreSQL',
   config: { host, port, user, database: 'postgres' },
-  encryptions: [false],
+  encryption: false,
 });

@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Pool, PoolClient, QueryResultRow } from 'pg';
+import type { PoolClient, QueryResultRow } from 'pg';
 import { Problem } from '../problem.js';
 import { FairTurns } from './fair-turns.js';
 import type { PrimaryPool } from './primary-pool.js';
 import { type Connections, type NamedStatement, send, type Transaction, unreachable } from './query.js';
-import { ServerWatch, type WatchedRead } from './server-watch.js';
 
 /** On whose behalf a read runs. */
 export interface Reader {
@@ -40,15 +39,11 @@ export class DearReads {
   /** Is told how long each read waited for its turn. There are as many turns as connections, so none waits for those. */
   onWaited: ((waitMs: number) => void) | undefined;
   private readonly turns: FairTurns;
-  private readonly watch: ServerWatch;
 
-  /** `shared` is the pool of other requests. */
   constructor(
     private readonly pool: PrimaryPool,
-    shared: Pool,
     private readonly deadlineMs: number,
   ) {
-    this.watch = new ServerWatch(pool.servers, shared);
     const running = pool.options.max;
     this.turns = new FairTurns({
       running,
@@ -80,13 +75,10 @@ export class DearReads {
     const deadline = setTimeout(() => ending.abort(tooLong(this.deadlineMs)), this.deadlineMs);
     signal.addEventListener('abort', leave);
     if (signal.aborted) leave();
-    const read: WatchedRead = { ending };
-    this.watch.begin(read);
     try {
       await this.turn(accountId, ending.signal);
-      return await this.read(work, read).finally(() => this.turns.end(accountId));
+      return await this.read(work, ending.signal).finally(() => this.turns.end(accountId));
     } finally {
-      this.watch.end(read);
       clearTimeout(deadline);
       signal.removeEventListener('abort', leave);
     }
@@ -102,10 +94,8 @@ export class DearReads {
   }
 
   /** A connection whose transaction did not end is closed, which also ends its statement on the server. */
-  private async read<T>(work: (connections: Connections) => Promise<T>, read: WatchedRead): Promise<T> {
-    const { signal } = read.ending;
+  private async read<T>(work: (connections: Connections) => Promise<T>, signal: AbortSignal): Promise<T> {
     const client = await this.connect(signal);
-    read.client = client;
     let isIdle = false;
     const reading = this.inTransaction(client, work).then((end) => {
       isIdle = true;

@@ -1,14 +1,9 @@
-import { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg, { type PoolClient, type PoolConfig } from 'pg';
-import { messageOf } from '../error-message.js';
-import type { Encryption } from './connection/encryption.js';
+import type { DatabaseServer } from './database-url.js';
 import { DatabaseUnreachable } from './failure.js';
-import type { WatchedClient } from './query.js';
-import { EncryptionRefused, type Server, type Servers } from './servers.js';
+import type { CheckedClient } from './query.js';
 
-/** A server that does not answer must leave time to try another one within a read's deadline of 3 s. */
-const TRY_NEXT_SERVER_AFTER_MS = 1_200;
 /** Bounds how long a connection keeps to a server that a name or a proxy no longer leads to. */
 const MAX_LIFETIME_SECONDS = 300;
 /** A server closes at once; one that is silent must not hold up a stop. */
@@ -22,11 +17,11 @@ const CHECK = `select pg_is_in_recovery() as is_standby, current_setting('transa
   (select set_config('client_connection_check_interval', '1000', false) where version() like '%linux%')`;
 
 export interface PrimaryOptions extends PoolConfig {
-  readonly servers: Servers;
+  readonly server: DatabaseServer;
   readonly connectionTimeoutMillis: number;
   /** Absent: true. */
   readonly preparedStatements?: boolean;
-  /** Only reads of an operator, to whom a read-only server will do, or a standby if it is the only server. Absent: false. */
+  /** Only reads of an operator, to whom a standby or a read-only server will do. Absent: false. */
   readonly readsOnly?: boolean;
 }
 
@@ -34,64 +29,23 @@ export interface PrimaryOptions extends PoolConfig {
  * A connection to the primary. It is checked when it is made, because a name, a proxy or a pooler may lead to a standby
  * or to a primary that was demoted: a standby answers from the past, so a revoked key would still be valid.
  */
-export class PrimaryClient extends pg.Client implements WatchedClient {
-  private readonly servers: Servers;
-  readonly server: Server;
-  private readonly madeAt = performance.now();
+export class PrimaryClient extends pg.Client implements CheckedClient {
   private readonly checkTimeoutMs: number;
   private readonly readsOnly: boolean;
-  private readonly encryption: Encryption;
-  private address: string | undefined;
   hasUnconfirmedCommit = false;
   readonly preparesStatements: boolean;
 
-  constructor({ servers, preparedStatements, readsOnly = false, ...options }: PrimaryOptions) {
-    const server = servers.next;
-    const { encryption } = server;
-    const timeoutMs =
-      servers.attempts === 1
-        ? options.connectionTimeoutMillis
-        : Math.min(options.connectionTimeoutMillis, TRY_NEXT_SERVER_AFTER_MS);
-    super({
-      ...options,
-      ...server.host.config,
-      ssl: encryption,
-      // Not from the URL: pg would then end long work too.
-      query_timeout: options.query_timeout,
-      connectionTimeoutMillis: timeoutMs,
-      ...(server.isName && { stream: () => server.socket() }),
-    });
-    this.servers = servers;
-    this.server = server;
+  constructor({ server, preparedStatements, readsOnly = false, ...options }: PrimaryOptions) {
+    // The query_timeout is not from the URL: pg would then end long work too.
+    super({ ...options, ...server.config, ssl: server.encryption, query_timeout: options.query_timeout });
     this.readsOnly = readsOnly;
-    this.encryption = encryption;
     this.preparesStatements = preparedStatements !== false;
-    this.checkTimeoutMs = timeoutMs;
+    this.checkTimeoutMs = options.connectionTimeoutMillis;
     // Besides rejecting the query, pg emits `error` when a connection is lost. Without a listener it ends the process.
     this.on('error', () => undefined);
     this.on('notice', ({ file }) => {
       if (file === 'syncrep.c') this.hasUnconfirmedCommit = true;
     });
-  }
-
-  /** False if the server has failed since the connection was made. */
-  get isTrusted(): boolean {
-    return !this.server.isSuspectedSince(this.madeAt);
-  }
-
-  get bytesRead(): number {
-    const { stream } = this.connection;
-    return stream instanceof Socket ? stream.bytesRead : 0;
-  }
-
-  suspectServer(): void {
-    this.server.suspect();
-    this.servers.passOver(this.server);
-  }
-
-  /** Closes at once: pg would wait for the server to close too, and a silent server never does. */
-  abort(): void {
-    this.connection.stream.destroy();
   }
 
   override connect(): Promise<this>;
@@ -113,46 +67,28 @@ export class PrimaryClient extends pg.Client implements WatchedClient {
     try {
       await super.connect();
       await this.requirePrimary();
-      this.server.answered();
       return this;
     } catch (error) {
       // Not awaited: a silent server does not answer this either.
       void this.end();
-      if (this.server.turnsFrom(this.encryption, error)) {
-        throw new EncryptionRefused(messageOf(error), { cause: error });
-      }
-      this.server.refuse(this.address);
-      this.servers.passOver(this.server);
       throw error;
     }
   }
 
   private async requirePrimary(): Promise<void> {
-    const { stream } = this.connection;
-    if (stream instanceof Socket) this.address = stream.remoteAddress;
     const check = { text: CHECK, query_timeout: this.checkTimeoutMs };
     const { rows } = await this.query<{ is_standby: boolean; is_read_only: boolean }>(check);
+    if (this.readsOnly) return;
     const [row] = rows;
-    if (row?.is_standby === true && !(this.readsOnly && this.servers.isSingle)) {
-      throw new DatabaseUnreachable('the server is a standby, not the primary');
-    }
-    if (row?.is_read_only !== false && !this.readsOnly) {
-      throw new DatabaseUnreachable('the server is read-only (default_transaction_read_only)');
-    }
+    if (row?.is_standby !== false) throw new DatabaseUnreachable('the server is a standby, not the primary');
+    if (row.is_read_only) throw new DatabaseUnreachable('the server is read-only (default_transaction_read_only)');
   }
 }
 
-type ConnectCallback = (
-  error: Error | undefined,
-  client: PoolClient | undefined,
-  done: (release?: unknown) => void,
-) => void;
-
 /** A pool of checked connections to the primary. */
 export class PrimaryPool extends pg.Pool {
-  readonly servers: Servers;
-  readonly readsOnly: boolean;
-  /** Is told how long each caller waited for a connection, or for the failure. */
+  readonly server: DatabaseServer;
+  /** Is told how long each statement waited for a connection, or for the failure. */
   onWaited: ((waitMs: number) => void) | undefined;
   /** Of each open connection, the end. */
   private readonly ends = new Set<Promise<void>>();
@@ -161,8 +97,7 @@ export class PrimaryPool extends pg.Pool {
     // The type of `Client` omits the options, with which the pool calls it.
     const Client = PrimaryClient as unknown as new () => pg.ClientBase;
     super({ maxLifetimeSeconds: MAX_LIFETIME_SECONDS, ...options, Client });
-    this.servers = options.servers;
-    this.readsOnly = options.readsOnly === true;
+    this.server = options.server;
     // As with clients; the rejected query reports the failure.
     this.on('error', () => undefined);
     this.on('connect', (client) => this.expectEndOf(client));
@@ -181,18 +116,6 @@ export class PrimaryPool extends pg.Pool {
     return undefined;
   }
 
-  override connect(): Promise<PoolClient>;
-  override connect(callback: ConnectCallback): void;
-  override connect(callback?: ConnectCallback): Promise<PoolClient> | undefined {
-    const connecting = this.connectInTurn();
-    if (callback === undefined) return connecting;
-    connecting.then(
-      (client) => callback(undefined, client, (error) => client.release(error as Error | undefined)),
-      (error) => callback(error, undefined, () => undefined),
-    );
-    return undefined;
-  }
-
   private async endConnections(): Promise<void> {
     await super.end();
     // Unless it is unreferenced, the timer keeps a command from ending.
@@ -202,22 +125,5 @@ export class PrimaryPool extends pg.Pool {
   private expectEndOf(client: PoolClient): void {
     const end = new Promise<void>((resolve) => client.once('end', resolve)).then(() => void this.ends.delete(end));
     this.ends.add(end);
-  }
-
-  private connectInTurn(): Promise<PoolClient> {
-    const connecting = this.servers.inTurn(() => this.trustedClient());
-    const { onWaited } = this;
-    if (onWaited === undefined) return connecting;
-    const startedAt = performance.now();
-    return connecting.finally(() => onWaited(performance.now() - startedAt));
-  }
-
-  private async trustedClient(): Promise<PoolClient> {
-    for (;;) {
-      const client = await super.connect();
-      if (!(client instanceof PrimaryClient) || client.isTrusted) return client;
-      client.abort();
-      client.release(true);
-    }
   }
 }

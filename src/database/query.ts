@@ -1,5 +1,6 @@
 import { DatabaseError, type Pool, type PoolClient, type QueryResult, type QueryResultRow } from 'pg';
 import { DatabaseUnreachable, PostgresFailure } from './failure.js';
+import type { PrimaryPool } from './primary-pool.js';
 
 /** A prepared statement: PostgreSQL parses and plans `text` once per connection under `name`. */
 export interface NamedStatement {
@@ -19,34 +20,20 @@ export interface Transaction {
 export interface StatementLimits {
   /** Bounds the whole call: the wait for a connection, every attempt, and the answer. */
   readonly deadlineMs: number;
-  /** A server that answered no statement at all in this time counts as lost. */
-  readonly silenceMs: number;
   /** How often a statement is sent if the connection is lost. More than once only if a repetition does no harm. */
   readonly attempts: number;
-  /** Only a primary may answer. A standby refuses statements that write without being told. */
-  readonly isRead?: true;
 }
 
-/** A client of the service's own pools, which knows its server. Clients of other pools have none of it. */
-export interface WatchedClient {
-  readonly server: ServerState;
+/** A client of the service's own pools. Clients of other pools have none of it. */
+export interface CheckedClient {
   /** The server answered that a commit succeeded although no standby confirmed it. */
   readonly hasUnconfirmedCommit: boolean;
-  /** Bytes that the server has sent. */
-  readonly bytesRead: number;
   /** False if a pooler gives each statement to another session. */
   readonly preparesStatements: boolean;
-  /** After a lost connection or a silent server: no other connection to the server is used without a new check. */
-  suspectServer(): void;
 }
 
-interface ServerState {
-  answered(): void;
-  hasAnsweredSince(time: number): boolean;
-}
-
-/** A request is answered within 3 s, even if the first server falls silent while it holds the statement. */
-const READ_LIMITS: StatementLimits = { deadlineMs: 2_700, silenceMs: 1_200, attempts: 2, isRead: true };
+/** A request is answered within 3 s, even if the server is silent. */
+const READ_LIMITS: StatementLimits = { deadlineMs: 2_700, attempts: 2 };
 
 /**
  * Makes a statement that finds events of account $1 and, if there are any, commits a write to the account's head after
@@ -69,7 +56,7 @@ export const durably = (name: string, find: string): NamedStatement => ({
 export const unseen = (parameter: string, type: string): string => `(select ${parameter}::${type})::${type}`;
 
 /** For writes whose caller repeats them. A commit may wait for a standby. */
-export const WRITE_LIMITS: StatementLimits = { deadlineMs: 10_000, silenceMs: 5_000, attempts: 1 };
+export const WRITE_LIMITS: StatementLimits = { deadlineMs: 10_000, attempts: 1 };
 /** For `durably` and its like, which may be sent again, since they change nothing. */
 export const durableLimits = (deadline = Number.POSITIVE_INFINITY): StatementLimits => ({
   ...WRITE_LIMITS,
@@ -85,15 +72,14 @@ export async function queryNamed<R extends QueryResultRow>(
   connections: Connections,
   statement: NamedStatement,
   values: readonly unknown[],
-  { deadlineMs, silenceMs, attempts, isRead }: StatementLimits = READ_LIMITS,
+  { deadlineMs, attempts }: StatementLimits = READ_LIMITS,
 ): Promise<QueryResult<R>> {
   if ('run' in connections) return connections.run(statement, values);
-  const sent = isRead === true && !readsOnly(connections) ? onPrimary(statement) : statement;
   const deadline = performance.now() + deadlineMs;
   for (let attempt = 1; ; attempt += 1) {
     const client = await connectBefore(deadline, connections);
     try {
-      return await runOn<R>(client, sent, values, new StatementWatch(client, silenceMs, deadline));
+      return await runOn<R>(client, statement, values, deadline);
     } catch (error) {
       const isLast = attempt === attempts || performance.now() >= deadline;
       if (isLast || !PostgresFailure.of(error).isConnectionLoss) throw error;
@@ -135,29 +121,37 @@ function derived(textOf: (text: string) => string): (statement: NamedStatement) 
 
 const asJson = derived((text) => `select coalesce(json_agg(one), '[]') as all from (${text}) one`);
 
-/** A pool of an operator who only reads, to whom a standby will do. */
-const readsOnly = (pool: Pool): boolean => 'readsOnly' in pool && pool.readsOnly === true;
-
-/** The same statement, which a standby refuses. Migration 0011 tells why each statement asks. */
-const onPrimary = derived((text) => `select answer.* from (${text}) answer where require_primary()`);
+/**
+ * The same statement, which a standby refuses: a pooler may give a checked connection to another server. For statements
+ * whose answer permits something.
+ */
+export const onPrimary = ({ name, text }: NamedStatement): NamedStatement => ({
+  name,
+  text: `select answer.* from (${text}) answer where require_primary()`,
+});
 
 /** Gives a client that comes too late back to the pool. */
 const connectBefore = (deadline: number, pool: Pool): Promise<PoolClient> =>
   new Promise((resolve, reject) => {
+    const startedAt = performance.now();
     let isLate = false;
     const giveUp = (): void => {
       isLate = true;
       reject(new DatabaseUnreachable('there was no connection before the deadline'));
     };
-    const timer = setTimeout(giveUp, deadline - performance.now());
+    const timer = setTimeout(giveUp, deadline - startedAt);
+    const waited = (): void => {
+      clearTimeout(timer);
+      if ('onWaited' in pool) (pool as PrimaryPool).onWaited?.(performance.now() - startedAt);
+    };
     pool.connect().then(
       (client) => {
-        clearTimeout(timer);
+        waited();
         if (isLate) client.release();
         else resolve(client);
       },
       (error) => {
-        clearTimeout(timer);
+        waited();
         reject(unreachable(error, false));
       },
     );
@@ -169,7 +163,7 @@ export function send<R extends QueryResultRow>(
   statement: NamedStatement,
   values: readonly unknown[],
 ): Promise<QueryResult<R>> {
-  const isNamed = !isWatched(client) || client.preparesStatements;
+  const isNamed = !isChecked(client) || client.preparesStatements;
   return client.query<R>(isNamed ? inheriting(statement) : { text: statement.text }, [...values]);
 }
 
@@ -184,90 +178,34 @@ function inheriting({ name, text }: NamedStatement): NamedStatement {
 }
 const PROTOTYPES = new Map<string, NamedStatement>();
 
+/** At the deadline the connection is ended: the statement still runs on it. */
 async function runOn<R extends QueryResultRow>(
   client: PoolClient,
   statement: NamedStatement,
   values: readonly unknown[],
-  watch: StatementWatch,
+  deadline: number,
 ): Promise<QueryResult<R>> {
+  let givenUp: Error | undefined;
+  const timer = setTimeout(() => {
+    givenUp = new Error('the server did not answer before the deadline');
+    void client.end();
+  }, deadline - performance.now());
   try {
     const result = await send<R>(client, statement, values);
-    watch.answered();
+    if (isChecked(client) && client.hasUnconfirmedCommit) throw new Error('no standby has confirmed the commit');
     client.release();
     return result;
   } catch (error) {
-    const reported = unreachable(watch.givenUp ?? error, true);
+    const reported = unreachable(givenUp ?? error, true);
     const isLost = PostgresFailure.of(reported).isConnectionLoss;
-    watch.failed(isLost);
     client.release(!isLost && error instanceof DatabaseError && error.severity === 'ERROR' ? undefined : true);
     throw reported;
   } finally {
-    watch.end();
+    clearTimeout(timer);
   }
 }
 
-/** Ends the connection of a statement at its deadline, or earlier if the server is silent. */
-class StatementWatch {
-  /** Why the connection was ended. */
-  givenUp: Error | undefined;
-  private readonly watched: WatchedClient | undefined;
-  private readonly sentAt = performance.now();
-  private timer: NodeJS.Timeout;
-  private bytesRead: number;
-  private hasEnded = false;
-
-  constructor(
-    private readonly client: PoolClient,
-    private readonly silenceMs: number,
-    private readonly deadline: number,
-  ) {
-    this.watched = isWatched(client) ? client : undefined;
-    this.bytesRead = this.watched?.bytesRead ?? 0;
-    this.timer = this.lookAgain(this.sentAt);
-  }
-
-  /** Throws if the server answered success although it cancelled the wait for a standby. */
-  answered(): void {
-    this.watched?.server.answered();
-    if (this.watched?.hasUnconfirmedCommit === true) throw new Error('no standby has confirmed the commit');
-  }
-
-  failed(isLost: boolean): void {
-    if (!isLost) this.watched?.server.answered();
-    else if (this.givenUp === undefined) this.watched?.suspectServer();
-  }
-
-  end(): void {
-    this.hasEnded = true;
-    clearTimeout(this.timer);
-  }
-
-  /** After a pause of this process, answers wait in the socket. They are read before the look. */
-  private lookAgain(now: number): NodeJS.Timeout {
-    return setTimeout(() => setImmediate(() => this.look()), Math.min(this.silenceMs, this.deadline - now));
-  }
-
-  private look(): void {
-    if (this.hasEnded) return;
-    const now = performance.now();
-    const { bytesRead = 0 } = this.watched ?? {};
-    // A long answer takes its time on a slow network.
-    if (bytesRead > this.bytesRead) this.watched?.server.answered();
-    this.bytesRead = bytesRead;
-    const isSilent = this.watched?.server.hasAnsweredSince(now - this.silenceMs) !== true;
-    if (!isSilent && now < this.deadline) {
-      this.timer = this.lookAgain(now);
-      return;
-    }
-    this.givenUp = new Error(`the server did not answer within ${Math.round(now - this.sentAt)} ms`);
-    // A slow statement says nothing about the server, but silence does.
-    if (isSilent) this.watched?.suspectServer();
-    // pg destroys the socket, since the statement still runs on it.
-    void this.client.end();
-  }
-}
-
-const isWatched = (client: PoolClient): client is PoolClient & WatchedClient => 'suspectServer' in client;
+const isChecked = (client: PoolClient): client is PoolClient & CheckedClient => 'preparesStatements' in client;
 
 /** What a failed connection or statement means to the caller. */
 export function unreachable(error: unknown, wasSent: boolean): unknown {

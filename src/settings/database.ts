@@ -16,7 +16,7 @@ export const DATABASE = {
   databaseUrl: {
     name: 'DATABASE_URL',
     about:
-      'PostgreSQL to use, with one or several hosts (`postgres://user@h1:5432,h2:5433/db`); see [database.md](database.md).',
+      'PostgreSQL to use; see [database.md](database.md).',
     fallbackText: 'an embedded PostgreSQL',
     example: 'postgres://user:password@db.example.com:5432/tunnel_access',
     fallback: undefined,

@@ -14,7 +14,7 @@ interface Place {
 /** Whether the owner of the tables would find those of the service. Hosts may differ: one URL may lead through a pooler. */
 export async function checkOwner(primary: Primary, { migrationDatabaseUrl }: Config): Promise<readonly Finding[]> {
   if (migrationDatabaseUrl === undefined) return [];
-  const owner = await connectToOwner(migrationDatabaseUrl);
+  const owner = await connect(parseDatabaseUrl(migrationDatabaseUrl), 'MIGRATION_DATABASE_URL');
   if (typeof owner === 'string') return [wrong(`MIGRATION_DATABASE_URL cannot be used: ${owner}`)];
   try {
     const [service, own] = [await placeOf(primary.client), await placeOf(owner)];
@@ -30,17 +30,6 @@ export async function checkOwner(primary: Primary, { migrationDatabaseUrl }: Con
   } finally {
     await owner.end();
   }
-}
-
-/** The first host that accepts writes; a sentence if none does. */
-async function connectToOwner(url: string): Promise<Client | string> {
-  const failures: string[] = [];
-  for (const host of parseDatabaseUrl(url)) {
-    const found = await connect(host, 'MIGRATION_DATABASE_URL');
-    if (typeof found !== 'string') return found;
-    failures.push(found);
-  }
-  return failures.join('; ');
 }
 
 const placeOf = (client: Client): Promise<Place> =>

@@ -1,12 +1,11 @@
 import type { Client } from 'pg';
 import type { Config } from '../../config.js';
 import { withAdvice } from '../../database/connection/advice.js';
-import { embeddedHost } from '../../database/database.js';
-import { type HostConfig, parseDatabaseUrl } from '../../database/database-url.js';
+import { embeddedServer } from '../../database/database.js';
+import { type DatabaseServer, parseDatabaseUrl } from '../../database/database-url.js';
 import { findRunningPostgres, hasData, startEmbeddedPostgres } from '../../database/embedded/embedded-postgres.js';
 import { PrimaryClient } from '../../database/primary-pool.js';
 import { onlyRow } from '../../database/query.js';
-import { Servers } from '../../database/servers.js';
 import { type Finding, ok, warning, wrong } from './finding.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -29,39 +28,33 @@ export interface FoundServer {
 /** Finds the server as the service would, but makes no database and waits for none. */
 export async function findServer(config: Config): Promise<FoundServer> {
   const { databaseUrl, dataDir } = config;
-  if (databaseUrl !== undefined) return connectToAny(parseDatabaseUrl(databaseUrl), 'external');
+  if (databaseUrl !== undefined) return connectTo(parseDatabaseUrl(databaseUrl), 'external');
   const running = await findRunningPostgres(dataDir);
-  if (running !== undefined) return connectToAny([embeddedHost(running)], 'a running instance has started it');
+  if (running !== undefined) return connectTo(embeddedServer(running), 'a running instance has started it');
   if (!(await hasData(dataDir))) {
     const text = `there is no database in DATA_DIR ${dataDir} yet: the first start makes it; if there should be one, set DATA_DIR or DATABASE_URL`;
     return { findings: [warning(text)], primary: undefined, close: () => Promise.resolve() };
   }
   const embedded = await startEmbeddedPostgres({ dataDir, log: () => undefined });
-  const found = await connectToAny([embeddedHost(embedded)], 'no instance runs; it was started for this check');
+  const found = await connectTo(embeddedServer(embedded), 'no instance runs; it was started for this check');
   return { ...found, close: () => found.close().then(() => embedded.stop()) };
 }
 
-async function connectToAny(hosts: readonly HostConfig[], state: string): Promise<FoundServer> {
-  const findings: Finding[] = [];
-  let primary: Primary | undefined;
-  for (const host of hosts) {
-    const found = await connect(host);
-    if (typeof found === 'string') findings.push(judge(found, host.name, hosts.length));
-    else if (primary === undefined) primary = { client: found, host: host.name, isEmbedded: state !== 'external' };
-    else findings.push(warning(`${host.name} accepts writes as well: of several primaries, fence all but one`));
+async function connectTo(server: DatabaseServer, state: string): Promise<FoundServer> {
+  const client = await connect(server);
+  if (typeof client === 'string') {
+    const findings = [wrong(`${server.name || 'the local socket'} cannot be used: ${client}`)];
+    return { findings, primary: undefined, close: () => Promise.resolve() };
   }
-  if (primary === undefined) findings.push(wrong('no server of DATABASE_URL accepts writes, for the reasons above'));
-  else findings.unshift(ok(await describe(primary, state)));
-  return { findings, primary, close: async () => primary?.client.end() };
+  const primary = { client, host: server.name, isEmbedded: state !== 'external' };
+  return { findings: [ok(await describe(primary, state))], primary, close: () => client.end() };
 }
 
 /** A sentence if there is no connection to a primary. */
-export async function connect(host: HostConfig, setting = 'DATABASE_URL'): Promise<Client | string> {
-  const servers = new Servers([host]);
+export async function connect(server: DatabaseServer, setting = 'DATABASE_URL'): Promise<Client | string> {
   const limits = { connectionTimeoutMillis: CONNECT_TIMEOUT_MS, query_timeout: QUERY_TIMEOUT_MS };
-  const options = { servers, application_name: 'tunnel-access doctor', ...limits };
   try {
-    return await servers.inTurn(() => new PrimaryClient(options).connect());
+    return await new PrimaryClient({ server, application_name: 'tunnel-access doctor', ...limits }).connect();
   } catch (error) {
     return withAdvice(error, setting);
   }
@@ -70,11 +63,6 @@ export async function connect(host: HostConfig, setting = 'DATABASE_URL'): Promi
 /** The row of a select without a table. */
 export const rowOf = async <Row extends object>(client: Client, query: string): Promise<Row> =>
   onlyRow((await client.query<Row>(query)).rows);
-
-function judge(failure: string, host: string, hosts: number): Finding {
-  if (/is a standby/.test(failure) && hosts > 1) return ok(`${host} is a standby`);
-  return warning(`${host} cannot be used: ${failure}`);
-}
 
 async function describe({ client, host, isEmbedded }: Primary, state: string): Promise<string> {
   const { version, name, size } = await rowOf<{ version: string; name: string; size: string }>(

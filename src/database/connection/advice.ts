@@ -29,7 +29,7 @@ const ADVICE: readonly Advice[] = [
   { what: /^42501/, wayOut: 'give the role the rights that docs/database.md names, or set MIGRATION_DATABASE_URL' },
   {
     what: /does not support SSL/,
-    wayOut: 'switch TLS on at the server (ssl = on), or set sslmode=prefer or disable in URL',
+    wayOut: 'switch TLS on at the server (ssl = on), or set sslmode=disable in URL on a network that you trust',
   },
   {
     what: /^(DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|CERT_SIGNATURE|CERT_UNTRUSTED)/,
@@ -45,15 +45,8 @@ const ADVICE: readonly Advice[] = [
     what: /server is read-only/,
     wayOut: 'set default_transaction_read_only=off for the server, the database or the role',
   },
-  { what: /server is no standby/, wayOut: 'name a standby in URL, or all servers', mayPass: true },
-  { what: /server is a standby/, wayOut: 'name the primary in URL, or all servers', mayPass: true },
+  { what: /server is a standby/, wayOut: 'name the primary in URL, or a proxy that finds it (docs/failover.md)', mayPass: true },
 ];
-
-/** Answers of a server, or of TLS, after which a connection that is encrypted in another way may succeed. */
-const REFUSED_ENCRYPTION =
-  /^28000|^(ERR_SSL|ERR_TLS|EPROTO|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_)|SSL connection|before secure TLS/;
-
-export const refusesEncryption = (error: unknown): boolean => REFUSED_ENCRYPTION.test(codeAndMessage(error));
 
 /** The message with the way out, if there is one. `setting`: the name of the one that names the database. */
 export function withAdvice(error: unknown, setting: string): string {
@@ -77,7 +70,7 @@ function codeAndMessage(error: unknown): string {
   return `${code}${messageOf(error)}`;
 }
 
-/** The errors behind that of a database with several hosts, addresses or ways to encrypt. */
+/** The errors behind that of a host with several addresses. */
 function rootsOf(error: unknown): readonly unknown[] {
   if (error instanceof AggregateError) return error.errors.flatMap(rootsOf);
   if (error instanceof Error && 'driverError' in error) return rootsOf(error.driverError);

@@ -5,10 +5,9 @@ import { messageOf } from '../../error-message.js';
 /** How a connection is encrypted; false: not at all. */
 export type Encryption = false | ConnectionOptions;
 
-/** The ways to connect, of which the second is tried if the server refuses the first. */
-export type Encryptions = readonly [first: Encryption, second?: Encryption];
-
-const MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
+const MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const;
+/** They would go on without encryption, if the server or someone between says so. */
+const LAX_MODES = ['allow', 'prefer'];
 type Mode = (typeof MODES)[number];
 
 /** libpq takes `ssl=true` of JDBC, and node-postgres has the other values. */
@@ -40,36 +39,38 @@ export const ENCRYPTION_PARAMETERS = [
 ];
 
 /**
- * Reads the parameters of a URL that libpq has for TLS, with the meaning that they have there. Files are named in the
- * URL: the folder ~/.postgresql is not read. The messages complete the sentence "DATABASE_URL ...".
+ * Reads the parameters of a URL that libpq has for TLS, with the meaning that they have there. Without any, a connection that
+ * stays on this machine is not encrypted, and any other is. Files are named in the URL: the folder ~/.postgresql is not read.
+ * The messages complete the sentence "DATABASE_URL ...".
  */
-export function encryptionsOf(parameters: URLSearchParams): Encryptions {
+export function encryptionOf(parameters: URLSearchParams, isThisMachine: boolean): Encryption {
   const parameter = (name: string): string | undefined => parameters.getAll(name).at(-1);
   const unsupported = UNSUPPORTED.find((name) => parameter(name) !== undefined);
   if (unsupported !== undefined) throw new Error(`must not have ${unsupported}, which the service does not support`);
   const usesSystem = parameter('sslrootcert') === 'system';
-  const mode = modeOf(parameter, usesSystem);
-  if (mode === 'disable') return [false];
+  const mode = modeOf(parameter, usesSystem ? 'verify-full' : isThisMachine ? 'disable' : 'require');
+  if (usesSystem && mode !== 'verify-full') throw new Error('must have sslmode=verify-full with sslrootcert=system');
+  if (mode === 'disable') return false;
   const { ca, ...check } = serverCheck(mode, parameter('sslrootcert'));
-  const encryption = { ...check, secureContext: contextOf({ ...clientCertificate(parameter), ca }) };
-  if (mode === 'allow') return [false, encryption];
-  return mode === 'prefer' ? [encryption, false] : [encryption];
+  return { ...check, secureContext: contextOf({ ...clientCertificate(parameter), ca }) };
 }
 
 type Parameter = (name: string) => string | undefined;
 
-function modeOf(parameter: Parameter, usesSystem: boolean): Mode {
+function modeOf(parameter: Parameter, fallback: Mode): Mode {
   const ssl = parameter('ssl');
   // Like other PG variables, which node-postgres reads for what the URL leaves out.
-  const inherited = process.env.PGSSLMODE || (usesSystem ? 'verify-full' : 'prefer');
+  const inherited = process.env.PGSSLMODE || fallback;
   const given = parameter('sslmode') ?? (ssl === undefined ? inherited : (MODE_OF_SSL.get(ssl) ?? ssl));
+  if (LAX_MODES.includes(given)) {
+    throw new Error(`must not have sslmode=${given}: write sslmode=require, or sslmode=disable on a network that you trust`);
+  }
   const mode = MODES.find((known) => known === given);
   if (mode === undefined) {
     throw new Error(
       `must have one of these values as sslmode: ${MODES.join(', ')} (instead of no-verify, use require)`,
     );
   }
-  if (usesSystem && mode !== 'verify-full') throw new Error('must have sslmode=verify-full with sslrootcert=system');
   return mode;
 }
 

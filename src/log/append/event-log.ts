@@ -19,8 +19,8 @@ const PAUSES_ON_LOST_CONNECTION_MS = [0, 50, 100, 200, 400];
 const LONGEST_PAUSE_MS = 800;
 /** Patroni's usual failover. */
 const DEFAULT_WRITE_DEADLINE_MS = 20_000;
-/** A commit may wait for a standby for a while, during which a server without other work looks silent. */
-const SILENCE_MS = 5_000;
+/** A commit may wait for a standby for a while. A server that is silent must leave time for another attempt. */
+const MAX_ATTEMPT_MS = 10_000;
 
 /**
  * Appends to the log. An append is durable when its promise resolves. A rejected append wrote nothing, unless the
@@ -104,7 +104,7 @@ export class EventLog {
   private async attempt(statement: AppendStatement, deadline: number, wasSentBefore: boolean): Promise<Outcome> {
     for (let deadlocks = 0; ; deadlocks += 1) {
       try {
-        const limits = { deadlineMs: deadline - performance.now(), silenceMs: SILENCE_MS, attempts: 1 };
+        const limits = { deadlineMs: Math.min(deadline - performance.now(), MAX_ATTEMPT_MS), attempts: 1 };
         const { rows } = await queryNamed<AppendRow>(this.pool, statement, statement.values, limits);
         const base = rows[0]?.base ?? undefined;
         if (base !== undefined) return { base: Number(base) };
