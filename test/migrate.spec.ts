@@ -4,7 +4,6 @@ import { MIGRATIONS } from '../migrations/all.js';
 import { dataSourceOptions } from '../src/database/data-source.js';
 import { parseDatabaseUrl } from '../src/database/database-url.js';
 import { migrate } from '../src/database/migrate.js';
-import { Servers } from '../src/database/servers.js';
 import { failOnce } from './support/fail-once.js';
 import { emptyDatabase } from './support/service.js';
 
@@ -21,7 +20,7 @@ class Slow9999999999999 implements MigrationInterface {
 
 async function openDatabase() {
   const { url, drop } = await emptyDatabase();
-  const options = dataSourceOptions(new Servers(parseDatabaseUrl(url)), { databasePoolSize: 2 });
+  const options = dataSourceOptions(parseDatabaseUrl(url), { databasePoolSize: 2 });
   return { options, drop };
 }
 

@@ -53,7 +53,8 @@ const isThisMachine = (host: string): boolean =>
 /** The parameters `host` and `port` replace what the authority has. A parameter has an IPv6 address without brackets. */
 function hostOf(authority: string, parameters: URLSearchParams): { readonly host: string; readonly port: string } {
   const named = parameters.get('host');
-  if ([authority, named ?? '', parameters.get('port') ?? ''].some((text) => text.includes(','))) throw new Error(ONE_HOST);
+  if ([authority, named ?? '', parameters.get('port') ?? ''].some((text) => text.includes(',')))
+    throw new Error(ONE_HOST);
   const parts = HOST_AND_PORT.exec(authority);
   if (parts === null) {
     throw new Error(`has a malformed host; write host:port, and an IPv6 address in brackets; ${ESCAPES}`);

@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { DataSource } from 'typeorm';
 import { OperatorError } from '../operator-error.js';
 import { connect, poolOf, secondPool } from './data-source.js';
-import { describeDatabase, type DatabaseServer, parseDatabaseUrl } from './database-url.js';
+import { type DatabaseServer, describeDatabase, parseDatabaseUrl } from './database-url.js';
 import {
   type EmbeddedPostgres,
   findRunningPostgres,
@@ -132,7 +132,11 @@ function ignoreLibpqVariables(): void {
   for (const name of Object.keys(process.env)) if (/^PG[A-Z_]+$/.test(name)) delete process.env[name];
 }
 
-export const embeddedServer = ({ host, port, user }: Pick<EmbeddedPostgres, 'host' | 'port' | 'user'>): DatabaseServer => ({
+export const embeddedServer = ({
+  host,
+  port,
+  user,
+}: Pick<EmbeddedPostgres, 'host' | 'port' | 'user'>): DatabaseServer => ({
   name: 'embedded PostgreSQL',
   config: { host, port, user, database: 'postgres' },
   encryption: false,

@@ -15,8 +15,7 @@ export interface DatabaseSettings extends DatabaseOptions, Pick<HttpOptions, 'wr
 export const DATABASE = {
   databaseUrl: {
     name: 'DATABASE_URL',
-    about:
-      'PostgreSQL to use; see [database.md](database.md).',
+    about: 'PostgreSQL to use; see [database.md](database.md).',
     fallbackText: 'an embedded PostgreSQL',
     example: 'postgres://user:password@db.example.com:5432/tunnel_access',
     fallback: undefined,

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { type Gateway, servesAccount } from '../caller.js';
 import { coalesced, type Ref, WANTED } from '../database/coalesce.js';
-import { queryNamed, unseen } from '../database/query.js';
+import { onPrimary, queryNamed, unseen } from '../database/query.js';
 import type { AuthorizedCredential } from './authorized-keys.js';
 import type { CredentialGrant } from './bind-decisions/bind-decision.js';
 
@@ -26,9 +26,10 @@ const SMALL_ACL = `case when pg_column_size(t.acl) <= ${MAX_SMALL_ACL_BYTES} and
  * One statement reads them and the position of the account's log, so that the position is that of these very rows.
  * An unknown key has one row, without a credential.
  */
-const grantsStatement = (name: string, smallAcl: string) => ({
-  name,
-  text: `select wanted.fingerprint, oldest.log_position as "logPosition", extract(epoch from statement_timestamp())::float8 as "readAt",
+const grantsStatement = (name: string, smallAcl: string) =>
+  onPrimary({
+    name,
+    text: `select wanted.fingerprint, oldest.log_position as "logPosition", extract(epoch from statement_timestamp())::float8 as "readAt",
       c.account_id as "accountId", c.id as "credentialId", c.version, c.owner_id as "ownerId",
       c.owner_active as "isOwnerActive", c.expired as "isExpired", c.acl_digest as "aclDigest", c.small_acl as "smallAcl",
       array_to_string(c.source_cidrs, ',') as sources, to_char(c.expires_at at time zone 'UTC', 'YYYYMMDDHH24MISS') as "expiresAt"
@@ -56,7 +57,7 @@ const grantsStatement = (name: string, smallAcl: string) => ({
       order by t.id limit ${MAX_GRANTS_PER_KEY + 2}
     ) c on true
     order by c.id`,
-});
+  });
 
 const GRANTS_BY_FINGERPRINTS = grantsStatement('grants_by_fingerprints', SMALL_ACL);
 const OWNERS_BY_FINGERPRINTS = grantsStatement('grant_owners_by_fingerprints', 'null::text[]');

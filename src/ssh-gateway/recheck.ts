@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Gateway } from '../caller.js';
-import { queryNamed, unseen } from '../database/query.js';
+import { onPrimary, queryNamed, unseen } from '../database/query.js';
 import type { KnownCredential } from './gateway-requests.js';
 import type { ChangedCredential } from './ssh-gateway.resource.js';
 
@@ -20,7 +20,7 @@ interface CurrentState {
  * $1 and $2: ids and their known versions; $3: whether to return unchanged credentials too, so that the caller can
  * check the deny list; $4: the only account that the gateway serves, or null. The list itself is not a parameter: with a cached plan PostgreSQL would scan it for each row.
  */
-const CURRENT_STATES = {
+const CURRENT_STATES = onPrimary({
   name: 'credential_states',
   text: `select known.id as credential_id, known.version as known_version, c.version, c.fingerprint, state.grants_access,
       state.is_owner_active, state.is_expired
@@ -36,7 +36,7 @@ const CURRENT_STATES = {
     ) state
     where $3 or not state.grants_access or not state.is_owner_active or state.is_expired or c.version <> known.version
     order by known.ordinal`,
-};
+});
 
 /** The credentials that changed since the gateway learned of them, read with one query for any number of them. */
 export async function changedSince(

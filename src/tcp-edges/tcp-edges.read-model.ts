@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { coalesced, type Ref } from '../database/coalesce.js';
-import { queryNamed, unseen } from '../database/query.js';
+import { onPrimary, queryNamed, unseen } from '../database/query.js';
 import { claimValue, type Entity, entityTable, type ReadModel, type Row, type Table } from '../log/read-model.js';
 import { evolve, type TcpEdge, type TcpEdgeEvent } from './tcp-edge.js';
 
@@ -47,7 +47,7 @@ export const EXCLUSIVE_HOSTPORT_CONSTRAINT = 'tcp_edge_hostports_exclusive';
 /** Any number of edges of an account may list one hostport outside strict mode. An answer holds those that listed it first. */
 export const MAX_EDGES_OF_A_HOSTPORT = 100;
 
-const BY_HOSTPORTS = {
+const BY_HOSTPORTS = onPrimary({
   name: 'tcp_edges_by_hostports',
   text: `select wanted.key, l.account_id as "accountId", l.edge_id as id,
       coalesce(jsonb_array_length(e.ip_restriction -> 'ip_policy_ids'), 0) as "namedPolicies" from unnest(${unseen('$1', 'text[]')}, ${unseen('$2', 'text[]')}, ${unseen('$3', 'text[]')}) as wanted(key, hostport, account_id)
@@ -58,7 +58,7 @@ const BY_HOSTPORTS = {
     ) l
     join tcp_edges e on e.account_id = l.account_id and e.id = l.edge_id and by_index(e.id)
     order by l.listed_at, l.edge_id`,
-};
+});
 
 /** An edge, and the length of its list of IP policies: reading the list itself can cost much. */
 export interface EdgeOfHostport extends Ref {

@@ -21,7 +21,7 @@ let service: Service;
 let dearReads: DearReads;
 beforeAll(async () => {
   service = await startService({ dearReadConnections: 2 });
-  dearReads = new DearReads(service.app.database.dearReadPool, service.pool, 30_000);
+  dearReads = new DearReads(service.app.database.dearReadPool, 30_000);
 });
 afterAll(() => service.stop());
 

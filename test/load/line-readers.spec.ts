@@ -69,7 +69,7 @@ describe('readers of lines', () => {
 
   it('that take nothing are cut off, and those that read on, slowly, are not', async () => {
     const positions = new LogPositions(service.pool);
-    const dearReads = new DearReads(service.app.database.dearReadPool, service.pool, 10_000);
+    const dearReads = new DearReads(service.app.database.dearReadPool, 10_000);
     const events = new EventFeed(positions, dearReads, new CloudEvents(READ_MODELS));
     const feed = new LineFeed(events, 500);
     const selection = { accountId: by.accountId, filter: {}, span: { after: 0, upTo: head } };

@@ -16,7 +16,7 @@ export const liveFeed = (service: Service): LiveFeed => {
   const positions = new LogPositions(service.pool);
   const feed = new EventFeed(
     positions,
-    new DearReads(service.app.database.dearReadPool, service.pool, 10_000),
+    new DearReads(service.app.database.dearReadPool, 10_000),
     new CloudEvents(READ_MODELS),
   );
   const timings = { heartbeatMs: 60, authorizationCheckMs: 20 };

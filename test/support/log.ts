@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { parseDatabaseUrl } from '../../src/database/database-url.js';
 import { PrimaryPool } from '../../src/database/primary-pool.js';
-import { Servers } from '../../src/database/servers.js';
 import type { Append, Appended, StreamAppend } from '../../src/log/append/append.js';
 import { DEFAULT_BATCHER_LIMITS } from '../../src/log/append/batcher.js';
 import { EventLog } from '../../src/log/append/event-log.js';
@@ -16,8 +15,11 @@ export function openLog(
   databaseUrl: string,
   connections = 4,
 ): { log: EventLog; alarms: string[]; close: () => Promise<void> } {
-  const servers = new Servers(parseDatabaseUrl(databaseUrl));
-  const pool = new PrimaryPool({ servers, max: connections, connectionTimeoutMillis: 10_000 });
+  const pool = new PrimaryPool({
+    server: parseDatabaseUrl(databaseUrl),
+    max: connections,
+    connectionTimeoutMillis: 10_000,
+  });
   const alarms: string[] = [];
   const log = new EventLog(pool, (message) => alarms.push(message), DEFAULT_BATCHER_LIMITS, DEADLINE_MS);
   return { log, alarms, close: () => pool.end() };

@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import type { Pool } from 'pg';
 import type { Caller, Gateway } from '../../caller.js';
 import { coalesced } from '../../database/coalesce.js';
-import { queryJson, unseen } from '../../database/query.js';
+import { onPrimary, queryJson, unseen } from '../../database/query.js';
 import { Authenticator } from '../../http/authenticator.js';
 import { isSafeMethod } from '../../http/preconditions.js';
 import { ipOf } from '../../http/request-context.js';
@@ -34,7 +34,7 @@ type CallerRow = Omit<Caller, 'rightsPosition'> & {
  * Key, principal and head are of one snapshot, and the database's clock alone says whether the key has expired. Only for a change is the head read: while a backup holds an old snapshot,
  * each append leaves a dead version of the head to step over.
  */
-const CALLERS_BY_TOKENS = {
+const CALLERS_BY_TOKENS = onPrimary({
   name: 'callers_by_tokens',
   text: `select k.token_hash as hash, k.id as "apiKeyId", k.account_id as "accountId", p.id as "principalId", p.kind, p.role,
       p.active as "isActive", coalesce(k.expires_at <= statement_timestamp(), false) as "isExpired",
@@ -42,7 +42,7 @@ const CALLERS_BY_TOKENS = {
         (select h.rights_position::float8 from log_heads h where h.account_id = k.account_id and by_index(h.account_id)) end as "rightsPosition"
     from api_keys k join principals p on p.account_id = k.account_id and p.id = k.owner_id
     where k.token_hash = any(${unseen('$1', 'text[]')}) and by_index(k.id) and by_index(p.id)`,
-};
+});
 
 /** The tokens of the deployment, by what the messages call one. */
 interface TokensOfDeployment {

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { Role } from '../../caller.js';
 import { coalesced } from '../../database/coalesce.js';
-import { queryNamed, unseen } from '../../database/query.js';
+import { onPrimary, queryNamed, unseen } from '../../database/query.js';
 import { ConstraintViolated } from '../../log/append/append-failures.js';
 import type { EventMetadata } from '../../log/event.js';
 import type { Changes } from '../../resources/changes.js';
@@ -27,7 +27,7 @@ type LoginRow = Omit<OidcLogin, 'user'> &
   Omit<FoundUser, 'id'> & { readonly wanted: string; readonly id: string | null };
 
 /** PostgreSQL lowers both sides: its result depends on the database's locale. */
-const LOGINS_BY_EMAILS = {
+const LOGINS_BY_EMAILS = onPrimary({
   name: 'logins_by_emails',
   text: `select wanted.email as wanted, a.account_id as "accountId", p.id, p.role, p.active as "isActive",
       (select h.rights_position::float8 from log_heads h where h.account_id = a.account_id and by_index(h.account_id)) as "rightsPosition"
@@ -39,7 +39,7 @@ const LOGINS_BY_EMAILS = {
     left join principals p
       on p.account_id = a.account_id and p.kind = 'user' and not p.deleted and lower(p.email) = lower(wanted.email)
         and by_index(p.id)`,
-};
+});
 
 /** Finds and creates the users of tokens. It has no cache: a deactivated user is refused on the next request. */
 export class OidcUsers {

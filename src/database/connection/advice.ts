@@ -45,7 +45,11 @@ const ADVICE: readonly Advice[] = [
     what: /server is read-only/,
     wayOut: 'set default_transaction_read_only=off for the server, the database or the role',
   },
-  { what: /server is a standby/, wayOut: 'name the primary in URL, or a proxy that finds it (docs/failover.md)', mayPass: true },
+  {
+    what: /server is a standby/,
+    wayOut: 'name the primary in URL, or a proxy that finds it (docs/failover.md)',
+    mayPass: true,
+  },
 ];
 
 /** The message with the way out, if there is one. `setting`: the name of the one that names the database. */

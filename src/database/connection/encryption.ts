@@ -63,7 +63,9 @@ function modeOf(parameter: Parameter, fallback: Mode): Mode {
   const inherited = process.env.PGSSLMODE || fallback;
   const given = parameter('sslmode') ?? (ssl === undefined ? inherited : (MODE_OF_SSL.get(ssl) ?? ssl));
   if (LAX_MODES.includes(given)) {
-    throw new Error(`must not have sslmode=${given}: write sslmode=require, or sslmode=disable on a network that you trust`);
+    throw new Error(
+      `must not have sslmode=${given}: write sslmode=require, or sslmode=disable on a network that you trust`,
+    );
   }
   const mode = MODES.find((known) => known === given);
   if (mode === undefined) {

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { Ref } from '../../database/coalesce.js';
+import { onPrimary } from '../../database/query.js';
 import { type Changes, changesSince, type Moment } from './moment.js';
 
 /** Beyond this many changes at once it is cheaper to recheck everything than to be told of each. */
@@ -12,7 +13,7 @@ const MAX_CHANGES = 10_000;
  * was only created had no credential. It can still
  * change what other credentials of its key permit, like every change of a credential: see KeyAccess.
  */
-const CHANGES = {
+const CHANGES = onPrimary({
   name: 'credential_changes',
   text: `with moment as materialized (select pg_current_snapshot() as snapshot, clock_timestamp() as now),
     appended as materialized (
@@ -54,7 +55,7 @@ const CHANGES = {
         > ${MAX_CHANGES} as "isTooMany",
       (select coalesce(json_agg(json_build_object('accountId', account_id, 'id', id)), '[]') from changed) as changed
     from moment`,
-};
+});
 
 /** Finds the credentials of all accounts whose answers to gateways may have changed since a moment. */
 export class CredentialChanges {

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { Ref } from '../../database/coalesce.js';
+import { onPrimary } from '../../database/query.js';
 import { ChangeStreams, STREAM_LIMITS } from '../changes/change-streams.js';
 import type { ChangeWatch } from '../changes/change-watch.js';
 import { type Changes, changesSince, type Moment } from '../changes/moment.js';
@@ -22,7 +23,7 @@ export interface ChangedEdgePart extends Ref {
 const PREFIXES = `('edgt', 'ipp_', 'ipr_', 'bkdt')`;
 
 /** $1: see CredentialChanges, which finds its events in the same way. */
-const CHANGES = {
+const CHANGES = onPrimary({
   name: 'edge_changes',
   text: `with moment as materialized (select pg_current_snapshot() as snapshot, clock_timestamp() as now),
     appended as materialized (
@@ -55,7 +56,7 @@ const CHANGES = {
       (select coalesce(json_agg(json_build_object('accountId', account_id, 'id', id, 'hostports',
           hostports)), '[]') from listed) as changed
     from moment`,
-};
+});
 
 /** Finds what edges of all accounts let in, and where to, that may have changed since a moment. */
 export class EdgeChanges {

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { REFS, type Ref } from '../../database/coalesce.js';
-import { queryNamed, unseen } from '../../database/query.js';
+import { onPrimary, queryNamed, unseen } from '../../database/query.js';
 import type { Address } from '../../ip-rules/address.js';
 import type { IpRule } from '../../ip-rules/ip-policy.js';
 import { networksAround } from '../../ip-rules/network.js';
@@ -16,25 +16,25 @@ const rulesOfPolicies = (limited: string): string =>
   ) r on true`;
 
 /** At most `$4` rows of each account of `$3`. The inner limits end the reading, so no account costs more than that. */
-const RULES = {
+const RULES = onPrimary({
   name: 'ip_rules_of_accounts',
   text: `select of_account.* from unnest(${unseen('$3', 'text[]')}) as owner(account_id) cross join lateral (
       ${rulesOfPolicies('limit $4::int')} where p.account_id = owner.account_id limit $4::int
     ) of_account
     order by of_account.id`,
-};
+});
 
 const NETWORKS = unseen('$3', 'text[]');
 /**
  * The rule of each policy that decides, of those of the networks `$3`, the largest first: see decidingRule. The index by
  * network finds them, so a policy of any size costs the same, and the answer has one row for each.
  */
-const DECIDING = {
+const DECIDING = onPrimary({
   name: 'ip_rules_deciding',
   text: rulesOfPolicies(
     `and r.cidr = any (${NETWORKS}) order by r.action = 'deny' desc, array_position(${NETWORKS}, r.cidr) desc limit 1`,
   ),
-};
+});
 
 /** One row for a policy without rules. */
 interface RuleRow {
