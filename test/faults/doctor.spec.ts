@@ -2,8 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import { PostgresServer } from '../support/postgres-server.js';
 import { spawnCli } from '../support/process.js';
 
-const doctor = (hosts: string) =>
-  spawnCli({ PORT: '0', DATABASE_URL: `postgres://postgres:s3cret@${hosts}/postgres` }, 'doctor');
+const doctor = (host: string) =>
+  spawnCli({ PORT: '0', DATABASE_URL: `postgres://postgres:s3cret@${host}/postgres` }, 'doctor');
 const linesOf = (stdout: string, check: string): string[] =>
   stdout.split('\n').filter((line) => line.split(/ +/)[1] === check);
 
@@ -12,16 +12,15 @@ describe('doctor', () => {
     const primary = await PostgresServer.primary('wal_level=replica', 'jit=on');
     const standby = await primary.addStandby('one');
 
-    const both = await doctor(`${standby.host},${primary.host}`);
-    expect([both.code, both.stderr]).toEqual([0, '']);
-    expect(linesOf(both.stdout, 'database')).toEqual([
+    const usable = await doctor(primary.host);
+    expect([usable.code, usable.stderr]).toEqual([0, '']);
+    expect(linesOf(usable.stdout, 'database')).toEqual([
       expect.stringMatching(new RegExp(`^ok .* PostgreSQL 15\\S+ at ${primary.host}, database postgres`)),
-      expect.stringMatching(new RegExp(`^ok .* ${standby.host} is a standby$`)),
     ]);
-    expect(linesOf(both.stdout, 'jit')).toEqual([
+    expect(linesOf(usable.stdout, 'jit')).toEqual([
       expect.stringMatching(/^warning .*alter role postgres set jit = off$/),
     ]);
-    expect(linesOf(both.stdout, 'migrations')).toEqual([expect.stringMatching(/^warning .*has no tables yet/)]);
+    expect(linesOf(usable.stdout, 'migrations')).toEqual([expect.stringMatching(/^warning .*has no tables yet/)]);
 
     const alone = await doctor(standby.host);
     expect([alone.code, linesOf(alone.stdout, 'database')[0]]).toEqual([1, expect.stringMatching(/is a standby/)]);
@@ -34,7 +33,7 @@ describe('doctor', () => {
     await primary.pause();
     const silent = await doctor(primary.host);
     expect([silent.code, linesOf(silent.stdout, 'database')[0]]).toEqual([1, expect.stringMatching(/timeout/)]);
-    for (const { stdout } of [both, alone, readOnly, silent]) expect(stdout).not.toContain('s3cret');
+    for (const { stdout } of [usable, alone, readOnly, silent]) expect(stdout).not.toContain('s3cret');
     await primary.resume();
   });
 });

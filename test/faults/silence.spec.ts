@@ -10,6 +10,8 @@ import { PostgresServer } from '../support/postgres-server.js';
 let postgres: PostgresServer;
 /** The guarantee of 3 s, and the time that a busy machine takes for HTTP. */
 const ANSWERED_WITHIN_MS = 3_500;
+/** Short enough for a change to be tried again. */
+const SILENT_MS = 1_000;
 
 beforeAll(async () => {
   postgres = await PostgresServer.primary();
@@ -32,8 +34,7 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
   while (!(await condition())) await sleep(25);
 }
 
-const through = (...proxies: FaultyProxy[]): string =>
-  `postgres://postgres@${proxies.map(({ host }) => host).join(',')}/service`;
+const through = ({ host }: FaultyProxy): string => `postgres://postgres@${host}/service`;
 
 async function timed<T>(work: () => Promise<T>): Promise<{ answer: T; ms: number }> {
   const from = performance.now();
@@ -51,22 +52,6 @@ function readsOf({ admin, gateway }: Instance, publicKey: string) {
 }
 
 describe('while a host is silent', () => {
-  it('reads and questions of gateways are answered from the other host within 3 s, and changes are written', async () => {
-    const [silent, other] = [await FaultyProxy.to(postgres.port), await FaultyProxy.to(postgres.port)];
-    const instance = await startInstance(through(silent, other));
-    const public_key = newPublicKey();
-    const create = await instance.admin.post('/ssh_credentials', { public_key, acl: ['bind:app.example.com'] });
-    expect(create.status).toBe(201);
-    silent.fallSilent();
-    const answers = await Promise.all(readsOf(instance, public_key).map(timed));
-    expect(answers.map(({ answer }) => answer.status)).toEqual([200, 200, 200]);
-    expect(answers[2]?.answer.body.allowed).toBe(true);
-    for (const { ms } of answers) expect(ms).toBeLessThan(ANSWERED_WITHIN_MS);
-    const change = await instance.admin.patch(`/ssh_credentials/${create.body.id}`, { description: 'written' });
-    expect(change.status).toBe(200);
-    await instance.stop();
-  });
-
   it('a stop does not wait for it', async () => {
     const only = await FaultyProxy.to(postgres.port);
     const instance = await startInstance(through(only));
@@ -91,23 +76,6 @@ describe('while a host is silent', () => {
     await instance.stop();
   });
 
-  it('dear reads that wait for a turn are answered from the other host', async () => {
-    const [silent, other] = [await FaultyProxy.to(postgres.port), await FaultyProxy.to(postgres.port)];
-    const instance = await startInstance(through(silent, other));
-    const { reads } = await withHeldDecisions(async () => {
-      let ended = 0;
-      const reads = Array.from({ length: 4 }, () => instance.admin.get('/bind_decisions').finally(() => ended++));
-      await until(async () => (await postgres.query(HELD_READS)).length === RUNNING_OF_ONE_ACCOUNT);
-      silent.fallSilent();
-      await until(async () => ended === RUNNING_OF_ONE_ACCOUNT);
-      return { reads };
-    });
-    const statuses = (await Promise.all(reads)).map(({ status }) => status);
-    expect(statuses.toSorted()).toEqual([200, 200, 503, 503]);
-    silent.cut();
-    await instance.stop();
-  });
-
   it('a dear read waits longer than 3 s for a host that answers others', async () => {
     const instance = await startInstance(postgres.url('service'));
     const read = await withHeldDecisions(async () => {
@@ -119,14 +87,16 @@ describe('while a host is silent', () => {
     await instance.stop();
   });
 
-  it('a change that the silent host may hold is written once, through the other host', async () => {
-    const [silent, other] = [await FaultyProxy.to(postgres.port), await FaultyProxy.to(postgres.port)];
-    const instance = await startInstance(through(silent, other));
+  it('a change that it may hold is written once, as soon as the host is reached again', async () => {
+    const proxy = await FaultyProxy.to(postgres.port);
+    const instance = await startInstance(through(proxy));
     const creates = Array.from({ length: 20 }, (_, n) =>
       instance.admin.post('/ssh_credentials', { public_key: newPublicKey(), description: `held ${n}` }),
     );
     await Promise.race(creates);
-    silent.fallSilent();
+    proxy.fallSilent();
+    await sleep(SILENT_MS);
+    proxy.speak();
     expect(new Set((await Promise.all(creates)).map(({ status }) => status))).toEqual(new Set([201]));
     const { body } = await instance.admin.get('/ssh_credentials');
     const held = body.ssh_credentials.filter((one: { description: string }) => one.description.startsWith('held'));
@@ -134,7 +104,7 @@ describe('while a host is silent', () => {
     await instance.stop();
   });
 
-  it('and is the only one, everything is answered with 503 and Retry-After at its deadline, and works again afterwards', async () => {
+  it('everything is answered with 503 and Retry-After at its deadline, and works again afterwards', async () => {
     const only = await FaultyProxy.to(postgres.port);
     const instance = await startInstance(through(only), { writeDeadlineMs: 2_000 });
     const public_key = newPublicKey();

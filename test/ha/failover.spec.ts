@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { runCli } from '../support/process.js';
 import { FAULT_COLUMNS, faultRow, type LoadReport } from '../support/recorded-load.js';
-import { Cluster, leaseMs } from './support/cluster.js';
+import { Cluster, databaseUrl, leaseMs } from './support/cluster.js';
 import { FAULTS, type Fault } from './support/faults.js';
 import { type Instance, startInstance } from './support/instance.js';
+import { findPrimary } from './support/leaders.js';
 import { buildNetwork } from './support/machines.js';
 import { playRound, type Round } from './support/round.js';
 
@@ -23,11 +24,7 @@ const played = new Map<string, Round[]>();
 beforeAll(async () => {
   await buildNetwork();
   cluster = await Cluster.start();
-  // The two ways to the primary.
-  instances = [
-    await startInstance('app1', 41, cluster.severalHosts),
-    await startInstance('app2', 42, cluster.throughHaproxy),
-  ];
+  instances = [await startInstance('app1', 41, 'haproxy'), await startInstance('app2', 42, 'PgBouncer')];
 }, START_TIMEOUT_MS);
 
 afterAll(() => {
@@ -55,7 +52,7 @@ describe.each(FAULTS)('under recorded load, a $name', (fault: Fault) => {
 });
 
 async function expectSoundLog(): Promise<void> {
-  const settings = { DATABASE_URL: cluster.throughHaproxy };
+  const settings = { DATABASE_URL: databaseUrl(await findPrimary()) };
   expect(await runCli(settings, 'audit', 'verify')).toMatchObject({ code: 0 });
   expect(await runCli(settings, 'projections', 'prove')).toMatchObject({ code: 0 });
 }

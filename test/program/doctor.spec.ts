@@ -133,17 +133,17 @@ describe('the settings', () => {
 });
 
 describe('the database', () => {
-  it('that cannot be reached is wrong, and one of two hosts is a warning', async () => {
+  it('that cannot be reached, or does not exist, is wrong', async () => {
     const port = await freePort('127.0.0.1');
     const gone = `postgres://me:s3cret@127.0.0.1:${port}/db`;
-    const stdout = await expectFinding(1, 'database', /^wrong: no server of DATABASE_URL accepts writes/, {
+    const stdout = await expectFinding(1, 'database', /^wrong: 127\.0\.0\.1:\d+ cannot be used: .*no server listens there/, {
       DATABASE_URL: gone,
     });
     expect(found(stdout, 'version')).toEqual([]);
     expect(found(stdout, 'port')).toHaveLength(1);
     expect(stdout).not.toContain('s3cret');
     const absent = { DATABASE_URL: `${service.databaseUrl}_typo` };
-    await expectFinding(1, 'database', /^warning: .* cannot be used: .*does not exist/, absent);
+    await expectFinding(1, 'database', /^wrong: .* cannot be used: .*does not exist/, absent);
   });
 
   it('of another encoding is wrong', async () => {

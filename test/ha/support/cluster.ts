@@ -16,7 +16,7 @@ const REPLICATION_PASSWORD = 'replication-of-the-test';
 const SERVICE_PASSWORD = 'service-of-the-test';
 const HEALTH_PATIENCE_MS = 240_000;
 
-/** Three etcd, three PostgreSQL with Patroni, and a haproxy, each on a machine of its own, with the files of docs/failover. */
+/** Three etcd and three PostgreSQL with Patroni, each on a machine of its own, with the files of docs/failover. */
 export class Cluster {
   private readonly programs = new Map<string, Program>();
 
@@ -26,11 +26,9 @@ export class Cluster {
     const machines = new Map<string, Machine>();
     for (const [n, name] of ETCDS.entries()) machines.set(name, await Machine.add(name, 21 + n));
     for (const [n, name] of DATABASES.entries()) machines.set(name, await Machine.add(name, 11 + n));
-    machines.set('haproxy', await Machine.add('haproxy', 31));
     const cluster = new Cluster(machines);
     for (const name of ETCDS) await cluster.startEtcd(name);
     for (const name of DATABASES) await cluster.startDatabase(name);
-    await cluster.startHaproxy();
     await cluster.healthy();
     await createDatabase();
     return cluster;
@@ -42,16 +40,11 @@ export class Cluster {
     return machine;
   }
 
-  /** DATABASE_URL by way of haproxy. */
-  readonly throughHaproxy = databaseUrl(['haproxy']);
-  /** DATABASE_URL of all databases. */
-  readonly severalHosts = databaseUrl(DATABASES);
-
   /** A connection to this database as the superuser. */
   superuserOf = (name: string): ClientConfig => ({ host: name, user: 'postgres', password: SUPERUSER_PASSWORD });
 
   async startEtcd(name: string): Promise<void> {
-    const dataDir = await this.privateFolder(name, 'etcd');
+    const dataDir = await privateFolder(name, 'etcd');
     const command = [
       'etcd',
       `--name=${name}`,
@@ -67,7 +60,7 @@ export class Cluster {
   }
 
   async startDatabase(name: string): Promise<void> {
-    const folder = await this.privateFolder(name, 'postgres');
+    const folder = await privateFolder(name, 'postgres');
     const config = (await documented('patroni.yml')).replaceAll('db1', name).replaceAll('/var/lib/postgresql', folder);
     await writeFile(`${folder}/patroni.yml`, config);
     this.start(name, 'postgres', ['patroni', `${folder}/patroni.yml`], {
@@ -77,20 +70,8 @@ export class Cluster {
     });
   }
 
-  private async startHaproxy(): Promise<void> {
-    await writeFile(`${RUN}/haproxy.cfg`, await documented('haproxy.cfg'));
-    this.start('haproxy', 'haproxy', ['haproxy', '-db', '-f', `${RUN}/haproxy.cfg`]);
-  }
-
   private start(machine: string, user: string, command: readonly string[], env: Record<string, string> = {}): void {
     this.programs.set(machine, this.machine(machine).start(user, command, env));
-  }
-
-  private async privateFolder(name: string, user: string): Promise<string> {
-    const folder = `${RUN}/${name}`;
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-    await run('chown', [user, folder]);
-    return folder;
   }
 
   /** Waits until everything is whole again. */
@@ -112,6 +93,14 @@ export class Cluster {
       .join('\n');
 }
 
+/** A folder for the programs of a machine. */
+export async function privateFolder(name: string, user: string): Promise<string> {
+  const folder = `${RUN}/${name}`;
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await run('chown', [user, folder]);
+  return folder;
+}
+
 /** How long a lease of the primary lasts. */
 export async function leaseMs(): Promise<number> {
   return Number(/ttl: (\d+)/.exec(await documented('patroni.yml'))?.[1]) * 1000;
@@ -119,15 +108,19 @@ export async function leaseMs(): Promise<number> {
 
 /** By the commands of docs/failover.md, on the primary as its superuser. */
 async function createDatabase(): Promise<void> {
-  const superuser = { PGHOST: 'haproxy', PGUSER: 'postgres', PGPASSWORD: SUPERUSER_PASSWORD };
+  const superuser = { PGHOST: await findPrimary(), PGUSER: 'postgres', PGPASSWORD: SUPERUSER_PASSWORD };
   const env = { PATH: process.env.PATH ?? '', ...superuser, PASSWORD: SERVICE_PASSWORD };
   const terminal = Terminal.open({ cwd: RUN, env });
   await terminal.runAll(blocksOf('failover-database'));
   await terminal.close();
 }
 
-const documented = (file: string): Promise<string> =>
+export const documented = (file: string): Promise<string> =>
   readFile(new URL(`../../../docs/failover/${file}`, import.meta.url), 'utf8');
 
-const databaseUrl = (hosts: readonly string[]): string =>
-  `postgres://tunnel_access:${SERVICE_PASSWORD}@${hosts.map((host) => `${host}:${POSTGRES_PORT}`).join()}/tunnel_access`;
+/** DATABASE_URL of the service. */
+export const databaseUrl = (host: string, port = POSTGRES_PORT): string =>
+  `postgres://tunnel_access:${SERVICE_PASSWORD}@${host}:${port}/tunnel_access?sslmode=disable`;
+
+/** The line of PgBouncer's file of users. */
+export const USER_OF_THE_SERVICE = `"tunnel_access" "${SERVICE_PASSWORD}"\n`;

@@ -5,8 +5,8 @@ import type { Machine } from './machines.js';
 
 export interface Fault {
   readonly name: string;
-  /** Returns what repairs the damage. `direct` reaches the databases by their names, `proxied` through haproxy. */
-  readonly strike: (cluster: Cluster, instances: readonly [direct: Instance, proxied: Instance]) => Promise<Repair>;
+  /** Returns what repairs the damage. `pooled` reaches its haproxy through PgBouncer. */
+  readonly strike: (cluster: Cluster, instances: readonly [proxied: Instance, pooled: Instance]) => Promise<Repair>;
 }
 
 type Repair = () => Promise<void>;
@@ -21,12 +21,11 @@ export const FAULTS: readonly Fault[] = [
   { name: 'kill of the etcd leader', strike: killEtcdLeader },
   {
     name: 'partition: the primary and an instance',
-    strike: async (cluster, [direct]) => cutOff([await primaryOf(cluster), direct.machine]),
+    strike: async (cluster, [proxied]) => cutOff([await primaryOf(cluster), proxied.machine]),
   },
   {
-    name: 'partition: the primary, haproxy and an instance',
-    strike: async (cluster, [, proxied]) =>
-      cutOff([await primaryOf(cluster), cluster.machine('haproxy'), proxied.machine]),
+    name: 'partition: the primary and an instance behind PgBouncer',
+    strike: async (cluster, [, pooled]) => cutOff([await primaryOf(cluster), pooled.machine]),
   },
 ];
 

@@ -14,6 +14,7 @@ const TOOLS = [
   ['/usr/lib/python3/dist-packages/etcd/__init__.py', 'python3-etcd'],
   ['/usr/bin/etcd', 'etcd-server'],
   ['/usr/sbin/haproxy', 'haproxy'],
+  ['/usr/sbin/pgbouncer', 'pgbouncer'],
   ['/usr/lib/postgresql/15/bin/postgres', 'postgresql-15'],
   ['/usr/bin/psql', 'postgresql-client-common'],
   ['/usr/sbin/ip', 'iproute2'],

@@ -11,7 +11,6 @@ ip link set lo up
   echo 127.0.0.1 localhost
   for n in 1 2 3; do echo "10.77.0.1$n db$n"; done
   for n in 1 2 3; do echo "10.77.0.2$n etcd$n"; done
-  echo 10.77.0.31 haproxy
 } > /run/ha/hosts
 mount --bind /run/ha/hosts /etc/hosts
 
