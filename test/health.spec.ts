@@ -88,15 +88,6 @@ describe('GET /readyz', () => {
     expect((await ask('/readyz')).status).toBe(200);
   });
 
-  it('is 503 when a migration of a newer version says that this version cannot use the database', async () => {
-    await service.pool.query(`insert into schema_requirements values ('OfANewerVersion9999999999999', '7.1')`);
-    const reason =
-      /^Not ready: the database needs version 7\.1 of the service or a newer one, since the migration OfANewerVersion9999999999999 has run: stop this instance\.$/;
-    expect(await ask('/readyz')).toMatchObject(NOT_READY(reason));
-    await service.pool.query('delete from schema_requirements');
-    expect((await ask('/readyz')).status).toBe(200);
-  });
-
   it('is 503 while the queue of changes is full', async () => {
     const holder = await service.pool.connect();
     await holder.query('begin; select 1 from log_heads for update');

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
 import { MIGRATIONS } from '../migrations/all.js';
@@ -27,8 +28,36 @@ async function openDatabase() {
 const migrated = (dataSource: DataSource): Promise<string> =>
   migrate({ dataSource, hasOwner: false, asOwner: (work) => work(dataSource) }, async () => 'migrated');
 
+const SCHEMA = {
+  EventLog1795651200001: '118ec79c823fb144',
+  Accounts1795651200002: '93af4718a3791488',
+  SshCredentials1795651200003: 'b0dd3be74b74ef6a',
+  TcpEdges1795651200004: '4394ef0d0537433a',
+  IpPolicies1795651200005: '98a69762678baae3',
+  TunnelGroups1795651200006: '258872e1b24e55b1',
+  Claims1795651200007: 'a7a25033c6c6400a',
+  BindDecisions1795651200008: 'f9ecfa799d5503e0',
+  Transparency1795651200009: '623c72ce230e94fd',
+};
+
+/** The SQL of each migration, without comments and blanks. */
+const digestOf = (Migration: (typeof MIGRATIONS)[number]): string => {
+  const { schema } = new Migration() as unknown as { schema: string };
+  const text = schema
+    .replaceAll(/^\s*--.*$/gm, '')
+    .replaceAll(/\s+/g, ' ')
+    .trim();
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+};
+
+it('a topic whose schema has changed has a new number, so that a database of before is refused', () => {
+  const digests = Object.fromEntries(MIGRATIONS.map((Migration) => [Migration.name, digestOf(Migration)]));
+  // A line that differs: give the class the time of today in milliseconds as its number, and record both here.
+  expect(digests).toEqual(SCHEMA);
+});
+
 describe('migrations', () => {
-  it('may exceed the service’s time limit on statements, and leave the indexes that the service relies on', async () => {
+  it('may exceed the service’s time limit on statements', async () => {
     const { options, drop } = await openDatabase();
     const migrations = [...MIGRATIONS, Slow9999999999999];
     const dataSource = new DataSource({ ...options, migrations, extra: { ...options.extra, query_timeout: 300 } });
@@ -36,19 +65,6 @@ describe('migrations', () => {
     try {
       await migrated(dataSource);
       expect(await dataSource.query('select count(*)::int as made from slowly')).toEqual([{ made: 1 }]);
-      const indexes = await dataSource.query<{ name: string; columns: string }[]>(
-        `select indexname as name, substring(indexdef from 'btree (.*)$') as columns from pg_indexes
-         where tablename = 'ssh_credentials' order by 1`,
-      );
-      expect(indexes).toEqual(
-        expect.arrayContaining([
-          { name: 'ssh_credentials_fingerprint', columns: '(fingerprint, id)' },
-          { name: 'ssh_credentials_by_id', columns: '(id text_pattern_ops)' },
-        ]),
-      );
-      const names = indexes.map(({ name }) => name);
-      expect(names).not.toContain('ssh_credentials_fingerprint_id');
-      expect(names).not.toContain('ssh_credentials_id');
     } finally {
       await dataSource.destroy();
       await drop();

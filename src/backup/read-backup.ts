@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { pipeline, type Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
-import { newerOf } from '../database/schema/migrations.js';
+import { LAST_COMMIT_OF_BEFORE, migrationsOfBackup, newerOf, ofBefore } from '../database/schema/migrations.js';
 import { messageOf } from '../error-message.js';
 import {
   BackupFileError,
@@ -36,9 +36,12 @@ export class BackupReader {
     const header = parse(await text.line());
     if (!isHeader(header)) throw notABackup();
     if (header.version > FORMAT_VERSION) throw newer(`its format is version ${header.version}`);
-    const unknown = newerOf(header.migrations);
+    const migrations = migrationsOfBackup(header.migrations);
+    const unknown = newerOf(migrations);
     if (unknown !== undefined) throw newer(`it has the migration ${unknown}`);
-    return new BackupReader(header, text);
+    const old = ofBefore(migrations);
+    if (old !== undefined) throw ofEarlier(migrations.at(-1) ?? old);
+    return new BackupReader({ ...header, migrations }, text);
   }
 
   /** Resolves with the counts and digests of the tables when the whole file has been read and is right. */
@@ -155,6 +158,11 @@ const altered = (): BackupFileError =>
   new BackupFileError(`the backup was altered: its content is not what its digests say; ${WAY_OUT}`);
 const newer = (why: string): BackupFileError =>
   new BackupFileError(`a newer version of the service wrote this backup (${why}): restore it with that version`);
+
+const ofEarlier = (newest: string): BackupFileError =>
+  new BackupFileError(
+    `an earlier version of the service wrote this backup (${newest}): restore it with commit ${LAST_COMMIT_OF_BEFORE}, and write a backup with that`,
+  );
 
 function parse(line: string): unknown {
   try {

@@ -6,7 +6,7 @@ import { OperatorError } from '../operator-error.js';
 import { mayPass, withAdvice } from './connection/advice.js';
 import type { DatabaseServer } from './database-url.js';
 import { PrimaryClient, type PrimaryOptions, PrimaryPool } from './primary-pool.js';
-import { refuseNewerSchema } from './schema/migrations.js';
+import { refuseSchemaOfBefore } from './schema/migrations.js';
 
 export const MIN_POSTGRES_VERSION = 140_000;
 /** Number of the version, and encoding of the database. */
@@ -100,7 +100,7 @@ async function requireSuitableServer(dataSource: DataSource): Promise<void> {
   if (row.encoding !== 'UTF8') {
     throw new OperatorError(`the database's encoding is ${row.encoding}; create it with encoding 'UTF8'`);
   }
-  await refuseNewerSchema(dataSource);
+  await refuseSchemaOfBefore(dataSource);
 }
 
 /** TypeORM's type covers only what all drivers share; for type 'postgres', `master` is the pg pool. */

@@ -2,12 +2,7 @@ import type { Pool } from 'pg';
 import { PostgresFailure } from '../database/failure.js';
 import type { Incidents } from '../database/incidents.js';
 import { type NamedStatement, queryNamed } from '../database/query.js';
-import {
-  describeRequirement,
-  KNOWN_MIGRATIONS,
-  UNMET_REQUIREMENT,
-  type UnmetRequirement,
-} from '../database/schema/migrations.js';
+import { KNOWN_MIGRATIONS } from '../database/schema/migrations.js';
 import type { EventLog } from '../log/append/event-log.js';
 
 /** What keeps the instance from serving, by check, for the operator. Empty: it is ready. */
@@ -16,18 +11,13 @@ export type Failures = Readonly<Partial<Record<'database' | 'migrations' | 'queu
 interface DatabaseState {
   readonly is_writable: boolean;
   readonly applied: number;
-  readonly unmet: UnmetRequirement | null;
 }
 
-/**
- * A newer version of the service may have applied more migrations: during a rolling upgrade both serve, unless one of
- * them says that earlier versions cannot.
- */
+/** A newer version of the service may have applied more migrations: during a rolling upgrade both serve. */
 const STATE: NamedStatement = {
   name: 'readiness',
   text: `select current_setting('transaction_read_only') = 'off' as is_writable,
-    (select count(*)::int from migrations where name = any($1)) as applied,
-    (select to_json(u) from (${UNMET_REQUIREMENT}) u) as unmet`,
+    (select count(*)::int from migrations where name = any($1)) as applied`,
 };
 
 /** Whether the instance can serve every kind of request now. */
@@ -61,11 +51,10 @@ export class Readiness {
   }
 }
 
-function failuresOf({ is_writable = false, applied = 0, unmet = null }: Partial<DatabaseState> = {}): Failures {
+function failuresOf({ is_writable = false, applied = 0 }: Partial<DatabaseState> = {}): Failures {
   const pending = KNOWN_MIGRATIONS.length - applied;
   return {
     ...(!is_writable && { database: 'the database is read-only' }),
     ...(pending > 0 && { migrations: `${pending} of ${KNOWN_MIGRATIONS.length} migrations are pending` }),
-    ...(unmet !== null && { migrations: `${describeRequirement(unmet)}: stop this instance` }),
   };
 }

@@ -8,7 +8,7 @@ import { beforeAll, expect, it, jest } from '@jest/globals';
 import { ApiClient } from '../support/api-client.js';
 import { cloneCheckout } from '../support/checkout.js';
 import { REPOSITORY } from '../support/documents.js';
-import { EARLIER, restoreEarlier } from '../support/earlier-version.js';
+import { BACKUP_OF_BEFORE, EARLIER } from '../support/earlier-version.js';
 import { newPublicKey } from '../support/keys.js';
 import { stopAtEnd } from '../support/leftovers.js';
 import { PostgresServer } from '../support/postgres-server.js';
@@ -100,10 +100,13 @@ async function answersOf({ admin }: Instance): Promise<Record<string, unknown>> 
 
 it('the installed package upgrades, serves, is killed, backed up and restored, and its log is verified by those who only read', async () => {
   await install();
-  const url = await restoreEarlier(postgres, 'year');
+  await postgres.query('create database year');
+  const url = postgres.url('year');
+  const asBoth = { ...as('service', url), MIGRATION_DATABASE_URL: url };
   expect(await command(as('service', url), 'migrate', '--check')).toBe(1);
   expect(await command(as('service', url), 'migrate')).toBe(3);
-  expect(await command({ ...as('service', url), MIGRATION_DATABASE_URL: url }, 'migrate')).toBe(0);
+  expect(await command(asBoth, 'migrate')).toBe(0);
+  expect(await command(asBoth, 'restore', BACKUP_OF_BEFORE)).toBe(0);
 
   const first = await start(as('service', url));
   expect(await answersOf(first)).toEqual(EARLIER.answers);

@@ -58,7 +58,7 @@ async function connection(kind: Kind, parameters: string, host?: string): Promis
 }
 
 const NO_TLS =
-  /^the database cannot be used: The server does not support SSL connections; switch TLS on [^\n]*DATABASE_URL$/;
+  /^the database cannot be used: The server does not support SSL connections; switch TLS on [^\n]*DATABASE_URL on a network that you trust$/;
 const WANTS_TLS =
   /^the database cannot be used: no pg_hba.conf entry .*no encryption; .* where hostssl refuses sslmode=disable$/;
 const WANTS_PLAIN = /^the database cannot be used: no pg_hba.conf entry .*SSL encryption; /;

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { MIGRATIONS } from '../../migrations/all.js';
 import { forged, functionsOf, inDatabase, rowsOf } from '../support/backups.js';
 import { untilWritten, upload } from '../support/decisions.js';
 import { history, play, playerOf } from '../support/histories.js';
@@ -81,7 +80,7 @@ describe('a backup beside the running service', () => {
     const backedUp = [...text.matchAll(/^\{"table":"(\w+)"/gm)].map(([, name]) => name).sort();
     const { rows } = await service.pool.query(
       `select relname as name from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace
-       and relname not in ('migrations', 'migration_lock', 'schema_requirements') order by 1`,
+       and relname not in ('migrations', 'migration_lock') order by 1`,
     );
     expect(backedUp).toEqual(rows.map(({ name }) => name));
     expect(await restore(target.url, file)).toMatchObject({ code: 0 });
@@ -175,7 +174,7 @@ describe('a backup is refused', () => {
 
 describe('a restore refuses', () => {
   const expectNothing = async (): Promise<void> =>
-    expect((await rowsOf(target.url)).filter((row) => !/^(migration|schema_requirements)/.test(row))).toEqual([]);
+    expect((await rowsOf(target.url)).filter((row) => !/^migration/.test(row))).toEqual([]);
   const restoreBytes = async (bytes: Buffer) => {
     const other = join(folder, 'other.backup');
     await writeFile(other, bytes);
@@ -237,8 +236,17 @@ describe('a restore refuses', () => {
     );
     const { code, stderr } = await restore(clone.url, file);
     expect([code, stderr]).toEqual([3, expect.stringMatching(/^accounts holds 2 rows that are not the 2 rows of/)]);
-    expect((await rowsOf(clone.url)).filter((row) => !/^(migration|schema_requirements)/.test(row))).toEqual([]);
+    expect((await rowsOf(clone.url)).filter((row) => !/^migration/.test(row))).toEqual([]);
     await clone.drop();
+  });
+
+  it('a file of a version before the last one before 1.0', async () => {
+    const old = forged(await readFile(file), (text) => text.replace(/"migrations":\[/, '$&"EventLog1763683200001",'));
+    const { code, stderr } = await restoreBytes(old);
+    expect([code, stderr]).toEqual([
+      3,
+      expect.stringMatching(/^an earlier version .*: restore it with commit \w{7}, /),
+    ]);
   });
 
   it('a file of a newer version', async () => {
@@ -285,26 +293,9 @@ describe('a restore', () => {
     while ((await service.pool.query(copying, [name])).rowCount === 0) await new Promise((r) => setTimeout(r, 20));
     running.child.kill('SIGKILL');
     await running.ended;
-    expect((await rowsOf(target.url)).filter((row) => !/^(migration|schema_requirements)/.test(row))).toEqual([]);
+    expect((await rowsOf(target.url)).filter((row) => !/^migration/.test(row))).toEqual([]);
     expect(await restore(target.url, file)).toMatchObject({ code: 0 });
     expect(await rowsOf(target.url)).toEqual(expect.arrayContaining([expect.stringMatching(/^bind_decisions /)]));
-  });
-
-  it.each([1, 4])('of a file of %i migrations ago migrates what it has restored', async (steps) => {
-    const source = await startService();
-    await source.admin.post('/ssh_credentials', { public_key: newPublicKey(), acl: ['bind:*.example.com'] });
-    const bot = await addBot(source);
-    await source.admin.delete(`/bot_users/${bot.id}`);
-    const current = await rowsOf(source.databaseUrl);
-    for (let n = 0; n < steps; n += 1) await source.app.database.dataSource.undoLastMigration();
-    const older = join(folder, `older-${steps}.backup`);
-    expect(await backup(source.databaseUrl, older)).toMatchObject({ code: 0 });
-    const text = gunzipSync(await readFile(older)).toString();
-    expect(JSON.parse(text.split('\n')[0] ?? '').migrations).toHaveLength(MIGRATIONS.length - steps);
-    expect(await restore(target.url, older)).toMatchObject({ code: 0, stdout: '' });
-    const withoutPending = (rows: string[]) => rows.filter((row) => !row.startsWith('pending_removals '));
-    expect(withoutPending(await rowsOf(target.url))).toEqual(withoutPending(current));
-    await source.stop();
   });
 
   it('of a database that is not in order ends with 1, and says what the checks found', async () => {

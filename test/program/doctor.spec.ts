@@ -136,9 +136,14 @@ describe('the database', () => {
   it('that cannot be reached, or does not exist, is wrong', async () => {
     const port = await freePort('127.0.0.1');
     const gone = `postgres://me:s3cret@127.0.0.1:${port}/db`;
-    const stdout = await expectFinding(1, 'database', /^wrong: 127\.0\.0\.1:\d+ cannot be used: .*no server listens there/, {
-      DATABASE_URL: gone,
-    });
+    const stdout = await expectFinding(
+      1,
+      'database',
+      /^wrong: 127\.0\.0\.1:\d+ cannot be used: .*no server listens there/,
+      {
+        DATABASE_URL: gone,
+      },
+    );
     expect(found(stdout, 'version')).toEqual([]);
     expect(found(stdout, 'port')).toHaveLength(1);
     expect(stdout).not.toContain('s3cret');

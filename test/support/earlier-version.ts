@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
-import pg from 'pg';
+import { fileURLToPath } from 'node:url';
 import { isJsonObject } from '../../src/json-object.js';
-import type { PostgresServer } from './postgres-server.js';
 
 /** Answers of the earlier version, and the secrets that it gave out. */
 interface Before {
@@ -13,11 +12,14 @@ interface Before {
   readonly questions: readonly (readonly [question: object, answer: object])[];
 }
 
-const read = (file: string): string => readFileSync(new URL(`../e2e/upgrade/${file}`, import.meta.url), 'utf8');
+const fileOf = (name: string): string => fileURLToPath(new URL(`../e2e/upgrade/${name}`, import.meta.url));
+
+/** Written by the last version before 1.0. */
+export const BACKUP_OF_BEFORE = fileOf('before-1.0.backup');
 /** Fields of histories that GET does not show. */
 const INNER_FIELDS = ['key_type', 'key_bits', 'key_blob', 'fingerprint', 'exclusive'];
 
-export const EARLIER = JSON.parse(read('0012.json'), asToday) as Before;
+export const EARLIER = JSON.parse(readFileSync(fileOf('answers.json'), 'utf8'), asToday) as Before;
 
 /** What later versions answer otherwise of the same: see CHANGELOG.md. */
 function asToday(name: string, value: unknown): unknown {
@@ -30,14 +32,4 @@ function asToday(name: string, value: unknown): unknown {
   }
   if ('changes' in value) return { ...value, correlation_id: value.operation_id, causation_id: null };
   return value;
-}
-
-/** A database of its own, as the earlier version has left it. Only its owner may change tables. */
-export async function restoreEarlier(postgres: PostgresServer, name: string): Promise<string> {
-  await postgres.query(`create database ${name}`);
-  const client = new pg.Client(postgres.url(name));
-  await client.connect();
-  await client.query(read('0012.sql'));
-  await client.end();
-  return postgres.url(name);
 }

@@ -5,8 +5,10 @@ import type { Config } from '../../config.js';
 import { MIN_POSTGRES_VERSION, SUITABILITY } from '../../database/data-source.js';
 import {
   appliedMigrations,
+  describeBefore,
   KNOWN_MIGRATIONS,
   newerOf,
+  ofBefore,
   pendingOf,
   queryableOf,
 } from '../../database/schema/migrations.js';
@@ -46,7 +48,8 @@ async function checkVersion({ client }: Primary): Promise<readonly Finding[]> {
 
 async function checkMigrations({ client }: Primary): Promise<readonly Finding[]> {
   const applied = await appliedMigrations(queryableOf(client));
-  const [newer, pending] = [newerOf(applied), pendingOf(applied)];
+  const [newer, old, pending] = [newerOf(applied), ofBefore(applied), pendingOf(applied)];
+  if (old !== undefined) return [wrong(describeBefore(old))];
   if (newer !== undefined) {
     return [warning(`a newer version has migrated the database (${newer}): upgrade this instance too`)];
   }

@@ -25,9 +25,19 @@ export async function appliedMigrations(database: Queryable): Promise<readonly s
 export const pendingOf = (applied: readonly string[], known = KNOWN_MIGRATIONS): readonly string[] =>
   known.filter((name) => !applied.includes(name));
 
+/** TypeORM's number of a migration. It grows. */
+const numberOf = (name: string): number => Number(name.slice(-13));
+const NEWEST = Math.max(...KNOWN_MIGRATIONS.map(numberOf));
+const unknownOf = (applied: readonly string[]): readonly string[] =>
+  applied.filter((name) => !KNOWN_MIGRATIONS.includes(name));
+
 /** The first migration that only a newer version knows. */
 export const newerOf = (applied: readonly string[]): string | undefined =>
-  applied.find((name) => !KNOWN_MIGRATIONS.includes(name));
+  unknownOf(applied).find((name) => numberOf(name) > NEWEST);
+
+/** The first migration of a topic that has been made anew since: see migrations/topic.ts. */
+export const ofBefore = (applied: readonly string[]): string | undefined =>
+  unknownOf(applied).find((name) => numberOf(name) <= NEWEST);
 
 const MIGRATE = 'run `tunnel-access migrate`, or start this version of the service';
 
@@ -51,19 +61,6 @@ export async function requireMigrations(database: Queryable): Promise<void> {
   }
 }
 
-/** A migration of a newer version that this version cannot live with. */
-export interface UnmetRequirement {
-  readonly migration: string;
-  readonly min_version: string;
-}
-
-/** $1: KNOWN_MIGRATIONS. */
-export const UNMET_REQUIREMENT =
-  'select migration, min_version from schema_requirements where migration <> all ($1) order by migration desc limit 1';
-
-export const describeRequirement = ({ migration, min_version }: UnmetRequirement): string =>
-  `the database needs version ${min_version} of the service or a newer one, since the migration ${migration} has run`;
-
 const IS_READABLE = `select to_regclass($1) is not null and has_table_privilege(to_regclass($1), 'SELECT') as is`;
 
 export async function isReadable(database: Queryable, table: string): Promise<boolean> {
@@ -71,15 +68,24 @@ export async function isReadable(database: Queryable, table: string): Promise<bo
   return answer?.is === true;
 }
 
+/** The last commit whose `migrate` and whose backups know the migrations of before. */
+export const LAST_COMMIT_OF_BEFORE = '2222aa4';
+const LAST_MIGRATION_OF_BEFORE = 'Claims1763683200030';
+
 /**
- * Throws OperatorError if a migration of a newer version says that this version cannot use the database. A role that may
- * not read the requirements meets another error soon enough.
+ * Throws OperatorError for a database that was made before its topics were as they are now. A role that may not read the
+ * migrations meets another error soon enough.
  */
-export async function refuseNewerSchema(database: Queryable): Promise<void> {
-  if (!(await isReadable(database, 'schema_requirements'))) return;
-  const [unmet] = await database.query<UnmetRequirement[]>(UNMET_REQUIREMENT, [KNOWN_MIGRATIONS]);
-  if (unmet === undefined) return;
-  throw new OperatorError(
-    `${describeRequirement(unmet)}: install that version, or restore a backup from before the upgrade`,
-  );
+export async function refuseSchemaOfBefore(database: Queryable): Promise<void> {
+  if (!(await isReadable(database, 'migrations'))) return;
+  const old = ofBefore(await appliedMigrations(database));
+  if (old !== undefined) throw new OperatorError(describeBefore(old));
 }
+
+export const describeBefore = (migration: string): string =>
+  `the database has the schema of a version before 1.0 (${migration}), which this version does not migrate: start commit ` +
+  `${LAST_COMMIT_OF_BEFORE} on it once, and write a backup with that commit; this version restores it into an empty database (docs/backup.md)`;
+
+/** The migrations of a backup. The last version of before made the tables that this version makes. */
+export const migrationsOfBackup = (migrations: readonly string[]): readonly string[] =>
+  migrations.includes(LAST_MIGRATION_OF_BEFORE) ? KNOWN_MIGRATIONS : migrations;

@@ -23,7 +23,6 @@ export const TABLE_RIGHTS: Readonly<Record<string, readonly string[]>> = {
   log_checkpoints: ['SELECT', 'INSERT'],
   log_tiles: ['SELECT', 'INSERT', 'UPDATE'],
   migrations: ['SELECT'],
-  schema_requirements: ['SELECT'],
   migration_lock: ['SELECT', 'UPDATE'],
 };
 

@@ -1,0 +1,63 @@
+import { Topic } from './topic.js';
+
+/**
+ * Read models of IP policies and their rules. A rule belongs to a live policy. Both guards check within the append, and
+ * appends of an account run one after another, so a create and a deletion that decide at the same time cannot both succeed.
+ */
+export class IpPolicies1795651200005 extends Topic {
+  protected readonly schema = `
+    create table ip_policies (
+      account_id text collate "C" not null,
+      id text collate "C" not null,
+      version int not null,
+      created_at timestamptz not null,
+      description text not null,
+      metadata text not null,
+      constraint ip_policies_pk primary key (account_id, id)
+    ) with (fillfactor = 80);
+
+    create table ip_policy_rules (
+      account_id text collate "C" not null,
+      id text collate "C" not null,
+      version int not null,
+      created_at timestamptz not null,
+      description text not null,
+      metadata text not null,
+      ip_policy_id text collate "C" not null,
+      cidr text collate "C" not null,
+      action text not null,
+      constraint ip_policy_rules_pk primary key (account_id, id)
+    ) with (fillfactor = 80);
+    -- It also finds the rules of a policy.
+    create unique index ip_policy_rules_cidr on ip_policy_rules (account_id, ip_policy_id, cidr);
+
+    create function refuse_rules_without_policy() returns trigger language plpgsql as $$
+    begin
+      if exists (
+        select from added a where not exists (
+          select from ip_policies p where p.account_id = a.account_id and p.id = a.ip_policy_id and by_index(p.id))
+      ) then
+        raise exception 'the IP policy is deleted'
+          using errcode = 'foreign_key_violation', constraint = 'ip_policy_deleted', table = tg_table_name;
+      end if;
+      return null;
+    end $$;
+    create trigger ip_policy_rules_policy after insert on ip_policy_rules referencing new table as added
+    for each statement execute function refuse_rules_without_policy();
+
+    create function refuse_policies_with_rules() returns trigger language plpgsql as $$
+    begin
+      if exists (
+        select from removed p join ip_policy_rules r on r.account_id = p.account_id and r.ip_policy_id = p.id and by_index(r.id)
+      ) then
+        raise exception 'the IP policy has rules'
+          using errcode = 'foreign_key_violation', constraint = 'ip_policy_rules_left', table = tg_table_name;
+      end if;
+      return null;
+    end $$;
+    create trigger ip_policies_rules after delete on ip_policies referencing old table as removed
+    for each statement execute function refuse_policies_with_rules();
+
+    create trigger ip_policies_named after delete on ip_policies referencing old table as removed
+    for each statement execute function refuse_named()`;
+}

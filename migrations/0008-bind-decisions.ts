@@ -1,0 +1,51 @@
+import { Topic } from './topic.js';
+
+/** Bind decisions sent to gateways, and the last use of each credential. Not read models: no event makes these rows. */
+export class BindDecisions1795651200008 extends Topic {
+  protected readonly schema = `
+    -- account_id, credential_id and owner_id are empty if the key is unknown, and gateway_name is null of a token without a name.
+    -- The columns from log_position on are what a decision needs to be made again from the log: the position of the account's
+    -- log, the rule, the database's time by which credentials had expired, and the circumstances that are settings.
+    create table bind_decisions (
+      account_id text collate "C" not null,
+      id text collate "C" not null,
+      decided_at timestamptz not null,
+      credential_id text collate "C" not null,
+      credential_version int,
+      owner_id text collate "C" not null,
+      fingerprint text collate "C" not null,
+      target jsonb not null,
+      allowed boolean not null,
+      reason text not null,
+      rule text,
+      gateway text not null,
+      source text,
+      gateway_name text collate "C",
+      log_position bigint,
+      rule_index int,
+      read_at timestamptz,
+      key_denied boolean,
+      gateway_account text collate "C",
+      constraint bind_decisions_pk primary key (account_id, id)
+    );
+    -- Ids increase with time, so this index finds the oldest decisions of all accounts.
+    create index bind_decisions_age on bind_decisions (id);
+    create index bind_decisions_credential on bind_decisions (account_id, credential_id, id) where account_id <> '';
+    create index bind_decisions_gateway on bind_decisions (account_id, gateway_name, id)
+    where account_id <> '' and gateway_name is not null;
+
+    create function refuse_change_of_decisions() returns trigger language plpgsql as $$
+    begin
+      raise exception 'bind_decisions are append-only: % refused', tg_op using errcode = 'restrict_violation';
+    end $$;
+    -- DELETE is allowed: decisions older than DECISIONS_RETENTION_DAYS are removed.
+    create trigger bind_decisions_guard before update or truncate on bind_decisions
+    for each statement execute function refuse_change_of_decisions();
+
+    create table credential_usage (
+      account_id text collate "C" not null,
+      credential_id text collate "C" not null,
+      last_used_at timestamptz not null,
+      constraint credential_usage_pk primary key (account_id, credential_id)
+    ) with (fillfactor = 50)`;
+}
