@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg, { type PoolClient, type PoolConfig } from 'pg';
 import type { DatabaseServer } from './database-url.js';
 import { DatabaseUnreachable } from './failure.js';
-import type { CheckedClient } from './query.js';
+import type { CheckedClient, WatchedPool } from './query.js';
 
 /** Bounds how long a connection keeps to a server that a name or a proxy no longer leads to. */
 const MAX_LIFETIME_SECONDS = 300;
@@ -86,9 +86,8 @@ export class PrimaryClient extends pg.Client implements CheckedClient {
 }
 
 /** A pool of checked connections to the primary. */
-export class PrimaryPool extends pg.Pool {
+export class PrimaryPool extends pg.Pool implements WatchedPool {
   readonly server: DatabaseServer;
-  /** Is told how long each statement waited for a connection, or for the failure. */
   onWaited: ((waitMs: number) => void) | undefined;
   /** Of each open connection, the end. */
   private readonly ends = new Set<Promise<void>>();

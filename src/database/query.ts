@@ -1,6 +1,5 @@
 import { DatabaseError, type Pool, type PoolClient, type QueryResult, type QueryResultRow } from 'pg';
 import { DatabaseUnreachable, PostgresFailure } from './failure.js';
-import type { PrimaryPool } from './primary-pool.js';
 
 /** A prepared statement: PostgreSQL parses and plans `text` once per connection under `name`. */
 export interface NamedStatement {
@@ -22,6 +21,11 @@ export interface StatementLimits {
   readonly deadlineMs: number;
   /** How often a statement is sent if the connection is lost. More than once only if a repetition does no harm. */
   readonly attempts: number;
+}
+
+/** A pool that is told how long each statement waited for a connection, or for the failure. */
+export interface WatchedPool extends Pool {
+  onWaited: ((waitMs: number) => void) | undefined;
 }
 
 /** A client of the service's own pools. Clients of other pools have none of it. */
@@ -142,7 +146,7 @@ const connectBefore = (deadline: number, pool: Pool): Promise<PoolClient> =>
     const timer = setTimeout(giveUp, deadline - startedAt);
     const waited = (): void => {
       clearTimeout(timer);
-      if ('onWaited' in pool) (pool as PrimaryPool).onWaited?.(performance.now() - startedAt);
+      if (isWatched(pool)) pool.onWaited?.(performance.now() - startedAt);
     };
     pool.connect().then(
       (client) => {
@@ -205,6 +209,7 @@ async function runOn<R extends QueryResultRow>(
   }
 }
 
+const isWatched = (pool: Pool): pool is WatchedPool => 'onWaited' in pool;
 const isChecked = (client: PoolClient): client is PoolClient & CheckedClient => 'preparesStatements' in client;
 
 /** What a failed connection or statement means to the caller. */

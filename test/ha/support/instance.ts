@@ -55,7 +55,7 @@ async function startHaproxy(machine: Machine): Promise<void> {
 
 async function startPgBouncer(machine: Machine): Promise<void> {
   const folder = await privateFolder(`${machine.name}-pgbouncer`, 'postgres');
-  const config = (await documented('pgbouncer.ini')).replace('/etc/pgbouncer', folder);
+  const config = (await documented('pgbouncer.ini')).replaceAll('/etc/pgbouncer', folder);
   await writeFile(`${folder}/pgbouncer.ini`, config);
   await writeFile(`${folder}/userlist.txt`, USER_OF_THE_SERVICE);
   machine.start('postgres', ['pgbouncer', `${folder}/pgbouncer.ini`]);
