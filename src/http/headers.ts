@@ -1,8 +1,6 @@
 import { corsHeaders, type HeaderValues } from './cors.js';
 import type { HttpOptions } from './http-options.js';
 
-export const OPERATION_ID_HEADER = 'ngrok-operation-id';
-
 const ONE_YEAR_SECONDS = 31_536_000;
 
 /**
@@ -23,6 +21,6 @@ export function standardHeaders({ publicUrl, corsOrigins }: HttpOptions) {
   return (operationId: string, origin?: string): HeaderValues => ({
     ...constant,
     ...corsHeaders(corsOrigins, origin),
-    [OPERATION_ID_HEADER]: operationId,
+    'ngrok-operation-id': operationId,
   });
 }
