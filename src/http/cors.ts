@@ -17,22 +17,23 @@ function parseOrigin(item: string): string {
   return url.origin;
 }
 
-/** The CORS headers that do not depend on the request. */
-export function constantCorsHeaders(corsOrigins: readonly string[]): HeaderValues {
-  if (corsOrigins.includes('*')) return corsHeaders('*');
-  return corsOrigins.length > 0 ? { vary: 'Origin' } : {};
+/**
+ * The CORS headers of an answer to a request from `origin`. Never `Allow-Credentials`: a key travels in Authorization,
+ * which a page must set itself.
+ */
+export function corsHeaders(allowed: readonly string[], origin: string | undefined): HeaderValues {
+  if (allowed.length === 0) return {};
+  const isOpen = allowed.includes('*');
+  const readers = isOpen ? '*' : allowed.find((one) => one === origin);
+  return {
+    ...(!isOpen && { vary: 'Origin' }),
+    ...(readers !== undefined && {
+      'access-control-allow-origin': readers,
+      'access-control-expose-headers':
+        'ETag, Link, Log-Position, Ngrok-Operation-Id, RateLimit, RateLimit-Policy, Retry-After',
+    }),
+  };
 }
-
-/** The CORS headers of a request from each allowed origin. */
-export const corsHeadersByOrigin = (corsOrigins: readonly string[]): ReadonlyMap<string, HeaderValues> =>
-  new Map(corsOrigins.map((origin) => [origin, corsHeaders(origin)]));
-
-/** Never `Allow-Credentials`: a key travels in Authorization, which a page must set itself. */
-const corsHeaders = (origin: string): HeaderValues => ({
-  'access-control-allow-origin': origin,
-  'access-control-expose-headers':
-    'ETag, Link, Log-Position, Ngrok-Operation-Id, RateLimit, RateLimit-Policy, Retry-After',
-});
 
 const PREFLIGHT_HEADERS: HeaderValues = {
   'access-control-allow-methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
@@ -42,35 +43,13 @@ const PREFLIGHT_HEADERS: HeaderValues = {
   'access-control-max-age': '7200',
 };
 
-type Routes = readonly { readonly method: string; readonly path: string }[];
-
 /**
- * Handles a request that matches no route, after its headers are set: lists the path's methods in `Allow`, and answers
- * OPTIONS of a known path. A preflight of an allowed origin is answered on any path, so that the page can read the 404.
- * @returns whether it answered; otherwise the caller answers 404.
+ * Adds the headers of the answer to a preflight, after the other headers are set.
+ * @returns false if the request is no preflight, or comes from an origin that is not allowed.
  */
-export function answerUnrouted({ method, url, headers }: FastifyRequest, reply: FastifyReply, routes: Routes): boolean {
-  const methods = methodsOf(url, routes);
-  if (methods.length > 0) void reply.header('allow', [...methods, 'OPTIONS'].join(', '));
-  if (method !== 'OPTIONS') return false;
+export function addPreflightHeaders({ headers }: FastifyRequest, reply: FastifyReply): boolean {
   const isPreflight = headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
   const isAllowed = isPreflight && reply.hasHeader('access-control-allow-origin');
   if (isAllowed) void reply.headers(PREFLIGHT_HEADERS);
-  if (!isAllowed && methods.length === 0) return false;
-  void reply.code(204).send();
-  return true;
+  return isAllowed;
 }
-
-function methodsOf(url: string, routes: Routes): string[] {
-  const [path = ''] = url.split('?', 1);
-  const segments = segmentsOf(path);
-  const matching = routes.filter((route) => matches(segmentsOf(route.path), segments));
-  return [...new Set(matching.map(({ method }) => method))].sort();
-}
-
-/** The router ignores duplicate and trailing slashes, so this does too. */
-const segmentsOf = (path: string): string[] => path.split('/').filter((segment) => segment !== '');
-
-const matches = (pattern: readonly string[], segments: readonly string[]): boolean =>
-  pattern.length === segments.length &&
-  pattern.every((segment, n) => segment.startsWith(':') || segment === segments[n]);

@@ -11,18 +11,17 @@ import type { Authenticator } from './authenticator.js';
 import { compress } from './compression.js';
 import { Connections } from './connections/connections.js';
 import { protocolProblemOf } from './connections/protocol.js';
-import { answerUnrouted } from './cors.js';
-import { constantHeaders, headerSetter, OPERATION_ID_HEADER } from './headers.js';
+import { standardHeaders } from './headers.js';
 import type { HttpOptions } from './http-options.js';
 import { parseJsonBody } from './json-body.js';
 import type { RequestLog } from './logging/request-log.js';
-import { NearPaths } from './near-path.js';
 import { isSafeMethod, matchesIfNoneMatch } from './preconditions.js';
 import { ProblemFilter, problemAnswer, sendProblem, toProblem } from './problem.filter.js';
 import { queryProblemOf } from './query-parameters.js';
 import { callerOf } from './request-context.js';
 import { TIMEOUTS, type Timeouts } from './timeouts.js';
 import { dropForwardedPorts } from './trusted-proxies.js';
+import { unroutedHook } from './unrouted.js';
 
 /** JSON escapes can make a traffic policy of 256 KiB six times as long. */
 const BODY_LIMIT_BYTES = 2 * 1024 * 1024;
@@ -33,7 +32,7 @@ export function fastifyOptions(
   requestLog: RequestLog,
   { keepAliveMs, headersMs, requestMs, checkEveryMs }: Timeouts = TIMEOUTS,
 ): FastifyHttpOptions<Server> {
-  const setHeaders = headerSetter(config);
+  const headersOf = standardHeaders(config);
   return {
     // The request's id is the operation id. It exists before any hook, so that even a malformed URL has one.
     genReqId: () => ids.next('op'),
@@ -53,8 +52,7 @@ export function fastifyOptions(
     // These errors come before any hook, so the headers of every answer are set here as well.
     frameworkErrors: (error, request, reply) => {
       dropForwardedPorts(request.raw.headers);
-      setHeaders(request, reply as FastifyReply);
-      void reply.header(OPERATION_ID_HEADER, request.id);
+      void reply.headers(headersOf(request.id, request.headers.origin));
       request.failure = { problem: toProblem(error), error };
       sendProblem(reply as FastifyReply, request.id, request.failure.problem);
       requestLog.answered(request, reply as FastifyReply);
@@ -115,15 +113,14 @@ export function serveHttp(
       return config.publicUrl ?? `${schemeOf(this)}://${hostOf(this)}`;
     },
   });
-  answerRawRequests(server, new Connections(ids, constantHeaders(config), requestLog));
+  const headersOf = standardHeaders(config);
+  answerRawRequests(server, new Connections(ids, headersOf, requestLog));
   const routes = collectRoutes(server);
-  const setHeaders = headerSetter(config);
-  let paths: NearPaths | undefined;
+  const answerUnrouted = unroutedHook(routes);
   server.addHook('onRequest', (request, reply, done) => {
     request.receivedAt = performance.now();
     dropForwardedPorts(request.raw.headers);
-    setHeaders(request, reply);
-    void reply.header(OPERATION_ID_HEADER, request.id);
+    void reply.headers(headersOf(request.id, request.headers.origin));
     const problem = protocolProblemOf(request.raw);
     // What follows on this connection may be part of the same request for a proxy in front.
     if (problem !== undefined) {
@@ -132,8 +129,7 @@ export function serveHttp(
     }
     if (!request.is404) return done();
     // Here, since the router's own answer would read the body first.
-    if (!answerUnrouted(request, reply, routes))
-      done(notFound(request, reply.getHeader('allow'), () => (paths ??= new NearPaths(routes))));
+    answerUnrouted(request, reply, done);
   });
   // Runs before the body is read, so that an unauthenticated client cannot make the service parse one. A route is
   // closed unless it declares itself public.
@@ -187,10 +183,8 @@ export function serveHttp(
     );
   });
   server.addHook('onSend', (request, reply, payload, done) => {
-    const isFound = reply.statusCode === 200 && isSafeMethod(request.method);
-    if (!isFound || !matchesIfNoneMatch(request, reply.getHeader('etag'))) {
-      return compress(request, reply, payload, done);
-    }
+    if (reply.statusCode !== 200 || !isSafeMethod(request.method)) return done(null, payload);
+    if (!matchesIfNoneMatch(request, reply.getHeader('etag'))) return compress(request, reply, payload, done);
     void reply.code(304).removeHeader('content-length').removeHeader('content-type');
     // Fastify takes the length of a HEAD's body and then drops the body itself.
     done(null, request.method === 'HEAD' ? payload : null);
@@ -247,13 +241,6 @@ function readBodiesAsJson(server: FastifyInstance): void {
     if (type === undefined || type === '') return readInto(request, body, done);
     done(new Problem('unsupported_content_type', 'The body must be sent as application/json.'));
   });
-}
-
-function notFound({ method, url }: FastifyRequest, allowed: unknown, paths: () => NearPaths): Problem {
-  if (allowed !== undefined) return new Problem('not_found', `This path has no method ${method}; it has ${allowed}.`);
-  const near = paths().find(url);
-  const way = near === undefined ? 'GET /openapi.json lists all paths' : `a path near it is ${near}`;
-  return new Problem('not_found', `The service has no such path; ${way}.`);
 }
 
 type Done = (error: Error | null, value?: unknown) => void;

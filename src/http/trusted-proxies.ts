@@ -22,15 +22,13 @@ export function parseTrustedProxies(text: string): readonly string[] {
 }
 
 function isRange(text: string): boolean {
-  const [address = '', bits, ...rest] = text.split('/');
-  const version = isIP(address);
-  if (version === 0 || address.includes('%') || rest.length > 0) return false;
-  if (bits === undefined) return true;
   // A /0 would trust every client, and so let every client choose its address.
-  return /^\d{1,3}$/.test(bits) && Number(bits) >= 1 && Number(bits) <= (version === 4 ? 32 : 128);
+  const [, address = '', bits = '1'] = /^([^/%]+)(?:\/([1-9]\d{0,2}))?$/.exec(text) ?? [];
+  const version = isIP(address);
+  return version !== 0 && Number(bits) <= (version === 4 ? 32 : 128);
 }
 
-const ADDRESS_AND_PORT = /^(?:([\d.]+)|\[([\da-f:.]+)\])(?::\d{1,5})?$/i;
+const ADDRESS_WITH_PORT = /(?<=^|,)\s*(?:([\d.]+)|\[([\da-f:.]+)\])(?::\d{1,5})?\s*(?=,|$)/gi;
 
 /**
  * Some proxies, such as Azure Application Gateway, write `192.0.2.5:51234` or `[2001:db8::1]:51234`. Fastify reads
@@ -38,11 +36,5 @@ const ADDRESS_AND_PORT = /^(?:([\d.]+)|\[([\da-f:.]+)\])(?::\d{1,5})?$/i;
  */
 export function dropForwardedPorts(headers: IncomingHttpHeaders): void {
   const forwarded = headers['x-forwarded-for'];
-  if (typeof forwarded !== 'string' || !/[:[]/.test(forwarded)) return;
-  headers['x-forwarded-for'] = forwarded.split(',').map(withoutPort).join(',');
-}
-
-function withoutPort(item: string): string {
-  const [, ipv4, ipv6] = ADDRESS_AND_PORT.exec(item.trim()) ?? [];
-  return ipv4 ?? ipv6 ?? item;
+  if (typeof forwarded === 'string') headers['x-forwarded-for'] = forwarded.replace(ADDRESS_WITH_PORT, '$1$2');
 }

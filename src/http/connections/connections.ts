@@ -3,6 +3,7 @@ import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { IdSource } from '../../ids.js';
 import { Problem, type ProblemName } from '../../problem.js';
+import type { HeaderValues } from '../cors.js';
 import type { RequestLog } from '../logging/request-log.js';
 import { unsupportedVersion } from './protocol.js';
 import { endWith, rawAnswer } from './raw-answer.js';
@@ -25,7 +26,7 @@ export class Connections {
   constructor(
     private readonly ids: IdSource,
     /** The headers that every answer has. */
-    private readonly headers: Readonly<Record<string, string>>,
+    private readonly headersOf: (operationId: string) => HeaderValues,
     private readonly log: Pick<RequestLog, 'refused'>,
   ) {}
 
@@ -84,7 +85,7 @@ export class Connections {
   private answer(socket: Duplex, problem: Problem): string {
     const operationId = this.ids.next('op');
     this.log.refused(operationId, problem, socket instanceof Socket ? socket.remoteAddress : undefined);
-    return rawAnswer(operationId, this.headers, problem);
+    return rawAnswer(operationId, this.headersOf(operationId), problem);
   }
 }
 

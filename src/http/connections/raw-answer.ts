@@ -1,21 +1,20 @@
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Problem } from '../../problem.js';
-import { OPERATION_ID_HEADER } from '../headers.js';
+import type { HeaderValues } from '../cors.js';
 import { JSON_TYPE, problemBody } from '../problem.filter.js';
 
 /** A client that reads its answer closes; any other one is cut off after this time. */
 const LINGER_MS = 2_000;
 
 /** The bytes that answer what did not become a request: there is no reply, only the connection. */
-export function rawAnswer(operationId: string, headers: Readonly<Record<string, string>>, problem: Problem): string {
+export function rawAnswer(operationId: string, headers: HeaderValues, problem: Problem): string {
   const body = JSON.stringify(problemBody(operationId, problem));
   const all = {
     ...headers,
     date: new Date().toUTCString(),
     'content-type': JSON_TYPE,
     'content-length': Buffer.byteLength(body),
-    [OPERATION_ID_HEADER]: operationId,
     connection: 'close',
   };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);

@@ -1,0 +1,42 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Problem } from '../problem.js';
+import { addPreflightHeaders } from './cors.js';
+import { NearPaths } from './near-path.js';
+
+type Routes = readonly { readonly method: string; readonly path: string }[];
+
+/**
+ * A hook for requests that match no route, after their headers are set. It lists the path's methods in `Allow`, answers
+ * OPTIONS of a known path, and refuses everything else. A preflight of an allowed origin is answered on any path, so that
+ * the page can read the 404. `routes` is read at a request, not before.
+ */
+export function unroutedHook(routes: Routes) {
+  let paths: NearPaths | undefined;
+  return (request: FastifyRequest, reply: FastifyReply, done: (problem: Problem) => void): void => {
+    const { method, url } = request;
+    const methods = methodsOf(url, routes);
+    const isKnown = methods.length > 0;
+    const allow = [...methods, 'OPTIONS'].join(', ');
+    if (isKnown) void reply.header('allow', allow);
+    if (method === 'OPTIONS' && (addPreflightHeaders(request, reply) || isKnown)) return void reply.code(204).send();
+    if (isKnown) return void done(new Problem('not_found', `This path has no method ${method}; it has ${allow}.`));
+    paths ??= new NearPaths(routes);
+    const near = paths.find(url);
+    const way = near === undefined ? 'GET /openapi.json lists all paths' : `a path near it is ${near}`;
+    done(new Problem('not_found', `The service has no such path; ${way}.`));
+  };
+}
+
+function methodsOf(url: string, routes: Routes): string[] {
+  const [path = ''] = url.split('?', 1);
+  const segments = segmentsOf(path);
+  const matching = routes.filter((route) => matches(segmentsOf(route.path), segments));
+  return [...new Set(matching.map(({ method }) => method))].sort();
+}
+
+/** The router ignores duplicate and trailing slashes, so this does too. */
+const segmentsOf = (path: string): string[] => path.split('/').filter((segment) => segment !== '');
+
+const matches = (pattern: readonly string[], segments: readonly string[]): boolean =>
+  pattern.length === segments.length &&
+  pattern.every((segment, n) => segment.startsWith(':') || segment === segments[n]);
