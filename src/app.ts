@@ -1,3 +1,4 @@
+import { lookup } from 'node:dns/promises';
 import { Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -64,7 +65,8 @@ async function serve(config: Config, { database, checkpointKey }: Prepared, log:
 
 async function listen(nest: NestFastifyApplication, { port, host }: Config): Promise<void> {
   try {
-    await nest.listen(port, host);
+    // Of `localhost` Fastify would serve each address with a server of its own, of which nothing here knows.
+    await nest.listen(port, (await lookup(host)).address);
   } catch (error) {
     await nest.close();
     throw error;

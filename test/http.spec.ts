@@ -1,13 +1,14 @@
+import dns from 'node:dns';
 import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { createApp } from '../src/app.js';
 import { startSwallowingProxy } from './support/answer-swallowing-proxy.js';
 import { ApiClient } from './support/api-client.js';
 import { takeErrorLines } from './support/error-lines.js';
 import { newPublicKey } from './support/keys.js';
 import { AUTHORIZATION, sendRaw, stall } from './support/raw-http.js';
-import { ADMIN_KEY, cloneDatabase, type Service, startService, testConfig } from './support/service.js';
+import { ADMIN_KEY, cloneDatabase, type Service, startCopy, startService, testConfig } from './support/service.js';
 
 let service: Service;
 beforeAll(async () => {
@@ -146,6 +147,23 @@ describe('an invalid body is a 4xx and stores no event', () => {
 });
 
 describe('transport', () => {
+  it('listens at one address of HOST, so that no server is beside the one whose connections are watched', async () => {
+    // Stands in for the resolver: on many machines this name has both addresses.
+    const both = [
+      { address: '127.0.0.1', family: 4 },
+      { address: '::1', family: 6 },
+    ];
+    const real = dns.lookup as (...args: unknown[]) => void;
+    const resolve = (name: string, ...rest: unknown[]): void =>
+      name === 'localhost' ? (rest.at(-1) as (...answer: unknown[]) => void)(null, both) : real(name, ...rest);
+    const lookup = jest.spyOn(dns, 'lookup').mockImplementation(resolve as never);
+    const local = await startCopy(service, { host: 'localhost' });
+    const addresses = local.app.nest.getHttpAdapter().getInstance().addresses();
+    lookup.mockRestore();
+    expect(addresses).toHaveLength(1);
+    await local.stop();
+  });
+
   it('reads a body without a content type as JSON and refuses other types with 415', async () => {
     const body = JSON.stringify({ public_key: newPublicKey() });
     const post = (headers: Record<string, string>) =>
