@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { sharedBuffersMb } from './memory.js';
+import { sharedBuffersMb } from './server.js';
 
 const GB = 2 ** 30;
 
