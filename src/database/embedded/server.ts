@@ -69,8 +69,8 @@ export async function startServer(
     const lifeline = stopWithService(child.pid, options);
     void exited.then(() => lifeline.kill('SIGKILL'));
     if (await becomesReady(child, options)) return { pid: child.pid, exited, stop };
+    await stop();
   }
-  await stop();
   await outputEnded;
   return { failure: output };
 }
