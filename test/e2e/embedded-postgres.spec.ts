@@ -30,8 +30,8 @@ import {
   findRunningPostgres,
   startEmbeddedPostgres,
 } from '../../src/database/embedded/embedded-postgres.js';
-import { sharedBuffersMb } from '../../src/database/embedded/memory.js';
 import { isRunning } from '../../src/database/embedded/postmaster.js';
+import { sharedBuffersMb } from '../../src/database/embedded/server.js';
 
 /** The real server in real processes. Tests branch where root and an ordinary user differ. */
 jest.setTimeout(60_000);
@@ -381,7 +381,7 @@ describe('a refusal says what is wrong and what to do', () => {
     await writeFile(path.join(clusterDir, 'PG_VERSION'), '17\n');
     const message = await refusal(folder('old'));
     expect(message).toMatch(
-      /^EmbeddedPostgresError: The database in .* was made by PostgreSQL 17, .* comes with PostgreSQL 18/,
+      /^OperatorError: The database in .* was made by PostgreSQL 17, .* comes with PostgreSQL 18/,
     );
     for (const way of ['the release that made it', 'pg_upgrade', 'DATA_DIR', 'DATABASE_URL'])
       expect(message).toContain(way);
@@ -406,9 +406,7 @@ describe('a refusal says what is wrong and what to do', () => {
 
   it('for a DATA_DIR that cannot be a folder', async () => {
     await writeFile(folder('file'), '');
-    expect(await refusal(folder('file'))).toMatch(
-      /^EmbeddedPostgresError: DATA_DIR .* cannot be used \(EEXIST.*DATABASE_URL/,
-    );
+    expect(await refusal(folder('file'))).toMatch(/^OperatorError: DATA_DIR .* cannot be used \(EEXIST.*DATABASE_URL/);
     expect(await refusal(folder('line\nbreak'))).toContain('control character');
   });
 

@@ -1,20 +1,12 @@
 import { execFile } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
 import { chmod, chown, lstat, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { OperatorError } from '../../operator-error.js';
 import { type Binaries, describeSpawnError, POSTGRES_ENV } from './binaries.js';
-import type { ClusterLocation } from './cluster-location.js';
-import { EmbeddedPostgresError, ignoreExisting, ignoreMissing } from './embedded-postgres-error.js';
+import { ignoreExisting, ignoreMissing } from './errors.js';
+import type { ClusterLocation, ServingUser } from './location.js';
 import { identityOf, isAlive } from './postmaster.js';
-import type { ServingUser } from './user.js';
-
-const run = promisify(execFile);
-
-async function versionOf(dir: string): Promise<number | undefined> {
-  const text = await readFile(path.join(dir, 'PG_VERSION'), 'utf8').catch(ignoreMissing);
-  return text === undefined ? undefined : Number.parseInt(text, 10);
-}
 
 /** Creates the cluster if there is none. Returns whether it did. */
 export async function ensureCluster(
@@ -23,38 +15,37 @@ export async function ensureCluster(
 ): Promise<boolean> {
   const isNew = (await versionOf(dir)) === undefined && (await createCluster(dir, user, initdb));
   const version = await versionOf(dir);
-  if (version === majorVersion) {
-    await closeToOthers(dir);
-    return isNew;
+  if (version === undefined) {
+    throw new OperatorError(
+      `${dir} is not a PostgreSQL database, and not empty: move it away, or set DATA_DIR to another folder.`,
+    );
   }
-  throw new EmbeddedPostgresError(
-    version === undefined
-      ? `${dir} is not a PostgreSQL database, and not empty: move it away, or set DATA_DIR to another folder.`
-      : `The database in ${dir} was made by PostgreSQL ${version}, but this release of the service comes with PostgreSQL ${majorVersion}: ` +
-          `start the release that made it, or transfer the data with pg_upgrade or pg_dump, or set DATA_DIR to an empty folder, ` +
-          `or set DATABASE_URL to a PostgreSQL ${version} server of your own that holds the data.`,
-  );
+  if (version !== majorVersion) {
+    throw new OperatorError(
+      `The database in ${dir} was made by PostgreSQL ${version}, but this release of the service comes with PostgreSQL ${majorVersion}: ` +
+        `start the release that made it, or transfer the data with pg_upgrade or pg_dump, or set DATA_DIR to an empty folder, ` +
+        `or set DATABASE_URL to a PostgreSQL ${version} server of your own that holds the data.`,
+    );
+  }
+  await closeToOthers(dir);
+  return isNew;
 }
 
-/** What PostgreSQL refuses: rights of others, and that of the group to write. */
-const OPEN_MODES = 0o027;
+async function versionOf(dir: string): Promise<number | undefined> {
+  const text = await readFile(path.join(dir, 'PG_VERSION'), 'utf8').catch(ignoreMissing);
+  return text === undefined ? undefined : Number.parseInt(text, 10);
+}
 
-/** Kubernetes opens the folders of a volume to the group of fsGroup, and PostgreSQL then refuses to start. */
+/** Kubernetes opens the folders of a volume to the group of fsGroup. PostgreSQL refuses such a folder. */
 async function closeToOthers(dir: string): Promise<void> {
   const { mode } = await lstat(dir);
-  if ((mode & OPEN_MODES) === 0) return;
-  await chmod(dir, 0o700).catch((cause) => {
-    throw new EmbeddedPostgresError(
-      `The folder ${dir} is open to others, so that PostgreSQL does not start in it, and this user may not close it: run chmod 700 ${dir}.`,
-      { cause },
-    );
-  });
+  if (mode & 0o027) await chmod(dir, 0o700);
 }
 
 /** initdb works in a draft folder, renamed at the end: an interrupted start leaves no partial cluster. */
 async function createCluster(dir: string, user: ServingUser | undefined, initdb: string): Promise<boolean> {
   await removeAbandonedDrafts(dir);
-  const draft = `${dir}.new-${await identityOf(process.pid)}-${randomUUID().slice(0, 8)}`;
+  const draft = `${dir}.new-${await identityOf(process.pid)}`;
   await mkdir(draft, { mode: 0o700 });
   try {
     if (user) await chown(draft, user.uid, user.gid);
@@ -66,32 +57,24 @@ async function createCluster(dir: string, user: ServingUser | undefined, initdb:
   }
 }
 
+/** A draft is named after its creator. */
 async function removeAbandonedDrafts(dir: string): Promise<void> {
   const prefix = `${path.basename(dir)}.new-`;
   for (const name of await readdir(path.dirname(dir))) {
-    const [, creator] = name.startsWith(prefix) ? (/^(.+)-/.exec(name.slice(prefix.length)) ?? []) : [];
-    const isAbandoned = creator !== undefined && !(await isAlive(creator));
-    if (isAbandoned) await rm(path.join(path.dirname(dir), name), { recursive: true, force: true });
+    if (!name.startsWith(prefix) || (await isAlive(name.slice(prefix.length)))) continue;
+    await rm(path.join(path.dirname(dir), name), { recursive: true, force: true });
   }
 }
 
 /** Trust on the socket is safe, since only the serving user and root can open it. Network connections are rejected. */
 async function runInitdb(initdb: string, dir: string, user: ServingUser | undefined): Promise<void> {
-  const flags = [
-    '--encoding=UTF8',
-    '--locale=C',
-    '--data-checksums',
-    '--auth-local=trust',
-    '--auth-host=reject',
-    '--no-instructions',
-  ];
-  await run(initdb, ['-D', dir, '-U', 'postgres', ...flags], { ...user, env: POSTGRES_ENV, cwd: '/' }).catch(
-    (cause) => {
-      throw new EmbeddedPostgresError(
-        `PostgreSQL could not create a database in ${dir}: ${(cause.stderr || describeSpawnError(cause)).trim()}\n` +
-          'Correct that, or set DATA_DIR to another folder, or set DATABASE_URL to a PostgreSQL server.',
-        { cause },
-      );
-    },
-  );
+  const access = ['--username=postgres', '--auth-local=trust', '--auth-host=reject'];
+  const flags = ['--encoding=UTF8', '--locale=C', '--data-checksums', '--no-instructions', ...access];
+  await promisify(execFile)(initdb, ['-D', dir, ...flags], { ...user, env: POSTGRES_ENV, cwd: '/' }).catch((cause) => {
+    throw new OperatorError(
+      `PostgreSQL could not create a database in ${dir}: ${(cause.stderr || describeSpawnError(cause)).trim()}\n` +
+        'Correct that, or set DATA_DIR to another folder, or set DATABASE_URL to a PostgreSQL server.',
+      { cause },
+    );
+  });
 }

@@ -1,10 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { totalmem } from 'node:os';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describeSpawnError, POSTGRES_ENV } from './binaries.js';
-import type { ClusterLocation } from './cluster-location.js';
-import { EmbeddedPostgresError } from './embedded-postgres-error.js';
-import { sharedBuffersMb } from './memory.js';
+import type { ClusterLocation } from './location.js';
 import { identifyingArguments, readPidFile } from './postmaster.js';
 import { POSTGRES_PORT } from './socket.js';
 
@@ -13,134 +12,134 @@ const START_DEADLINE_MS = 120_000;
 const STILL_WAITING_MS = 5_000;
 const POLL_MS = 15;
 const TAIL_CHARACTERS = 4_000;
-/** Its input ends with the service, however that ends. Then it asks the server for a fast shutdown. */
-const LIFELINE = ['-c', 'read -r _; kill -INT "$1"', 'tunnel-access-lifeline'];
-
-/**
- * No TCP, so that only the serving user and root can connect. fsync and synchronous_commit keep their safe defaults.
- */
-const SETTINGS = {
-  listen_addresses: '',
-  port: POSTGRES_PORT,
-  unix_socket_permissions: '0700',
-  // The service reports errors of its statements itself; PostgreSQL would log the whole statement.
-  log_min_messages: 'log',
-  log_error_verbosity: 'terse',
-  shared_buffers: `${sharedBuffersMb()}MB`,
-};
-
 /** PostgreSQL's default, for the service and the commands beside it. */
 const MIN_CONNECTIONS = 100;
 /** Beside the pools: for commands, long work and the server's own reserve. */
 const FURTHER_CONNECTIONS = 20;
+const MIN_SHARED_BUFFERS_MB = 128;
+/** Enough for the pages that a busy service uses; the operating system caches the files in addition. */
+const MAX_SHARED_BUFFERS_MB = 1024;
+/** Its input ends with the service, however that ends. Then it asks the server for a fast shutdown. */
+const LIFELINE = ['-c', 'read -r _; kill -INT "$1"', 'tunnel-access-lifeline'];
 
 export interface ServerOptions {
   readonly postgres: string;
   readonly location: ClusterLocation;
   readonly socketFolder: string;
-  /** The process that a stale postmaster.pid names; it is not a server of this cluster. */
-  readonly stalePid: number | undefined;
   readonly log: (line: string) => void;
   /** Connections that the pools of the service may open. Absent: few. */
   readonly pooled?: number | undefined;
 }
 
-/** One server process, from spawn to end. */
-export class PostgresServer {
+/** A server process that this process started. */
+export interface PostgresServer {
+  readonly pid: number;
+  /** Resolves with the exit code when the server ends for any reason. */
   readonly exited: Promise<number>;
-  /** The process has ended, and `outputTail` holds the end of its output. */
-  private isClosed = false;
-  /** The end of its output, for error messages. */
-  outputTail = '';
+  /** Fast shutdown (SIGINT); resolves when the server process has ended. Idempotent. */
+  stop(): Promise<void>;
+}
 
-  private constructor(
-    private readonly child: ChildProcess,
-    private readonly options: ServerOptions,
-  ) {
-    if (child.stderr) createInterface({ input: child.stderr }).on('line', (line) => this.addOutput(line));
-    child.once('close', () => {
-      this.isClosed = true;
-    });
-    this.exited = new Promise((resolve) => {
-      child.once('exit', (code) => resolve(code ?? 1));
-      child.once('error', (error) => {
-        this.addOutput(describeSpawnError(error));
-        resolve(1);
-      });
-    });
-    this.stopWithService();
+/**
+ * Starts a server. Resolves when it accepts connections; with the end of its output if it does not. `stalePid`: the
+ * process that a stale postmaster.pid names; it is not a server of this cluster.
+ */
+export async function startServer(
+  options: ServerOptions,
+  stalePid: number | undefined,
+): Promise<PostgresServer | { readonly failure: string }> {
+  const child = spawnServer(options, await identifyingArguments(options.location.dir), stalePid);
+  let output = '';
+  const addLine = (line: string): void => {
+    output = `${output}${line}\n`.slice(-TAIL_CHARACTERS);
+    options.log(line);
+  };
+  createInterface({ input: child.stderr }).on('line', addLine);
+  child.once('error', (error) => addLine(describeSpawnError(error)));
+  const outputEnded = new Promise((resolve) => child.once('close', resolve));
+  const exited = new Promise<number>((resolve) => {
+    child.once('exit', (code) => resolve(code ?? 1));
+    child.once('error', () => resolve(1));
+  });
+  const stop = async (): Promise<void> => {
+    child.kill('SIGINT');
+    await exited;
+  };
+  if (child.pid !== undefined) {
+    const lifeline = stopWithService(child.pid, options);
+    void exited.then(() => lifeline.kill('SIGKILL'));
+    if (await becomesReady(child, options)) return { pid: child.pid, exited, stop };
+    await stop();
   }
+  await outputEnded;
+  return { failure: output };
+}
 
-  static async spawn(options: ServerOptions): Promise<PostgresServer> {
-    const { postgres, location, socketFolder, stalePid, pooled = 0 } = options;
-    const max_connections = Math.max(MIN_CONNECTIONS, pooled + FURTHER_CONNECTIONS);
-    const settings = Object.entries({ ...SETTINGS, max_connections }).flatMap(([name, value]) => [
-      '-c',
-      `${name}=${value}`,
-    ]);
-    const identifying = await identifyingArguments(location.dir);
+function spawnServer(
+  { postgres, location, socketFolder, pooled = 0 }: ServerOptions,
+  identifying: readonly string[],
+  stalePid: number | undefined,
+) {
+  // No TCP, so that only the serving user and root can connect. fsync and synchronous_commit keep their safe defaults.
+  const settings = Object.entries({
+    listen_addresses: '',
+    port: POSTGRES_PORT,
+    unix_socket_directories: socketFolder,
+    unix_socket_permissions: '0700',
+    // The service reports errors of its statements itself; PostgreSQL would log the whole statement.
+    log_min_messages: 'log',
+    log_error_verbosity: 'terse',
+    shared_buffers: `${sharedBuffersMb()}MB`,
+    max_connections: Math.max(MIN_CONNECTIONS, pooled + FURTHER_CONNECTIONS),
+  }).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  return spawn(postgres, [...identifying, ...settings], {
+    ...location.user,
     // PostgreSQL takes the process in postmaster.pid for a server unless this variable names it, as pg_ctl does, too.
-    const env = { ...POSTGRES_ENV, ...(stalePid && { PG_GRANDPARENT_PID: String(stalePid) }) };
-    const child = spawn(postgres, [...identifying, '-k', socketFolder, ...settings], {
-      ...location.user,
-      env,
-      cwd: '/',
-      stdio: ['ignore', 'ignore', 'pipe'],
-      detached: true, // Ctrl-C in a terminal signals the whole group, but the service must stop first
-    });
-    return new PostgresServer(child, options);
-  }
+    env: { ...POSTGRES_ENV, ...(stalePid && { PG_GRANDPARENT_PID: String(stalePid) }) },
+    cwd: '/',
+    stdio: ['ignore', 'ignore', 'pipe'],
+    detached: true, // Ctrl-C in a terminal signals the whole group, but the service must stop first
+  });
+}
 
-  get pid(): number {
-    return this.child.pid ?? 0;
-  }
+/**
+ * Size of PostgreSQL's `shared_buffers`: an eighth of the memory of the machine or the container, within limits.
+ * PostgreSQL's documentation advises a quarter, but for a dedicated machine. Only pages that hold data occupy memory.
+ */
+export function sharedBuffersMb(
+  // Without a limit Node reports 0, undefined or a huge number.
+  memoryBytes = Math.min(process.constrainedMemory() || Number.POSITIVE_INFINITY, totalmem()),
+): number {
+  const share = Math.floor(memoryBytes / 8 / 2 ** 20);
+  return Math.min(Math.max(share, MIN_SHARED_BUFFERS_MB), MAX_SHARED_BUFFERS_MB);
+}
 
-  async stop(): Promise<void> {
-    this.child.kill('SIGINT');
-    await this.exited;
-  }
-
-  /** Resolves with true when the server accepts connections, with false if it ended instead. */
-  async waitUntilReady(): Promise<boolean> {
-    const startMs = Date.now();
-    for (let nextLineMs = STILL_WAITING_MS; !this.isClosed; await sleep(POLL_MS)) {
-      const file = await readPidFile(this.options.location.dir);
-      if (file?.pid === this.pid && file.isReady) return true;
-      const waitedMs = Date.now() - startMs;
-      if (waitedMs > START_DEADLINE_MS) await this.giveUp();
-      if (waitedMs < nextLineMs) continue;
-      this.options.log(
-        `PostgreSQL is not ready after ${Math.round(waitedMs / 1000)} s, perhaps recovering from a crash; waiting`,
-      );
+/** False if the server ended instead, or the deadline passed. */
+async function becomesReady(child: ChildProcess, { location, log }: ServerOptions): Promise<boolean> {
+  let [waitedMs, nextLineMs] = [0, STILL_WAITING_MS];
+  for (const startMs = Date.now(); waitedMs < START_DEADLINE_MS; waitedMs = Date.now() - startMs) {
+    const file = await readPidFile(location.dir);
+    if (file?.pid === child.pid && file?.isReady) return true;
+    if (child.exitCode !== null || child.signalCode !== null) return false;
+    if (waitedMs >= nextLineMs) {
+      const waited = `${Math.round(waitedMs / 1000)} s`;
+      log(`PostgreSQL is not ready after ${waited}, perhaps recovering from a crash; waiting`);
       nextLineMs += STILL_WAITING_MS;
     }
-    return false;
+    await sleep(POLL_MS);
   }
+  return false;
+}
 
-  private async giveUp(): Promise<never> {
-    await this.stop();
-    throw new EmbeddedPostgresError(
-      `PostgreSQL was not ready within ${START_DEADLINE_MS / 1000} s in ${this.options.location.dir}. Its output:\n${this.outputTail}`,
-    );
-  }
-
-  private addOutput(line: string): void {
-    this.outputTail = `${this.outputTail}${line}\n`.slice(-TAIL_CHARACTERS);
-    this.options.log(line);
-  }
-
-  /** The server never outlives this process, even if that ends without `stop`: by an uncaught error or by SIGKILL. */
-  private stopWithService(): void {
-    if (this.pid === 0) return;
-    const { user } = this.options.location;
-    const lifeline = spawn('/bin/sh', [...LIFELINE, String(this.pid)], {
-      ...user,
-      cwd: '/',
-      stdio: ['pipe', 'ignore', 'ignore'],
-      detached: true,
-    });
-    lifeline.on('error', ({ message }) => this.options.log(`PostgreSQL would outlive a killed service: ${message}`));
-    lifeline.unref();
-    void this.exited.then(() => lifeline.kill('SIGKILL'));
-  }
+/** The server never outlives this process, even if that ends without `stop`: by an uncaught error or by SIGKILL. */
+function stopWithService(pid: number, { location, log }: ServerOptions): ChildProcess {
+  const lifeline = spawn('/bin/sh', [...LIFELINE, String(pid)], {
+    ...location.user,
+    cwd: '/',
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  });
+  lifeline.on('error', ({ message }) => log(`PostgreSQL would outlive a killed service: ${message}`));
+  lifeline.unref();
+  return lifeline;
 }

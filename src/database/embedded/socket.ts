@@ -1,9 +1,8 @@
 import { chown, lstat, mkdir, realpath } from 'node:fs/promises';
-import os from 'node:os';
 import path from 'node:path';
-import { type ClusterLocation, shortHash } from './cluster-location.js';
-import { EmbeddedPostgresError, ignoreExisting } from './embedded-postgres-error.js';
-import { canReach, type ServingUser } from './user.js';
+import { OperatorError } from '../../operator-error.js';
+import { ignoreExisting } from './errors.js';
+import { type ClusterLocation, shortHash } from './location.js';
 
 /** A part of the socket's name only: the server does not listen on TCP. */
 export const POSTGRES_PORT = 5432;
@@ -11,36 +10,26 @@ export const POSTGRES_PORT = 5432;
 const MAX_SOCKET_PATH_BYTES = 103;
 
 /**
- * Chooses the folder of the unix socket: the cluster's, or a private one in tmp if that path is too long or PostgreSQL
- * would split it.
+ * Chooses the folder of the unix socket: the cluster's, or a private one in /tmp if that path is too long or PostgreSQL
+ * would change it. PostgreSQL reads a list of folders, which a comma or a quote would split, and trims each.
  */
-export async function socketFolder({ dir, user }: ClusterLocation): Promise<string> {
-  if (canHoldSocket(dir)) return dir;
-  for (const tmp of [os.tmpdir(), '/tmp']) {
-    const folder = path.join(await realpath(tmp), `tunnel-access-${shortHash(dir)}`);
-    if (canHoldSocket(folder) && (await canReach(path.dirname(folder), user))) return createPrivateFolder(folder, user);
-  }
-  throw new EmbeddedPostgresError(
-    `The paths ${dir} and ${os.tmpdir()} are too long for a unix socket: set DATA_DIR to a shorter path.`,
-  );
-}
-
-/** PostgreSQL reads a list of folders, in which a comma or a quote would end the first one. */
-function canHoldSocket(folder: string): boolean {
-  const socket = path.join(folder, `.s.PGSQL.${POSTGRES_PORT}`);
-  return Buffer.byteLength(socket) <= MAX_SOCKET_PATH_BYTES && !/[",\\]/.test(folder) && folder.trim() === folder;
+export async function socketFolder(location: ClusterLocation): Promise<string> {
+  const { dir } = location;
+  const isShort = Buffer.byteLength(path.join(dir, `.s.PGSQL.${POSTGRES_PORT}`)) <= MAX_SOCKET_PATH_BYTES;
+  return isShort && !/[",\\]|\s$/.test(dir) ? dir : makePrivateFolder(location);
 }
 
 /**
- * Refuses a folder that another user created: its name is guessable and tmp is open to all, so that user could
+ * Refuses a folder that another user created: its name is guessable and /tmp is open to all, so that user could
  * impersonate the server.
  */
-async function createPrivateFolder(folder: string, user: ServingUser | undefined): Promise<string> {
+async function makePrivateFolder({ dir, user }: ClusterLocation): Promise<string> {
+  const folder = path.join(await realpath('/tmp'), `tunnel-access-${shortHash(dir)}`);
   await mkdir(folder, { mode: 0o700 }).catch(ignoreExisting);
   const { uid, mode } = await lstat(folder);
   const isOurs = uid === process.getuid?.() || uid === user?.uid;
   if (!isOurs || (mode & 0o170777) !== 0o040700) {
-    throw new EmbeddedPostgresError(
+    throw new OperatorError(
       `${folder} is not a private folder of the service: find out who created it, and remove it.`,
     );
   }

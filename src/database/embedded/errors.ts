@@ -2,11 +2,6 @@ import path from 'node:path';
 import { types } from 'node:util';
 import { OperatorError } from '../../operator-error.js';
 
-/** The embedded PostgreSQL cannot serve. The message is for the operator: what is wrong, and what to do about it. */
-export class EmbeddedPostgresError extends OperatorError {
-  override readonly name = 'EmbeddedPostgresError';
-}
-
 /**
  * Does work on a DATA_DIR, whose absolute path it gets. A failed system call (permissions, a full or read-only disk, a file
  * in the way) is a problem of DATA_DIR.
@@ -15,7 +10,7 @@ export async function onDataDir<T>(dataDir: string, work: (resolved: string) => 
   const resolved = path.resolve(dataDir);
   return work(resolved).catch((error: unknown) => {
     if (!types.isNativeError(error) || !('syscall' in error)) throw error;
-    throw new EmbeddedPostgresError(
+    throw new OperatorError(
       `DATA_DIR ${resolved} cannot be used (${error.message}): start the service as the user who owns it, ` +
         'or set DATA_DIR to a folder that this user can write to, or set DATABASE_URL to a PostgreSQL server.',
       { cause: error },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { sharedBuffersMb } from './memory.js';
+import { sharedBuffersMb, startServer } from './server.js';
 
 const GB = 2 ** 30;
 
@@ -22,4 +22,10 @@ describe('shared_buffers of the embedded PostgreSQL', () => {
     expect(sharedBuffersMb()).toBeGreaterThanOrEqual(128);
     expect(sharedBuffersMb()).toBeLessThanOrEqual(1024);
   });
+});
+
+it('a server program that cannot be started is reported in the words of the system, and no process gets a signal', async () => {
+  const location = { dir: '/nonexistent', user: undefined };
+  const options = { postgres: '/nonexistent/postgres', location, socketFolder: '/nonexistent', log: () => undefined };
+  expect(await startServer(options, undefined)).toEqual({ failure: expect.stringContaining('postgres ENOENT') });
 });
