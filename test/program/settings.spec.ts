@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { chmod, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -181,7 +182,9 @@ describe('a start that another program made a worker of node:cluster, as pm2 -i 
       ...settings,
     };
     const child = spawn(process.execPath, ['-e', script], { env, detached: true });
-    stopAtEnd(async () => void process.kill(-(child.pid ?? 0), 'SIGKILL'));
+    stopAtEnd(async () => {
+      if (child.exitCode === null) process.kill(-(child.pid ?? 0), 'SIGKILL');
+    });
     let output = '';
     child.stdout.on('data', (data) => {
       output += data;
@@ -190,9 +193,12 @@ describe('a start that another program made a worker of node:cluster, as pm2 -i 
   }
 
   it('serves', async () => {
-    const { url, output } = await underAnother({});
+    const { child, url, output } = await underAnother({});
     while ((await statusOf(url, KEY).catch(() => 0)) !== 200) await sleep(20);
     expect(output()).toContain('ready at');
+    const ended = once(child, 'exit');
+    process.kill(-(child.pid ?? 0), 'SIGTERM');
+    await ended;
   });
 });
 

@@ -18,7 +18,8 @@ export function useStarts(): void {
   });
   afterEach(async () => {
     for (const main of started) if (main.child.exitCode === null) await stopMain(main);
-    await rm(folder, { recursive: true, force: true });
+    // A server whose service was killed ends a moment later.
+    await rm(folder, { recursive: true, force: true, maxRetries: 10 });
   });
 }
 
