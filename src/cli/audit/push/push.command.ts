@@ -6,7 +6,7 @@ import { chosenAccount } from '../../chosen-account.js';
 import { withExamples } from '../../help.js';
 import { tell } from '../../print.js';
 import { type CommandDatabase, onDatabase, READS } from '../../run-on-database.js';
-import { isPrivate, parseUrl } from '../http-url.js';
+import { isPrivate, parseUrl } from '../http/http-url.js';
 import { parsePosition, wholeNumber } from '../number-argument.js';
 import { Collector } from './collector.js';
 import { LogPush } from './log-push.js';
