@@ -112,7 +112,8 @@ export class LogPush {
     let wasAway = false;
     const answer = await retried(ask, this.timings, this.signal, ({ message }, waitMs) => {
       const what = `${this.log.service} gives no events: ${message}`;
-      if (this.push.once && performance.now() + waitMs > deadline) throw new OperatorError(what);
+      if (this.push.once && performance.now() + waitMs > deadline)
+        throw new OperatorError(`${what}. Try again when it does`);
       if (!wasAway) this.report(`${what}; asking again until it does`);
       wasAway = true;
     });

@@ -3,7 +3,7 @@ import { OperatorError } from '../../../operator-error.js';
 import { isPassing, Unavailable } from '../http/exchange.js';
 import type { ServiceApi } from '../http/service-api.js';
 
-/** A batch ends soon after this many characters, so memory stays small, and servers take it that permit a megabyte. */
+/** A batch ends soon after this many characters: memory stays small, and a server with a limit of a megabyte takes it. */
 const MAX_BATCH_CHARACTERS = 512 * 1024;
 const SOURCE = /^\/accounts\/(ac_\w+)$/;
 const LOST_TAIL = 410;

@@ -64,7 +64,8 @@ async function runPush(url: URL, options: PushOptions): Promise<void> {
   for (const signal of STOP_SIGNALS) process.on(signal, () => stop.abort());
   const push = new LogPush(log, collector, { sent, after, maxEvents, once }, stop.signal, tell);
   const reached = await push.run((last) => writeCursor(file, { ...last, collector: collector.name }));
-  if (once && stop.signal.aborted) throw new Interrupted('interrupted; the next run goes on from there');
+  if (once && stop.signal.aborted)
+    throw new Interrupted('interrupted; the next run begins after the last batch that was accepted');
   if (reached !== undefined) {
     tell(`${collector.name} has the log of ${reached.account} up to position ${reached.position}`);
   }
