@@ -13,6 +13,7 @@ it.each([
   'docs/operating/tunnel-access-gateway.service',
   'docs/sshd-gateway/tunnel-gateway.service',
   'docs/sshd-gateway/tunnel-access-sshd-reaper.service',
+  'docs/collectors/tunnel-access-push.service',
 ])('systemd accepts every line of %s', async (unit) => {
   // Unknown settings are only warnings.
   expect(await run('systemd-analyze', ['verify', join(REPOSITORY, unit)])).toEqual({ stdout: '', stderr: '' });

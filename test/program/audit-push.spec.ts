@@ -5,19 +5,21 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { CloudEvents } from '../../src/audit/cloud-events.js';
+import { ServiceApi } from '../../src/cli/audit/http/service-api.js';
 import { Collector } from '../../src/cli/audit/push/collector.js';
-import { LogPush } from '../../src/cli/audit/push/log-push.js';
-import type { Cursor } from '../../src/cli/audit/push/push-cursor.js';
-import { READ_MODELS } from '../../src/read-models.js';
+import { LogPush, type Push } from '../../src/cli/audit/push/log-push.js';
+import { type LogEvent, LogReader } from '../../src/cli/audit/push/log-reader.js';
 import { faultOfCloudEvent } from '../support/cloud-events.js';
 import { blocksOf } from '../support/documents.js';
+import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
 import { stopAtEnd } from '../support/leftovers.js';
-import { addAccount, type TestPrincipal } from '../support/principals.js';
+import { addAccount, addUser, type TestPrincipal } from '../support/principals.js';
 import { type RunningCli, runCli, startCli } from '../support/process.js';
-import { ADMIN_KEY, type Service, startService } from '../support/service.js';
+import { ADMIN_KEY, type Service, startCopy, startService } from '../support/service.js';
+import { whileTampered } from '../support/tampering.js';
 import { Terminal } from '../support/terminal.js';
 
 interface Received {
@@ -75,6 +77,7 @@ const upTo = (last: number, after = 0): number[] => Array.from({ length: last - 
 
 let service: Service;
 let by: TestPrincipal;
+let auditor: TestPrincipal;
 let head: number;
 let collector: TestCollector;
 let folder: string;
@@ -82,11 +85,13 @@ let folder: string;
 beforeAll(async () => {
   service = await startService();
   by = await addAccount(service);
+  auditor = await addUser(service, 'auditor', by.client);
   for (let n = 0; n < 20; n += 1) head = await append();
 });
 afterAll(() => service.stop());
 beforeEach(async () => {
   [collector, folder] = [await new TestCollector().start(), await mkdtemp(join(tmpdir(), 'push-'))];
+  await writeFile(keyFile(), `${auditor.client.token}\n`);
 });
 afterEach(async () => {
   await collector.stop();
@@ -99,32 +104,46 @@ async function append(): Promise<number> {
 }
 
 const cursorFile = (): string => join(folder, 'cursor');
-const settings = () => ({ DATABASE_URL: service.databaseUrl });
-const argsOf = (args: readonly string[]): string[] => {
-  const account = args.includes('--account') ? [] : ['--account', by.accountId];
-  return ['audit', 'push', '--to', collector.url, '--cursor', cursorFile(), ...account, ...args];
-};
-const push = (...args: string[]) => runCli(settings(), ...argsOf(args));
-const startPush = (...args: string[]): RunningCli => startCli(settings(), ...argsOf(args));
+const keyFile = (): string => join(folder, 'auditor.key');
+const argsOf = (args: readonly string[], url = service.app.url): string[] => [
+  ...['audit', 'push', url, '--api-key-file', keyFile(), '--to', collector.url, '--cursor', cursorFile()],
+  ...args,
+];
+const push = (...args: string[]) => runCli({}, ...argsOf(args));
+const startPush = (...args: string[]): RunningCli => startCli({}, ...argsOf(args));
 const readCursor = async () => JSON.parse(await readFile(cursorFile(), 'utf8'));
+const tokenOf = ({ client }: TestPrincipal): string => client.token ?? '';
+
+interface Here extends Partial<Push> {
+  readonly url?: string;
+  readonly key?: string;
+  readonly signal?: AbortSignal;
+  readonly requestMs?: number;
+  readonly onceMs?: number;
+}
 
 /** The same work in this process, with short waits. */
-function pushHere(signal: AbortSignal, push: Partial<Parameters<LogPush['run']>[0]> = {}, requestMs = 5_000) {
+function pushHere({ url = service.app.url, key = tokenOf(auditor), requestMs = 5_000, ...rest }: Here = {}) {
+  const { signal = never(), onceMs = 5_000, ...push } = rest;
   const reports: string[] = [];
-  const cursors: Cursor[] = [];
-  const timings = { firstMs: 20, maxMs: 40, requestMs };
-  const to = new Collector(new URL(collector.url), [], (line) => reports.push(line), timings);
-  const work = new LogPush(service.pool, new CloudEvents(READ_MODELS), to);
-  const all = { account: by.accountId, after: 0, eventId: undefined, maxEvents: 5, once: true, ...push };
-  const done = work.run(all, async (cursor) => void cursors.push(cursor), signal);
-  return { done, reports, cursors };
+  const sent: LogEvent[] = [];
+  const report = (line: string) => void reports.push(line);
+  const timings = { pollMs: 20, firstMs: 20, maxMs: 40, requestMs, onceMs };
+  const to = new Collector(new URL(collector.url), [], report, timings);
+  const log = new LogReader(new ServiceApi(new URL(url), key));
+  const all = { sent: undefined, after: 0, maxEvents: 5, once: true, ...push };
+  const done = new LogPush(log, to, all, signal, report, timings).run(async (last) => void sent.push(last));
+  return { done, reports, sent };
 }
+/** The machine may be busy. */
+const soon = (expectation: () => unknown) => eventually(expectation, 20_000);
 const never = (): AbortSignal => new AbortController().signal;
 
 describe('audit push', () => {
   it('sends every event once, in order, in valid batches of CloudEvents, with the bytes of GET /events', async () => {
     const { code, stdout, stderr } = await push('--once', '--batch', '7');
     expect([code, stdout]).toEqual([0, '']);
+    // The key is shown nowhere.
     expect(stderr).toBe(
       `pushing the log of ${by.accountId} after position 0 to ${collector.url}\n` +
         `${collector.url} has the log of ${by.accountId} up to position ${head}\n`,
@@ -133,7 +152,7 @@ describe('audit push', () => {
     expect(collector.received.map(({ positions }) => positions.length).slice(0, -1)).toEqual(
       Array(collector.received.length - 1).fill(7),
     );
-    const headers = { accept: 'application/cloudevents-batch+json', authorization: `Bearer ${by.client.token}` };
+    const headers = { accept: 'application/cloudevents-batch+json', authorization: `Bearer ${tokenOf(by)}` };
     const page = await (await fetch(`${service.app.url}/events`, { headers })).text();
     expect(`[${collector.received.map(({ body }) => body.slice(1, -1)).join(',')}]`).toBe(page);
     for (const event of JSON.parse(page)) expect(faultOfCloudEvent(event)).toBeUndefined();
@@ -158,7 +177,7 @@ describe('audit push', () => {
     expect(collector.positions).toEqual(upTo(head, head - 4));
     expect((await push('--once')).code).toBe(0);
     expect(collector.positions).toHaveLength(4);
-    expect(await readdir(folder)).toEqual(['cursor']);
+    expect(await readdir(folder)).toEqual(['auditor.key', 'cursor']);
   });
 
   /** Runs it until this request, which is held or answered, and then kills it. Returns the positions that it sent. */
@@ -249,35 +268,192 @@ describe('after a restore of the database', () => {
   }
 
   it('other events at the same positions have another webhook-id, so a collector that drops repeated ids gets them', async () => {
-    const { accountId: account, client } = await addAccount(service);
+    const other = await addAccount(service);
     const addEdges = async () => {
-      for (let n = 0; n < 2; n += 1) await client.post('/edges/tcp', {});
+      for (let n = 0; n < 2; n += 1) await other.client.post('/edges/tcp', {});
     };
-    const after = await pushHere(never(), { account }).done;
+    const pushAfter = async (after: number) => (await pushHere({ key: tokenOf(other), after }).done)?.position ?? 0;
+    const after = await pushAfter(0);
     await addEdges();
-    await pushHere(never(), { account, after }).done;
-    await setBack(account, after);
+    await pushAfter(after);
+    await setBack(other.accountId, after);
     await addEdges();
-    const last = await pushHere(never(), { account, after }).done;
+    const last = await pushAfter(after);
     const [, first, second] = collector.received;
     expect([first?.positions, second?.positions]).toEqual([upTo(last, after), upTo(last, after)]);
     expect(second?.body).not.toBe(first?.body);
     expect(second?.headers['webhook-id']).not.toBe(first?.headers['webhook-id']);
-    await pushHere(never(), { account, after }).done;
+    await pushAfter(after);
     expect(collector.received.at(-1)?.headers['webhook-id']).toBe(second?.headers['webhook-id']);
+  });
+});
+
+type Change = (text: string, response: ServerResponse, count: number) => void;
+
+/** A proxy before the service, which changes its answers. */
+async function startFront(change: Change): Promise<{ url: string; stop: () => Promise<void> }> {
+  let count = 0;
+  const server = createServer(async ({ url, headers: { accept = '', authorization = '' } }, response) => {
+    const answer = await fetch(`${service.app.url}${url}`, { headers: { accept, authorization } });
+    count += 1;
+    change(await answer.text(), response, count);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const stop = stopAtEnd(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, stop };
+}
+
+it('an event that cannot be read ends the command with 3 after those before it, and --after its position passes by', async () => {
+  const other = await addAccount(service);
+  for (let n = 0; n < 3; n += 1) await other.client.post('/edges/tcp', {});
+  const damaged = `update events set data = '{' where account_id = '${other.accountId}' and position = 5`;
+  await whileTampered(service.databaseUrl, damaged, async () => {
+    const key = tokenOf(other);
+    await expect(pushHere({ key, maxEvents: 100 }).done).rejects.toThrow(/The event at position 5 cannot be read/);
+    expect(collector.positions).toEqual(upTo(4));
+    await pushHere({ key, after: 5 }).done;
+    expect(collector.positions).toEqual([...upTo(4), 6]);
+  });
+});
+
+describe('the service', () => {
+  it('ends the command with 3 when it does not know the key, or does not let it read the log', async () => {
+    const member = await addUser(service, 'member', by.client);
+    for (const [key, said] of [
+      ['x'.repeat(30), 'it answers 401 '],
+      [tokenOf(member), 'it answers 403 '],
+    ] as const) {
+      await writeFile(keyFile(), key);
+      const { code, stdout, stderr } = await push();
+      expect([code, stdout, stderr]).toEqual([3, '', expect.stringContaining(`${service.app.url}: ${said}`)]);
+      expect(stderr).toMatch(/; check the API key\n$/);
+      expect(stderr).not.toContain(key);
+    }
+    expect(collector.received).toEqual([]);
+  });
+
+  it('ends the command with 3 when the key is revoked while it runs', async () => {
+    const revoked = await addUser(service, 'auditor', by.client);
+    await writeFile(keyFile(), tokenOf(revoked));
+    const running = startPush();
+    await collector.until(1);
+    head = Number((await by.client.delete(`/api_keys/${revoked.keyId}`)).headers.get('log-position'));
+    const { code, stderr } = await running.ended;
+    expect([code, stderr.split('\n').at(-2)]).toEqual([
+      3,
+      expect.stringMatching(/it answers 401 .*check the API key$/),
+    ]);
+    await writeFile(keyFile(), tokenOf(auditor));
+    expect((await push('--once')).code).toBe(0);
+    expect(collector.positions).toEqual(upTo(head));
+  });
+
+  it('is waited for when it is away, which is said once, and every event arrives once when it is back', async () => {
+    const port = await freePort('127.0.0.1');
+    const url = `http://127.0.0.1:${port}`;
+    const stop = new AbortController();
+    const { done, reports } = pushHere({ url, once: false, signal: stop.signal });
+    // A service that stops may still cut a request off.
+    const away = (reason: string) => [
+      expect.stringMatching(`^${url} gives no events: .*${reason}.*; asking again until it does$`),
+      `${url} answers again`,
+    ];
+    await soon(() => expect(reports).toHaveLength(1));
+    await sleep(200);
+    const first = await startCopy(service, { port });
+    await soon(() => expect(collector.positions).toEqual(upTo(head)));
+    await first.stop();
+    await soon(() => expect(reports).toHaveLength(4));
+    head = await append();
+    await sleep(200);
+    const second = await startCopy(service, { port });
+    await soon(() => expect(collector.positions).toEqual(upTo(head)));
+    stop.abort();
+    expect(await done).toMatchObject({ position: head });
+    const begun = `pushing the log of ${by.accountId} after position 0 to ${collector.url}`;
+    expect(reports).toEqual([...away('ECONNREFUSED'), begun, ...away('')]);
+    await second.stop();
+  });
+
+  it('that is away ends --once with 3 after a while, and does not hold up SIGTERM', async () => {
+    const url = `http://127.0.0.1:${await freePort('127.0.0.1')}`;
+    await expect(pushHere({ url, onceMs: 10 }).done).rejects.toThrow(/gives no events: .*ECONNREFUSED/);
+    const running = startCli({}, ...argsOf([], url));
+    await soon(() => expect(running.stderr()).toContain('asking again until it does'));
+    running.child.kill('SIGTERM');
+    expect(await running.ended).toMatchObject({ code: 0 });
+  });
+
+  it('is asked again after the time of its Retry-After', async () => {
+    const asked: number[] = [];
+    const { url, stop } = await startFront((text, response, count) => {
+      asked.push(performance.now());
+      if (count === 1) response.writeHead(503, { 'retry-after': '1' }).end();
+      else response.end(text);
+    });
+    expect(await pushHere({ url }).done).toMatchObject({ position: head });
+    expect((asked[1] ?? 0) - (asked[0] ?? 0)).toBeGreaterThan(950);
+    await stop();
+  });
+
+  it.each<[what: string, cut: Change]>([
+    [
+      'breaks off within an event',
+      (text, response) => void response.write(text.slice(0, -10), () => response.destroy()),
+    ],
+    ['ends within an event', (text, response) => void response.end(text.slice(0, -10))],
+  ])('whose answer %s is asked again: no event is lost', async (_, cut) => {
+    const { url, stop } = await startFront((text, response, count) => {
+      if (count % 3 === 0) cut(text, response, count);
+      else response.end(text);
+    });
+    expect(await pushHere({ url }).done).toMatchObject({ position: head });
+    expect(collector.positions).toEqual(upTo(head));
+    await stop();
+  });
+
+  it.each<[what: string, change: Change, said: RegExp]>([
+    [
+      'a redirect, which is not followed',
+      (_, response) => void response.writeHead(307, { location: 'https://elsewhere.example/' }).end('moved'),
+      /it answers 307 "moved"; is this the URL of the service\?$/,
+    ],
+    [
+      'a page of another program',
+      (_, response) => void response.end('<html>\n</html>\n'),
+      /does not answer with the events after position 0: is this the URL of the service\?$/,
+    ],
+    [
+      'a route that does not exist',
+      (_, response) => void response.writeHead(404).end('nothing here'),
+      /it answers 404 "nothing here"; is this the URL of the service\?$/,
+    ],
+    [
+      'a log with a gap',
+      (text, response) => void response.end(text.replace(/\n.*\n/, '\n')),
+      /does not answer with the events after position 0: is this/,
+    ],
+  ])('is not taken for one that gives %s', async (_, change, said) => {
+    const { url, stop } = await startFront(change);
+    await expect(pushHere({ url }).done).rejects.toThrow(said);
+    expect(collector.received).toEqual([]);
+    await stop();
   });
 });
 
 describe('a collector that fails', () => {
   it.each([408, 425, 429, 500])('for a time with %d gets the same batch again, until it takes it', async (status) => {
     collector.answer = (response, _, count) => void response.writeHead(count < 3 ? status : 202).end('wait');
-    const { done, reports, cursors } = pushHere(never());
-    expect(await done).toBe(head);
+    const { done, reports, sent } = pushHere();
+    expect(await done).toMatchObject({ position: head });
     expect(collector.positions).toEqual([...upTo(5), ...upTo(5), ...upTo(head)]);
-    expect(reports.slice(0, 2)).toEqual(
+    expect(reports.slice(1, 3)).toEqual(
       Array(2).fill(expect.stringContaining(`it answers ${status} "wait"; events 1 to 5 are sent again in 0.0 s`)),
     );
-    expect(cursors[0]?.position).toBe(5);
+    expect(sent[0]?.position).toBe(5);
   });
 
   it('by closing the connection, or by not answering in time, gets the same batch again', async () => {
@@ -285,12 +461,12 @@ describe('a collector that fails', () => {
       if (count === 1) response.destroy();
       if (count > 2) response.end();
     };
-    const { done, reports } = pushHere(never(), {}, 200);
-    expect(await done).toBe(head);
+    const { done, reports } = pushHere({ requestMs: 200 });
+    expect(await done).toMatchObject({ position: head });
     expect(collector.positions).toEqual([...upTo(5), ...upTo(5), ...upTo(head)]);
-    expect(reports.slice(0, 2)).toEqual([
+    expect(reports.slice(1, 3)).toEqual([
       expect.stringMatching(/: other side closed; events/),
-      expect.stringMatching(/: The operation was aborted due to timeout; events/),
+      expect.stringMatching(/: no answer within 0\.2 s; events/),
     ]);
   });
 
@@ -299,7 +475,7 @@ describe('a collector that fails', () => {
     const waits = ['1', soon];
     collector.answer = (response, _, count) =>
       void response.writeHead(count < 3 ? 429 : 200, { 'retry-after': waits[count - 1] ?? '0' }).end();
-    await pushHere(never(), { after: head - 1 }).done;
+    await pushHere({ after: head - 1 }).done;
     const [first, second, third] = collector.received.map(({ at }) => at);
     expect((second ?? 0) - (first ?? 0)).toBeGreaterThan(950);
     expect(collector.received).toHaveLength(3);
@@ -331,16 +507,23 @@ describe('a collector that fails', () => {
   });
 });
 
+it('the query of --to, which may hold a token, is sent and never shown', async () => {
+  collector.answer = (response, _, count) => void response.writeHead(count === 1 ? 503 : 200).end();
+  const { code, stdout, stderr } = await push('--once', '--to', `${collector.url}?token=SEKRET77`);
+  expect([code, collector.received[1]?.path]).toEqual([0, '/events?token=SEKRET77']);
+  for (const shown of [stdout, stderr, await readFile(cursorFile(), 'utf8')]) expect(shown).not.toContain('SEKRET77');
+});
+
 describe('the bounds of a batch', () => {
-  it('are its number of events and about 256 KiB: large events do not add up', async () => {
+  it('are its number of events and about 512 KiB: large events do not add up', async () => {
     const large = await addAccount(service);
     const value = 'x'.repeat(100_000);
     for (let n = 0; n < 9; n += 1) await large.client.post('/edges/tcp', { traffic_policy: { value } });
-    const { done } = pushHere(never(), { account: large.accountId, maxEvents: 500 });
-    await done;
-    expect(collector.positions).toEqual(upTo(await done));
-    expect(Math.max(...collector.received.map(({ body }) => body.length))).toBeLessThan(512 * 1024);
-    expect(collector.received.length).toBeGreaterThan(2);
+    const { done } = pushHere({ key: tokenOf(large), maxEvents: 500 });
+    const reached = await done;
+    expect(collector.positions).toEqual(upTo(reached?.position ?? 0));
+    expect(Math.max(...collector.received.map(({ body }) => body.length))).toBeLessThan(640 * 1024);
+    expect(collector.received.length).toBeGreaterThan(1);
   });
 });
 
@@ -348,7 +531,7 @@ it('docs/collectors.md can be followed word by word', async () => {
   const own = await startService();
   await symlink(new URL('../../dist', import.meta.url).pathname, join(folder, 'dist'));
   const env = {
-    ...{ PATH: process.env.PATH ?? '', HOME: folder, DATABASE_URL: own.databaseUrl },
+    ...{ PATH: process.env.PATH ?? '', HOME: folder },
     ...{ API: own.app.url, API_KEY: ADMIN_KEY, COLLECTOR_PORT: String(await freePort('127.0.0.1')) },
   };
   const terminal = Terminal.open({ cwd: folder, env });
@@ -361,6 +544,7 @@ describe('audit push refuses', () => {
   const refusal = async (...args: string[]) => {
     const { code, stdout, stderr } = await push(...args);
     expect(stdout).toBe('');
+    expect(stderr).not.toContain(tokenOf(auditor));
     expect(collector.received).toEqual([]);
     return [code, stderr];
   };
@@ -372,7 +556,7 @@ describe('audit push refuses', () => {
   it('a cursor or --after beyond the end of the log: it never waits for positions of another log', async () => {
     await cursor({ position: head + 7 });
     const sentence = new RegExp(
-      `up to ${head + 7}, but the log ends at ${head}\\. Was the database restored .* --after`,
+      `it answers 410 "after is ${head + 7}, but the log ends at position ${head}\\. .* a database was restored.* --after`,
     );
     expect(await refusal()).toEqual([3, expect.stringMatching(sentence)]);
     await rm(cursorFile());
@@ -385,12 +569,31 @@ describe('audit push refuses', () => {
   });
 
   it('a log that becomes shorter while it runs', async () => {
-    const ending = new AbortController();
     const other = await addAccount(service);
-    const { done, cursors } = pushHere(ending.signal, { account: other.accountId, once: false });
-    while (cursors.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    const { done, sent } = pushHere({ key: tokenOf(other), once: false });
+    done.catch(() => undefined);
+    await soon(() => expect(sent).not.toEqual([]));
     await service.pool.query('update log_heads set size = 1 where account_id = $1', [other.accountId]);
-    await expect(done).rejects.toThrow(/up to 3, but the log ends at 1\./);
+    await expect(done).rejects.toThrow(
+      /after is 3, but the log ends at position 1\..*begin after it: --after POSITION with/,
+    );
+  });
+
+  it('a log that a restore has set back and that has grown again while it runs', async () => {
+    const other = await addAccount(service);
+    const { done, sent } = pushHere({ key: tokenOf(other), once: false });
+    done.catch(() => undefined);
+    await soon(() => expect(sent.at(-1)?.position).toBe(3));
+    const client = await service.pool.connect();
+    await client.query('begin; set local session_replication_role = replica');
+    await client.query('update events set event_id = gen_random_uuid() where account_id = $1', [other.accountId]);
+    await client.query('commit');
+    client.release();
+    await other.client.post('/edges/tcp', {});
+    await expect(done).rejects.toThrow(
+      /the event at position 3 of ac_\w+ is not the one that the collector got\. Was the/,
+    );
+    expect(collector.positions).toEqual(upTo(3));
   });
 
   it('the cursor of another collector or account, a file that is no cursor, and one that cannot be written', async () => {
@@ -402,7 +605,9 @@ describe('audit push refuses', () => {
     await cursor({ account: 'ac_another' });
     expect(await refusal()).toEqual([
       2,
-      expect.stringContaining('is the cursor of account ac_another: name another file'),
+      expect.stringContaining(
+        `that of account ac_another, but the API key belongs to ${by.accountId}: name another file`,
+      ),
     ]);
     const nowhere = await push('--cursor', join(folder, 'no-folder', 'cursor'));
     expect(nowhere).toMatchObject({ code: 2, stderr: expect.stringContaining('the cursor cannot be written: ENOENT') });
@@ -430,7 +635,8 @@ describe('audit push refuses', () => {
     ['--batch 0', /It must be 1 to 1000/],
     ['--batch 1001', /It must be 1 to 1000/],
     ['--after x', /A position is a whole number/],
-    ['--account ac_typo', /there is no account ac_typo; the accounts are/],
+    ['--account ac_of_before', /The API key chooses the account: give a key of it with --api-key-file/],
+    ['--api-key-file /nowhere', /the file of the API key cannot be read: ENOENT/],
   ])('%s', async (args, message) => {
     expect(await refusal(...args.split(' '))).toEqual([2, expect.stringMatching(message)]);
   });

@@ -28,7 +28,6 @@ const readingCommands = (): [command: string, output: RegExp][] => [
   [`audit diff ${credential} --from 4 --to ${new Date().toISOString()}`, /acl: /],
   ['audit tail', /ssh_credential_updated\.v1/],
   ['audit verify', /5 events of 1 accounts .*: all in order/],
-  ['audit push --to http://127.0.0.1:9/events --after 5 --once', /has the log of ac_\w+ up to position 5\n/],
   ['audit export', /"ssh_credential_updated\.v1"/],
   ['projections prove', /4 rows compared with 5 events .*: they agree/],
 ];

@@ -224,9 +224,13 @@ it('WORKERS=1 is what one start is', () => {
 
 describe('a secret in a URL', () => {
   it.each([
-    ['audit push --to', ['audit', 'push', '--once', '--to', 'https://x:SEKRET77@siem.example/a'], {}],
-    ['audit push --to, as a user', ['audit', 'push', '--once', '--to', 'https://SEKRET77@siem.example/a'], {}],
-    ['audit push --to, with a query', ['audit', 'push', '--once', '--to', 'http://127.0.0.1:1/?token=SEKRET77'], {}],
+    ['audit push', ['audit', 'push', 'https://x:SEKRET77@log.example'], {}],
+    ['audit push --to', ['audit', 'push', 'https://log.example', '--to', 'https://x:SEKRET77@siem.example/a'], {}],
+    [
+      'audit push --to, as a user',
+      ['audit', 'push', 'https://log.example', '--to', 'https://SEKRET77@siem.example/a'],
+      {},
+    ],
     ['audit witness', ['audit', 'witness', 'https://x:SEKRET77@log.example'], {}],
     ['PUBLIC_URL', ['accounts', 'list'], { PUBLIC_URL: 'https://x:SEKRET77@tunnels.example.com' }],
     ['OIDC_ISSUER', ['accounts', 'list'], { OIDC_ISSUER: 'https://x:SEKRET77@id.example.com?a=1', OIDC_AUDIENCE: 'x' }],

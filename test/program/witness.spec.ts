@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { ServiceApi } from '../../src/cli/audit/http/service-api.js';
 import { Witness } from '../../src/cli/audit/witness/witness.js';
 import { WitnessFolder } from '../../src/cli/audit/witness/witness-folder.js';
 import { WitnessedService } from '../../src/cli/audit/witness/witnessed-service.js';
@@ -50,7 +51,7 @@ function witnessHere(url = service.app.url, onceMs = 5_000) {
   const reports: string[] = [];
   const key = signerKey(WITNESS.name, WITNESS.seed, COSIGNATURE);
   const timings = { firstMs: 20, maxMs: 40, onceMs };
-  const http = new WitnessedService(new URL(url), token());
+  const http = new WitnessedService(new ServiceApi(new URL(url), token()));
   const work = new Witness(http, new WitnessFolder(kept()), key, undefined, (line) => reports.push(line), timings);
   return { work, reports };
 }

@@ -65,6 +65,7 @@ type Ended = Promise<{ code: number | null; stdout: string; stderr: string }>;
 export interface RunningCli {
   readonly child: ChildProcess;
   readonly stdout: () => string;
+  readonly stderr: () => string;
   readonly ended: Ended;
 }
 
@@ -81,7 +82,7 @@ export function startCli(settings: Record<string, string>, ...args: string[]): R
   });
   const ended = once(child, 'close').then(([code]) => ({ code: code as number | null, stdout, stderr }));
   void ended.then(kill);
-  return { child, stdout: () => stdout, ended };
+  return { child, stdout: () => stdout, stderr: () => stderr, ended };
 }
 
 /** A command in a process of its own. */

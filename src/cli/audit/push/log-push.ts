@@ -1,97 +1,129 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Pool } from 'pg';
-import type { CloudEvents } from '../../../audit/cloud-events.js';
-import { LogPages, type PageSize } from '../../../log/read/log-pages.js';
-import { LogPositions } from '../../../log/read/log-positions.js';
-import type { RecordedEvent } from '../../../log/read/recorded-event.js';
-import { OperatorError } from '../../../operator-error.js';
-import { batchOf } from './batch.js';
+import { OperatorError, UsageError } from '../../../operator-error.js';
+import { retried, type Waits } from '../http/exchange.js';
 import type { Collector } from './collector.js';
-import type { Cursor } from './push-cursor.js';
+import { type Batch, COMMON_BEGINNING, type LogEvent, type LogReader } from './log-reader.js';
 
-const POLL_INTERVAL_MS = 250;
-/** A batch ends with the event that reaches this many characters of data, so memory stays small and collectors take it. */
-const MAX_BATCH_CHARACTERS = 256 * 1024;
+interface PushTimings extends Waits {
+  /** The wait for new events. */
+  readonly pollMs: number;
+  /** How long `once` waits for a service that does not answer. */
+  readonly onceMs: number;
+}
+
+const TIMINGS: PushTimings = { pollMs: 1_000, firstMs: 1_000, maxMs: 10_000, onceMs: 30_000 };
 
 /** What is pushed, and from where on. */
 export interface Push {
-  readonly account: string;
-  /** The last event that the collector has; 0 for none. */
+  /** The last event that the collector got from an earlier run. */
+  readonly sent: LogEvent | undefined;
+  /** Where to begin if there is no such event: after this position. */
   readonly after: number;
-  /** The id of that event, if the collector got it from an earlier run. */
-  readonly eventId: string | undefined;
   readonly maxEvents: number;
-  /** Ends at the end that the log has now. */
+  /** Ends at the end of the log. */
   readonly once: boolean;
 }
 
-/**
- * Sends the log of an account to a collector in its order, batch by batch. `accepted` is called after each one, and the
- * next one is sent when it has returned: so after a kill at any moment only the last batch can be sent again.
- */
+/** How far the collector has the log. Without an id nobody knows which event it has at that position. */
+interface Progress {
+  readonly account: string;
+  readonly position: number;
+  readonly eventId?: string;
+}
+
+/** Sends the log of an account to a collector in its order, batch by batch. */
 export class LogPush {
-  private readonly positions: LogPositions;
-  private readonly pages: LogPages;
-
   constructor(
-    pool: Pool,
-    private readonly cloudEvents: CloudEvents,
+    private readonly log: LogReader,
     private readonly collector: Collector,
-  ) {
-    this.positions = new LogPositions(pool);
-    this.pages = new LogPages(pool);
-  }
+    private readonly push: Push,
+    private readonly signal: AbortSignal,
+    private readonly report: (line: string) => void,
+    private readonly timings: PushTimings = TIMINGS,
+  ) {}
 
-  /** Returns the position up to which the collector has the log, once that is all of it or the signal aborts. */
-  async run(push: Push, accepted: (cursor: Cursor) => Promise<void>, signal: AbortSignal): Promise<number> {
-    await this.refuseOtherLog(push);
-    const { account } = push;
-    const end = push.once ? await this.positions.head(account) : Number.POSITIVE_INFINITY;
-    const size = { events: push.maxEvents, characters: MAX_BATCH_CHARACTERS };
-    let position = push.after;
-    while (!signal.aborted && position < end) {
-      const last = await this.next(account, position, size, signal);
-      if (last === undefined) await sleep(POLL_INTERVAL_MS, undefined, { signal }).catch(() => undefined);
-      else {
-        position = last.position;
-        await accepted({ account, collector: this.collector.name, position, eventId: last.eventId });
+  /**
+   * Ends when the signal aborts, and with `once` at the end of the log. `accepted` is called after each batch, and the next
+   * one is sent when it has returned: so after a kill at any moment only the last batch can be sent again. Returns how far
+   * the collector has the log; undefined if the service has not answered yet.
+   */
+  async run(accepted: (last: LogEvent) => Promise<void>): Promise<Progress | undefined> {
+    let reached: Progress | undefined;
+    try {
+      reached = await this.beginning();
+      for (let isEnd = false; !(isEnd && this.push.once); ) {
+        const batch = await this.deliverNext(reached);
+        isEnd = batch?.isEnd ?? true;
+        if (batch === undefined) continue;
+        reached = batch.last;
+        await accepted(batch.last);
       }
+    } catch (error) {
+      if (!this.signal.aborted) throw error;
     }
-    return position;
+    return reached;
   }
 
-  /** Delivers the next batch. Returns its last event; undefined if there is no event yet, or if the signal aborted. */
-  private async next(
-    account: string,
-    after: number,
-    size: PageSize,
-    signal: AbortSignal,
-  ): Promise<RecordedEvent | undefined> {
-    const upTo = await this.positions.head(account);
-    if (upTo < after) throw shorterLog(account, after, upTo);
-    if (upTo === after) return undefined;
-    const { events } = await this.pages.page(account, { after, upTo }, {}, size);
-    const batch = batchOf(events, this.cloudEvents);
-    return (await this.collector.deliver(batch, signal)) ? batch.last : undefined;
+  /** The account is the one of the key. */
+  private async beginning(): Promise<Progress> {
+    const { sent } = this.push;
+    const position = sent?.position ?? this.push.after;
+    // Refuses a position beyond the end of the log: the command would wait for ever, or skip events.
+    await this.patiently(() => this.log.batchAfter(position, 1, this.signal));
+    const known = await this.eventAt(sent?.position ?? 1);
+    if (known === undefined) throw new OperatorError(`${this.log.service} shows a log without events`);
+    const { account } = known;
+    if (sent !== undefined && sent.account !== account) throw ofOtherAccount(sent, account);
+    if (sent !== undefined) await this.refuseOtherLog(sent);
+    this.report(`pushing the log of ${account} after position ${position} to ${this.collector.name}`);
+    return sent ?? { account, position };
   }
 
-  /** Positions of another log would skip events, or wait for ever. */
-  private async refuseOtherLog({ account, after, eventId }: Push): Promise<void> {
-    const head = await this.positions.head(account);
-    if (after > head) throw shorterLog(account, after, head);
-    if (eventId === undefined) return;
-    const { events } = await this.pages.page(account, { after: after - 1, upTo: after });
-    if (events[0]?.eventId !== eventId) throw otherLog(account, after);
+  /** Undefined if there was no event yet after a while. */
+  private async deliverNext(reached: Progress): Promise<Batch | undefined> {
+    const { maxEvents, once } = this.push;
+    const batch = await this.patiently(() => this.log.batchAfter(reached.position, maxEvents, this.signal));
+    if (batch !== undefined) {
+      await this.refuseOtherLog(reached);
+      await this.collector.deliver(batch, this.signal);
+    } else if (!once) await sleep(this.timings.pollMs, undefined, { signal: this.signal });
+    return batch;
+  }
+
+  /**
+   * A database can be restored at any time, and its log can have grown again since. Then the events after a position
+   * follow another event than the one that the collector has.
+   */
+  private async refuseOtherLog({ account, position, eventId }: Progress): Promise<void> {
+    if (eventId === undefined || (await this.eventAt(position))?.eventId === eventId) return;
+    throw new OperatorError(
+      `the event at position ${position} of ${account} is not the one that the collector got. Was the database restored ` +
+        `from an older backup, or did a failover lose changes? ${COMMON_BEGINNING}`,
+    );
+  }
+
+  private async eventAt(position: number): Promise<LogEvent | undefined> {
+    return (await this.patiently(() => this.log.batchAfter(position - 1, 1, this.signal)))?.last;
+  }
+
+  /** Waits for a service that does not answer, and says so once. */
+  private async patiently<T>(ask: () => Promise<T>): Promise<T> {
+    const deadline = performance.now() + this.timings.onceMs;
+    let wasAway = false;
+    const answer = await retried(ask, this.timings, this.signal, ({ message }, waitMs) => {
+      const what = `${this.log.service} gives no events: ${message}`;
+      if (this.push.once && performance.now() + waitMs > deadline)
+        throw new OperatorError(`${what}. Try again when it does`);
+      if (!wasAway) this.report(`${what}; asking again until it does`);
+      wasAway = true;
+    });
+    if (wasAway) this.report(`${this.log.service} answers again`);
+    return answer;
   }
 }
 
-const WAY_OUT =
-  'Was the database restored from an older backup, did a failover lose changes, or is it a standby that lags? Unless it ' +
-  'lags, find the last ' +
-  'position that the collector and the log have in common, and begin after it: --after POSITION with a new --cursor';
-
-const shorterLog = (account: string, after: number, head: number): OperatorError =>
-  new OperatorError(`the collector has the log of ${account} up to ${after}, but the log ends at ${head}. ${WAY_OUT}`);
-
-const otherLog = (account: string, after: number): OperatorError =>
-  new OperatorError(`the event at position ${after} of ${account} is not the one that the collector got. ${WAY_OUT}`);
+const ofOtherAccount = ({ account }: LogEvent, other: string): UsageError =>
+  new UsageError(
+    `the cursor is that of account ${account}, but the API key belongs to ${other}: name another file with --cursor, or ` +
+      `the file of a key of ${account} with --api-key-file`,
+  );

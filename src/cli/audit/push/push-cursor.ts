@@ -5,16 +5,12 @@ import { messageOf } from '../../../error-message.js';
 import { parseJsonObject } from '../../../json-object.js';
 import { UsageError } from '../../../operator-error.js';
 import { writeWholeFile } from '../../files/whole-file.js';
+import type { LogEvent } from './log-reader.js';
 
-/** How far a collector has the log of an account. */
-export interface Cursor {
-  readonly account: string;
+/** The last event that a collector has accepted. Its id counts too: a log that was restored may have another event there. */
+export interface Cursor extends LogEvent {
   /** The address of the collector without its query. */
   readonly collector: string;
-  /** Of the last event that the collector accepted. */
-  readonly position: number;
-  /** The id of that event: a log that was restored may have another event there. */
-  readonly eventId: string;
 }
 
 /** Undefined if there is no such file yet. Throws UsageError for any other file: a guess could lose events. */

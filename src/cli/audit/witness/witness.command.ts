@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { messageOf } from '../../../error-message.js';
@@ -8,7 +7,8 @@ import { CheckFailed, Interrupted, STOP_SIGNALS, UsageError } from '../../../ope
 import { withOfflineExamples } from '../../help.js';
 import { print, tell } from '../../print.js';
 import { verifierIn } from '../checkpoint-keys.js';
-import { isPrivate, parseUrl } from '../http-url.js';
+import { parseUrl } from '../http/http-url.js';
+import { ServiceApi } from '../http/service-api.js';
 import { wholeNumber } from '../number-argument.js';
 import { Witness, type Witnessed } from './witness.js';
 import { WitnessFolder } from './witness-folder.js';
@@ -52,8 +52,7 @@ export function addWitnessCommand(audit: Command): void {
 async function runWitness(url: URL, options: WitnessOptions): Promise<void> {
   const key = await readWitnessKey(options.keyFile);
   const logKey = options.logKey === undefined ? undefined : await verifierIn(options.logKey);
-  const service = new WitnessedService(url, await readApiKey(options.apiKeyFile));
-  if (!isPrivate(url)) tell(`warning: ${service.name} gets the API key without encryption; use https`);
+  const service = new WitnessedService(await ServiceApi.withKeyIn(options.apiKeyFile, url));
   const folder = new WitnessFolder(options.folder);
   await folder.open();
   const stop = new AbortController();
@@ -114,13 +113,4 @@ async function readWitnessKey(file: string): Promise<SignerKey> {
   } catch (error) {
     throw new UsageError(`${file} ${messageOf(error)}`);
   }
-}
-
-async function readApiKey(file: string): Promise<string> {
-  const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    throw new UsageError(`the file of the API key cannot be read: ${messageOf(error)}`);
-  });
-  const key = text.trim();
-  if (/^[\x21-\x7e]+$/.test(key)) return key;
-  throw new UsageError(`${file} must hold an API key and nothing else`);
 }

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Checkpoint } from '../../../log/tree/checkpoint.js';
 import {
   cosignNote,
@@ -8,14 +7,12 @@ import {
   verifierText,
 } from '../../../log/tree/signed-note.js';
 import { OperatorError, UsageError } from '../../../operator-error.js';
+import { retried, type Waits } from '../http/exchange.js';
 import type { WitnessFolder } from './witness-folder.js';
 import { checkProof, needsProof, Refusal, readWitnessed } from './witnessed-checkpoint.js';
-import { NoCheckpoint, Unavailable, type WitnessedService } from './witnessed-service.js';
+import { NoCheckpoint, type WitnessedService } from './witnessed-service.js';
 
-interface WitnessTimings {
-  /** The wait after the first failure; it doubles with each further one. */
-  readonly firstMs: number;
-  readonly maxMs: number;
+interface WitnessTimings extends Waits {
   /** How long `once` waits for a service that does not answer. */
   readonly onceMs: number;
 }
@@ -42,21 +39,18 @@ export class Witness {
   ) {}
 
   /** Waits for a service that does not answer. Throws Refusal if the log is not the one that was witnessed. */
-  async next(once: boolean, signal: AbortSignal): Promise<Witnessed> {
+  next(once: boolean, signal: AbortSignal): Promise<Witnessed> {
     const deadline = performance.now() + this.timings.onceMs;
-    for (let failures = 0; ; failures += 1) {
-      try {
-        return await this.look(signal);
-      } catch (error) {
-        signal.throwIfAborted();
-        if (!(error instanceof Unavailable)) throw error;
-        const waitMs = Math.min(this.timings.maxMs, this.timings.firstMs * 2 ** failures) * (0.5 + Math.random() / 2);
-        const what = `${this.service.name} gives no checkpoint: ${error.message}`;
+    return retried(
+      () => this.look(signal),
+      this.timings,
+      signal,
+      ({ message }, waitMs) => {
+        const what = `${this.service.name} gives no checkpoint: ${message}`;
         if (once && performance.now() + waitMs > deadline) throw new OperatorError(`${what}. Nothing was witnessed`);
         this.report(`${what}; asking again in ${(waitMs / 1000).toFixed(1)} s`);
-        await sleep(waitMs, undefined, { signal });
-      }
-    }
+      },
+    );
   }
 
   private async look(signal: AbortSignal): Promise<Witnessed> {
