@@ -13,7 +13,7 @@ CLUSTER=$(ls /usr/lib/postgresql | sort -n | tail -1)/main
 echo 'host all all 192.0.2.1/32 scram-sha-256' >> "/etc/postgresql/$CLUSTER/pg_hba.conf"
 runuser -u postgres -- psql -qc "alter system set listen_addresses = '*'"
 systemctl restart postgresql
-DATABASE_URL=\${DATABASE_URL/127.0.0.1/192.0.2.1} node dist/src/cli/cli.js doctor`;
+DATABASE_URL="\${DATABASE_URL/127.0.0.1/192.0.2.1}?sslmode=disable" node dist/src/cli/cli.js doctor`;
 
 /** What the log of the gateway has of a key that the service does not know: as many lines as it should, 1. */
 const GUESS = `ssh-keygen -q -t ed25519 -N '' -f /run/stranger
