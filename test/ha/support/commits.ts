@@ -8,20 +8,50 @@ const COMMIT = `select pg_logical_emit_message(true, 'probe', '')`;
 const CONNECT_PATIENCE_MS = 1_000;
 const BETWEEN_PROBES_MS = 250;
 
-/** Resolves with the time of the first commit on any database that is not cut off, asked without the service. */
-export async function firstCommit(cluster: Cluster): Promise<number> {
-  const committed = new AbortController();
-  const probes = DATABASES.map((name) => commitsAt(cluster.superuserOf(name), committed.signal));
-  return Promise.race(probes).finally(() => committed.abort());
+export interface WatchedCommits {
+  /** Resolves at the first commit. */
+  readonly first: Promise<unknown>;
+  /** The longest time without a commit, from the begin of the watch to now. */
+  stop(): number;
 }
 
-/** One attempt after the other, so that those that wait for a standby do not use up the connections. */
-async function commitsAt(config: pg.ClientConfig, ended: AbortSignal): Promise<number> {
-  while (!ended.aborted) {
-    if (await commits(config, ended)) return performance.now();
-    await sleep(BETWEEN_PROBES_MS);
-  }
-  return Number.POSITIVE_INFINITY;
+/** Commits on each database that can, without the service, one after the other. */
+export function watchCommits(cluster: Cluster): WatchedCommits {
+  const ended = new AbortController();
+  let [last, longestMs] = [performance.now(), 0];
+  const note = (): void => {
+    const now = performance.now();
+    longestMs = Math.max(longestMs, now - last);
+    last = now;
+  };
+  const first = Promise.race(DATABASES.map((name) => commitOn(cluster.superuserOf(name), ended.signal, note)));
+  return {
+    first,
+    stop: () => {
+      ended.abort();
+      note();
+      return longestMs;
+    },
+  };
+}
+
+/**
+ * Resolves at its first commit, and goes on. One attempt comes after the other, so that those that wait for a standby do not
+ * use up the connections.
+ */
+function commitOn(config: pg.ClientConfig, ended: AbortSignal, note: () => void): Promise<void> {
+  return new Promise((resolve) => {
+    const goOn = async (): Promise<void> => {
+      while (!ended.aborted) {
+        if (await commits(config, ended)) {
+          note();
+          resolve();
+        }
+        await sleep(BETWEEN_PROBES_MS);
+      }
+    };
+    void goOn();
+  });
 }
 
 /** At the end it closes its connection: a cancelled wait for a standby would look like a commit. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type LoadReport, recordLoad } from '../../support/recorded-load.js';
 import type { Cluster } from './cluster.js';
-import { firstCommit } from './commits.js';
+import { type WatchedCommits, watchCommits } from './commits.js';
 import type { Fault } from './faults.js';
 import { askGateways, type QuestionsReport } from './gateway-questions.js';
 import { ADMIN_KEY, GATEWAY_TOKEN, type Instance } from './instance.js';
@@ -9,7 +9,7 @@ import { ADMIN_KEY, GATEWAY_TOKEN, type Instance } from './instance.js';
 export interface Round {
   readonly changes: LoadReport;
   readonly questions: QuestionsReport;
-  /** From the fault to the first commit of a plain client on a database that is not cut off. */
+  /** The longest time in which a plain client could commit on no database. */
   readonly clusterPauseMs: number;
 }
 
@@ -24,23 +24,27 @@ export async function playRound(
   cluster: Cluster,
   instances: readonly [Instance, Instance],
 ): Promise<Round> {
+  let commits: WatchedCommits | undefined;
   try {
     await cluster.healthy();
     const questions = await askGateways(instances);
     const urls = instances.map(({ url }) => url);
     const load = recordLoad({ urls, apiKey: ADMIN_KEY, gatewayToken: GATEWAY_TOKEN });
     await load.more(CHANGES_BEFORE);
-    const struckAt = performance.now();
+    commits = watchCommits(cluster);
     const repair = await fault.strike(cluster, instances);
     questions.faultBegins();
-    const [committedAt] = await Promise.all([firstCommit(cluster), load.more(CHANGES_AFTER)]);
+    await Promise.all([commits.first, load.more(CHANGES_AFTER)]);
+    const clusterPauseMs = commits.stop();
     await sleep(HOLD_MS);
     await repair();
     await cluster.healthy();
-    return { questions: await questions.stop(), changes: await load.stop(), clusterPauseMs: committedAt - struckAt };
+    return { questions: await questions.stop(), changes: await load.stop(), clusterPauseMs };
   } catch (error) {
     process.stderr.write(`${cluster.explain()}\n${instances.map(explain).join('\n')}\n`);
     throw error;
+  } finally {
+    commits?.stop();
   }
 }
 
