@@ -144,7 +144,11 @@ export function recordLoad({ urls, apiKey, gatewayToken, writers = 8 }: LoadOpti
     const next = (): void => {
       at += 1;
     };
-    for (let n = 0; !isStopping; n += 1) await life(urlOf, next, `${run}-${writer}-${n}`);
+    for (let n = 0; !isStopping; n += 1) {
+      // Back at its own instance: else all might wait at the one that is cut off next.
+      at = writer;
+      await life(urlOf, next, `${run}-${writer}-${n}`);
+    }
   });
 
   return {
