@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, it, jest } from '@jest/globals';
+import { FaultyProxy } from '../support/faulty-proxy.js';
 import { freePort } from '../support/free-port.js';
 import { PostgresServer } from '../support/postgres-server.js';
 import { type RunningMain, startMain } from '../support/process.js';
@@ -18,14 +19,14 @@ afterAll(() => {
 });
 
 interface Deployment {
-  readonly postgres: readonly PostgresServer[];
   readonly instances: RunningMain[];
   restart(n: number): Promise<void>;
 }
 
-async function deploy(postgres: readonly PostgresServer[], ports: readonly number[]): Promise<Deployment> {
+/** `host`: of the database, or of a proxy before it. */
+async function deploy({ host }: { readonly host: string }, ports: readonly number[]): Promise<Deployment> {
   const settings = {
-    DATABASE_URL: `postgres://postgres@${postgres.map(({ host }) => host).join(',')}/service`,
+    DATABASE_URL: `postgres://postgres@${host}/service`,
     BOOTSTRAP_API_KEY: ADMIN_KEY,
     GATEWAY_TOKENS: GATEWAY_TOKEN,
     LOG_LEVEL: 'error',
@@ -41,7 +42,7 @@ async function deploy(postgres: readonly PostgresServer[], ports: readonly numbe
     instances[n] = startOne(port);
     await instances[n]?.url;
   };
-  return { postgres, instances, restart };
+  return { instances, restart };
 }
 
 async function underLoad(fault: string, { instances }: Deployment, inject: (round: number) => Promise<void>) {
@@ -67,14 +68,14 @@ async function startDatabase(): Promise<PostgresServer> {
 
 describe('under load through two instances, no acknowledged change is lost or written twice, and no yes is stale', () => {
   it('when instances are killed', async () => {
-    const deployment = await deploy([await startDatabase()], [await freePort(HOST), await freePort(HOST)]);
+    const deployment = await deploy(await startDatabase(), [await freePort(HOST), await freePort(HOST)]);
     const report = await underLoad('kill -9 of an instance', deployment, (round) => deployment.restart(round % 2));
     expect(report).toMatchObject(NOTHING_LOST);
   });
 
   it('when the database crashes and recovers', async () => {
     const primary = await startDatabase();
-    const deployment = await deploy([primary], [0, 0]);
+    const deployment = await deploy(primary, [0, 0]);
     const report = await underLoad('kill -9 of the database', deployment, async () => {
       await primary.kill('SIGKILL');
       await primary.start();
@@ -84,7 +85,7 @@ describe('under load through two instances, no acknowledged change is lost or wr
 
   it('when connections are cut by the administrator', async () => {
     const primary = await startDatabase();
-    const deployment = await deploy([primary], [0, 0]);
+    const deployment = await deploy(primary, [0, 0]);
     const report = await underLoad('all connections terminated', deployment, async () => {
       await primary.query(`select pg_terminate_backend(pid) from pg_stat_activity where datname = 'service'`);
     });
@@ -94,7 +95,8 @@ describe('under load through two instances, no acknowledged change is lost or wr
   it('when the primary dies and the synchronous standby is promoted', async () => {
     const primary = await startDatabase();
     const standby = await primary.addStandby('standby');
-    const deployment = await deploy([primary, standby], [0, 0]);
+    const proxy = await FaultyProxy.to(primary.port);
+    const deployment = await deploy(proxy, [0, 0]);
     await primary.set({ synchronous_standby_names: 'standby' });
     await primary.untilSynchronous('standby');
     const urls = await Promise.all(deployment.instances.map(({ url }) => url));
@@ -103,6 +105,7 @@ describe('under load through two instances, no acknowledged change is lost or wr
     await primary.kill();
     await sleep(1_000);
     await standby.promote();
+    proxy.leadTo(standby.port);
     await load.more(CHANGES_BETWEEN);
     const report = await load.stop();
     rows.push(faultRow('failover to the synchronous standby', 1, report));
