@@ -122,7 +122,7 @@ export class SealedChecks {
     await this.tiles.compareFull(this.tree.takeChanged());
     const others: [number, Buffer][] = [];
     for await (const other of this.tiles.otherLeaves(this.sealed, size, this.tree.openTiles())) others.push(other);
-    const signed = await this.storedTree(size);
+    const signed = await this.storedTree(new GrowingTree(this.sealed, this.edge), this.sealed, size);
     if (signed?.root().equals(root) === true) {
       this.tree = signed;
       await this.tiles.compareFull(signed.takeChanged());
@@ -131,7 +131,8 @@ export class SealedChecks {
       }
       return true;
     }
-    if (others.length > 0 || (await this.rootOfTiles(size))?.equals(root) !== true) {
+    const otherwise = await this.storedTree(new GrowingTree(0, []), 0, size);
+    if (others.length > 0 || otherwise?.root().equals(root) !== true) {
       this.report.fault(
         `positions ${this.sealed + 1} to ${size}: their events do not make the signed checkpoint of ${size} events`,
       );
@@ -140,14 +141,14 @@ export class SealedChecks {
     this.report.fault(
       `the checkpoint of ${size} events contradicts that of ${this.sealed}: the tiles were changed before it was signed`,
     );
-    this.tree = new GrowingTree(size, await this.logs.edge(this.accountId, size));
+    otherwise.takeChanged();
+    this.tree = otherwise;
     return true;
   }
 
-  /** The tree that grows by the leaves of the stored tiles from the last checkpoint on. Undefined if some are missing. */
-  private async storedTree(size: number): Promise<GrowingTree | undefined> {
-    const tree = new GrowingTree(this.sealed, this.edge);
-    for (let at = this.sealed; at < size; ) {
+  /** Lets a tree grow from one size to another by the leaves of the stored tiles. Undefined if some are missing. */
+  private async storedTree(tree: GrowingTree, from: number, size: number): Promise<GrowingTree | undefined> {
+    for (let at = from; at < size; ) {
       const index = Math.floor(at / TILE_WIDTH);
       const [tile] = await this.logs.tiles(this.accountId, [{ level: 0, index }]);
       const end = Math.min(size, (index + 1) * TILE_WIDTH);
