@@ -182,6 +182,7 @@ describe('the evidence of a log', () => {
 
   it('that cannot be made is an error of the log once, and its end is a line of info', async () => {
     const sealed = await startService({ checkpointKey: KEY });
+    while ((await sealed.admin.get('/log/checkpoint')).status !== 200) await sleep(50);
     const log = takeLines();
     const said = () =>
       log.lines().flatMap(({ level, fields, message }) => (fields.context === 'Sealer' ? [`${level} ${message}`] : []));
