@@ -36,8 +36,9 @@ export class Rechecks {
     }
     if (signed === undefined) return;
     const stretch = { from: this.done, to: Math.min(this.done + STRETCH, signed.size) };
-    this.done = stretch.to === signed.size ? Number.POSITIVE_INFINITY : stretch.to;
+    // A look that failed is made again.
     await this.look(signed, stretch);
+    this.done = stretch.to === signed.size ? Number.POSITIVE_INFINITY : stretch.to;
   }
 
   /** The newest checkpoint of the log, if this key has signed it: anyone who may insert a row can write another one. */
