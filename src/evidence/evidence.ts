@@ -106,7 +106,10 @@ export class Evidence {
     const [signed = NONE, ...hashes] = await this.hashesOf(accountId, ranges);
     const root = parseSignedCheckpoint(note)?.checkpoint.root;
     if (root === undefined || rootOfInclusion(index, size, signed, hashes)?.equals(root) !== true) {
-      throw this.damaged(accountId, `those of position ${position} do not lead to the checkpoint of ${size} events`);
+      throw this.damaged(
+        accountId,
+        `the tiles over position ${position} do not lead to its checkpoint of ${size} events`,
+      );
     }
     const [leaf] = await this.logs.leaves(accountId, index, position);
     if (leaf?.equals(signed) !== true) throw this.changed(accountId, position);
@@ -139,7 +142,10 @@ export class Evidence {
       isConsistent({ size: from, root: older }, { size: to, root: newer }, proof) &&
       isConsistent({ size: to, root: newer }, { size, root }, hashes.slice(ranges.length));
     if (!holds)
-      throw this.damaged(accountId, `those of ${from} to ${to} do not lead to the checkpoint of ${size} events`);
+      throw this.damaged(
+        accountId,
+        `the tiles over ${from} and ${to} events do not lead to its checkpoint of ${size} events`,
+      );
     return proof.map((hash) => hash.toString('base64'));
   }
 
