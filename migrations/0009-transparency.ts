@@ -24,5 +24,21 @@ export class Transparency1795651200009 extends Topic {
       index bigint not null,
       hashes bytea not null,
       constraint log_tiles_pk primary key (account_id, level, index)
-    )`;
+    );
+
+    -- A tile grows at its end: what was signed of it stays as it is. In a statement that truncates there is no row.
+    create function refuse_change_of_tile() returns trigger language plpgsql as $$
+    begin
+      if tg_op = 'UPDATE' then
+        if (new.account_id, new.level, new.index) = (old.account_id, old.level, old.index)
+          and substr(new.hashes, 1, length(old.hashes)) = old.hashes then
+          return new;
+        end if;
+      end if;
+      raise exception 'log_tiles only grows: % refused', tg_op using errcode = 'restrict_violation';
+    end $$;
+    create trigger log_tiles_guard before update or delete on log_tiles
+    for each row execute function refuse_change_of_tile();
+    create trigger log_tiles_truncate_guard before truncate on log_tiles
+    for each statement execute function refuse_change_of_tile()`;
 }

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createApp } from '../src/app.js';
 import { followLogs } from '../src/cli/audit/log-tail.js';
-import { newCheckpointKey } from '../src/log/seal/checkpoint-key.js';
+import { keyText, newCheckpointKey } from '../src/log/seal/checkpoint-key.js';
 import { seal } from '../src/log/seal/seal.js';
 import { SealedLogs } from '../src/log/seal/sealed-logs.js';
 import { ServiceLog } from '../src/service-log/service-log.js';
 import { ApiClient } from './support/api-client.js';
 import { METRICS_TOKEN, scrape, seriesValue } from './support/metrics.js';
+import { runCli } from './support/process.js';
 import { ADMIN_KEY, type Service, startService, testConfig } from './support/service.js';
 import { HASH_ANEW, whileTampered } from './support/tampering.js';
 
@@ -156,7 +157,7 @@ describe('a log that is shorter than one that was signed', () => {
       await withSealer(async (restarted) => {
         const show = (note: string) => restarted.client.get(`/log/checkpoint?${new URLSearchParams({ known: note })}`);
         const { body: own } = await restarted.client.get('/log/checkpoint');
-        for (const harmless of [own, 'x', known.replace(`\n${size}\n`, `\n${size + 5}\n`)]) {
+        for (const harmless of [own, known.replace(`\n${size}\n`, `\n${size + 5}\n`)]) {
           expect((await show(harmless)).status).toBe(200);
         }
         expect(await stateOf(restarted)).toEqual(IN_ORDER);
@@ -208,10 +209,66 @@ describe('a log that is shorter than one that was signed', () => {
     });
   });
 
+  it('or that was hashed anew while it is idle, raises the alarm by itself', async () => {
+    await withSealer(async (instance) => {
+      const size = await grow(instance, 2);
+      expect(await stateOf(instance)).toEqual(IN_ORDER);
+      const edit = `update events set metadata = replace(metadata, '127.0.0.1', '192.0.2.1') where position = ${size - 1}; ${HASH_ANEW}`;
+      await whileTampered(plain.databaseUrl, edit, async () => {
+        expect(await alarm(instance)).toEqual(ALARM);
+        expect(instance.logged()).toContain(
+          `ALARM: the events of the positions 1 to ${size} of the log of ${account} do not make its checkpoint of ${size} events`,
+        );
+        expect(await instance.client.get(`/log/proof?position=${size - 1}`)).toMatchObject({
+          status: 503,
+          body: { msg: expect.stringMatching(/^The event at position \d+ is not the one that was signed/) },
+        });
+        expect((await instance.client.get(`/log/proof?position=${size}`)).status).toBe(200);
+      });
+    });
+  });
+
   it('has no value in the metrics while checkpoints are off', async () => {
     const app = await createApp(testConfig(plain.databaseUrl, { metricsToken: METRICS_TOKEN }));
     expect(await scrape(app.url)).not.toMatch(/^tunnel_access_lost_logs /m);
     await app.close();
+  });
+});
+
+describe('proofs of a log', () => {
+  it('are refused when a tile is damaged, with an alarm, and come again once it is repaired', async () => {
+    await withSealer(async (instance) => {
+      const size = await grow(instance, 3);
+      const asked = [
+        `/log/proof?position=${size}`,
+        `/log/consistency?from=${size - 2}&to=${size - 1}`,
+        `/log/consistency?from=1&to=${size}`,
+      ];
+      const statuses = async () => Promise.all(asked.map(async (path) => (await instance.client.get(path)).status));
+      expect(await statuses()).toEqual([200, 200, 200]);
+      const damage = `update log_tiles set hashes = overlay(hashes placing '\\xdeadbeef' from 1) where account_id = '${account}' and level = 0`;
+      await whileTampered(plain.databaseUrl, damage, async () => {
+        expect(await statuses()).toEqual([503, 503, 503]);
+        expect(await instance.client.get(asked[0] ?? '')).toMatchObject({
+          body: { error_code: 'ERR_TAS_503', msg: expect.stringContaining('missing or damaged') },
+        });
+        expect(await stateOf(instance)).toEqual(ALARM);
+        await instance.client.post('/edges/tcp', {});
+        await until(async () => instance.logged().includes('do not make its checkpoint'));
+        expect(
+          await runCli({ DATABASE_URL: plain.databaseUrl, CHECKPOINT_KEY: keyText(KEY) }, 'audit', 'repair-tiles'),
+        ).toEqual({
+          code: 0,
+          stdout: `${account}\t1 tiles made anew\n`,
+          stderr: expect.stringMatching(
+            /^the trigger log_tiles_guard is lifted .*\n1 tiles of 1 logs made anew: all make their checkpoints\n$/,
+          ),
+        });
+        expect(await statuses()).toEqual([200, 200, 200]);
+        await until(async () => (await instance.client.get(`/log/proof?position=${size + 1}`)).status === 200);
+        expect((await instance.client.get(`/log/proof?position=${size + 1}`)).status).toBe(200);
+      });
+    });
   });
 });
 

@@ -34,6 +34,7 @@ const WITHOUT_ACCOUNT = {
     'accounts_with_usage',
     'take_pending_removal',
     'log_size',
+    'next_log',
   ],
   'a batch holds decisions of all accounts': ['write_bind_decisions'],
   'it inserts, with the account as $1': ['seal_log'],

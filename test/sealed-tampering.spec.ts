@@ -52,12 +52,18 @@ const TAMPERINGS: readonly (readonly [what: string, sql: string, said: readonly 
   [
     'tiles that were removed',
     'delete from log_tiles',
-    ['the stored tiles do not make the checkpoint of 30 events: they are missing or damaged'],
+    [
+      'the stored tile of level 0 and index 0 is missing',
+      'the stored tiles do not make the checkpoint of 30 events: they are missing or damaged',
+    ],
   ],
   [
     'tiles that were changed',
     'update log_tiles set hashes = set_byte(hashes, 3, get_byte(hashes, 3) # 1)',
-    ['the stored tiles do not make the checkpoint of 30 events: they are missing or damaged'],
+    [
+      'the stored tile of level 0 and index 0 is damaged: its hashes are not those that the events make',
+      'the stored tiles do not make the checkpoint of 30 events: they are missing or damaged',
+    ],
   ],
   [
     'a checkpoint and a head that claim more events than can be',

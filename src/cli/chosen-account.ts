@@ -39,6 +39,7 @@ export async function refuseUnknownAccount(
     'log_heads',
     'events',
     'log_checkpoints',
+    'log_tiles',
     ...models.flatMap((model) => model.tables.map(({ name }) => name)),
   ];
   const parts = tables.map((name) => `exists (select from ${name} where account_id = $1)`);

@@ -63,20 +63,3 @@ export async function* readAhead<Batch>(batches: AsyncGenerator<Batch>): AsyncGe
     yield value;
   }
 }
-
-/** Begins the work on so many batches more while the caller works on what came of the last one. */
-export async function* workAhead<Batch, Result>(
-  batches: AsyncIterable<Batch>,
-  ahead: number,
-  work: (batch: Batch) => Promise<Result>,
-): AsyncGenerator<Result> {
-  const begun: Promise<Result>[] = [];
-  for await (const batch of batches) {
-    const result = work(batch);
-    // A caller that stops early never awaits it.
-    result.catch(() => undefined);
-    begun.push(result);
-    if (begun.length > ahead) yield* begun.splice(0, 1);
-  }
-  yield* begun;
-}

@@ -65,7 +65,7 @@ export class EvidenceController {
       summary: 'Get the newest checkpoint of the log',
       description:
         'A signed note as c2sp.org/tlog-checkpoint has it. A change is in it a second or so after its answer.',
-      problems: ['not_found'],
+      problems: ['request_malformed', 'not_found'],
     },
     KNOWN,
   )

@@ -2,10 +2,20 @@ import { type CheckpointKey, signerOf } from '../log/seal/checkpoint-key.js';
 import type { Checkpoints } from '../log/seal/checkpoints.js';
 import { type SealedLogs, type StoredCheckpoint, TilesDamaged } from '../log/seal/sealed-logs.js';
 import { parseSignedCheckpoint, proofText } from '../log/tree/checkpoint.js';
-import { consistencyRanges, HASH_BYTES, inclusionRanges, type LeafRange } from '../log/tree/merkle-tree.js';
+import {
+  consistencyRanges,
+  HASH_BYTES,
+  inclusionRanges,
+  isConsistent,
+  type LeafRange,
+  rootOfInclusion,
+} from '../log/tree/merkle-tree.js';
 import { verifierText } from '../log/tree/signed-note.js';
 import { parseTilePath, widthIn } from '../log/tree/tiles.js';
 import { malformed, Problem, quoted } from '../problem.js';
+
+/** Leads to no root. */
+const NONE = Buffer.alloc(0);
 
 /** What the service proves of an account's log. All of it throws Problem while checkpoints are off. */
 export class Evidence {
@@ -22,6 +32,7 @@ export class Evidence {
   /**
    * The newest signed checkpoint. `known`: one that the caller has kept. It raises the alarm if this service has signed it
    * and the log is not its continuation: so a restored database is noticed too, by an instance that has seen no other.
+   * Throws Problem for a text that is no checkpoint.
    */
   async checkpoint(accountId: string, known: string | undefined): Promise<string> {
     if (known !== undefined) await this.holdTo(known, accountId);
@@ -31,7 +42,8 @@ export class Evidence {
   private async holdTo(known: string, accountId: string): Promise<void> {
     const signer = signerOf(this.requireKey(), accountId);
     const note = parseSignedCheckpoint(known);
-    if (note?.isSignedBy(signer) !== true || note.checkpoint.origin !== signer.name) return;
+    if (note === undefined) throw malformed('known is not a checkpoint as GET /log/checkpoint answers it.');
+    if (!note.isSignedBy(signer) || note.checkpoint.origin !== signer.name) return;
     const { size, root } = note.checkpoint;
     const sealed = (await this.logs.lastCheckpoint(accountId))?.size ?? 0;
     // The sealer compares this with the log within a second.
@@ -63,7 +75,7 @@ export class Evidence {
     this.checkpoints.raise(accountId, { loss: 'tiles', signed: 0 }, `the log of ${accountId} has no proofs: ${what}`);
     return new Problem(
       'overloaded',
-      'Stored tiles of this log are missing or damaged. The operator must restore them.',
+      'Stored tiles of this log are missing or damaged, so nothing can be proven. The operator must repair them: audit repair-tiles.',
     );
   }
 
@@ -89,19 +101,52 @@ export class Evidence {
       );
     }
     const index = position - 1;
-    const hashes = await this.hashesOf(accountId, inclusionRanges(index, { from: 0, to: size }));
+    const whole = { from: 0, to: size };
+    const ranges = [{ from: index, to: position }, ...inclusionRanges(index, whole)];
+    const [signed = NONE, ...hashes] = await this.hashesOf(accountId, ranges);
+    const root = parseSignedCheckpoint(note)?.checkpoint.root;
+    if (root === undefined || rootOfInclusion(index, size, signed, hashes)?.equals(root) !== true) {
+      throw this.damaged(
+        accountId,
+        `the tiles over position ${position} do not lead to its checkpoint of ${size} events`,
+      );
+    }
+    const [leaf] = await this.logs.leaves(accountId, index, position);
+    if (leaf?.equals(signed) !== true) throw this.changed(accountId, position);
     return proofText(index, hashes, note);
+  }
+
+  private changed(accountId: string, position: number): Problem {
+    const what = `the event at position ${position} of the log of ${accountId} is not the one that was signed`;
+    this.checkpoints.raise(accountId, { loss: 'events', signed: position }, what);
+    return new Problem(
+      'overloaded',
+      `The event at position ${position} is not the one that was signed, so it cannot be proven. The operator must restore it.`,
+    );
   }
 
   /** That the log of the first size is the beginning of the log of the second; hashes in base64. */
   async consistency(accountId: string, from: number, to: number): Promise<readonly string[]> {
-    const { size } = await this.last(accountId);
+    const { size, note } = await this.last(accountId);
     if (from > to || to > size) {
       throw malformed(
         `from is ${from} and to is ${to}; from must not be greater, and the newest checkpoint covers ${size} events.`,
       );
     }
-    return (await this.hashesOf(accountId, consistencyRanges(from, to))).map((hash) => hash.toString('base64'));
+    const [ranges, further] = [consistencyRanges(from, to), consistencyRanges(to, size)];
+    const ends = [from, to].map((end) => ({ from: 0, to: end }));
+    const [older = NONE, newer = NONE, ...hashes] = await this.hashesOf(accountId, [...ends, ...ranges, ...further]);
+    const proof = hashes.slice(0, ranges.length);
+    const root = parseSignedCheckpoint(note)?.checkpoint.root ?? NONE;
+    const holds =
+      isConsistent({ size: from, root: older }, { size: to, root: newer }, proof) &&
+      isConsistent({ size: to, root: newer }, { size, root }, hashes.slice(ranges.length));
+    if (!holds)
+      throw this.damaged(
+        accountId,
+        `the tiles over ${from} and ${to} events do not lead to its checkpoint of ${size} events`,
+      );
+    return proof.map((hash) => hash.toString('base64'));
   }
 
   private async last(accountId: string): Promise<StoredCheckpoint> {

@@ -7,14 +7,17 @@ import type { Checkpoints } from '../log/seal/checkpoints.js';
 import { seal } from '../log/seal/seal.js';
 import { type LogState, type SealedLogs, TilesDamaged } from '../log/seal/sealed-logs.js';
 import { parseSignedCheckpoint } from '../log/tree/checkpoint.js';
+import { Rechecks } from './rechecks.js';
 
 const SEAL_EVERY_MS = 1_000;
+/** Stands for no account. */
+const RECHECKS = 'rechecks';
 const WRONG_SIGNATURE = (size: number): string =>
   `it is shorter than a stored checkpoint of ${size} events, which has a wrong signature`;
 
 /**
- * Seals what is new, every second in a thousand logs, which are all of most deployments. Every instance does so; the
- * tables let one of them through, and each remembers what it saw signed.
+ * Seals what is new, every second in a thousand logs, which are all of most deployments, and looks again at a stretch of
+ * what was signed. Every instance does so; the tables let one of them through, and each remembers what it saw signed.
  */
 export class Sealer extends Rounds implements OnApplicationBootstrap {
   private readonly logger = new Logger('Sealer');
@@ -24,6 +27,7 @@ export class Sealer extends Rounds implements OnApplicationBootstrap {
   private unseen = new Set<string>();
   /** Why each log cannot be sealed, so that a lasting fault is one line. */
   private readonly reported = new Map<string, string>();
+  private readonly rechecks: Rechecks;
 
   constructor(
     private readonly logs: SealedLogs,
@@ -31,6 +35,7 @@ export class Sealer extends Rounds implements OnApplicationBootstrap {
     private readonly incidents: Incidents,
   ) {
     super(SEAL_EVERY_MS);
+    this.rechecks = new Rechecks(logs, checkpoints);
   }
 
   onApplicationBootstrap(): void {
@@ -46,7 +51,7 @@ export class Sealer extends Rounds implements OnApplicationBootstrap {
     if (key === undefined) return;
     if (this.after === '') this.unseen = new Set(this.checkpoints.witnessedAccounts);
     const { logs, upTo } = await this.logs.states(this.after);
-    this.reportEnd('', 'the logs are');
+    this.reportEnd('', 'the logs are sealed again');
     this.after = upTo;
     for (const log of logs) {
       if (this.stopping.aborted) return;
@@ -54,6 +59,17 @@ export class Sealer extends Rounds implements OnApplicationBootstrap {
       await this.look(log, key);
     }
     if (upTo === '') for (const accountId of this.unseen) this.isWhole({ accountId, size: 0, sealed: 0 });
+    await this.recheck(key);
+  }
+
+  private async recheck(key: CheckpointKey): Promise<void> {
+    try {
+      await this.rechecks.next(key);
+      this.reportEnd(RECHECKS, 'what was signed is compared again');
+    } catch (error) {
+      if (this.incidents.failed(error)) return;
+      this.report(RECHECKS, `what was signed cannot be compared now; trying again: ${messageOf(error)}`);
+    }
   }
 
   private async look(log: LogState, key: CheckpointKey): Promise<void> {
@@ -92,7 +108,7 @@ export class Sealer extends Rounds implements OnApplicationBootstrap {
     const { accountId } = log;
     try {
       this.checkpoints.witness(accountId, await seal(this.logs, key, log, this.stopping));
-      this.reportEnd(accountId, `the log of ${accountId} is`);
+      this.reportEnd(accountId, `the log of ${accountId} is sealed again`);
     } catch (error) {
       if (this.incidents.failed(error)) return;
       const what = `the log of ${accountId} cannot be sealed: ${messageOf(error)}`;
@@ -107,7 +123,7 @@ export class Sealer extends Rounds implements OnApplicationBootstrap {
     this.reported.set(accountId, what);
   }
 
-  private reportEnd(accountId: string, whatIs: string): void {
-    if (this.reported.delete(accountId)) this.logger.log(`${whatIs} sealed again`);
+  private reportEnd(accountId: string, what: string): void {
+    if (this.reported.delete(accountId)) this.logger.log(what);
   }
 }

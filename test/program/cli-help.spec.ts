@@ -41,6 +41,7 @@ describe('--help', () => {
       'tunnel-access audit export',
       'tunnel-access audit import',
       'tunnel-access audit verify',
+      'tunnel-access audit repair-tiles',
       'tunnel-access audit decide',
       'tunnel-access audit key',
       'tunnel-access audit witness',

@@ -203,10 +203,21 @@ describe('the database', () => {
     await inDatabase(service.databaseUrl, (client) => client.query('drop role stranger'));
   });
 
-  it('whose guard of the events is off is wrong', async () => {
-    await onDatabase('alter table events disable trigger events_guard', (url) =>
-      expectFinding(1, 'history', /^wrong: the trigger that refuses changes of events is off/, { DATABASE_URL: url }),
-    );
+  it.each([
+    [
+      'alter table events disable trigger events_guard',
+      'the trigger events_guard, which keeps events from being changed, is missing or switched off: alter table events enable trigger events_guard',
+    ],
+    [
+      'drop trigger log_tiles_guard on log_tiles',
+      'the trigger log_tiles_guard, which keeps tiles from being changed, is missing',
+    ],
+    [
+      'create rule quiet as on insert to events do also nothing',
+      'the rule quiet on events is not one of the service: it can change what is written or read there: drop rule quiet on events',
+    ],
+  ])('after %s is wrong, with the way out', async (sql, said) => {
+    await onDatabase(sql, (url) => expectFinding(1, 'history', new RegExp(`^wrong: ${said}`), { DATABASE_URL: url }));
   });
 
   it('that admits fewer connections than an instance opens is a warning', async () => {

@@ -6,6 +6,7 @@ import { addDiffCommand, addShowCommand } from './history.commands.js';
 import { addImportCommand } from './import.command.js';
 import { addKeyCommand } from './key.command.js';
 import { addPushCommand } from './push/push.command.js';
+import { addRepairTilesCommand } from './repair-tiles.command.js';
 import { addTailCommand } from './tail.command.js';
 import { addVerifyCommand } from './verify.command.js';
 import { addWitnessCommand } from './witness/witness.command.js';
@@ -22,6 +23,7 @@ export function addAuditCommands(program: Command): void {
   addExportCommand(audit);
   addImportCommand(audit);
   addVerifyCommand(audit);
+  addRepairTilesCommand(audit);
   addDecideCommand(audit);
   addKeyCommand(audit);
   addWitnessCommand(audit);

@@ -6,18 +6,17 @@ import { refuseUnknownAccount } from '../chosen-account.js';
 import { withExamples } from '../help.js';
 import { lowerPriority } from '../lower-priority.js';
 import { onDatabase, READS } from '../run-on-database.js';
+import { appended } from './appended-option.js';
 import { checkpointKeys, givenKeys } from './checkpoint-keys.js';
 import { openInput } from './input-file.js';
 import { readKept } from './kept-checkpoints.js';
 import { printFileVerification, printVerification } from './printed-verification.js';
 
-const appended = (value: string, earlier: readonly string[]): string[] => [...earlier, value];
-
 export function addVerifyCommand(audit: Command): void {
   const command = audit
     .command('verify')
     .description(
-      'Check the logs: positions without gaps up to the head, every event and its hash, every stream, and the trigger that refuses changes. Each fault is a line on stdout, which holds the account and the fault, separated by a tab',
+      'Check the logs: positions without gaps up to the head, every event and its hash, every stream, the signed checkpoints and every stored tile, and the triggers that refuse changes. Each fault is a line on stdout, which holds the account and the fault, separated by a tab',
     )
     .option('--account <id>', 'only this account (default: all)')
     .option(

@@ -13,6 +13,7 @@ import {
   queryableOf,
 } from '../../database/schema/migrations.js';
 import { describeRights, missingRights } from '../../database/schema/rights.js';
+import { guardFaults } from '../../log/checks/guard-checks.js';
 import { checkClaims, checkFirstKey, checkGateways } from './account-checks.js';
 import { type Finding, ok, warning, wrong } from './finding.js';
 import { checkOwner } from './owner-check.js';
@@ -78,22 +79,15 @@ async function checkRights({ client }: Primary, { migrationDatabaseUrl }: Config
   return [ok(`the role ${role} has all that it needs`)];
 }
 
-/** Whether more than a trigger keeps the role from changing the past. A superuser has every right. */
+/** Whether more than triggers keep the role from changing the past. A superuser has every right. */
 async function checkHistory({ client, isEmbedded }: Primary): Promise<readonly Finding[]> {
-  const { role, changes, guard } = await rowOf<{ role: string; changes: boolean | null; guard: string | null }>(
+  const { role, changes } = await rowOf<{ role: string; changes: boolean | null }>(
     client,
-    `select current_user as role,
-       has_table_privilege(to_regclass('events'), 'UPDATE, DELETE, TRUNCATE') as changes,
-       (select tgenabled from pg_trigger where tgrelid = to_regclass('events') and tgname = 'events_guard') as guard`,
+    `select current_user as role, has_table_privilege(to_regclass('events'), 'UPDATE, DELETE, TRUNCATE') as changes`,
   );
   if (changes === null) return [];
-  if (guard === null || !['O', 'A'].includes(guard)) {
-    return [
-      wrong(
-        'the trigger that refuses changes of events is off: alter table events enable trigger events_guard, then run audit verify',
-      ),
-    ];
-  }
+  const faults = await guardFaults(client);
+  if (faults.length > 0) return faults.map(({ what, wayOut }) => wrong(`${what}: ${wayOut}, then run audit verify`));
   if (!changes) return [ok(`the role ${role} cannot change events`)];
   if (isEmbedded) return [ok('a trigger refuses changes of events')];
   return [

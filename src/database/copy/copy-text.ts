@@ -16,21 +16,3 @@ const CHARACTERS = new Map(Object.entries(LETTERS).map(([character, letter]) => 
 /** Most texts have no escape. */
 export const unescaped = (text: string): string =>
   text.includes('\\') ? text.replace(/\\(.)/g, (_, letter: string) => CHARACTERS.get(letter) ?? letter) : text;
-
-const BACKSLASH = 0x5c;
-const BYTES = new Map(Array.from(CHARACTERS, ([letter, character]) => [letter.charCodeAt(0), character.charCodeAt(0)]));
-
-/** Takes the escapes out of the bytes from `from` on, without `to`, where they are. Returns where they end then. */
-export function unescapeBytes(bytes: Uint8Array, from: number, to: number): number {
-  let end = from;
-  for (let at = from; at < to; at += 1, end += 1) {
-    let byte = bytes[at] ?? 0;
-    if (byte === BACKSLASH) {
-      at += 1;
-      byte = bytes[at] ?? 0;
-      if (byte !== BACKSLASH) byte = BYTES.get(byte) ?? byte;
-    }
-    bytes[end] = byte;
-  }
-  return end;
-}

@@ -1,5 +1,6 @@
-import type { EventFault } from './event-checks.js';
+import { EventChecks, type KnownTypes } from './event-checks.js';
 import type { FaultReport } from './fault-report.js';
+import type { LoggedEvent } from './logged-event.js';
 
 /** Compares the events with checkpoints. */
 interface CheckpointChecks {
@@ -16,33 +17,27 @@ interface CheckedLog {
   readonly report: FaultReport;
 }
 
-/** An event with what EventChecks says of it. */
-export interface CheckedEvent {
-  readonly position: number;
-  /** That it should have. */
-  readonly hash: Buffer;
-  readonly faults: readonly EventFault[];
-}
-
 /**
- * Checks one log, whose checked events come in the order of their positions: positions 1, 2, 3 ... up to its size, and its
- * checkpoints. The events may come from a database or from a file.
+ * Checks one log, whose events come in the order of their positions: every event, positions 1, 2, 3 ... up to its size, and
+ * its checkpoints. The events may come from a database or from a file.
  */
 export class LogChecks {
   private last = 0;
+  private readonly events: EventChecks;
 
-  constructor(private readonly log: CheckedLog) {}
+  constructor(
+    types: KnownTypes,
+    private readonly log: CheckedLog,
+  ) {
+    this.events = new EventChecks(types);
+  }
 
-  async add(events: Iterable<CheckedEvent>): Promise<void> {
-    for (const event of events) {
-      this.report(event);
-      for (const sealed of event.position > this.last ? this.log.sealed : []) {
-        const due = sealed.add(event.position, event.hash);
-        // No await for each event: it would take as long as a check.
-        if (due !== undefined) await due;
-      }
-      this.last = event.position;
-    }
+  async add(event: LoggedEvent): Promise<void> {
+    const hash = this.check(event);
+    // The checkpoints get each position once.
+    if (event.position <= this.last) return;
+    for (const sealed of this.log.sealed) await sealed.add(event.position, hash);
+    this.last = event.position;
   }
 
   async end(size = this.log.size): Promise<void> {
@@ -50,11 +45,14 @@ export class LogChecks {
     for (const sealed of this.log.sealed) await sealed.end(size);
   }
 
-  private report(event: CheckedEvent): void {
+  /** Returns the hash that the event should have. */
+  private check(event: LoggedEvent): Buffer {
     const { size, report } = this.log;
     report.missing(this.last, Math.min(event.position - 1, size));
     if (event.position > size || event.position < 1)
       report.add('head', event, `outside the log, whose head is at ${size}`);
-    for (const { check, what } of event.faults) report.add(String(check), event, what);
+    const { faults, hash } = this.events.check(event);
+    for (const { check, what } of faults) report.add(String(check), event, what);
+    return Buffer.from(hash, 'hex');
   }
 }

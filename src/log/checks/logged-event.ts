@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { isId } from '../../ids.js';
-import { type ByteRange, isCompactObject } from './compact-json.js';
+import { isJsonObject } from '../../json-object.js';
 
 /**
  * An event as an exported log holds it. `data` and `metadata` are texts rather than objects, to keep the exact bytes of
@@ -19,9 +19,6 @@ export interface LoggedEvent {
   readonly recorded_at: string;
   readonly leaf_hash: string;
 }
-
-/** The JSON of an event in UTF-8. */
-export type JsonBytes = Readonly<Record<'data' | 'metadata', ByteRange>>;
 
 const TIME_FORMAT = `'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'`;
 
@@ -45,15 +42,8 @@ export function leafHash(event: LoggedEvent): string {
 const netstring = (text: string): string => `${Buffer.byteLength(text)}:${text},`;
 
 /** Seconds since 1970 and the six digits of the fraction. No service wrote an event before. */
-const microseconds = (time: string): string => `${secondsOf(time.slice(0, SECOND))}${time.slice(SECOND + 1, -1)}`;
-
-/** The last second: an event is recorded soon after it occurred, and Date.parse takes longer than the other checks. */
-let parsed = { text: '', seconds: 0 };
-
-function secondsOf(text: string): number {
-  if (text !== parsed.text) parsed = { text, seconds: Date.parse(`${text}Z`) / 1000 };
-  return parsed.seconds;
-}
+const microseconds = (time: string): string =>
+  `${Date.parse(`${time.slice(0, SECOND)}Z`) / 1000}${time.slice(SECOND + 1, -1)}`;
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const TIME = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{6}Z$/;
@@ -63,26 +53,32 @@ const SECOND = '2026-01-02T03:04:05'.length;
  * Names the first field with a value that the service would not write. A valid hash does not suffice, as it covers any
  * value: the API could not show it, or a later export would not reproduce it.
  */
-export function formatFault(event: LoggedEvent, json: JsonBytes): string | undefined {
+export function formatFault(event: LoggedEvent): string | undefined {
   if (!isId(event.account_id, 'ac')) return 'account_id is not the id of an account';
   if (!isId(event.stream_id)) return 'stream_id is not an id';
   if (!UUID.test(event.event_id)) return 'event_id is not a UUID';
   if (!isTime(event.occurred_at)) return 'occurred_at is not a time as export writes it';
   if (!isTime(event.recorded_at)) return 'recorded_at is not a time as export writes it';
-  return jsonFault(event, json);
+  return jsonFault(event);
 }
 
 /** Refuses the 30th of February, as PostgreSQL does, and 24:00, which PostgreSQL would write in another way. */
 const isTime = (text: string): boolean =>
   TIME.test(text) && (text.slice(8, 10) <= '28' || new Date(text).toISOString().slice(0, 10) === text.slice(0, 10));
 
-function jsonFault({ metadata }: LoggedEvent, json: JsonBytes): string | undefined {
-  if (!isCompactObject(json.data)) return 'data is not a JSON object as the service writes it';
-  if (!isCompactObject(json.metadata) || !namesActor(metadata))
-    return 'metadata is not a JSON object that names an actor';
+function jsonFault({ data, metadata }: LoggedEvent): string | undefined {
+  if (compactObject(data) === undefined) return 'data is not a JSON object as the service writes it';
+  if (typeof compactObject(metadata)?.actor !== 'string') return 'metadata is not a JSON object that names an actor';
   return undefined;
 }
 
-/** The service writes the actor first. */
-const namesActor = (metadata: string): boolean =>
-  metadata.startsWith('{"actor":"') || typeof JSON.parse(metadata).actor === 'string';
+/** The object of a text that is exactly what JSON.stringify makes of it: one line, without blanks, each name once. */
+function compactObject(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isJsonObject(value) && JSON.stringify(value) === text ? value : undefined;
+  } catch {
+    // It is not JSON, or deeper than JSON.stringify goes.
+    return undefined;
+  }
+}

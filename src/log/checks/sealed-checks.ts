@@ -1,150 +1,179 @@
-import type { SealedLogs, StoredCheckpoint } from '../seal/sealed-logs.js';
-import { parseCheckpoint } from '../tree/checkpoint.js';
+import type { LinkedCheckpoint, SealedLogs, StoredCheckpoint } from '../seal/sealed-logs.js';
+import { parseSignedCheckpoint } from '../tree/checkpoint.js';
 import { HASH_BYTES } from '../tree/merkle-tree.js';
-import { parseNote, type VerifierKey } from '../tree/signed-note.js';
-import { entriesOf, GrowingTree, TILE_WIDTH } from '../tree/tiles.js';
+import type { VerifierKey } from '../tree/signed-note.js';
+import { entriesOf, GrowingTree, type StoredTile, TILE_WIDTH } from '../tree/tiles.js';
+import { type OnTileFault, TileChecks } from './tile-checks.js';
 
-/** A fault between two checkpoints, or at a position if the stored tiles still lead to the signed one. */
-type ReportFault = (what: string) => void;
+/** What is done with the faults of checkpoints and events, in words, and with those of tiles. */
+export interface SealedReport {
+  readonly fault: (what: string) => void;
+  readonly tileFault: OnTileFault;
+}
 
 const SIGNED_OTHERWISE = 'is not the event that was signed: it was edited and hashed anew, or another took its place';
 /** Missing events of a log beyond which no further checkpoint is compared: a row can claim any size. */
 const MAX_MISSING = 100_000;
 const MISSING = Buffer.alloc(HASH_BYTES);
+/** Leaves of which the tree remembers the tiles until they are compared with the stored ones. */
+const COMPARE_EVERY = 16 * TILE_WIDTH;
 
 /**
- * Compares the events of one log with its signed checkpoints. Their hashes are computed from the events, never read, so
- * a checkpoint whose root they make proves all events up to it.
+ * Compares the events of one log with its signed checkpoints, and the tiles that they make with the stored ones. The hashes
+ * are computed from the events, never read, so a checkpoint whose root they make proves all events up to it.
  */
 export class SealedChecks {
-  private readonly checkpoints: AsyncGenerator<StoredCheckpoint>;
-  private next: StoredCheckpoint | undefined;
+  private readonly checkpoints: AsyncGenerator<LinkedCheckpoint>;
+  private readonly tiles: TileChecks;
+  private next: LinkedCheckpoint | undefined;
   private tree = new GrowingTree(0, []);
-  /** The size of the last checkpoint, and the leaves after it. */
+  private size = 0;
+  /** The size of the last checkpoint, and the edge of its tree. */
   private sealed = 0;
-  private leaves: Buffer[] = [];
+  private edge: readonly StoredTile[] = [];
   private missing = 0;
+  private hasEnded = false;
 
   constructor(
     private readonly logs: SealedLogs,
     private readonly accountId: string,
     /** One of them must have signed each checkpoint. None: signatures are not checked. */
     private readonly keys: readonly VerifierKey[],
-    private readonly report: ReportFault,
+    private readonly report: SealedReport,
   ) {
     this.checkpoints = checkpointsOf(logs, accountId);
+    this.tiles = new TileChecks(logs, accountId, report.tileFault);
   }
 
   async begin(): Promise<void> {
-    this.next = await this.following();
+    this.next = await this.following(0);
+    if (this.next === undefined) await this.finish();
   }
 
   /** Adds the hash of the event at a position. The promise, if there is one, must be awaited before the next. */
   add(position: number, hash: Buffer): Promise<void> | undefined {
-    if (this.next === undefined) return undefined;
-    const isDue = position === this.next.size || position > this.size + 1;
-    if (isDue) return this.addDue(position, hash);
-    this.append(hash);
-    return undefined;
+    return this.next === undefined ? undefined : this.addNext(position, hash);
   }
 
   /** `size`: the number of events that the log should have. */
   async end(size: number): Promise<void> {
     await this.fillTo(size);
-    let last: StoredCheckpoint | undefined;
-    for (; this.next !== undefined; this.next = await this.following()) last = this.next;
-    if (last !== undefined) {
-      this.report(`the log has ${size} events, but a checkpoint of ${last.size} was signed: its tail is lost`);
+    let lost: StoredCheckpoint | undefined;
+    for (; this.next !== undefined; this.next = await this.following(this.next.size)) {
+      if (this.isSigned(this.next)) lost = this.next;
     }
+    // The tiles have grown with the events that are lost.
+    if (lost === undefined) return this.finish();
+    this.report.fault(`the log has ${size} events, but a checkpoint of ${lost.size} was signed: its tail is lost`);
   }
 
-  /** Adds a hash that completes a checkpoint, or that comes after a gap. */
-  private async addDue(position: number, hash: Buffer): Promise<void> {
+  private async addNext(position: number, hash: Buffer): Promise<void> {
     await this.fillTo(position - 1);
-    if (this.next === undefined) return;
-    this.append(hash);
-    await this.compareIfDue(this.next);
+    if (this.next !== undefined) await this.append(hash, this.next);
   }
 
   /** Positions that were left out are missing. */
   private async fillTo(position: number): Promise<void> {
     if (this.next === undefined || this.size >= position) return;
     this.missing += position - this.size;
-    if (this.missing > MAX_MISSING) return this.giveUp(position);
-    while (this.next !== undefined && this.size < position) {
-      this.append(MISSING);
-      await this.compareIfDue(this.next);
+    if (this.missing > MAX_MISSING) {
+      this.report.fault(
+        `positions ${this.size + 1} to ${position} are missing, so no later checkpoint can be compared`,
+      );
+      return this.giveUp();
     }
+    while (this.next !== undefined && this.size < position) await this.append(MISSING, this.next);
   }
 
-  private giveUp(position: number): void {
-    this.report(`positions ${this.size + 1} to ${position} are missing, so no later checkpoint can be compared`);
+  private giveUp(): void {
     this.next = undefined;
-    this.leaves = [];
+    this.hasEnded = true;
   }
 
-  private append(leaf: Buffer): void {
+  private async append(leaf: Buffer, next: LinkedCheckpoint): Promise<void> {
     this.tree.add(leaf);
-    this.leaves.push(leaf);
+    this.size += 1;
+    if (this.size % COMPARE_EVERY === 0) await this.tiles.compareFull(this.tree.takeChanged());
+    if (this.size === next.size) await this.compare(next);
   }
 
-  /** The number of leaves. */
-  private get size(): number {
-    return this.sealed + this.leaves.length;
+  private async compare(next: LinkedCheckpoint): Promise<void> {
+    this.isSigned(next);
+    const root = parseSignedCheckpoint(next.note)?.checkpoint.root;
+    const isMade = root === undefined || this.tree.root().equals(root) || (await this.locate(next.size, root));
+    if (!isMade) return this.giveUp();
+    await this.tiles.confirm();
+    [this.sealed, this.edge] = [next.size, this.tree.openTiles()];
+    this.next = await this.following(next.size);
+    if (this.next === undefined) await this.finish();
   }
 
-  /** Without a next checkpoint to compare with, nothing needs to be kept. */
-  private async compareIfDue(next: StoredCheckpoint): Promise<void> {
-    if (this.size < next.size) return;
-    const goesOn = await this.compare(next);
-    this.sealed = next.size;
-    this.leaves = [];
-    this.tree.takeChanged();
-    this.next = goesOn ? await this.following() : undefined;
-    if (goesOn && this.next === undefined) await this.compareTiles(next.size);
+  /** Reports a signature that is wrong. */
+  private isSigned({ size, note }: StoredCheckpoint): boolean {
+    const signed = parseSignedCheckpoint(note);
+    const isSigned = this.keys.length === 0 || this.keys.some((key) => signed?.isSignedBy(key) === true);
+    if (isSigned && signed?.checkpoint.size === size) return true;
+    this.report.fault(`the checkpoint of ${size} events: its signature is wrong`);
+    return false;
   }
 
-  /** Proofs are made of the tiles, and the next checkpoint too. */
-  private async compareTiles(size: number): Promise<void> {
-    const root = await this.rootOfTiles(size);
-    if (root?.equals(this.tree.root()) === true) return;
-    this.report(`the stored tiles do not make the checkpoint of ${size} events: they are missing or damaged`);
-  }
-
-  private async following(): Promise<StoredCheckpoint | undefined> {
-    return (await this.checkpoints.next()).value;
-  }
-
-  /** False if no later checkpoint can be compared. */
-  private async compare({ size, note }: StoredCheckpoint): Promise<boolean> {
-    const parsed = parseNote(note);
-    const checkpoint = parsed && parseCheckpoint(parsed.text);
-    const isSigned = this.keys.length === 0 || this.keys.some((key) => parsed?.isSignedBy(key) === true);
-    if (!isSigned || checkpoint?.size !== size) this.report(`the checkpoint of ${size} events: its signature is wrong`);
-    return checkpoint === undefined || this.tree.root().equals(checkpoint.root) || this.locate(size, checkpoint.root);
-  }
-
-  /** Names the positions that differ, and goes on with the tree that was signed. */
+  /** Names the positions that differ, and goes on with the tree that was signed. False if the tiles do not lead to it. */
   private async locate(size: number, root: Buffer): Promise<boolean> {
-    const tilesLead = (await this.rootOfTiles(size))?.equals(root) === true;
-    if (!tilesLead) {
-      this.report(
+    await this.tiles.compareFull(this.tree.takeChanged());
+    const others: [number, Buffer][] = [];
+    for await (const other of this.tiles.otherLeaves(this.sealed, size, this.tree.openTiles())) others.push(other);
+    const signed = await this.storedTree(new GrowingTree(this.sealed, this.edge), this.sealed, size);
+    if (signed?.root().equals(root) === true) {
+      this.tree = signed;
+      await this.tiles.compareFull(signed.takeChanged());
+      for (const [index, leaf] of others) {
+        if (!leaf.equals(MISSING)) this.report.fault(`position ${index + 1}: ${SIGNED_OTHERWISE}`);
+      }
+      return true;
+    }
+    const otherwise = await this.storedTree(new GrowingTree(0, []), 0, size);
+    if (others.length > 0 || otherwise?.root().equals(root) !== true) {
+      this.report.fault(
         `positions ${this.sealed + 1} to ${size}: their events do not make the signed checkpoint of ${size} events`,
       );
       return false;
     }
-    const signed = await this.signedLeaves(size);
-    const others = [...this.leaves.entries()].filter(([i, leaf]) => signed[i]?.equals(leaf) !== true);
-    for (const [i, leaf] of others) {
-      if (leaf !== MISSING) this.report(`position ${this.sealed + i + 1}: ${SIGNED_OTHERWISE}`);
-    }
-    if (others.length === 0) {
-      this.report(
-        `the checkpoint of ${size} events contradicts that of ${this.sealed}: the tiles were changed before it was signed`,
-      );
-    }
-    this.tree = new GrowingTree(size, await this.logs.edge(this.accountId, size));
+    this.report.fault(
+      `the checkpoint of ${size} events contradicts that of ${this.sealed}: the tiles were changed before it was signed`,
+    );
+    otherwise.takeChanged();
+    this.tree = otherwise;
     return true;
+  }
+
+  /** Lets a tree grow from one size to another by the leaves of the stored tiles. Undefined if some are missing. */
+  private async storedTree(tree: GrowingTree, from: number, size: number): Promise<GrowingTree | undefined> {
+    for (let at = from; at < size; ) {
+      const index = Math.floor(at / TILE_WIDTH);
+      const [tile] = await this.logs.tiles(this.accountId, [{ level: 0, index }]);
+      const end = Math.min(size, (index + 1) * TILE_WIDTH);
+      const leaves = entriesOf(tile?.hashes ?? Buffer.alloc(0)).slice(
+        at - index * TILE_WIDTH,
+        end - index * TILE_WIDTH,
+      );
+      if (leaves.length < end - at) return undefined;
+      for (const leaf of leaves) tree.add(leaf);
+      at = end;
+    }
+    return tree;
+  }
+
+  /** Proofs are made of the tiles, and the next checkpoint too. */
+  private async finish(): Promise<void> {
+    if (this.hasEnded) return;
+    this.hasEnded = true;
+    await this.tiles.compareFull(this.tree.takeChanged());
+    await this.tiles.finish(this.sealed, this.edge);
+    const signed = new GrowingTree(this.sealed, this.edge).root();
+    if ((await this.rootOfTiles(this.sealed))?.equals(signed) === true) return;
+    this.report.fault(
+      `the stored tiles do not make the checkpoint of ${this.sealed} events: they are missing or damaged`,
+    );
   }
 
   private async rootOfTiles(size: number): Promise<Buffer | undefined> {
@@ -152,19 +181,19 @@ export class SealedChecks {
     return root;
   }
 
-  /** The leaves that the tiles have for the positions after the last checkpoint. */
-  private async signedLeaves(size: number): Promise<Buffer[]> {
-    const first = Math.floor(this.sealed / TILE_WIDTH);
-    const names = Array.from({ length: Math.ceil(size / TILE_WIDTH) - first }, (_, i) => ({
-      level: 0,
-      index: first + i,
-    }));
-    const tiles = (await this.logs.tiles(this.accountId, names)).toSorted((a, b) => a.index - b.index);
-    return entriesOf(Buffer.concat(tiles.map(({ hashes }) => hashes))).slice(this.sealed - first * TILE_WIDTH);
+  /** The checkpoint after that of a size. */
+  private async following(size: number): Promise<LinkedCheckpoint | undefined> {
+    const next: LinkedCheckpoint | undefined = (await this.checkpoints.next()).value;
+    if (next !== undefined && next.follows !== size) {
+      this.report.fault(
+        `the checkpoint of ${next.size} events follows one of ${next.follows} events, which is missing`,
+      );
+    }
+    return next;
   }
 }
 
-async function* checkpointsOf(logs: SealedLogs, accountId: string): AsyncGenerator<StoredCheckpoint> {
+async function* checkpointsOf(logs: SealedLogs, accountId: string): AsyncGenerator<LinkedCheckpoint> {
   for (let beyond = 0; ; ) {
     const page = await logs.checkpoints(accountId, beyond);
     yield* page;

@@ -17,6 +17,9 @@ export interface StoredCheckpoint {
   readonly note: string;
 }
 
+/** `follows`: the size of the checkpoint before it; 0 for the first. */
+export type LinkedCheckpoint = StoredCheckpoint & { readonly follows: number };
+
 const LOGS_AT_ONCE = 1_000;
 
 /** $1: the account after which to look, in the order of ids. */
@@ -32,6 +35,12 @@ const STATES: NamedStatement = {
       (select coalesce(json_agg(logs), '[]') from logs) as logs`,
 };
 
+/** $1: the account after which to look. */
+const NEXT_LOG: NamedStatement = {
+  name: 'next_log',
+  text: `select account_id as "accountId" from log_heads where account_id > $1 and by_index(account_id) order by account_id limit 1`,
+};
+
 const LAST_CHECKPOINT: NamedStatement = {
   name: 'last_checkpoint',
   text: `select c.size::float8 as size, c.note from log_checkpoints c where c.account_id = $1 and by_index(c.account_id)
@@ -40,7 +49,7 @@ const LAST_CHECKPOINT: NamedStatement = {
 
 const CHECKPOINTS: NamedStatement = {
   name: 'checkpoints',
-  text: `select c.size::float8 as size, c.note from log_checkpoints c
+  text: `select c.size::float8 as size, c.follows::float8 as follows, c.note from log_checkpoints c
     where c.account_id = $1 and c.size > $2 and by_index(c.account_id) order by c.account_id, c.size limit 1000`,
 };
 
@@ -55,6 +64,13 @@ const TILES: NamedStatement = {
   text: `select t.level, t.index::float8 as index, t.hashes from log_tiles t
     join json_to_recordset($2::json) as wanted(level int, index bigint) on t.level = wanted.level and t.index = wanted.index
     where t.account_id = $1 and by_index(t.account_id)`,
+};
+
+/** The tiles that the tree of a size does not have. A level has a tile for each 256 subtrees of 256^level leaves. */
+const SURPLUS: NamedStatement = {
+  name: 'surplus_tiles',
+  text: `select level, index::float8 as index from log_tiles where account_id = $1
+    and (level not between 0 and 6 or index < 0 or index >= (($2::bigint >> (8 * level)) + 255) / 256) order by level, index`,
 };
 
 /** Of two instances one inserts what follows a checkpoint, and only that one writes its tiles. */
@@ -83,13 +99,19 @@ export class SealedLogs {
     return rows[0] ?? { logs: [], upTo: '' };
   }
 
+  /** The account of the next log in the order of ids; '' at the end. */
+  async nextLog(after: string): Promise<string> {
+    const { rows } = await queryNamed<{ accountId: string }>(this.connections, NEXT_LOG, [after]);
+    return rows[0]?.accountId ?? '';
+  }
+
   async lastCheckpoint(accountId: string): Promise<StoredCheckpoint | undefined> {
     return (await queryNamed<StoredCheckpoint & object>(this.connections, LAST_CHECKPOINT, [accountId])).rows[0];
   }
 
   /** The next thousand checkpoints of a log, beyond this size. */
-  async checkpoints(accountId: string, beyond: number): Promise<readonly StoredCheckpoint[]> {
-    return (await queryNamed<StoredCheckpoint & object>(this.connections, CHECKPOINTS, [accountId, beyond])).rows;
+  async checkpoints(accountId: string, beyond: number): Promise<readonly LinkedCheckpoint[]> {
+    return (await queryNamed<LinkedCheckpoint & object>(this.connections, CHECKPOINTS, [accountId, beyond])).rows;
   }
 
   /** Leaf hashes of the positions after one up to another. */
@@ -101,6 +123,11 @@ export class SealedLogs {
   async tiles(accountId: string, wanted: readonly TileName[]): Promise<StoredTile[]> {
     if (wanted.length === 0) return [];
     return (await queryNamed<StoredTile & object>(this.connections, TILES, [accountId, JSON.stringify(wanted)])).rows;
+  }
+
+  /** The names of stored tiles that the tree of this size does not have. */
+  async surplus(accountId: string, size: number): Promise<TileName[]> {
+    return (await queryNamed<TileName & object>(this.connections, SURPLUS, [accountId, size])).rows;
   }
 
   /** The tiles at the right edge of the tree of this size. Throws TilesDamaged if one is missing or cut. */

@@ -1,4 +1,4 @@
-import { EventChecks, knownTypes } from '../checks/event-checks.js';
+import { knownTypes } from '../checks/event-checks.js';
 import { FaultReport } from '../checks/fault-report.js';
 import { accountOf, type KeptCheckpoint, KeptChecks } from '../checks/kept-checks.js';
 import { LogChecks } from '../checks/log-checks.js';
@@ -46,7 +46,6 @@ class LogFile {
   private last = 0;
   private readonly report: FaultReport;
   private readonly streams: StreamOrder;
-  private readonly checks: EventChecks;
   private readonly log: LogChecks;
 
   constructor(
@@ -59,8 +58,7 @@ class LogFile {
     const sealed = KeptChecks.of(kept, (what) => this.report.of('kept', what));
     // A file does not say how long its log is: whole lines are all that it has.
     const size = Number.POSITIVE_INFINITY;
-    this.checks = new EventChecks(knownTypes(models));
-    this.log = new LogChecks({ size, sealed, report: this.report });
+    this.log = new LogChecks(knownTypes(models), { size, sealed, report: this.report });
   }
 
   async add(line: string): Promise<void> {
@@ -75,8 +73,7 @@ class LogFile {
     if (this.lines > 1 && event.position <= this.last) {
       this.refuse(`line ${this.lines}: its position is ${event.position}, after one of ${this.last}`);
     }
-    const { faults, hash } = this.checks.check(event);
-    await this.log.add([{ position: event.position, hash: Buffer.from(hash, 'hex'), faults }]);
+    await this.log.add(event);
     this.last = Math.max(this.last, event.position);
     const fault = this.streams.faultOf(event);
     if (fault !== undefined) this.report.add('stream', event, fault);

@@ -9,6 +9,8 @@ import {
   isConsistent,
   type LeafRange,
   nodesOf,
+  rangesBeside,
+  rootAround,
   rootOfInclusion,
 } from './merkle-tree.js';
 import {
@@ -155,6 +157,24 @@ describe('the Merkle tree', () => {
     expect(rootOfInclusion(0, 2, none, [both])).toBeUndefined();
     expect(rootOfInclusion(0, 2, both, [none])).toBeUndefined();
     expect(rootOfInclusion(0, 2, a, [b])).toEqual(root);
+  });
+});
+
+describe('a part of a tree', () => {
+  it('makes the root with the hashes beside it, and another root once a leaf of it is another', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 300 }), fc.nat(), fc.nat(), (size, a, b) => {
+        const leaves = Array.from({ length: size }, (_, i) => sha256(Buffer.from(String(i))));
+        const from = a % size;
+        const to = from + 1 + (b % (size - from));
+        const beside = rangesBeside({ from, to }, { from: 0, to: size }).map((one) =>
+          treeHash(leaves.slice(one.from, one.to)),
+        );
+        expect(rootAround(size, from, leaves.slice(from, to), beside)).toEqual(treeHash(leaves));
+        const others = leaves.slice(from, to).with(b % (to - from), sha256());
+        expect(rootAround(size, from, others, beside)).not.toEqual(treeHash(leaves));
+      }),
+    );
   });
 });
 

@@ -81,6 +81,28 @@ function subproof(older: number, range: LeafRange, isWhole: boolean): LeafRange[
   return older <= right.from ? [...subproof(older, left, isWhole), right] : [...subproof(older, right, false), left];
 }
 
+const areApart = (a: LeafRange, b: LeafRange): boolean => a.to <= b.from || b.to <= a.from;
+
+/** The ranges beside a part of a tree, from left to right: their hashes and the leaves of the part make the root. */
+export function rangesBeside(part: LeafRange, range: LeafRange): LeafRange[] {
+  if (areApart(part, range)) return [range];
+  if (part.from <= range.from && range.to <= part.to) return [];
+  return halvesOf(range).flatMap((half) => rangesBeside(part, half));
+}
+
+/** The root of a tree of this size in which these leaves stand from `from` on. `beside`: the hashes of the ranges beside. */
+export function rootAround(size: number, from: number, leaves: readonly Buffer[], beside: readonly Buffer[]): Buffer {
+  const part = { from, to: from + leaves.length };
+  const others = beside.values();
+  const rootOf = (range: LeafRange): Buffer => {
+    if (areApart(part, range)) return others.next().value ?? EMPTY_ROOT;
+    if (range.to - range.from === 1) return leaves[range.from - from] ?? EMPTY_ROOT;
+    const [left, right] = halvesOf(range);
+    return nodeHash(rootOf(left), rootOf(right));
+  };
+  return rootOf({ from: 0, to: size });
+}
+
 /** The root that a leaf and its proof make; undefined if the proof, or one of its hashes, has another length. */
 export function rootOfInclusion(
   index: number,

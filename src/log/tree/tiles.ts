@@ -56,6 +56,8 @@ export function edgeTiles(size: number): TileName[] {
   return tiles;
 }
 
+export const isFull = ({ hashes }: StoredTile): boolean => hashes.length === TILE_WIDTH * HASH_BYTES;
+
 /** Adds leaves at the right edge of a tree, tile after tile, and keeps the tiles that changed. */
 export class GrowingTree {
   private readonly edge: Buffer[][] = [];
@@ -80,6 +82,11 @@ export class GrowingTree {
   root(): Buffer {
     const subtrees = this.edge.flatMap((entries = []) => completeSubtrees(entries).toReversed());
     return foldNodes(subtrees.toReversed());
+  }
+
+  /** The tiles at the right edge that are not full: another tree can grow from here on. */
+  openTiles(): StoredTile[] {
+    return edgeTiles(this.size).map((name) => ({ ...name, hashes: Buffer.concat(this.edge[name.level] ?? []) }));
   }
 
   /** The tiles that changed since the last call. */

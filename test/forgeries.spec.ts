@@ -1,0 +1,509 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { type Database, openDatabase } from '../src/database/database.js';
+import { repairTiles } from '../src/log/checks/repair-tiles.js';
+import { newCheckpointKey, originOf, signerOf } from '../src/log/seal/checkpoint-key.js';
+import { seal } from '../src/log/seal/seal.js';
+import { SealedLogs } from '../src/log/seal/sealed-logs.js';
+import { checkpointText } from '../src/log/tree/checkpoint.js';
+import { signNote } from '../src/log/tree/signed-note.js';
+import { faultsOf } from './support/found.js';
+import { cloneDatabase, type TestDatabase } from './support/service.js';
+import { HASH_ANEW } from './support/tampering.js';
+
+const KEY = newCheckpointKey('tunnels.example.com');
+const [ACCOUNT, OTHER] = ['ac_000000000000000000000000000', 'ac_111111111111111111111111111'];
+/** Two full tiles, a third one, and one of the next level; the last 20 events have no checkpoint yet. */
+const [SIZE, SEALED] = [620, [256, 300, 600]];
+
+const FILL = `insert into events select $1, n, stream, 1, id, type, data, metadata, at, at,
+    event_leaf_hash($1, n, stream, 1, id, type, data, metadata, at, at)
+  from (select n, 'bkdtg_' || lpad(n::text, 27, '0') as stream, gen_random_uuid() as id, 'tunnel_group_created.v1' as type,
+    '{"description":"before"}' as data, '{"actor":"system"}' as metadata,
+    '2026-01-01'::timestamptz + n * interval '1 ms' as at from generate_series(1, $2::int) n) made`;
+
+const AT = (position: number): string => `where account_id = '${ACCOUNT}' and position = ${position}`;
+const OF = `where account_id = '${ACCOUNT}'`;
+const ANEW = `; ${HASH_ANEW} ${OF}`;
+const NOTE = (size: number, key = KEY, account = ACCOUNT, root = Buffer.alloc(32)): string =>
+  signNote(checkpointText({ origin: originOf(key, account), size, root }), signerOf(key, account));
+const BEYOND = (size: number, note: string): string =>
+  `insert into log_checkpoints (account_id, size, follows, note) values ('${ACCOUNT}', ${size}, 600, '${note}')`;
+const TILE = (level: number, index: number): string => `${OF} and level = ${level} and index = ${index}`;
+const DAMAGED = (level: number, index: number): string =>
+  `update log_tiles set hashes = overlay(hashes placing '\\xdeadbeef' from 33) ${TILE(level, index)}`;
+const SWAP = `update events set position = -position ${OF} and position in (100, 101);
+  update events set position = 201 + position ${OF} and position < 0`;
+
+const NOT_THE_HASH = /^position 100: its leaf_hash is not the hash of the event$/;
+const NOT_SIGNED = /^position 100: is not the event that was signed/;
+const tile = (level: number, index: number, what: string): RegExp =>
+  new RegExp(`^the stored tile of level ${level} and index ${index} ${what}`);
+const guard = (name: string): RegExp =>
+  new RegExp(`^the trigger ${name}, which keeps \\w+ from being changed, is missing`);
+const further = (name: string): RegExp => new RegExp(`^the ${name} is not one of the service: `);
+
+/** What a superuser does, and what `audit verify` says of it. */
+const FOUND: readonly (readonly [what: string, sql: string, said: RegExp])[] = [
+  [
+    'account_id edited',
+    `update events set account_id = '${OTHER}', position = 21 ${AT(100)}`,
+    /^position 100: missing$/,
+  ],
+  [
+    'account_id edited, with the head there',
+    `update events set account_id = '${OTHER}', position = 21 ${AT(100)}; update log_heads set size = 21 where account_id = '${OTHER}'; ${HASH_ANEW}`,
+    /^position 100: missing$/,
+  ],
+  [
+    'position edited',
+    `update events set position = 700 ${AT(100)}`,
+    /^position 700: outside the log, whose head is at 620$/,
+  ],
+  ['position edited to none', `update events set position = 0 ${AT(100)}`, /^position 0: outside the log/],
+  ['stream_id edited', `update events set stream_id = 'bkdtg_' || repeat('x', 27) ${AT(100)}`, NOT_THE_HASH],
+  ['stream_version edited', `update events set stream_version = 2 ${AT(100)}`, NOT_THE_HASH],
+  ['event_id edited', `update events set event_id = gen_random_uuid() ${AT(100)}`, NOT_THE_HASH],
+  ['type edited', `update events set type = 'tunnel_group_updated.v1' ${AT(100)}`, NOT_THE_HASH],
+  ['data edited', `update events set data = '{"description":"after"}' ${AT(100)}`, NOT_THE_HASH],
+  ['metadata edited', `update events set metadata = '{"actor":"other"}' ${AT(100)}`, NOT_THE_HASH],
+  ['occurred_at edited', `update events set occurred_at = occurred_at - interval '1 h' ${AT(100)}`, NOT_THE_HASH],
+  ['recorded_at edited', `update events set recorded_at = recorded_at + interval '1 us' ${AT(100)}`, NOT_THE_HASH],
+  ['leaf_hash edited', `update events set leaf_hash = sha256('x') ${AT(100)}`, NOT_THE_HASH],
+  [
+    'leaf_hash cut',
+    `update events set leaf_hash = '\\x00' ${AT(100)}`,
+    /^position 100: leaf_hash is not a SHA-256 in hex$/,
+  ],
+  [
+    'stream_id edited, hashed anew',
+    `update events set stream_id = 'bkdtg_' || repeat('x', 27) ${AT(100)}${ANEW}`,
+    NOT_SIGNED,
+  ],
+  [
+    'stream_version edited, hashed anew',
+    `update events set stream_version = 2 ${AT(100)}${ANEW}`,
+    /^position 100: its stream_version does not follow/,
+  ],
+  ['event_id edited, hashed anew', `update events set event_id = gen_random_uuid() ${AT(100)}${ANEW}`, NOT_SIGNED],
+  [
+    'type edited, hashed anew',
+    `update events set type = 'tunnel_group_updated.v1' ${AT(100)}${ANEW}`,
+    /^position 100: its stream begins with/,
+  ],
+  ['data edited, hashed anew', `update events set data = '{"description":"after"}' ${AT(100)}${ANEW}`, NOT_SIGNED],
+  [
+    'data edited in the middle of two checkpoints',
+    `update events set data = '{}' ${AT(400)}${ANEW}`,
+    /^position 400: is not the event that was signed/,
+  ],
+  ['metadata edited, hashed anew', `update events set metadata = '{"actor":"other"}' ${AT(100)}${ANEW}`, NOT_SIGNED],
+  [
+    'occurred_at edited, hashed anew',
+    `update events set occurred_at = occurred_at - interval '1 h' ${AT(100)}${ANEW}`,
+    NOT_SIGNED,
+  ],
+  [
+    'recorded_at edited, hashed anew',
+    `update events set recorded_at = recorded_at + interval '1 us' ${AT(100)}${ANEW}`,
+    NOT_SIGNED,
+  ],
+  [
+    'data edited, hashed anew, with its tile',
+    `update events set data = '{}' ${AT(100)}${ANEW}; update log_tiles set hashes = overlay(hashes placing (select leaf_hash from events ${AT(100)}) from 32 * 99 + 1) ${TILE(0, 0)}`,
+    /^positions 1 to 256: their events do not make the signed checkpoint of 256 events$/,
+  ],
+  ['the first event deleted', `delete from events ${AT(1)}`, /^position 1: missing$/],
+  ['a middle event deleted', `delete from events ${AT(100)}`, /^position 100: missing$/],
+  ['the last event deleted', `delete from events ${AT(SIZE)}`, /^position 620: missing$/],
+  [
+    'a middle event deleted, the others renumbered and hashed anew',
+    `delete from events ${AT(100)}; update events set position = -position ${OF} and position > 100; update events set position = -position - 1 ${OF} and position < 0; update log_heads set size = size - 1 ${OF}${ANEW}`,
+    NOT_SIGNED,
+  ],
+  [
+    'signed events deleted, with the head set back',
+    `delete from events ${OF} and position > 500; update log_heads set size = 500 ${OF}`,
+    /^the log has 500 events, but a checkpoint of 600 was signed: its tail is lost$/,
+  ],
+  ['all events deleted', `delete from events ${OF}`, /^positions 1 to 620: missing$/],
+  [
+    'events and head deleted',
+    `delete from events ${OF}; delete from log_heads ${OF}`,
+    /^the log has 0 events, but a checkpoint of 600 was signed/,
+  ],
+  ['two events swapped', `${SWAP}`, /^position 100: its leaf_hash is not the hash of the event$/],
+  ['two events swapped, hashed anew', `${SWAP}${ANEW}`, NOT_SIGNED],
+  [
+    'an event twice',
+    `insert into events select account_id, 621, stream_id, 2, gen_random_uuid(), type, data, metadata, now(), now(), leaf_hash from events ${AT(100)}; update log_heads set size = 621 ${OF}${ANEW}`,
+    /^position 621: a second event of type tunnel_group_created\.v1 in its stream$/,
+  ],
+  [
+    'an event inserted between, the others renumbered',
+    `update events set position = -position ${OF} and position >= 100; insert into events select account_id, 100, 'bkdtg_' || repeat('x', 27), 1, gen_random_uuid(), type, data, metadata, occurred_at, recorded_at + interval '1 us', leaf_hash from events ${AT(99)}; update events set position = 1 - position ${OF} and position < 0; update log_heads set size = 621 ${OF}${ANEW}`,
+    NOT_SIGNED,
+  ],
+  ['the head set ahead', `update log_heads set size = 630 ${OF}`, /^positions 621 to 630: missing$/],
+  [
+    'the head set back',
+    `update log_heads set size = 610 ${OF}`,
+    /^position 611: outside the log, whose head is at 610$/,
+  ],
+  ['the head deleted', `delete from log_heads ${OF}`, /^position 1: outside the log, whose head is at 0$/],
+  [
+    'the root of a checkpoint edited',
+    `update log_checkpoints set note = regexp_replace(note, '\\n300\\n.{43}=', e'\\n300\\n${'A'.repeat(43)}=') ${OF} and size = 300`,
+    /^the checkpoint of 300 events: its signature is wrong$/,
+  ],
+  [
+    'the signature of a checkpoint edited',
+    `update log_checkpoints set note = left(note, -20) || repeat('A', 17) || right(note, 3) ${OF} and size = 300`,
+    /^the checkpoint of 300 events: its signature is wrong$/,
+  ],
+  [
+    'a checkpoint that is no note',
+    `update log_checkpoints set note = 'x' ${OF} and size = 300`,
+    /^the checkpoint of 300 events: its signature is wrong$/,
+  ],
+  [
+    'the size of a checkpoint edited',
+    `update log_checkpoints set size = 299 ${OF} and size = 300`,
+    /^the checkpoint of 299 events: its signature is wrong$/,
+  ],
+  [
+    'what a checkpoint follows edited',
+    `update log_checkpoints set follows = 255 ${OF} and size = 300`,
+    /^the checkpoint of 300 events follows one of 255 events, which is missing$/,
+  ],
+  [
+    'the first checkpoint deleted',
+    `delete from log_checkpoints ${OF} and size = 256`,
+    /^the checkpoint of 300 events follows one of 256 events, which is missing$/,
+  ],
+  [
+    'a middle checkpoint deleted',
+    `delete from log_checkpoints ${OF} and size = 300`,
+    /^the checkpoint of 600 events follows one of 300 events, which is missing$/,
+  ],
+  ['the last checkpoint deleted', `delete from log_checkpoints ${OF} and size = 600`, tile(0, 2, 'is surplus|has')],
+  [
+    'all checkpoints deleted',
+    `delete from log_checkpoints ${OF}`,
+    tile(0, 0, 'is surplus: the tree of 0 events has none there$'),
+  ],
+  [
+    'a checkpoint of another account',
+    `update log_checkpoints set note = (select note from log_checkpoints where account_id = '${OTHER}') ${OF} and size = 300`,
+    /^the checkpoint of 300 events: its signature is wrong$/,
+  ],
+  [
+    'a checkpoint that another key signed',
+    BEYOND(610, NOTE(610, newCheckpointKey(KEY.name))),
+    /^the checkpoint of 610 events: its signature is wrong$/,
+  ],
+  [
+    'a checkpoint of another root that this key signed',
+    BEYOND(610, NOTE(610)),
+    /^positions 601 to 610: their events do not make the signed checkpoint of 610 events$/,
+  ],
+  [
+    'a checkpoint beyond the head that another key signed',
+    BEYOND(700, NOTE(700, newCheckpointKey(KEY.name))),
+    /^the checkpoint of 700 events: its signature is wrong$/,
+  ],
+  [
+    'a checkpoint beyond the head that this key signed',
+    BEYOND(700, NOTE(700)),
+    /^the log has 620 events, but a checkpoint of 700 was signed: its tail is lost$/,
+  ],
+  [
+    'a full tile of level 0 damaged',
+    DAMAGED(0, 1),
+    tile(0, 1, 'is damaged: its hashes are not those that the events make$'),
+  ],
+  ['the tile at the edge damaged', DAMAGED(0, 2), tile(0, 2, 'is damaged')],
+  ['a tile of level 1 damaged', DAMAGED(1, 0), tile(1, 0, 'is damaged')],
+  [
+    'a tile cut',
+    `update log_tiles set hashes = substr(hashes, 1, 32 * 255) ${TILE(0, 0)}`,
+    tile(0, 0, 'has 255 hashes instead of 256$'),
+  ],
+  [
+    'a tile cut within a hash',
+    `update log_tiles set hashes = substr(hashes, 1, 100) ${TILE(0, 2)}`,
+    tile(0, 2, 'has 3.125 hashes instead of 88$'),
+  ],
+  [
+    'a tile grown',
+    `update log_tiles set hashes = hashes || sha256('x') ${TILE(0, 2)}`,
+    tile(0, 2, 'has 89 hashes instead of 88$'),
+  ],
+  ['a tile missing', `delete from log_tiles ${TILE(0, 0)}`, tile(0, 0, 'is missing$')],
+  ['a tile of level 1 missing', `delete from log_tiles ${TILE(1, 0)}`, tile(1, 0, 'is missing$')],
+  ['a tile at another place', `update log_tiles set index = 7 ${TILE(0, 1)}`, tile(0, 7, 'is surplus')],
+  [
+    'a surplus level',
+    `insert into log_tiles values ('${ACCOUNT}', 2, 0, sha256('x'))`,
+    tile(2, 0, 'is surplus: the tree of 600 events has none there$'),
+  ],
+  [
+    'a tile of an account without a log',
+    `insert into log_tiles values ('ac_${'2'.repeat(27)}', 0, 0, sha256('x'))`,
+    tile(0, 0, 'is surplus: the tree of 0 events'),
+  ],
+  ['a guard dropped', 'drop trigger events_guard on events', guard('events_guard')],
+  [
+    'the guard of checkpoints switched off',
+    'alter table log_checkpoints disable trigger log_checkpoints_guard',
+    guard('log_checkpoints_guard'),
+  ],
+  [
+    'the guard of tiles for replicas alone',
+    'alter table log_tiles enable replica trigger log_tiles_guard',
+    guard('log_tiles_guard'),
+  ],
+  [
+    'the guard against truncation dropped',
+    'drop trigger log_tiles_truncate_guard on log_tiles',
+    guard('log_tiles_truncate_guard'),
+  ],
+  [
+    'the body of a guard replaced',
+    'create or replace function refuse_change_of_history() returns trigger language plpgsql as $$ begin return null; end $$',
+    guard('events_guard'),
+  ],
+  [
+    'the body of the guard of tiles replaced',
+    'create or replace function refuse_change_of_tile() returns trigger language plpgsql as $$ begin return new; end $$',
+    guard('log_tiles_guard'),
+  ],
+  [
+    'a guard with a condition',
+    'drop trigger events_guard on events; create trigger events_guard before update or delete or truncate on events for each statement when (false) execute function refuse_change_of_history()',
+    guard('events_guard'),
+  ],
+  [
+    'a guard of one column',
+    'drop trigger events_guard on events; create trigger events_guard before update of account_id or delete or truncate on events for each statement execute function refuse_change_of_history()',
+    guard('events_guard'),
+  ],
+  [
+    'a guard that lets deletions pass',
+    'drop trigger events_guard on events; create trigger events_guard before update or truncate on events for each statement execute function refuse_change_of_history()',
+    guard('events_guard'),
+  ],
+  [
+    'a further trigger',
+    'create trigger quiet before insert on events for each row execute function suppress_redundant_updates_trigger()',
+    further('trigger quiet on events'),
+  ],
+  [
+    'a further trigger on the heads',
+    'create trigger quiet before update on log_heads for each row execute function suppress_redundant_updates_trigger()',
+    further('trigger quiet on log_heads'),
+  ],
+  ['a rule', 'create rule quiet as on insert to events do instead nothing', further('rule quiet on events')],
+  [
+    'a rule on tiles',
+    'create rule quiet as on update to log_tiles do instead nothing',
+    further('rule quiet on log_tiles'),
+  ],
+  ['a policy', 'create policy quiet on log_checkpoints using (size < 500)', further('policy quiet on log_checkpoints')],
+  [
+    'a right to change events',
+    'grant update, delete on events to public',
+    /^the role PUBLIC has the right to change events: DELETE, UPDATE$/,
+  ],
+  [
+    'a right to change a column',
+    'grant update (data) on events to public',
+    /^the role PUBLIC has the right to change events: UPDATE$/,
+  ],
+  [
+    'a right to change checkpoints',
+    'grant update on log_checkpoints to public',
+    /^the role PUBLIC has the right to change log_checkpoints: UPDATE$/,
+  ],
+  [
+    'a right to remove tiles',
+    'grant delete on log_tiles to public',
+    /^the role PUBLIC has the right to change log_tiles: DELETE$/,
+  ],
+];
+
+/** What it cannot find, and why. */
+const NOT_FOUND: readonly (readonly [what: string, sql: string, why: string])[] = [
+  [
+    'an event edited and hashed anew that no checkpoint has yet',
+    `update events set data = '{}' ${AT(610)}${ANEW}`,
+    'nothing has signed it; the next second does',
+  ],
+  [
+    'unsigned events deleted, with the head set back',
+    `delete from events ${OF} and position > 610; update log_heads set size = 610 ${OF}`,
+    'nothing has signed them',
+  ],
+  [
+    'an event of the forger at the end',
+    `insert into events select account_id, 621, 'bkdtg_' || repeat('x', 27), 1, gen_random_uuid(), type, data, metadata, now(), now(), leaf_hash from events ${AT(100)}; update log_heads set size = 621 ${OF}${ANEW}`,
+    'it is an event like any other: the log shows it',
+  ],
+  [
+    'a log that is gone with its checkpoints and tiles',
+    `${['events', 'log_heads', 'log_checkpoints', 'log_tiles'].map((table) => `delete from ${table} ${OF}`).join('; ')}`,
+    'nothing here tells of it; a checkpoint that was kept elsewhere does',
+  ],
+  [
+    'a log taken back to an earlier checkpoint, with its tiles',
+    `delete from events ${OF} and position > 256; update log_heads set size = 256 ${OF}; delete from log_checkpoints ${OF} and size > 256; delete from log_tiles ${TILE(0, 1)}; delete from log_tiles ${TILE(0, 2)}; update log_tiles set hashes = substr(hashes, 1, 32) ${TILE(1, 0)}`,
+    'it was so once; a checkpoint that was kept elsewhere tells',
+  ],
+  ['sealed_at edited', `update log_checkpoints set sealed_at = now() ${OF}`, 'it is not signed, and nothing reads it'],
+  [
+    'transaction_id edited',
+    `update events set transaction_id = '1' ${AT(100)}`,
+    'it belongs to one server, and is in no export',
+  ],
+  [
+    'recorded_at of the head edited',
+    `update log_heads set recorded_at = now() ${OF}`,
+    'it only sets the least time of the next event',
+  ],
+  [
+    'rights_position of the head edited',
+    `update log_heads set rights_position = 0 ${OF}`,
+    'it only tells appends under way of rights that were taken',
+  ],
+];
+
+let original: TestDatabase;
+beforeAll(async () => {
+  original = await cloneDatabase();
+  const pool = new pg.Pool({ connectionString: original.url, max: 1 });
+  for (const [account, size] of [
+    [ACCOUNT, SIZE],
+    [OTHER, 20],
+  ] as const) {
+    await pool.query(FILL, [account, size]);
+    await pool.query('insert into log_heads (account_id, size, recorded_at) values ($1, $2, now())', [account, size]);
+  }
+  const logs = new SealedLogs(pool);
+  for (const [i, size] of SEALED.entries())
+    await seal(logs, KEY, { accountId: ACCOUNT, size, sealed: SEALED[i - 1] ?? 0 });
+  await seal(logs, KEY, { accountId: OTHER, size: 20, sealed: 0 });
+  await pool.end();
+});
+afterAll(() => original.drop());
+
+const keysOf = (account: string) => [signerOf(KEY, account)];
+
+/** Runs `work` on a copy of the logs after these statements of a superuser, with triggers off. */
+async function forged<T>(statements: string, work: (database: Database, sql: pg.Client) => Promise<T>): Promise<T> {
+  const copy = await cloneDatabase(original);
+  const sql = new pg.Client(copy.url);
+  await sql.connect();
+  const options = { databaseUrl: copy.url, dataDir: '', databasePoolSize: 1, dearReadConnections: 1 };
+  const database = await openDatabase(options, () => undefined);
+  try {
+    await sql.query(`set session_replication_role = replica; ${statements}`);
+    return await work(database, sql);
+  } finally {
+    await database.close();
+    await sql.end();
+    await copy.drop();
+  }
+}
+
+describe('audit verify', () => {
+  it('finds nothing where nobody has forged anything', async () => {
+    expect(await forged('select', (database) => faultsOf(database, keysOf))).toEqual([]);
+  });
+
+  it.each(FOUND)('finds %s', async (_, statements, said) => {
+    const faults = await forged(statements, (database) => faultsOf(database, keysOf));
+    expect(faults).toContainEqual(expect.stringMatching(said));
+  });
+
+  it.each(NOT_FOUND)('cannot find %s', async (_, statements, why) => {
+    expect([why, await forged(statements, (database) => faultsOf(database, keysOf))]).toEqual([why, []]);
+  });
+});
+
+const LOGS = `select json_agg(t order by account_id, level, index) as tiles from log_tiles t`;
+
+async function repaired(database: Database): Promise<string[]> {
+  const said: string[] = [];
+  await repairTiles(database, {
+    account: undefined,
+    keysOf,
+    repaired: ({ account, tiles, refusal }) => {
+      if (account === ACCOUNT) said.push(`${tiles} ${refusal ?? 'in order'}`);
+    },
+  });
+  return said;
+}
+
+describe('audit repair-tiles', () => {
+  it.each([
+    ['damaged', `${DAMAGED(0, 0)}; ${DAMAGED(0, 2)}; ${DAMAGED(1, 0)}`, '3 in order'],
+    ['missing', `delete from log_tiles ${OF}`, '4 in order'],
+    [
+      'cut, grown and surplus',
+      `update log_tiles set hashes = substr(hashes, 1, 40) ${TILE(0, 1)}; update log_tiles set hashes = hashes || hashes ${TILE(0, 2)}; insert into log_tiles values ('${ACCOUNT}', 5, 0, '')`,
+      '3 in order',
+    ],
+    ['as they should be', 'select', '0 in order'],
+  ])('makes tiles that are %s as they were, and leaves the guard in force', async (_, statements, said) => {
+    const before = await forged('select', async (_database, sql) => (await sql.query(LOGS)).rows);
+    await forged(statements, async (database, sql) => {
+      expect(await repaired(database)).toEqual([said]);
+      expect((await sql.query(LOGS)).rows).toEqual(before);
+      expect(await faultsOf(database, keysOf)).toEqual([]);
+    });
+  });
+
+  it.each([
+    [
+      'events make another checkpoint',
+      `update events set data = '{}' ${AT(100)}${ANEW}`,
+      'positions 1 to 256: their events do not make the signed checkpoint of 256 events',
+    ],
+    [
+      'an event is missing',
+      `delete from events ${AT(400)}`,
+      'the log has 599 events, but a checkpoint of 600 was signed: its tail is lost',
+    ],
+    [
+      'checkpoint has a wrong signature',
+      `update log_checkpoints set note = 'x' ${OF} and size = 300`,
+      'the checkpoint of 300 events: its signature is wrong',
+    ],
+  ])('leaves the tiles as they are where %s', async (_, statements, said) => {
+    await forged(`${DAMAGED(0, 0)}; ${statements}`, async (database, sql) => {
+      const before = (await sql.query(LOGS)).rows;
+      expect(await repaired(database)).toEqual([`0 ${said}`]);
+      expect((await sql.query(LOGS)).rows).toEqual(before);
+    });
+  });
+});
+
+describe('the guard of the tiles', () => {
+  it.each([
+    ['a deletion', 'delete from log_tiles', 'DELETE'],
+    ['a truncation', 'truncate log_tiles', 'TRUNCATE'],
+    ['another hash', DAMAGED(0, 1), 'UPDATE'],
+    ['a cut', 'update log_tiles set hashes = substr(hashes, 1, 32)', 'UPDATE'],
+    ['another place', 'update log_tiles set index = index + 100', 'UPDATE'],
+  ])('refuses %s', async (_, statement, operation) => {
+    await forged('set session_replication_role = origin', async (_database, sql) => {
+      await expect(sql.query(statement)).rejects.toThrow(`log_tiles only grows: ${operation} refused`);
+    });
+  });
+
+  it('lets a tile grow', async () => {
+    await forged('set session_replication_role = origin', async (_database, sql) => {
+      await sql.query(`update log_tiles set hashes = hashes || sha256('x') ${TILE(0, 2)}`);
+    });
+  });
+});
