@@ -40,6 +40,11 @@ export class Differing {
 /** How often a repair is tried again after a deadlock, or after a value was taken that nobody holds any more. */
 const MAX_ATTEMPTS = 10;
 
+interface Written {
+  readonly removed: number;
+  readonly written: number;
+}
+
 /** Writes the rows of streams anew, from the log as it is now, while their writers wait. */
 export class StreamRepair {
   removed = 0;
@@ -78,8 +83,7 @@ export class StreamRepair {
     const lockedMs = performance.now();
     try {
       await this.foldOn(differing.streams);
-      const removed = await this.removeWrong(differing);
-      const written = await this.insertMissing(differing);
+      const { removed, written } = await this.writeRows(differing);
       await this.connections.commit(this.client);
       this.removed += removed;
       this.written += written;
@@ -97,22 +101,15 @@ export class StreamRepair {
     }
   }
 
-  private async removeWrong(differing: Differing): Promise<number> {
-    let removed = 0;
+  private async writeRows(differing: Differing): Promise<Written> {
+    const total = { removed: 0, written: 0 };
     for (const table of differing.tables) {
       const values = [JSON.stringify(differing.rowsIn(table)), ...placesOf(differing.streams)];
-      removed += (await this.client.query(removeWrong(table), values)).rowCount ?? 0;
+      const { rows } = await this.client.query<Written>(writeRows(table), values);
+      total.removed += rows[0]?.removed ?? 0;
+      total.written += rows[0]?.written ?? 0;
     }
-    return removed;
-  }
-
-  private async insertMissing(differing: Differing): Promise<number> {
-    let written = 0;
-    for (const table of differing.tables) {
-      const values = [JSON.stringify(differing.rowsIn(table))];
-      written += (await this.client.query(insertMissing(table), values)).rowCount ?? 0;
-    }
-    return written;
+    return total;
   }
 
   private async addRivals(differing: Differing): Promise<boolean> {
@@ -147,21 +144,21 @@ const LATER_EVENTS = `select ${STORED_EVENT}
   join events e on e.account_id = s.account_id and e.stream_id = s.stream_id and e.stream_version > s.version
   order by e.account_id, e.stream_id, e.stream_version`;
 
-/** Deletes the rows of these streams that are not rows of the log. PostgreSQL has no nested loop for a full join of both. */
-function removeWrong(table: Table<object>): string {
+/**
+ * Deletes the rows of these streams that are not rows of the log, and inserts those of the log that are not there. The insertion
+ * depends on the deletion: PostgreSQL would choose another order, and a unique value may pass from one row to another.
+ */
+function writeRows(table: Table<object>): string {
   const { name, columns, primaryKey } = table;
   const live = `select ${columns.map((column) => `t.${column}`)} from unnest($2::text[], $3::text[]) as s(account_id, id)
     join ${name} t on t.account_id = s.account_id and t.${streamColumn(table)} = s.id`;
   const same = primaryKey.map((column) => `t.${column} = wrong.${column}`).join(' and ');
-  return `with wrong as materialized (
-      select ${primaryKey} from (${live}) live full join (${logRows(table)}) log using (${primaryKey})
-      where live is distinct from log)
-    delete from ${name} t using wrong where ${same}`;
-}
-
-function insertMissing(table: Table<object>): string {
-  const { name, columns, primaryKey } = table;
-  const same = primaryKey.map((column) => `live.${column} = log.${column}`).join(' and ');
-  return `insert into ${name} (${columns}) select ${columns.map((column) => `log.${column}`)} from (${logRows(table)}) log
-    where not exists (select from ${name} live where ${same})`;
+  return `with log as materialized (${logRows(table)}),
+    wrong as materialized (
+      select ${primaryKey} from (${live}) live full join log using (${primaryKey}) where live is distinct from log),
+    removed as (delete from ${name} t using wrong where ${same} returning 1),
+    written as (
+      insert into ${name} (${columns}) select ${columns} from log join wrong using (${primaryKey})
+      where (select count(*) from removed) >= 0 returning 1)
+    select (select count(*) from removed)::int as removed, (select count(*) from written)::int as written`;
 }
