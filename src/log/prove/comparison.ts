@@ -5,14 +5,14 @@ import { type FoundDifference, RowComparison } from './row-comparison.js';
 import type { StoredEvent } from './stream-fold.js';
 
 /** What a part of the comparison found. */
-export interface Compared {
+interface Compared {
   /** The streams at the end of the range. Those of the differences may be others. */
   readonly chunk: Chunk;
   readonly differences: readonly FoundDifference[];
 }
 
 /** Two connections that see the same snapshot. */
-export interface SnapshotReaders {
+interface SnapshotReaders {
   readonly events: Client;
   readonly rows: Client;
 }

@@ -1,3 +1,4 @@
+import type { Client } from 'pg';
 import {
   DedicatedConnections,
   exportSnapshot,
@@ -6,7 +7,7 @@ import {
 import { checkLogs, type VerifyWatcher } from '../checks/verify.js';
 import { claimDifferences } from '../claims/held-claims.js';
 import type { AnyReadModel } from '../read-model.js';
-import { Comparison, type SnapshotReaders } from './comparison.js';
+import { Comparison } from './comparison.js';
 import { type Digests, digestsOf } from './digests.js';
 import { estimatedEvents, type Scope } from './folded-chunks.js';
 import type { Difference } from './row-comparison.js';
@@ -56,28 +57,36 @@ export async function prove(
     const begin = (account: string, events: number): void => watcher.begin(`the log of ${account}`, events);
     await checkLogs(connections, all, { ...watcher, begin, fault }, snapshot);
     const start = performance.now();
-    const readers = { rows: client, events: await connections.openSnapshot(snapshot) };
     const scope = { models: proven, account: watcher.account, id };
-    const compared = await proveRows(readers, scope, { ...watcher, fault });
+    const compared = await proveRows({ connections, client, snapshot }, scope, { ...watcher, fault });
     const comparedMs = performance.now() - start;
     watcher.digests?.(await digestsOf(client, proven, watcher.account));
     return { ...compared, differences: compared.differences + faults, comparedMs };
   });
 }
 
+interface SharedSnapshot {
+  readonly connections: DedicatedConnections;
+  readonly client: Client;
+  readonly snapshot: string;
+}
+
 async function proveRows(
-  readers: SnapshotReaders,
+  { connections, client, snapshot }: SharedSnapshot,
   scope: Scope,
   watcher: ProofWatcher,
 ): Promise<Omit<Proof, 'comparedMs'>> {
-  watcher.begin('the tables', await estimatedEvents(readers.rows, scope));
-  const comparison = new Comparison(readers, scope, watcher.events);
+  watcher.begin('the tables', await estimatedEvents(client, scope));
+  const reader = await connections.openSnapshot(snapshot);
+  const comparison = new Comparison({ rows: client, events: reader }, scope, watcher.events);
   let claims = 0;
   try {
     for await (const { differences } of comparison.run()) differences.forEach(watcher.difference);
+    await connections.release(reader);
     // Where a row is wrong, the claims that it makes tell nothing. Those of one stream are not known.
-    if (comparison.differences === 0 && scope.id === undefined)
-      claims = await proveClaims(readers.rows, scope, watcher);
+    if (comparison.differences === 0 && scope.id === undefined) {
+      claims = await proveClaims(await connections.openSnapshot(snapshot), scope, watcher);
+    }
   } catch (error) {
     if (!(error instanceof ReplayError)) throw error;
     watcher.fault({ account: watcher.account, what: `${error.message}; from there on no rows were compared` });
@@ -87,11 +96,7 @@ async function proveRows(
 }
 
 /** Compares the claims with the rows, which are those of the log. */
-async function proveClaims(
-  client: SnapshotReaders['rows'],
-  { models, account }: Scope,
-  { difference }: ProofWatcher,
-): Promise<number> {
+async function proveClaims(client: Client, { models, account }: Scope, { difference }: ProofWatcher): Promise<number> {
   let differences = 0;
   for await (const found of claimDifferences(client, models, account)) {
     differences += found.length;
