@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Difference } from '../src/log/prove/row-comparison.js';
 import { READ_MODELS } from '../src/read-models.js';
@@ -38,7 +39,7 @@ async function makeResources({ client, accountId }: TestPrincipal): Promise<Reso
     await made(client, path, body(1)),
     await made(client, path, body(2)),
   ];
-  const users = await two('/users', (n) => ({ email: `edited-${n}@example.test`, role: 'member' }));
+  const users = await two('/users', (n) => ({ email: `edited-${n}@${accountId}.test`, role: 'member' }));
   const policies = await two('/ip_policies', (n) => ({ description: `policy ${n}` }));
   const edges = await two('/edges/tcp', (n) => ({ hostports: [`${accountId}-${n}:1`, `${accountId}-${n}:2`] }));
   const [owner] = users;
@@ -63,19 +64,23 @@ async function makeResources({ client, accountId }: TestPrincipal): Promise<Reso
 }
 
 const CLIENTS = 32;
+/** Each proof reads all that they have written. */
+const PAUSE_MS = 300;
 
 function* numbers(): Generator<number, never> {
   for (let n = 1; ; n += 1) yield n;
 }
 
-/** Clients that change things of every kind as fast as they can. `stop` resolves with their rounds, or throws the first failure. */
+/** Clients that change things of every kind at once. `stop` resolves with their rounds, or throws the first failure. */
 function startLoad(clients: readonly ApiClient[]): { stop: () => Promise<number> } {
   let isOver = false;
   const names = numbers();
   const running = Array.from({ length: CLIENTS }, async (_, n) => {
     let rounds = 0;
-    for (; !isOver; rounds += 1)
+    for (; !isOver; rounds += 1) {
       await changeEverything(clients[n % clients.length] as ApiClient, `${names.next().value}`);
+      await sleep(PAUSE_MS);
+    }
     return rounds;
   });
   const all = Promise.all(running);
