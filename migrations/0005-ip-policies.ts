@@ -43,7 +43,8 @@ export class IpPolicies1795651200005 extends Topic {
       return null;
     end $$;
     create trigger ip_policy_rules_policy after insert on ip_policy_rules referencing new table as added
-    for each statement execute function refuse_rules_without_policy();
+    for each statement when (current_setting('tunnel_access.repair', true) is distinct from 'on')
+    execute function refuse_rules_without_policy();
 
     create function refuse_policies_with_rules() returns trigger language plpgsql as $$
     begin
@@ -56,8 +57,10 @@ export class IpPolicies1795651200005 extends Topic {
       return null;
     end $$;
     create trigger ip_policies_rules after delete on ip_policies referencing old table as removed
-    for each statement execute function refuse_policies_with_rules();
+    for each statement when (current_setting('tunnel_access.repair', true) is distinct from 'on')
+    execute function refuse_policies_with_rules();
 
     create trigger ip_policies_named after delete on ip_policies referencing old table as removed
-    for each statement execute function refuse_named()`;
+    for each statement when (current_setting('tunnel_access.repair', true) is distinct from 'on')
+    execute function refuse_named()`;
 }

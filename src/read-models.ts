@@ -9,8 +9,8 @@ import { tcpEdgesReadModel } from './tcp-edges/tcp-edges.read-model.js';
 import { tunnelGroupsReadModel } from './tunnel-groups/tunnel-groups.read-model.js';
 
 /**
- * Every read model, in replay order. IP policies come before their rules, which the table refuses without them. Principals come last, because the tables of owned entities refuse rows of a
- * deleted owner: replay writes these rows before it writes the deleted principals.
+ * Every read model, in the order in which an import makes rows. IP policies come before their rules, which the table refuses
+ * without them. Principals come last, because the tables of owned entities refuse rows of a deleted owner.
  */
 export const READ_MODELS: readonly AnyReadModel[] = [
   accountsReadModel,

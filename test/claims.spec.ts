@@ -1,6 +1,4 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { rebuild } from '../src/log/rebuild/rebuild.js';
-import { READ_MODELS } from '../src/read-models.js';
 import { EdgesByHostport } from '../src/tcp-edges/tcp-edges.read-model.js';
 import { ApiClient } from './support/api-client.js';
 import { withoutClaims } from './support/claims.js';
@@ -9,6 +7,7 @@ import { newPublicKey } from './support/keys.js';
 import { addAccount, type TestPrincipal } from './support/principals.js';
 import { runCli } from './support/process.js';
 import { refusalsOf } from './support/refusals.js';
+import { repaired } from './support/repaired.js';
 import { type Service, startCopy, startService } from './support/service.js';
 
 let service: Service;
@@ -156,7 +155,7 @@ describe('when two accounts race on two instances', () => {
 });
 
 describe('projections', () => {
-  it('prove names each claim that is not that of the rows, and rebuild mends it', async () => {
+  it('prove names each claim that is not that of the rows, and repair mends it', async () => {
     const [lost, miscounted] = [fresh(), fresh()];
     await edge([lost, miscounted]);
     await service.pool.query('delete from claims where value = $1', [`hostport:${lost}`]);
@@ -173,13 +172,7 @@ describe('projections', () => {
         difference('key:none', '1', 'NULL', 'ac_none'),
       ]),
     );
-    const quiet = {
-      step: () => undefined,
-      events: () => undefined,
-      waiting: () => undefined,
-      swapped: () => undefined,
-    };
-    await rebuild(service.app.database, { all: READ_MODELS, rebuilt: READ_MODELS }, quiet);
+    await repaired(service.app.database);
     expect((await provenOf(service.app.database, {})).proof.differences).toBe(0);
     expect(await theirs.client.post('/edges/tcp', { hostports: [lost] })).toMatchObject(TAKEN);
   });

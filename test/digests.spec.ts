@@ -68,7 +68,7 @@ describe('the digests of the tables', () => {
     const { rows } = await client.query('select size::text from log_heads');
     const line = (table: string) => expect.stringMatching(`^${table}\tall accounts\t${rows[0].size}\t[0-9a-f]{64}$`);
     expect(lines).toEqual(['log_heads', ...TABLES.map((table) => table.name)].map(line));
-    expect(await runCli({ DATABASE_URL: other.url }, 'projections', 'rebuild')).toMatchObject({ code: 0 });
+    expect(await runCli({ DATABASE_URL: other.url }, 'projections', 'repair')).toMatchObject({ code: 0 });
     expect((await digest(other.url)).stdout).toBe(here.stdout);
     await other.drop();
   });

@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
@@ -112,29 +111,6 @@ async function sentAgainAfter(append: Append, meanwhile: () => Promise<unknown>)
 }
 
 describe('appending', () => {
-  it('writes into the table that replaces the one it waited for, as in a rebuild', async () => {
-    const copy = await cloneDatabase();
-    const swapper = new pg.Client(copy.url);
-    await swapper.connect();
-    // Its connection has not prepared the statement yet.
-    const waiting = openLog(copy.url, 1);
-    await swapper.query('begin; lock table api_keys in access exclusive mode');
-    const appended = waiting.log.append(
-      apiKeyAppend(account, newEvent('ak_1', 1), [], [apiKeyRow(account, 'ak_1', 'first')]),
-    );
-    // Other tests wait for locks in other databases of the server.
-    const isWaiting = `select from pg_locks join pg_database d on d.oid = database
-      where not granted and datname = current_database()`;
-    while ((await swapper.query(isWaiting)).rowCount === 0) await sleep(10);
-    await swapper.query(`create table replacement (like api_keys including all); drop table api_keys;
-      alter table replacement rename to api_keys; commit`);
-    await appended;
-    expect((await swapper.query('select id from api_keys')).rows).toEqual([{ id: 'ak_1' }]);
-    await waiting.close();
-    await swapper.end();
-    await copy.drop();
-  });
-
   it('by 32 concurrent writers loses no event and leaves no gap', async () => {
     const positions: number[] = [];
     const writer = async (n: number): Promise<void> => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DedicatedConnections } from '../src/database/dedicated-connections.js';
-import { rebuild } from '../src/log/rebuild/rebuild.js';
-import { READ_MODELS } from '../src/read-models.js';
+import { newPublicKey } from './support/keys.js';
+import { repaired } from './support/repaired.js';
 import { type Service, startService } from './support/service.js';
 
 /** In this database JIT is on for every session, and what long operations call notes whether it is on at that time. */
@@ -12,9 +12,10 @@ beforeAll(async () => {
     do $$ begin execute format('alter database %I set jit = on', current_database()); end $$;
     create schema spy;
     create table spy.seen (place text, jit text);
-    create function spy.on_command() returns event_trigger language plpgsql as $$
-      begin insert into spy.seen values ('command', current_setting('jit')); end $$;
-    create event trigger spy_on_commands on ddl_command_end execute function spy.on_command();`);
+    create function spy.on_row() returns trigger language plpgsql as $$
+      begin insert into spy.seen values ('row', current_setting('jit')); return new; end $$;
+    create trigger spy_on_rows after insert on ssh_credentials for each row execute function spy.on_row();`);
+  await service.admin.post('/ssh_credentials', { public_key: newPublicKey() });
   await service.pool.query('truncate spy.seen');
 });
 afterAll(() => service.stop());
@@ -35,14 +36,9 @@ describe('JIT, where the database has it on', () => {
     });
   });
 
-  it('is off while a rebuild works', async () => {
-    const watcher = {
-      step: () => undefined,
-      events: () => undefined,
-      waiting: () => undefined,
-      swapped: () => undefined,
-    };
-    await rebuild(database(), { all: READ_MODELS, rebuilt: READ_MODELS }, watcher);
-    expect(await seen()).toEqual([{ place: 'command', jit: 'off' }]);
+  it('is off while a repair works', async () => {
+    await service.pool.query('delete from tcp_edges; delete from ssh_credentials');
+    await repaired(service.app.database);
+    expect(await seen()).toEqual([{ place: 'row', jit: 'off' }]);
   });
 });

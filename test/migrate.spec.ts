@@ -30,11 +30,11 @@ const migrated = (dataSource: DataSource): Promise<string> =>
 
 const SCHEMA = {
   EventLog1795651200001: '118ec79c823fb144',
-  Accounts1795651200002: '93af4718a3791488',
-  SshCredentials1795651200003: 'b0dd3be74b74ef6a',
+  Accounts1795651200002: '702db7d602111b14',
+  SshCredentials1795651200003: 'bfee904865f55c17',
   TcpEdges1795651200004: '4394ef0d0537433a',
-  IpPolicies1795651200005: '98a69762678baae3',
-  TunnelGroups1795651200006: '258872e1b24e55b1',
+  IpPolicies1795651200005: 'dee776714754227c',
+  TunnelGroups1795651200006: '3ff5848d18d91d27',
   Claims1795651200007: 'a7a25033c6c6400a',
   BindDecisions1795651200008: 'f9ecfa799d5503e0',
   Transparency1795651200009: 'cd6ebd3fd4fcca5a',

@@ -1,23 +1,16 @@
-import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
-import pg, { type PoolClient } from 'pg';
-import { to } from 'pg-copy-streams';
+import pg from 'pg';
 import { DedicatedConnections } from '../src/database/dedicated-connections.js';
 import type { AnyReadModel } from '../src/log/read-model.js';
-import { rebuild } from '../src/log/rebuild/rebuild.js';
-import { copyTarget } from '../src/log/replay/copy-rows.js';
-import { eventsOf, replay } from '../src/log/replay/replay.js';
 import { READ_MODELS } from '../src/read-models.js';
-import { eventually } from './support/eventually.js';
-import { FAIL_NO_MORE, failOnce } from './support/fail-once.js';
 import { provenOf } from './support/found.js';
 import { history, play, playerOf } from './support/histories.js';
 import { allRows as rowsOf } from './support/history-laws.js';
 import { newPublicKey } from './support/keys.js';
 import { addAccount } from './support/principals.js';
 import { runCli } from './support/process.js';
-import { describeSchema } from './support/schema.js';
+import { repaired } from './support/repaired.js';
 import { type Service, startService } from './support/service.js';
 
 let service: Service;
@@ -26,13 +19,10 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-const MODELS = { all: READ_MODELS, rebuilt: READ_MODELS };
-const QUIET = { step: () => undefined, events: () => undefined, waiting: () => undefined, swapped: () => undefined };
-const rebuildAll = (): Promise<void> => rebuild(service.app.database, MODELS, QUIET);
-/** The read model of this table: to rebuild or to prove it alone costs PostgreSQL a fraction. */
+const repairAll = () => repaired(service.app.database);
+/** The read model of this table. */
 const modelOf = (table: string) => READ_MODELS.filter(({ tables }) => tables.some(({ name }) => name === table));
-const rebuildOf = (table: string): Promise<void> =>
-  rebuild(service.app.database, { all: READ_MODELS, rebuilt: modelOf(table) }, QUIET);
+const repairOf = (table: string) => repaired(service.app.database, { models: modelOf(table) });
 
 async function proven(account?: string, models: readonly AnyReadModel[] = READ_MODELS) {
   const found = await provenOf(service.app.database, { account, proven: models });
@@ -51,19 +41,6 @@ const cli = (...args: string[]) => runCli({ DATABASE_URL: service.databaseUrl },
 
 const allRows = (): Promise<string[]> => rowsOf(service);
 
-/** Else the proof is right, but PostgreSQL must compare value by value, which takes twice as long. */
-async function expectSpelledLikePostgres(client: PoolClient, model: AnyReadModel): Promise<void> {
-  const entities = [];
-  for await (const streams of replay(client, model, eventsOf(model))) entities.push(...streams);
-  for (const table of model.tables) {
-    const { encode } = await copyTarget(client, table, table.name);
-    const rows = entities.flatMap(({ entity }) => (entity === undefined ? [] : table.rowsOf(entity)));
-    const order = `order by ${table.primaryKey.join(', ')}`;
-    const copy = client.query(to(`copy (select ${table.columns.join(', ')} from ${table.name} ${order}) to stdout`));
-    expect(encode(rows)).toBe(await text(copy));
-  }
-}
-
 /** Rows of every table, in two accounts. */
 beforeAll(async () => {
   const other = await addAccount(service);
@@ -73,24 +50,7 @@ beforeAll(async () => {
   expect((await proven(other.accountId)).proof.rows).toBeLessThan((await proven()).proof.rows);
 });
 
-describe('projections rebuild', () => {
-  it('leaves the schema as it was: names, constraints, options, triggers, grants, comments', async () => {
-    await service.pool.query(`comment on table tcp_edges is 'it''s ours'`);
-    await service.pool.query(`comment on index ssh_credentials_owner is 'by owner'`);
-    await service.pool.query(`do $$ begin create role reader; exception when duplicate_object then null; end $$`);
-    await service.pool.query('grant select on api_keys to reader');
-    await service.pool.query('grant select (id, name) on principals to reader with grant option');
-    await service.pool.query('create function noted() returns trigger language plpgsql as $$ begin return new; end $$');
-    for (const [name, state] of Object.entries({ a: 'disable', b: 'enable replica', c: 'enable always' })) {
-      await service.pool.query(`create trigger ${name} before insert on api_keys for each row execute function noted();
-        alter table api_keys ${state} trigger ${name}`);
-    }
-    const before = await describeSchema(service.pool);
-    expect(before.length).toBeGreaterThan(60);
-    await rebuildAll();
-    expect(await describeSchema(service.pool)).toEqual(before);
-  });
-
+describe('projections repair', () => {
   it('keeps every text as it is: blanks, control characters, quotes, and the marks that PostgreSQL gives a meaning', async () => {
     const controls = Array.from({ length: 0x2ff }, (_, code) => String.fromCharCode(code + 1));
     const texts = [
@@ -127,67 +87,70 @@ describe('projections rebuild', () => {
     );
     await service.pool.query('update ssh_credentials set acl = $2, version = 2 where id = $1', [id, acl]);
     expect(await proven()).toMatchObject({ faults: [], differences: [] });
-    const client = await service.pool.connect();
-    try {
-      await client.query(`begin; set local timezone = 'UTC'`);
-      for (const model of READ_MODELS) await expectSpelledLikePostgres(client, model);
-    } finally {
-      await client.query('rollback');
-      client.release();
-    }
     const before = await allRows();
-    await rebuildAll();
+    await service.pool.query('truncate ssh_credentials, tcp_edges');
+    await repairAll();
     expect(await allRows()).toEqual(before);
     expect((await service.admin.delete(`/ssh_credentials/${id}`)).status).toBe(204);
   });
 
-  it('rebuilds a table by its name, and says what it did', async () => {
-    expect(await cli('projections', 'rebuild', '--name', 'tcp_edge_hostports')).toEqual({
+  it('compares a table by its name, mends what differs, and says what it did', async () => {
+    const args = ['--name', 'tcp_edge_hostports'];
+    expect(await cli('projections', 'repair', ...args)).toEqual({
       code: 0,
       stdout: '',
       stderr: expect.stringMatching(
-        /^rebuilt tcp_edges, tcp_edge_hostports from \d+ events in \d+\.\d s, \d+\.\d s of it .*; no query waited for a table for longer than [1-9]\d* ms\n$/,
+        /^\d+ rows compared with \d+ events in \d+\.\d s: they agree, and nothing was written\n$/,
       ),
     });
-  });
-
-  it('drops only tables that it created', async () => {
-    await rebuildOf('api_keys');
-    const theirs = ['tunnel_access_rebuild.theirs', 'tunnel_access_replaced.theirs'];
-    for (const name of theirs) await service.pool.query(`create table ${name} ()`);
-    await service.pool.query('create table tunnel_access_rebuild.principals ()');
-    await rebuild(service.app.database, { all: READ_MODELS, rebuilt: READ_MODELS.slice(0, 1) }, QUIET);
     const { rows } = await service.pool.query(
-      `select schemaname || '.' || tablename as name from pg_tables where schemaname like 'tunnel\\_access\\_%' order by 1`,
+      `update tcp_edges set description = 'edited' where id = (select min(id) from tcp_edges) returning account_id, id`,
     );
-    expect(rows.map(({ name }) => name)).toEqual(['tunnel_access_rebuild.running', ...theirs]);
-    for (const name of theirs) await service.pool.query(`drop table ${name}`);
+    const [{ account_id, id }] = rows;
+    const { code, stdout, stderr } = await cli('projections', 'repair', ...args);
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringMatching(new RegExp(`^tcp_edges\t${account_id}\t${id}\tdescription\t"edited"\t".*"\n$`)),
+    ]);
+    expect(stderr).toMatch(
+      /events in \d+\.\d s: 1 differences, 1 rows removed and 1 written; no writer waited for longer than [1-9]\d* ms\n$/,
+    );
   });
 
-  it('drops the tables that it replaced one by one, so that it deadlocks with no statement that still holds one', async () => {
-    const rival = await service.pool.connect();
-    await service.pool.query('create schema if not exists tunnel_access_replaced');
-    for (const table of ['tcp_edge_hostports', 'tcp_edges']) {
-      await service.pool.query(`create table tunnel_access_replaced.${table} ()`);
-    }
-    await rival.query('begin; lock table tunnel_access_replaced.tcp_edges in access share mode');
-    const rebuilding = rebuildOf('ip_policies').then(
-      () => 'rebuilt',
-      (error: unknown) => error,
-    );
-    await eventually(async () => {
-      const { rowCount } = await service.pool.query(
-        `select from pg_locks where relation = 'tunnel_access_replaced.tcp_edges'::regclass and not granted`,
-      );
-      expect(rowCount).toBe(1);
-    });
-    const locked = await rival.query('lock table tunnel_access_replaced.tcp_edge_hostports in access share mode').then(
-      () => 'locked',
-      ({ code }: { code: string }) => code,
-    );
-    await rival.query('rollback');
-    rival.release();
-    expect([locked, await rebuilding]).toEqual(['42P01', 'rebuilt']);
+  it('can be called by its former name, which says the new one', async () => {
+    const { code, stderr } = await cli('projections', 'rebuild', '--name', 'accounts');
+    expect([code, stderr.split('\n')[0]]).toEqual([
+      0,
+      'projections rebuild is now called projections repair; the next release knows the new name only',
+    ]);
+  });
+
+  it.each(['prove', 'repair'])(
+    '%s can be of one account and one resource, and refuses those that are not there',
+    async (command) => {
+      const edit = `update ssh_credentials set description = 'edited' where id in (select id from ssh_credentials order by id limit 3)
+      returning account_id, id`;
+      const { rows } = await service.pool.query(edit);
+      const [{ account_id: account, id }] = rows;
+      const found = async (...args: string[]) => {
+        const { stdout } = await cli('projections', command, ...args);
+        return stdout
+          .split('\n')
+          .slice(0, -1)
+          .map((line) => line.split('\t')[2]);
+      };
+      expect(await found('--id', id)).toEqual([id]);
+      const others = rows.filter((one) => one.account_id === account && (command === 'prove' || one.id !== id));
+      expect(await found('--account', account)).toEqual(others.map((one) => one.id));
+      const unknown = await cli('projections', command, '--id', 'sshcr_none');
+      expect(unknown).toMatchObject({ code: 2, stderr: expect.stringMatching(/^there is no stream sshcr_none: /) });
+      await repairAll();
+    },
+  );
+
+  it('folds each event of the log once', async () => {
+    const { rows } = await service.pool.query(`select count(*)::int as events from events`);
+    expect((await repairAll()).events).toBe(rows[0].events);
   });
 
   it('is not ended by time limits of the database', async () => {
@@ -195,75 +158,17 @@ describe('projections rebuild', () => {
     for (const limit of ['transaction_timeout', 'idle_in_transaction_session_timeout']) {
       await service.pool.query(`alter database ${rows[0].name} set ${limit} = '40ms'`);
     }
-    await rebuildAll();
+    await service.pool.query('delete from tcp_edges');
+    expect((await repairAll()).written).toBeGreaterThan(0);
     await service.pool.query(`alter database ${rows[0].name} reset all`);
-  });
-
-  it('refuses a table with a dependent view that it would lose', async () => {
-    await service.pool.query('create view watched as select id from api_keys');
-    await expect(rebuildOf('api_keys')).rejects.toThrow('api_keys cannot be rebuilt: it would lose a view or rule');
-    await service.pool.query('drop view watched');
-    await rebuildOf('api_keys');
-  });
-
-  it('refuses a second run at the same time', async () => {
-    const holder = await service.pool.connect();
-    await holder.query('begin; select run from tunnel_access_rebuild.running for update');
-    try {
-      await expect(rebuildAll()).rejects.toThrow('another rebuild is running');
-    } finally {
-      await holder.query('rollback');
-      holder.release();
-    }
-    await rebuildOf('api_keys');
-  });
-
-  it.each([
-    ['SCHEMA', '42P06'],
-    ['SCHEMA', '23505'],
-    ['TABLE', '42P07'],
-    ['TABLE', '42710'],
-  ] as const)(
-    'goes on if another run creates the first %s at the same time, of which PostgreSQL says %s',
-    async (...[what, sqlState]) => {
-      await service.pool.query('drop schema if exists tunnel_access_rebuild cascade');
-      await service.pool.query(failOnce(sqlState, what));
-      try {
-        await rebuildOf('api_keys');
-        const { rows } = await service.pool.query('select last_value::int as attempts from attempts');
-        expect(rows[0].attempts).toBeGreaterThan(1);
-      } finally {
-        await service.pool.query(FAIL_NO_MORE);
-      }
-    },
-  );
-
-  it('waits for a long reader without making others wait', async () => {
-    const reader = await service.pool.connect();
-    await reader.query('begin; select id from ssh_credentials limit 1');
-    const attempts: number[] = [];
-    const pauses: [string, boolean][] = [];
-    let running: Promise<void> = Promise.resolve();
-    await new Promise<void>((resolve) => {
-      const waiting = (_: string, attempt: number) => attempts.push(attempt) === 3 && resolve();
-      const swapped = (tables: string, pauseMs: number) => pauses.push([tables, pauseMs > 0]);
-      running = rebuild(service.app.database, MODELS, { ...QUIET, waiting, swapped });
-      running.then(resolve, resolve);
-    });
-    expect(attempts).toEqual([1, 2, 3]);
-    expect((await service.admin.get('/ssh_credentials')).status).toBe(200);
-    await reader.query('commit');
-    reader.release();
-    await running;
-    expect(pauses).toEqual(MODELS.rebuilt.map(({ tables }) => [tables.map(({ name }) => name).join(', '), true]));
   });
 });
 
 describe('the connections of a long operation', () => {
   it.each([
-    ['three', 'a rebuild', rebuildAll, 3],
+    ['three', 'a repair', repairAll, 3],
     ['four', 'a proof', proven, 4],
-  ])('are %s, which %s uses for one read model after another', async (_, _name, run: () => Promise<unknown>, count) => {
+  ])('are %s, which %s uses for all read models', async (_, _name, run: () => Promise<unknown>, count) => {
     const connect = jest.spyOn(pg.Client.prototype, 'connect');
     await run();
     const calls = connect.mock.calls.length;
@@ -291,41 +196,6 @@ describe('the connections of a long operation', () => {
       expect(other).not.toBe(first);
       expect((await other.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
     });
-  });
-});
-
-describe('the count of a rebuild', () => {
-  it('is that of the log, each event once, also of those that are written while it runs', async () => {
-    const { body } = await service.admin.post('/ssh_credentials', { public_key: newPublicKey() });
-    const reader = await service.pool.connect();
-    let isEnding = false;
-    const write = async (): Promise<void> => {
-      for (let n = 0; !isEnding; n += 1)
-        await service.admin.patch(`/ssh_credentials/${body.id}`, { description: `${n}` });
-    };
-    const writing = write();
-    const counts: number[] = [];
-    const model = MODELS.rebuilt.filter(({ tables }) => tables[0]?.name === 'ssh_credentials');
-    // The reader keeps the rebuild from its end until the last change is written.
-    await reader.query('begin; select id from ssh_credentials limit 1');
-    await new Promise<void>((resolve, reject) => {
-      const waiting = (_: string, attempt: number): void => {
-        if (attempt !== 3) return;
-        isEnding = true;
-        void writing.then(() => reader.query('commit'));
-      };
-      const swapped = (_: string, _pauseMs: number, events: number) => counts.push(events);
-      rebuild(service.app.database, { ...MODELS, rebuilt: model }, { ...QUIET, waiting, swapped }).then(
-        resolve,
-        reject,
-      );
-    });
-    reader.release();
-    const { rows } = await service.pool.query(
-      `select count(*)::int as events, max(stream_version) as newest from events where stream_id like 'sshcr\\_%'`,
-    );
-    expect(rows[0].newest).toBeGreaterThan(3);
-    expect(counts).toEqual([rows[0].events]);
   });
 });
 
@@ -357,7 +227,7 @@ describe('projections prove', () => {
     await service.admin.post('/api_keys', { owner_id: body.id });
   });
 
-  it.each(TABLES)('names a manual change in %s, and a rebuild repairs it', async (table, edit, field, add) => {
+  it.each(TABLES)('names a manual change in %s, and a repair mends it', async (table, edit, field, add) => {
     const key = table === 'tcp_edge_hostports' ? 'edge_id, hostport' : 'id';
     const { rows } = await service.pool.query(
       `select ctid, account_id as account, ${key.split(',')[0]} as id from ${table} order by account_id, ${key} limit 2`,
@@ -384,7 +254,7 @@ describe('projections prove', () => {
     expect(change).toMatchObject({ table, account: edited.account, key: expect.stringContaining(edited.id) });
     expect(change?.live).not.toBe(table === 'api_keys' ? 'known' : change?.log);
 
-    await rebuildOf(table);
+    await repairOf(table);
     expect(await allRows()).toEqual(before);
   });
 
@@ -396,8 +266,8 @@ describe('projections prove', () => {
     expect([...new Set(differences.map(({ field }) => field))].sort()).toEqual(['created_at', 'traffic_policy']);
     expect(differences).toContainEqual(expect.objectContaining({ live: expect.stringMatching(/\.\d{3}001Z"$/) }));
     expect(differences).toContainEqual(expect.objectContaining({ live: 'null', log: 'NULL' }));
-    await rebuildOf('accounts');
-    await rebuildOf('tcp_edges');
+    await repairOf('accounts');
+    await repairOf('tcp_edges');
     expect(await allRows()).toEqual(before);
   });
 
@@ -434,14 +304,14 @@ describe('projections prove', () => {
         `${location}: its occurred_at is beyond the range of times in JavaScript; from there on no rows were compared`,
       ]),
     );
-    await expect(rebuildAll()).rejects.toThrow(location);
+    await expect(repairAll()).rejects.toThrow(location);
     await service.pool.query('alter table events disable trigger events_guard');
     await service.pool.query(`delete from events where stream_id = '${stream}'`);
     await service.pool.query('alter table events enable trigger events_guard');
     await service.pool.query('update log_heads set size = size - 1 where account_id = $1', [accountId]);
   });
 
-  it('refuses a second creation in a stream, of which a rebuild would make another entity', async () => {
+  it('refuses a second creation in a stream, of which a repair would make another entity', async () => {
     const { body } = await service.admin.post('/edges/tcp', { hostports: ['second.example:1'] });
     const { rows } = await service.pool.query(
       `with head as (update log_heads set size = size + 1 where account_id = (select account_id from tcp_edges where id = $1)
@@ -452,7 +322,7 @@ describe('projections prove', () => {
       [body.id],
     );
     const [{ account_id, position }] = rows;
-    await expect(rebuildAll()).rejects.toThrow(
+    await expect(repairAll()).rejects.toThrow(
       `account ${account_id}, position ${position} (stream ${body.id}): a second event of type tcp_edge_created.v1 in its stream`,
     );
     await service.pool.query('alter table events disable trigger events_guard');
@@ -461,7 +331,7 @@ describe('projections prove', () => {
     await service.pool.query('update log_heads set size = size - 1 where account_id = $1', [account_id]);
   });
 
-  it.each(['bigint', 'numeric', 'text'])(
+  it.each(['bigint', 'numeric', 'real', 'text'])(
     'goes on with a column that was altered to %s, and finds edits',
     async (type) => {
       const provenModel = () => proven(undefined, modelOf('principals'));
@@ -471,24 +341,13 @@ describe('projections prove', () => {
       expect((await provenModel()).differences).toEqual([
         expect.objectContaining({ table: 'principals', field: 'version' }),
       ]);
-      await rebuildOf('principals');
+      await repairOf('principals');
       expect((await provenModel()).differences).toEqual([]);
       await service.pool.query(
         'alter table principals alter name type text, alter version type integer using version::integer',
       );
     },
   );
-
-  it('refuses a column that was altered to a type without a known text, and says the way out', async () => {
-    await service.pool.query('alter table principals alter version type real');
-    const refused = {
-      code: 3,
-      stderr: 'principals.version is of type real, but no migration made it so; change it back first\n',
-    };
-    expect(await cli('projections', 'prove')).toMatchObject({ ...refused, stderr: `${UNSIGNED}${refused.stderr}` });
-    expect(await cli('projections', 'rebuild')).toMatchObject(refused);
-    await service.pool.query('alter table principals alter version type integer');
-  });
 
   it('compares a long log in ranges, and finds an edit, a lost row and an added one in any of them', async () => {
     const { accountId } = await addAccount(service);
@@ -499,7 +358,7 @@ describe('projections prove', () => {
          '{"actor":"system"}', now(), now() + n * interval '1 microsecond' from head, generate_series(1, 4000) n`)}`,
       [accountId],
     );
-    await rebuildOf('tcp_edges');
+    await repairOf('tcp_edges');
     expect(await proven(accountId, modelOf('tcp_edges'))).toMatchObject({ faults: [], differences: [] });
     const places = [1, 1200, 1201, 2500, 3999, 4000];
     const at = (n: number): string => `edgtcp_${String(n).padStart(27, '0')}`;
@@ -524,7 +383,7 @@ describe('projections prove', () => {
       ...lost,
     ];
     expect(found.sort()).toEqual(expected.sort());
-    await rebuildOf('tcp_edges');
+    await repairOf('tcp_edges');
     expect((await proven(accountId, modelOf('tcp_edges'))).differences).toEqual([]);
   });
 
@@ -562,6 +421,6 @@ describe('projections prove', () => {
     const { code, stdout, stderr } = await cli('projections', 'prove', '--name', 'principals');
     expect([code, stdout.split('\t').slice(-3)]).toEqual([1, ['role', '"guest"', '"member"\n']]);
     expect(stderr).toMatch(/1 differences\n$/);
-    await rebuildOf('principals');
+    await repairOf('principals');
   });
 });

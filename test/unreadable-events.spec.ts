@@ -1,10 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { rebuild } from '../src/log/rebuild/rebuild.js';
-import { READ_MODELS } from '../src/read-models.js';
 import { EventStream } from './support/event-stream.js';
 import { newPublicKey } from './support/keys.js';
 import { tokenOf } from './support/live-feed.js';
 import { addAccount, type TestPrincipal } from './support/principals.js';
+import { repaired } from './support/repaired.js';
 import { GATEWAY, GATEWAY_TOKEN, type Service, startService } from './support/service.js';
 
 /** What someone writes into an event as a superuser. The index on actors refuses metadata that is not JSON. */
@@ -112,16 +111,9 @@ describe('an event whose data cannot be read', () => {
     }
   });
 
-  it('stops a rebuild, which names its position', async () => {
+  it('stops a repair, which names its position', async () => {
     await damage('data', '{');
-    const watcher = {
-      step: () => undefined,
-      events: () => undefined,
-      swapped: () => undefined,
-      waiting: () => undefined,
-    };
-    const rebuilt = rebuild(service.app.database, { all: READ_MODELS, rebuilt: READ_MODELS }, watcher);
-    await expect(rebuilt).rejects.toThrow(`position ${at} (stream ${id}): its data is not JSON`);
+    await expect(repaired(service.app.database)).rejects.toThrow(`position ${at} (stream ${id}): its data is not JSON`);
   });
 
   it('makes gateways recheck once when its credential is deleted', async () => {

@@ -31,7 +31,7 @@ export async function writeBackup(
     const names = (await tablesOf(client)).map(({ name }) => name);
     if (names.length === 0) throw new OperatorError('the database has no tables of the service, so there is no data');
     await connections.begin(client, 'isolation level repeatable read');
-    // Before the first query, which takes the snapshot: a table that a rebuild swapped in later would look empty.
+    // Before the first query, which takes the snapshot: a table that a migration rewrites later would look empty.
     await client.query(`lock table ${names.join(', ')} in access share mode`);
     await client.query(PLAIN_TEXT);
     const text = new BackupText(client, watcher);

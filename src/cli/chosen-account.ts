@@ -28,6 +28,20 @@ function listOf(accounts: readonly string[]): string {
   return `the accounts are ${accounts.slice(0, MAX_LISTED).join(', ')}${more}`;
 }
 
+/** Throws UsageError for a stream that has neither events nor rows: a check of it would always succeed. */
+export async function refuseUnknownStream(
+  { dataSource }: Pick<MaintenanceDatabase, 'dataSource'>,
+  models: readonly AnyReadModel[],
+  wanted: string | undefined,
+): Promise<void> {
+  if (wanted === undefined) return;
+  const tables = models.flatMap((model) => model.tables);
+  const parts = ['exists (select from events where stream_id = $1)'];
+  for (const { name, primaryKey } of tables) parts.push(`exists (select from ${name} where ${primaryKey[1]} = $1)`);
+  const [row] = await dataSource.query<{ known: boolean }[]>(`select ${parts.join(' or ')} as known`, [wanted]);
+  if (row?.known !== true) throw new UsageError(`there is no stream ${wanted}: it has no events and no rows here`);
+}
+
 /** Throws UsageError for an account that has neither a log nor rows: a check of it would always succeed. */
 export async function refuseUnknownAccount(
   { dataSource }: Pick<MaintenanceDatabase, 'dataSource'>,

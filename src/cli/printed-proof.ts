@@ -2,7 +2,7 @@ import type { MaintenanceDatabase } from '../database/dedicated-connections.js';
 import type { Fault, VerifyWatcher } from '../log/checks/verify.js';
 import type { Digests } from '../log/prove/digests.js';
 import { type Proof, prove } from '../log/prove/proof.js';
-import type { Difference } from '../log/prove/table-diff.js';
+import type { Difference } from '../log/prove/row-comparison.js';
 import type { AnyReadModel } from '../log/read-model.js';
 import { READ_MODELS } from '../read-models.js';
 import { print } from './print.js';
@@ -11,6 +11,8 @@ import type { Progress } from './progress.js';
 export interface ProofOptions extends Pick<VerifyWatcher, 'keysOf'> {
   /** Undefined: all accounts. */
   readonly account?: string | undefined;
+  /** Compares the rows of this stream only. Undefined: of all. */
+  readonly id?: string | undefined;
   /** Prints the digests of the tables too. */
   readonly digest?: boolean;
 }
@@ -19,10 +21,10 @@ export interface ProofOptions extends Pick<VerifyWatcher, 'keysOf'> {
 export async function printProof(
   database: MaintenanceDatabase,
   proven: readonly AnyReadModel[],
-  { account, keysOf, digest = false }: ProofOptions,
+  { account, id, keysOf, digest = false }: ProofOptions,
   progress: Progress,
 ): Promise<Proof> {
-  const models = { all: READ_MODELS, proven };
+  const models = { all: READ_MODELS, proven, id };
   const lines: string[] = [];
   const proof = await prove(database, models, {
     account,
@@ -30,7 +32,7 @@ export async function printProof(
     begin: (what, events) => progress.begin(`prove ${what}`, 'events', events, 'estimate'),
     events: (count) => progress.add(count),
     fault: (one) => print(faultLine(one)),
-    difference: (difference) => print(lineOf(difference)),
+    difference: (difference) => print(differenceLine(difference)),
     ...(digest && { digests: (digests) => lines.push(...digestLines(digests, account)) }),
   });
   progress.done();
@@ -44,5 +46,6 @@ export const faultLine = ({ account = 'all accounts', what }: Fault): string => 
 const digestLines = ({ position, tables }: Digests, account = 'all accounts'): string[] =>
   tables.map(({ table, digest }) => [table, account, position, digest].join('\t'));
 
-const lineOf = ({ table, account, key, field, live, log }: Difference): string =>
+/** The line of a difference, which a repair prints too. */
+export const differenceLine = ({ table, account, key, field, live, log }: Difference): string =>
   [table, account, key, field, live, log].join('\t');

@@ -3,8 +3,8 @@ import { progressLine, progressOn } from './progress.js';
 
 describe('a progress line', () => {
   it('says count, percent, rate and time left when the total is known', () => {
-    const state = { what: 'rebuild', unit: 'events', total: 1_000_000, count: 420_000, elapsedMs: 4000 };
-    expect(progressLine(state)).toBe('rebuild  420,000 of 1,000,000 events  42 %  105,000/s  6 s left');
+    const state = { what: 'repair', unit: 'events', total: 1_000_000, count: 420_000, elapsedMs: 4000 };
+    expect(progressLine(state)).toBe('repair  420,000 of 1,000,000 events  42 %  105,000/s  6 s left');
   });
 
   it('leaves out the rest without a total', () => {

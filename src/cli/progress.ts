@@ -72,7 +72,7 @@ export interface ProgressState {
   readonly elapsedMs: number;
 }
 
-/** For example `rebuild ssh_credentials  420,000 of 1,000,000 events  42 %  95,000/s  6 s left`. */
+/** For example `repair  420,000 of 1,000,000 events  42 %  95,000/s  6 s left`. */
 export function progressLine({ what, unit, total, count, elapsedMs }: ProgressState): string {
   const perSecond = elapsedMs > 0 ? (count / elapsedMs) * 1000 : 0;
   const of = total === undefined ? '' : ` of ${text(total)}`;

@@ -23,7 +23,7 @@ interface Needs {
 export const READS: Needs = { mode: 'read', migrations: 'current' };
 /** It tells of the database as it is. */
 export const INSPECTS: Needs = { mode: 'read', migrations: 'any' };
-/** It changes rows, or rebuilds tables, of a database that the service has made. */
+/** It changes rows of a database that the service has made. */
 export const WRITES: Needs = { mode: 'attach', migrations: 'current' };
 /** A database without tables gets them, and a DATA_DIR without a database gets one. */
 export const CREATES: Needs = { mode: 'attach-or-create', migrations: 'run' };

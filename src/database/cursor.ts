@@ -21,36 +21,9 @@ export async function* fetchRows<Row extends QueryResultRow>(
   await client.query('close rows');
 }
 
-/** Runs statements of a connection. Gets them as work, which begins when the connection is free. */
-export type RunOnConnection = <T>(work: () => Promise<T>) => Promise<T>;
-
-/** The connection is not shared, so it is free. */
-export const atOnce: RunOnConnection = (work) => work();
-
-/**
- * For one task that reads and another that writes on the same connection, which runs one statement at a time: each is busy
- * with its rows while the other's statement runs. After a failure all further work fails with the same error: the server
- * would only say that the transaction is aborted.
- */
-export function oneByOne(): RunOnConnection {
-  let last: Promise<unknown> = Promise.resolve();
-  return (work) => {
-    const result = last.then(work);
-    // The caller gets the failure too, unless it has stopped.
-    result.catch(() => undefined);
-    last = result;
-    return result;
-  };
-}
-
-/** Reads each batch when the connection is free. */
-export async function* readBy<Batch>(run: RunOnConnection, batches: AsyncGenerator<Batch>): AsyncGenerator<Batch> {
-  for (;;) {
-    const { value, done } = await run(() => batches.next());
-    if (done) return;
-    yield value;
-  }
-}
+/** For a transaction that reads a whole log, which an index has in order. Else PostgreSQL may sort it in files on disk. */
+export const IN_INDEX_ORDER =
+  'set local enable_sort = off; set local enable_seqscan = off; set local enable_bitmapscan = off';
 
 /** Reads the next batch while the caller works on the last one. */
 export async function* readAhead<Batch>(batches: AsyncGenerator<Batch>): AsyncGenerator<Batch> {

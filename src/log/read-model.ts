@@ -120,7 +120,7 @@ export function entitiesOfJson<State>({ columns }: Pick<Table<State>, 'columns'>
 const timeOf = (text: string): Date => new Date(text.replace(/^\d{5}-/, '+0$&'));
 
 /** `state` may be an earlier version of the entity; the new entity has the new version. */
-export function entityOf<State>({ accountId, id }: Ref, version: number, createdAt: Date, state: State): Entity<State> {
+function entityOf<State>({ accountId, id }: Ref, version: number, createdAt: Date, state: State): Entity<State> {
   const entity = { account_id: accountId, id, version, created_at: createdAt, ...state };
   entity.version = version;
   return entity;

@@ -25,7 +25,7 @@ export const DATABASE = {
   migrationDatabaseUrl: {
     name: 'MIGRATION_DATABASE_URL',
     about:
-      'The same database with the role that owns its tables: migrations, rebuilds and restores run as this role, and the role of `DATABASE_URL` gets the rights of the service only. See [database.md](database.md#roles).',
+      'The same database with the role that owns its tables: migrations, repairs and restores run as this role, and the role of `DATABASE_URL` gets the rights of the service only. See [database.md](database.md#roles).',
     fallbackText: 'the role of `DATABASE_URL` owns the tables',
     example: 'postgres://owner:password@db.example.com:5432/tunnel_access',
     fallback: undefined,

@@ -69,6 +69,7 @@ describe('through PgBouncer in transaction mode', () => {
   it.each([
     ['audit', 'verify'],
     ['projections', 'rebuild'],
+    ['projections', 'repair'],
     ['projections', 'prove'],
   ])('with PREPARED_STATEMENTS=false the command %s %s works', async (...command) => {
     const { code, stderr } = await runCli({ DATABASE_URL: url, PREPARED_STATEMENTS: 'false' }, ...command);

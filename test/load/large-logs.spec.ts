@@ -183,7 +183,7 @@ describe('projections prove --account', () => {
     await sql.connect();
     const account = await writeManyEvents(sql, 20_000);
     const fetched = () => readOnceAlone(sql, rowsFetched('ssh_credentials'));
-    await runCli({ DATABASE_URL: copy.url }, 'projections', 'rebuild');
+    await runCli({ DATABASE_URL: copy.url }, 'projections', 'repair');
     const before = await fetched();
     const { code, stderr } = await runCli({ DATABASE_URL: copy.url }, 'projections', 'prove', '--account', account);
     const read = (await fetched()) - before;

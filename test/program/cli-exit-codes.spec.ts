@@ -54,7 +54,7 @@ describe('exit code 2', () => {
     ['an unknown owner', 'api-keys create --owner usr_typo', "there is no active user or bot 'usr_typo'"],
     [
       'an unknown table',
-      'projections rebuild --name events',
+      'projections repair --name events',
       "there is no read model with a table 'events'; the tables",
     ],
     ['an unknown table', 'projections prove --name events', "there is no read model with a table 'events'; the tables"],
@@ -96,21 +96,6 @@ describe('exit code 3', () => {
     const broken = startCli({ DATABASE_URL: service.databaseUrl }, 'audit', 'import', '-');
     broken.child.stdin?.end('{');
     expect(await broken.ended).toMatchObject({ code: 3, stdout: '', stderr: expect.stringMatching(/^line 1: .*\n$/) });
-  });
-
-  it('is another rebuild that is running', async () => {
-    await service.pool.query(
-      'create schema tunnel_access_rebuild; create table tunnel_access_rebuild.running (run uuid)',
-    );
-    const other = await service.pool.connect();
-    await other.query('begin; lock table tunnel_access_rebuild.running in row share mode');
-    expect(await cli('projections', 'rebuild')).toEqual({
-      code: 3,
-      stdout: '',
-      stderr: 'another rebuild is running; run this one after it ends\n',
-    });
-    await other.query('rollback');
-    other.release();
   });
 
   it('is a full disk under stdout', async () => {

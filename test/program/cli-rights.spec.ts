@@ -86,7 +86,7 @@ describe('a command that only reads', () => {
         ['ssh_credentials', credential, 'metadata', '"\\\\N"', '""'],
       ],
     ]);
-    expect(await runCli({ DATABASE_URL: service.databaseUrl }, 'projections', 'rebuild')).toMatchObject({ code: 0 });
+    expect(await runCli({ DATABASE_URL: service.databaseUrl }, 'projections', 'repair')).toMatchObject({ code: 0 });
     expect(await runCli({ DATABASE_URL: service.databaseUrl }, 'projections', 'prove')).toMatchObject({ code: 0 });
   });
 });
@@ -99,7 +99,7 @@ describe('a database whose migrations are not those of this version', () => {
     ...readingCommands().map(([command]) => command),
     'accounts create Other',
     'api-keys create',
-    'projections rebuild',
+    'projections repair',
   ];
 
   const refusals = async (url: string): Promise<unknown[]> => {
@@ -140,7 +140,7 @@ describe('a database whose migrations are not those of this version', () => {
 describe('a command that is no `start`, `migrate`, `restore` or `audit import`', () => {
   it('makes no database in a folder without one, also when DATABASE_URL was forgotten', async () => {
     const folder = join(dataDir(), 'forgotten');
-    for (const command of ['accounts create Other', 'api-keys create', 'projections rebuild', 'audit tail']) {
+    for (const command of ['accounts create Other', 'api-keys create', 'projections repair', 'audit tail']) {
       expect(await runCli({ DATA_DIR: folder }, ...command.split(' '))).toEqual({
         code: 3,
         stdout: '',

@@ -1,8 +1,5 @@
 /** SQL of a superuser: the next `CREATE` of this kind fails with this error, and those after it do not. */
-export const failOnce = (sqlState: string, what: 'TABLE' | 'INDEX' | 'SCHEMA'): string => `create sequence attempts;
+export const failOnce = (sqlState: string, what: 'TABLE' | 'INDEX'): string => `create sequence attempts;
   create function fail_once() returns event_trigger language plpgsql as $$ begin
     if nextval('attempts') = 1 then raise exception 'the first attempt' using errcode = '${sqlState}'; end if; end $$;
   create event trigger fail_once on ddl_command_start when tag in ('CREATE ${what}') execute function fail_once()`;
-
-/** SQL that takes it away again. */
-export const FAIL_NO_MORE = 'drop event trigger fail_once; drop function fail_once; drop sequence attempts';

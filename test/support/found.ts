@@ -1,12 +1,13 @@
 import type { MaintenanceDatabase } from '../../src/database/dedicated-connections.js';
 import { type VerifyWatcher, verify } from '../../src/log/checks/verify.js';
 import { type Proof, prove } from '../../src/log/prove/proof.js';
-import type { Difference } from '../../src/log/prove/table-diff.js';
+import type { Difference } from '../../src/log/prove/row-comparison.js';
 import type { AnyReadModel } from '../../src/log/read-model.js';
 import { READ_MODELS } from '../../src/read-models.js';
 
 interface Chosen {
   readonly account?: string | undefined;
+  readonly id?: string;
   readonly all?: readonly AnyReadModel[];
   readonly proven?: readonly AnyReadModel[];
   /** Default: signatures are not checked. */
@@ -25,11 +26,11 @@ const QUIET = { begin: () => undefined, events: () => undefined, keysOf: () => [
 
 /** What a proof finds. */
 export async function provenOf(database: MaintenanceDatabase, chosen: Chosen = {}): Promise<Found> {
-  const { account, all = READ_MODELS, proven = all, keysOf = QUIET.keysOf } = chosen;
+  const { account, id, all = READ_MODELS, proven = all, keysOf = QUIET.keysOf } = chosen;
   const [faults, differences]: [string[], Difference[]] = [[], []];
   const proof = await prove(
     database,
-    { all, proven },
+    { all, proven, id },
     {
       ...QUIET,
       account,

@@ -1,6 +1,6 @@
 import type { ClientBase, Pool } from 'pg';
 
-/** Every table of the current schema, as the catalogs describe it. A rebuild must not change this. */
+/** Every table of the current schema, as the catalogs describe it. */
 export async function describeSchema(connections: Pool | ClientBase): Promise<string[]> {
   const { rows } = await connections.query<{ line: string }>(`
     with tables as (select c.* from pg_class c where relkind = 'r' and relnamespace = current_schema()::regnamespace)

@@ -110,7 +110,7 @@ async function checkEncryption({ client }: Primary): Promise<readonly Finding[]>
   return [warning(`the connection to ${remoteAddress} has no TLS: add ?sslmode=verify-full to DATABASE_URL`)];
 }
 
-/** For the long work of an instance, such as a rebuild. */
+/** For the long work of an instance, such as a proof. */
 const FURTHER_CONNECTIONS = 4;
 
 async function checkConnections({ client }: Primary, config: Config): Promise<readonly Finding[]> {

@@ -1,15 +1,16 @@
 import type { Command } from 'commander';
 import type { MaintenanceDatabase } from '../../database/dedicated-connections.js';
 import type { Proof } from '../../log/prove/proof.js';
+import { type Repaired, repair } from '../../log/prove/repair.js';
 import type { AnyReadModel } from '../../log/read-model.js';
-import { type RebuildWatcher, rebuild } from '../../log/rebuild/rebuild.js';
 import { CheckFailed } from '../../operator-error.js';
 import { READ_MODELS } from '../../read-models.js';
 import { checkpointKeys } from '../audit/checkpoint-keys.js';
-import { refuseUnknownAccount } from '../chosen-account.js';
+import { refuseUnknownAccount, refuseUnknownStream } from '../chosen-account.js';
 import { withExamples } from '../help.js';
 import { lowerPriority } from '../lower-priority.js';
-import { type ProofOptions, printProof } from '../printed-proof.js';
+import { print } from '../print.js';
+import { differenceLine, type ProofOptions, printProof } from '../printed-proof.js';
 import { progressOn } from '../progress.js';
 import { onDatabase, READS, WRITES } from '../run-on-database.js';
 import { Stopwatch } from '../stopwatch.js';
@@ -18,29 +19,15 @@ import { chosenModels } from './chosen-models.js';
 export function addProjectionCommands(program: Command): void {
   const projections = program
     .command('projections')
-    .description('Rebuild the tables that GET and LIST answer from, or compare them with the log');
-  withExamples(projections, 'projections prove', 'projections rebuild');
-  addRebuildCommand(projections);
+    .description('Compare the tables that GET and LIST answer from with the log, and make them what the log says');
+  withExamples(projections, 'projections prove', 'projections repair');
   addProveCommand(projections);
+  addRepairCommand(projections);
+  addRebuildCommand(projections);
 }
 
-const NAME = ['--name <table>', 'only the read model that this table belongs to (default: all)'] as const;
-
-function addRebuildCommand(projections: Command): void {
-  const command = projections
-    .command('rebuild')
-    .description(
-      'Rebuild the tables of all accounts from the log while the service runs. It may be interrupted and repeated at any time',
-    )
-    .option(...NAME)
-    .action(({ name }: { name?: string }) => {
-      const rebuilt = chosenModels(READ_MODELS, name);
-      return onDatabase(WRITES, ({ asOwner, interrupt }) =>
-        asOwner((dataSource) => runRebuild({ dataSource, interrupt }, rebuilt)),
-      );
-    });
-  withExamples(command, 'projections rebuild', 'projections rebuild --name ssh_credentials');
-}
+const ACCOUNT = ['--account <id>', 'only this account (default: all)'] as const;
+const ID = '--id <id>';
 
 function addProveCommand(projections: Command): void {
   const command = projections
@@ -48,10 +35,14 @@ function addProveCommand(projections: Command): void {
     .description(
       'Check the logs as audit verify does, and compare the tables with them, as of one moment. Each fault of a log is a line on stdout as audit verify prints it, and each difference one with the table, account, key, field, value in the table and value by the log, separated by tabs',
     )
-    .option('--account <id>', 'only this account (default: all)')
+    .option(...ACCOUNT)
     .option(
-      NAME[0],
+      '--name <table>',
       'compare only the read model that this table belongs to (default: all); the logs are checked all the same',
+    )
+    .option(
+      ID,
+      'compare only the rows of this resource, and not the claims (default: all); the logs are checked all the same',
     )
     .option(
       '--digest',
@@ -69,57 +60,82 @@ function addProveCommand(projections: Command): void {
   );
 }
 
-async function runRebuild(database: MaintenanceDatabase, rebuilt: readonly AnyReadModel[]): Promise<void> {
+function addRepairCommand(projections: Command): void {
+  const command = repairCommand(projections.command('repair')).description(
+    'Compare the tables with the log as prove does, without its checks of the logs, and write each row that differs anew while the service runs. Each difference is a line on stdout as prove prints it. It may be interrupted and repeated at any time',
+  );
+  withExamples(command, 'projections repair', 'projections repair --name ssh_credentials');
+}
+
+/** The name of the repair before 1.0. */
+function addRebuildCommand(projections: Command): void {
+  const command = repairCommand(projections.command('rebuild', { hidden: true }))
+    .description('The former name of projections repair')
+    .hook('preAction', () =>
+      console.error('projections rebuild is now called projections repair; the next release knows the new name only'),
+    );
+  withExamples(command, 'projections rebuild');
+}
+
+const repairCommand = (command: Command): Command =>
+  command
+    .option(...ACCOUNT)
+    .option('--name <table>', 'only the read model that this table belongs to (default: all)')
+    .option(ID, 'only the rows of this resource, and not the claims (default: all)')
+    .action(({ name, ...options }: ChosenRows) => {
+      const models = chosenModels(READ_MODELS, name);
+      return onDatabase(WRITES, ({ asOwner, interrupt }) =>
+        asOwner((dataSource) => runRepair({ dataSource, interrupt }, models, options)),
+      );
+    });
+
+type ChosenRows = Pick<ProofOptions, 'account' | 'id'> & { readonly name?: string };
+type ChosenProof = ChosenRows & Pick<ProofOptions, 'digest'>;
+
+async function refuseUnknown(
+  database: MaintenanceDatabase,
+  models: readonly AnyReadModel[],
+  { account, id }: ChosenRows,
+): Promise<void> {
+  await refuseUnknownAccount(database, READ_MODELS, account);
+  await refuseUnknownStream(database, models, id);
+}
+
+async function runRepair(
+  database: MaintenanceDatabase,
+  models: readonly AnyReadModel[],
+  { account, id }: ChosenRows,
+): Promise<void> {
+  await refuseUnknown(database, models, { account, id });
   lowerPriority();
-  const report = new RebuildReport();
-  await rebuild(database, { all: READ_MODELS, rebuilt }, report);
-  const tables = rebuilt.flatMap((model) => model.tables.map((table) => table.name)).join(', ');
-  console.error(`rebuilt ${tables} from ${report.end()}`);
+  const took = new Stopwatch();
+  const progress = progressOn(process.stderr);
+  const repaired = await repair(
+    database,
+    { models, account, id },
+    {
+      begin: (events) => progress.begin('repair', 'events', events, 'estimate'),
+      events: (count) => progress.add(count),
+      difference: (difference) => print(differenceLine(difference)),
+    },
+  );
+  progress.done();
+  console.error(repairSummary(repaired, took.total));
 }
 
-/** Shows how far a rebuild is, and sums up what it did. */
-class RebuildReport implements RebuildWatcher {
-  private readonly progress = progressOn(process.stderr);
-  private readonly took = new Stopwatch();
-  private count = 0;
-  private longestPauseMs = 0;
-
-  step(tables: string, what: string, about?: number): void {
-    this.took.begin(what);
-    this.progress.begin(`${tables}: ${what}`, 'events', about, 'estimate');
-  }
-
-  events(count: number): void {
-    this.progress.add(count);
-  }
-
-  swapped(_tables: string, pauseMs: number, events: number): void {
-    this.count += events;
-    this.longestPauseMs = Math.max(this.longestPauseMs, pauseMs);
-  }
-
-  waiting(tables: string, attempt: number): void {
-    this.progress.begin(`${tables}: a long transaction holds the table, next try (${attempt})`, 'events');
-  }
-
-  end(): string {
-    this.progress.begin('rebuild', 'events', this.count);
-    this.progress.add(this.count);
-    this.progress.done();
-    const { total } = this.took;
-    const pause = `no query waited for a table for longer than ${Math.ceil(this.longestPauseMs)} ms`;
-    return `${this.count} events in ${total} s, ${this.took.of('fill')} s of it to read and fold them; ${pause}`;
-  }
+function repairSummary({ rows, events, differences, removed, written, longestHeldMs }: Repaired, took: string): string {
+  const compared = `${rows} rows compared with ${events} events in ${took} s`;
+  if (differences === 0) return `${compared}: they agree, and nothing was written`;
+  const mended = `${differences} differences, ${removed} rows removed and ${written} written`;
+  return `${compared}: ${mended}; no writer waited for longer than ${Math.ceil(longestHeldMs)} ms`;
 }
-
-type ChosenProof = Pick<ProofOptions, 'account' | 'digest'> & { readonly name?: string };
 
 async function runProof(
   database: MaintenanceDatabase,
   proven: readonly AnyReadModel[],
   options: ChosenProof,
 ): Promise<void> {
-  await refuseUnknownAccount(database, READ_MODELS, options.account);
+  await refuseUnknown(database, proven, options);
   const keys = await checkpointKeys([]);
   keys.tellIfNone();
   lowerPriority();

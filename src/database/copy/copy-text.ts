@@ -1,6 +1,4 @@
 /** COPY's text format: a tab ends a field, a line feed a row, and escapes keep both out of the values. */
-export const NULL = '\\N';
-
 const SPECIAL = /[\\\b\f\n\r\t\v]/;
 const LETTERS: Readonly<Record<string, string>> = { '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't', '\v': 'v' };
 

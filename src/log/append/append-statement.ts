@@ -133,7 +133,6 @@ function removePart({ name, primaryKey }: Table<object>, parameter: number): str
 }
 
 // Every part selects from head, and insertions depend on the deletions: PostgreSQL would choose another order.
-// Each names its table before the row type of it: PostgreSQL locks the table first, and a rebuild cannot replace the type.
 function putPart(table: Table<object>, parameter: number, ofTable: readonly RowWrite[]): string {
   const { name, columns } = table;
   const value = (column: string): string => (column === 'account_id' ? '$1' : `r.${column}`);

@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg';
 import { sqlLiteral } from '../../database/copy/sql-literal.js';
 import { fetchRows } from '../../database/cursor.js';
-import { type AnyReadModel, claimValue } from '../read-model.js';
+import { type AnyReadModel, type Claimed, claimValue } from '../read-model.js';
 
 /** A claim that is not that of the rows, in the form of a difference between a table and the log. */
 export interface ClaimDifference {
@@ -13,15 +13,18 @@ export interface ClaimDifference {
   readonly log: string;
 }
 
-/** SQL of the claims that the rows of these models make; undefined if they make none. */
-function heldBy(models: readonly AnyReadModel[], account: string | undefined): string | undefined {
-  const tables = models.flatMap((model) => model.tables);
-  const ofAccount = account === undefined ? '' : `where account_id = ${sqlLiteral(account)}`;
-  const parts = tables.flatMap(({ name, claimed }) =>
-    claimed === undefined
-      ? []
-      : `select '${claimValue(claimed.kind, '')}' || ${claimed.column} as value, account_id, count(*)::int as holders
-        from ${name} ${ofAccount} group by ${claimed.column}, account_id`,
+/**
+ * SQL of the claims that the rows of these models make; undefined if they make none. `condition`: which rows, from the column
+ * and the kind of their claims.
+ */
+function heldBy(models: readonly AnyReadModel[], condition: (claimed: Claimed) => string): string | undefined {
+  const parts = models.flatMap(({ tables }) =>
+    tables.flatMap(({ name, claimed }) =>
+      claimed === undefined
+        ? []
+        : `select '${claimValue(claimed.kind, '')}' || ${claimed.column} as value, account_id, count(*)::int as holders
+          from ${name} where ${condition(claimed)} group by ${claimed.column}, account_id`,
+    ),
   );
   return parts.length === 0 ? undefined : parts.join(' union all ');
 }
@@ -37,13 +40,13 @@ function storedOf(models: readonly AnyReadModel[], account: string | undefined):
 const DIFFERENCE = `select 'claims' as table, account_id as account, value as key, 'holders' as field,
   coalesce(stored.holders::text, 'NULL') as live, coalesce(held.holders::text, 'NULL') as log`;
 
-/** What the proof names, and a rebuild repairs. */
+/** What the proof names, and a repair mends. */
 export async function* claimDifferences(
   client: ClientBase,
   models: readonly AnyReadModel[],
   account?: string,
 ): AsyncGenerator<readonly ClaimDifference[]> {
-  const held = heldBy(models, account);
+  const held = heldBy(models, () => (account === undefined ? 'true' : `account_id = ${sqlLiteral(account)}`));
   if (held === undefined) return;
   yield* fetchRows<{ [K in keyof ClaimDifference]: string }>(
     client,
@@ -54,18 +57,40 @@ export async function* claimDifferences(
 
 /**
  * Makes the claims of an account those of its rows. The transaction must have locked the head of its log. A value that
- * another account has claimed is shared from then on.
+ * another account has claimed is shared from then on. `values`: only these claims; undefined: all, of an account that has none.
  */
-export async function claimAnew(client: ClientBase, models: readonly AnyReadModel[], account: string): Promise<void> {
-  const held = heldBy(models, account);
+export async function claimAnew(
+  client: ClientBase,
+  models: readonly AnyReadModel[],
+  account: string,
+  values?: readonly string[],
+): Promise<void> {
+  const held = heldBy(models, (claimed) => `account_id = $1 ${values === undefined ? '' : isOneOf(claimed)}`);
   if (held === undefined) return;
-  await client.query(`delete from claims c using (${storedOf(models, account)}) stored
-    where c.value = stored.value and c.account_id = stored.account_id
-      and not exists (select from (${held}) held where held.value = c.value)`);
-  await client.query(`${INSERT} select value, account_id, holders, true from (${held}) held order by value
-    on conflict do nothing`);
-  await client.query(`${INSERT} select value, account_id, holders, false from (${held}) held order by value
-    on conflict (value, account_id) do update set holders = excluded.holders where c.holders <> excluded.holders`);
+  const parameters = values === undefined ? [account] : [account, values];
+  if (values !== undefined) {
+    await client.query(
+      `delete from claims c where c.account_id = $1 and c.value = any ($2)
+        and not exists (select from (${held}) held where held.value = c.value)`,
+      parameters,
+    );
+  }
+  await client.query(
+    `${INSERT} select value, account_id, holders, true from (${held}) held order by value on conflict do nothing`,
+    parameters,
+  );
+  await client.query(
+    `${INSERT} select value, account_id, holders, false from (${held}) held order by value
+      on conflict (value, account_id) do update set holders = excluded.holders where c.holders <> excluded.holders`,
+    parameters,
+  );
 }
+
+/** Compares the column itself, so that an index finds the rows. */
+const isOneOf = ({ kind, column }: Claimed): string => {
+  const prefix = claimValue(kind, '');
+  return `and ${column} = any (array(
+    select substr(value, ${prefix.length + 1}) from unnest($2::text[]) value where starts_with(value, '${prefix}')))`;
+};
 
 const INSERT = 'insert into claims as c (value, account_id, holders, exclusive)';

@@ -1,0 +1,110 @@
+import {
+  DedicatedConnections,
+  exportSnapshot,
+  type MaintenanceDatabase,
+} from '../../database/dedicated-connections.js';
+import type { Table } from '../read-model.js';
+import { ClaimRepair } from './claim-repair.js';
+import { Comparison } from './comparison.js';
+import { type Chunk, estimatedEvents, type Scope } from './folded-chunks.js';
+import type { Difference, FoundDifference } from './row-comparison.js';
+import type { StreamFold } from './stream-fold.js';
+import { Differing, StreamRepair } from './stream-repair.js';
+
+export interface Repaired {
+  /** That were folded. */
+  readonly events: number;
+  /** That were compared. */
+  readonly rows: number;
+  /** With those of claims. */
+  readonly differences: number;
+  readonly removed: number;
+  readonly written: number;
+  /** The longest time that the writers of an account waited. */
+  readonly longestHeldMs: number;
+}
+
+export interface RepairWatcher {
+  /** The comparison begins. `events`: an estimate. */
+  readonly begin: (events: number) => void;
+  readonly events: (count: number) => void;
+  readonly difference: (difference: Difference) => void;
+}
+
+/**
+ * Compares the live rows with the log as the proof does, and makes those that differ what the log makes them, some streams in
+ * a transaction. It can be stopped at any time and run again, and two may run at once: each transaction reads again what it
+ * writes, under the lock of the heads.
+ */
+export async function repair(database: MaintenanceDatabase, scope: Scope, watcher: RepairWatcher): Promise<Repaired> {
+  return DedicatedConnections.use(database, async (connections) => {
+    const rows = await connections.openSnapshot();
+    watcher.begin(await estimatedEvents(rows, scope));
+    const events = await connections.openSnapshot(await exportSnapshot(rows));
+    const writer = await connections.open();
+    const streams = new StreamRepair(connections, writer);
+    const comparison = new Comparison({ events, rows }, scope, watcher.events);
+    const batches = new Batches(scope, streams);
+    for await (const { chunk, differences } of comparison.run()) {
+      for (const difference of differences) {
+        watcher.difference(difference);
+        await batches.add(chunk, difference);
+      }
+    }
+    await batches.repair();
+    await Promise.all([events, rows].map((client) => connections.release(client)));
+    const claims = new ClaimRepair(connections, writer, scope);
+    // The claims are those of the rows, so they come after them. Those of one stream are not known.
+    if (scope.id === undefined) await claims.run(await connections.openSnapshot(), watcher.difference);
+    return {
+      events: comparison.events,
+      rows: comparison.rows,
+      differences: comparison.differences + claims.differences,
+      removed: streams.removed,
+      written: streams.written,
+      longestHeldMs: Math.max(streams.longestHeldMs, claims.longestHeldMs),
+    };
+  });
+}
+
+/** A repair of so many streams, or of so many rows, does not keep writers waiting for long. */
+const MAX_STREAMS = 500;
+const MAX_ROWS = 2_000;
+
+/** Collects the streams that differ, up to the end of a chunk. */
+class Batches {
+  private readonly tables: ReadonlyMap<string, Table<object>>;
+  private chunk: Chunk | undefined;
+  private known = new Map<string, StreamFold>();
+  private differing: Differing;
+  private rows = 0;
+
+  constructor(
+    private readonly scope: Scope,
+    private readonly streams: StreamRepair,
+  ) {
+    this.tables = new Map(scope.models.flatMap(({ tables }) => tables.map((table) => [table.name, table])));
+    this.differing = new Differing(scope.models);
+  }
+
+  async add(chunk: Chunk, { table: name, account, id, field }: FoundDifference): Promise<void> {
+    const isFull = this.differing.size >= MAX_STREAMS || this.rows >= MAX_ROWS;
+    if (isFull || chunk !== this.chunk) await this.repair();
+    if (chunk !== this.chunk) this.begin(chunk);
+    const table = this.tables.get(name);
+    if (table !== undefined) this.differing.tables.add(table);
+    this.differing.add({ accountId: account, id }, this.known.get(`${account} ${id}`));
+    if (field === '(row)') this.rows += 1;
+  }
+
+  async repair(): Promise<void> {
+    if (this.differing.size > 0) await this.streams.run(this.differing);
+    this.differing = new Differing(this.scope.models);
+    this.rows = 0;
+  }
+
+  private begin(chunk: Chunk): void {
+    this.chunk = chunk;
+    this.known = new Map(chunk.streams.map((stream) => [`${stream.accountId} ${stream.id}`, stream]));
+  }
+}

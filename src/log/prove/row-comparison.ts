@@ -1,0 +1,136 @@
+import type { Client } from 'pg';
+import { fetchRows } from '../../database/cursor.js';
+import { type AnyReadModel, hiddenFieldsOf, type Table } from '../read-model.js';
+import type { Scope } from './folded-chunks.js';
+
+/** A field of a live row that differs from the log. The field `(row)` stands for a row that only one side has. */
+export interface Difference {
+  readonly table: string;
+  readonly account: string;
+  /** The rest of the row's key, its parts separated by blanks. */
+  readonly key: string;
+  readonly field: string;
+  /** JSON or NULL, shortened if long; `(hidden)` for a field that the API does not show either. */
+  readonly live: string;
+  /** In the same form. */
+  readonly log: string;
+}
+
+/** A difference and the stream of its row, which the log need not have. */
+export interface FoundDifference extends Difference {
+  readonly id: string;
+}
+
+/** The place of a stream in the order of accounts and streams. */
+export interface StreamPlace {
+  readonly accountId: string;
+  readonly id: string;
+}
+
+/**
+ * Compares the live rows of one table with the rows that the log makes, one range of streams after another, so memory holds
+ * the rows of one range. It gives the log's rows as a parameter, since a standby, and a role with SELECT only, can make no
+ * temporary table.
+ */
+export class RowComparison {
+  /** The end of the last range. */
+  private after: StreamPlace | undefined;
+  private readonly hidden: ReadonlySet<string>;
+  private readonly both: string;
+  /** Rows that have been compared, of either side. */
+  rows = 0;
+
+  /** `client`: in a transaction, of which PostgreSQL reads the live rows. */
+  constructor(
+    private readonly client: Client,
+    private readonly scope: Scope,
+    model: AnyReadModel,
+    readonly table: Table<object>,
+  ) {
+    this.hidden = hiddenFieldsOf(model);
+    this.both = `(${logRows(table)}) log using (${table.primaryKey})`;
+  }
+
+  /** Ranges must come in their order. `last`: the stream with which the range ends; undefined: it ends with the table. */
+  async *differencesUpTo(
+    last: StreamPlace | undefined,
+    log: readonly object[],
+  ): AsyncGenerator<readonly FoundDifference[]> {
+    const values = [JSON.stringify(log)];
+    const both = `from (${this.liveRows(last, values)}) live full join ${this.both}`;
+    this.after = last;
+    const { rows } = await this.client.query<{ rows: number; different: number }>(`${COUNTS} ${both}`, values);
+    this.rows += rows[0]?.rows ?? 0;
+    if (rows[0]?.different === 0) return;
+    const fields = `select different.* ${both} cross join lateral (${differentFields(this.table)}) different`;
+    for await (const found of fetchRows<{ [K in keyof FoundDifference]: string }>(this.client, fields, values)) {
+      yield found.map((one) => this.printed(one));
+    }
+  }
+
+  /** Adds the values of its parameters. */
+  private liveRows(last: StreamPlace | undefined, values: unknown[]): string {
+    const { account, id } = this.scope;
+    const stream = streamColumn(this.table);
+    const conditions = ['true'];
+    // Beside `account_id =` PostgreSQL would begin to read a range of two columns at the first row of the account.
+    const bound = (operator: string, place: StreamPlace): void => {
+      const at = `$${values.push(place.id)}`;
+      const isOfAll = account === undefined;
+      conditions.push(
+        isOfAll
+          ? `(account_id, ${stream}) ${operator} ($${values.push(place.accountId)}, ${at})`
+          : `${stream} ${operator} ${at}`,
+      );
+    };
+    if (account !== undefined) conditions.push(`account_id = $${values.push(account)}`);
+    if (id !== undefined) conditions.push(`${stream} = $${values.push(id)}`);
+    if (this.after !== undefined) bound('>', this.after);
+    if (last !== undefined) bound('<=', last);
+    return `select ${this.table.columns} from ${this.table.name} where ${conditions.join(' and ')}`;
+  }
+
+  private printed({ live, log, ...place }: FoundDifference): FoundDifference {
+    if (this.hidden.has(place.field)) return { ...place, live: '(hidden)', log: '(hidden)' };
+    return { ...place, live: shortened(live), log: shortened(log) };
+  }
+}
+
+/** The column of the stream that made a row. */
+export const streamColumn = ({ primaryKey }: Table<object>): string => primaryKey[1] ?? '';
+
+/** SQL of rows that are given as JSON in $1. */
+export const logRows = ({ name, columns }: Table<object>): string =>
+  `select ${columns} from json_populate_recordset(null::${name}, $1::json)`;
+
+const COUNTS = 'select count(*)::int as rows, (count(*) filter (where live is distinct from log))::int as different';
+
+/** Selects the fields in which a live row and the log's row differ. */
+function differentFields({ name, columns, primaryKey }: Table<object>): string {
+  const [account = '', stream = ''] = primaryKey;
+  const key = primaryKey.slice(1).join(', ');
+  const selectDifference = (field: string, [live, log]: readonly string[], condition: string): string =>
+    `select '${name}' as table, ${account} as account, ${stream} as id, concat_ws(' ', ${key}) as key, '${field}' as field,
+      ${live} as live, ${log} as log where ${condition}`;
+  const isMissing = (side: string): string => `${side}.${account} is null`;
+  const presence = ['live', 'log'].map((side) => `case when ${isMissing(side)} then 'not there' else 'there' end`);
+  const row = selectDifference('(row)', presence, `${isMissing('live')} or ${isMissing('log')}`);
+  const fields = columns.map((column) => {
+    const printed = ['live', 'log'].map((side) => printedValue(`${side}.${column}`));
+    const isDifferent = `live.${column} is distinct from log.${column}`;
+    return selectDifference(column, printed, `live.${account} = log.${account} and ${isDifferent}`);
+  });
+  return [row, ...fields].join(' union all ');
+}
+
+/** As JSON, with times as the API has them. */
+const printedValue = (value: string): string => `case when ${value} is null then 'NULL'
+  when pg_typeof(${value}) = 'timestamptz'::regtype then replace(to_json(${value})::text, '+00:00"', 'Z"')
+  else to_json(${value})::text end`;
+
+const MAX_VALUE_CHARACTERS = 60;
+
+const shortened = (value: string): string =>
+  value.length <= MAX_VALUE_CHARACTERS
+    ? value
+    : `${value.slice(0, MAX_VALUE_CHARACTERS)}… (${value.length} characters)`;

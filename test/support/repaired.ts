@@ -1,0 +1,20 @@
+import type { MaintenanceDatabase } from '../../src/database/dedicated-connections.js';
+import type { Scope } from '../../src/log/prove/folded-chunks.js';
+import { type Repaired, repair } from '../../src/log/prove/repair.js';
+import type { Difference } from '../../src/log/prove/row-comparison.js';
+import { READ_MODELS } from '../../src/read-models.js';
+
+/** Repairs the rows of all read models, or of those chosen, and says what it found and wrote. */
+export async function repaired(
+  database: MaintenanceDatabase,
+  chosen: Partial<Scope> = {},
+  onEvents: (count: number) => void = () => undefined,
+): Promise<Repaired & { readonly found: readonly Difference[] }> {
+  const found: Difference[] = [];
+  const watcher = {
+    begin: () => undefined,
+    events: onEvents,
+    difference: (one: Difference) => found.push(one),
+  };
+  return { ...(await repair(database, { models: READ_MODELS, ...chosen }, watcher)), found };
+}
