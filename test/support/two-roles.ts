@@ -24,6 +24,8 @@ export async function makeTwoRoles(superuser: string): Promise<TwoRoles> {
   };
   const asSuperuser = async (url: string, ...statements: string[]) => {
     const client = new pg.Client(url);
+    // At the end of a file the server may stop at the same moment. The statement is rejected then.
+    client.on('error', () => undefined);
     await client.connect();
     try {
       let rows: Record<string, unknown>[] = [];
