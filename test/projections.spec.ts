@@ -262,7 +262,7 @@ describe('projections rebuild', () => {
 describe('the connections of a long operation', () => {
   it.each([
     ['three', 'a rebuild', rebuildAll, 3],
-    ['four', 'a proof', proven, 4],
+    ['two', 'a proof', proven, 2],
   ])('are %s, which %s uses for one read model after another', async (_, _name, run: () => Promise<unknown>, count) => {
     const connect = jest.spyOn(pg.Client.prototype, 'connect');
     await run();
