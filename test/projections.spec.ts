@@ -167,7 +167,7 @@ describe('projections repair', () => {
 describe('the connections of a long operation', () => {
   it.each([
     ['three', 'a repair', repairAll, 3],
-    ['four', 'a proof', proven, 4],
+    ['two', 'a proof', proven, 2],
   ])('are %s, which %s uses for all read models', async (_, _name, run: () => Promise<unknown>, count) => {
     const connect = jest.spyOn(pg.Client.prototype, 'connect');
     await run();

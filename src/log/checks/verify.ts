@@ -136,9 +136,9 @@ async function verifyEvents(
   return events;
 }
 
-/** Else PostgreSQL may sort a long log in files on disk. */
+/** Else PostgreSQL may sort a long log in files on disk. Its `position` is the column, not the number that is selected. */
 const IN_POSITION_ORDER = 'set local enable_sort = off';
 
 const EVENTS = `select account_id, position::float8 as position, stream_id, stream_version, event_id, type, data, metadata,
     ${timeText('occurred_at')} as occurred_at, ${timeText('recorded_at')} as recorded_at, encode(leaf_hash, 'hex') as leaf_hash
-  from events where account_id = $1 order by position`;
+  from events where account_id = $1 order by events.position`;
