@@ -39,7 +39,10 @@ async function makeResources({ client, accountId }: TestPrincipal): Promise<Reso
     await made(client, path, body(1)),
     await made(client, path, body(2)),
   ];
-  const users = await two('/users', (n) => ({ email: `edited-${n}@${accountId}.test`, role: 'member' }));
+  const users = await two('/users', (n) => ({
+    email: `edited-${n}-${accountId.slice(3)}@example.test`,
+    role: 'member',
+  }));
   const policies = await two('/ip_policies', (n) => ({ description: `policy ${n}` }));
   const edges = await two('/edges/tcp', (n) => ({ hostports: [`${accountId}-${n}:1`, `${accountId}-${n}:2`] }));
   const [owner] = users;
