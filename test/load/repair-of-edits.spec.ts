@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Difference } from '../src/log/prove/row-comparison.js';
-import { READ_MODELS } from '../src/read-models.js';
-import type { ApiClient } from './support/api-client.js';
-import { provenOf } from './support/found.js';
-import { newPublicKey } from './support/keys.js';
-import { addAccount, type TestPrincipal } from './support/principals.js';
-import { repaired } from './support/repaired.js';
-import { type Service, startService } from './support/service.js';
+import type { Difference } from '../../src/log/prove/row-comparison.js';
+import { READ_MODELS } from '../../src/read-models.js';
+import type { ApiClient } from '../support/api-client.js';
+import { provenOf } from '../support/found.js';
+import { newPublicKey } from '../support/keys.js';
+import { addAccount, type TestPrincipal } from '../support/principals.js';
+import { repaired } from '../support/repaired.js';
+import { type Service, startService } from '../support/service.js';
 
 let service: Service;
 let ours: Resources;
