@@ -27,7 +27,8 @@ beforeAll(async () => {
   await appendEvents(`select '${LONG_ID}', n, case n when 1 then 'tcp_edge_created.v1' else 'tcp_edge_updated.v1' end,
       case n when 1 then ${edge} else json_build_object('description', n::text)::text end
     from generate_series(1, ${LONG_STREAM}) n, (select '[]'::json as hostports) none`);
-}, 180_000);
+  expect((await repairAll()).written).toBeGreaterThan(EDGES * HOSTPORTS);
+}, 300_000);
 afterAll(() => service.stop());
 
 /** Appends events of the account that no row shows. `events`: their stream, version, type and data. They have no hashes. */
@@ -87,14 +88,14 @@ const RUNS = 5;
 describe(`a repair of ${EDGES} edges of ${HOSTPORTS} hostports and of a stream of ${LONG_STREAM} events, under ${CLIENTS} writers`, () => {
   it('fails no request, keeps a writer waiting for one chunk at most, and is what the proof wants', async () => {
     const load = startLoad();
-    const { written, longestHeldMs } = await repairAll();
-    expect(written).toBeGreaterThan(EDGES * HOSTPORTS);
-    const waits = [longestHeldMs];
-    while (waits.length < RUNS && Math.min(...waits) > LONGEST_WAIT_MS) {
+    const waits: number[] = [];
+    do {
       await service.pool.query(`update tcp_edges set description = 'edited' where id = $1`, [LONG_ID]);
-      await service.pool.query(`update tcp_edge_hostports set listed_at = now() where edge_id like '%00'`);
-      waits.push((await repairAll()).longestHeldMs);
-    }
+      await service.pool.query(`update tcp_edge_hostports set listed_at = now() where edge_id like '%0'`);
+      const { written, longestHeldMs } = await repairAll();
+      expect(written).toBeGreaterThanOrEqual((EDGES / 10) * HOSTPORTS);
+      waits.push(longestHeldMs);
+    } while (waits.length < RUNS && Math.min(...waits) > LONGEST_WAIT_MS);
     expect(await load.stop()).toBeGreaterThan(CLIENTS);
     expect((await provenOf(service.app.database)).differences).toEqual([]);
     expect(Math.min(...waits)).toBeLessThanOrEqual(LONGEST_WAIT_MS);
