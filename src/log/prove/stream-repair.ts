@@ -24,11 +24,15 @@ export class Differing {
     return this.byPlace.size;
   }
 
+  has({ accountId, id }: StreamPlace): boolean {
+    return this.byPlace.has(`${accountId} ${id}`);
+  }
+
   /** `known`: as far as the stream has been folded. Returns false for a stream that is here already. */
-  add({ accountId, id }: StreamPlace, known?: StreamFold): boolean {
-    const place = `${accountId} ${id}`;
-    if (this.byPlace.has(place)) return false;
-    this.byPlace.set(place, known ?? new StreamFold(accountId, id, modelOf(this.models, id)));
+  add(place: StreamPlace, known?: StreamFold): boolean {
+    if (this.has(place)) return false;
+    const { accountId, id } = place;
+    this.byPlace.set(`${accountId} ${id}`, known ?? new StreamFold(accountId, id, modelOf(this.models, id)));
     return true;
   }
 
