@@ -48,8 +48,10 @@ export class Comparison {
     await rows.query(BY_KEYS);
     const { text, values } = eventsOf(this.scope);
     const batches = readAhead(fetchRows<StoredEvent>(events, text, values));
+    // The next chunk is folded while PostgreSQL compares the last.
+    const chunks = readAhead(foldedChunks(batches, this.scope.models));
     let last: Chunk | undefined;
-    for await (const chunk of foldedChunks(batches, this.scope.models)) {
+    for await (const chunk of chunks) {
       if (last !== undefined) yield* this.compare(last, false);
       last = chunk;
     }

@@ -67,9 +67,9 @@ export async function repair(database: MaintenanceDatabase, scope: Scope, watche
   });
 }
 
-/** A repair of so many streams, or of so many rows, does not keep writers waiting for long. */
-const MAX_STREAMS = 500;
-const MAX_ROWS = 2_000;
+/** Half a chunk: the rows of a stream are written together, and an edge may have a thousand. */
+const MAX_STREAMS = 250;
+const MAX_ROWS = 1_000;
 
 /** Collects the streams that differ, up to the end of a chunk. */
 class Batches {
@@ -78,6 +78,8 @@ class Batches {
   private known = new Map<string, StreamFold>();
   private differing: Differing;
   private rows = 0;
+  /** The row of the last difference. Those of a row come one after the other. */
+  private lastRow = '';
 
   constructor(
     private readonly scope: Scope,
@@ -87,14 +89,17 @@ class Batches {
     this.differing = new Differing(scope.models);
   }
 
-  async add(chunk: Chunk, { table: name, account, id, field }: FoundDifference): Promise<void> {
+  async add(chunk: Chunk, { table: name, account, id, key }: FoundDifference): Promise<void> {
+    const place = { accountId: account, id };
     const isFull = this.differing.size >= MAX_STREAMS || this.rows >= MAX_ROWS;
-    if (isFull || chunk !== this.chunk) await this.repair();
+    if (chunk !== this.chunk || (isFull && !this.differing.has(place))) await this.repair();
     if (chunk !== this.chunk) this.begin(chunk);
     const table = this.tables.get(name);
     if (table !== undefined) this.differing.tables.add(table);
-    this.differing.add({ accountId: account, id }, this.known.get(`${account} ${id}`));
-    if (field === '(row)') this.rows += 1;
+    this.differing.add(place, this.known.get(`${account} ${id}`));
+    const row = `${name} ${account} ${key}`;
+    if (row !== this.lastRow) this.rows += 1;
+    this.lastRow = row;
   }
 
   async repair(): Promise<void> {

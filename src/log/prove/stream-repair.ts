@@ -24,11 +24,15 @@ export class Differing {
     return this.byPlace.size;
   }
 
+  has({ accountId, id }: StreamPlace): boolean {
+    return this.byPlace.has(`${accountId} ${id}`);
+  }
+
   /** `known`: as far as the stream has been folded. Returns false for a stream that is here already. */
-  add({ accountId, id }: StreamPlace, known?: StreamFold): boolean {
-    const place = `${accountId} ${id}`;
-    if (this.byPlace.has(place)) return false;
-    this.byPlace.set(place, known ?? new StreamFold(accountId, id, modelOf(this.models, id)));
+  add(place: StreamPlace, known?: StreamFold): boolean {
+    if (this.has(place)) return false;
+    const { accountId, id } = place;
+    this.byPlace.set(`${accountId} ${id}`, known ?? new StreamFold(accountId, id, modelOf(this.models, id)));
     return true;
   }
 
@@ -139,9 +143,11 @@ const SETTINGS = `set local tunnel_access.repair = 'on'; set local enable_seqsca
 /** The order keeps two repairs from waiting for each other. An account without a log has no head, and no writer. */
 const LOCK_HEADS = 'select from log_heads where account_id = any ($1) order by account_id for update';
 
+/** Stream by stream (`offset 0`): a merge join would read the index of a long log from its beginning. */
 const LATER_EVENTS = `select ${STORED_EVENT}
-  from unnest($1::text[], $2::text[], $3::int[]) as s(account_id, stream_id, version)
-  join events e on e.account_id = s.account_id and e.stream_id = s.stream_id and e.stream_version > s.version
+  from unnest($1::text[], $2::text[], $3::int[]) as s(account_id, stream_id, version) cross join lateral (
+    select * from events e where e.account_id = s.account_id and e.stream_id = s.stream_id and e.stream_version > s.version
+    offset 0) e
   order by e.account_id, e.stream_id, e.stream_version`;
 
 /**
@@ -150,8 +156,8 @@ const LATER_EVENTS = `select ${STORED_EVENT}
  */
 function writeRows(table: Table<object>): string {
   const { name, columns, primaryKey } = table;
-  const live = `select ${columns.map((column) => `t.${column}`)} from unnest($2::text[], $3::text[]) as s(account_id, id)
-    join ${name} t on t.account_id = s.account_id and t.${streamColumn(table)} = s.id`;
+  const live = `select t.* from unnest($2::text[], $3::text[]) as s(account_id, id) cross join lateral (
+      select ${columns} from ${name} t where t.account_id = s.account_id and t.${streamColumn(table)} = s.id offset 0) t`;
   const same = primaryKey.map((column) => `t.${column} = wrong.${column}`).join(' and ');
   return `with log as materialized (${logRows(table)}),
     wrong as materialized (

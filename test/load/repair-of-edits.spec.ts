@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Difference } from '../src/log/prove/row-comparison.js';
-import { READ_MODELS } from '../src/read-models.js';
-import type { ApiClient } from './support/api-client.js';
-import { provenOf } from './support/found.js';
-import { newPublicKey } from './support/keys.js';
-import { addAccount, type TestPrincipal } from './support/principals.js';
-import { repaired } from './support/repaired.js';
-import { type Service, startService } from './support/service.js';
+import type { Difference } from '../../src/log/prove/row-comparison.js';
+import { READ_MODELS } from '../../src/read-models.js';
+import type { ApiClient } from '../support/api-client.js';
+import { provenOf } from '../support/found.js';
+import { newPublicKey } from '../support/keys.js';
+import { addAccount, type TestPrincipal } from '../support/principals.js';
+import { repaired } from '../support/repaired.js';
+import { type Service, startService } from '../support/service.js';
 
 let service: Service;
 let ours: Resources;
@@ -39,7 +39,10 @@ async function makeResources({ client, accountId }: TestPrincipal): Promise<Reso
     await made(client, path, body(1)),
     await made(client, path, body(2)),
   ];
-  const users = await two('/users', (n) => ({ email: `edited-${n}@${accountId}.test`, role: 'member' }));
+  const users = await two('/users', (n) => ({
+    email: `edited-${n}-${accountId.slice(3)}@example.test`,
+    role: 'member',
+  }));
   const policies = await two('/ip_policies', (n) => ({ description: `policy ${n}` }));
   const edges = await two('/edges/tcp', (n) => ({ hostports: [`${accountId}-${n}:1`, `${accountId}-${n}:2`] }));
   const [owner] = users;
