@@ -27,7 +27,7 @@ export async function readSchemaState(dataSource: DataSource): Promise<SchemaSta
   return { ...place, missing, pending: await pendingMigrations(dataSource, place.schema) };
 }
 
-/** Of those of the data source: a restore runs those that the backup names. */
+/** Of those of the data source. */
 async function pendingMigrations(dataSource: DataSource, schema: string): Promise<readonly string[]> {
   const known = dataSource.migrations.map((migration) => migration.name ?? migration.constructor.name);
   const [exists] = await dataSource.query<{ is: boolean }[]>(EXISTS, [schema]);
