@@ -125,9 +125,10 @@ class SectionImport {
       this.watcher.events(lines.length);
     }
     const { rows } = await client.query<{ digest: Buffer; size: number; signed: number }>(STORED, [account]);
-    if (rows[0]?.size === events && rows[0].digest.equals(hashes.digest())) {
-      return { account, events, wasHere: true, signed: rows[0].signed };
-    }
+    const { size, digest, signed } = rows[0] ?? {};
+    const isEqual = size === events && digest?.equals(hashes.digest()) === true;
+    // Records of no account have no log to be compared with.
+    if (isEqual || events === 0) return { account, events, wasHere: true, signed };
     const what = `account ${account} has another log in this database`;
     throw faultyLine(this.section.before, `${what}: import the file into an empty one`);
   }

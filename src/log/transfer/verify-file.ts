@@ -50,7 +50,8 @@ export async function verifyFile(
     }
   } catch (error) {
     if (!(error instanceof LogFileError)) throw error;
-    watcher.fault({ account, what: `${error.message}; from there on nothing was checked` });
+    const rest = account === NO_ACCOUNT ? '' : '; from there on nothing was checked';
+    watcher.fault({ account, what: `${error.message}${rest}` });
   }
   for (const one of unused) {
     const what = `the checkpoint in ${one.file} is that of another log, of account ${accountOf(one)}`;
