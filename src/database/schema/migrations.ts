@@ -22,8 +22,8 @@ export async function appliedMigrations(database: Queryable): Promise<readonly s
   return rows.map(({ name }) => name);
 }
 
-export const pendingOf = (applied: readonly string[], known = KNOWN_MIGRATIONS): readonly string[] =>
-  known.filter((name) => !applied.includes(name));
+export const pendingOf = (applied: readonly string[]): readonly string[] =>
+  KNOWN_MIGRATIONS.filter((name) => !applied.includes(name));
 
 /** TypeORM's number of a migration. It grows. */
 const numberOf = (name: string): number => Number(name.slice(-13));
