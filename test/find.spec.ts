@@ -45,14 +45,12 @@ async function plansNow(): Promise<Map<string, string>> {
   );
   const client = await service.pool.connect();
   const plans = new Map<string, string>();
-  await client.query('set plan_cache_mode = force_generic_plan');
   for (const { name, statement, types } of rows) {
     await client.query(`prepare plan_now(${types.join()}) as ${statement}`);
     const explained = await client.query(`explain (costs off) execute plan_now(${types.map(() => 'null').join()})`);
     await client.query('deallocate plan_now');
     plans.set(name, explained.rows.map((row) => row['QUERY PLAN']).join('\n'));
   }
-  await client.query('reset plan_cache_mode');
   client.release();
   return plans;
 }

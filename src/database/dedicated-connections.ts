@@ -3,13 +3,15 @@ import { connectDedicated } from './data-source.js';
 import type { Database } from './database.js';
 import { DatabaseUnreachable } from './failure.js';
 import { PrimaryClient } from './primary-pool.js';
+import { FREE_PLANS } from './role-defaults.js';
 
 /**
- * Switches the server's time limits and JIT off for one transaction. Some transactions switch scans off, which inflates
- * the estimated costs: PostgreSQL would compile each small statement for half a second, with tables locked.
+ * Switches the server's time limits and JIT off for one transaction, and lets it read whole tables. Some transactions switch
+ * scans off again, which inflates the estimated costs: PostgreSQL would compile each small statement for half a second, with
+ * tables locked.
  */
 const SETTINGS = `set local statement_timeout = 0; set local lock_timeout = 0;
-  set local idle_in_transaction_session_timeout = 0; set local jit = off`;
+  set local idle_in_transaction_session_timeout = 0; ${FREE_PLANS}; set local jit = off`;
 /** First version of PostgreSQL that has `transaction_timeout`. */
 const TRANSACTION_TIMEOUT_SINCE = 170_000;
 
@@ -67,7 +69,7 @@ export class DedicatedConnections {
     this.idle.add(client);
   }
 
-  /** Begins a transaction without time limits and JIT. The settings end with it, since a pooler reuses the connection. */
+  /** Begins a transaction with SETTINGS, which end with it, since a pooler reuses the connection. */
   async begin(client: pg.Client, mode = ''): Promise<void> {
     await client.query(`begin ${mode}; ${this.settings}`);
   }

@@ -4,6 +4,7 @@ import { createMissing } from './create-missing.js';
 import { connectDedicated, withoutTimeLimit } from './data-source.js';
 import type { Database } from './database.js';
 import { PostgresFailure } from './failure.js';
+import { FREE_PLANS, setRoleDefaults } from './role-defaults.js';
 import { describeRights, grantMissingRights } from './schema/rights.js';
 import { readSchemaState, type SchemaState } from './schema/schema-state.js';
 
@@ -15,8 +16,8 @@ const MAX_DEADLOCKS = 10;
 const LONG_MIGRATION_MS = 1_000;
 
 /**
- * Runs the pending migrations, told in one line, then `afterwards` under a lock. A database that is
- * current needs no more than the rights of the service.
+ * Runs the pending migrations, told in one line, then `afterwards` under a lock, by connections that have the defaults of the
+ * service's role. A database that is current needs no more than the rights of the service.
  */
 export async function migrate<T>(
   database: MigratedDatabase,
@@ -25,7 +26,10 @@ export async function migrate<T>(
 ): Promise<T> {
   const state = await readSchemaState(database.dataSource);
   if (!isCurrent(state)) await bringUpToDate(database, state, log);
-  return locked(database.dataSource, afterwards);
+  return locked(database.dataSource, async () => {
+    await setRoleDefaults(database.dataSource, log);
+    return afterwards();
+  });
 }
 
 export const isCurrent = ({ pending, missing }: SchemaState): boolean => pending.length === 0 && missing.length === 0;
@@ -95,6 +99,7 @@ async function runUnlessDeadlocked(
   for (let attempt = 1; ; attempt += 1) {
     await runner.startTransaction();
     try {
+      await runner.query(FREE_PLANS);
       await migrate();
       return await runner.commitTransaction();
     } catch (error) {

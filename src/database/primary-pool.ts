@@ -115,6 +115,12 @@ export class PrimaryPool extends pg.Pool implements WatchedPool {
     return undefined;
   }
 
+  /** Ends the idle connections: the next ones have what the role's defaults are now. */
+  async renew(): Promise<void> {
+    const idle = await Promise.all(Array.from({ length: this.idleCount }, () => this.connect()));
+    for (const client of idle) client.release(true);
+  }
+
   private async endConnections(): Promise<void> {
     await super.end();
     // Unless it is unreferenced, the timer keeps a command from ending.

@@ -8,8 +8,8 @@ const linesOf = (stdout: string, check: string): string[] =>
   stdout.split('\n').filter((line) => line.split(/ +/)[1] === check);
 
 describe('doctor', () => {
-  it('tells a standby, a read-only and a silent server from a primary, and JIT that is on', async () => {
-    const primary = await PostgresServer.primary('wal_level=replica', 'jit=on');
+  it('tells a standby, a read-only and a silent server from a primary, and what a role lacks before its first start', async () => {
+    const primary = await PostgresServer.primary('wal_level=replica');
     const standby = await primary.addStandby('one');
 
     const usable = await doctor(primary.host);
@@ -17,8 +17,8 @@ describe('doctor', () => {
     expect(linesOf(usable.stdout, 'database')).toEqual([
       expect.stringMatching(new RegExp(`^ok .* PostgreSQL 15\\S+ at ${primary.host}, database postgres`)),
     ]);
-    expect(linesOf(usable.stdout, 'jit')).toEqual([
-      expect.stringMatching(/^warning .*alter role postgres set jit = off$/),
+    expect(linesOf(usable.stdout, 'plans')).toEqual([
+      expect.stringMatching(/^warning .*postgres lacks enable_seqscan = off, .*: the next start sets its defaults$/),
     ]);
     expect(linesOf(usable.stdout, 'migrations')).toEqual([expect.stringMatching(/^warning .*has no tables yet/)]);
 

@@ -4,7 +4,7 @@ import { takeErrorLinesLike } from '../support/error-lines.js';
 import { FaultyProxy } from '../support/faulty-proxy.js';
 import { type Instance, startInstance } from '../support/instance.js';
 import { newPublicKey } from '../support/keys.js';
-import { startPgBouncer } from '../support/pgbouncer.js';
+import { asAdministrator, startPgBouncer } from '../support/pgbouncer.js';
 import { PostgresServer } from '../support/postgres-server.js';
 import { runCli, startMain, stopMain } from '../support/process.js';
 import { ADMIN_KEY, GATEWAY_TOKEN } from '../support/service.js';
@@ -64,6 +64,20 @@ describe('through PgBouncer in transaction mode', () => {
     const instance = await startInstance(url, { preparedStatements: false });
     expect(await useAll(instance)).toEqual([200, 201, 204]);
     await instance.stop();
+  });
+
+  it('sessions of the pooler that are older than the defaults of the role are told, until they have ended', async () => {
+    const [fresh] = await Promise.all([
+      startPgBouncer(postgres.port, 'fresh'),
+      postgres.query('create database fresh'),
+    ]);
+    const settings = { DATABASE_URL: fresh, PREPARED_STATEMENTS: 'false' };
+    const lack = /because new connections lack .*, although the role postgres has these defaults: .*RECONNECT/;
+    expect(await runCli(settings, 'migrate')).toMatchObject({ code: 0, stdout: expect.stringMatching(lack) });
+    expect((await runCli(settings, 'doctor')).stdout).toMatch(lack);
+    await asAdministrator(fresh, 'reconnect');
+    expect((await runCli(settings, 'migrate')).stdout).not.toMatch(lack);
+    expect((await runCli(settings, 'doctor')).stdout).toMatch(/^ok +plans /m);
   });
 
   it.each([

@@ -61,7 +61,6 @@ async function pageOf(filter: EventFilter, after = 0, max = 10) {
   const reader = { accountId: ACCOUNT, signal: new AbortController().signal };
   const page = await dearReads.run(reader, async (connections) => {
     const ask = <R extends pg.QueryResultRow>(text: string) => queryNamed<R>(connections, { name: '', text }, []);
-    await ask('set local plan_cache_mode = force_generic_plan');
     const explained: Transaction = {
       run: async (statement, values) => {
         const result = await queryNamed(connections, statement, values);
@@ -259,8 +258,6 @@ describe('a list as of an early position, of few entities of a large account', (
     await sql.connect();
     for (const table of ['events', 'ssh_credentials', 'api_keys'])
       await sql.query(`alter table ${table} set (autovacuum_enabled = off)`);
-    const database = new URL(large.databaseUrl).pathname.slice(1);
-    await sql.query(`alter database ${database} set plan_cache_mode = 'force_generic_plan'`);
     early = await startCopy(large, { dearReadConnections: 1 });
     await find(early, [...none, ['/ssh_credentials?', []], ['/api_keys?', []]]);
     some = await fillAccount(member.accountId);

@@ -18,7 +18,6 @@ let service: Service;
 let settings: Record<string, string>;
 beforeAll(async () => {
   service = await startService();
-  await service.pool.query(`do $$ begin execute format('alter database %I set jit = off', current_database()); end $$`);
 });
 afterAll(() => service.stop());
 beforeEach(() => {
@@ -56,7 +55,7 @@ describe('doctor beside a service that is in order', () => {
     const lines = stdout.trimEnd().split('\n');
     const names = lines.map((line) => line.split(/ +/)[1]);
     expect(names).toEqual([
-      ...['settings', 'database', 'version', 'migrations', 'rights', 'history', 'encryption', 'connections', 'jit'],
+      ...['settings', 'database', 'version', 'migrations', 'rights', 'history', 'encryption', 'connections', 'plans'],
       ...['clock', 'disk', 'bootstrap', 'gateways', 'claims', 'issuer', 'port'],
     ]);
     const notOk = lines.filter((line) => !line.startsWith('ok '));

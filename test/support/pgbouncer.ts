@@ -5,6 +5,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
 import { freePort } from './free-port.js';
 import { stopAtEnd } from './leftovers.js';
 
@@ -26,6 +27,7 @@ listen_port = ${port}
 unix_socket_dir =
 auth_type = any
 pool_mode = transaction
+admin_users = postgres
 default_pool_size = ${SESSIONS}
 max_client_conn = 200
 `,
@@ -43,6 +45,14 @@ max_client_conn = 200
   });
   await untilListening(port, () => child.exitCode !== null);
   return `postgres://postgres@127.0.0.1:${port}/${database}`;
+}
+
+/** Gives the pooler behind this URL a command. */
+export async function asAdministrator(url: string, command: string): Promise<void> {
+  const client = new pg.Client(url.replace(/[^/]+$/, 'pgbouncer'));
+  await client.connect();
+  await client.query(command);
+  await client.end();
 }
 
 async function untilListening(port: number, hasEnded: () => boolean): Promise<void> {

@@ -3,6 +3,7 @@ import { BlockList, Socket } from 'node:net';
 import type { Client } from 'pg';
 import type { Config } from '../../config.js';
 import { MIN_POSTGRES_VERSION, SUITABILITY } from '../../database/data-source.js';
+import { describeLack, readRoleDefaults } from '../../database/role-defaults.js';
 import {
   appliedMigrations,
   describeBefore,
@@ -30,7 +31,7 @@ export const DATABASE_CHECKS: Readonly<Record<string, DatabaseCheck>> = {
   history: checkHistory,
   encryption: checkEncryption,
   connections: checkConnections,
-  jit: checkJit,
+  plans: checkPlans,
   clock: checkClock,
   disk: checkDisk,
   bootstrap: checkFirstKey,
@@ -126,13 +127,13 @@ async function checkConnections({ client }: Primary, config: Config): Promise<re
   return [warning(`${numbers}: lower DATABASE_POOL_SIZE, or raise max_connections`)];
 }
 
-async function checkJit({ client }: Primary): Promise<readonly Finding[]> {
-  const { jit, role } = await rowOf<{ jit: boolean; role: string }>(
-    client,
-    `select current_setting('jit') = 'on' and pg_jit_available() as jit, quote_ident(current_user) as role`,
-  );
-  if (!jit) return [ok('off, or not installed')];
-  return [warning(`on, which can delay a query by half a second: alter role ${role} set jit = off`)];
+async function checkPlans({ client }: Primary): Promise<readonly Finding[]> {
+  const defaults = await readRoleDefaults(queryableOf(client));
+  const { role, lacking, areSet, maySet } = defaults;
+  if (lacking.length === 0) return [ok('connections have the settings by which statements take their indexes')];
+  if (!areSet && maySet)
+    return [warning(`the role ${role} lacks ${lacking.join(', ')}: the next start sets its defaults`)];
+  return [warning(describeLack(defaults))];
 }
 
 const MAX_CLOCK_MS = { ok: 2_000, warning: 30_000 };
