@@ -11,7 +11,7 @@ import { startInstance } from './support/instance.js';
 import { newPublicKey } from './support/keys.js';
 import { addManyCredentials } from './support/many-credentials.js';
 import { addAccount, addBot, addUser, type TestPrincipal } from './support/principals.js';
-import { cloneDatabase, GATEWAY, GATEWAY_TOKEN, type Service, startCopy, startService } from './support/service.js';
+import { GATEWAY, GATEWAY_TOKEN, type Service, startCopy, startService } from './support/service.js';
 
 /** Two instances of the service on one database. What one of them writes, the streams of both tell. */
 let service: Service;
@@ -334,9 +334,9 @@ describe('streams of changes', () => {
 
 describe('a look for changed credentials', () => {
   it('reads no more credentials of an owner than it tells of', async () => {
-    const database = await cloneDatabase();
+    const large = await startService();
     const owner = { accountId: 'ac_many', id: 'bot_many' };
-    const [sql, pool] = [new pg.Client(database.url), new pg.Pool({ connectionString: database.url })];
+    const [sql, pool] = [new pg.Client(large.databaseUrl), new pg.Pool({ connectionString: large.databaseUrl })];
     await sql.connect();
     await sql.query(`insert into log_heads (account_id, size, recorded_at) values ($1, 0, now())`, [owner.accountId]);
     await addManyCredentials(sql as unknown as Pool, owner, 40_000);
@@ -356,7 +356,7 @@ describe('a look for changed credentials', () => {
     await pool.end();
     const after = await read();
     await sql.end();
-    await database.drop();
+    await large.stop();
     // Each of the 10,001 that say that there are too many, and those of its key.
     expect(after - before).toBeLessThan(25_000);
   });
