@@ -53,8 +53,8 @@ export class Accounts1795651200002 extends Topic {
     create function refuse_deleted_owners() returns trigger language plpgsql as $$
     begin
       if exists (
-        select from added a join principals p on p.account_id = a.account_id and p.id = a.owner_id
-        where p.deleted and by_index(p.id)
+        select from added a
+        where (select p.deleted from principals p where p.account_id = a.account_id and p.id = a.owner_id)
       ) then
         raise exception 'the owner is deleted'
           using errcode = 'foreign_key_violation', constraint = 'owner_deleted', table = tg_table_name;

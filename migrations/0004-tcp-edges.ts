@@ -53,11 +53,11 @@ export class TcpEdges1795651200004 extends Topic {
     create function refuse_named() returns trigger language plpgsql as $$
     begin
       if exists (
-        select from removed n join events e on e.account_id = n.account_id and e.stream_id = n.id
-          and e.stream_version = n.version + 1 and by_index(e.stream_id)
+        select from removed n
         join tcp_edges t on tcp_edge_names(t.account_id, t.backend, t.ip_restriction) @> array[n.account_id || ' ' || n.id]
-          and (t.backend is not null or t.ip_restriction is not null) and by_index(t.id)
-        where e.data::jsonb ? 'unless_named'
+          and (t.backend is not null or t.ip_restriction is not null)
+        where (select e.data::jsonb ? 'unless_named' from events e
+          where e.account_id = n.account_id and e.stream_id = n.id and e.stream_version = n.version + 1)
       ) then
         raise exception 'an edge names it'
           using errcode = 'foreign_key_violation', constraint = 'named_by_edge', table = tg_table_name;

@@ -19,7 +19,7 @@ export class Claims1795651200007 extends Topic {
     -- A statement cannot delete a row that it has updated.
     create function free_claim() returns trigger language plpgsql as $$
     begin
-      delete from claims c where c.value = new.value and c.account_id = new.account_id and by_index(c.value);
+      delete from claims c where c.value = new.value and c.account_id = new.account_id;
       return null;
     end $$;
     create trigger claims_free after insert or update on claims for each row when (new.holders <= 0)

@@ -30,12 +30,12 @@ const migrated = (dataSource: DataSource): Promise<string> =>
 
 const SCHEMA = {
   EventLog1795651200001: '118ec79c823fb144',
-  Accounts1795651200002: '702db7d602111b14',
+  Accounts1795651200002: 'e727ffd4b2fb9687',
   SshCredentials1795651200003: 'bfee904865f55c17',
-  TcpEdges1795651200004: '4394ef0d0537433a',
-  IpPolicies1795651200005: 'dee776714754227c',
+  TcpEdges1795651200004: 'a10cd121a71e9b51',
+  IpPolicies1795651200005: '8a3c1f03d0993af6',
   TunnelGroups1795651200006: '3ff5848d18d91d27',
-  Claims1795651200007: 'a7a25033c6c6400a',
+  Claims1795651200007: '24cfb54e7db3b837',
   BindDecisions1795651200008: 'f9ecfa799d5503e0',
   Transparency1795651200009: 'cd6ebd3fd4fcca5a',
 };

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { type NamedStatement, queryJson, type StatementLimits, unseen } from './query.js';
+import { type NamedStatement, queryJson, type StatementLimits } from './query.js';
 
 const MAX_KEYS_PER_QUERY = 500;
 
@@ -76,7 +76,7 @@ export function coalescedByRef<Row extends RefRow, Value>(
 }
 
 /** SQL of the refs themselves. */
-export const REFS = `unnest(${unseen('$1', 'text[]')}, ${unseen('$2', 'text[]')}) as wanted(account_id, id)`;
+export const REFS = `unnest($1::text[], $2::text[]) as wanted(account_id, id)`;
 
-/** SQL that joins table `t` with the refs of a coalesced look-up; for `by_index` see migration 0010. */
-export const WANTED = `join ${REFS} on t.account_id = wanted.account_id and t.id = wanted.id and by_index(t.id)`;
+/** SQL that joins table `t` with the refs of a coalesced look-up; of its rows. */
+export const WANTED = `join ${REFS} on t.account_id = wanted.account_id and t.id = wanted.id`;

@@ -52,13 +52,6 @@ export const durably = (name: string, find: string): NamedStatement => ({
     select * from found`,
 });
 
-/**
- * A parameter whose value the planner does not see. PostgreSQL expects ten elements of an array that it does not know. If it
- * saw an array of one, that plan would look cheaper than the plan for any array, so it would plan at each execution, which
- * takes several times as long as the look-up itself.
- */
-export const unseen = (parameter: string, type: string): string => `(select ${parameter}::${type})::${type}`;
-
 /** For writes whose caller repeats them. A commit may wait for a standby. */
 export const WRITE_LIMITS: StatementLimits = { deadlineMs: 10_000, attempts: 1 };
 /** For `durably` and its like, which may be sent again, since they change nothing. */

@@ -31,12 +31,12 @@ export const RULES_LEFT_CONSTRAINT = 'ip_policy_rules_left';
 const RULES_OF_POLICY = {
   name: 'rules_of_policy',
   text: `select ${TABLE.columns.map((column) => `t.${column}`).join(', ')} from ip_policy_rules t
-    where t.account_id = $1 and t.ip_policy_id = $2 and by_index(t.id)`,
+    where t.account_id = $1 and t.ip_policy_id = $2`,
 };
 const NUMBER_OF_RULES = {
   name: 'number_of_rules',
   text: `select count(*)::int as n from (select from ip_policy_rules t
-    where t.account_id = $1 and t.ip_policy_id = $2 and by_index(t.id) limit $3) counted`,
+    where t.account_id = $1 and t.ip_policy_id = $2 limit $3) counted`,
 };
 
 /** The rules of a policy. */

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { type Gateway, servesAccount } from '../caller.js';
 import { coalesced, type Ref, WANTED } from '../database/coalesce.js';
-import { onPrimary, queryNamed, unseen } from '../database/query.js';
+import { onPrimary, queryNamed } from '../database/query.js';
 import type { AuthorizedCredential } from './authorized-keys.js';
 import type { CredentialGrant } from './bind-decisions/bind-decision.js';
 
@@ -24,7 +24,7 @@ const SMALL_ACL = `case when pg_column_size(t.acl) <= ${MAX_SMALL_ACL_BYTES} and
  * the first one of an active owner, which has expired if none counts. The owner is looked up row by row, so that no plan
  * reads all principals. Rows are read until enough count. The database's clock alone says what has expired.
  * One statement reads them and the position of the account's log, so that the position is that of these very rows.
- * An unknown key has one row, without a credential.
+ * An unknown key has one row, without a credential. `is true`: else a bitmap may read what the index has of the whole account.
  */
 const grantsStatement = (name: string, smallAcl: string) =>
   onPrimary({
@@ -33,11 +33,11 @@ const grantsStatement = (name: string, smallAcl: string) =>
       c.account_id as "accountId", c.id as "credentialId", c.version, c.owner_id as "ownerId",
       c.owner_active as "isOwnerActive", c.expired as "isExpired", c.acl_digest as "aclDigest", c.small_acl as "smallAcl",
       array_to_string(c.source_cidrs, ',') as sources, to_char(c.expires_at at time zone 'UTC', 'YYYYMMDDHH24MISS') as "expiresAt"
-    from unnest(${unseen('$1', 'text[]')}) as wanted(fingerprint)
+    from unnest($1::text[]) as wanted(fingerprint)
     left join lateral (
       select o.account_id, o.id,
-        (select h.size::float8 from log_heads h where h.account_id = o.account_id and by_index(h.account_id)) as log_position
-      from ssh_credentials o where o.fingerprint = wanted.fingerprint and by_index(o.id) order by o.id limit 1
+        (select h.size::float8 from log_heads h where h.account_id = o.account_id) as log_position
+      from ssh_credentials o where o.fingerprint = wanted.fingerprint order by o.id limit 1
     ) oldest on true
     left join lateral (
       select t.*, ${smallAcl} as small_acl from (
@@ -45,11 +45,10 @@ const grantsStatement = (name: string, smallAcl: string) =>
         from (
           select k.fingerprint, k.account_id, k.id, k.version, encode(k.acl_digest, 'hex') as acl_digest, k.owner_id, k.acl,
             k.source_cidrs, k.expires_at, coalesce(k.expires_at <= statement_timestamp(), false) as expired, coalesce(
-              (select p.active and not p.deleted from principals p where p.account_id = k.account_id and p.id = k.owner_id
-                and by_index(p.id)),
+              (select p.active and not p.deleted from principals p where p.account_id = k.account_id and p.id = k.owner_id),
               true
             ) as owner_active
-          from ssh_credentials k where k.fingerprint = wanted.fingerprint and k.account_id = oldest.account_id and by_index(k.id)
+          from ssh_credentials k where k.fingerprint = wanted.fingerprint and (k.account_id = oldest.account_id) is true
           order by k.id limit ${MAX_CREDENTIALS_READ}
         ) k
       ) t
@@ -68,8 +67,9 @@ const GRANT_BY_ID = {
   text: `select k.account_id as "accountId", k.id as "credentialId", k.version, k.owner_id as "ownerId",
       coalesce(p.active and not p.deleted, true) as "isOwnerActive",
       coalesce(k.expires_at <= statement_timestamp(), false) as "isExpired"
-    from ssh_credentials k left join principals p on p.account_id = k.account_id and p.id = k.owner_id and by_index(p.id)
-    where k.account_id = $1 and k.id = $2 and by_index(k.id)`,
+    from ssh_credentials k left join lateral (
+      select p.active, p.deleted from principals p where p.account_id = k.account_id and p.id = k.owner_id limit 1) p on true
+    where k.account_id = $1 and k.id = $2`,
 };
 
 /** ACLs as JSON, which the driver parses ten times faster than an array. */
@@ -80,7 +80,7 @@ const ACLS_BY_IDS = {
 
 const KEY_BY_FINGERPRINT = {
   name: 'key_by_fingerprint',
-  text: 'select key_type as "keyType", key_blob as "keyBlob" from ssh_credentials where fingerprint = $1 and by_index(id) order by id limit 1',
+  text: 'select key_type as "keyType", key_blob as "keyBlob" from ssh_credentials where fingerprint = $1 order by id limit 1',
 };
 
 /** A grant as it is stored. */

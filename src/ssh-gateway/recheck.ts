@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Gateway } from '../caller.js';
-import { onPrimary, queryNamed, unseen } from '../database/query.js';
+import { onPrimary, queryNamed } from '../database/query.js';
 import type { KnownCredential } from './gateway-requests.js';
 import type { ChangedCredential } from './ssh-gateway.resource.js';
 
@@ -24,12 +24,12 @@ const CURRENT_STATES = onPrimary({
   name: 'credential_states',
   text: `select known.id as credential_id, known.version as known_version, c.version, c.fingerprint, state.grants_access,
       state.is_owner_active, state.is_expired
-    from unnest(${unseen('$1', 'text[]')}, ${unseen('$2', 'int[]')}) with ordinality as known(id, version, ordinal)
-    left join ssh_credentials c on c.id = known.id and by_index(c.id)
-    left join principals p on p.account_id = c.account_id and p.id = c.owner_id and by_index(p.id)
+    from unnest($1::text[], $2::int[]) with ordinality as known(id, version, ordinal)
+    left join ssh_credentials c on c.id = known.id
+    left join principals p on p.account_id = c.account_id and p.id = c.owner_id
     cross join lateral (select
       c.id is not null and c.account_id = (
-        select o.account_id from ssh_credentials o where o.fingerprint = c.fingerprint and by_index(o.id) order by o.id limit 1
+        select o.account_id from ssh_credentials o where o.fingerprint = c.fingerprint order by o.id limit 1
       ) and c.account_id = coalesce($4, c.account_id) as grants_access,
       coalesce(p.active and not p.deleted, true) as is_owner_active,
       coalesce(c.expires_at <= statement_timestamp(), false) as is_expired

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { coalesced, type Ref } from '../database/coalesce.js';
-import { onPrimary, queryNamed, unseen } from '../database/query.js';
+import { onPrimary, queryNamed } from '../database/query.js';
 import { claimValue, type Entity, entityTable, type ReadModel, type Row, type Table } from '../log/read-model.js';
 import { evolve, type TcpEdge, type TcpEdgeEvent } from './tcp-edge.js';
 
@@ -50,13 +50,13 @@ export const MAX_EDGES_OF_A_HOSTPORT = 100;
 const BY_HOSTPORTS = onPrimary({
   name: 'tcp_edges_by_hostports',
   text: `select wanted.key, l.account_id as "accountId", l.edge_id as id,
-      coalesce(jsonb_array_length(e.ip_restriction -> 'ip_policy_ids'), 0) as "namedPolicies" from unnest(${unseen('$1', 'text[]')}, ${unseen('$2', 'text[]')}, ${unseen('$3', 'text[]')}) as wanted(key, hostport, account_id)
+      coalesce(jsonb_array_length(e.ip_restriction -> 'ip_policy_ids'), 0) as "namedPolicies" from unnest($1::text[], $2::text[], $3::text[]) as wanted(key, hostport, account_id)
     cross join lateral (
       select t.hostport, t.account_id, t.edge_id, t.listed_at from tcp_edge_hostports t
-      where t.hostport = wanted.hostport and t.account_id = coalesce(wanted.account_id, t.account_id) and by_index(t.edge_id)
+      where t.hostport = wanted.hostport and t.account_id = coalesce(wanted.account_id, t.account_id)
       order by t.listed_at, t.edge_id limit ${MAX_EDGES_OF_A_HOSTPORT}
     ) l
-    join tcp_edges e on e.account_id = l.account_id and e.id = l.edge_id and by_index(e.id)
+    join tcp_edges e on e.account_id = l.account_id and e.id = l.edge_id
     order by l.listed_at, l.edge_id`,
 });
 
@@ -76,8 +76,8 @@ const keyOf = ({ hostport, accountId = '' }: WantedHostport): string => `${accou
 /** `$1`: an account. Its own claims are not wanted. */
 const CLAIMED_BY_OTHERS = {
   name: 'hostports_of_other_accounts',
-  text: `select wanted.value from unnest(${unseen('$2', 'text[]')}) as wanted(value) cross join lateral (select from claims c
-      where c.value = wanted.value and c.account_id <> $1 and by_index(c.account_id) limit 1) other`,
+  text: `select wanted.value from unnest($2::text[]) as wanted(value) cross join lateral (select from claims c
+      where c.value = wanted.value and c.account_id <> $1 limit 1) other`,
 };
 
 /** Finds the edges of all accounts that list a hostport. For gateways and strict mode: callers see one account only. */

@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import type { Pool } from 'pg';
 import type { Caller, Gateway } from '../../caller.js';
 import { coalesced } from '../../database/coalesce.js';
-import { onPrimary, queryJson, unseen } from '../../database/query.js';
+import { onPrimary, queryJson } from '../../database/query.js';
 import { Authenticator } from '../../http/authenticator.js';
 import { isSafeMethod } from '../../http/preconditions.js';
 import { ipOf } from '../../http/request-context.js';
@@ -38,10 +38,10 @@ const CALLERS_BY_TOKENS = onPrimary({
   name: 'callers_by_tokens',
   text: `select k.token_hash as hash, k.id as "apiKeyId", k.account_id as "accountId", p.id as "principalId", p.kind, p.role,
       p.active as "isActive", coalesce(k.expires_at <= statement_timestamp(), false) as "isExpired",
-      k.expires_at is not null as "canExpire", case when ${unseen('$2', 'boolean')} then
-        (select h.rights_position::float8 from log_heads h where h.account_id = k.account_id and by_index(h.account_id)) end as "rightsPosition"
+      k.expires_at is not null as "canExpire", case when $2::boolean then
+        (select h.rights_position::float8 from log_heads h where h.account_id = k.account_id) end as "rightsPosition"
     from api_keys k join principals p on p.account_id = k.account_id and p.id = k.owner_id
-    where k.token_hash = any(${unseen('$1', 'text[]')}) and by_index(k.id) and by_index(p.id)`,
+    where k.token_hash = any($1::text[])`,
 });
 
 /** The tokens of the deployment, by what the messages call one. */

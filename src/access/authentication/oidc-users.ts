@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { Role } from '../../caller.js';
 import { coalesced } from '../../database/coalesce.js';
-import { onPrimary, queryNamed, unseen } from '../../database/query.js';
+import { onPrimary, queryNamed } from '../../database/query.js';
 import { ConstraintViolated } from '../../log/append/append-failures.js';
 import type { EventMetadata } from '../../log/event.js';
 import type { Changes } from '../../resources/changes.js';
@@ -30,15 +30,14 @@ type LoginRow = Omit<OidcLogin, 'user'> &
 const LOGINS_BY_EMAILS = onPrimary({
   name: 'logins_by_emails',
   text: `select wanted.email as wanted, a.account_id as "accountId", p.id, p.role, p.active as "isActive",
-      (select h.rights_position::float8 from log_heads h where h.account_id = a.account_id and by_index(h.account_id)) as "rightsPosition"
+      (select h.rights_position::float8 from log_heads h where h.account_id = a.account_id) as "rightsPosition"
     from (
-      select account_id from accounts where by_index(account_id)
-        and account_id = coalesce($2::text, (select account_id from accounts order by created_at, account_id limit 1))
+      select account_id from accounts
+        where account_id = coalesce($2::text, (select account_id from accounts order by created_at, account_id limit 1))
     ) a
-    cross join unnest(${unseen('$1', 'text[]')}) as wanted(email)
+    cross join unnest($1::text[]) as wanted(email)
     left join principals p
-      on p.account_id = a.account_id and p.kind = 'user' and not p.deleted and lower(p.email) = lower(wanted.email)
-        and by_index(p.id)`,
+      on p.account_id = a.account_id and p.kind = 'user' and not p.deleted and lower(p.email) = lower(wanted.email)`,
 });
 
 /** Finds and creates the users of tokens. It has no cache: a deactivated user is refused on the next request. */

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { coalesced } from '../../database/coalesce.js';
 import { PostgresFailure } from '../../database/failure.js';
-import { durableLimits, queryNamed, unseen } from '../../database/query.js';
+import { durableLimits, queryNamed } from '../../database/query.js';
 import { malformed, type Problem, quoted } from '../../problem.js';
 import { CommitHorizon } from './commit-horizon.js';
 
@@ -24,12 +24,12 @@ interface TimeRow {
 const HEADS = {
   name: 'heads_of_accounts',
   text: `select account_id, size::float8 as size, rights_position::float8 as "rightsPosition"
-    from log_heads where account_id = any(${unseen('$1', 'text[]')}) and by_index(account_id)`,
+    from log_heads where account_id = any($1::text[])`,
 };
 /** Its commit waits for the standbys, and so for every change that is visible here. */
 const DURABLE_HEAD = {
   name: 'durable_head',
-  text: `update log_heads set size = size where account_id = $1 and by_index(account_id)
+  text: `update log_heads set size = size where account_id = $1
     returning size::float8 as size, rights_position::float8 as "rightsPosition"`,
 };
 const TIME_AT_HEAD = {

@@ -10,7 +10,7 @@ export const NAMED_CONSTRAINT = 'named_by_edge';
 const NAMING_EDGE = {
   name: 'naming_edge',
   text: `select t.id from tcp_edges t where tcp_edge_names(t.account_id, t.backend, t.ip_restriction) @> array[$1 || ' ' || $2]
-    and (t.backend is not null or t.ip_restriction is not null) and by_index(t.id) limit 1`,
+    and (t.backend is not null or t.ip_restriction is not null) limit 1`,
 };
 
 /**

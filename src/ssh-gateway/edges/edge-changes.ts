@@ -30,11 +30,11 @@ const CHANGES = onPrimary({
       select e.account_id, e.stream_id from events e
         where e.transaction_id >= pg_snapshot_xmax($1::pg_snapshot)
           and e.transaction_id < (select pg_snapshot_xmax(snapshot) from moment)
-          and left(e.stream_id, 4) in ${PREFIXES} and by_index(e.stream_id)
+          and left(e.stream_id, 4) in ${PREFIXES}
       union all
       select e.account_id, e.stream_id from events e
         where e.transaction_id = any(array(select pg_snapshot_xip($1::pg_snapshot)))
-          and left(e.stream_id, 4) in ${PREFIXES} and by_index(e.stream_id)
+          and left(e.stream_id, 4) in ${PREFIXES}
       limit ${MAX_CHANGES + 1}),
     streams as materialized (select distinct account_id, stream_id from appended),
     changed as materialized (
@@ -42,12 +42,12 @@ const CHANGES = onPrimary({
       union
       select s.account_id, (
           select e.data::json ->> 'ip_policy_id' from events e
-          where e.account_id = s.account_id and e.stream_id = s.stream_id and e.stream_version = 1 and by_index(e.stream_id)
+          where e.account_id = s.account_id and e.stream_id = s.stream_id and e.stream_version = 1
         ) from streams s where left(s.stream_id, 4) = 'ipr_'),
     listed as materialized (
       select c.account_id, c.id, array(
           select h.hostport from tcp_edge_hostports h
-          where h.account_id = c.account_id and h.edge_id = c.id and by_index(h.edge_id)
+          where h.account_id = c.account_id and h.edge_id = c.id
         ) as hostports
       from changed c where c.id is not null)
     select snapshot::text, pg_postmaster_start_time()::text as server, now::text,

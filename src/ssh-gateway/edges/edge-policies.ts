@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { REFS, type Ref } from '../../database/coalesce.js';
-import { onPrimary, queryNamed, unseen } from '../../database/query.js';
+import { onPrimary, queryNamed } from '../../database/query.js';
 import type { Address } from '../../ip-rules/address.js';
 import type { IpRule } from '../../ip-rules/ip-policy.js';
 import { networksAround } from '../../ip-rules/network.js';
@@ -9,22 +9,23 @@ import { networksAround } from '../../ip-rules/network.js';
 const rulesOfPolicies = (limited: string): string =>
   `select p.account_id as "accountId", p.id as "policyId", r.id, r.cidr, r.action
   from ${REFS}
-  join ip_policies p on p.account_id = wanted.account_id and p.id = wanted.id and by_index(p.id)
+  cross join lateral (
+    select p.account_id, p.id from ip_policies p where p.account_id = wanted.account_id and p.id = wanted.id limit 1
+  ) p
   left join lateral (
     select r.id, r.cidr, r.action from ip_policy_rules r
-    where r.account_id = p.account_id and r.ip_policy_id = p.id and by_index(r.id) ${limited}
+    where r.account_id = p.account_id and r.ip_policy_id = p.id ${limited}
   ) r on true`;
 
 /** At most `$4` rows of each account of `$3`. The inner limits end the reading, so no account costs more than that. */
 const RULES = onPrimary({
   name: 'ip_rules_of_accounts',
-  text: `select of_account.* from unnest(${unseen('$3', 'text[]')}) as owner(account_id) cross join lateral (
+  text: `select of_account.* from unnest($3::text[]) as owner(account_id) cross join lateral (
       ${rulesOfPolicies('limit $4::int')} where p.account_id = owner.account_id limit $4::int
     ) of_account
     order by of_account.id`,
 });
 
-const NETWORKS = unseen('$3', 'text[]');
 /**
  * The rule of each policy that decides, of those of the networks `$3`, the largest first: see decidingRule. The index by
  * network finds them, so a policy of any size costs the same, and the answer has one row for each.
@@ -32,7 +33,7 @@ const NETWORKS = unseen('$3', 'text[]');
 const DECIDING = onPrimary({
   name: 'ip_rules_deciding',
   text: rulesOfPolicies(
-    `and r.cidr = any (${NETWORKS}) order by r.action = 'deny' desc, array_position(${NETWORKS}, r.cidr) desc limit 1`,
+    `and r.cidr = any ($3::text[]) order by r.action = 'deny' desc, array_position($3::text[], r.cidr) desc limit 1`,
   ),
 });
 
