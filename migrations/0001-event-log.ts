@@ -97,8 +97,7 @@ export class EventLog1795651200001 extends Topic {
     create index events_of_edges on events (transaction_id)
     where transaction_id is not null and left(stream_id, 4) in ('edgt', 'ipp_', 'ipr_', 'bkdt');
 
-    -- The streams that have ended, in the order of lists: for lists as of an earlier position that select by a field. The
-    -- expression is only here, so that a plan has no other index to take: see by_index.
-    create index events_ends on events ((account_id || ''), stream_id, position)
+    -- The streams that have ended, in the order of lists: for lists as of an earlier position that select by a field.
+    create index events_ends on events (account_id, stream_id, position)
     where type in ('ssh_credential_deleted.v1', 'api_key_deleted.v1')`;
 }

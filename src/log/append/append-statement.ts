@@ -80,7 +80,7 @@ const changesOf = (parameter: number): string => `json_to_recordset($${parameter
 /** The claims of other accounts that were committed before. The unique index decides about those that are under way. */
 const refusedPart = (parameter: number): string => `refused as materialized (
   select r.value from ${changesOf(parameter)} cross join lateral (select from claims c
-    where c.value = r.value and c.account_id <> $1 and by_index(c.account_id) limit 1) as other where r.change > 0)`;
+    where c.value = r.value and c.account_id <> $1 limit 1) as other where r.change > 0)`;
 
 /** A trigger removes a claim that no row has any more. */
 const claimsPart = (parameter: number): string => `claimed as (
@@ -122,14 +122,13 @@ recorded as (
 
 function removePart({ name, primaryKey }: Table<object>, parameter: number): string {
   const rows = `json_populate_recordset(null::${name}, $${parameter}::json)`;
-  const [, id, ...rest] = primaryKey;
-  // Only for more columns than the id: a join compares each row of the table with each of the JSON, 10,000 with 10,000.
-  const matches = [id, ...rest].map((column) => ` and t.${column} = r.${column}`).join('');
-  const [using, joined] = rest.length === 0 ? ['head', ''] : [`head, ${rows} r`, matches];
-  // PostgreSQL expects a hundred rows of the JSON but ten of an array, and scans a small table for a hundred rows.
+  const columns = primaryKey.map((column) => `array(select ${column === 'account_id' ? '$1' : column} from ${rows})`);
+  const matches = primaryKey.map((column) => `t.${column} = gone.${column}`);
+  // PostgreSQL expects ten rows of arrays, and looks each up by its key. Of the JSON it expects a hundred, and may begin with
+  // the rows of the account.
   return `${name}_removed as (
-  delete from ${name} t using ${using} where t.account_id = $1${joined}
-    and t.${id} = any(array(select ${id} from ${rows})) and by_index(t.${id}) returning 1)`;
+  delete from ${name} t using head, unnest(${columns.join(', ')}) as gone(${primaryKey.join(', ')})
+    where ${matches.join(' and ')} returning 1)`;
 }
 
 // Every part selects from head, and insertions depend on the deletions: PostgreSQL would choose another order.

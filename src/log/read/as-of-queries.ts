@@ -26,13 +26,13 @@ interface Narrowing {
 /** Streams that one query selects; most of their entities still exist. */
 const STREAMS_PER_QUERY = 100;
 
-/** Leaves out the streams that had ended by then. A scalar in the order of one index leaves the planner no other. */
+/** Leaves out the streams that had ended by then. */
 const STREAMS_BEFORE = {
   name: 'streams_before',
   text: `select stream_id as id from events e
     where account_id = $1 and stream_id < $2 and stream_id > $3 and stream_version = 1 and position <= $5
       and (select last.type from events last where last.account_id = $1 and last.stream_id = e.stream_id
-        and last.position + 0 <= $5 order by last.stream_version desc limit 1) <> all($4)
+        and last.position <= $5 order by last.stream_version desc limit 1) <> all($4)
     order by stream_id desc limit ${STREAMS_PER_QUERY}`,
 };
 
@@ -43,15 +43,15 @@ const beganBefore = (id: string): string =>
 
 /**
  * An entity that a fixed filter selected at the position is still selected, or it has ended since. Both parts are of one
- * snapshot, so no entity leaves the one and misses the other, and none is in both. See migration 0028 for the index of ends.
+ * snapshot, so no entity leaves the one and misses the other, and none is in both. The index of ends is events_ends.
  */
 const narrowedStreams = ({ table, filter: { name, rows, order } }: Narrowing, endTypes: readonly string[]) => ({
   name: `${table}_before_by_${name}`,
-  text: `(select t.id from ${table} t where ${rows} and ${beganBefore('t.id')} and by_index(t.id)
+  text: `(select t.id from ${table} t where ${rows} and ${beganBefore('t.id')}
       order by ${order} limit ${STREAMS_PER_QUERY})
     union all (select e.stream_id from events e
-      where e.account_id || '' = $1 and e.stream_id < $2 and e.stream_id > $3 and e.position > $5
-        and e.type in ('${endTypes.join("', '")}') and ${beganBefore('e.stream_id')} and by_index(e.stream_id)
+      where e.account_id = $1 and e.stream_id < $2 and e.stream_id > $3 and e.position > $5
+        and e.type in ('${endTypes.join("', '")}') and ${beganBefore('e.stream_id')}
       order by e.stream_id desc limit ${STREAMS_PER_QUERY})
     order by id desc limit ${STREAMS_PER_QUERY}`,
 });

@@ -21,14 +21,17 @@ export const FULL_PAGE: PageSize = { events: 1_000, characters: 1024 * 1024 };
 /** Longer data takes a query of its own: an event may have 256 KiB, and a page of 1,000 must stay within 8 MiB. */
 const MAX_BYTES_IN_ROW = 8 * 1024;
 /** PostgreSQL knows the length of a long text without decompressing it. */
-const SELECT = `select ${EVENT_COLUMNS}, case when octet_length(e.data) <= ${MAX_BYTES_IN_ROW} then e.data end as data
-  from events e where e.account_id = $1`;
+const SELECT = `select ${EVENT_COLUMNS}, case when octet_length(e.data) <= ${MAX_BYTES_IN_ROW} then e.data end as data`;
 const IN_RANGE = {
   name: 'events',
-  text: `${SELECT} and e.position > $2 and e.position <= $3 order by e.position`,
+  text: `${SELECT} from events e where e.account_id = $1 and e.position > $2 and e.position <= $3 order by e.position`,
 };
-/** Without an order: with one, PostgreSQL before 17 reads the log from its beginning. */
-const AT_POSITIONS = { name: 'events_at', text: `${SELECT} and e.position = any($2)` };
+/** Each by itself: before version 17 PostgreSQL reads the log from its beginning to find several. */
+const AT_POSITIONS = {
+  name: 'events_at',
+  text: `${SELECT} from unnest($2::bigint[]) as wanted(position)
+    cross join lateral (select * from events e where e.account_id = $1 and e.position = wanted.position limit 1) e`,
+};
 const DATA_AT = { name: 'data_at', text: 'select data from events where account_id = $1 and position = $2' };
 
 /** An event whose data may still have to be read. */

@@ -11,12 +11,16 @@ const BY_EVENT_ID = durably(
   'event_by_id',
   `select ${EVENT_COLUMNS}, e.data from events e where account_id = $1 and event_id = $2`,
 );
+/** Each stream by itself: of several at once some plans would read the account's whole log. $2 and $3: ids, and after which versions. */
 const OF_STREAMS = {
   name: 'events_of_streams',
-  text: `select ${EVENT_COLUMNS}, e.data, e.occurred_at as "occurredAt" from events e
-    where account_id = $1 and stream_id = any($2) and position <= $3 and (stream_id, stream_version) > ($4, $5)
-    order by stream_id, stream_version limit ${EVENTS_PER_FOLD}`,
+  text: `select ${EVENT_COLUMNS}, e.data, e.occurred_at as "occurredAt"
+    from unnest($2::text[], $3::int[]) as s(id, version) cross join lateral (
+      select * from events e where e.account_id = $1 and e.stream_id = s.id and e.stream_version > s.version and e.position <= $4
+      order by e.stream_version limit $5) e
+    order by e.stream_id, e.stream_version`,
 };
+
 /** Reads events of one account by their id or their stream, and folds them, so many at a time. */
 export class LogReader {
   constructor(private readonly connections: Connections) {}
@@ -32,16 +36,17 @@ export class LogReader {
     return rows[0];
   }
 
-  /** Yields the events of some streams up to a position, stream by stream in the order of their ids. */
+  /** Yields the events of some streams up to a position, those of a stream in their order. */
   async *ofStreams(accountId: string, streamIds: readonly string[], upTo: number): AsyncGenerator<ReplayableEvent> {
-    let [streamId, version] = ['', 0];
-    for (;;) {
-      const values = [accountId, streamIds, upTo, streamId, version];
+    let versions = new Map(streamIds.map((id) => [id, 0]));
+    while (versions.size > 0) {
+      const max = Math.max(1, Math.floor(EVENTS_PER_FOLD / versions.size));
+      const values = [accountId, [...versions.keys()], [...versions.values()], upTo, max];
       const { rows } = await queryNamed<ReplayableEvent>(this.connections, OF_STREAMS, values);
       yield* rows;
-      const last = rows.at(-1);
-      if (last === undefined || rows.length < EVENTS_PER_FOLD) return;
-      [streamId, version] = [last.streamId, last.streamVersion];
+      // Streams of which it has read the most it may can have more.
+      const ends = rows.filter(({ streamId, streamVersion }) => streamVersion - (versions.get(streamId) ?? 0) >= max);
+      versions = new Map(ends.map(({ streamId, streamVersion }) => [streamId, streamVersion]));
     }
   }
 
