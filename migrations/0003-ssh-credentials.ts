@@ -41,11 +41,10 @@ export class SshCredentials1795651200003 extends Topic {
     create index ssh_credentials_by_id on ssh_credentials (id text_pattern_ops);
     -- Strict mode only: otherwise an account may grant a key several times.
     create unique index ssh_credentials_exclusive_key on ssh_credentials (account_id, fingerprint) where exclusive;
-    -- What expires between two times, in all accounts and in one. The expressions of the second are only here, so that a plan
-    -- has no other index to take: see by_index.
+    -- What expires between two times, in all accounts and in one.
     create index ssh_credentials_expiry on ssh_credentials (expires_at, id) where expires_at is not null;
-    create index ssh_credentials_account_expiry on ssh_credentials ((account_id || ''), coalesce(expires_at, 'infinity'))
-    where coalesce(expires_at, 'infinity') < 'infinity';
+    create index ssh_credentials_account_expiry on ssh_credentials (account_id, expires_at)
+    where expires_at is not null;
 
     create trigger ssh_credentials_owner after insert on ssh_credentials referencing new table as added
     for each statement when (current_setting('tunnel_access.repair', true) is distinct from 'on')

@@ -31,7 +31,7 @@ const migrated = (dataSource: DataSource): Promise<string> =>
 const SCHEMA = {
   EventLog1795651200001: 'e69dc986eefd880d',
   Accounts1795651200002: 'e727ffd4b2fb9687',
-  SshCredentials1795651200003: 'bfee904865f55c17',
+  SshCredentials1795651200003: '23ab3ce21cbdd348',
   TcpEdges1795651200004: 'a10cd121a71e9b51',
   IpPolicies1795651200005: '8a3c1f03d0993af6',
   TunnelGroups1795651200006: '3ff5848d18d91d27',

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { coalescedByRef, type Ref, WANTED } from '../database/coalesce.js';
+import { coalescedByRef, type Ref, type RefRow, WANTED } from '../database/coalesce.js';
 import { queryNamed } from '../database/query.js';
 import type { PageRequest } from '../http/pages.js';
 import { type IdPrefix, isId } from '../ids.js';
@@ -11,6 +11,7 @@ export interface Queried<State> {
   readonly model: Pick<ReadModel<State, never>, 'tables'>;
   readonly idPrefix: IdPrefix;
   readonly condition?: string;
+  isLive?(state: State): boolean;
 }
 
 /** A filter, and the value that it has in a request. */
@@ -80,44 +81,47 @@ export function tableOf<State>({ model }: Queried<State>): Table<State> {
   return table;
 }
 
-function selectOf<State>(resource: Queried<State>): string {
+function selectOf<State>(resource: Queried<State>, from?: string): string {
   const { name, columns } = tableOf(resource);
-  return `select ${columns.map((column) => `t.${column}`).join(', ')} from ${name} t`;
+  return `select ${columns.map((column) => `t.${column}`).join(', ')} from ${from ?? name} t`;
 }
 
 /** `is true` keeps a condition from being one of an index: only the first filter's index finds the rows. */
 function selection<State>(resource: Queried<State>, [first, ...others]: readonly Selection<State>[]) {
   const names = [first, ...others].map((one) => one?.filter.name).join('_');
   const further = others.map(({ filter }, n) => ` and (${filter.condition(`$${n + 5}`)}) is true`).join('');
-  const where = `where ${first?.filter.rows}${further} and ${resource.condition ?? 'true'} and by_index(t.id)`;
-  const text = `${selectOf(resource)} ${where} order by ${first?.filter.order} limit $3`;
+  const where = `where ${first?.filter.rows}${further} and ${resource.condition ?? 'true'}`;
+  const text = `${selectOf(resource, first?.filter.from)} ${where} order by ${first?.filter.order} limit $3`;
   return { name: `${resource.idPrefix}_page_by_${names}`, text };
 }
+
+const liveOrNone = <State>({ isLive }: Queried<State>, entity: Entity<State>): Entity<State> | undefined =>
+  isLive?.(entity) === false ? undefined : entity;
 
 function prepare<State extends object>(pool: Pool, resource: Queried<State>) {
   const { idPrefix, condition = 'true' } = resource;
   const select = selectOf(resource);
-  const live = `${condition} and by_index(t.id)`;
-  const byIds = { name: `${idPrefix}_by_ids`, text: `${select} ${WANTED} where ${condition}` };
+  const byIds = { name: `${idPrefix}_by_ids`, text: `${select} ${WANTED}` };
+  const entityOf = entitiesOfJson<State>(tableOf(resource));
   return {
-    find: coalescedByRef(pool, byIds, entitiesOfJson<State>(tableOf(resource))),
+    // The condition is not in this statement: by a partial index that has it, PostgreSQL could read all of its rows.
+    find: coalescedByRef(pool, byIds, (row: RefRow) => liveOrNone(resource, entityOf(row))),
     // The lower bound keeps the query from scanning entities of another resource in the same table.
     page: {
       name: `${idPrefix}_page`,
-      text: `${select} where t.account_id = $1 and t.id < $2 and t.id > '${idPrefix}_' and ${live}
+      text: `${select} where t.account_id = $1 and t.id < $2 and t.id > '${idPrefix}_' and ${condition}
         order by t.id desc limit $3`,
     },
-    // The row comparisons and the order leave the planner one index. `between` makes it expect few rows: it expects so many
-    // of the comparisons alone that it would plan each run anew.
+    // The row comparisons and the order are those of the index, so that no other one serves. A tilde is after all ids.
     pageOfOwner: {
       name: `${idPrefix}_page_of_owner`,
-      text: `${select} where t.account_id = $1 and t.owner_id between $4 and $4
-        and (t.owner_id, t.id) < ($4, $2) and (t.owner_id, t.id) > ($4, '${idPrefix}_') and ${live}
-        order by t.owner_id desc, t.id desc limit $3`,
+      text: `${select} where t.account_id = $1 and (t.owner_id, t.id) < ($4, $2) and (t.owner_id, t.id) > ($4, '${idPrefix}_')
+        and ${condition} order by t.owner_id desc, t.id desc limit $3`,
     },
     ofOwner: {
       name: `${idPrefix}_owned`,
-      text: `${select} where t.account_id = $1 and t.owner_id = $2 and t.id > $3 and by_index(t.id) order by t.id limit $4`,
+      text: `${select} where t.account_id = $1 and (t.owner_id, t.id) > ($2, $3) and (t.owner_id, t.id) < ($2, '~')
+        order by t.owner_id, t.id limit $4`,
     },
   };
 }

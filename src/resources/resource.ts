@@ -38,10 +38,12 @@ export interface ListFilter<State> {
   read(text: string): string;
   /**
    * No event changes the field: an entity that matched earlier matches now, or it is deleted. The index of ends has the
-   * deletions of the resource: see migration 0028.
+   * deletions of the resource: events_ends.
    */
   readonly isFixed?: true;
-  /** Finds the rows by the filter's own index, and leaves the planner no other. $4 is the value. */
+  /** What has the rows `t`. Absent: the table. $4 is the value, as in the rest. */
+  readonly from?: string;
+  /** Finds the rows by the filter's own index. */
   readonly rows: string;
   /** Newest first, in the order of that index if it has the id. */
   readonly order: string;

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { coalescedByRef, REFS } from '../database/coalesce.js';
-import { entityTable, type ReadModel } from '../log/read-model.js';
+import { claimValue, entityTable, type ReadModel } from '../log/read-model.js';
 import { readFingerprint } from '../public-keys/public-key-type.js';
 import { requireWellFormedOwnerId } from '../resources/access-rules.js';
 import { parseTime } from '../resources/expiry/expiry.js';
@@ -34,25 +34,24 @@ export const sshCredentialsReadModel: ReadModel<SshCredential, SshCredentialEven
 /** The unique index that strict mode writes into; violated when two creates of one key race. */
 export const EXCLUSIVE_KEY_CONSTRAINT = 'ssh_credentials_exclusive_key';
 
-/** The refs hold fingerprints in place of ids. An account may have thousands of credentials with one key. */
-const USED_FINGERPRINTS = {
-  name: 'used_fingerprints',
-  text: `select wanted.account_id, wanted.id from ${REFS} cross join lateral (select from ssh_credentials t
-      where t.fingerprint = wanted.id and (t.account_id = wanted.account_id) is true and by_index(t.id) limit 1) used`,
+/** The refs hold claims in place of ids: an account has one for each of its keys. */
+const CLAIMED_KEYS = {
+  name: 'claimed_keys',
+  text: `select t.account_id, t.value as id from claims t join ${REFS} on t.value = wanted.id and t.account_id = wanted.account_id`,
 };
 
 /** The keys of live credentials. */
 export class UsedKeys {
   constructor(private readonly pool: Pool) {}
 
-  private readonly find = coalescedByRef(this.pool, USED_FINGERPRINTS, () => true);
+  private readonly find = coalescedByRef(this.pool, CLAIMED_KEYS, () => true);
 
   async has(accountId: string, fingerprint: string): Promise<boolean> {
-    return (await this.find({ accountId, id: fingerprint })) === true;
+    return (await this.find({ accountId, id: claimValue('key', fingerprint) })) === true;
   }
 }
 
-/** A key has few credentials, so this one comes first. */
+/** A key has few credentials, so this one comes first. `is true`: a plan must not begin with the credentials of the account. */
 const FINGERPRINT: ListFilter<SshCredential> = {
   name: 'fingerprint',
   isFixed: true,
@@ -78,10 +77,10 @@ const EXPIRING_BEFORE: ListFilter<SshCredential> = {
   name: 'expiring_before',
   // A plus sign in a URL arrives as a blank.
   read: (text) => parseTime('expiring_before', text.replace(' ', '+')).toISOString(),
-  rows: `t.account_id || '' = $1 and coalesce(t.expires_at, 'infinity') < $4::timestamptz
-    and coalesce(t.expires_at, 'infinity') < 'infinity' and (t.id < $2) is true`,
-  // The index has no id, and no other index must look as if it had the right order.
-  order: `t.id || '' desc`,
+  // `offset 0` ends what is planned together: else a plan would look through the account in the order of ids for the few.
+  from: '(select * from ssh_credentials where account_id = $1 and expires_at < $4::timestamptz offset 0)',
+  rows: 't.id < $2',
+  order: 't.id desc',
   condition: (value) => `t.expires_at < ${value}::timestamptz`,
   matches: ({ expires_at }, value) => expires_at != null && expires_at < new Date(value),
 };
