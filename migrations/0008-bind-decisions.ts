@@ -28,8 +28,9 @@ export class BindDecisions1795651200008 extends Topic {
       gateway_account text collate "C",
       constraint bind_decisions_pk primary key (account_id, id)
     );
-    -- Ids increase with time, so this index finds the oldest decisions of all accounts.
-    create index bind_decisions_age on bind_decisions (id);
+    -- An operator knows a decision by its id alone. This operator class finds equal ids and has no order, so no plan takes the
+    -- index for a page of an account.
+    create index bind_decisions_by_id on bind_decisions (id text_pattern_ops);
     create index bind_decisions_credential on bind_decisions (account_id, credential_id, id) where account_id <> '';
     create index bind_decisions_gateway on bind_decisions (account_id, gateway_name, id)
     where account_id <> '' and gateway_name is not null;

@@ -36,7 +36,7 @@ const SCHEMA = {
   IpPolicies1795651200005: '8a3c1f03d0993af6',
   TunnelGroups1795651200006: '3ff5848d18d91d27',
   Claims1795651200007: '24cfb54e7db3b837',
-  BindDecisions1795651200008: 'f9ecfa799d5503e0',
+  BindDecisions1795651200008: '2688d03fd76ff323',
   Transparency1795651200009: 'cd6ebd3fd4fcca5a',
 };
 

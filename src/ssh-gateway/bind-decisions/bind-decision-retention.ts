@@ -16,26 +16,25 @@ const PAUSE_MS = 100;
 
 const ACCOUNTS_AT_ONCE = 1000;
 
-/** The accounts after $1, in the order of ids, that have such rows: an operator may spread accounts over servers. */
-const accountsThatHave = (name: string, rows: string) => ({
+/** The accounts after $1, in the order of ids, that have a row of this look-up: an operator may spread accounts over servers. */
+const accountsThatHave = (name: string, row: string) => ({
   name,
-  text: `select h.account_id as id from log_heads h where h.account_id > $1 and by_index(h.account_id) and exists (${rows})
+  text: `select h.account_id as id from log_heads h where h.account_id > $1 and (${row} limit 1) is not null
     order by h.account_id limit ${ACCOUNTS_AT_ONCE}`,
 });
 
 const WITH_OLD_DECISIONS = accountsThatHave(
   'accounts_with_old_decisions',
-  'select from bind_decisions d where d.account_id = h.account_id and d.id < $2 and by_index(d.id)',
+  'select d.id from bind_decisions d where d.account_id = h.account_id and d.id < $2',
 );
 
-/** Deletes the next rows after $3, so that it does not step over deleted ones. Skips rows that another instance is deleting. */
+/** Deletes the next rows after $3, so that it does not step over deleted ones. */
 const PURGE_DECISIONS = {
   name: 'purge_bind_decisions',
-  text: `with removed as (delete from bind_decisions d using (
-        select id from bind_decisions where account_id = $1 and id < $2 and id > $3 and by_index(id) order by id limit ${BATCH_ROWS}
-        for update skip locked
-      ) old where d.account_id = $1 and d.id = old.id and by_index(d.id) returning d.id)
-    select max(id) as last, count(*)::int as seen from removed`,
+  text: `with old as (
+      select id from bind_decisions where account_id = $1 and id > $3 and id < $2 order by id limit ${BATCH_ROWS}),
+    removed as (delete from bind_decisions where account_id = $1 and id > $3 and id <= (select max(id) from old))
+    select max(id) as last, count(*)::int as seen from old`,
 };
 
 /** How long the last use of a deleted credential is kept, since a decision about it may still be in a queue. */
@@ -43,25 +42,22 @@ const USAGE_OF_DELETED_DAYS = 1;
 
 const WITH_USAGE = accountsThatHave(
   'accounts_with_usage',
-  'select from credential_usage t where t.account_id = h.account_id and by_index(t.credential_id)',
+  'select t.credential_id from credential_usage t where t.account_id = h.account_id',
 );
 
 /**
  * Looks at the next rows after $3, so that each is read once however many are kept. The last use of a credential is kept
- * as long as the credential exists; for an EXISTS, PostgreSQL would read all credentials of the account each time. Skips
- * rows that another instance is deleting.
+ * as long as the credential exists. Those to delete are arrays, of which PostgreSQL looks each up by its key.
  */
 const PURGE_USAGE = {
   name: 'purge_credential_usage',
   text: `with seen as (
       select t.credential_id, t.last_used_at < $2 and (select c.id from ssh_credentials c
-        where c.account_id = $1 and c.id = t.credential_id and by_index(c.id)) is null as is_old
-      from credential_usage t where t.account_id = $1 and t.credential_id > $3 and by_index(t.credential_id)
-      order by t.credential_id limit ${BATCH_ROWS}),
-    removed as (delete from credential_usage u using (
-        select t.credential_id from seen s join credential_usage t on t.account_id = $1 and t.credential_id = s.credential_id
-        where s.is_old and t.last_used_at < $2 and by_index(t.credential_id) for update of t skip locked
-      ) old where u.account_id = $1 and u.credential_id = old.credential_id and by_index(u.credential_id))
+        where c.account_id = $1 and c.id = t.credential_id) is null as is_old
+      from credential_usage t where t.account_id = $1 and t.credential_id > $3 order by t.credential_id limit ${BATCH_ROWS}),
+    removed as (delete from credential_usage u
+      using unnest(array(select $1 from seen where is_old), array(select credential_id from seen where is_old)) as old(account_id, id)
+      where u.account_id = old.account_id and u.credential_id = old.id and u.last_used_at < $2)
     select max(credential_id) as last, count(*)::int as seen from seen`,
 };
 

@@ -8,13 +8,11 @@ const SELECT = `select d.id, d.decided_at, d.allowed, d.reason, d.rule as matche
   d.credential_version as version, d.owner_id, d.fingerprint, d.gateway, d.gateway_name, d.source,
   d.log_position::float8 as log_position, d.rule_index, d.read_at from bind_decisions d`;
 
-/** The row comparisons and the order leave the planner one index. By that of ids it could read the rows of all accounts. */
 const PAGE = {
   name: 'bind_decisions_page',
-  text: `${SELECT} where (d.account_id = $1) is true and (d.account_id, d.id) < ($1, $2) and (d.account_id, d.id) > ($1, '')
-    order by d.account_id desc, d.id desc limit $3`,
+  text: `${SELECT} where d.account_id = $1 and d.id < $2 order by d.id desc limit $3`,
 };
-/** The inequality is the condition of the index. */
+/** The inequality is the condition of the index, of which the row comparisons and the order are too: no other one serves. */
 const PAGE_OF_CREDENTIAL = {
   name: 'bind_decisions_page_of_credential',
   text: `${SELECT} where d.account_id = $1 and d.account_id <> ''

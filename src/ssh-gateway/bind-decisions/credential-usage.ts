@@ -4,7 +4,7 @@ import { coalescedByRef, REFS, type Ref, type RefRow } from '../../database/coal
 const USAGE = {
   name: 'credential_usage_by_ids',
   text: `select t.account_id, t.credential_id as id, t.last_used_at from credential_usage t
-    join ${REFS} on t.account_id = wanted.account_id and t.credential_id = wanted.id and by_index(t.credential_id)`,
+    join ${REFS} on t.account_id = wanted.account_id and t.credential_id = wanted.id`,
 };
 
 /** When credentials last permitted a tunnel. This is kept longer than the decisions themselves. */
