@@ -3,13 +3,6 @@ import { Topic } from './topic.js';
 /** The log: a gapless sequence of events for each account, and its head. A guard keeps history unchanged. */
 export class EventLog1795651200001 extends Topic {
   protected readonly schema = `
-    -- True for every row. PostgreSQL believes that it is dear, so no plan calls it for each row of a table, as a scan would.
-    -- In SQL it would be inlined. It is unsafe in parallel, so that one process runs a statement that calls it.
-    create function by_index(text) returns boolean language plpgsql immutable cost 4000 as $$
-    begin
-      return true;
-    end $$;
-
     -- Raises 25006 on a standby, which answers from the past: a pooler may give a checked connection to another server. It is
     -- stable, so a statement calls it once, before it reads a row.
     create function require_primary() returns boolean language plpgsql stable parallel safe cost 1 as $$

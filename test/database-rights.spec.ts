@@ -141,12 +141,12 @@ describe('a right that the role of the service lacks', () => {
   it('is named at the start, and granted again by the owner', async () => {
     await roles.query(
       `revoke insert on events from ${roles.service}; revoke update, select on log_heads from ${roles.service};
-       revoke execute on function by_index(text) from public`,
+       revoke execute on function require_primary() from public`,
     );
     const named = /INSERT on table public.events; SELECT, UPDATE on table public.log_heads/;
     const start = startAs(roles.serviceUrl);
     await expect(start).rejects.toThrow(named);
-    await expect(start).rejects.toThrow(/EXECUTE on function public.by_index\(.*MIGRATION_DATABASE_URL/s);
+    await expect(start).rejects.toThrow(/EXECUTE on function public.require_primary\(.*MIGRATION_DATABASE_URL/s);
     const check = await cli('migrate', '--check');
     expect(check).toMatchObject({ code: 1, stdout: expect.stringMatching(named) });
     expect(await asOwner('migrate')).toMatchObject({ code: 0, stdout: expect.stringMatching(named) });

@@ -29,7 +29,7 @@ const migrated = (dataSource: DataSource): Promise<string> =>
   migrate({ dataSource, hasOwner: false, asOwner: (work) => work(dataSource) }, async () => 'migrated');
 
 const SCHEMA = {
-  EventLog1795651200001: 'e69dc986eefd880d',
+  EventLog1795651200001: 'c918a5f3e63a8276',
   Accounts1795651200002: 'e727ffd4b2fb9687',
   SshCredentials1795651200003: '23ab3ce21cbdd348',
   TcpEdges1795651200004: 'a10cd121a71e9b51',

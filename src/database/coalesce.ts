@@ -78,5 +78,5 @@ export function coalescedByRef<Row extends RefRow, Value>(
 /** SQL of the refs themselves. */
 export const REFS = `unnest($1::text[], $2::text[]) as wanted(account_id, id)`;
 
-/** SQL that joins table `t` with the refs of a coalesced look-up; of its rows. */
+/** SQL that joins table `t` with the refs of a coalesced look-up. */
 export const WANTED = `join ${REFS} on t.account_id = wanted.account_id and t.id = wanted.id`;

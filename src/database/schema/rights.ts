@@ -27,7 +27,7 @@ export const TABLE_RIGHTS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The functions that statements of the service call; triggers need no right to theirs. */
-const FUNCTIONS = ['acl_digest', 'by_index', 'event_actor', 'event_leaf_hash', 'require_primary', 'tcp_edge_names'];
+const FUNCTIONS = ['acl_digest', 'event_actor', 'event_leaf_hash', 'require_primary', 'tcp_edge_names'];
 
 /** A right that a role lacks. `object`: as GRANT names it, for example `table events`. */
 export interface MissingRight {

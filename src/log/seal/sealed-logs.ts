@@ -26,11 +26,11 @@ const LOGS_AT_ONCE = 1_000;
 const STATES: NamedStatement = {
   name: 'sealed_states',
   text: `with heads as materialized (
-      select account_id, size from log_heads where account_id > $1 and by_index(account_id) order by account_id limit ${LOGS_AT_ONCE}),
+      select account_id, size from log_heads where account_id > $1 order by account_id limit ${LOGS_AT_ONCE}),
     logs as (
       select h.account_id as "accountId", h.size, coalesce(last.size, 0) as sealed from heads h left join lateral (
-        select c.size from log_checkpoints c where c.account_id = h.account_id and by_index(c.account_id)
-        order by c.account_id desc, c.size desc limit 1) last on true)
+        select c.size from log_checkpoints c where c.account_id = h.account_id
+        order by c.size desc limit 1) last on true)
     select (select case when count(*) < ${LOGS_AT_ONCE} then '' else max(account_id) end from heads) as "upTo",
       (select coalesce(json_agg(logs), '[]') from logs) as logs`,
 };
@@ -38,32 +38,32 @@ const STATES: NamedStatement = {
 /** $1: the account after which to look. */
 const NEXT_LOG: NamedStatement = {
   name: 'next_log',
-  text: `select account_id as "accountId" from log_heads where account_id > $1 and by_index(account_id) order by account_id limit 1`,
+  text: `select account_id as "accountId" from log_heads where account_id > $1 order by account_id limit 1`,
 };
 
 const LAST_CHECKPOINT: NamedStatement = {
   name: 'last_checkpoint',
-  text: `select c.size::float8 as size, c.note from log_checkpoints c where c.account_id = $1 and by_index(c.account_id)
-    order by c.account_id desc, c.size desc limit 1`,
+  text: `select c.size::float8 as size, c.note from log_checkpoints c where c.account_id = $1
+    order by c.size desc limit 1`,
 };
 
 const CHECKPOINTS: NamedStatement = {
   name: 'checkpoints',
   text: `select c.size::float8 as size, c.follows::float8 as follows, c.note from log_checkpoints c
-    where c.account_id = $1 and c.size > $2 and by_index(c.account_id) order by c.account_id, c.size limit 1000`,
+    where c.account_id = $1 and c.size > $2 order by c.size limit 1000`,
 };
 
 const LEAVES: NamedStatement = {
   name: 'leaf_hashes',
-  text: `select coalesce(string_agg(leaf_hash, '' order by position), '') as leaves from events
-    where account_id = $1 and position > $2 and position <= $3 and by_index(account_id)`,
+  text: `select coalesce(string_agg(leaf_hash, '' order by position), '') as leaves
+    from (select position, leaf_hash from events where account_id = $1 and position > $2 and position <= $3 order by position) e`,
 };
 
 const TILES: NamedStatement = {
   name: 'log_tiles',
-  text: `select t.level, t.index::float8 as index, t.hashes from log_tiles t
-    join json_to_recordset($2::json) as wanted(level int, index bigint) on t.level = wanted.level and t.index = wanted.index
-    where t.account_id = $1 and by_index(t.account_id)`,
+  text: `select t.level, t.index::float8 as index, t.hashes from json_to_recordset($2::json) as wanted(level int, index bigint)
+    cross join lateral (
+      select * from log_tiles t where t.account_id = $1 and t.level = wanted.level and t.index = wanted.index limit 1) t`,
 };
 
 /** The tiles that the tree of a size does not have. A level has a tile for each 256 subtrees of 256^level leaves. */
