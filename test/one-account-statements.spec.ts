@@ -11,8 +11,8 @@ const SOURCES = ['src', 'migrations'].flatMap((folder) =>
 
 /** One account is `$1`. */
 const ONE_ACCOUNT = /account_id = \$1/;
-/** `$1` is the accounts of requests that share a statement. `WANTED` and `REFS` are in `coalesce.ts`. */
-const SEVERAL_ACCOUNTS = /\$\{(WANTED|REFS)\}|const (WANTED|REFS) =|account_id = any\(\$1/;
+/** `$1` is the accounts of requests that share a statement. `wantedRows` is in `coalesce.ts`. */
+const SEVERAL_ACCOUNTS = /\$\{wantedRows\(|account_id = any\(\$1/;
 
 /** These find rows without `$1` being their account. */
 const WITHOUT_ACCOUNT = {

@@ -56,7 +56,7 @@ export interface RefRow {
 
 /**
  * Coalesced look-ups by account and id. The statement takes two arrays of equal length, $1 the accounts and $2 the ids;
- * join them with WANTED. The rows are as JSON has them.
+ * `wantedRows` finds theirs. The rows are as JSON has them.
  */
 export function coalescedByRef<Row extends RefRow, Value>(
   pool: Pool,
@@ -75,8 +75,9 @@ export function coalescedByRef<Row extends RefRow, Value>(
   );
 }
 
-/** SQL of the refs themselves. */
-export const REFS = `unnest($1::text[], $2::text[]) as wanted(account_id, id)`;
-
-/** SQL that joins table `t` with the refs of a coalesced look-up. */
-export const WANTED = `join ${REFS} on t.account_id = wanted.account_id and t.id = wanted.id`;
+/** SQL of the rows of a table that the refs name. Each is looked up by itself: a join may read all of a table that was small. */
+export const wantedRows = (
+  table: string,
+  id = 'id',
+): string => `unnest($1::text[], $2::text[]) as wanted(account_id, id)
+  cross join lateral (select * from ${table} one where one.account_id = wanted.account_id and one.${id} = wanted.id limit 1)`;

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { coalescedByRef, type Ref, type RefRow, WANTED } from '../database/coalesce.js';
+import { coalescedByRef, type Ref, type RefRow, wantedRows } from '../database/coalesce.js';
 import { queryNamed } from '../database/query.js';
 import type { PageRequest } from '../http/pages.js';
 import { type IdPrefix, isId } from '../ids.js';
@@ -101,7 +101,7 @@ const liveOrNone = <State>({ isLive }: Queried<State>, entity: Entity<State>): E
 function prepare<State extends object>(pool: Pool, resource: Queried<State>) {
   const { idPrefix, condition = 'true' } = resource;
   const select = selectOf(resource);
-  const byIds = { name: `${idPrefix}_by_ids`, text: `${select} ${WANTED}` };
+  const byIds = { name: `${idPrefix}_by_ids`, text: selectOf(resource, wantedRows(tableOf(resource).name)) };
   const entityOf = entitiesOfJson<State>(tableOf(resource));
   return {
     // The condition is not in this statement: by a partial index that has it, PostgreSQL could read all of its rows.

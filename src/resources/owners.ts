@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Caller, Role } from '../caller.js';
-import { coalescedByRef, type Ref, type RefRow, WANTED } from '../database/coalesce.js';
+import { coalescedByRef, type Ref, type RefRow, wantedRows } from '../database/coalesce.js';
 import { ConstraintViolated } from '../log/append/append-failures.js';
 import { Problem, quoted } from '../problem.js';
 import { requireOwnOrAdmin, requireWellFormedOwnerId } from './access-rules.js';
@@ -13,7 +13,7 @@ interface Owner {
 
 const OWNERS = {
   name: 'owners_by_ids',
-  text: `select t.account_id, t.id, t.active, t.role from principals t ${WANTED}`,
+  text: `select t.account_id, t.id, t.active, t.role from ${wantedRows('principals')} t`,
 };
 
 /** The users and bots of an account as owners. */

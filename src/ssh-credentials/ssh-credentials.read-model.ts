@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { coalescedByRef, REFS } from '../database/coalesce.js';
+import { coalescedByRef, wantedRows } from '../database/coalesce.js';
 import { claimValue, entityTable, type ReadModel } from '../log/read-model.js';
 import { readFingerprint } from '../public-keys/public-key-type.js';
 import { requireWellFormedOwnerId } from '../resources/access-rules.js';
@@ -37,7 +37,7 @@ export const EXCLUSIVE_KEY_CONSTRAINT = 'ssh_credentials_exclusive_key';
 /** The refs hold claims in place of ids: an account has one for each of its keys. */
 const CLAIMED_KEYS = {
   name: 'claimed_keys',
-  text: `select t.account_id, t.value as id from claims t join ${REFS} on t.value = wanted.id and t.account_id = wanted.account_id`,
+  text: `select t.account_id, t.value as id from ${wantedRows('claims', 'value')} t`,
 };
 
 /** The keys of live credentials. */

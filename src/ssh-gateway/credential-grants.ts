@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { type Gateway, servesAccount } from '../caller.js';
-import { coalesced, type Ref, WANTED } from '../database/coalesce.js';
+import { coalesced, type Ref, wantedRows } from '../database/coalesce.js';
 import { onPrimary, queryNamed } from '../database/query.js';
 import type { AuthorizedCredential } from './authorized-keys.js';
 import type { CredentialGrant } from './bind-decisions/bind-decision.js';
@@ -75,7 +75,7 @@ const GRANT_BY_ID = {
 /** ACLs as JSON, which the driver parses ten times faster than an array. */
 const ACLS_BY_IDS = {
   name: 'acls_by_ids',
-  text: `select encode(t.acl_digest, 'hex') as digest, to_json(t.acl) as rules from ssh_credentials t ${WANTED}`,
+  text: `select encode(t.acl_digest, 'hex') as digest, to_json(t.acl) as rules from ${wantedRows('ssh_credentials')} t`,
 };
 
 const KEY_BY_FINGERPRINT = {

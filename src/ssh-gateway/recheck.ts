@@ -25,8 +25,8 @@ const CURRENT_STATES = onPrimary({
   text: `select known.id as credential_id, known.version as known_version, c.version, c.fingerprint, state.grants_access,
       state.is_owner_active, state.is_expired
     from unnest($1::text[], $2::int[]) with ordinality as known(id, version, ordinal)
-    left join ssh_credentials c on c.id = known.id
-    left join principals p on p.account_id = c.account_id and p.id = c.owner_id
+    left join lateral (select * from ssh_credentials c where c.id = known.id limit 1) c on true
+    left join lateral (select * from principals p where p.account_id = c.account_id and p.id = c.owner_id limit 1) p on true
     cross join lateral (select
       c.id is not null and c.account_id = (
         select o.account_id from ssh_credentials o where o.fingerprint = c.fingerprint order by o.id limit 1

@@ -56,7 +56,7 @@ const BY_HOSTPORTS = onPrimary({
       where t.hostport = wanted.hostport and t.account_id = coalesce(wanted.account_id, t.account_id)
       order by t.listed_at, t.edge_id limit ${MAX_EDGES_OF_A_HOSTPORT}
     ) l
-    join tcp_edges e on e.account_id = l.account_id and e.id = l.edge_id
+    cross join lateral (select * from tcp_edges e where e.account_id = l.account_id and e.id = l.edge_id limit 1) e
     order by l.listed_at, l.edge_id`,
 });
 

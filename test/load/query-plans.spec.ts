@@ -201,7 +201,8 @@ interface State {
 
 const STATES: readonly [name: string, state: State][] = [
   ['while the tables are empty', { rowsBefore: 0, isAnalyzed: false, growsLater: true }],
-  ['while the tables have a few rows and are analyzed', { rowsBefore: 60, isAnalyzed: true, growsLater: true }],
+  ['while the tables have twenty rows and are analyzed', { rowsBefore: 20, isAnalyzed: true, growsLater: true }],
+  ['while the tables have sixty rows and are analyzed', { rowsBefore: 60, isAnalyzed: true, growsLater: true }],
   ['when the tables have grown, and are not analyzed', { rowsBefore: 0, isAnalyzed: false, growsLater: false }],
   ['when the tables have grown, and are analyzed', { rowsBefore: 0, isAnalyzed: true, growsLater: false }],
 ];

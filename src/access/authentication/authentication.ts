@@ -40,8 +40,9 @@ const CALLERS_BY_TOKENS = onPrimary({
       p.active as "isActive", coalesce(k.expires_at <= statement_timestamp(), false) as "isExpired",
       k.expires_at is not null as "canExpire", case when $2::boolean then
         (select h.rights_position::float8 from log_heads h where h.account_id = k.account_id) end as "rightsPosition"
-    from api_keys k join principals p on p.account_id = k.account_id and p.id = k.owner_id
-    where k.token_hash = any($1::text[])`,
+    from unnest($1::text[]) as wanted(hash)
+    cross join lateral (select * from api_keys k where k.token_hash = wanted.hash limit 1) k
+    cross join lateral (select * from principals p where p.account_id = k.account_id and p.id = k.owner_id limit 1) p`,
 });
 
 /** The tokens of the deployment, by what the messages call one. */

@@ -1,10 +1,9 @@
 import type { Pool } from 'pg';
-import { coalescedByRef, REFS, type Ref, type RefRow } from '../../database/coalesce.js';
+import { coalescedByRef, type Ref, type RefRow, wantedRows } from '../../database/coalesce.js';
 
 const USAGE = {
   name: 'credential_usage_by_ids',
-  text: `select t.account_id, t.credential_id as id, t.last_used_at from credential_usage t
-    join ${REFS} on t.account_id = wanted.account_id and t.credential_id = wanted.id`,
+  text: `select t.account_id, t.credential_id as id, t.last_used_at from ${wantedRows('credential_usage', 'credential_id')} t`,
 };
 
 /** When credentials last permitted a tunnel. This is kept longer than the decisions themselves. */

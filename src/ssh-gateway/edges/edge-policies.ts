@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { REFS, type Ref } from '../../database/coalesce.js';
+import { type Ref, wantedRows } from '../../database/coalesce.js';
 import { onPrimary, queryNamed } from '../../database/query.js';
 import type { Address } from '../../ip-rules/address.js';
 import type { IpRule } from '../../ip-rules/ip-policy.js';
@@ -8,10 +8,7 @@ import { networksAround } from '../../ip-rules/network.js';
 /** The live ones of the policies of `$1` (accounts) and `$2` (ids), each with the rules that `limited` chooses. */
 const rulesOfPolicies = (limited: string): string =>
   `select p.account_id as "accountId", p.id as "policyId", r.id, r.cidr, r.action
-  from ${REFS}
-  cross join lateral (
-    select p.account_id, p.id from ip_policies p where p.account_id = wanted.account_id and p.id = wanted.id limit 1
-  ) p
+  from ${wantedRows('ip_policies')} p
   left join lateral (
     select r.id, r.cidr, r.action from ip_policy_rules r
     where r.account_id = p.account_id and r.ip_policy_id = p.id ${limited}
