@@ -45,9 +45,9 @@ export async function createApp(config: Config, log = new ServiceLog(config.logL
   }
 }
 
-async function serve(config: Config, { database, checkpointKey }: Prepared, log: ServiceLog): Promise<Server> {
+async function serve(config: Config, { database, checkpointKeys }: Prepared, log: ServiceLog): Promise<Server> {
   const ids = new IdSource();
-  const checkpoints = new Checkpoints(checkpointKey, (line) => log.error(line, undefined, 'Checkpoints'));
+  const checkpoints = new Checkpoints(checkpointKeys, (line) => log.error(line, undefined, 'Checkpoints'));
   const requestLog = new RequestLog((level, fields, text) => log.line(level, fields, text), config.logRequests);
   const nest = await NestFactory.create<NestFastifyApplication>(
     appModule({ config, database, ids, checkpoints }, makeEventLog(config, database.pool)),

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { type Database, openDatabase } from '../src/database/database.js';
 import { repairTiles } from '../src/log/checks/repair-tiles.js';
-import { newCheckpointKey, originOf, signerOf } from '../src/log/seal/checkpoint-key.js';
+import { KeyHistory, newCheckpointKey, originOf, signerOf } from '../src/log/seal/checkpoint-key.js';
 import { seal } from '../src/log/seal/seal.js';
 import { SealedLogs } from '../src/log/seal/sealed-logs.js';
 import { checkpointText } from '../src/log/tree/checkpoint.js';
@@ -12,6 +12,8 @@ import { cloneDatabase, type TestDatabase } from './support/service.js';
 import { HASH_ANEW } from './support/tampering.js';
 
 const KEY = newCheckpointKey('tunnels.example.com');
+const EARLIER = newCheckpointKey('old.example.com');
+const KEYS = new KeyHistory(KEY, [EARLIER]);
 const [ACCOUNT, OTHER] = ['ac_000000000000000000000000000', 'ac_111111111111111111111111111'];
 /** Two full tiles, a third one, and one of the next level; the last 20 events have no checkpoint yet. */
 const [SIZE, SEALED] = [620, [256, 300, 600]];
@@ -208,6 +210,16 @@ const FOUND: readonly (readonly [what: string, sql: string, said: RegExp])[] = [
     /^positions 601 to 610: their events do not make the signed checkpoint of 610 events$/,
   ],
   [
+    'a checkpoint that an earlier key signed after its successor',
+    BEYOND(610, NOTE(610, EARLIER)),
+    /^the checkpoint of 610 events: signed by old\.example\.com\/ac_0+ after a checkpoint of tunnels\.example\.com\/ac_0+$/,
+  ],
+  [
+    'a checkpoint beyond the head that an earlier key signed after its successor',
+    BEYOND(700, NOTE(700, EARLIER)),
+    /^the checkpoint of 700 events: signed by old\.example\.com/,
+  ],
+  [
     'a checkpoint beyond the head that another key signed',
     BEYOND(700, NOTE(700, newCheckpointKey(KEY.name))),
     /^the checkpoint of 700 events: its signature is wrong$/,
@@ -390,13 +402,13 @@ beforeAll(async () => {
   }
   const logs = new SealedLogs(pool);
   for (const [i, size] of SEALED.entries())
-    await seal(logs, KEY, { accountId: ACCOUNT, size, sealed: SEALED[i - 1] ?? 0 });
-  await seal(logs, KEY, { accountId: OTHER, size: 20, sealed: 0 });
+    await seal(logs, KEYS, { accountId: ACCOUNT, size, sealed: SEALED[i - 1] ?? 0 });
+  await seal(logs, KEYS, { accountId: OTHER, size: 20, sealed: 0 });
   await pool.end();
 });
 afterAll(() => original.drop());
 
-const keysOf = (account: string) => [signerOf(KEY, account)];
+const keysOf = (account: string) => KEYS.known.map((key) => signerOf(key, account));
 
 /** Runs `work` on a copy of the logs after these statements of a superuser, with triggers off. */
 async function forged<T>(statements: string, work: (database: Database, sql: pg.Client) => Promise<T>): Promise<T> {

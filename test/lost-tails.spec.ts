@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createApp } from '../src/app.js';
 import { followLogs } from '../src/cli/audit/log-tail.js';
-import { keyText, newCheckpointKey } from '../src/log/seal/checkpoint-key.js';
+import { KeyHistory, keyText, newCheckpointKey } from '../src/log/seal/checkpoint-key.js';
 import { seal } from '../src/log/seal/seal.js';
 import { SealedLogs } from '../src/log/seal/sealed-logs.js';
 import { ServiceLog } from '../src/service-log/service-log.js';
@@ -32,7 +32,7 @@ class CollectedLog extends ServiceLog {
 /** An instance that signs checkpoints, with what it logs. */
 async function withSealer(work: (instance: Instance) => Promise<void>): Promise<void> {
   const log = new CollectedLog('error');
-  const config = testConfig(plain.databaseUrl, { checkpointKey: KEY, metricsToken: METRICS_TOKEN });
+  const config = testConfig(plain.databaseUrl, { checkpointKeys: new KeyHistory(KEY), metricsToken: METRICS_TOKEN });
   const app = await createApp(config, log);
   try {
     await work({ client: new ApiClient(app.url, ADMIN_KEY), url: app.url, logged: () => log.messages.join('\n') });
@@ -153,7 +153,7 @@ describe('a log that is shorter than one that was signed', () => {
     const edit = `update events set metadata = replace(metadata, '127.0.0.1', '192.0.2.1'); ${HASH_ANEW};
       delete from log_checkpoints; delete from log_tiles`;
     await whileTampered(plain.databaseUrl, edit, async () => {
-      await seal(new SealedLogs(plain.pool), KEY, { accountId: account, size, sealed: 0 });
+      await seal(new SealedLogs(plain.pool), new KeyHistory(KEY), { accountId: account, size, sealed: 0 });
       await withSealer(async (restarted) => {
         const show = (note: string) => restarted.client.get(`/log/checkpoint?${new URLSearchParams({ known: note })}`);
         const { body: own } = await restarted.client.get('/log/checkpoint');

@@ -1,4 +1,4 @@
-import { type CheckpointKey, signerOf } from '../log/seal/checkpoint-key.js';
+import { type KeyHistory, signerOf } from '../log/seal/checkpoint-key.js';
 import type { Checkpoints } from '../log/seal/checkpoints.js';
 import { type SealedLogs, type StoredCheckpoint, TilesDamaged } from '../log/seal/sealed-logs.js';
 import { parseSignedCheckpoint, proofText } from '../log/tree/checkpoint.js';
@@ -26,7 +26,7 @@ export class Evidence {
 
   /** The public key of the account's checkpoints, as verifiers take it. */
   verifierKey(accountId: string): string {
-    return `${verifierText(signerOf(this.requireKey(), accountId))}\n`;
+    return `${verifierText(signerOf(this.requireKeys().signing, accountId))}\n`;
   }
 
   /**
@@ -40,11 +40,13 @@ export class Evidence {
   }
 
   private async holdTo(known: string, accountId: string): Promise<void> {
-    const signer = signerOf(this.requireKey(), accountId);
-    const note = parseSignedCheckpoint(known);
-    if (note === undefined) throw malformed('known is not a checkpoint as GET /log/checkpoint answers it.');
-    if (!note.isSignedBy(signer) || note.checkpoint.origin !== signer.name) return;
-    const { size, root } = note.checkpoint;
+    const keys = this.requireKeys();
+    if (parseSignedCheckpoint(known) === undefined) {
+      throw malformed('known is not a checkpoint as GET /log/checkpoint answers it.');
+    }
+    const signed = keys.signedIn(known, accountId);
+    if (signed === undefined) return;
+    const { size, root } = signed;
     const sealed = (await this.logs.lastCheckpoint(accountId))?.size ?? 0;
     // The sealer compares this with the log within a second.
     if (size > sealed) return this.checkpoints.witness(accountId, size);
@@ -150,14 +152,14 @@ export class Evidence {
   }
 
   private async last(accountId: string): Promise<StoredCheckpoint> {
-    this.requireKey();
+    this.requireKeys();
     const last = await this.logs.lastCheckpoint(accountId);
     if (last === undefined) throw new Problem('not_found', 'The log has no checkpoint yet; ask again in a second.');
     return last;
   }
 
-  private requireKey(): CheckpointKey {
-    if (this.checkpoints.key !== undefined) return this.checkpoints.key;
+  private requireKeys(): KeyHistory {
+    if (this.checkpoints.keys !== undefined) return this.checkpoints.keys;
     throw new Problem('not_found', 'Checkpoints are off: the operator has not set CHECKPOINT_KEY.');
   }
 }

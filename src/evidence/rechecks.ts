@@ -1,7 +1,6 @@
-import { type CheckpointKey, signerOf } from '../log/seal/checkpoint-key.js';
+import type { KeyHistory } from '../log/seal/checkpoint-key.js';
 import type { Checkpoints } from '../log/seal/checkpoints.js';
 import { type SealedLogs, TilesDamaged } from '../log/seal/sealed-logs.js';
-import { parseSignedCheckpoint } from '../log/tree/checkpoint.js';
 import { type LeafRange, rangesBeside, rootAround } from '../log/tree/merkle-tree.js';
 import { TILE_WIDTH } from '../log/tree/tiles.js';
 
@@ -28,11 +27,11 @@ export class Rechecks {
     private readonly checkpoints: Checkpoints,
   ) {}
 
-  async next(key: CheckpointKey): Promise<void> {
-    let signed = await this.signed(key);
+  async next(keys: KeyHistory): Promise<void> {
+    let signed = await this.signed(keys);
     if (signed === undefined || this.done >= signed.size) {
       [this.accountId, this.done] = [await this.logs.nextLog(this.accountId), 0];
-      signed = await this.signed(key);
+      signed = await this.signed(keys);
     }
     if (signed === undefined) return;
     const stretch = { from: this.done, to: Math.min(this.done + STRETCH, signed.size) };
@@ -41,13 +40,12 @@ export class Rechecks {
     this.done = stretch.to === signed.size ? Number.POSITIVE_INFINITY : stretch.to;
   }
 
-  /** The newest checkpoint of the log, if this key has signed it: anyone who may insert a row can write another one. */
-  private async signed(key: CheckpointKey): Promise<Signed | undefined> {
+  /** The newest checkpoint of the log, if a known key has signed it: anyone who may insert a row can write another one. */
+  private async signed(keys: KeyHistory): Promise<Signed | undefined> {
     const { accountId } = this;
     const last = accountId === '' ? undefined : await this.logs.lastCheckpoint(accountId);
-    const note = last && parseSignedCheckpoint(last.note);
-    if (note?.checkpoint.size !== last?.size || note?.isSignedBy(signerOf(key, accountId)) !== true) return undefined;
-    return { accountId, size: note.checkpoint.size, root: note.checkpoint.root };
+    const signed = last && keys.signedIn(last.note, accountId);
+    return signed?.size === last?.size ? signed && { accountId, size: signed.size, root: signed.root } : undefined;
   }
 
   private async look({ accountId, size, root }: Signed, { from, to }: LeafRange): Promise<void> {

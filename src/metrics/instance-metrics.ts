@@ -76,7 +76,7 @@ function measureState({ liveFeed, lineFeed, checkpoints, incidents, pool }: Meas
   gauge(
     'tunnel_access_lost_logs',
     'Logs that have lost events, or checkpoints, which this instance knows to be signed.',
-    () => (checkpoints.key === undefined ? undefined : checkpoints.lostLogs),
+    () => (checkpoints.keys === undefined ? undefined : checkpoints.lostLogs),
   );
   gauge(
     'tunnel_access_log_events',

@@ -6,7 +6,13 @@ import { ServiceApi } from '../../src/cli/audit/http/service-api.js';
 import { Witness } from '../../src/cli/audit/witness/witness.js';
 import { WitnessFolder } from '../../src/cli/audit/witness/witness-folder.js';
 import { WitnessedService } from '../../src/cli/audit/witness/witnessed-service.js';
-import { type CheckpointKey, keyText, newCheckpointKey, signerOf } from '../../src/log/seal/checkpoint-key.js';
+import {
+  type CheckpointKey,
+  KeyHistory,
+  keyText,
+  newCheckpointKey,
+  signerOf,
+} from '../../src/log/seal/checkpoint-key.js';
 import { seal } from '../../src/log/seal/seal.js';
 import { SealedLogs } from '../../src/log/seal/sealed-logs.js';
 import { COSIGNATURE, parseNote, parseVerifier, signerKey, verifierText } from '../../src/log/tree/signed-note.js';
@@ -18,13 +24,14 @@ import { ADMIN_KEY, type Service, startCopy, startService } from '../support/ser
 import { HASH_ANEW, whileTampered } from '../support/tampering.js';
 
 const KEY = newCheckpointKey('tunnels.example.com');
+const KEYS = new KeyHistory(KEY);
 const WITNESS = newCheckpointKey('witness.example.org/w1');
 let service: Service;
 let by: TestPrincipal;
 let folder: string;
 
 beforeAll(async () => {
-  service = await startService({ checkpointKey: KEY });
+  service = await startService({ checkpointKeys: KEYS });
   by = await addAccount(service);
 });
 afterAll(() => service.stop());
@@ -66,7 +73,7 @@ async function grow(events: number): Promise<number> {
     const [{ size }] = rows;
     const sealed = (await logs.lastCheckpoint(account))?.size ?? 0;
     if (sealed === size) return size;
-    await seal(logs, KEY, { accountId: account, size, sealed });
+    await seal(logs, KEYS, { accountId: account, size, sealed });
   }
 }
 
@@ -144,7 +151,7 @@ describe('audit witness', () => {
     await whileTampered(service.databaseUrl, statements.replaceAll('SIZE', String(size)), async () => {
       const logs = new SealedLogs(service.pool);
       const { size: sealed = 0 } = (await logs.lastCheckpoint(by.accountId)) ?? {};
-      if (key !== undefined) await seal(logs, key, { accountId: by.accountId, size, sealed });
+      if (key !== undefined) await seal(logs, new KeyHistory(key, [KEY]), { accountId: by.accountId, size, sealed });
       expect(await witness()).toMatchObject({ code: 1, stdout: expect.stringMatching(said) });
       expect(await file('checkpoint')).toBe(before);
     });
@@ -158,7 +165,7 @@ describe('audit witness', () => {
       delete from log_checkpoints ${ofAccount()}; delete from log_tiles ${ofAccount()}`;
     await grow(1);
     await whileTampered(service.databaseUrl, edit, async () => {
-      await seal(new SealedLogs(service.pool), KEY, { accountId: by.accountId, size: size + 1, sealed: 0 });
+      await seal(new SealedLogs(service.pool), KEYS, { accountId: by.accountId, size: size + 1, sealed: 0 });
       const { code, stdout, stderr } = await witness();
       const what = `the log of ${size} events, which was witnessed, is not the beginning of that of ${size + 1}`;
       expect([code, stdout]).toEqual([1, `the history changed: ${what}\n`]);
@@ -176,7 +183,11 @@ describe('audit witness', () => {
       delete from log_checkpoints ${ofAccount()}; delete from log_tiles ${ofAccount()}`;
     await whileTampered(service.databaseUrl, lost, async () => {
       const changed = newCheckpointKey('other.example.com');
-      await seal(new SealedLogs(service.pool), changed, { accountId: by.accountId, size: size - 1, sealed: 0 });
+      await seal(new SealedLogs(service.pool), new KeyHistory(changed), {
+        accountId: by.accountId,
+        size: size - 1,
+        sealed: 0,
+      });
       const said = `The account has another key now, and ${size - 1} events; it had ${size}. Events that were signed are lost\n`;
       const refused = { code: 1, stdout: expect.stringContaining(said) };
       expect(await witness()).toMatchObject({ ...refused, stderr: expect.stringContaining('contradicts it is in ') });
@@ -228,7 +239,7 @@ describe('audit witness', () => {
     expect(reports[0]).toMatch(
       /^http:\/\/127\.0\.0\.1:\d+ gives no checkpoint: .*ECONNREFUSED.*; asking again in 0\.0 s$/,
     );
-    const copy = await startCopy(service, { checkpointKey: KEY, port });
+    const copy = await startCopy(service, { checkpointKeys: KEYS, port });
     expect((await witnessed).checkpoint.size).toBe(size);
     await copy.stop();
   });

@@ -21,7 +21,7 @@ export function addVerifyCommand(audit: Command): void {
     .option('--account <id>', 'only this account (default: all)')
     .option(
       '--key <key>',
-      'an earlier public key of the checkpoints, as GET /log/key answered it for any account, or that of a witness, which must have cosigned each --checkpoint; or its file; may be repeated (default: that of CHECKPOINT_KEY alone)',
+      'a public key of the checkpoints that is not in CHECKPOINT_KEY, as GET /log/key answered it for any account, or that of a witness, which must have cosigned each --checkpoint; or its file; may be repeated, oldest first',
       appended,
       [],
     )

@@ -32,12 +32,14 @@ export class SealedChecks {
   private sealed = 0;
   private edge: readonly StoredTile[] = [];
   private missing = 0;
+  /** The latest of the keys that has signed a checkpoint so far. */
+  private latestKey = 0;
   private hasEnded = false;
 
   constructor(
     private readonly logs: SealedLogs,
     private readonly accountId: string,
-    /** One of them must have signed each checkpoint. None: signatures are not checked. */
+    /** Oldest first: one of them must have signed each checkpoint, and none after a later one. None: signatures are not checked. */
     private readonly keys: readonly VerifierKey[],
     private readonly report: SealedReport,
   ) {
@@ -108,12 +110,19 @@ export class SealedChecks {
     if (this.next === undefined) await this.finish();
   }
 
-  /** Reports a signature that is wrong. */
+  /** Reports a signature that is wrong, or that of a key which had a successor by then: it may have leaked. */
   private isSigned({ size, note }: StoredCheckpoint): boolean {
     const signed = parseSignedCheckpoint(note);
-    const isSigned = this.keys.length === 0 || this.keys.some((key) => signed?.isSignedBy(key) === true);
-    if (isSigned && signed?.checkpoint.size === size) return true;
-    this.report.fault(`the checkpoint of ${size} events: its signature is wrong`);
+    const by = this.keys.findLastIndex((key) => signed?.isSignedBy(key) === true);
+    const isSigned = this.keys.length === 0 || by !== -1;
+    if (!isSigned || signed?.checkpoint.size !== size) {
+      this.report.fault(`the checkpoint of ${size} events: its signature is wrong`);
+      return false;
+    }
+    this.latestKey = Math.max(by, this.latestKey);
+    if (by === -1 || by === this.latestKey) return true;
+    const [name, latest] = [by, this.latestKey].map((at) => this.keys[at]?.name);
+    this.report.fault(`the checkpoint of ${size} events: signed by ${name} after a checkpoint of ${latest}`);
     return false;
   }
 

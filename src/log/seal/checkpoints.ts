@@ -1,4 +1,4 @@
-import type { CheckpointKey } from './checkpoint-key.js';
+import type { KeyHistory } from './checkpoint-key.js';
 
 const WAY_OUT =
   'Was a database restored, did a failover lose changes, or did someone change them? See "After a loss" in docs/evidence.md';
@@ -15,9 +15,9 @@ export class Checkpoints {
   /** What was said of them. */
   private readonly said = new Set<string>();
 
-  /** `key`: undefined while checkpoints are off. */
+  /** `keys`: undefined while checkpoints are off. */
   constructor(
-    readonly key: CheckpointKey | undefined,
+    readonly keys: KeyHistory | undefined,
     private readonly report: (line: string) => void = () => undefined,
   ) {}
 
@@ -49,7 +49,7 @@ export class Checkpoints {
 
   /** For an operator, without the names of accounts. */
   get state(): string {
-    if (this.key === undefined) return 'off: CHECKPOINT_KEY is not set';
+    if (this.keys === undefined) return 'off: CHECKPOINT_KEY is not set';
     if (this.alarms.size > 0) return `ALARM: signed events are lost or changed, in ${this.alarms.size} of the logs`;
     return 'on';
   }
