@@ -243,12 +243,13 @@ describe('proofs of a log', () => {
         `/log/proof?position=${size}`,
         `/log/consistency?from=${size - 2}&to=${size - 1}`,
         `/log/consistency?from=1&to=${size}`,
+        '/log/tile/0/000.p/1',
       ];
       const statuses = async () => Promise.all(asked.map(async (path) => (await instance.client.get(path)).status));
-      expect(await statuses()).toEqual([200, 200, 200]);
+      expect(await statuses()).toEqual([200, 200, 200, 200]);
       const damage = `update log_tiles set hashes = overlay(hashes placing '\\xdeadbeef' from 1) where account_id = '${account}' and level = 0`;
       await whileTampered(plain.databaseUrl, damage, async () => {
-        expect(await statuses()).toEqual([503, 503, 503]);
+        expect(await statuses()).toEqual([503, 503, 503, 503]);
         expect(await instance.client.get(asked[0] ?? '')).toMatchObject({
           body: { error_code: 'ERR_TAS_503', msg: expect.stringContaining('missing or damaged') },
         });
@@ -264,7 +265,7 @@ describe('proofs of a log', () => {
             /^the trigger log_tiles_guard is lifted .*\n1 tiles of 1 logs made anew: all make their checkpoints\n$/,
           ),
         });
-        expect(await statuses()).toEqual([200, 200, 200]);
+        expect(await statuses()).toEqual([200, 200, 200, 200]);
         await until(async () => (await instance.client.get(`/log/proof?position=${size + 1}`)).status === 200);
         expect((await instance.client.get(`/log/proof?position=${size + 1}`)).status).toBe(200);
       });

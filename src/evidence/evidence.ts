@@ -8,10 +8,12 @@ import {
   inclusionRanges,
   isConsistent,
   type LeafRange,
+  rangesBeside,
+  rootAround,
   rootOfInclusion,
 } from '../log/tree/merkle-tree.js';
 import { verifierText } from '../log/tree/signed-note.js';
-import { parseTilePath, widthIn } from '../log/tree/tiles.js';
+import { entriesOf, leavesUnder, parseTilePath, widthIn } from '../log/tree/tiles.js';
 import { malformed, Problem, quoted } from '../problem.js';
 
 /** Leads to no root. */
@@ -81,16 +83,21 @@ export class Evidence {
     );
   }
 
-  /** The hashes of a tile, which the newest checkpoint covers. */
+  /** The hashes of a tile, which lead to the newest checkpoint. */
   async tile(accountId: string, path: string): Promise<Buffer> {
     const tile = parseTilePath(path);
-    const { size } = await this.last(accountId);
+    const { size, note } = await this.last(accountId);
     if (tile === undefined || tile.width > widthIn(size, tile)) throw new Problem('not_found', 'Resource not found');
     const [stored] = await this.logs.tiles(accountId, [{ level: tile.level, index: tile.index }]);
-    if (stored === undefined || stored.hashes.length < tile.width * HASH_BYTES) {
+    const hashes = stored?.hashes.subarray(0, tile.width * HASH_BYTES) ?? NONE;
+    if (hashes.length < tile.width * HASH_BYTES) {
       throw this.damaged(accountId, `the tile ${path} is missing or cut`);
     }
-    return stored.hashes.subarray(0, tile.width * HASH_BYTES);
+    const { from, to, width } = leavesUnder(tile);
+    const beside = await this.hashesOf(accountId, rangesBeside({ from, to }, { from: 0, to: size }));
+    const root = parseSignedCheckpoint(note)?.checkpoint.root ?? NONE;
+    if (rootAround(size, { from, width, hashes: entriesOf(hashes) }, beside).equals(root)) return hashes;
+    throw this.damaged(accountId, `the tiles over the tile ${path} do not lead to its checkpoint of ${size} events`);
   }
 
   /** That the event at a position is in the log of the newest checkpoint, as c2sp.org/tlog-proof has it. */

@@ -53,7 +53,8 @@ export class Rechecks {
     const what = `the events of the positions ${from + 1} to ${to} of the log of ${accountId}`;
     try {
       const beside = await this.logs.hashesOf(accountId, rangesBeside({ from, to }, { from: 0, to: size }));
-      const isWhole = leaves.length === to - from && rootAround(size, from, leaves, beside).equals(root);
+      const isWhole =
+        leaves.length === to - from && rootAround(size, { from, width: 1, hashes: leaves }, beside).equals(root);
       const said = `${what} do not make its checkpoint of ${size} events: they were changed, or tiles beside them`;
       if (!isWhole) return this.checkpoints.raise(accountId, { loss: 'events', signed: to }, said);
       await this.compareTiles(accountId, from, leaves);
