@@ -6,6 +6,7 @@ import { Sealer } from '../src/evidence/sealer.js';
 import { leafHash } from '../src/log/checks/logged-event.js';
 import { KeyHistory, newCheckpointKey, originOf, signerOf } from '../src/log/seal/checkpoint-key.js';
 import { Checkpoints } from '../src/log/seal/checkpoints.js';
+import { LogAlarms } from '../src/log/seal/log-alarms.js';
 import { seal } from '../src/log/seal/seal.js';
 import { SealedLogs } from '../src/log/seal/sealed-logs.js';
 import { type Checkpoint, parseCheckpoint } from '../src/log/tree/checkpoint.js';
@@ -18,6 +19,7 @@ import { takeLines } from './support/error-lines.js';
 import { faultsOf } from './support/found.js';
 import { addAccount } from './support/principals.js';
 import { type Service, startCopy, startService } from './support/service.js';
+import { END_ALARMS, whileTampered } from './support/tampering.js';
 
 const KEY = newCheckpointKey('tunnels.example.com');
 const KEYS = new KeyHistory(KEY);
@@ -241,11 +243,43 @@ describe('the evidence of a log', () => {
     await sealed.stop();
   });
 
+  it('is signed no further while a tile away from its edge is damaged, which no tile route sends', async () => {
+    const plain = await startService();
+    const id = await fillLog(plain, 700);
+    const logs = new SealedLogs(plain.pool);
+    await seal(logs, KEYS, { accountId: id, size: 700, sealed: 0 });
+    const sealed = await startCopy(plain, { checkpointKeys: KEYS });
+    const tiles = ['0/000', '0/001', '0/001.p/7', '0/002.p/188', '1/000.p/1', '1/000.p/2'];
+    const statuses = () => Promise.all(tiles.map(async (path) => (await sealed.admin.get(`/log/tile/${path}`)).status));
+    expect(await statuses()).toEqual(tiles.map(() => 200));
+    const log = takeLines();
+    const damage = `update log_tiles set hashes = overlay(hashes placing '\\xdeadbeef' from 33) where level = 0 and index = 1`;
+    await whileTampered(plain.databaseUrl, damage, async () => {
+      expect(await statuses()).toEqual([200, 503, 503, 200, 200, 200]);
+      await createEdge(sealed.admin);
+      await sleep(2_200);
+      expect((await logs.lastCheckpoint(id))?.size).toBe(700);
+    });
+    const alarms = log.end().filter(({ message }) => message.startsWith('ALARM'));
+    expect(alarms.map(({ message }) => message)).toEqual([
+      expect.stringMatching(/tiles? (over the tile 0\/001|of level 0)/),
+    ]);
+    await plain.pool.query(END_ALARMS);
+    await createEdge(sealed.admin);
+    while ((await logs.lastCheckpoint(id))?.size !== 701) await sleep(50);
+    await sealed.stop();
+    await plain.stop();
+  });
+
   it('is made no further than the checkpoint at hand once the instance stops', async () => {
     const plain = await startService();
     await fillLog(plain, 30_003);
     const logs = new SealedLogs(plain.pool);
-    const sealer = new Sealer(logs, new Checkpoints(KEYS), new Incidents(plain.pool, console));
+    const sealer = new Sealer(
+      logs,
+      new Checkpoints(KEYS, new LogAlarms(plain.pool)),
+      new Incidents(plain.pool, console),
+    );
     const sizes = async (): Promise<number[]> => {
       const { rows } = await plain.pool.query('select size::int from log_checkpoints order by size');
       return rows.map(({ size }) => size);

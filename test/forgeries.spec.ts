@@ -337,6 +337,22 @@ const FOUND: readonly (readonly [what: string, sql: string, said: RegExp])[] = [
     'grant update on log_checkpoints to public',
     /^the role PUBLIC has the right to change log_checkpoints: UPDATE$/,
   ],
+  ['the guard of alarms dropped', 'drop trigger log_alarms_guard on log_alarms', guard('log_alarms_guard')],
+  [
+    'the body of the guard of alarms replaced',
+    'create or replace function refuse_change_of_alarm() returns trigger language plpgsql as $$ begin return new; end $$',
+    guard('log_alarms_truncate_guard'),
+  ],
+  [
+    'a rule on alarms',
+    'create rule quiet as on insert to log_alarms do instead nothing',
+    further('rule quiet on log_alarms'),
+  ],
+  [
+    'a right to end alarms',
+    'grant update (ended_at, reason) on log_alarms to public',
+    /^the role PUBLIC has the right to change log_alarms: UPDATE$/,
+  ],
   [
     'a right to remove tiles',
     'grant delete on log_tiles to public',
@@ -370,6 +386,11 @@ const NOT_FOUND: readonly (readonly [what: string, sql: string, why: string])[] 
     'a log taken back to an earlier checkpoint, with its tiles',
     `delete from events ${OF} and position > 256; update log_heads set size = 256 ${OF}; delete from log_checkpoints ${OF} and size > 256; delete from log_tiles ${TILE(0, 1)}; delete from log_tiles ${TILE(0, 2)}; update log_tiles set hashes = substr(hashes, 1, 32) ${TILE(1, 0)}`,
     'it was so once; a checkpoint that was kept elsewhere tells',
+  ],
+  [
+    'an alarm removed',
+    `insert into log_alarms (account_id, loss, signed, mark, what) values ('${ACCOUNT}', 'tail', 700, '', 'x'); delete from log_alarms`,
+    'nothing here tells of it; what raised it raises it again',
   ],
   ['sealed_at edited', `update log_checkpoints set sealed_at = now() ${OF}`, 'it is not signed, and nothing reads it'],
   [
@@ -496,6 +517,32 @@ describe('audit repair-tiles', () => {
       const before = (await sql.query(LOGS)).rows;
       expect(await repaired(database)).toEqual([`0 ${said}`]);
       expect((await sql.query(LOGS)).rows).toEqual(before);
+    });
+  });
+});
+
+describe('the guard of the alarms', () => {
+  const RAISED = `insert into log_alarms (account_id, loss, signed, mark, what) values ('${ACCOUNT}', 'tail', 700, '', 'x');
+    set session_replication_role = origin`;
+  const END = `update log_alarms set ended_at = now(), reason = 'y'`;
+
+  it.each([
+    ['a deletion', 'delete from log_alarms', 'DELETE'],
+    ['a truncation', 'truncate log_alarms', 'TRUNCATE'],
+    ['another text', `update log_alarms set what = 'y'`, 'UPDATE'],
+    ['another text at its end', `${END}, what = 'y'`, 'UPDATE'],
+    ['a second end', `${END}; ${END}`, 'UPDATE'],
+    ['that it is open again', `${END}; update log_alarms set ended_at = null, reason = null`, 'UPDATE'],
+  ])('refuses %s', async (_, statement, operation) => {
+    await forged(RAISED, async (_database, sql) => {
+      await expect(sql.query(statement)).rejects.toThrow(`an alarm can only be ended: ${operation} refused`);
+    });
+  });
+
+  it('lets an alarm end, with a reason alone', async () => {
+    await forged(RAISED, async (_database, sql) => {
+      await expect(sql.query('update log_alarms set ended_at = now()')).rejects.toThrow('log_alarms_end');
+      await sql.query(END);
     });
   });
 });

@@ -9,6 +9,7 @@ const TABLES: readonly string[] = [
   'events',
   'log_checkpoints',
   'log_tiles',
+  'log_alarms',
   'accounts',
   'principals',
   'api_keys',

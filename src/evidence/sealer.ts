@@ -17,7 +17,8 @@ const WRONG_SIGNATURE = (size: number): string =>
 
 /**
  * Seals what is new, every second in a thousand logs, which are all of most deployments, and looks again at a stretch of
- * what was signed. Every instance does so; the tables let one of them through, and each remembers what it saw signed.
+ * what was signed. Every instance does so; the tables let one of them through, and each remembers what it saw signed. Of a log
+ * with an open alarm nothing is signed.
  */
 export class Sealer extends Rounds implements OnApplicationBootstrap {
   private readonly logger = new Logger('Sealer');
@@ -49,6 +50,7 @@ export class Sealer extends Rounds implements OnApplicationBootstrap {
   protected async round(): Promise<void> {
     const { keys } = this.checkpoints;
     if (keys === undefined) return;
+    await this.checkpoints.refresh();
     if (this.after === '') this.unseen = new Set(this.checkpoints.witnessedAccounts);
     const { logs, upTo } = await this.logs.states(this.after);
     this.reportEnd('', 'the logs are sealed again');
@@ -58,7 +60,7 @@ export class Sealer extends Rounds implements OnApplicationBootstrap {
       this.unseen.delete(log.accountId);
       await this.look(log, keys);
     }
-    if (upTo === '') for (const accountId of this.unseen) this.isWhole({ accountId, size: 0, sealed: 0 });
+    if (upTo === '') for (const accountId of this.unseen) await this.isWhole({ accountId, size: 0, sealed: 0 });
     await this.recheck(keys);
   }
 
@@ -81,7 +83,8 @@ export class Sealer extends Rounds implements OnApplicationBootstrap {
     }
     // A checkpoint that the log has outgrown counts once `seal` has compared its root with the tiles.
     if (isNew && size <= sealed) this.checkpoints.witness(accountId, sealed);
-    if (this.isWhole(log) && size > sealed) await this.seal(log, keys);
+    const isWhole = await this.isWhole(log);
+    if (isWhole && size > sealed && !this.checkpoints.hasAlarm(accountId)) await this.seal(log, keys);
   }
 
   private async isSigned({ accountId, sealed }: LogState, keys: KeyHistory): Promise<boolean> {
@@ -90,16 +93,18 @@ export class Sealer extends Rounds implements OnApplicationBootstrap {
   }
 
   /** Raises the alarm, and signs no second history, if what was signed is not there any more. */
-  private isWhole({ accountId, size, sealed }: LogState): boolean {
+  private async isWhole({ accountId, size, sealed }: LogState): Promise<boolean> {
     const witnessed = this.checkpoints.witnessedSize(accountId);
     if (size >= witnessed && sealed >= witnessed) return true;
     const isShort = size < witnessed;
     const lost = isShort ? `it has ${size} events: its tail is lost` : `its last checkpoint here is of ${sealed}`;
-    this.checkpoints.raise(
+    await this.checkpoints.raise({
       accountId,
-      { loss: isShort ? 'tail' : 'checkpoints', signed: witnessed },
-      `a checkpoint of ${witnessed} events of the log of ${accountId} was signed, but ${lost}`,
-    );
+      loss: isShort ? 'tail' : 'checkpoints',
+      signed: witnessed,
+      mark: '',
+      what: `a checkpoint of ${witnessed} events of the log of ${accountId} was signed, but ${lost}`,
+    });
     return false;
   }
 
@@ -113,8 +118,8 @@ export class Sealer extends Rounds implements OnApplicationBootstrap {
       // One line for all logs: a change of key is on its way.
       if (error instanceof UnknownKey) return this.report(KEYS, error.message);
       const what = `the log of ${accountId} cannot be sealed: ${messageOf(error)}`;
-      if (error instanceof TilesDamaged) this.checkpoints.raise(accountId, { loss: 'tiles', signed: log.sealed }, what);
-      else this.report(accountId, what);
+      if (!(error instanceof TilesDamaged)) return this.report(accountId, what);
+      await this.checkpoints.raise({ accountId, loss: 'tiles', signed: 0, mark: '', what });
     }
   }
 

@@ -8,6 +8,7 @@ import { createApp } from '../../src/app.js';
 import { startEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.js';
 import { findEmbeddedData, removeEmbeddedData } from '../../src/database/embedded/removal.js';
 import { type CheckpointKey, KeyHistory, keyText, newCheckpointKey } from '../../src/log/seal/checkpoint-key.js';
+import { LogAlarms } from '../../src/log/seal/log-alarms.js';
 import { seal } from '../../src/log/seal/seal.js';
 import { SealedLogs } from '../../src/log/seal/sealed-logs.js';
 import { inDatabase, rowsOf } from '../support/backups.js';
@@ -16,6 +17,7 @@ import { stopAtEnd } from '../support/leftovers.js';
 import { newSigningKey, TestIssuer } from '../support/oidc-issuer.js';
 import { runCli, spawnCli } from '../support/process.js';
 import { cloneDatabase, emptyDatabase, type Service, startService, testConfig } from '../support/service.js';
+import { END_ALARMS } from '../support/tampering.js';
 
 let service: Service;
 let settings: Record<string, string>;
@@ -59,7 +61,7 @@ describe('doctor beside a service that is in order', () => {
     const lines = stdout.trimEnd().split('\n');
     const names = lines.map((line) => line.split(/ +/)[1]);
     expect(names).toEqual([
-      ...['settings', 'database', 'version', 'migrations', 'rights', 'history', 'checkpoints'],
+      ...['settings', 'database', 'version', 'migrations', 'rights', 'history', 'checkpoints', 'alarms'],
       ...['encryption', 'connections', 'jit', 'clock', 'disk', 'bootstrap', 'gateways', 'claims', 'issuer', 'port'],
     ]);
     const notOk = lines.filter((line) => !line.startsWith('ok '));
@@ -106,6 +108,14 @@ describe('the checkpoints', () => {
     const wrong =
       /^wrong: the newest checkpoint of ac_\w+, of \d+ events, has a wrong signature, .*: run audit verify$/;
     await expectFinding(1, 'checkpoints', wrong, known(newCheckpointKey(old.name)));
+  });
+
+  it('and open alarms of them are counted', async () => {
+    const found = { accountId: `ac_${'0'.repeat(27)}`, loss: 'tail', signed: 9, mark: '', what: 'found' } as const;
+    await new LogAlarms(service.pool).raise(found);
+    await expectFinding(1, 'alarms', /^wrong: open in 1 of the logs, which are not signed: audit alarms lists them/);
+    await service.pool.query(END_ALARMS);
+    await expectFinding(0, 'alarms', /^ok: none is open$/);
   });
 });
 

@@ -3,7 +3,7 @@ import type { KeyHistory } from '../../log/seal/checkpoint-key.js';
 import { ownKeys } from '../audit/checkpoint-keys.js';
 import { hasTable } from './account-checks.js';
 import { type Finding, ok, wrong } from './finding.js';
-import type { Primary } from './server-check.js';
+import { type Primary, rowOf } from './server-check.js';
 
 /** Whether the keys are those of the checkpoints that are there. */
 export async function checkCheckpoints({ client, isEmbedded }: Primary, config: Config): Promise<readonly Finding[]> {
@@ -37,6 +37,20 @@ async function unsignedLogs(client: Primary['client'], keys: KeyHistory): Promis
   return [
     wrong(
       `the newest checkpoint of ${account}, of ${size} events, ${what}, so this log is not signed: ${wayOut}${more}`,
+    ),
+  ];
+}
+
+export async function checkAlarms({ client }: Primary): Promise<readonly Finding[]> {
+  if (!(await hasTable(client, 'log_alarms'))) return [];
+  const { logs } = await rowOf<{ logs: number }>(
+    client,
+    'select count(distinct account_id)::int as logs from log_alarms where ended_at is null',
+  );
+  if (logs === 0) return [ok('none is open')];
+  return [
+    wrong(
+      `open in ${logs} of the logs, which are not signed: audit alarms lists them (docs/evidence.md, After a loss)`,
     ),
   ];
 }
