@@ -63,13 +63,16 @@ beforeAll(async () => {
   const [steps] = fc.sample(history, { numRuns: 1, seed: 11 });
   await play(playerOf(service.admin), steps ?? []);
   await addAccount(service);
-  await service.admin.delete(`/bot_users/${(await addBot(service)).id}`);
+  // The removal of the first is done when the file is written: an import must not begin it again.
+  for (let n = 0; n < 2; n += 1) await service.admin.delete(`/bot_users/${(await addBot(service)).id}`);
   await service.admin.post('/edges/tcp', { hostports: ['a.example:1'], traffic_policy: { value: '{"a":\n"b\\\\"}' } });
+  const removals = 'select count(*)::int as left from pending_removals';
+  await eventually(async () => expect((await service.pool.query(removals)).rows[0].left).toBe(0), 20_000);
   const key = { public_key: newPublicKey(), description: 'ünï\t"\\ \\. \u2028 😀', acl: ['bind:*.example.com'] };
   const { id, fingerprint } = await upload(service, service.admin, key);
   // A removal that is not finished: a row that no event makes, and whose trigger would make it again.
   await service.pool.query(
-    `insert into pending_removals select account_id, id, now() + interval '1 day' from principals where deleted limit 1
+    `insert into pending_removals select account_id, id, now() + interval '1 day' from principals where deleted order by id desc limit 1
      on conflict (account_id, owner_id) do update set due_at = excluded.due_at`,
   );
   for (const one of [fingerprint, `SHA256:${'A'.repeat(43)}`]) {
