@@ -12,7 +12,7 @@ const SRC = new URL('../src', import.meta.url).pathname;
  */
 const ROOMS: readonly (readonly string[])[] = [
   ['main.ts', 'cli/cli.ts'],
-  ['cli/backup', 'cli/doctor', 'cli/projections'],
+  ['cli/doctor', 'cli/projections'],
   ['cli/audit'],
   ['cli'],
   ['wiring'],
@@ -28,7 +28,6 @@ const ROOMS: readonly (readonly string[])[] = [
   ['resources'],
   ['http/openapi'],
   ['http'],
-  ['backup'],
   ['log/transfer'],
   ['log/prove'],
   ['log/read'],

@@ -3,22 +3,19 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import pg from 'pg';
 import { linesOf } from '../src/cli/audit/ndjson.js';
 import { type Database, openDatabase } from '../src/database/database.js';
-import { migrate } from '../src/database/migrate.js';
 import { type LoggedEvent, leafHash } from '../src/log/checks/logged-event.js';
-import { importLog } from '../src/log/transfer/log-import.js';
 import { READ_MODELS } from '../src/read-models.js';
 import { ApiClient } from './support/api-client.js';
 import { history, play, playerOf } from './support/histories.js';
+import { imported } from './support/imported.js';
 import { newPublicKey } from './support/keys.js';
 import { addAccount, addBot } from './support/principals.js';
 import { runCliOn } from './support/process.js';
-import { describeSchema } from './support/schema.js';
 import { cloneDatabase, type Service, startService, testConfig } from './support/service.js';
 
 let service: Service;
@@ -189,19 +186,10 @@ describe('audit import', () => {
     expect(await exportOf(target.url)).toBe(log);
   });
 
-  it('leaves the schema as it was, with the comments of the indexes that it makes late', async () => {
-    await sql.query(`comment on index events_type is 'filters by type'`);
-    const schema = await describeSchema(sql);
-    expect(await importing(exported)).toMatchObject({ code: 0 });
-    expect(await describeSchema(sql)).toEqual(schema);
-    expect(schema).toContainEqual(expect.stringContaining('comment filters by type'));
-  });
-
   /** Imports the log, and runs `meanwhile` when half of it has been read. */
   const importAround = (database: Database, meanwhile: () => Promise<void>) =>
-    importLog(
+    imported(
       database,
-      READ_MODELS,
       (async function* () {
         for (const [n, line] of lines().entries()) {
           yield [line];
@@ -209,18 +197,6 @@ describe('audit import', () => {
         }
       })(),
     );
-
-  it('keeps other instances from starting on a database without events, whose indexes it has dropped', async () => {
-    const database = await openDatabase(testConfig(target.url), () => undefined);
-    let starting: Promise<unknown> = Promise.reject(new Error('the import has not begun'));
-    starting.catch(() => undefined);
-    await importAround(database, async () => {
-      starting = migrate(database, async () => 'started');
-      expect(await Promise.race([starting, sleep(300, 'waits')])).toBe('waits');
-    });
-    expect(await starting).toBe('started');
-    await database.close();
-  });
 
   it('leaves the tables to a service that has other accounts', async () => {
     const other = await startService({ bootstrapApiKey: 'other-admin-key-0123456789' });
@@ -426,7 +402,7 @@ describe('audit import of a wrong file', () => {
     ['versions of a stream in another order', () => disordered, /^line \d+: its stream_version does not follow/],
   ])('refuses %s and writes nothing', async (_, content, message) => {
     const lines = linesOf(Readable.from([Buffer.from(content())]));
-    await expect(importLog(database, READ_MODELS, lines)).rejects.toThrow(message);
+    await expect(imported(database, lines)).rejects.toThrow(message);
     await expectNothing(sql);
   });
 

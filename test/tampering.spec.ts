@@ -2,9 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { type Database, openDatabase } from '../src/database/database.js';
 import { exportQuery } from '../src/log/transfer/log-file.js';
-import { importLog } from '../src/log/transfer/log-import.js';
-import { READ_MODELS } from '../src/read-models.js';
 import { faultsOf, provenOf } from './support/found.js';
+import { imported } from './support/imported.js';
 import { newPublicKey } from './support/keys.js';
 import { cloneDatabase, type Service, startService, type TestDatabase } from './support/service.js';
 
@@ -173,14 +172,7 @@ const linesOf = async (client: pg.Client | pg.Pool): Promise<string[]> => {
     /^copy \(([\s\S]*)\) to stdout/.exec(exportQuery(rows[0]?.account_id ?? '', { after: 0, upTo: 1e9 })) ?? [];
   return (await client.query<{ concat: string }>(select ?? '')).rows.map(({ concat }) => concat);
 };
-const importInto = async (database: Database, lines: readonly string[]) =>
-  importLog(
-    database,
-    READ_MODELS,
-    (async function* () {
-      yield lines;
-    })(),
-  );
+const importInto = (database: Database, lines: readonly string[]) => imported(database, [lines]);
 
 /** A database with the log of the service, which each test copies, and one without a log. */
 let original: TestDatabase;

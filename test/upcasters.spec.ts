@@ -11,12 +11,12 @@ import { AsOfQueries } from '../src/log/read/as-of-queries.js';
 import { LogPages } from '../src/log/read/log-pages.js';
 import { LogReader } from '../src/log/read/log-reader.js';
 import type { ReadModel } from '../src/log/read-model.js';
-import { importLog } from '../src/log/transfer/log-import.js';
 import { READ_MODELS } from '../src/read-models.js';
 import { historyPage } from '../src/resources/history.js';
 import type { Resource } from '../src/resources/resource.js';
 import { provenOf } from './support/found.js';
 import { frozenEvents, frozenFile, frozenLines, frozenLogs, frozenRows } from './support/frozen-logs.js';
+import { imported } from './support/imported.js';
 import { repaired } from './support/repaired.js';
 import { cloneDatabase, testConfig } from './support/service.js';
 
@@ -64,7 +64,7 @@ describe('a version with an upcaster for a type of event that it no longer write
   beforeAll(async () => {
     clone = await cloneDatabase();
     database = await openDatabase(testConfig(clone.url), () => undefined);
-    await importLog(database, MODELS, linesOf(createReadStream(frozenFile(log, 'log.ndjson'))));
+    await imported(database, linesOf(createReadStream(frozenFile(log, 'log.ndjson'))), MODELS);
   });
   afterAll(async () => {
     await database.close();

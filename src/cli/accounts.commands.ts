@@ -1,13 +1,10 @@
 import type { Command } from 'commander';
 import type { Pool } from 'pg';
-import { createAccount, DEFAULT_ADMIN_EMAIL } from '../access/accounts/create-account.js';
-import { isEmailAddress } from '../access/accounts/email.js';
-import { IdSource } from '../ids.js';
-import { UsageError } from '../operator-error.js';
-import { logOf, SHOWN_ONCE } from './api-keys.commands.js';
+import { DEFAULT_ADMIN_EMAIL } from '../access/accounts/default-admin-email.js';
+import type { CreateOptions } from './create-account.js';
 import { withExamples } from './help.js';
 import { print } from './print.js';
-import { onDatabase, READS, WRITES } from './run-on-database.js';
+import { onDatabase, READS } from './run-on-database.js';
 
 export function addAccountCommands(program: Command): void {
   const accounts = program
@@ -20,7 +17,11 @@ export function addAccountCommands(program: Command): void {
     .argument('<name>', 'name of the account')
     .option('--admin-email <email>', `email address of its first admin (default: ${DEFAULT_ADMIN_EMAIL})`)
     .option('--same-name', 'create it even if there is an account of this name')
-    .action(runCreate);
+    .action(async (name: string, options: CreateOptions) => {
+      // The framework that it needs takes half a second to load, which no other command should wait for.
+      const { runCreate } = await import('./create-account.js');
+      await runCreate(name, options);
+    });
   withExamples(create, "accounts create 'Example Ltd' --admin-email admin@example.com");
   const list = accounts
     .command('list')
@@ -29,38 +30,6 @@ export function addAccountCommands(program: Command): void {
     )
     .action(() => onDatabase(READS, ({ pool }) => printAccounts(pool)));
   withExamples(list, 'accounts list');
-}
-
-interface CreateOptions {
-  readonly adminEmail?: string;
-  readonly sameName?: true;
-}
-
-async function runCreate(name: string, { adminEmail, sameName }: CreateOptions): Promise<void> {
-  if (adminEmail !== undefined && !isEmailAddress(adminEmail)) {
-    throw new UsageError(`'${adminEmail}' is not an email address of ASCII characters`);
-  }
-  if (name.trim() === '' || /\p{Cc}/u.test(name)) {
-    throw new UsageError('an account needs a name without control characters');
-  }
-  await onDatabase(WRITES, async ({ pool }) => {
-    if (sameName === undefined) await refuseTakenName(pool, name);
-    const args = { name, adminEmail: adminEmail ?? DEFAULT_ADMIN_EMAIL, adminKey: undefined };
-    const account = await createAccount(logOf(pool), new IdSource(), args);
-    console.error(`account ${account.accountId} '${name}', admin ${account.adminId}; the admin's API key:`);
-    console.error(SHOWN_ONCE);
-    print(account.adminKey);
-  });
-}
-
-/** Names need not be unique, but a repeated command is rarely meant. */
-async function refuseTakenName(pool: Pool, name: string): Promise<void> {
-  const { rows } = await pool.query<{ id: string }>('select id from accounts where name = $1 order by id limit 1', [
-    name,
-  ]);
-  const [taken] = rows;
-  if (taken === undefined) return;
-  throw new UsageError(`account ${taken.id} has the name '${name}': choose another name, or add --same-name`);
 }
 
 interface AccountRow {

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { isCurrent, migrate } from '../database/migrate.js';
+import { refuseSchemaOfBefore } from '../database/schema/migrations.js';
 import { describeRights } from '../database/schema/rights.js';
 import { readSchemaState } from '../database/schema/schema-state.js';
 import { CheckFailed } from '../operator-error.js';
@@ -26,6 +27,7 @@ async function runMigrations(database: CommandDatabase): Promise<void> {
 }
 
 async function checkMigrations({ dataSource }: CommandDatabase): Promise<void> {
+  await refuseSchemaOfBefore(dataSource);
   const state = await readSchemaState(dataSource);
   for (const name of state.pending) print(`pending migration: ${name}`);
   if (state.missing.length > 0) print(`missing rights of the role ${state.role}: ${describeRights(state.missing)}`);

@@ -29,8 +29,6 @@ export const WRITES: Needs = { mode: 'attach', migrations: 'current' };
 export const CREATES: Needs = { mode: 'attach-or-create', migrations: 'run' };
 /** The same, but the work itself migrates. */
 export const MIGRATES: Needs = { mode: 'attach-or-create', migrations: 'any', namesTarget: true };
-/** No instance may run on the DATA_DIR, which gets a database if it has none. The work itself migrates. */
-export const RESTORES: Needs = { mode: 'serve', migrations: 'any', namesTarget: true };
 
 const interruption = new AbortController();
 let mayEndAtOnce = false;

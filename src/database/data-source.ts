@@ -46,6 +46,8 @@ export async function connect(
       try {
         await dataSource.initialize();
         await requireSuitableServer(dataSource);
+        // An export reads it.
+        if (options.readsOnly !== true) await refuseSchemaOfBefore(dataSource);
         return dataSource;
       } catch (error) {
         if (dataSource.isInitialized) await dataSource.destroy();
@@ -100,7 +102,6 @@ async function requireSuitableServer(dataSource: DataSource): Promise<void> {
   if (row.encoding !== 'UTF8') {
     throw new OperatorError(`the database's encoding is ${row.encoding}; create it with encoding 'UTF8'`);
   }
-  await refuseSchemaOfBefore(dataSource);
 }
 
 /** TypeORM's type covers only what all drivers share; for type 'postgres', `master` is the pg pool. */

@@ -1,4 +1,3 @@
-import type { ClientBase } from 'pg';
 import { type DataSource, MigrationExecutor, type QueryRunner } from 'typeorm';
 import { OperatorError } from '../operator-error.js';
 import { createMissing } from './create-missing.js';
@@ -38,12 +37,6 @@ async function bringUpToDate(database: MigratedDatabase, service: SchemaState, l
   const now = await readSchemaState(database.dataSource);
   if (now.missing.length > 0) throw new OperatorError(lackOf(now));
   if (now.pending.length > 0) throw new OperatorError(elsewhere('another database or schema', service));
-}
-
-/** Throws OperatorError if the owner is connected to another database than the service. */
-export async function requireSameDatabase(database: MigratedDatabase): Promise<void> {
-  const service = await readSchemaState(database.dataSource);
-  await database.asOwner(async (owner) => refuseOtherDatabase(await readSchemaState(owner), service));
 }
 
 function refuseOtherDatabase({ database }: SchemaState, service: SchemaState): void {
@@ -121,7 +114,7 @@ async function locked<T>(dataSource: DataSource, work: () => Promise<T>): Promis
   const client = await connectDedicated(dataSource);
   try {
     await client.query('begin');
-    await holdOffStarts(client);
+    await client.query('select id from migration_lock for update');
     const result = await work();
     await client.query('commit');
     return result;
@@ -129,10 +122,6 @@ async function locked<T>(dataSource: DataSource, work: () => Promise<T>): Promis
     await client.end();
   }
 }
-
-/** Until this transaction ends, no instance starts, and nothing migrates. */
-export const holdOffStarts = async (client: ClientBase): Promise<void> =>
-  void (await client.query('select id from migration_lock for update'));
 
 const createLockTable = (owner: DataSource): Promise<void> =>
   createMissing(async () => {

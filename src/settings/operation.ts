@@ -1,8 +1,8 @@
 import { parseToken } from '../access/authentication/deployment-tokens.js';
-import { LOGGED_REQUESTS, type LoggedRequests } from '../http/logging/request-log.js';
+import { LOGGED_REQUESTS, type LoggedRequests } from '../http/logging/logged-requests.js';
 import { type KeyHistory, parseCheckpointKeys } from '../log/seal/checkpoint-key.js';
 import { type MetricsSettings, parseMetricsAddress } from '../metrics/metrics-settings.js';
-import { LOG_LEVELS, type LogLevel } from '../service-log/service-log.js';
+import { LOG_LEVELS, type LogLevel } from '../service-log/log-levels.js';
 import { integer, oneOf } from './parsers.js';
 import type { SettingsOf } from './setting.js';
 

@@ -4,7 +4,7 @@ import { describe, expect, it, jest } from '@jest/globals';
 import { ApiClient } from '../support/api-client.js';
 import { blocksOf, REPOSITORY } from '../support/documents.js';
 import { newPublicKey } from '../support/keys.js';
-import { runCli, stopMain } from '../support/process.js';
+import { stopMain } from '../support/process.js';
 import { emptyDatabase } from '../support/service.js';
 import { dataDir, start, statusOf, useStarts } from '../support/starts.js';
 import { Terminal } from '../support/terminal.js';
@@ -21,10 +21,6 @@ describe('the embedded database', () => {
     const key = 'the-key-of-the-embedded-one';
     const main = start({ BOOTSTRAP_API_KEY: key });
     await new ApiClient(await main.url, key).post('/ssh_credentials', { public_key: newPublicKey() });
-    const early = join(home, 'early.backup');
-    expect(await runCli({ DATA_DIR: dataDir() }, 'backup', early)).toMatchObject({ code: 0 });
-    const beside = await runCli({ DATA_DIR: dataDir() }, 'restore', early);
-    expect([beside.code, beside.stderr]).toEqual([3, expect.stringMatching(/is in use by another instance/)]);
     await stopMain(main);
 
     const env = { DATA_DIR: dataDir(), NEW_DATABASE_URL: target.url, NEW_DATA_DIR: moved.DATA_DIR };
@@ -35,7 +31,7 @@ describe('the embedded database', () => {
     expect(await statusOf(await external.url, key)).toBe(200);
     await stopMain(external);
     await terminal.runAll(back === undefined ? [] : [back]);
-    expect(existsSync(join(home, 'tunnel-access-2.backup'))).toBe(true);
+    expect(existsSync(join(home, 'tunnel-access-2.ndjson'))).toBe(true);
     const again = start(moved);
     const listed = await new ApiClient(await again.url, key).get('/ssh_credentials');
     expect([listed.status, listed.body.ssh_credentials.length]).toEqual([200, 1]);

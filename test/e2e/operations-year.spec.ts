@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, open, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -8,7 +8,7 @@ import { beforeAll, expect, it, jest } from '@jest/globals';
 import { ApiClient } from '../support/api-client.js';
 import { cloneCheckout } from '../support/checkout.js';
 import { REPOSITORY } from '../support/documents.js';
-import { BACKUP_OF_BEFORE, EARLIER } from '../support/earlier-version.js';
+import { dumpOfBefore, EARLIER } from '../support/earlier-version.js';
 import { newPublicKey } from '../support/keys.js';
 import { stopAtEnd } from '../support/leftovers.js';
 import { PostgresServer } from '../support/postgres-server.js';
@@ -55,6 +55,19 @@ const program = (): string => join(folder, 'node_modules/.bin/tunnel-access');
 async function command(settings: Record<string, string>, ...args: string[]): Promise<number> {
   const child = spawn(program(), args, { cwd: folder, env: environment(settings), stdio: 'ignore' });
   const [code] = await once(child, 'exit');
+  return code;
+}
+
+async function exportAll(settings: Record<string, string>, file: string): Promise<number> {
+  const output = await open(join(folder, file), 'w');
+  const stdio = ['ignore', output.fd, 'ignore'] as const;
+  const child = spawn(program(), ['audit', 'export', '--all'], {
+    cwd: folder,
+    env: environment(settings),
+    stdio: [...stdio],
+  });
+  const [code] = await once(child, 'exit');
+  await output.close();
   return code;
 }
 
@@ -106,7 +119,11 @@ it('the installed package upgrades, serves, is killed, backed up and restored, a
   expect(await command(as('service', url), 'migrate', '--check')).toBe(1);
   expect(await command(as('service', url), 'migrate')).toBe(3);
   expect(await command(asBoth, 'migrate')).toBe(0);
-  expect(await command(asBoth, 'restore', BACKUP_OF_BEFORE)).toBe(0);
+  await postgres.query('create database before');
+  await postgres.query(dumpOfBefore(), 'before');
+  expect(await command({ DATABASE_URL: postgres.url('before') }, 'migrate')).toBe(3);
+  expect(await exportAll({ DATABASE_URL: postgres.url('before') }, 'before.ndjson')).toBe(0);
+  expect(await command(asBoth, 'audit', 'import', 'before.ndjson')).toBe(0);
 
   const first = await start(as('service', url));
   expect(await answersOf(first)).toEqual(EARLIER.answers);
@@ -119,14 +136,14 @@ it('the installed package upgrades, serves, is killed, backed up and restored, a
 
   const second = await start(as('service', url));
   expect((await second.admin.get(`/ssh_credentials/${created.body.id}`)).body).toEqual(created.body);
-  expect(await command(as('service', url), 'backup', 'year.backup')).toBe(0);
+  expect(await exportAll(as('service', url), 'year.ndjson')).toBe(0);
   const before = await answersOf(second);
   expect(await end(second, 'SIGTERM')).toBe(0);
 
   await postgres.query('create database restored');
   const restored = postgres.url('restored');
   const both = { ...as('service', restored), MIGRATION_DATABASE_URL: restored };
-  expect(await command(both, 'restore', 'year.backup')).toBe(0);
+  expect(await command(both, 'audit', 'import', 'year.ndjson')).toBe(0);
   const third = await start(as('service', restored));
   expect(await answersOf(third)).toEqual(before);
   expect(await end(third, 'SIGTERM')).toBe(0);

@@ -1,6 +1,9 @@
-import { beforeAll, expect, it, jest } from '@jest/globals';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { ApiClient } from '../support/api-client.js';
-import { BACKUP_OF_BEFORE, EARLIER } from '../support/earlier-version.js';
+import { dumpOfBefore, EARLIER } from '../support/earlier-version.js';
 import { newPublicKey } from '../support/keys.js';
 import { PostgresServer } from '../support/postgres-server.js';
 import { runCli, startMain, stopMain } from '../support/process.js';
@@ -8,10 +11,40 @@ import { runCli, startMain, stopMain } from '../support/process.js';
 jest.setTimeout(120_000);
 
 let postgres: PostgresServer;
+let before: string;
+let folder: string;
+let file: string;
 
 beforeAll(async () => {
   postgres = await PostgresServer.primary();
   await postgres.query('create role service login');
+  await postgres.query('create database before');
+  await postgres.query(dumpOfBefore(), 'before');
+  before = postgres.url('before');
+  folder = await mkdtemp(join(tmpdir(), 'tas-upgrade-'));
+  file = join(folder, 'before.ndjson');
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+it('a database of before 1.0 is refused by every command but the export, which the refusal names', async () => {
+  const database = { DATABASE_URL: before };
+  const refusal =
+    /^the database has the schema of a version before 1\.0 .*commit 2222aa4 .*`tunnel-access audit export --all`/;
+  for (const args of [
+    ['migrate'],
+    ['migrate', '--check'],
+    ['audit', 'verify'],
+    ['projections', 'prove'],
+    ['audit', 'export'],
+  ]) {
+    expect(await runCli(database, ...args)).toMatchObject({
+      code: 3,
+      stderr: expect.stringMatching(new RegExp(refusal, 'm')),
+    });
+  }
+  const { code, stdout } = await runCli(database, 'audit', 'export', '--all');
+  expect(code).toBe(0);
+  await writeFile(file, stdout);
 });
 
 it.each([
@@ -22,12 +55,12 @@ it.each([
     (url: string) => ({ DATABASE_URL: url.replace('postgres@', 'service@'), MIGRATION_DATABASE_URL: url }),
   ],
 ])(
-  'after a restore by %s everything is as the earlier version had answered it, and changes go on',
+  'after its import by %s everything is as the earlier version had answered it, and changes go on',
   async (_, name, urls) => {
     await postgres.query(`create database ${name}`);
     const database = { ...urls(postgres.url(name)) };
     const settings = { ...database, PUBLIC_URL: 'https://tunnels.example.com', GATEWAY_TOKENS: EARLIER.gatewayToken };
-    expect(await runCli(database, 'restore', BACKUP_OF_BEFORE)).toMatchObject({ code: 0 });
+    expect(await runCli(database, 'audit', 'import', file)).toMatchObject({ code: 0 });
     const main = startMain({ ...settings, DECISIONS_RETENTION_DAYS: '36500' });
     const admin = new ApiClient(await main.url, EARLIER.adminKey);
     for (const [path, body] of Object.entries(EARLIER.answers)) {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { freePort } from '../support/free-port.js';
-import { runCli, runCliOn, startCli } from '../support/process.js';
+import { runCli, startCli } from '../support/process.js';
 import { cloneDatabase } from '../support/service.js';
 
 let target: Awaited<ReturnType<typeof cloneDatabase>>;
@@ -15,8 +15,8 @@ beforeAll(async () => {
 afterAll(() => target.drop());
 
 describe('a command that cannot be undone on the wrong database', () => {
-  it.each(['migrate', 'restore -'])('names its target before it begins, without a password: %s', async (command) => {
-    const { stdout, stderr } = await runCliOn('no backup', { DATABASE_URL: url.href }, ...command.split(' '));
+  it('names its target before it begins, without a password: migrate', async () => {
+    const { stdout, stderr } = await runCli({ DATABASE_URL: url.href }, 'migrate');
     const [first] = stderr.split('\n');
     const socket = decodeURIComponent(url.hostname);
     expect(first).toBe(`the target is the database ${url.pathname.slice(1)} at the socket ${socket}, port ${url.port}`);

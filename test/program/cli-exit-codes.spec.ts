@@ -112,7 +112,7 @@ describe('exit code 130', () => {
   it('is an interruption by SIGINT while an import waits for stdin', async () => {
     const target = await cloneDatabase();
     const importing = startCli({ DATABASE_URL: target.url }, 'audit', 'import', '-');
-    await untilQueried(target.url, '%index%');
+    await untilQueried(target.url, '%migration%');
     importing.child.kill('SIGINT');
     expect(await importing.ended).toEqual(INTERRUPTED);
     await target.drop();

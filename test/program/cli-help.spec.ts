@@ -51,8 +51,6 @@ describe('--help', () => {
       'tunnel-access projections',
       'tunnel-access projections prove',
       'tunnel-access projections repair',
-      'tunnel-access backup',
-      'tunnel-access restore',
       'tunnel-access data',
       'tunnel-access data remove',
       'tunnel-access doctor',

@@ -153,7 +153,7 @@ describe('audit verify --checkpoint, and --file with an export', () => {
         expect(stderr).toContain(`is held to the checkpoint of ${size} events in ${path(`kept-${size}`)}`);
       expect(stderr).toMatch(new RegExp(`^${SIZE} events of (1 accounts|a file) in \\S+ s: all in order$`, 'm'));
     }
-    expect(checks[1]?.stderr).toContain('a file has no trigger, no rights and no checkpoints of the service');
+    expect(checks[1]?.stderr).toContain('a file has no triggers, rights and tiles');
     expect(await runCliOn(exported, {}, 'audit', 'verify', '--file', '-')).toMatchObject({
       code: 0,
       stderr: expect.stringMatching(
@@ -201,7 +201,7 @@ describe('audit verify --checkpoint, and --file with an export', () => {
     [
       'an export that does not begin at position 1',
       () => exported.slice(exported.indexOf('\n') + 1),
-      /\tline 1: the file begins at position 2; export the log from its beginning, without --after\n/,
+      /\tline 1: the log begins at position 2; export it from its beginning, without --after\n/,
     ],
     [
       'the logs of several accounts',

@@ -1,5 +1,3 @@
-import { createHash } from 'node:crypto';
-import { gunzipSync, gzipSync } from 'node:zlib';
 import pg from 'pg';
 
 /** Runs statements on a database outside the service. */
@@ -32,20 +30,3 @@ export const rowsOf = (url: string): Promise<string[]> =>
     }
     return lines;
   });
-
-/** The functions of the schema, whole. */
-export const functionsOf = (url: string): Promise<string[]> =>
-  inDatabase(url, async (client) => {
-    const { rows } = await client.query(
-      `select pg_get_functiondef(oid) as text from pg_proc where pronamespace = 'public'::regnamespace order by 1`,
-    );
-    return rows.map(({ text }) => text);
-  });
-
-/** The backup with another text, whose digest at the end is right. */
-export function forged(backup: Buffer, change: (text: string) => string): Buffer {
-  const text = change(gunzipSync(backup).toString());
-  const body = text.slice(0, text.lastIndexOf('{"end"'));
-  const sha256 = createHash('sha256').update(body).digest('hex');
-  return gzipSync(`${body}${JSON.stringify({ end: 'tunnel-access-backup', sha256 })}\n`);
-}

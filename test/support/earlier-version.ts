@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { gunzipSync } from 'node:zlib';
 import { isJsonObject } from '../../src/json-object.js';
 
 /** Answers of the earlier version, and the secrets that it gave out. */
@@ -14,8 +15,8 @@ interface Before {
 
 const fileOf = (name: string): string => fileURLToPath(new URL(`../e2e/upgrade/${name}`, import.meta.url));
 
-/** Written by the last version before 1.0. */
-export const BACKUP_OF_BEFORE = fileOf('before-1.0.backup');
+/** Fills a new database as pg_dump wrote that of the last version before 1.0. */
+export const dumpOfBefore = (): string => gunzipSync(readFileSync(fileOf('before-1.0.sql.gz'))).toString();
 /** Fields of histories that GET does not show. */
 const INNER_FIELDS = ['key_type', 'key_bits', 'key_blob', 'fingerprint', 'exclusive'];
 

@@ -1,32 +1,48 @@
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import { to } from 'pg-copy-streams';
-import { countLines, tapped } from '../../backup/backup-file.js';
 import { IN_INDEX_ORDER } from '../../database/cursor.js';
 import { DedicatedConnections, type MaintenanceDatabase } from '../../database/dedicated-connections.js';
+import { countLines, exportAll } from '../../log/transfer/export-all.js';
 import { exportQuery } from '../../log/transfer/log-file.js';
+import { UsageError } from '../../operator-error.js';
 import { chosenAccount } from '../chosen-account.js';
 import { withExamples } from '../help.js';
+import { lowerPriority } from '../lower-priority.js';
 import { progressOn } from '../progress.js';
-import { onDatabase, READS } from '../run-on-database.js';
+import { INSPECTS, onDatabase, READS } from '../run-on-database.js';
+import { Stopwatch } from '../stopwatch.js';
 import { parsePosition } from './number-argument.js';
+
+interface ExportOptions {
+  readonly all: boolean;
+  readonly account?: string;
+  readonly after?: number;
+}
 
 export function addExportCommand(audit: Command): void {
   const command = audit
     .command('export')
     .description(
-      'Write the log of an account to stdout: one event on a line, as JSON, with the exact bytes of its hash',
+      'Write the log of an account to stdout: one event on a line, as JSON, with the exact bytes of its hash. With --all: a backup, which has the logs of all accounts, their checkpoints and alarms, bind decisions and times of last use, as of one moment. It holds the hashes of all keys',
     )
     .option('--account <id>', 'the account; may be left out when there is only one')
-    .option('--after <position>', 'only the events after this position', parsePosition, 0)
-    .action(({ account, after }: { account?: string; after: number }) =>
-      onDatabase(READS, (database) => exportLog(database, account, after)),
-    );
+    .option('--after <position>', 'only the events after this position', parsePosition)
+    .option('--all', 'all accounts and their records', false)
+    .action(runExport);
   withExamples(
     command,
     'audit export > account.ndjson',
     'audit export --account ac_2Sd3gVzXW1vzFJpCFLqzmEJ9SgA --after 1000',
+    'audit export --all | gzip > tunnel-access.ndjson.gz',
   );
+}
+
+async function runExport({ all, account, after }: ExportOptions): Promise<void> {
+  if (!all) return onDatabase(READS, (database) => exportLog(database, account, after ?? 0));
+  if (account !== undefined) throw new UsageError('--all and --account exclude each other: leave one out');
+  if (after !== undefined) throw new UsageError('--all and --after exclude each other: a backup begins at position 1');
+  return onDatabase(INSPECTS, exportEverything);
 }
 
 async function exportLog(database: MaintenanceDatabase, wanted: string | undefined, after: number): Promise<void> {
@@ -37,11 +53,29 @@ async function exportLog(database: MaintenanceDatabase, wanted: string | undefin
     progress.begin(`export ${account}`, 'events', Math.max(0, size - after));
     // A sorted export would begin only once all of it has been read.
     await client.query(IN_INDEX_ORDER);
-    const lines = client.query(to(exportQuery(account, { after, upTo: size })));
-    const counted = (blocks: AsyncIterable<Buffer>) => tapped(blocks, (block) => progress.add(countLines(block)));
-    await pipeline(lines, counted, process.stdout, { end: false }).catch(ignoreReaderLeft);
+    const blocks = client.query(to(exportQuery(account, { after, upTo: size })));
+    const counted = async function* () {
+      for await (const block of blocks as AsyncIterable<Buffer>) {
+        progress.add(countLines(block));
+        yield block;
+      }
+    };
+    await pipeline(counted, process.stdout, { end: false }).catch(ignoreReaderLeft);
     progress.done();
   });
+}
+
+async function exportEverything(database: MaintenanceDatabase): Promise<void> {
+  if (process.stdout.isTTY) throw new UsageError('a backup is no text for a terminal: send it to a file or a program');
+  lowerPriority();
+  const took = new Stopwatch();
+  const progress = progressOn(process.stderr);
+  const { accounts, events } = await exportAll(database, process.stdout, {
+    begin: (account, total) => progress.begin(`export ${account}`, 'events', total),
+    events: (count) => progress.add(count),
+  });
+  progress.done();
+  console.error(`exported ${events} events of ${accounts} accounts in ${took.total} s`);
 }
 
 /** A reader that takes only the beginning, as `head` does, has what it wanted. */

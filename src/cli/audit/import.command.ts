@@ -1,6 +1,6 @@
 import { addAbortSignal, type Readable } from 'node:stream';
 import type { Command } from 'commander';
-import { importLog } from '../../log/transfer/log-import.js';
+import { type ImportedLog, importLogs } from '../../log/transfer/log-import.js';
 import { CheckFailed } from '../../operator-error.js';
 import { READ_MODELS } from '../../read-models.js';
 import { withExamples } from '../help.js';
@@ -8,6 +8,7 @@ import { printProof } from '../printed-proof.js';
 import { type Progress, progressOn } from '../progress.js';
 import { type CommandDatabase, CREATES, onDatabase } from '../run-on-database.js';
 import { Stopwatch } from '../stopwatch.js';
+import { checkpointKeys } from './checkpoint-keys.js';
 import { warnOfImported } from './import-warnings.js';
 import { openInput } from './input-file.js';
 import { linesOf } from './ndjson.js';
@@ -16,7 +17,7 @@ export function addImportCommand(audit: Command): void {
   const command = audit
     .command('import')
     .description(
-      'Write an exported log, and the table rows that follow from it, into a database in which the account has no log',
+      'Write an exported log, or a backup of all logs, and the table rows that follow from it, into a database in which its accounts have no log; then check it as audit verify and projections prove do. A backup may be imported again after an interruption: it goes on after the last whole account',
     )
     .argument('<file>', 'a file that audit export wrote; - for stdin')
     .action(async (file: string) => {
@@ -24,33 +25,51 @@ export function addImportCommand(audit: Command): void {
       const input = await openInput(file, 'audit export');
       await onDatabase(CREATES, (database) => runImport(database, input));
     });
-  withExamples(command, 'audit import account.ndjson', 'audit import - < account.ndjson');
+  withExamples(command, 'audit import account.ndjson', 'zcat tunnel-access.ndjson.gz | audit import -');
 }
 
-/** A log that was just imported has no checkpoints of this database yet. */
-const NO_KEYS = (): readonly never[] => [];
-
 async function runImport(database: CommandDatabase, input: Readable): Promise<void> {
+  const keys = await checkpointKeys([]);
   const progress = progressOn(process.stderr);
-  const account = await importFrom(input, database, progress);
-  await warnOfImported(database, account);
-  const { rows, differences } = await printProof(database, READ_MODELS, { account, keysOf: NO_KEYS }, progress);
-  if (differences > 0) throw new CheckFailed();
+  const logs = await importFrom(input, database, progress);
+  const [account] = logs.size === 1 ? logs : [];
+  if (account !== undefined) await warnOfImported(database, account);
+  const { rows, differences } = await printProof(database, READ_MODELS, { account, keysOf: keys.of }, progress);
+  if (differences > 0) {
+    console.error(`the database holds what the file holds, but is not in order: ${differences} faults and differences`);
+    throw new CheckFailed();
+  }
   console.error(`${rows} rows made of them, and proven`);
 }
 
-/** Returns the account of the log. */
-async function importFrom(input: Readable, database: CommandDatabase, progress: Progress): Promise<string> {
+/** Returns the accounts of the logs. */
+async function importFrom(
+  input: Readable,
+  database: CommandDatabase,
+  progress: Progress,
+): Promise<ReadonlySet<string>> {
   // A read that waits for the next line would not notice that the database connection was ended.
   addAbortSignal(database.interrupt, input);
   // The reader of the lines gets the error. It may come before that reader listens, and would then end the process.
   input.on('error', () => undefined);
-  const stopwatch = new Stopwatch();
-  const { account, events } = await importLog(database, READ_MODELS, linesOf(input), {
-    step: (what, total) => progress.begin(what, 'events', total),
-    events: (count) => progress.add(count),
-  });
-  progress.done();
-  console.error(`imported ${events} events of account ${account} in ${stopwatch.total} s`);
-  return account;
+  const accounts = new Set<string>();
+  let stopwatch = new Stopwatch();
+  const watcher = {
+    step: (what: string, total?: number) => progress.begin(what, 'events', total),
+    events: (count: number) => progress.add(count),
+  };
+  for await (const log of importLogs(database, READ_MODELS, linesOf(input), watcher)) {
+    if (log.account === '') continue;
+    accounts.add(log.account);
+    progress.done();
+    console.error(lineOf(log, stopwatch.total));
+    stopwatch = new Stopwatch();
+  }
+  return accounts;
+}
+
+function lineOf({ account, events, wasHere, signed }: ImportedLog, seconds: string): string {
+  const what = `${events} events of account ${account}`;
+  const isSigned = signed === undefined ? '' : `, signed up to position ${signed}`;
+  return wasHere ? `${what} are here already${isSigned}` : `imported ${what} in ${seconds} s${isSigned}`;
 }

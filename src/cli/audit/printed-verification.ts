@@ -31,22 +31,26 @@ export async function printVerification(
   return output.end(`${events} events of ${accounts} accounts`);
 }
 
-/** The same for the log in a file, and what of it cannot be checked there. */
-export async function printFileVerification(input: Readable, kept: readonly KeptCheckpoint[]): Promise<number> {
+/** The same for the logs in a file, and what of them cannot be checked there. */
+export async function printFileVerification(
+  input: Readable,
+  keysOf: KeysOf,
+  kept: readonly KeptCheckpoint[],
+): Promise<number> {
   const output = new Verification();
   output.progress.begin('verify', 'events');
-  const events = await verifyFile(linesOf(input), READ_MODELS, {
+  const { events, isHeld } = await verifyFile(linesOf(input), READ_MODELS, {
     kept,
+    keysOf,
     events: (count) => output.progress.add(count),
     fault: (one) => output.fault(one),
   });
   console.error(NOT_IN_FILE);
-  if (kept.length === 0) console.error(NOT_HELD);
+  if (!isHeld) console.error(NOT_HELD);
   return output.end(`${events} events of a file`);
 }
 
-const NOT_IN_FILE =
-  'a file has no trigger, no rights and no checkpoints of the service: the check of these needs the database';
+const NOT_IN_FILE = 'a file has no triggers, rights and tiles: the check of these needs the database';
 const NOT_HELD =
   'the log was held to no checkpoint: events that were edited and hashed anew, or cut off at the end, would not show. Give one with --checkpoint';
 

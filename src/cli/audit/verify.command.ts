@@ -65,11 +65,11 @@ async function verifyDatabase({ account, key, checkpoint }: VerifyOptions): Prom
 }
 
 async function verifyExport(file: string, { account, key, checkpoint }: VerifyOptions): Promise<void> {
-  if (account !== undefined) throw new UsageError('--account is for a database: a file has the log of one account');
+  if (account !== undefined) throw new UsageError('--account is for a database: a file is checked whole');
   const keys = await givenKeys(key);
   keys.tellIfNone();
   const kept = await readKept(checkpoint, keys);
   const input = await openInput(file, 'audit export');
   lowerPriority();
-  if ((await printFileVerification(input, kept)) > 0) throw new CheckFailed();
+  if ((await printFileVerification(input, keys.of, kept)) > 0) throw new CheckFailed();
 }

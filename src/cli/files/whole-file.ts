@@ -6,23 +6,17 @@ import type { Writable } from 'node:stream';
 import { messageOf } from '../../error-message.js';
 import { UsageError } from '../../operator-error.js';
 
-/** Throws UsageError for a name that must not, or cannot, become the name of the new file. */
-export async function refuseExisting(file: string, overwrite: boolean): Promise<void> {
+/** Throws UsageError for a name that cannot become the name of the new file. */
+async function refuseOther(file: string): Promise<void> {
   const found = await lstat(file).catch(() => undefined);
-  if (found === undefined) return;
-  if (!found.isFile()) throw new UsageError(`${file} exists, and is not a file`);
-  if (!overwrite) throw new UsageError(`${file} exists: name another file, or add --overwrite`);
+  if (found?.isFile() === false) throw new UsageError(`${file} exists, and is not a file`);
 }
 
 /**
- * Writes a file that only its owner can read. It gets its name when its last byte is on the disk, so a file of this name is
+ * Writes a file that only its owner can read, in the place of the one that is there. It gets its name when its last byte is on the disk, so a file of this name is
  * complete; after a crash a `.partial-` file remains.
  */
-export async function writeWholeFile<T>(
-  file: string,
-  overwrite: boolean,
-  write: (output: Writable) => Promise<T>,
-): Promise<T> {
+export async function writeWholeFile<T>(file: string, write: (output: Writable) => Promise<T>): Promise<T> {
   const draft = `${file}.partial-${randomUUID().slice(0, 8)}`;
   const handle = await open(draft, 'wx', 0o600).catch((error) => {
     throw new UsageError(`the file cannot be written: ${messageOf(error)}`);
@@ -31,7 +25,7 @@ export async function writeWholeFile<T>(
     const result = await write(createWriteStream(draft, { fd: handle.fd, autoClose: false }));
     await handle.sync();
     await handle.close();
-    await refuseExisting(file, overwrite);
+    await refuseOther(file);
     await rename(draft, file);
     await syncFolder(path.dirname(file));
     return result;

@@ -22,8 +22,8 @@ export async function appliedMigrations(database: Queryable): Promise<readonly s
   return rows.map(({ name }) => name);
 }
 
-export const pendingOf = (applied: readonly string[], known = KNOWN_MIGRATIONS): readonly string[] =>
-  known.filter((name) => !applied.includes(name));
+export const pendingOf = (applied: readonly string[]): readonly string[] =>
+  KNOWN_MIGRATIONS.filter((name) => !applied.includes(name));
 
 /** TypeORM's number of a migration. It grows. */
 const numberOf = (name: string): number => Number(name.slice(-13));
@@ -49,6 +49,8 @@ export async function requireMigrations(database: Queryable): Promise<void> {
       `the database has no tables of the service: ${MIGRATE}; or set DATABASE_URL or DATA_DIR to the value that the service uses`,
     );
   }
+  const old = ofBefore(applied);
+  if (old !== undefined) throw new OperatorError(describeBefore(old));
   const newer = newerOf(applied);
   if (newer !== undefined) {
     throw new OperatorError(
@@ -68,9 +70,8 @@ export async function isReadable(database: Queryable, table: string): Promise<bo
   return answer?.is === true;
 }
 
-/** The last commit whose `migrate` and whose backups know the migrations of before. */
-export const LAST_COMMIT_OF_BEFORE = '2222aa4';
-const LAST_MIGRATION_OF_BEFORE = 'Claims1763683200030';
+/** The last commit whose `migrate` knows the migrations of before. */
+const LAST_COMMIT_OF_BEFORE = '2222aa4';
 
 /**
  * Throws OperatorError for a database that was made before its topics were as they are now. A role that may not read the
@@ -83,9 +84,5 @@ export async function refuseSchemaOfBefore(database: Queryable): Promise<void> {
 }
 
 export const describeBefore = (migration: string): string =>
-  `the database has the schema of a version before 1.0 (${migration}), which this version does not migrate: start commit ` +
-  `${LAST_COMMIT_OF_BEFORE} on it once, and write a backup with that commit; this version restores it into an empty database (docs/backup.md)`;
-
-/** The migrations of a backup. The last version of before made the tables that this version makes. */
-export const migrationsOfBackup = (migrations: readonly string[]): readonly string[] =>
-  migrations.includes(LAST_MIGRATION_OF_BEFORE) ? KNOWN_MIGRATIONS : migrations;
+  `the database has the schema of a version before 1.0 (${migration}), which this version does not migrate; commit ${LAST_COMMIT_OF_BEFORE} ` +
+  'is the last that does. `tunnel-access audit export --all` of this version reads it, and `audit import` writes the file into a new database (docs/backup.md)';

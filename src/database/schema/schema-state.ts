@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
 import { onlyRow } from '../query.js';
-import { appliedMigrations, isReadable, pendingOf } from './migrations.js';
+import { appliedMigrations, isReadable, KNOWN_MIGRATIONS, pendingOf } from './migrations.js';
 import { type MissingRight, missingRights } from './rights.js';
 
 /** Where a connection leads, and what keeps the service from using it. */
@@ -27,10 +27,8 @@ export async function readSchemaState(dataSource: DataSource): Promise<SchemaSta
   return { ...place, missing, pending: await pendingMigrations(dataSource, place.schema) };
 }
 
-/** Of those of the data source: a restore runs those that the backup names. */
 async function pendingMigrations(dataSource: DataSource, schema: string): Promise<readonly string[]> {
-  const known = dataSource.migrations.map((migration) => migration.name ?? migration.constructor.name);
   const [exists] = await dataSource.query<{ is: boolean }[]>(EXISTS, [schema]);
-  if (exists?.is !== true) return known;
-  return (await isReadable(dataSource, 'migrations')) ? pendingOf(await appliedMigrations(dataSource), known) : [];
+  if (exists?.is !== true) return KNOWN_MIGRATIONS;
+  return (await isReadable(dataSource, 'migrations')) ? pendingOf(await appliedMigrations(dataSource)) : [];
 }

@@ -103,6 +103,15 @@ async function liftGuard(client: ClientBase): Promise<void> {
   }
 }
 
+/** Makes the tiles of a log that has checkpoints and none. Resolves with the size of the newest one; 0 without one. */
+export async function makeTiles(client: ClientBase, account: string): Promise<number> {
+  await holdToCheckpoints(client, account, [], (fault) => write(client, account, fault));
+  return (await logsOn(client).lastCheckpoint(account))?.size ?? 0;
+}
+
+const logsOn = (client: ClientBase): SealedLogs =>
+  new SealedLogs({ run: ({ text }, values) => client.query(text, [...values]) });
+
 const LEAVES_AT_ONCE = 10_000;
 
 /** Resolves with the first fault of the log that is not one of its tiles. */
@@ -113,7 +122,7 @@ async function holdToCheckpoints(
   tileFault: OnTileFault,
 ): Promise<string | undefined> {
   const faults: string[] = [];
-  const logs = new SealedLogs({ run: ({ text }, values) => client.query(text, [...values]) });
+  const logs = logsOn(client);
   const checks = new SealedChecks(logs, account, keys, { fault: (what) => void faults.push(what), tileFault });
   await checks.begin();
   const signed = (await logs.lastCheckpoint(account))?.size ?? 0;

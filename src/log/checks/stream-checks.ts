@@ -2,7 +2,7 @@ import type { ClientBase } from 'pg';
 import { fetchRows } from '../../database/cursor.js';
 import type { AnyReadModel, EventFacts } from '../read-model.js';
 
-interface StreamFault {
+export interface StreamFault {
   readonly position: string;
   readonly what: string;
 }

@@ -1,26 +1,35 @@
+import { createHash } from 'node:crypto';
 import { type Client, DatabaseError } from 'pg';
 import { copyIn } from '../../database/copy/copy-in.js';
 import { escapedJson } from '../../database/copy/copy-text.js';
 import { DedicatedConnections, type MaintenanceDatabase } from '../../database/dedicated-connections.js';
 import { PostgresFailure } from '../../database/failure.js';
+import { messageOf } from '../../error-message.js';
 import { EventChecks, knownTypes } from '../checks/event-checks.js';
 import type { LoggedEvent } from '../checks/logged-event.js';
-import { streamFaults } from '../checks/stream-checks.js';
+import { makeTiles } from '../checks/repair-tiles.js';
+import { type StreamFault, streamFaults } from '../checks/stream-checks.js';
 import { claimAnew } from '../claims/held-claims.js';
 import { ReplayError } from '../prove/stream-fold.js';
 import type { AnyReadModel, EventFacts } from '../read-model.js';
 import { foldAccount } from './account-fold.js';
-import { LateIndexes } from './late-indexes.js';
-import { LogFileError, parseLine } from './log-file.js';
+import { type AccountLine, faultyLine, LogFileError, parseLine, RECORDS, type RecordLine } from './log-file.js';
+import { type LogSection, sectionsOf } from './log-sections.js';
 
-interface Imported {
+/** What became of the log of one account in a file. */
+export interface ImportedLog {
+  /** '' for the records of no account. */
   readonly account: string;
   readonly events: number;
+  /** It was here already, equal event by event. */
+  readonly wasHere: boolean;
+  /** The number of events that its newest checkpoint covers. Undefined: the file has no checkpoints. */
+  readonly signed: number | undefined;
 }
 
 /** Receives the progress of an import. */
 export interface ImportWatcher {
-  /** A step begins: the lines are checked and written, then rows are made of the events. */
+  /** A step of a log begins: the lines are checked and written, then rows are made of the events. */
   step(what: 'import' | 'make rows', events?: number): void;
   events(count: number): void;
 }
@@ -28,39 +37,131 @@ export interface ImportWatcher {
 const UNWATCHED: ImportWatcher = { step: () => undefined, events: () => undefined };
 
 /**
- * Writes an exported log and the rows it makes into a database in which its account has no log, in one transaction.
- * Throws LogFileError with the number of the faulty line, or ReplayError.
+ * Writes exported logs and the rows that they make into a database, each log in one transaction, and yields each when it is
+ * there. A file of all logs may be imported again after an interruption: an equal log that is here already stays as it is.
+ * Otherwise the account must have no log here. Throws LogFileError with the number of the faulty line, or ReplayError.
  */
-export async function importLog(
+export async function* importLogs(
   database: MaintenanceDatabase,
   models: readonly AnyReadModel[],
   lists: AsyncIterable<readonly string[]>,
   watcher: ImportWatcher = UNWATCHED,
-): Promise<Imported> {
-  const onEvents = (count: number): void => watcher.events(count);
-  return DedicatedConnections.use(database, async (connections) => {
-    const client = await connections.openTransaction();
-    const indexes = await LateIndexes.of(client, models);
-    const log = new CheckedLog(models);
-    watcher.step('import');
-    await copyEvents(client, log, log.blocksOf(lists, onEvents));
+): AsyncGenerator<ImportedLog> {
+  let imported = 0;
+  for await (const section of sectionsOf(lists)) {
+    const log = await DedicatedConnections.use(database, (connections) =>
+      new SectionImport(connections, models, section, watcher).run(),
+    );
+    imported += log.wasHere ? 0 : log.events;
+    yield log;
+  }
+  if (imported > 0) await DedicatedConnections.use(database, (connections) => analyze(connections, models));
+}
+
+/**
+ * By default an analysis reads 30,000 rows of each table: a second for what a tenth of them tells. The server makes a whole analysis soon, by itself,
+ * since one of some columns leaves that due.
+ */
+async function analyze(connections: DedicatedConnections, models: readonly AnyReadModel[]): Promise<void> {
+  const client = await connections.openTransaction();
+  await client.query(`set local default_statistics_target = 10; analyze ${keysOf(models).join(', ')}`);
+  await connections.commit(client);
+}
+
+/** The columns of which the server learns at once, so that it plans well with these tables. */
+const keysOf = (models: readonly AnyReadModel[]): string[] => [
+  'events (account_id, stream_id)',
+  ...models.flatMap(({ tables }) => tables.map(({ name, primaryKey }) => `${name} (${primaryKey.join(', ')})`)),
+];
+
+class SectionImport {
+  private readonly log: CheckedLog;
+
+  constructor(
+    private readonly connections: DedicatedConnections,
+    private readonly models: readonly AnyReadModel[],
+    private readonly section: LogSection,
+    private readonly watcher: ImportWatcher,
+  ) {
+    this.log = new CheckedLog(models, section);
+  }
+
+  async run(): Promise<ImportedLog> {
+    const client = await this.connections.openTransaction();
+    const { of } = this.section;
+    this.watcher.step('import', of?.events);
+    if (of !== undefined && (await isHere(client, of))) return this.compare(client, of);
+    // The rows are those of the other deployment, in which a removal may be done.
+    if (of !== undefined) await client.query(`set local tunnel_access.repair = 'on'`);
+    for await (const records of this.section.records()) await insertRecords(client, records);
+    if (of?.events !== 0) await this.importEvents(client);
+    const { account, events } = this.log;
+    const signed = of === undefined ? undefined : await makeTiles(client, account);
+    await this.connections.commit(client);
+    return { account, events, wasHere: false, signed };
+  }
+
+  private async importEvents(client: Client): Promise<void> {
+    const { log, models, watcher } = this;
+    const onEvents = (count: number): void => watcher.events(count);
+    await copyEvents(client, log, log.blocksOf(onEvents));
     const { account, events } = log;
     watcher.step('make rows', events);
-    await indexes.make('events');
     await client.query(SET_HEAD, [account, events, log.rightsPosition]);
     try {
-      for (const model of models) {
-        await foldAccount(client, model, account, onEvents);
-        for (const { name } of model.tables) await indexes.make(name);
-      }
+      for (const model of models) await foldAccount(client, model, account, onEvents);
       await claimAnew(client, models, account);
     } catch (error) {
-      throw (error instanceof ReplayError && (await firstFault(client, models, account))) || error;
+      const fault = error instanceof ReplayError ? await firstFault(client, models, account) : undefined;
+      throw fault === undefined ? error : faultyLine(this.section.before + Number(fault.position), fault.what);
     }
-    await connections.commit(client);
-    await client.query(analyzeFewRows(keysOf(models)));
-    return { account, events };
-  });
+  }
+
+  /** All of a log comes in one transaction, so an equal one has its records too. */
+  private async compare(client: Client, { account_id: account, events }: AccountLine): Promise<ImportedLog> {
+    const hashes = createHash('sha256');
+    for await (const lines of this.section.events()) {
+      for (const line of lines) hashes.update(Buffer.from(parseLine(line).leaf_hash, 'hex'));
+      this.watcher.events(lines.length);
+    }
+    const { rows } = await client.query<{ digest: Buffer; size: number; signed: number }>(STORED, [account]);
+    const { size, digest, signed } = rows[0] ?? {};
+    const isEqual = size === events && digest?.equals(hashes.digest()) === true;
+    // Records of no account have no log to be compared with.
+    if (isEqual || events === 0) return { account, events, wasHere: true, signed };
+    const what = `account ${account} has another log in this database`;
+    throw faultyLine(this.section.before, `${what}: import the file into an empty one`);
+  }
+}
+
+const STORED = `select (select sha256(coalesce(string_agg(leaf_hash, '' order by position), '')) from events where account_id = $1) as digest,
+  (select size::float8 from log_heads where account_id = $1) as size,
+  (select coalesce(max(size), 0)::float8 from log_checkpoints where account_id = $1) as signed`;
+
+async function isHere(client: Client, { account_id: account, events }: AccountLine): Promise<boolean> {
+  if (events > 0) return (await client.query('select from log_heads where account_id = $1', [account])).rowCount === 1;
+  for (const { table } of RECORDS) {
+    if ((await client.query(`select from ${table} where account_id = $1 limit 1`, [account])).rowCount === 1)
+      return true;
+  }
+  return false;
+}
+
+async function insertRecords(client: Client, records: readonly RecordLine[]): Promise<void> {
+  for (const { table } of RECORDS) {
+    const rows = records.flatMap((record) => (record.table === table ? [record.row] : []));
+    if (rows.length > 0) await insertRows(client, table, rows);
+  }
+}
+
+async function insertRows(client: Client, table: string, rows: readonly object[]): Promise<void> {
+  const text = `insert into ${table} select * from json_populate_recordset(null::${table}, $1)`;
+  try {
+    await client.query(text, [JSON.stringify(rows)]);
+  } catch (error) {
+    const { isAboutData, cause } = PostgresFailure.of(error);
+    throw isAboutData ? new LogFileError(`records of ${table} are refused: ${messageOf(cause)}`) : error;
+  }
 }
 
 /** The first block tells whose log it is. */
@@ -72,10 +173,10 @@ async function copyEvents(client: Client, log: CheckedLog, blocks: AsyncGenerato
     yield* blocks;
   };
   try {
-    await claimAccount(client, log.account);
+    await claimAccount(client, log);
     await copyIn(client, EVENTS, all());
   } catch (error) {
-    throw refusalOf(error);
+    throw refusalOf(error, log);
   } finally {
     // Else a refused claim leaves the file open.
     await blocks.return(undefined);
@@ -83,9 +184,9 @@ async function copyEvents(client: Client, log: CheckedLog, blocks: AsyncGenerato
 }
 
 /** Inserts the head first, so that a second import of the account waits for this one and is then refused. */
-async function claimAccount(client: Client, account: string): Promise<void> {
-  const { rowCount } = await client.query(CLAIM, [account]);
-  if (rowCount === 0) throw faulty(1, `account ${account} has a log in this database already`);
+async function claimAccount(client: Client, log: CheckedLog): Promise<void> {
+  const { rowCount } = await client.query(CLAIM, [log.account]);
+  if (rowCount === 0) throw log.faulty(1, `account ${log.account} has a log in this database already`);
 }
 
 const CLAIM = `insert into log_heads (account_id, size, recorded_at) select $1, 0, '-infinity'
@@ -94,47 +195,38 @@ const CLAIM = `insert into log_heads (account_id, size, recorded_at) select $1, 
 const SET_HEAD = `update log_heads set size = $2, rights_position = $3,
   recorded_at = (select recorded_at from events where account_id = $1 and position = $2) where account_id = $1`;
 
-/**
- * By default an analysis reads 30,000 rows of each table: a second for what a tenth of them tells. The server makes a whole analysis soon, by itself,
- * since one of some columns leaves that due.
- */
-const analyzeFewRows = (tables: readonly string[]): string =>
-  `begin; set local default_statistics_target = 10; analyze ${tables.join(', ')}; commit`;
-
-/** The columns of which the server learns at once, so that it plans well with these tables. */
-const keysOf = (models: readonly AnyReadModel[]): string[] => [
-  'events (account_id, stream_id)',
-  ...models.flatMap(({ tables }) => tables.map(({ name, primaryKey }) => `${name} (${primaryKey.join(', ')})`)),
-];
-
 /** The fold meets streams in the order of their ids, so its first fault need not be that of the first line. */
 async function firstFault(
   client: Client,
   models: readonly AnyReadModel[],
   account: string,
-): Promise<LogFileError | undefined> {
-  for await (const { position, what } of streamFaults(client, models, account)) return faulty(Number(position), what);
+): Promise<StreamFault | undefined> {
+  for await (const fault of streamFaults(client, models, account)) return fault;
   return undefined;
 }
 
-/** The lines of a file, checked one by one. */
+/** The events of a section, checked one by one. */
 class CheckedLog {
-  account = '';
+  account: string;
   events = 0;
   rightsPosition = 0;
   private readonly checks: EventChecks;
   /** The types of events that may take rights. */
   private readonly takingTypes: ReadonlySet<string>;
 
-  constructor(models: readonly AnyReadModel[]) {
+  constructor(
+    models: readonly AnyReadModel[],
+    private readonly section: LogSection,
+  ) {
+    this.account = section.of?.account_id ?? '';
     this.checks = new EventChecks(knownTypes(models));
     const facts = models.flatMap(({ events }) => Object.entries<EventFacts>(events));
     this.takingTypes = new Set(facts.filter(([, { takesRights }]) => takesRights === true).map(([type]) => type));
   }
 
   /** Yields rows for COPY. `onEvents` gets the number of those that are taken. */
-  async *blocksOf(lists: AsyncIterable<readonly string[]>, onEvents: (count: number) => void): AsyncGenerator<string> {
-    for await (const lines of lists) {
+  async *blocksOf(onEvents: (count: number) => void): AsyncGenerator<string> {
+    for await (const lines of this.section.events()) {
       let rows = '';
       for (const line of lines) rows += rowOf(this.checked(line));
       if (rows !== '') yield rows;
@@ -142,19 +234,25 @@ class CheckedLog {
     }
   }
 
-  /** Positions start at 1 without gaps, so the number of a line is the position of its event. */
+  /** The error of an event at a position, which starts at 1 and has no gaps. */
+  faulty(position: number, reason: string): LogFileError {
+    return faultyLine(this.section.before + position, reason);
+  }
+
   private checked(line: string): LoggedEvent {
     this.events += 1;
     const event = this.parse(line);
-    if (this.events === 1) this.account = event.account_id;
+    if (this.account === '') this.account = event.account_id;
     if (event.account_id !== this.account) {
-      throw this.faulty(`its account is ${event.account_id}, but that of the previous lines is ${this.account}`);
+      throw this.refused(`its account is ${event.account_id}, but that of the previous lines is ${this.account}`);
     }
     if (event.position !== this.events) {
-      throw this.faulty(`its position is ${event.position}; an imported log must start at position 1 and have no gaps`);
+      throw this.refused(
+        `its position is ${event.position}; an imported log must start at position 1 and have no gaps`,
+      );
     }
     const [fault] = this.checks.check(event).faults;
-    if (fault !== undefined) throw this.faulty(fault.what);
+    if (fault !== undefined) throw this.refused(fault.what);
     if (this.takingTypes.has(event.type)) this.rightsPosition = event.position;
     return event;
   }
@@ -163,24 +261,22 @@ class CheckedLog {
     try {
       return parseLine(line);
     } catch (error) {
-      throw error instanceof LogFileError ? this.faulty(error.message) : error;
+      throw error instanceof LogFileError ? this.refused(error.message) : error;
     }
   }
 
-  private faulty(reason: string): LogFileError {
-    return faulty(this.events, reason);
+  private refused(reason: string): LogFileError {
+    return this.faulty(this.events, reason);
   }
 }
 
-const faulty = (line: number, reason: string): LogFileError => new LogFileError(`line ${line}: ${reason}`);
-
 /** PostgreSQL names the line of a row that it refuses, in the language of the server. */
-function refusalOf(error: unknown): unknown {
+function refusalOf(error: unknown, log: CheckedLog): unknown {
   const { isAboutData, constraint, cause } = PostgresFailure.of(error);
   if (!isAboutData || !(cause instanceof DatabaseError)) return error;
   const line = /^COPY events, \D*(\d+)/m.exec(cause.where ?? '')?.[1];
   const reason = `${constraint ?? ''} ${cause.message}`;
-  return line === undefined ? new LogFileError(`a line is refused: ${reason}`) : faulty(Number(line), reason);
+  return line === undefined ? new LogFileError(`a line is refused: ${reason}`) : log.faulty(Number(line), reason);
 }
 
 const EVENTS = `events (account_id, position, stream_id, stream_version, event_id, type, data, metadata, occurred_at,

@@ -5,73 +5,121 @@ import { LogChecks } from '../checks/log-checks.js';
 import type { LoggedEvent } from '../checks/logged-event.js';
 import { StreamOrder } from '../checks/stream-order.js';
 import type { AnyReadModel } from '../read-model.js';
-import { LogFileError, parseLine } from './log-file.js';
+import { parseSignedCheckpoint } from '../tree/checkpoint.js';
+import type { VerifierKey } from '../tree/signed-note.js';
+import { faultyLine, LogFileError, parseLine, type RecordLine } from './log-file.js';
+import { type LogSection, sectionsOf } from './log-sections.js';
 
 interface FileWatcher {
   readonly kept: readonly KeptCheckpoint[];
+  /** One of them must have signed each checkpoint of the file. None: signatures are not checked. */
+  readonly keysOf: (account: string) => readonly VerifierKey[];
   readonly events: (count: number) => void;
   readonly fault: (fault: { readonly account: string; readonly what: string }) => void;
+}
+
+interface VerifiedFile {
+  readonly events: number;
+  /** A log was held to a checkpoint. */
+  readonly isHeld: boolean;
 }
 
 /** Faults of a file that has no event. */
 const NO_ACCOUNT = 'the file';
 
 /**
- * Checks an exported log as `verify` checks that of a database, but for what a file does not hold: the guard of the
- * table and the stored checkpoints. Resolves with the number of events.
+ * Checks exported logs as `verify` checks those of a database, but for what a file does not hold: the guard of the table, and
+ * the stored tiles. A file of one log has no checkpoints either.
  */
 export async function verifyFile(
   lists: AsyncIterable<readonly string[]>,
   models: readonly AnyReadModel[],
   watcher: FileWatcher,
-): Promise<number> {
-  const log = new LogFile(models, watcher);
+): Promise<VerifiedFile> {
+  let [account, events, isHeld] = [NO_ACCOUNT, 0, false];
+  const unused = new Set(watcher.kept);
   try {
-    for await (const lines of lists) {
-      for (const line of lines) await log.add(line);
-      watcher.events(lines.length);
+    for await (const section of sectionsOf(lists)) {
+      const log = new LogFile(models, section, watcher);
+      await log.check();
+      log.finish();
+      ({ account } = log);
+      events += log.size;
+      isHeld ||= log.kept.length > 0;
+      for (const one of log.kept) unused.delete(one);
     }
-    await log.end();
   } catch (error) {
     if (!(error instanceof LogFileError)) throw error;
-    log.refuse(`${error.message}; from there on nothing was checked`);
+    const rest = account === NO_ACCOUNT ? '' : '; from there on nothing was checked';
+    watcher.fault({ account, what: `${error.message}${rest}` });
   }
-  log.finish();
-  return log.lines;
+  for (const one of unused) {
+    const what = `the checkpoint in ${one.file} is that of another log, of account ${accountOf(one)}`;
+    watcher.fault({ account, what });
+  }
+  return { events, isHeld };
 }
 
 class LogFile {
-  lines = 0;
-  private account = NO_ACCOUNT;
+  account: string;
+  /** The checkpoints to which it is held, in the order of their sizes. */
+  kept: readonly KeptCheckpoint[] = [];
+  /** The number of its events that were read. */
+  size = 0;
   private last = 0;
   private readonly report: FaultReport;
   private readonly streams: StreamOrder;
-  private readonly log: LogChecks;
+  private log: LogChecks | undefined;
 
   constructor(
-    models: readonly AnyReadModel[],
+    private readonly models: readonly AnyReadModel[],
+    private readonly section: LogSection,
     private readonly watcher: FileWatcher,
   ) {
-    const { kept, fault } = watcher;
-    this.report = new FaultReport((what) => fault({ account: this.account, what }));
+    this.account = section.of?.account_id ?? NO_ACCOUNT;
+    this.report = new FaultReport((what) => watcher.fault({ account: this.account, what }));
     this.streams = new StreamOrder(models);
-    const sealed = KeptChecks.of(kept, (what) => this.report.of('kept', what));
-    // A file does not say how long its log is: whole lines are all that it has.
-    const size = Number.POSITIVE_INFINITY;
-    this.log = new LogChecks(knownTypes(models), { size, sealed, report: this.report });
   }
 
-  async add(line: string): Promise<void> {
-    this.lines += 1;
-    const event = parseLineOf(line, this.lines);
-    if (this.lines === 1) this.begin(event);
-    if (event.account_id !== this.account) {
-      this.refuse(
-        `line ${this.lines}: its account is ${event.account_id}, but that of the first line is ${this.account}`,
-      );
+  async check(): Promise<void> {
+    const signed: KeptCheckpoint[] = [];
+    for await (const records of this.section.records())
+      signed.push(...records.flatMap((one) => this.checkpointOf(one)));
+    try {
+      for await (const lines of this.section.events()) {
+        for (const line of lines) await this.add(line, signed);
+        this.watcher.events(lines.length);
+      }
+    } catch (error) {
+      if (!(error instanceof LogFileError)) throw error;
+      this.refuse(`${error.message}; from there on nothing was checked`);
     }
-    if (this.lines > 1 && event.position <= this.last) {
-      this.refuse(`line ${this.lines}: its position is ${event.position}, after one of ${this.last}`);
+    await this.log?.end(this.last);
+  }
+
+  finish(): void {
+    this.report.end();
+  }
+
+  private checkpointOf({ table, row }: RecordLine): readonly KeptCheckpoint[] {
+    if (table !== 'log_checkpoints') return [];
+    const note = parseSignedCheckpoint(String(row.note));
+    if (note === undefined) this.refuse(`the checkpoint of ${row.size} events is none`);
+    if (note === undefined) return [];
+    const keys = this.watcher.keysOf(this.account);
+    return [{ ...note.checkpoint, file: 'the file', isSigned: keys.length === 0 || keys.some(note.isSignedBy) }];
+  }
+
+  private async add(line: string, signed: readonly KeptCheckpoint[]): Promise<void> {
+    const number = this.section.before + this.size + 1;
+    const event = parseLineOf(line, number);
+    this.size += 1;
+    this.log ??= this.begin(event, signed);
+    if (event.account_id !== this.account) {
+      this.refuse(`line ${number}: its account is ${event.account_id}, but that of the first line is ${this.account}`);
+    }
+    if (this.size > 1 && event.position <= this.last) {
+      this.refuse(`line ${number}: its position is ${event.position}, after one of ${this.last}`);
     }
     await this.log.add(event);
     this.last = Math.max(this.last, event.position);
@@ -80,31 +128,23 @@ class LogFile {
   }
 
   /** A fault of the file itself. */
-  refuse(what: string): void {
+  private refuse(what: string): void {
     this.report.of('file', what);
   }
 
-  async end(): Promise<void> {
-    if (this.lines === 0) this.refuse('the file is empty');
-    await this.log.end(this.last);
-  }
-
-  finish(): void {
-    this.report.end();
-  }
-
-  private begin({ account_id, position }: LoggedEvent): void {
-    this.account = account_id;
+  private begin({ account_id, position }: LoggedEvent, signed: readonly KeptCheckpoint[]): LogChecks {
+    if (this.section.of === undefined) this.account = account_id;
     if (position > 1) {
       this.refuse(
-        `line 1: the file begins at position ${position}; export the log from its beginning, without --after`,
+        `line ${this.section.before + 1}: the log begins at position ${position}; export it from its beginning, without --after`,
       );
     }
-    for (const one of this.watcher.kept) {
-      const account = accountOf(one);
-      if (account !== account_id)
-        this.refuse(`the checkpoint in ${one.file} is that of another log, of account ${account}`);
-    }
+    const own = this.watcher.kept.filter((one) => accountOf(one) === this.account);
+    this.kept = [...own, ...signed].toSorted((a, b) => a.size - b.size);
+    const sealed = KeptChecks.of(this.kept, (what) => this.report.of('kept', what));
+    // The file of one log does not say how long it is: whole lines are all that it has.
+    const size = this.section.of?.events ?? Number.POSITIVE_INFINITY;
+    return new LogChecks(knownTypes(this.models), { size, sealed, report: this.report });
   }
 }
 
@@ -112,6 +152,6 @@ function parseLineOf(line: string, number: number): LoggedEvent {
   try {
     return parseLine(line);
   } catch (error) {
-    throw error instanceof LogFileError ? new LogFileError(`line ${number}: ${error.message}`) : error;
+    throw error instanceof LogFileError ? faultyLine(number, error.message) : error;
   }
 }

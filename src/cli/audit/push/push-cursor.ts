@@ -40,4 +40,4 @@ export async function requireWritable(file: string): Promise<void> {
 
 /** The file has either the old or the new cursor, also after a loss of power. */
 export const writeCursor = (file: string, { eventId, ...cursor }: Cursor): Promise<void> =>
-  writeWholeFile(file, true, (output) => pipeline([`${JSON.stringify({ ...cursor, event_id: eventId })}\n`], output));
+  writeWholeFile(file, (output) => pipeline([`${JSON.stringify({ ...cursor, event_id: eventId })}\n`], output));

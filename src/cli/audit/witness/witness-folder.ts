@@ -94,7 +94,7 @@ export class WitnessFolder {
   }
 
   private write(name: string, text: string): Promise<void> {
-    return writeWholeFile(join(this.path, name), true, async (output) => {
+    return writeWholeFile(join(this.path, name), async (output) => {
       await new Promise<void>((resolve, reject) => output.once('error', reject).end(text, () => resolve()));
     });
   }

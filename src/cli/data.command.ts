@@ -1,9 +1,9 @@
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
-import { readConfig } from '../../config.js';
-import { type EmbeddedData, findEmbeddedData, removeEmbeddedData } from '../../database/embedded/removal.js';
-import { Interrupted, OperatorError, UsageError } from '../../operator-error.js';
-import { withExamples } from '../help.js';
+import { readConfig } from '../config.js';
+import { type EmbeddedData, findEmbeddedData, removeEmbeddedData } from '../database/embedded/removal.js';
+import { Interrupted, OperatorError, UsageError } from '../operator-error.js';
+import { withExamples } from './help.js';
 
 export function addDataCommand(program: Command): void {
   const data = program.command('data').description('Remove the data of the embedded database');

@@ -1,0 +1,154 @@
+import {
+  type AccountLine,
+  faultyLine,
+  isFirstOfAll,
+  isLastOfAll,
+  LogFileError,
+  parseAccountLine,
+  parseRecord,
+  type RecordLine,
+} from './log-file.js';
+
+/** The log of one account in a file. What is not read of it is passed over. */
+export interface LogSection {
+  /** Undefined in a file of one log, which ends with the file, and whose first event tells the account. */
+  readonly of: AccountLine | undefined;
+  /** The number of the line before its first event. Known once the records are read. */
+  readonly before: number;
+  /** Lists of records of the account. They come before its events. */
+  records(): AsyncGenerator<readonly RecordLine[]>;
+  /** Lists of lines, each of an event, unless it is faulty. */
+  events(): AsyncGenerator<readonly string[]>;
+}
+
+/** The logs of a file, one after the other. Throws LogFileError, with the number of the line, for a file of another form. */
+export async function* sectionsOf(lists: AsyncIterable<readonly string[]>): AsyncGenerator<LogSection> {
+  const lines = new Lines(lists);
+  try {
+    const first = await lines.peek();
+    if (first === undefined) throw new LogFileError('the file is empty');
+    if (!lines.read(first, isFirstOfAll)) return yield new Section(lines, undefined);
+    for (lines.take(1); ; ) {
+      const line = await lines.peek();
+      if (line === undefined) throw new LogFileError('the file is cut off: its last line is missing');
+      if (isLastOfAll(line)) break;
+      yield* sectionOf(lines, line);
+    }
+    lines.take(1);
+    if ((await lines.peek()) !== undefined) throw faultyLine(lines.taken + 1, 'the file should end before it');
+  } finally {
+    await lines.end();
+  }
+}
+
+async function* sectionOf(lines: Lines, line: string): AsyncGenerator<LogSection> {
+  const of = parseAccountLine(line);
+  if (of === undefined) throw faultyLine(lines.taken + 1, 'it should name an account and the number of its events');
+  lines.take(1);
+  const section = new Section(lines, of);
+  yield section;
+  await section.passOver();
+}
+
+/** The lines of a file, in lists as they come. */
+class Lines {
+  /** How many were taken. */
+  taken = 0;
+  private list: readonly string[] = [];
+  private readonly lists: AsyncIterator<readonly string[]>;
+
+  constructor(lists: AsyncIterable<readonly string[]>) {
+    this.lists = lists[Symbol.asyncIterator]();
+  }
+
+  /** The next line, which is not taken; undefined at the end of the file. */
+  async peek(): Promise<string | undefined> {
+    while (this.list.length === 0) {
+      const { done, value } = await this.lists.next();
+      if (done === true) return undefined;
+      this.list = value;
+    }
+    return this.list[0];
+  }
+
+  /** Takes lines of those that are here: so many at most. */
+  take(most: number): readonly string[] {
+    const taken = this.list.slice(0, most);
+    this.list = this.list.slice(most);
+    this.taken += taken.length;
+    return taken;
+  }
+
+  /** Parses the next line. Names its number if it is faulty. */
+  read<T>(line: string, parse: (line: string) => T): T {
+    try {
+      return parse(line);
+    } catch (error) {
+      throw error instanceof LogFileError ? faultyLine(this.taken + 1, error.message) : error;
+    }
+  }
+
+  /** Else an import that failed would leave the file open. */
+  async end(): Promise<void> {
+    await this.lists.return?.();
+  }
+}
+
+/** Rows that one statement inserts. */
+const RECORDS_AT_ONCE = 1_000;
+
+class Section implements LogSection {
+  private readEvents = 0;
+  private hasRecords: boolean;
+
+  constructor(
+    private readonly lines: Lines,
+    readonly of: AccountLine | undefined,
+  ) {
+    this.hasRecords = of !== undefined;
+  }
+
+  get before(): number {
+    return this.lines.taken - this.readEvents;
+  }
+
+  async *records(): AsyncGenerator<readonly RecordLine[]> {
+    let records: RecordLine[] = [];
+    while (this.hasRecords) {
+      const record = await this.nextRecord();
+      if (record === undefined) this.hasRecords = false;
+      else records.push(record);
+      if (record !== undefined && records.length < RECORDS_AT_ONCE) continue;
+      if (records.length > 0) yield records;
+      records = [];
+    }
+  }
+
+  async *events(): AsyncGenerator<readonly string[]> {
+    for await (const _ of this.records());
+    const { events = Number.POSITIVE_INFINITY, account_id } = this.of ?? {};
+    while (this.readEvents < events) {
+      if ((await this.lines.peek()) === undefined) {
+        if (this.of === undefined) return;
+        throw new LogFileError(
+          `the file is cut off: it has ${this.readEvents} of the ${events} events of ${account_id}`,
+        );
+      }
+      const lines = this.lines.take(events - this.readEvents);
+      this.readEvents += lines.length;
+      yield lines;
+    }
+  }
+
+  async passOver(): Promise<void> {
+    for await (const _ of this.events());
+  }
+
+  private async nextRecord(): Promise<RecordLine | undefined> {
+    const line = await this.lines.peek();
+    if (line === undefined) return undefined;
+    const record = this.lines.read(line, (text) => parseRecord(text, this.of?.account_id ?? ''));
+    if (record !== undefined) this.lines.take(1);
+    return record;
+  }
+}

@@ -1,0 +1,328 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { KeyHistory, keyText, newCheckpointKey, signerOf } from '../../src/log/seal/checkpoint-key.js';
+import { RECORDS } from '../../src/log/transfer/log-file.js';
+import { verifierText } from '../../src/log/tree/signed-note.js';
+import { READ_MODELS } from '../../src/read-models.js';
+import { inDatabase, rowsOf } from '../support/backups.js';
+import { untilWritten, upload } from '../support/decisions.js';
+import { eventually } from '../support/eventually.js';
+import { history, play, playerOf } from '../support/histories.js';
+import { newPublicKey } from '../support/keys.js';
+import { addAccount, addBot } from '../support/principals.js';
+import { runCli, runCliOn, startCli } from '../support/process.js';
+import { emptyDatabase, GATEWAY, type Service, startCopy, startService } from '../support/service.js';
+
+const KEY = newCheckpointKey('tunnels.example.com');
+
+const PATHS = [
+  '/ssh_credentials',
+  '/edges/tcp',
+  '/bot_users',
+  '/api_keys',
+  '/bind_decisions',
+  '/log/checkpoint',
+  '/log/proof?position=3',
+];
+
+let service: Service;
+let folder: string;
+let file: string;
+let text: string;
+/** What the database held, and what the service answered, when the file was written. */
+let data: string[];
+const answers = new Map<string, string>();
+
+/** Exports everything into a new file of this name. */
+async function exportAll(databaseUrl: string, name: string): Promise<string> {
+  const path = join(folder, name);
+  const { code, stdout } = await runCli({ DATABASE_URL: databaseUrl }, 'audit', 'export', '--all');
+  expect(code).toBe(0);
+  await writeFile(path, stdout);
+  return path;
+}
+
+const importFile = (databaseUrl: string, from: string) =>
+  runCli({ DATABASE_URL: databaseUrl, CHECKPOINT_KEY: keyText(KEY) }, 'audit', 'import', from);
+const importText = (databaseUrl: string, content: string) =>
+  runCliOn(content, { DATABASE_URL: databaseUrl }, 'audit', 'import', '-');
+
+/** Claims are counted anew, and the times of tiles and statistics are no data. */
+const dataOf = async (url: string): Promise<string[]> =>
+  (await rowsOf(url)).filter((row) => !/^(migrations|migration_lock) /.test(row));
+
+const headsSealed = `select count(*)::int as open from log_heads h
+  where h.size > coalesce((select max(size) from log_checkpoints c where c.account_id = h.account_id), 0)`;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'tas-export-all-'));
+  service = await startService({ ...GATEWAY, checkpointKeys: new KeyHistory(KEY) });
+  const [steps] = fc.sample(history, { numRuns: 1, seed: 11 });
+  await play(playerOf(service.admin), steps ?? []);
+  await addAccount(service);
+  // The removal of the first is done when the file is written: an import must not begin it again.
+  for (let n = 0; n < 2; n += 1) await service.admin.delete(`/bot_users/${(await addBot(service)).id}`);
+  await service.admin.post('/edges/tcp', { hostports: ['a.example:1'], traffic_policy: { value: '{"a":\n"b\\\\"}' } });
+  const removals = 'select count(*)::int as left from pending_removals';
+  await eventually(async () => expect((await service.pool.query(removals)).rows[0].left).toBe(0), 20_000);
+  const key = { public_key: newPublicKey(), description: 'ünï\t"\\ \\. \u2028 😀', acl: ['bind:*.example.com'] };
+  const { id, fingerprint } = await upload(service, service.admin, key);
+  // A removal that is not finished: a row that no event makes, and whose trigger would make it again.
+  await service.pool.query(
+    `insert into pending_removals select account_id, id, now() + interval '1 day' from principals where deleted order by id desc limit 1
+     on conflict (account_id, owner_id) do update set due_at = excluded.due_at`,
+  );
+  for (const one of [fingerprint, `SHA256:${'A'.repeat(43)}`]) {
+    const question = { fingerprint: one, target: { domain: 'app.example.com' } };
+    expect((await service.gateway.post('/ssh_gateway/authorize', question)).status).toBe(200);
+  }
+  await untilWritten(service.gateway);
+  expect((await service.admin.get(`/ssh_credentials/${id}/usage`)).body.last_used_at).not.toBeNull();
+  await eventually(async () => expect((await service.pool.query(headsSealed)).rows[0].open).toBe(0), 20_000);
+  await service.pool.query(
+    `insert into log_alarms (account_id, loss, signed, mark, what, ended_at, reason)
+     select account_id, 'tail', 9, 'root', 'found', now(), 'accepted' from log_heads`,
+  );
+  file = await exportAll(service.databaseUrl, 'first.ndjson');
+  text = await readFile(file, 'utf8');
+  data = await dataOf(service.databaseUrl);
+  for (const path of PATHS) answers.set(path, JSON.stringify((await service.admin.get(path)).body));
+});
+afterAll(async () => {
+  await service.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+let target: Awaited<ReturnType<typeof emptyDatabase>>;
+beforeEach(async () => {
+  target = await emptyDatabase();
+});
+afterEach(() => target.drop());
+
+describe('audit export --all', () => {
+  it('is imported into an empty database as the same rows of every table, and a new export is equal byte for byte', async () => {
+    for (const table of [...RECORDS.map((one) => one.table), 'events', 'log_tiles', 'tcp_edge_hostports', 'claims']) {
+      expect([table, data.some((row) => row.startsWith(`${table} `))]).toEqual([table, true]);
+    }
+    const { code, stdout, stderr } = await importFile(target.url, file);
+    expect([code, stdout]).toEqual([0, '']);
+    const { rows } = await service.pool.query('select account_id, size from log_heads order by 1');
+    for (const { account_id, size } of rows) {
+      expect(stderr).toMatch(
+        new RegExp(
+          `^imported ${size} events of account ${account_id} in [\\d.]+ s, signed up to position ${size}$`,
+          'm',
+        ),
+      );
+    }
+    expect(stderr).toMatch(/\n\d+ rows made of them, and proven\n$/);
+    expect(await dataOf(target.url)).toEqual(data);
+    expect(await readFile(await exportAll(target.url, 'again.ndjson'), 'utf8')).toBe(text);
+    const verified = await runCli({ DATABASE_URL: target.url, CHECKPOINT_KEY: keyText(KEY) }, 'audit', 'verify');
+    expect(verified).toMatchObject({ code: 0, stdout: '' });
+  });
+
+  it('has every table that is no fold of the log, no cache and no list of migrations', async () => {
+    const { rows } = await service.pool.query(
+      `select relname as name from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace order by 1`,
+    );
+    const made = ['claims', 'events', 'log_heads', 'log_tiles', 'migration_lock', 'migrations'];
+    const folds = READ_MODELS.flatMap((model) => model.tables.map(({ name }) => name));
+    const records = RECORDS.map(({ table }) => table);
+    expect([...made, ...folds, ...records].sort()).toEqual(rows.map(({ name }) => name));
+  });
+
+  it('is of one moment, although changes go on, and needs a role that may only SELECT', async () => {
+    const role = `reader_${target.url.split('/').at(-1)}`;
+    // For this role alone each bind decision takes a second, so the change comes after the snapshot.
+    await service.pool.query(`
+      create role ${role} login; grant select on all tables in schema public to ${role};
+      alter table bind_decisions enable row level security;
+      create policy slow on bind_decisions for select to ${role} using (pg_sleep(1) is not null)`);
+    const running = exportAll(service.databaseUrl.replace('//postgres@', `//${role}@`), 'during.ndjson');
+    const reading = `select from pg_stat_activity where usename = $1 and query like '%from bind_decisions%'`;
+    while ((await service.pool.query(reading, [role])).rowCount === 0) await sleep(20);
+    const late = await addBot(service);
+    const during = await readFile(await running, 'utf8');
+    await service.pool.query(
+      `drop policy slow on bind_decisions; alter table bind_decisions disable row level security; drop owned by ${role}; drop role ${role}`,
+    );
+    expect(during).not.toContain(late.id);
+    expect(await importText(target.url, during)).toMatchObject({ code: 0, stdout: '' });
+  });
+
+  it('can be checked as a file: whole, and that an edited event, one that is cut off, and a checkpoint of other keys are found', async () => {
+    const key = String((await service.admin.get('/log/key')).body).trim();
+    const verify = (content: string, ...args: string[]) =>
+      runCliOn(content, {}, 'audit', 'verify', '--file', '-', ...args);
+    expect(await verify(text, '--key', key)).toMatchObject({ code: 0, stdout: '' });
+    const edited = text.replace('"a.example:1', '"b.example:1').replace('\\"a.example:1', '\\"b.example:1');
+    expect(edited).not.toBe(text);
+    const found = await verify(edited, '--key', key);
+    expect(found).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/its leaf_hash is not the hash of the event/),
+    });
+    const cut = await verify(text.slice(0, text.lastIndexOf('\n', text.length - 2) + 1), '--key', key);
+    expect(cut).toMatchObject({ code: 1, stdout: expect.stringMatching(/the file is cut off/) });
+    const [name = ''] = key.split('+');
+    const other = verifierText(signerOf(newCheckpointKey(KEY.name), name.slice(name.lastIndexOf('/') + 1)));
+    const foreign = await verify(text, '--key', other);
+    expect(foreign).toMatchObject({ code: 1, stdout: expect.stringMatching(/in the file: its signature is wrong$/m) });
+  });
+
+  it.each([
+    [['--all', '--account', 'ac_1'], /^--all and --account exclude each other: leave one out\n$/],
+    [['--all', '--after', '3'], /^--all and --after exclude each other/],
+  ])('is refused with %s', async (args, message) => {
+    const ended = await runCli({ DATABASE_URL: service.databaseUrl }, 'audit', 'export', ...args);
+    expect(ended).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(message) });
+  });
+
+  it('is refused for a database without tables, or with those of a newer version', async () => {
+    const run = () => runCli({ DATABASE_URL: target.url }, 'audit', 'export', '--all');
+    expect(await run()).toMatchObject({
+      code: 3,
+      stdout: '',
+      stderr: 'the database has no tables of the service, so there is no data\n',
+    });
+    await inDatabase(target.url, (client) =>
+      client.query(`create table migrations (id serial, timestamp bigint, name text);
+        insert into migrations (timestamp, name) values (9999999999999, 'Later9999999999999')`),
+    );
+    expect(await run()).toMatchObject({
+      code: 3,
+      stderr: expect.stringMatching(/^a newer version .*export it with that/),
+    });
+  });
+});
+
+describe('audit import of a backup', () => {
+  it('that is killed in the middle goes on after the last whole account, and ends as one that was not', async () => {
+    const lines = text.split('\n');
+    const second = lines.findLastIndex((line) => /^\{"account_id":"ac_\w+","events":\d+\}$/.test(line));
+    const running = startCli({ DATABASE_URL: target.url }, 'audit', 'import', '-');
+    running.child.stdin?.write(`${lines.slice(0, second + 5).join('\n')}\n`);
+    await eventually(() => expect(running.stderr()).toMatch(/^imported \d+ events/m), 20_000);
+    running.child.kill('SIGKILL');
+    await running.ended;
+    const half = await dataOf(target.url);
+    expect(half.filter((row) => row.startsWith('log_heads '))).toHaveLength(1);
+    const { code, stderr } = await importFile(target.url, file);
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringMatching(/^\d+ events of account ac_\w+ are here already, signed/m),
+    ]);
+    expect(await dataOf(target.url)).toEqual(data);
+  });
+
+  it('refuses a database in which an account has another log, and changes nothing of it', async () => {
+    expect(await importFile(target.url, file)).toMatchObject({ code: 0 });
+    const other = service.pool;
+    const { rows } = await other.query(`select account_id from log_heads order by 1 limit 1`);
+    await inDatabase(target.url, async (client) => {
+      await client.query('update log_heads set size = size - 1 where account_id = $1', [rows[0].account_id]);
+    });
+    const before = await dataOf(target.url);
+    const { code, stderr } = await importFile(target.url, file);
+    const message = new RegExp(
+      `^line \\d+: account ${rows[0].account_id} has another log in this database: import`,
+      'm',
+    );
+    expect([code, stderr]).toEqual([3, expect.stringMatching(message)]);
+    expect(await dataOf(target.url)).toEqual(before);
+  });
+
+  const changes: [string, () => string, RegExp][] = [
+    [
+      'was cut off within its events',
+      () => `${text.split('\n').slice(0, -4).join('\n')}\n`,
+      /^the file is cut off: it has \d+ of/m,
+    ],
+    [
+      'lacks its last line',
+      () => `${text.trimEnd().split('\n').slice(0, -1).join('\n')}\n`,
+      /^the file is cut off: its last line/m,
+    ],
+    ['goes on after its end', () => `${text}{}\n`, /^line \d+: the file should end before it$/m],
+    [
+      'is of another format',
+      () => text.replace('tunnel-access-logs', 'other'),
+      /^line 1: this is not a file that audit export/m,
+    ],
+    [
+      'is of a newer format',
+      () => text.replace('"version":1', '"version":2'),
+      /^line 1: a newer version of the service wrote/m,
+    ],
+    [
+      'has records of another table',
+      () => text.replace('"table":"bind_decisions"', '"table":"pg_authid"'),
+      /^line \d+: this version does not know records of/m,
+    ],
+    [
+      'has a record of another account',
+      () => text.replace(/("table":"bind_decisions","row":\{"account_id":")ac_/, '$1xx_'),
+      /^line \d+: it is not a record of account/m,
+    ],
+    [
+      'has a record that does not fit its table',
+      () => text.replace(/"decided_at":"[^"]*"/, '"decided_at":"soon"'),
+      /^records of bind_decisions are refused/m,
+    ],
+    [
+      'has events of no account',
+      () => text.replace('{"account_id":"","events":0}', '{"account_id":"","events":2}'),
+      /^line 2: it should name an account/m,
+    ],
+  ];
+  it.each(changes)('refuses a file that %s, in a sentence', async (_, content, message) => {
+    expect(content()).not.toBe(text);
+    const { code, stdout, stderr } = await importText(target.url, content());
+    expect([code, stdout, stderr]).toEqual([3, '', expect.stringMatching(message)]);
+    expect(stderr).not.toMatch(/^ +at /m);
+  });
+
+  it('of a log whose checkpoints do not fit its events ends with 1, and names the account', async () => {
+    const lines = text.split('\n');
+    const at = lines.findLastIndex((line) => line.startsWith('{"table":"log_checkpoints"'));
+    const record = JSON.parse(lines[at] ?? '');
+    const [origin, size, root = '', ...rest] = String(record.row.note).split('\n');
+    const wrong = Buffer.from(root, 'base64').map((byte) => byte ^ 1);
+    record.row.note = [origin, size, Buffer.from(wrong).toString('base64'), ...rest].join('\n');
+    const { code, stdout, stderr } = await importText(target.url, lines.with(at, JSON.stringify(record)).join('\n'));
+    expect([code, stdout]).toEqual([1, expect.stringMatching(/^ac_\w+\t.*checkpoint/m)]);
+    expect(stderr).toMatch(/the database holds what the file holds, but is not in order: \d+ faults/);
+  });
+
+  it('serves as before: every key, answer and proof', async () => {
+    expect(await importFile(target.url, file)).toMatchObject({ code: 0 });
+    const copy = await startCopy(service, { ...GATEWAY, checkpointKeys: new KeyHistory(KEY) }, target.url);
+    for (const [path, answer] of answers) {
+      const { status, body } = await copy.admin.get(path);
+      expect([path, status, JSON.stringify(body)]).toEqual([
+        path,
+        200,
+        answer.replaceAll(service.app.url, copy.app.url),
+      ]);
+    }
+    await copy.stop();
+  });
+});
+
+describe('a command that went', () => {
+  it.each([
+    ['backup', ['backup', 'tunnel-access.backup', '--overwrite'], 'audit export --all > FILE'],
+    ['restore', ['restore', '-'], 'audit import FILE'],
+  ])('%s names what took its place', async (name, args, now) => {
+    expect(await runCli({}, ...args)).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `there is no command ${name} any more: use tunnel-access ${now} (docs/backup.md)\n`,
+    });
+  });
+});
