@@ -8,8 +8,8 @@ import { SealedLogs } from '../src/log/seal/sealed-logs.js';
 import { ServiceLog } from '../src/service-log/service-log.js';
 import { ApiClient } from './support/api-client.js';
 import { METRICS_TOKEN, scrape, seriesValue } from './support/metrics.js';
-import { runCli } from './support/process.js';
-import { ADMIN_KEY, type Service, startService, testConfig } from './support/service.js';
+import { runCli, runCliOn } from './support/process.js';
+import { ADMIN_KEY, emptyDatabase, type Service, startService, testConfig } from './support/service.js';
 import { END_ALARMS, HASH_ANEW, whileTampered } from './support/tampering.js';
 
 const KEY = newCheckpointKey('tunnels.example.com');
@@ -33,9 +33,12 @@ class CollectedLog extends ServiceLog {
 }
 
 /** An instance that signs checkpoints, with what it logs. */
-async function withSealer(work: (instance: Instance) => Promise<void>, checkpointKeys = KEYS): Promise<void> {
+async function withSealer(
+  work: (instance: Instance) => Promise<void>,
+  { checkpointKeys = KEYS, databaseUrl = plain.databaseUrl } = {},
+): Promise<void> {
   const log = new CollectedLog('error');
-  const config = testConfig(plain.databaseUrl, { checkpointKeys, metricsToken: METRICS_TOKEN });
+  const config = testConfig(databaseUrl, { checkpointKeys, metricsToken: METRICS_TOKEN });
   const app = await createApp(config, log);
   try {
     await work({ client: new ApiClient(app.url, ADMIN_KEY), url: app.url, logged: () => log.messages.join('\n') });
@@ -211,6 +214,27 @@ describe('a log that is shorter than one that was signed', () => {
     );
   });
 
+  it('since an older backup was imported, has its alarm once a witness shows what it kept', async () => {
+    let [backup, known] = ['', ''];
+    await withSealer(async (instance) => {
+      await grow(instance, 1);
+      backup = (await runCli({ DATABASE_URL: plain.databaseUrl }, 'audit', 'export', '--all')).stdout;
+      await grow(instance, 1);
+      known = (await instance.client.get('/log/checkpoint')).body;
+    });
+    const target = await emptyDatabase();
+    expect(await runCliOn(backup, { DATABASE_URL: target.url }, 'audit', 'import', '-')).toMatchObject({ code: 0 });
+    await withSealer(
+      async (restored) => {
+        expect(await noAlarm(restored)).toEqual(IN_ORDER);
+        await show(restored, known);
+        expect(await alarm(restored)).toEqual(ALARM);
+      },
+      { databaseUrl: target.url },
+    );
+    await target.drop();
+  });
+
   it('or that was written anew, raises the alarm once a witness shows what it kept, and at no other checkpoint', async () => {
     let [size, known] = [0, ''];
     await withSealer(async (instance) => {
@@ -323,17 +347,23 @@ describe('a log whose newest checkpoint an earlier key has signed', () => {
     });
     const edit = `update events set metadata = replace(metadata, '127.0.0.1', '192.0.2.1') where position = ${size}; ${HASH_ANEW}`;
     await whileTampered(plain.databaseUrl, edit, () =>
-      withSealer(async (instance) => {
-        expect(await alarm(instance)).toEqual(ALARM);
-        expect(instance.logged()).toContain(`the event at position ${size} of the log of ${account} is not the one`);
-      }, changed),
+      withSealer(
+        async (instance) => {
+          expect(await alarm(instance)).toEqual(ALARM);
+          expect(instance.logged()).toContain(`the event at position ${size} of the log of ${account} is not the one`);
+        },
+        { checkpointKeys: changed },
+      ),
     );
     await plain.pool.query(END_ALARMS);
     await whileTampered(plain.databaseUrl, cut(size - 1), () =>
-      withSealer(async (instance) => {
-        await show(instance, known);
-        expect(await alarm(instance)).toEqual(ALARM);
-      }, changed),
+      withSealer(
+        async (instance) => {
+          await show(instance, known);
+          expect(await alarm(instance)).toEqual(ALARM);
+        },
+        { checkpointKeys: changed },
+      ),
     );
   });
 });
