@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { withExamples } from './help.js';
-import { print } from './print.js';
-import { onDatabase, WRITES } from './run-on-database.js';
+import { withExamples } from '../help.js';
+import { print } from '../print.js';
+import { onDatabase, WRITES } from '../run-on-database.js';
 
 const SAMPLE_USER = 'usr_2Sd3gVzXW1vzFJpCFLqzmEJ9SgA';
 export const SHOWN_ONCE = 'it is shown only once: the service keeps only its hash';

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
-import { create, hashToken, TOKEN_SECRET_BYTES, tokenOf } from '../access/api-keys/api-key.js';
-import { API_KEYS } from '../access/api-keys/api-keys.resource.js';
-import type { Ref } from '../database/coalesce.js';
-import { IdSource } from '../ids.js';
-import { EventLog } from '../log/append/event-log.js';
-import { OperatorError, UsageError } from '../operator-error.js';
-import { makeRunners } from '../runners.js';
+import { create, hashToken, TOKEN_SECRET_BYTES, tokenOf } from '../../access/api-keys/api-key.js';
+import { API_KEYS } from '../../access/api-keys/api-keys.resource.js';
+import type { Ref } from '../../database/coalesce.js';
+import { IdSource } from '../../ids.js';
+import { EventLog } from '../../log/append/event-log.js';
+import { OperatorError, UsageError } from '../../operator-error.js';
+import { makeRunners } from '../../runners.js';
 
 export async function createApiKey(
   pool: Pool,

@@ -1,13 +1,13 @@
 import type { Pool } from 'pg';
-import { createAccount } from '../access/accounts/create-account.js';
-import { DEFAULT_ADMIN_EMAIL } from '../access/accounts/default-admin-email.js';
-import { isEmailAddress } from '../access/accounts/email.js';
-import { IdSource } from '../ids.js';
-import { EventLog } from '../log/append/event-log.js';
-import { UsageError } from '../operator-error.js';
+import { createAccount } from '../../access/accounts/create-account.js';
+import { DEFAULT_ADMIN_EMAIL } from '../../access/accounts/default-admin-email.js';
+import { isEmailAddress } from '../../access/accounts/email.js';
+import { IdSource } from '../../ids.js';
+import { EventLog } from '../../log/append/event-log.js';
+import { UsageError } from '../../operator-error.js';
+import { print } from '../print.js';
+import { onDatabase, WRITES } from '../run-on-database.js';
 import { SHOWN_ONCE } from './api-keys.commands.js';
-import { print } from './print.js';
-import { onDatabase, WRITES } from './run-on-database.js';
 
 export interface CreateOptions {
   readonly adminEmail?: string;

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import type { Pool } from 'pg';
-import { DEFAULT_ADMIN_EMAIL } from '../access/accounts/default-admin-email.js';
+import { DEFAULT_ADMIN_EMAIL } from '../../access/accounts/default-admin-email.js';
+import { withExamples } from '../help.js';
+import { print } from '../print.js';
+import { onDatabase, READS } from '../run-on-database.js';
 import type { CreateOptions } from './create-account.js';
-import { withExamples } from './help.js';
-import { print } from './print.js';
-import { onDatabase, READS } from './run-on-database.js';
 
 export function addAccountCommands(program: Command): void {
   const accounts = program
