@@ -1,11 +1,13 @@
+import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { Writable } from 'node:stream';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { KeyHistory, keyText, newCheckpointKey, signerOf } from '../../src/log/seal/checkpoint-key.js';
-import { RECORDS } from '../../src/log/transfer/log-file.js';
+import { exportAll as exportAllOf } from '../../src/log/transfer/export-all.js';
+import { FORMAT, RECORDS } from '../../src/log/transfer/log-file.js';
 import { verifierText } from '../../src/log/tree/signed-note.js';
 import { READ_MODELS } from '../../src/read-models.js';
 import { inDatabase, rowsOf } from '../support/backups.js';
@@ -50,6 +52,17 @@ const importFile = (databaseUrl: string, from: string) =>
   runCli({ DATABASE_URL: databaseUrl, CHECKPOINT_KEY: keyText(KEY) }, 'audit', 'import', from);
 const importText = (databaseUrl: string, content: string) =>
   runCliOn(content, { DATABASE_URL: databaseUrl }, 'audit', 'import', '-');
+
+/** These lines with the digest of them in the last one. */
+function sealed(lines: readonly string[]): string {
+  const before = lines.slice(
+    0,
+    lines.findIndex((line) => line.startsWith('{"end"')),
+  );
+  const body = before.map((line) => `${line}\n`).join('');
+  const sha256 = createHash('sha256').update(body).digest('hex');
+  return `${body}${JSON.stringify({ end: FORMAT, sha256 })}\n`;
+}
 
 /** Claims are counted anew, and the times of tiles and statistics are no data. */
 const dataOf = async (url: string): Promise<string[]> =>
@@ -114,7 +127,7 @@ describe('audit export --all', () => {
     for (const { account_id, size } of rows) {
       expect(stderr).toMatch(
         new RegExp(
-          `^imported ${size} events of account ${account_id} in [\\d.]+ s, signed up to position ${size}$`,
+          `^imported ${size} events of account ${account_id} in [\\d.]+ s, with checkpoints up to position ${size}$`,
           'm',
         ),
       );
@@ -136,23 +149,63 @@ describe('audit export --all', () => {
     expect([...made, ...folds, ...records].sort()).toEqual(rows.map(({ name }) => name));
   });
 
-  it('is of one moment, although changes go on, and needs a role that may only SELECT', async () => {
-    const role = `reader_${target.url.split('/').at(-1)}`;
-    // For this role alone each bind decision takes a second, so the change comes after the snapshot.
-    await service.pool.query(`
-      create role ${role} login; grant select on all tables in schema public to ${role};
-      alter table bind_decisions enable row level security;
-      create policy slow on bind_decisions for select to ${role} using (pg_sleep(1) is not null)`);
-    const running = exportAll(service.databaseUrl.replace('//postgres@', `//${role}@`), 'during.ndjson');
-    const reading = `select from pg_stat_activity where usename = $1 and query like '%from bind_decisions%'`;
-    while ((await service.pool.query(reading, [role])).rowCount === 0) await sleep(20);
-    const late = await addBot(service);
-    const during = await readFile(await running, 'utf8');
-    await service.pool.query(
-      `drop policy slow on bind_decisions; alter table bind_decisions disable row level security; drop owned by ${role}; drop role ${role}`,
-    );
-    expect(during).not.toContain(late.id);
+  it('is of one moment, although changes go on', async () => {
+    let late = '';
+    const chunks: Buffer[] = [];
+    const output = new Writable({
+      write: (chunk: Buffer, _, done) => {
+        chunks.push(chunk);
+        // The first event has been read, so the snapshot is taken.
+        if (late !== '' || !String(chunk).includes('"leaf_hash"')) return done();
+        addBot(service).then(({ id }) => {
+          late = id;
+          done();
+        }, done);
+      },
+    });
+    await exportAllOf(service.app.database, output, { begin: () => undefined, events: () => undefined });
+    const during = Buffer.concat(chunks).toString();
+    expect([late, during.includes(late)]).toEqual([expect.stringMatching(/^bot_/), false]);
     expect(await importText(target.url, during)).toMatchObject({ code: 0, stdout: '' });
+  });
+
+  it('needs a role that may only SELECT, and is refused where a policy would hide rows', async () => {
+    const role = `reader_${target.url.split('/').at(-1)}`;
+    await service.pool.query(`create role ${role} login; grant select on all tables in schema public to ${role}`);
+    const database = { DATABASE_URL: service.databaseUrl.replace('//postgres@', `//${role}@`) };
+    const run = () => runCli(database, 'audit', 'export', '--all');
+    expect(await run()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\{"format":"tunnel-access-logs"/) });
+    await service.pool.query(`alter table credential_usage enable row level security`);
+    const refused = await run();
+    await service.pool.query(
+      `alter table credential_usage disable row level security; drop owned by ${role}; drop role ${role}`,
+    );
+    expect([refused.code, refused.stderr]).toEqual([3, expect.stringMatching(/row-level security policy/)]);
+  });
+
+  it('of a log that is not as long as its head says has what is there, names the account, and ends with 1', async () => {
+    expect(await importFile(target.url, file)).toMatchObject({ code: 0 });
+    const account = await inDatabase(target.url, async (client) => {
+      const { rows } = await client.query(
+        'delete from log_heads where account_id = (select min(account_id) from events) returning account_id',
+      );
+      return rows[0].account_id;
+    });
+    const { code, stdout, stderr } = await runCli({ DATABASE_URL: target.url }, 'audit', 'export', '--all');
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringContaining(`the head of a log does not have its length: ${account};`),
+    ]);
+    expect(stdout).toBe(text);
+  });
+
+  it('says that it is not complete when its reader goes away', async () => {
+    const running = startCli({ DATABASE_URL: service.databaseUrl }, 'audit', 'export', '--all');
+    running.child.stdout?.destroy();
+    expect(await running.ended).toMatchObject({
+      code: 3,
+      stderr: 'what reads the export has ended before its last line: the backup is not complete\n',
+    });
   });
 
   it('can be checked as a file: whole, and that an edited event, one that is cut off, and a checkpoint of other keys are found', async () => {
@@ -172,7 +225,10 @@ describe('audit export --all', () => {
     const [name = ''] = key.split('+');
     const other = verifierText(signerOf(newCheckpointKey(KEY.name), name.slice(name.lastIndexOf('/') + 1)));
     const foreign = await verify(text, '--key', other);
-    expect(foreign).toMatchObject({ code: 1, stdout: expect.stringMatching(/in the file: its signature is wrong$/m) });
+    expect(foreign).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^ac_\w+\tthe checkpoint of \d+ events: its signature is wrong$/m),
+    });
   });
 
   it.each([
@@ -215,7 +271,7 @@ describe('audit import of a backup', () => {
     const { code, stderr } = await importFile(target.url, file);
     expect([code, stderr]).toEqual([
       0,
-      expect.stringMatching(/^\d+ events of account ac_\w+ are here already, signed/m),
+      expect.stringMatching(/^\d+ events of account ac_\w+ are here already, with checkpoints/m),
     ]);
     expect(await dataOf(target.url)).toEqual(data);
   });
@@ -230,11 +286,32 @@ describe('audit import of a backup', () => {
     const before = await dataOf(target.url);
     const { code, stderr } = await importFile(target.url, file);
     const message = new RegExp(
-      `^line \\d+: account ${rows[0].account_id} has another log in this database: import`,
+      `^line \\d+: account ${rows[0].account_id}: this database has another log of it\\. Import`,
       'm',
     );
     expect([code, stderr]).toEqual([3, expect.stringMatching(message)]);
     expect(await dataOf(target.url)).toEqual(before);
+  });
+
+  it('refuses what is here without all of its records: a log that was imported alone, and records of no account', async () => {
+    const events = text.split('\n').filter((line) => line.includes('"leaf_hash"'));
+    const [first] = events.map((line) => JSON.parse(line).account_id);
+    const alone = events.filter((line) => line.startsWith(`{"account_id":"${first}"`));
+    expect(await importText(target.url, `${alone.join('\n')}\n`)).toMatchObject({ code: 0 });
+    const lacks = 'this database lacks records of this account, or has others. Import the file into an empty one';
+    const refused = await importFile(target.url, file);
+    expect([refused.code, refused.stderr]).toEqual([3, expect.stringContaining(`account ${first}: ${lacks}`)]);
+    await inDatabase(target.url, (client) => client.query(`delete from bind_decisions where account_id = ''`));
+    await inDatabase(target.url, (client) =>
+      client.query(`insert into bind_decisions select (json_populate_record(null::bind_decisions, $1)).*`, [
+        JSON.stringify({
+          ...JSON.parse(text.split('\n').find((line) => line.includes('bind_decisions')) ?? '').row,
+          id: 'bd_other',
+        }),
+      ]),
+    );
+    const other = await importFile(target.url, file);
+    expect([other.code, other.stderr]).toEqual([3, expect.stringContaining(`records of no account: ${lacks}`)]);
   });
 
   const changes: [string, () => string, RegExp][] = [
@@ -272,7 +349,7 @@ describe('audit import of a backup', () => {
     [
       'has a record that does not fit its table',
       () => text.replace(/"decided_at":"[^"]*"/, '"decided_at":"soon"'),
-      /^records of bind_decisions are refused/m,
+      /^lines \d+ to \d+: a record of bind_decisions is refused: a value is not of the type of its column$/m,
     ],
     [
       'has events of no account',
@@ -280,6 +357,18 @@ describe('audit import of a backup', () => {
       /^line 2: it should name an account/m,
     ],
   ];
+  changes.push(
+    [
+      'was altered in a record, which no hash of an event holds,',
+      () => text.replace('"reason":"unknown_key"', '"reason":"key_unknown"'),
+      /^line \d+: the SHA-256 of the lines before it is another one: the file was altered or damaged/m,
+    ],
+    [
+      'has a field of a later version',
+      () => text.replace('{"table":"bind_decisions","row":{', '{"table":"bind_decisions","row":{"later":1,'),
+      /^lines \d+ to \d+: a record of bind_decisions has a field that this version does not know$/m,
+    ],
+  );
   it.each(changes)('refuses a file that %s, in a sentence', async (_, content, message) => {
     expect(content()).not.toBe(text);
     const { code, stdout, stderr } = await importText(target.url, content());
@@ -294,7 +383,7 @@ describe('audit import of a backup', () => {
     const [origin, size, root = '', ...rest] = String(record.row.note).split('\n');
     const wrong = Buffer.from(root, 'base64').map((byte) => byte ^ 1);
     record.row.note = [origin, size, Buffer.from(wrong).toString('base64'), ...rest].join('\n');
-    const { code, stdout, stderr } = await importText(target.url, lines.with(at, JSON.stringify(record)).join('\n'));
+    const { code, stdout, stderr } = await importText(target.url, sealed(lines.with(at, JSON.stringify(record))));
     expect([code, stdout]).toEqual([1, expect.stringMatching(/^ac_\w+\t.*checkpoint/m)]);
     expect(stderr).toMatch(/the database holds what the file holds, but is not in order: \d+ faults/);
   });

@@ -61,10 +61,6 @@ export async function checkpointKeys(given: readonly string[]): Promise<Checkpoi
   return new CheckpointKeys(await Promise.all(given.map(verifierIn)), own, wayOut);
 }
 
-/** Those that are given, alone. */
-export const givenKeys = async (given: readonly string[]): Promise<CheckpointKeys> =>
-  new CheckpointKeys(await Promise.all(given.map(verifierIn)), undefined, 'give the public key of the log with --key');
-
 /** A public key that is given as itself or as its file. */
 export async function verifierIn(given: string): Promise<VerifierKey> {
   const text = given.includes('+') ? given : await readFile(given, 'utf8').catch(() => '');

@@ -109,7 +109,7 @@ export async function makeTiles(client: ClientBase, account: string): Promise<nu
   return (await logsOn(client).lastCheckpoint(account))?.size ?? 0;
 }
 
-const logsOn = (client: ClientBase): SealedLogs =>
+export const logsOn = (client: ClientBase): SealedLogs =>
   new SealedLogs({ run: ({ text }, values) => client.query(text, [...values]) });
 
 const LEAVES_AT_ONCE = 10_000;

@@ -3,6 +3,7 @@ import { parseSignedCheckpoint } from '../tree/checkpoint.js';
 import { HASH_BYTES } from '../tree/merkle-tree.js';
 import type { VerifierKey } from '../tree/signed-note.js';
 import { entriesOf, GrowingTree, type StoredTile, TILE_WIDTH } from '../tree/tiles.js';
+import { orderFaultOf, Signatures } from './signatures.js';
 import { type OnTileFault, TileChecks } from './tile-checks.js';
 
 /** What is done with the faults of checkpoints and events, in words, and with those of tiles. */
@@ -32,18 +33,18 @@ export class SealedChecks {
   private sealed = 0;
   private edge: readonly StoredTile[] = [];
   private missing = 0;
-  /** The latest of the keys that has signed a checkpoint so far. */
-  private latestKey = 0;
+  private readonly signatures: Signatures;
   private hasEnded = false;
 
   constructor(
     private readonly logs: SealedLogs,
     private readonly accountId: string,
     /** Oldest first: one of them must have signed each checkpoint, and none after a later one. None: signatures are not checked. */
-    private readonly keys: readonly VerifierKey[],
+    keys: readonly VerifierKey[],
     private readonly report: SealedReport,
   ) {
     this.checkpoints = checkpointsOf(logs, accountId);
+    this.signatures = new Signatures(keys);
     this.tiles = new TileChecks(logs, accountId, report.tileFault);
   }
 
@@ -110,20 +111,11 @@ export class SealedChecks {
     if (this.next === undefined) await this.finish();
   }
 
-  /** Reports a signature that is wrong, or that of a key which had a successor by then: it may have leaked. */
-  private isSigned({ size, note }: StoredCheckpoint): boolean {
-    const signed = parseSignedCheckpoint(note);
-    const by = this.keys.findLastIndex((key) => signed?.isSignedBy(key) === true);
-    const isSigned = this.keys.length === 0 || by !== -1;
-    if (!isSigned || signed?.checkpoint.size !== size) {
-      this.report.fault(`the checkpoint of ${size} events: its signature is wrong`);
-      return false;
-    }
-    this.latestKey = Math.max(by, this.latestKey);
-    if (by === -1 || by === this.latestKey) return true;
-    const [name, latest] = [by, this.latestKey].map((at) => this.keys[at]?.name);
-    this.report.fault(`the checkpoint of ${size} events: signed by ${name} after a checkpoint of ${latest}`);
-    return false;
+  /** Reports a signature that is wrong. */
+  private isSigned(checkpoint: StoredCheckpoint): boolean {
+    const fault = this.signatures.faultOf(checkpoint);
+    if (fault !== undefined) this.report.fault(`the checkpoint of ${checkpoint.size} events: ${fault}`);
+    return fault === undefined;
   }
 
   /** Names the positions that differ, and goes on with the tree that was signed. False if the tiles do not lead to it. */
@@ -193,11 +185,8 @@ export class SealedChecks {
   /** The checkpoint after that of a size. */
   private async following(size: number): Promise<LinkedCheckpoint | undefined> {
     const next: LinkedCheckpoint | undefined = (await this.checkpoints.next()).value;
-    if (next !== undefined && next.follows !== size) {
-      this.report.fault(
-        `the checkpoint of ${next.size} events follows one of ${next.follows} events, which is missing`,
-      );
-    }
+    const fault = next && orderFaultOf(next, size);
+    if (fault !== undefined) this.report.fault(fault);
     return next;
   }
 }
