@@ -13,6 +13,7 @@ import { RequestLog } from './http/logging/request-log.js';
 import { fastifyOptions, type Route, serveHttp } from './http/server.js';
 import { IdSource } from './ids.js';
 import { Checkpoints } from './log/seal/checkpoints.js';
+import { LogAlarms } from './log/seal/log-alarms.js';
 import { type Prepared, prepare, undo } from './prepare.js';
 import { makeEventLog } from './runners.js';
 import { ServiceLog } from './service-log/service-log.js';
@@ -45,9 +46,10 @@ export async function createApp(config: Config, log = new ServiceLog(config.logL
   }
 }
 
-async function serve(config: Config, { database, checkpointKey }: Prepared, log: ServiceLog): Promise<Server> {
+async function serve(config: Config, { database, checkpointKeys }: Prepared, log: ServiceLog): Promise<Server> {
   const ids = new IdSource();
-  const checkpoints = new Checkpoints(checkpointKey, (line) => log.error(line, undefined, 'Checkpoints'));
+  const alarms = new LogAlarms(database.pool);
+  const checkpoints = new Checkpoints(checkpointKeys, alarms, (line) => log.error(line, undefined, 'Checkpoints'));
   const requestLog = new RequestLog((level, fields, text) => log.line(level, fields, text), config.logRequests);
   const nest = await NestFactory.create<NestFastifyApplication>(
     appModule({ config, database, ids, checkpoints }, makeEventLog(config, database.pool)),

@@ -5,7 +5,7 @@ import { type Database, openDatabase } from './database/database.js';
 import { migrate } from './database/migrate.js';
 import { requireFreeAddress } from './free-address.js';
 import { IdSource } from './ids.js';
-import { type CheckpointKey, keyBeside } from './log/seal/checkpoint-key.js';
+import { type KeyHistory, keysBeside } from './log/seal/checkpoint-key.js';
 import { makeEventLog } from './runners.js';
 import type { ServiceLog } from './service-log/service-log.js';
 
@@ -13,7 +13,7 @@ import type { ServiceLog } from './service-log/service-log.js';
 export interface Prepared {
   readonly database: Database;
   readonly firstAccount: FirstAccount;
-  readonly checkpointKey: CheckpointKey | undefined;
+  readonly checkpointKeys: KeyHistory | undefined;
 }
 
 /** Opens and migrates the database, and sees to the first account. */
@@ -33,7 +33,7 @@ export async function prepare(config: Config, log: ServiceLog): Promise<Prepared
         ),
       (line) => log.log(line, 'Database'),
     );
-    return { database, firstAccount, checkpointKey: await checkpointKeyOf(config, database, log) };
+    return { database, firstAccount, checkpointKeys: await checkpointKeysOf(config, database, log) };
   } catch (error) {
     await undo(database);
     throw error;
@@ -47,19 +47,19 @@ export async function undo(database: Database): Promise<void> {
 }
 
 /** An embedded database gets a key of its own, beside it. */
-async function checkpointKeyOf(
+async function checkpointKeysOf(
   config: Config,
   { embedded }: Database,
   log: ServiceLog,
-): Promise<CheckpointKey | undefined> {
-  if (config.checkpointKey !== undefined) return config.checkpointKey;
+): Promise<KeyHistory | undefined> {
+  if (config.checkpointKeys !== undefined) return config.checkpointKeys;
   if (embedded === undefined) {
     log.log('CHECKPOINT_KEY is not set, so the logs get no signed checkpoints', 'Checkpoints');
     return undefined;
   }
-  const { key, path, isNew } = await keyBeside(config.dataDir);
+  const { keys, path, isNew } = await keysBeside(config.dataDir);
   if (isNew) log.log(`made ${path}, the key that signs the logs; keep a copy of it elsewhere`, 'Checkpoints');
-  return key;
+  return keys;
 }
 
 /** PostgreSQL's routine lines are for debugging; its warnings and our own lines about it are for the operator. */

@@ -149,6 +149,8 @@ const FURTHER: Readonly<Record<string, string>> = {
   'access/accounts/accounts.read-model.ts': 'The rows of accounts, which no route of the API shows.',
   'access/accounts/email.ts': 'The API and the commands of the operator accept the same email addresses.',
   'access/accounts/create-account.ts': 'Creates an account with its first admin, for the start and the operator.',
+  'access/accounts/default-admin-email.ts':
+    'The help of the operator names it, and should not load the framework for it.',
   'access/accounts/first-account.ts': 'The start makes the first account and its key, or finds them.',
   'access/accounts/principals.ts': 'Commands of users and of bots change a principal and its account together.',
   'access/accounts/pending-removals.ts': 'What a deleted principal owns can take more appends than its deletion.',

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { TABLE_RIGHTS } from '../src/database/schema/rights.js';
+import { LogAlarms } from '../src/log/seal/log-alarms.js';
 import { textOf } from './support/documents.js';
 import { newPublicKey } from './support/keys.js';
 import { addUser, type TestPrincipal } from './support/principals.js';
@@ -59,6 +60,8 @@ describe('the role of the service, whose tables another role owns,', () => {
     'truncate log_heads',
     'delete from log_heads',
     'delete from migrations',
+    `update log_alarms set ended_at = now(), reason = 'x'`,
+    'delete from log_alarms',
     'drop table accounts',
   ])('may not %s', async (statement) => {
     expect(await refusal(roles.serviceUrl, statement)).toBe('42501');
@@ -110,6 +113,23 @@ describe('the role of the service, whose tables another role owns,', () => {
       expect(await cli(...command.split(' '))).toMatchObject({ code: 0 });
     },
   );
+
+  it('may list alarms and raise one, which its owner alone may end', async () => {
+    const [account = ''] = (await cli('accounts', 'list')).stdout.split('\t');
+    const found = { accountId: account, loss: 'tail', signed: 1_000, mark: '', what: 'found' } as const;
+    expect(await new LogAlarms(service.pool).raise(found)).toBe(true);
+    expect((await cli('audit', 'alarms')).stdout).toMatch(new RegExp(`^${account}\ttail\t\\S+\tfound\n$`));
+    const end = ['audit', 'alarms', 'end', account, '--reason', 'known'];
+    expect(await cli(...end)).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining('only the owner of the tables may end an alarm: set MIGRATION_DATABASE_URL'),
+    });
+    expect(await asOwner(...end)).toMatchObject({ code: 0, stdout: `${account}\ttail\tfound\n` });
+    expect(await asOwner(...end)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(`${account} has no open alarm; audit alarms lists those that are open\n`),
+    });
+  });
 
   it('may export a log, and import it into another database', async () => {
     const [account = ''] = (await cli('accounts', 'list')).stdout.split('\t');

@@ -4,8 +4,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Incidents } from '../src/database/incidents.js';
 import { Sealer } from '../src/evidence/sealer.js';
 import { leafHash } from '../src/log/checks/logged-event.js';
-import { newCheckpointKey, originOf } from '../src/log/seal/checkpoint-key.js';
+import { KeyHistory, newCheckpointKey, originOf, signerOf } from '../src/log/seal/checkpoint-key.js';
 import { Checkpoints } from '../src/log/seal/checkpoints.js';
+import { LogAlarms } from '../src/log/seal/log-alarms.js';
 import { seal } from '../src/log/seal/seal.js';
 import { SealedLogs } from '../src/log/seal/sealed-logs.js';
 import { type Checkpoint, parseCheckpoint } from '../src/log/tree/checkpoint.js';
@@ -15,14 +16,17 @@ import { GrowingTree } from '../src/log/tree/tiles.js';
 import type { ApiClient } from './support/api-client.js';
 import { blocksIn } from './support/documents.js';
 import { takeLines } from './support/error-lines.js';
+import { faultsOf } from './support/found.js';
 import { addAccount } from './support/principals.js';
-import { type Service, startService } from './support/service.js';
+import { type Service, startCopy, startService } from './support/service.js';
+import { END_ALARMS, whileTampered } from './support/tampering.js';
 
 const KEY = newCheckpointKey('tunnels.example.com');
+const KEYS = new KeyHistory(KEY);
 let service: Service;
 let account: string;
 beforeAll(async () => {
-  service = await startService({ checkpointKey: KEY });
+  service = await startService({ checkpointKeys: KEYS });
   account = (await service.pool.query('select account_id from accounts')).rows[0].account_id;
 });
 afterAll(() => service.stop());
@@ -163,14 +167,47 @@ describe('the evidence of a log', () => {
     expect(hashes.map((made) => `${made}  -\n`)).toEqual(Array(3).fill(block?.output));
   });
 
+  it('goes on under a new key, while an instance that does not know this key signs no more, and says so once', async () => {
+    const before = await startService({ checkpointKeys: KEYS });
+    const other = await addAccount(before);
+    const changed = new KeyHistory(newCheckpointKey('new.example.com'), [KEY]);
+    const after = await startCopy(before, { checkpointKeys: changed });
+    const log = takeLines();
+    const clients = [after.admin, other.client];
+    const areNew = async () =>
+      (await Promise.all(clients.map((client) => client.get('/log/checkpoint')))).every(({ body }) =>
+        String(body).startsWith('new.example.com/'),
+      );
+    while (!(await areNew())) {
+      for (const client of clients) await createEdge(client);
+      await sleep(100);
+    }
+    await after.stop();
+    const sealed = async () =>
+      (await before.pool.query('select max(size) from log_checkpoints group by account_id')).rows;
+    const sizes = await sealed();
+    for (const client of [before.admin, other.client]) await createEdge(client);
+    await sleep(2_200);
+    expect(await sealed()).toEqual(sizes);
+    expect(log.end().filter(({ level }) => level === 'error')).toEqual([
+      expect.objectContaining({
+        message: expect.stringMatching(
+          /^the newest checkpoints are signed by the key new\.example\.com, which this instance does not know: it signs no more of these logs/,
+        ),
+      }),
+    ]);
+    expect(await faultsOf(before.app.database, (id) => changed.known.map((key) => signerOf(key, id)))).toEqual([]);
+    await before.stop();
+  });
+
   it('is one chain where sealers of a long log come to different sizes', async () => {
     const plain = await startService();
     const id = await fillLog(plain, 10_003);
     const logs = new SealedLogs(plain.pool);
-    expect(await seal(logs, KEY, { accountId: id, size: 9990, sealed: 0 })).toBe(9990);
+    expect(await seal(logs, KEYS, { accountId: id, size: 9990, sealed: 0 })).toBe(9990);
     // It had read the log before the other one sealed it.
-    expect(await seal(logs, KEY, { accountId: id, size: 10003, sealed: 0 })).toBe(0);
-    await seal(logs, KEY, { accountId: id, size: 10003, sealed: 9990 });
+    expect(await seal(logs, KEYS, { accountId: id, size: 10003, sealed: 0 })).toBe(0);
+    await seal(logs, KEYS, { accountId: id, size: 10003, sealed: 9990 });
     const { rows } = await plain.pool.query('select size::int, note from log_checkpoints order by size');
     expect(rows.map(({ size }) => size)).toEqual([9990, 10003]);
     const { rows: leaves } = await plain.pool.query('select leaf_hash from events order by position');
@@ -181,7 +218,7 @@ describe('the evidence of a log', () => {
   });
 
   it('that cannot be made is an error of the log once, and its end is a line of info', async () => {
-    const sealed = await startService({ checkpointKey: KEY });
+    const sealed = await startService({ checkpointKeys: KEYS });
     while ((await sealed.admin.get('/log/checkpoint')).status !== 200) await sleep(50);
     const log = takeLines();
     const said = () =>
@@ -206,11 +243,43 @@ describe('the evidence of a log', () => {
     await sealed.stop();
   });
 
+  it('is signed no further while a tile away from its edge is damaged, which no tile route sends', async () => {
+    const plain = await startService();
+    const id = await fillLog(plain, 700);
+    const logs = new SealedLogs(plain.pool);
+    await seal(logs, KEYS, { accountId: id, size: 700, sealed: 0 });
+    const sealed = await startCopy(plain, { checkpointKeys: KEYS });
+    const tiles = ['0/000', '0/001', '0/001.p/7', '0/002.p/188', '1/000.p/1', '1/000.p/2'];
+    const statuses = () => Promise.all(tiles.map(async (path) => (await sealed.admin.get(`/log/tile/${path}`)).status));
+    expect(await statuses()).toEqual(tiles.map(() => 200));
+    const log = takeLines();
+    const damage = `update log_tiles set hashes = overlay(hashes placing '\\xdeadbeef' from 33) where level = 0 and index = 1`;
+    await whileTampered(plain.databaseUrl, damage, async () => {
+      expect(await statuses()).toEqual([200, 503, 503, 200, 200, 200]);
+      await createEdge(sealed.admin);
+      await sleep(2_200);
+      expect((await logs.lastCheckpoint(id))?.size).toBe(700);
+    });
+    const alarms = log.end().filter(({ message }) => message.startsWith('ALARM'));
+    expect(alarms.map(({ message }) => message)).toEqual([
+      expect.stringMatching(/tiles? (over the tile 0\/001|of level 0)/),
+    ]);
+    await plain.pool.query(END_ALARMS);
+    await createEdge(sealed.admin);
+    while ((await logs.lastCheckpoint(id))?.size !== 701) await sleep(50);
+    await sealed.stop();
+    await plain.stop();
+  });
+
   it('is made no further than the checkpoint at hand once the instance stops', async () => {
     const plain = await startService();
     await fillLog(plain, 30_003);
     const logs = new SealedLogs(plain.pool);
-    const sealer = new Sealer(logs, new Checkpoints(KEY), new Incidents(plain.pool, console));
+    const sealer = new Sealer(
+      logs,
+      new Checkpoints(KEYS, new LogAlarms(plain.pool)),
+      new Incidents(plain.pool, console),
+    );
     const sizes = async (): Promise<number[]> => {
       const { rows } = await plain.pool.query('select size::int from log_checkpoints order by size');
       return rows.map(({ size }) => size);
@@ -228,7 +297,7 @@ describe('the evidence of a log', () => {
     await sealer.onApplicationShutdown();
     expect(await sizes()).toEqual([10_000]);
     const { logs: states } = await logs.states('');
-    for (const log of states) await seal(logs, KEY, log);
+    for (const log of states) await seal(logs, KEYS, log);
     expect(await sizes()).toEqual([10_000, 20_000, 30_000, 30_003]);
     await plain.stop();
   });
@@ -243,7 +312,7 @@ describe('the evidence of a log', () => {
       } = await logs.states('');
       if (log === undefined) throw new Error('nothing to seal');
       const sizes = [log.size, log.size - 1, log.size];
-      await Promise.all(sizes.map((size) => seal(logs, KEY, { ...log, size })));
+      await Promise.all(sizes.map((size) => seal(logs, KEYS, { ...log, size })));
     }
     const { rows } = await plain.pool.query('select size::int, follows::int from log_checkpoints order by size');
     expect(rows.map(({ follows }) => follows)).toEqual([0, ...rows.slice(0, -1).map(({ size }) => size)]);

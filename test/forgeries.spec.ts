@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { type Database, openDatabase } from '../src/database/database.js';
 import { repairTiles } from '../src/log/checks/repair-tiles.js';
-import { newCheckpointKey, originOf, signerOf } from '../src/log/seal/checkpoint-key.js';
+import { KeyHistory, newCheckpointKey, originOf, signerOf } from '../src/log/seal/checkpoint-key.js';
 import { seal } from '../src/log/seal/seal.js';
 import { SealedLogs } from '../src/log/seal/sealed-logs.js';
 import { checkpointText } from '../src/log/tree/checkpoint.js';
@@ -12,6 +12,8 @@ import { cloneDatabase, type TestDatabase } from './support/service.js';
 import { HASH_ANEW } from './support/tampering.js';
 
 const KEY = newCheckpointKey('tunnels.example.com');
+const EARLIER = newCheckpointKey('old.example.com');
+const KEYS = new KeyHistory(KEY, [EARLIER]);
 const [ACCOUNT, OTHER] = ['ac_000000000000000000000000000', 'ac_111111111111111111111111111'];
 /** Two full tiles, a third one, and one of the next level; the last 20 events have no checkpoint yet. */
 const [SIZE, SEALED] = [620, [256, 300, 600]];
@@ -208,6 +210,16 @@ const FOUND: readonly (readonly [what: string, sql: string, said: RegExp])[] = [
     /^positions 601 to 610: their events do not make the signed checkpoint of 610 events$/,
   ],
   [
+    'a checkpoint that an earlier key signed after its successor',
+    BEYOND(610, NOTE(610, EARLIER)),
+    /^the checkpoint of 610 events: signed by old\.example\.com\/ac_0+ after a checkpoint of tunnels\.example\.com\/ac_0+$/,
+  ],
+  [
+    'a checkpoint beyond the head that an earlier key signed after its successor',
+    BEYOND(700, NOTE(700, EARLIER)),
+    /^the checkpoint of 700 events: signed by old\.example\.com/,
+  ],
+  [
     'a checkpoint beyond the head that another key signed',
     BEYOND(700, NOTE(700, newCheckpointKey(KEY.name))),
     /^the checkpoint of 700 events: its signature is wrong$/,
@@ -325,6 +337,22 @@ const FOUND: readonly (readonly [what: string, sql: string, said: RegExp])[] = [
     'grant update on log_checkpoints to public',
     /^the role PUBLIC has the right to change log_checkpoints: UPDATE$/,
   ],
+  ['the guard of alarms dropped', 'drop trigger log_alarms_guard on log_alarms', guard('log_alarms_guard')],
+  [
+    'the body of the guard of alarms replaced',
+    'create or replace function refuse_change_of_alarm() returns trigger language plpgsql as $$ begin return new; end $$',
+    guard('log_alarms_truncate_guard'),
+  ],
+  [
+    'a rule on alarms',
+    'create rule quiet as on insert to log_alarms do instead nothing',
+    further('rule quiet on log_alarms'),
+  ],
+  [
+    'a right to end alarms',
+    'grant update (ended_at, reason) on log_alarms to public',
+    /^the role PUBLIC has the right to change log_alarms: UPDATE$/,
+  ],
   [
     'a right to remove tiles',
     'grant delete on log_tiles to public',
@@ -359,6 +387,11 @@ const NOT_FOUND: readonly (readonly [what: string, sql: string, why: string])[] 
     `delete from events ${OF} and position > 256; update log_heads set size = 256 ${OF}; delete from log_checkpoints ${OF} and size > 256; delete from log_tiles ${TILE(0, 1)}; delete from log_tiles ${TILE(0, 2)}; update log_tiles set hashes = substr(hashes, 1, 32) ${TILE(1, 0)}`,
     'it was so once; a checkpoint that was kept elsewhere tells',
   ],
+  [
+    'an alarm removed',
+    `insert into log_alarms (account_id, loss, signed, mark, what) values ('${ACCOUNT}', 'tail', 700, '', 'x'); delete from log_alarms`,
+    'nothing here tells of it; what raised it raises it again',
+  ],
   ['sealed_at edited', `update log_checkpoints set sealed_at = now() ${OF}`, 'it is not signed, and nothing reads it'],
   [
     'transaction_id edited',
@@ -390,13 +423,13 @@ beforeAll(async () => {
   }
   const logs = new SealedLogs(pool);
   for (const [i, size] of SEALED.entries())
-    await seal(logs, KEY, { accountId: ACCOUNT, size, sealed: SEALED[i - 1] ?? 0 });
-  await seal(logs, KEY, { accountId: OTHER, size: 20, sealed: 0 });
+    await seal(logs, KEYS, { accountId: ACCOUNT, size, sealed: SEALED[i - 1] ?? 0 });
+  await seal(logs, KEYS, { accountId: OTHER, size: 20, sealed: 0 });
   await pool.end();
 });
 afterAll(() => original.drop());
 
-const keysOf = (account: string) => [signerOf(KEY, account)];
+const keysOf = (account: string) => KEYS.known.map((key) => signerOf(key, account));
 
 /** Runs `work` on a copy of the logs after these statements of a superuser, with triggers off. */
 async function forged<T>(statements: string, work: (database: Database, sql: pg.Client) => Promise<T>): Promise<T> {
@@ -484,6 +517,32 @@ describe('audit repair-tiles', () => {
       const before = (await sql.query(LOGS)).rows;
       expect(await repaired(database)).toEqual([`0 ${said}`]);
       expect((await sql.query(LOGS)).rows).toEqual(before);
+    });
+  });
+});
+
+describe('the guard of the alarms', () => {
+  const RAISED = `insert into log_alarms (account_id, loss, signed, mark, what) values ('${ACCOUNT}', 'tail', 700, '', 'x');
+    set session_replication_role = origin`;
+  const END = `update log_alarms set ended_at = now(), reason = 'y'`;
+
+  it.each([
+    ['a deletion', 'delete from log_alarms', 'DELETE'],
+    ['a truncation', 'truncate log_alarms', 'TRUNCATE'],
+    ['another text', `update log_alarms set what = 'y'`, 'UPDATE'],
+    ['another text at its end', `${END}, what = 'y'`, 'UPDATE'],
+    ['a second end', `${END}; ${END}`, 'UPDATE'],
+    ['that it is open again', `${END}; update log_alarms set ended_at = null, reason = null`, 'UPDATE'],
+  ])('refuses %s', async (_, statement, operation) => {
+    await forged(RAISED, async (_database, sql) => {
+      await expect(sql.query(statement)).rejects.toThrow(`an alarm can only be ended: ${operation} refused`);
+    });
+  });
+
+  it('lets an alarm end, with a reason alone', async () => {
+    await forged(RAISED, async (_database, sql) => {
+      await expect(sql.query('update log_alarms set ended_at = now()')).rejects.toThrow('log_alarms_end');
+      await sql.query(END);
     });
   });
 });

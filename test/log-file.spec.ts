@@ -106,6 +106,13 @@ function misnumbered(...kinds: readonly RegExp[]): string {
   return made.map((event) => `${JSON.stringify(event)}\n`).join('');
 }
 
+/** The log with other data, and the hash of that, in the first event of a stream of this kind. */
+function withData(kind: RegExp, data: string): string {
+  const events = lines().map((line) => JSON.parse(line) as LoggedEvent);
+  const at = events.findIndex(({ stream_id }) => kind.test(stream_id));
+  return events.map((event, n) => `${JSON.stringify(n === at ? rehashed({ ...event, data }) : event)}\n`).join('');
+}
+
 async function connect(url: string): Promise<pg.Client> {
   const client = new pg.Client(url);
   await client.connect();
@@ -383,6 +390,11 @@ describe('audit import of a wrong file', () => {
       () => changed(2, (event) => rehashed({ ...event, event_id: JSON.parse(lines()[1] ?? '').event_id })),
       /^line 3: events_event_id duplicate key value violates unique constraint "events_event_id"$/,
     ],
+    ...(['{}', '{"hostports":1}', '{"description":"\\u0000"}'] as const).map((data): [string, () => string, RegExp] => [
+      `a creation with the data ${data}`,
+      () => withData(/^edgtcp_/, data),
+      /: its data lacks a field, or has /,
+    ]),
     [
       'an event id twice, in one of many blocks',
       () => long(600, (event) => rehashed({ ...event, event_id: JSON.parse(lines()[0] ?? '').event_id })),

@@ -1,17 +1,19 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
 import { createApp } from '../src/app.js';
 import { followLogs } from '../src/cli/audit/log-tail.js';
-import { keyText, newCheckpointKey } from '../src/log/seal/checkpoint-key.js';
+import { KeyHistory, keyText, newCheckpointKey } from '../src/log/seal/checkpoint-key.js';
 import { seal } from '../src/log/seal/seal.js';
 import { SealedLogs } from '../src/log/seal/sealed-logs.js';
 import { ServiceLog } from '../src/service-log/service-log.js';
 import { ApiClient } from './support/api-client.js';
 import { METRICS_TOKEN, scrape, seriesValue } from './support/metrics.js';
-import { runCli } from './support/process.js';
-import { ADMIN_KEY, type Service, startService, testConfig } from './support/service.js';
-import { HASH_ANEW, whileTampered } from './support/tampering.js';
+import { runCli, runCliOn } from './support/process.js';
+import { ADMIN_KEY, emptyDatabase, type Service, startService, testConfig } from './support/service.js';
+import { END_ALARMS, HASH_ANEW, whileTampered } from './support/tampering.js';
 
 const KEY = newCheckpointKey('tunnels.example.com');
+const KEYS = new KeyHistory(KEY);
 let plain: Service;
 let account: string;
 beforeAll(async () => {
@@ -20,6 +22,7 @@ beforeAll(async () => {
   account = (await plain.pool.query('select account_id from accounts')).rows[0].account_id;
 });
 afterAll(() => plain.stop());
+beforeEach(() => plain.pool.query(END_ALARMS));
 
 class CollectedLog extends ServiceLog {
   readonly messages: string[] = [];
@@ -30,9 +33,12 @@ class CollectedLog extends ServiceLog {
 }
 
 /** An instance that signs checkpoints, with what it logs. */
-async function withSealer(work: (instance: Instance) => Promise<void>): Promise<void> {
+async function withSealer(
+  work: (instance: Instance) => Promise<void>,
+  { checkpointKeys = KEYS, databaseUrl = plain.databaseUrl } = {},
+): Promise<void> {
   const log = new CollectedLog('error');
-  const config = testConfig(plain.databaseUrl, { checkpointKey: KEY, metricsToken: METRICS_TOKEN });
+  const config = testConfig(databaseUrl, { checkpointKeys, metricsToken: METRICS_TOKEN });
   const app = await createApp(config, log);
   try {
     await work({ client: new ApiClient(app.url, ADMIN_KEY), url: app.url, logged: () => log.messages.join('\n') });
@@ -64,6 +70,23 @@ const alarm = async (instance: Instance) => {
   await until(async () => (await stateOf(instance))[2] === 1);
   return stateOf(instance);
 };
+const noAlarm = async (instance: Instance) => {
+  await until(async () => (await stateOf(instance))[2] === 0);
+  return stateOf(instance);
+};
+/** Longer than two looks of the sealer. */
+const twoLooks = () => new Promise((resolve) => setTimeout(resolve, 2_200));
+async function tamper(statements: string): Promise<void> {
+  const sql = new pg.Client(plain.databaseUrl);
+  await sql.connect();
+  await sql.query(`set session_replication_role = replica; ${statements}`);
+  await sql.end();
+}
+const sealedSize = async (): Promise<number> =>
+  (await plain.pool.query('select max(size)::int as size from log_checkpoints')).rows[0].size;
+const show = ({ client }: Instance, known: string) => client.get(`/log/checkpoint?${new URLSearchParams({ known })}`);
+const alarms = (...args: string[]) =>
+  runCli({ DATABASE_URL: plain.databaseUrl, CHECKPOINT_KEY: keyText(KEY) }, 'audit', 'alarms', ...args);
 
 /** Adds events, and waits until the instance has signed them. */
 async function grow({ client }: Instance, events: number): Promise<number> {
@@ -93,21 +116,20 @@ describe('a log that is shorter than one that was signed', () => {
         );
         expect(instance.logged().split('ALARM').length).toBe(2);
         await instance.client.post('/edges/tcp', {});
-        // Longer than two looks: the log has another size, but the loss is the same.
-        await new Promise((resolve) => setTimeout(resolve, 2_200));
+        // The log has another size, but the loss is the same.
+        await twoLooks();
         expect(instance.logged().split('its tail is lost').length).toBe(2);
         for (let n = 0; n < 2; n += 1) await instance.client.post('/edges/tcp', {});
         await until(async () => instance.logged().includes('its last checkpoint here is of'));
         expect(instance.logged()).toContain(`its last checkpoint here is of ${size - 2}`);
-        expect((await plain.pool.query('select max(size)::int as size from log_checkpoints')).rows).toEqual([
-          { size: size - 2 },
-        ]);
+        expect(await sealedSize()).toBe(size - 2);
       });
+      await twoLooks();
       expect(await stateOf(instance)).toEqual(ALARM);
     });
   });
 
-  it('raises the alarm when nothing of it is left, and at an instance that only saw another one sign', async () => {
+  it('raises one alarm when nothing of it is left, which every instance has and one of them says', async () => {
     await withSealer(async (instance) => {
       const size = await grow(instance, 1);
       await withSealer(async (second) => {
@@ -116,32 +138,101 @@ describe('a log that is shorter than one that was signed', () => {
           plain.databaseUrl,
           'delete from events; delete from log_heads; delete from log_checkpoints',
           async () => {
-            for (const one of [instance, second]) {
-              expect(await alarm(one)).toEqual(ALARM);
-              expect(one.logged()).toContain(
-                `a checkpoint of ${size} events of the log of ${account} was signed, but it has 0`,
-              );
-            }
+            for (const one of [instance, second]) expect(await alarm(one)).toEqual(ALARM);
+            await twoLooks();
+            const said = `a checkpoint of ${size} events of the log of ${account} was signed, but it has 0`;
+            expect(`${instance.logged()}${second.logged()}`.split(said)).toHaveLength(2);
           },
         );
       });
     });
   });
 
-  it('raises the alarm at an instance that was started after the loss, once a witness shows what it kept', async () => {
-    let [size, known] = [0, ''];
+  it('has its alarm at an instance that was started after the loss too, until an operator ends it; then it goes on as it is', async () => {
     await withSealer(async (instance) => {
       await grow(instance, 1);
-      size = await grow(instance, 1);
-      known = (await instance.client.get('/log/checkpoint')).body;
+      const size = await grow(instance, 2);
+      await whileTampered(plain.databaseUrl, cut(size - 2), async () => {
+        expect(await alarm(instance)).toEqual(ALARM);
+        await withSealer(async (later) => {
+          expect(await alarm(later)).toEqual(ALARM);
+          await later.client.post('/edges/tcp', {});
+          await twoLooks();
+          expect(await sealedSize()).toBe(size - 2);
+          const said = `a checkpoint of ${size} events of the log of ${account} was signed, but it has ${size - 2} events: its tail is lost`;
+          expect(await alarms()).toMatchObject({
+            code: 0,
+            stdout: expect.stringMatching(new RegExp(`^${account}\ttail\t\\S+Z\t${said}\n$`)),
+          });
+          const ended = await alarms('end', account, '--reason', 'no copy is left');
+          expect(ended).toMatchObject({ code: 0, stdout: `${account}\ttail\t${said}\n` });
+          for (const one of [instance, later]) expect(await noAlarm(one)).toEqual(IN_ORDER);
+          const next = await grow(later, 1);
+          expect(next).toBe(size);
+          await twoLooks();
+          for (const one of [instance, later]) expect(await stateOf(one)).toEqual(IN_ORDER);
+          expect(await alarms()).toEqual({ code: 0, stdout: '', stderr: 'no alarm is open\n' });
+          expect((await alarms('--all')).stdout).toMatch(/: its tail is lost\t\S+Z\tno copy is left\n$/);
+        });
+      });
     });
-    await whileTampered(plain.databaseUrl, cut(size - 1), () =>
+  });
+
+  it('raises the alarm at an instance that has seen nothing, once a witness shows what it kept', async () => {
+    let size = 0;
+    const known: string[] = [];
+    await withSealer(async (instance) => {
+      await grow(instance, 1);
+      for (let n = 0; n < 2; n += 1) {
+        size = await grow(instance, 1);
+        known.push((await instance.client.get('/log/checkpoint')).body);
+      }
+    });
+    const [older = '', newer = ''] = known;
+    await whileTampered(plain.databaseUrl, cut(size - 2), () =>
       withSealer(async (restarted) => {
-        const path = `/log/checkpoint?${new URLSearchParams({ known })}`;
-        expect((await restarted.client.get(path)).body).toContain(`\n${size - 1}\n`);
+        expect(await stateOf(restarted)).toEqual(IN_ORDER);
+        expect((await show(restarted, newer)).body).toContain(`\n${size - 2}\n`);
+        expect(await alarm(restarted)).toEqual(ALARM);
+        expect(restarted.logged()).toContain(
+          `ALARM: a checkpoint of ${size} events of the log of ${account} was signed, but its newest checkpoint here is of ${size - 2}. `,
+        );
+        // A restore of a backup from before has no row.
+        await tamper('delete from log_alarms');
+        expect(await noAlarm(restarted)).toEqual(IN_ORDER);
+        await show(restarted, newer);
+        expect(await alarm(restarted)).toEqual(ALARM);
+        // An operator who has accepted the loss of a checkpoint is not told of it for ever.
+        await alarms('end', account, '--reason', 'accepted');
+        expect(await noAlarm(restarted)).toEqual(IN_ORDER);
+        await show(restarted, newer);
+        await twoLooks();
+        expect(await stateOf(restarted)).toEqual(IN_ORDER);
+        await show(restarted, older);
         expect(await alarm(restarted)).toEqual(ALARM);
       }),
     );
+  });
+
+  it('since an older backup was imported, has its alarm once a witness shows what it kept', async () => {
+    let [backup, known] = ['', ''];
+    await withSealer(async (instance) => {
+      await grow(instance, 1);
+      backup = (await runCli({ DATABASE_URL: plain.databaseUrl }, 'audit', 'export', '--all')).stdout;
+      await grow(instance, 1);
+      known = (await instance.client.get('/log/checkpoint')).body;
+    });
+    const target = await emptyDatabase();
+    expect(await runCliOn(backup, { DATABASE_URL: target.url }, 'audit', 'import', '-')).toMatchObject({ code: 0 });
+    await withSealer(
+      async (restored) => {
+        expect(await noAlarm(restored)).toEqual(IN_ORDER);
+        await show(restored, known);
+        expect(await alarm(restored)).toEqual(ALARM);
+      },
+      { databaseUrl: target.url },
+    );
+    await target.drop();
   });
 
   it('or that was written anew, raises the alarm once a witness shows what it kept, and at no other checkpoint', async () => {
@@ -153,16 +244,15 @@ describe('a log that is shorter than one that was signed', () => {
     const edit = `update events set metadata = replace(metadata, '127.0.0.1', '192.0.2.1'); ${HASH_ANEW};
       delete from log_checkpoints; delete from log_tiles`;
     await whileTampered(plain.databaseUrl, edit, async () => {
-      await seal(new SealedLogs(plain.pool), KEY, { accountId: account, size, sealed: 0 });
+      await seal(new SealedLogs(plain.pool), KEYS, { accountId: account, size, sealed: 0 });
       await withSealer(async (restarted) => {
-        const show = (note: string) => restarted.client.get(`/log/checkpoint?${new URLSearchParams({ known: note })}`);
         const { body: own } = await restarted.client.get('/log/checkpoint');
         for (const harmless of [own, known.replace(`\n${size}\n`, `\n${size + 5}\n`)]) {
-          expect((await show(harmless)).status).toBe(200);
+          expect((await show(restarted, harmless)).status).toBe(200);
         }
         expect(await stateOf(restarted)).toEqual(IN_ORDER);
-        expect((await show(known)).status).toBe(200);
-        expect(await stateOf(restarted)).toEqual(ALARM);
+        expect((await show(restarted, known)).status).toBe(200);
+        expect(await alarm(restarted)).toEqual(ALARM);
         expect(restarted.logged()).toContain(
           `a checkpoint of ${size} events of the log of ${account} was signed that its events do not make`,
         );
@@ -173,10 +263,17 @@ describe('a log that is shorter than one that was signed', () => {
   it('is not claimed by a stored checkpoint that this key has not signed', async () => {
     await withSealer(async (instance) => {
       const size = await grow(instance, 1);
+      const known = (await instance.client.get('/log/checkpoint')).body;
       const claim = `insert into log_checkpoints (account_id, size, follows, note)
         select account_id, size + 1000, size, note from log_checkpoints where size = ${size}`;
       await whileTampered(plain.databaseUrl, claim, async () => {
-        await new Promise((resolve) => setTimeout(resolve, 2_200));
+        await until(async () => instance.logged().includes('cannot be sealed'));
+        expect(instance.logged()).toContain(
+          `the log of ${account} cannot be sealed: it is shorter than a stored checkpoint of ${size + 1000} events, which has a wrong signature`,
+        );
+        await show(instance, known);
+        expect((await instance.client.get('/log/proof?position=1')).status).toBe(503);
+        await twoLooks();
         expect(await stateOf(instance)).toEqual(IN_ORDER);
       });
       await grow(instance, 1);
@@ -200,11 +297,8 @@ describe('a log that is shorter than one that was signed', () => {
             }),
           ]);
         }
-        expect(await ask(`/log/checkpoint?${new URLSearchParams({ known })}`)).toMatchObject({
-          status: 200,
-          body: known,
-        });
-        expect(await stateOf(instance)).toEqual(ALARM);
+        expect(await show(instance, known)).toMatchObject({ status: 200, body: known });
+        expect(await alarm(instance)).toEqual(ALARM);
       });
     });
   });
@@ -217,13 +311,20 @@ describe('a log that is shorter than one that was signed', () => {
       await whileTampered(plain.databaseUrl, edit, async () => {
         expect(await alarm(instance)).toEqual(ALARM);
         expect(instance.logged()).toContain(
-          `ALARM: the events of the positions 1 to ${size} of the log of ${account} do not make its checkpoint of ${size} events`,
+          `ALARM: the event at position ${size - 1} of the log of ${account} is not the one that was signed. `,
         );
         expect(await instance.client.get(`/log/proof?position=${size - 1}`)).toMatchObject({
           status: 503,
           body: { msg: expect.stringMatching(/^The event at position \d+ is not the one that was signed/) },
         });
         expect((await instance.client.get(`/log/proof?position=${size}`)).status).toBe(200);
+        // The proof and the look have found the same. Once it is accepted, it is for good.
+        expect(instance.logged().split('ALARM')).toHaveLength(2);
+        await alarms('end', account, '--reason', 'the address was a secret');
+        await noAlarm(instance);
+        await twoLooks();
+        expect(await stateOf(instance)).toEqual(IN_ORDER);
+        await grow(instance, 1);
       });
     });
   });
@@ -235,36 +336,72 @@ describe('a log that is shorter than one that was signed', () => {
   });
 });
 
+describe('a log whose newest checkpoint an earlier key has signed', () => {
+  it('is watched after a change of key, and held to what a witness has kept', async () => {
+    const changed = new KeyHistory(newCheckpointKey('new.example.com'), [KEY]);
+    let [size, known] = [0, ''];
+    await withSealer(async (instance) => {
+      await grow(instance, 1);
+      size = await grow(instance, 1);
+      known = (await instance.client.get('/log/checkpoint')).body;
+    });
+    const edit = `update events set metadata = replace(metadata, '127.0.0.1', '192.0.2.1') where position = ${size}; ${HASH_ANEW}`;
+    await whileTampered(plain.databaseUrl, edit, () =>
+      withSealer(
+        async (instance) => {
+          expect(await alarm(instance)).toEqual(ALARM);
+          expect(instance.logged()).toContain(`the event at position ${size} of the log of ${account} is not the one`);
+        },
+        { checkpointKeys: changed },
+      ),
+    );
+    await plain.pool.query(END_ALARMS);
+    await whileTampered(plain.databaseUrl, cut(size - 1), () =>
+      withSealer(
+        async (instance) => {
+          await show(instance, known);
+          expect(await alarm(instance)).toEqual(ALARM);
+        },
+        { checkpointKeys: changed },
+      ),
+    );
+  });
+});
+
 describe('proofs of a log', () => {
-  it('are refused when a tile is damaged, with an alarm, and come again once it is repaired', async () => {
+  it('and its tiles are refused when a tile is damaged, with an alarm that stops signing until it is repaired', async () => {
     await withSealer(async (instance) => {
       const size = await grow(instance, 3);
       const asked = [
         `/log/proof?position=${size}`,
         `/log/consistency?from=${size - 2}&to=${size - 1}`,
         `/log/consistency?from=1&to=${size}`,
+        '/log/tile/0/000.p/1',
       ];
       const statuses = async () => Promise.all(asked.map(async (path) => (await instance.client.get(path)).status));
-      expect(await statuses()).toEqual([200, 200, 200]);
+      expect(await statuses()).toEqual([200, 200, 200, 200]);
       const damage = `update log_tiles set hashes = overlay(hashes placing '\\xdeadbeef' from 1) where account_id = '${account}' and level = 0`;
       await whileTampered(plain.databaseUrl, damage, async () => {
-        expect(await statuses()).toEqual([503, 503, 503]);
+        expect(await statuses()).toEqual([503, 503, 503, 503]);
         expect(await instance.client.get(asked[0] ?? '')).toMatchObject({
           body: { error_code: 'ERR_TAS_503', msg: expect.stringContaining('missing or damaged') },
         });
-        expect(await stateOf(instance)).toEqual(ALARM);
+        expect(await alarm(instance)).toEqual(ALARM);
+        expect(instance.logged().split('ALARM')).toHaveLength(2);
         await instance.client.post('/edges/tcp', {});
-        await until(async () => instance.logged().includes('do not make its checkpoint'));
         expect(
           await runCli({ DATABASE_URL: plain.databaseUrl, CHECKPOINT_KEY: keyText(KEY) }, 'audit', 'repair-tiles'),
         ).toEqual({
           code: 0,
           stdout: `${account}\t1 tiles made anew\n`,
           stderr: expect.stringMatching(
-            /^the trigger log_tiles_guard is lifted .*\n1 tiles of 1 logs made anew: all make their checkpoints\n$/,
+            new RegExp(
+              `^the trigger log_tiles_guard is lifted .*\nthe alarm of ${account} is ended: the log of ${account} has no proofs: .*\n1 tiles of 1 logs made anew: all make their checkpoints\n$`,
+            ),
           ),
         });
-        expect(await statuses()).toEqual([200, 200, 200]);
+        expect(await statuses()).toEqual([200, 200, 200, 200]);
+        expect(await noAlarm(instance)).toEqual(IN_ORDER);
         await until(async () => (await instance.client.get(`/log/proof?position=${size + 1}`)).status === 200);
         expect((await instance.client.get(`/log/proof?position=${size + 1}`)).status).toBe(200);
       });

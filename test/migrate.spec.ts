@@ -37,7 +37,7 @@ const SCHEMA = {
   TunnelGroups1795651200006: '3ff5848d18d91d27',
   Claims1795651200007: '24cfb54e7db3b837',
   BindDecisions1795651200008: '2688d03fd76ff323',
-  Transparency1795651200009: 'cd6ebd3fd4fcca5a',
+  Transparency1795651200009: '3e5e1b13b4b89efd',
 };
 
 /** The SQL of each migration, without comments and blanks. */

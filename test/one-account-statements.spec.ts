@@ -35,9 +35,9 @@ const WITHOUT_ACCOUNT = {
     'take_pending_removal',
     'log_size',
     'next_log',
+    'count_alarms',
   ],
   'a batch holds decisions of all accounts': ['write_bind_decisions'],
-  'it inserts, with the account as $1': ['seal_log'],
 };
 
 /** `name: ..., text: ...` of a named statement. */

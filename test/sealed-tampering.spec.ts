@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { openDatabase } from '../src/database/database.js';
-import { newCheckpointKey, originOf, signerOf } from '../src/log/seal/checkpoint-key.js';
+import { KeyHistory, newCheckpointKey, originOf, signerOf } from '../src/log/seal/checkpoint-key.js';
 import { seal } from '../src/log/seal/seal.js';
 import { SealedLogs } from '../src/log/seal/sealed-logs.js';
 import { checkpointText } from '../src/log/tree/checkpoint.js';
@@ -11,6 +11,7 @@ import { type Service, startService } from './support/service.js';
 import { HASH_ANEW, whileTampered } from './support/tampering.js';
 
 const KEY = newCheckpointKey('tunnels.example.com');
+const KEYS = new KeyHistory(KEY);
 /** Events of the log, and the sizes of its checkpoints. */
 const SIZE = 40;
 const SEALED = [10, 20, 30];
@@ -90,7 +91,7 @@ beforeAll(async () => {
   account = (await service.pool.query('select account_id from accounts')).rows[0].account_id;
   const logs = new SealedLogs(service.pool);
   for (const [i, to] of SEALED.entries()) {
-    await seal(logs, KEY, { accountId: account, size: to, sealed: SEALED[i - 1] ?? 0 });
+    await seal(logs, KEYS, { accountId: account, size: to, sealed: SEALED[i - 1] ?? 0 });
   }
 });
 afterAll(() => service.stop());
@@ -149,7 +150,7 @@ describe('a log that was signed', () => {
   ])('is signed no further over tiles that were %s', async (_, statements, said) => {
     const logs = new SealedLogs(service.pool);
     await tampered(statements, async () => {
-      await expect(seal(logs, KEY, { accountId: account, size: SIZE, sealed: 30 })).rejects.toThrow(said);
+      await expect(seal(logs, KEYS, { accountId: account, size: SIZE, sealed: 30 })).rejects.toThrow(said);
       expect((await logs.lastCheckpoint(account))?.size).toBe(30);
     });
   });

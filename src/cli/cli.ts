@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 import 'reflect-metadata';
-import { addAccountCommands } from './accounts.commands.js';
+import { addAccountCommands } from './accounts/accounts.commands.js';
+import { addApiKeyCommands } from './accounts/api-keys.commands.js';
 import { addAclCommands } from './acl/acl.commands.js';
-import { addApiKeyCommands } from './api-keys.commands.js';
 import { addAuditCommands } from './audit/audit.commands.js';
 import { addDataCommand } from './data.command.js';
 import { addDoctorCommand } from './doctor/doctor.command.js';

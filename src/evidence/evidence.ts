@@ -1,21 +1,26 @@
-import { type CheckpointKey, signerOf } from '../log/seal/checkpoint-key.js';
+import { type KeyHistory, signerOf } from '../log/seal/checkpoint-key.js';
 import type { Checkpoints } from '../log/seal/checkpoints.js';
+import { markOf } from '../log/seal/log-alarms.js';
 import { type SealedLogs, type StoredCheckpoint, TilesDamaged } from '../log/seal/sealed-logs.js';
-import { parseSignedCheckpoint, proofText } from '../log/tree/checkpoint.js';
+import { type Checkpoint, parseSignedCheckpoint, proofText } from '../log/tree/checkpoint.js';
 import {
   consistencyRanges,
   HASH_BYTES,
   inclusionRanges,
   isConsistent,
   type LeafRange,
+  rangesBeside,
+  rootAround,
   rootOfInclusion,
 } from '../log/tree/merkle-tree.js';
 import { verifierText } from '../log/tree/signed-note.js';
-import { parseTilePath, widthIn } from '../log/tree/tiles.js';
+import { entriesOf, leavesUnder, parseTilePath, widthIn } from '../log/tree/tiles.js';
 import { malformed, Problem, quoted } from '../problem.js';
 
 /** Leads to no root. */
 const NONE = Buffer.alloc(0);
+
+type LastCheckpoint = StoredCheckpoint & Pick<Checkpoint, 'root'> & { readonly accountId: string };
 
 /** What the service proves of an account's log. All of it throws Problem while checkpoints are off. */
 export class Evidence {
@@ -26,7 +31,7 @@ export class Evidence {
 
   /** The public key of the account's checkpoints, as verifiers take it. */
   verifierKey(accountId: string): string {
-    return `${verifierText(signerOf(this.requireKey(), accountId))}\n`;
+    return `${verifierText(signerOf(this.requireKeys().signing, accountId))}\n`;
   }
 
   /**
@@ -40,60 +45,76 @@ export class Evidence {
   }
 
   private async holdTo(known: string, accountId: string): Promise<void> {
-    const signer = signerOf(this.requireKey(), accountId);
-    const note = parseSignedCheckpoint(known);
-    if (note === undefined) throw malformed('known is not a checkpoint as GET /log/checkpoint answers it.');
-    if (!note.isSignedBy(signer) || note.checkpoint.origin !== signer.name) return;
-    const { size, root } = note.checkpoint;
-    const sealed = (await this.logs.lastCheckpoint(accountId))?.size ?? 0;
-    // The sealer compares this with the log within a second.
-    if (size > sealed) return this.checkpoints.witness(accountId, size);
-    const here = await this.rootOf(accountId, size);
+    const keys = this.requireKeys();
+    if (parseSignedCheckpoint(known) === undefined) {
+      throw malformed('known is not a checkpoint as GET /log/checkpoint answers it.');
+    }
+    const signed = keys.signedIn(known, accountId);
+    if (signed === undefined) return;
+    const { size, root } = signed;
+    const last = await this.stored(accountId);
+    const mark = markOf(root);
+    const what = `a checkpoint of ${size} events of the log of ${accountId} was signed`;
+    if (last === undefined || size > last.size) {
+      const lost = `${what}, but its newest checkpoint here is of ${last?.size ?? 0}`;
+      return this.checkpoints.raise({ accountId, loss: 'checkpoints', signed: size, mark, what: lost });
+    }
+    const here = await this.rootOf(last, size).catch(ignoreProblem);
     if (here === undefined || here.equals(root)) return;
-    this.checkpoints.raise(
-      accountId,
-      { loss: 'events', signed: size },
-      `a checkpoint of ${size} events of the log of ${accountId} was signed that its events do not make`,
-    );
+    const changed = `${what} that its events do not make`;
+    await this.checkpoints.raise({ accountId, loss: 'events', signed: size, mark, what: changed });
   }
 
-  /** Undefined, with an alarm, if the tiles do not make one. The newest checkpoint can be answered without them. */
-  private async rootOf(accountId: string, size: number): Promise<Buffer | undefined> {
-    return (await this.hashesOf(accountId, [{ from: 0, to: size }]).catch(ignoreProblem))?.[0];
+  /** The root of a beginning of the log, which leads to its newest checkpoint. Throws Problem, with an alarm, if it does not. */
+  private async rootOf(last: LastCheckpoint, size: number): Promise<Buffer> {
+    const ranges = [{ from: 0, to: size }, ...consistencyRanges(size, last.size)];
+    const [root = NONE, ...proof] = await this.hashesOf(last, ranges);
+    if (isConsistent({ size, root }, last, proof)) return root;
+    throw await this.damaged(last, unled(`${size} events`, last));
   }
 
   /** Throws Problem, with an alarm, if tiles are missing or cut. */
-  private async hashesOf(accountId: string, ranges: readonly LeafRange[]): Promise<Buffer[]> {
+  private async hashesOf(last: LastCheckpoint, ranges: readonly LeafRange[]): Promise<Buffer[]> {
     try {
-      return await this.logs.hashesOf(accountId, ranges);
+      return await this.logs.hashesOf(last.accountId, ranges);
     } catch (error) {
-      throw error instanceof TilesDamaged ? this.damaged(accountId, error.message) : error;
+      throw error instanceof TilesDamaged ? await this.damaged(last, error.message) : error;
     }
   }
 
-  private damaged(accountId: string, what: string): Problem {
-    this.checkpoints.raise(accountId, { loss: 'tiles', signed: 0 }, `the log of ${accountId} has no proofs: ${what}`);
+  private async damaged({ accountId, size, note }: LastCheckpoint, why: string): Promise<Problem> {
+    const what = `the log of ${accountId} has no proofs: ${why}`;
+    // Anyone who may insert a row can claim a checkpoint that no tiles make.
+    if (this.requireKeys().signedIn(note, accountId)?.size === size) {
+      await this.checkpoints.raise({ accountId, loss: 'tiles', signed: 0, mark: '', what });
+    }
     return new Problem(
       'overloaded',
       'Stored tiles of this log are missing or damaged, so nothing can be proven. The operator must repair them: audit repair-tiles.',
     );
   }
 
-  /** The hashes of a tile, which the newest checkpoint covers. */
+  /** The hashes of a tile, which lead to the newest checkpoint. */
   async tile(accountId: string, path: string): Promise<Buffer> {
     const tile = parseTilePath(path);
-    const { size } = await this.last(accountId);
+    const last = await this.last(accountId);
+    const { size } = last;
     if (tile === undefined || tile.width > widthIn(size, tile)) throw new Problem('not_found', 'Resource not found');
     const [stored] = await this.logs.tiles(accountId, [{ level: tile.level, index: tile.index }]);
-    if (stored === undefined || stored.hashes.length < tile.width * HASH_BYTES) {
-      throw this.damaged(accountId, `the tile ${path} is missing or cut`);
+    const hashes = stored?.hashes.subarray(0, tile.width * HASH_BYTES) ?? NONE;
+    if (hashes.length < tile.width * HASH_BYTES) {
+      throw await this.damaged(last, `the tile ${path} is missing or cut`);
     }
-    return stored.hashes.subarray(0, tile.width * HASH_BYTES);
+    const { from, to, width } = leavesUnder(tile);
+    const beside = await this.hashesOf(last, rangesBeside({ from, to }, { from: 0, to: size }));
+    if (rootAround(size, { from, width, hashes: entriesOf(hashes) }, beside).equals(last.root)) return hashes;
+    throw await this.damaged(last, unled(`the tile ${path}`, last));
   }
 
   /** That the event at a position is in the log of the newest checkpoint, as c2sp.org/tlog-proof has it. */
   async proof(accountId: string, position: number): Promise<string> {
-    const { size, note } = await this.last(accountId);
+    const last = await this.last(accountId);
+    const { size, note } = last;
     if (position < 1 || position > size) {
       throw new Problem(
         'not_found',
@@ -101,24 +122,19 @@ export class Evidence {
       );
     }
     const index = position - 1;
-    const whole = { from: 0, to: size };
-    const ranges = [{ from: index, to: position }, ...inclusionRanges(index, whole)];
-    const [signed = NONE, ...hashes] = await this.hashesOf(accountId, ranges);
-    const root = parseSignedCheckpoint(note)?.checkpoint.root;
-    if (root === undefined || rootOfInclusion(index, size, signed, hashes)?.equals(root) !== true) {
-      throw this.damaged(
-        accountId,
-        `the tiles over position ${position} do not lead to its checkpoint of ${size} events`,
-      );
+    const ranges = [{ from: index, to: position }, ...inclusionRanges(index, { from: 0, to: size })];
+    const [signed = NONE, ...hashes] = await this.hashesOf(last, ranges);
+    if (rootOfInclusion(index, size, signed, hashes)?.equals(last.root) !== true) {
+      throw await this.damaged(last, unled(`position ${position}`, last));
     }
-    const [leaf] = await this.logs.leaves(accountId, index, position);
-    if (leaf?.equals(signed) !== true) throw this.changed(accountId, position);
+    const [leaf = NONE] = await this.logs.leaves(accountId, index, position);
+    if (!leaf.equals(signed)) throw await this.changed(accountId, position, leaf);
     return proofText(index, hashes, note);
   }
 
-  private changed(accountId: string, position: number): Problem {
+  private async changed(accountId: string, position: number, leaf: Buffer): Promise<Problem> {
     const what = `the event at position ${position} of the log of ${accountId} is not the one that was signed`;
-    this.checkpoints.raise(accountId, { loss: 'events', signed: position }, what);
+    await this.checkpoints.raise({ accountId, loss: 'events', signed: position, mark: markOf(leaf), what });
     return new Problem(
       'overloaded',
       `The event at position ${position} is not the one that was signed, so it cannot be proven. The operator must restore it.`,
@@ -127,40 +143,40 @@ export class Evidence {
 
   /** That the log of the first size is the beginning of the log of the second; hashes in base64. */
   async consistency(accountId: string, from: number, to: number): Promise<readonly string[]> {
-    const { size, note } = await this.last(accountId);
-    if (from > to || to > size) {
+    const last = await this.last(accountId);
+    if (from > to || to > last.size) {
       throw malformed(
-        `from is ${from} and to is ${to}; from must not be greater, and the newest checkpoint covers ${size} events.`,
+        `from is ${from} and to is ${to}; from must not be greater, and the newest checkpoint covers ${last.size} events.`,
       );
     }
-    const [ranges, further] = [consistencyRanges(from, to), consistencyRanges(to, size)];
-    const ends = [from, to].map((end) => ({ from: 0, to: end }));
-    const [older = NONE, newer = NONE, ...hashes] = await this.hashesOf(accountId, [...ends, ...ranges, ...further]);
-    const proof = hashes.slice(0, ranges.length);
-    const root = parseSignedCheckpoint(note)?.checkpoint.root ?? NONE;
-    const holds =
-      isConsistent({ size: from, root: older }, { size: to, root: newer }, proof) &&
-      isConsistent({ size: to, root: newer }, { size, root }, hashes.slice(ranges.length));
-    if (!holds)
-      throw this.damaged(
-        accountId,
-        `the tiles over ${from} and ${to} events do not lead to its checkpoint of ${size} events`,
-      );
+    const newer = await this.rootOf(last, to);
+    const [older = NONE, ...proof] = await this.hashesOf(last, [{ from: 0, to: from }, ...consistencyRanges(from, to)]);
+    if (!isConsistent({ size: from, root: older }, { size: to, root: newer }, proof)) {
+      throw await this.damaged(last, unled(`${from} and ${to} events`, last));
+    }
     return proof.map((hash) => hash.toString('base64'));
   }
 
-  private async last(accountId: string): Promise<StoredCheckpoint> {
-    this.requireKey();
-    const last = await this.logs.lastCheckpoint(accountId);
+  private async last(accountId: string): Promise<LastCheckpoint> {
+    this.requireKeys();
+    const last = await this.stored(accountId);
     if (last === undefined) throw new Problem('not_found', 'The log has no checkpoint yet; ask again in a second.');
     return last;
   }
 
-  private requireKey(): CheckpointKey {
-    if (this.checkpoints.key !== undefined) return this.checkpoints.key;
+  private async stored(accountId: string): Promise<LastCheckpoint | undefined> {
+    const last = await this.logs.lastCheckpoint(accountId);
+    return last && { ...last, accountId, root: parseSignedCheckpoint(last.note)?.checkpoint.root ?? NONE };
+  }
+
+  private requireKeys(): KeyHistory {
+    if (this.checkpoints.keys !== undefined) return this.checkpoints.keys;
     throw new Problem('not_found', 'Checkpoints are off: the operator has not set CHECKPOINT_KEY.');
   }
 }
+
+const unled = (what: string, { size }: StoredCheckpoint): string =>
+  `the tiles over ${what} do not lead to its checkpoint of ${size} events`;
 
 /** Reads a position or size of a query. Throws Problem unless it is a whole number. */
 export function readCount(query: Readonly<Record<string, unknown>>, name: string): number {

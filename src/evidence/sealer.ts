@@ -2,22 +2,23 @@ import { Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import type { Incidents } from '../database/incidents.js';
 import { messageOf } from '../error-message.js';
 import { Rounds } from '../instance/rounds.js';
-import { type CheckpointKey, signerOf } from '../log/seal/checkpoint-key.js';
+import type { KeyHistory } from '../log/seal/checkpoint-key.js';
 import type { Checkpoints } from '../log/seal/checkpoints.js';
-import { seal } from '../log/seal/seal.js';
+import { seal, UnknownKey } from '../log/seal/seal.js';
 import { type LogState, type SealedLogs, TilesDamaged } from '../log/seal/sealed-logs.js';
-import { parseSignedCheckpoint } from '../log/tree/checkpoint.js';
 import { Rechecks } from './rechecks.js';
 
 const SEAL_EVERY_MS = 1_000;
-/** Stands for no account. */
+/** Stand for no account. */
 const RECHECKS = 'rechecks';
+const KEYS = 'keys';
 const WRONG_SIGNATURE = (size: number): string =>
   `it is shorter than a stored checkpoint of ${size} events, which has a wrong signature`;
 
 /**
  * Seals what is new, every second in a thousand logs, which are all of most deployments, and looks again at a stretch of
- * what was signed. Every instance does so; the tables let one of them through, and each remembers what it saw signed.
+ * what was signed. Every instance does so; the tables let one of them through, and each remembers what it saw signed. Of a log
+ * with an open alarm nothing is signed.
  */
 export class Sealer extends Rounds implements OnApplicationBootstrap {
   private readonly logger = new Logger('Sealer');
@@ -39,7 +40,7 @@ export class Sealer extends Rounds implements OnApplicationBootstrap {
   }
 
   onApplicationBootstrap(): void {
-    if (this.checkpoints.key !== undefined) this.schedule(0);
+    if (this.checkpoints.keys !== undefined) this.schedule(0);
   }
 
   protected failed(error: unknown): void {
@@ -47,8 +48,9 @@ export class Sealer extends Rounds implements OnApplicationBootstrap {
   }
 
   protected async round(): Promise<void> {
-    const { key } = this.checkpoints;
-    if (key === undefined) return;
+    const { keys } = this.checkpoints;
+    if (keys === undefined) return;
+    await this.checkpoints.refresh();
     if (this.after === '') this.unseen = new Set(this.checkpoints.witnessedAccounts);
     const { logs, upTo } = await this.logs.states(this.after);
     this.reportEnd('', 'the logs are sealed again');
@@ -56,15 +58,15 @@ export class Sealer extends Rounds implements OnApplicationBootstrap {
     for (const log of logs) {
       if (this.stopping.aborted) return;
       this.unseen.delete(log.accountId);
-      await this.look(log, key);
+      await this.look(log, keys);
     }
-    if (upTo === '') for (const accountId of this.unseen) this.isWhole({ accountId, size: 0, sealed: 0 });
-    await this.recheck(key);
+    if (upTo === '') for (const accountId of this.unseen) await this.isWhole({ accountId, size: 0, sealed: 0 });
+    await this.recheck(keys);
   }
 
-  private async recheck(key: CheckpointKey): Promise<void> {
+  private async recheck(keys: KeyHistory): Promise<void> {
     try {
-      await this.rechecks.next(key);
+      await this.rechecks.next(keys);
       this.reportEnd(RECHECKS, 'what was signed is compared again');
     } catch (error) {
       if (this.incidents.failed(error)) return;
@@ -72,48 +74,52 @@ export class Sealer extends Rounds implements OnApplicationBootstrap {
     }
   }
 
-  private async look(log: LogState, key: CheckpointKey): Promise<void> {
+  private async look(log: LogState, keys: KeyHistory): Promise<void> {
     const { accountId, size, sealed } = log;
     const isNew = sealed > this.checkpoints.witnessedSize(accountId);
     // Anyone who may insert a row can claim that more was signed.
-    if (isNew && size < sealed && !(await this.isSigned(log, key))) {
+    if (isNew && size < sealed && !(await this.isSigned(log, keys))) {
       return this.report(accountId, `the log of ${accountId} cannot be sealed: ${WRONG_SIGNATURE(sealed)}`);
     }
     // A checkpoint that the log has outgrown counts once `seal` has compared its root with the tiles.
     if (isNew && size <= sealed) this.checkpoints.witness(accountId, sealed);
-    if (this.isWhole(log) && size > sealed) await this.seal(log, key);
+    const isWhole = await this.isWhole(log);
+    if (isWhole && size > sealed && !this.checkpoints.hasAlarm(accountId)) await this.seal(log, keys);
   }
 
-  private async isSigned({ accountId, sealed }: LogState, key: CheckpointKey): Promise<boolean> {
+  private async isSigned({ accountId, sealed }: LogState, keys: KeyHistory): Promise<boolean> {
     const last = await this.logs.lastCheckpoint(accountId);
-    const note = last?.size === sealed ? parseSignedCheckpoint(last.note) : undefined;
-    return note?.isSignedBy(signerOf(key, accountId)) === true && note.checkpoint.size === sealed;
+    return last?.size === sealed && keys.signedIn(last.note, accountId)?.size === sealed;
   }
 
   /** Raises the alarm, and signs no second history, if what was signed is not there any more. */
-  private isWhole({ accountId, size, sealed }: LogState): boolean {
+  private async isWhole({ accountId, size, sealed }: LogState): Promise<boolean> {
     const witnessed = this.checkpoints.witnessedSize(accountId);
     if (size >= witnessed && sealed >= witnessed) return true;
     const isShort = size < witnessed;
     const lost = isShort ? `it has ${size} events: its tail is lost` : `its last checkpoint here is of ${sealed}`;
-    this.checkpoints.raise(
+    await this.checkpoints.raise({
       accountId,
-      { loss: isShort ? 'tail' : 'checkpoints', signed: witnessed },
-      `a checkpoint of ${witnessed} events of the log of ${accountId} was signed, but ${lost}`,
-    );
+      loss: isShort ? 'tail' : 'checkpoints',
+      signed: witnessed,
+      mark: '',
+      what: `a checkpoint of ${witnessed} events of the log of ${accountId} was signed, but ${lost}`,
+    });
     return false;
   }
 
-  private async seal(log: LogState, key: CheckpointKey): Promise<void> {
+  private async seal(log: LogState, keys: KeyHistory): Promise<void> {
     const { accountId } = log;
     try {
-      this.checkpoints.witness(accountId, await seal(this.logs, key, log, this.stopping));
+      this.checkpoints.witness(accountId, await seal(this.logs, keys, log, this.stopping));
       this.reportEnd(accountId, `the log of ${accountId} is sealed again`);
     } catch (error) {
       if (this.incidents.failed(error)) return;
+      // One line for all logs: a change of key is on its way.
+      if (error instanceof UnknownKey) return this.report(KEYS, error.message);
       const what = `the log of ${accountId} cannot be sealed: ${messageOf(error)}`;
-      if (error instanceof TilesDamaged) this.checkpoints.raise(accountId, { loss: 'tiles', signed: log.sealed }, what);
-      else this.report(accountId, what);
+      if (!(error instanceof TilesDamaged)) return this.report(accountId, what);
+      await this.checkpoints.raise({ accountId, loss: 'tiles', signed: 0, mark: '', what });
     }
   }
 

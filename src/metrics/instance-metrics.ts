@@ -75,8 +75,8 @@ function measureState({ liveFeed, lineFeed, checkpoints, incidents, pool }: Meas
   );
   gauge(
     'tunnel_access_lost_logs',
-    'Logs that have lost events, or checkpoints, which this instance knows to be signed.',
-    () => (checkpoints.key === undefined ? undefined : checkpoints.lostLogs),
+    'Logs with an open alarm: events, checkpoints or tiles of what was signed are lost or changed. The same on all instances.',
+    () => (checkpoints.keys === undefined ? undefined : checkpoints.lostLogs),
   );
   gauge(
     'tunnel_access_log_events',

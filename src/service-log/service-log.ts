@@ -3,11 +3,9 @@ import { hostname } from 'node:os';
 import type { LoggerService } from '@nestjs/common';
 import { type Logger, pino } from 'pino';
 import { messageOf } from '../error-message.js';
+import type { LogLevel } from './log-levels.js';
 import { redacted } from './redaction.js';
 import { toTerminalLine } from './terminal-line.js';
-
-export const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** Contexts in which Nest logs its own wiring: useful to developers, noise to an operator. */
 const WIRING_CONTEXTS = new Set([

@@ -4,7 +4,7 @@ import { type GatewaySettings, parseListenAddress } from '../gateway/gateway-set
 import { parseOwnedHosts } from '../gateway/owned-hosts.js';
 import { parsePorts } from '../gateway/port-ranges.js';
 import { parseBalancers } from '../gateway/proxy-protocol/balancers.js';
-import { LOG_LEVELS, type LogLevel } from '../service-log/service-log.js';
+import { LOG_LEVELS, type LogLevel } from '../service-log/log-levels.js';
 import { baseUrl, integer, oneOf, text } from './parsers.js';
 import type { SettingsOf } from './setting.js';
 

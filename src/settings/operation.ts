@@ -1,15 +1,15 @@
 import { parseToken } from '../access/authentication/deployment-tokens.js';
-import { LOGGED_REQUESTS, type LoggedRequests } from '../http/logging/request-log.js';
-import { type CheckpointKey, parseCheckpointKey } from '../log/seal/checkpoint-key.js';
+import { LOGGED_REQUESTS, type LoggedRequests } from '../http/logging/logged-requests.js';
+import { type KeyHistory, parseCheckpointKeys } from '../log/seal/checkpoint-key.js';
 import { type MetricsSettings, parseMetricsAddress } from '../metrics/metrics-settings.js';
-import { LOG_LEVELS, type LogLevel } from '../service-log/service-log.js';
+import { LOG_LEVELS, type LogLevel } from '../service-log/log-levels.js';
 import { integer, oneOf } from './parsers.js';
 import type { SettingsOf } from './setting.js';
 
 /** What the operator sees of the service, and how it stops. */
 export interface OperationSettings extends MetricsSettings {
-  /** Signs the checkpoints of the logs; undefined: that beside an embedded database, or none. */
-  readonly checkpointKey: CheckpointKey | undefined;
+  /** Sign the checkpoints of the logs; undefined: those beside an embedded database, or none. */
+  readonly checkpointKeys: KeyHistory | undefined;
   readonly isProduction: boolean;
   readonly logLevel: LogLevel;
   readonly logRequests: LoggedRequests;
@@ -18,15 +18,15 @@ export interface OperationSettings extends MetricsSettings {
 }
 
 export const OPERATION = {
-  checkpointKey: {
+  checkpointKeys: {
     name: 'CHECKPOINT_KEY',
     about:
-      'Key that signs the checkpoints of the logs, or the file that holds it; `audit key NAME` makes one. Keep it outside of the database. See [evidence.md](evidence.md).',
+      'Key that signs the checkpoints of the logs, or the file that holds it; `audit key NAME` makes one. After [earlier keys](evidence.md#the-key), the last one signs. Keep them outside of the database.',
     fallbackText:
       '`checkpoint-key` in `DATA_DIR`, made at the first start; with `DATABASE_URL` none: checkpoints are off',
     example: '/run/secrets/checkpoint-key',
     fallback: undefined,
-    parse: parseCheckpointKey,
+    parse: parseCheckpointKeys,
     isSecret: true,
   },
   // Closed by default: the metrics tell how much the deployment is used, and by which routes.

@@ -153,9 +153,12 @@ describe('an outage is one state for tunnels and edges:', () => {
     proxy.delay('/authorize', 4_500);
     proxy.refuse(STREAMS[0]);
     for (const { id } of keys) await service.admin.patch(`/ssh_credentials/${id}`, { description: 'changed' });
-    proxy.allow(STREAMS[0]);
     const tries = (): number => proxy.asked.filter((path) => path === STREAMS[0]).length;
+    const refused = tries();
+    proxy.allow(STREAMS[0]);
     await eventually(async () => expect(await isFollowing(gateway)).toBe(false));
+    // It waits longer after each try that was refused.
+    await eventually(() => expect(tries()).toBeGreaterThan(refused), 20_000);
     await sleep(1_500);
     const before = tries();
     await eventually(async () => expect(await isFollowing(gateway)).toBe(true), 40_000);

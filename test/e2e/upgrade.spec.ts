@@ -17,7 +17,8 @@ let file: string;
 
 beforeAll(async () => {
   postgres = await PostgresServer.primary();
-  await postgres.query('create role service login; create database before');
+  await postgres.query('create role service login');
+  await postgres.query('create database before');
   await postgres.query(dumpOfBefore(), 'before');
   before = postgres.url('before');
   folder = await mkdtemp(join(tmpdir(), 'tas-upgrade-'));

@@ -68,7 +68,7 @@ async function makeResources({ client, accountId }: TestPrincipal): Promise<Reso
 
 const CLIENTS = 32;
 /** Each proof reads all that they have written. */
-const PAUSE_MS = 300;
+const PAUSE_MS = 1_000;
 
 function* numbers(): Generator<number, never> {
   for (let n = 1; ; n += 1) yield n;

@@ -27,7 +27,9 @@ beforeAll(async () => {
   await appendEvents(`select '${LONG_ID}', n, case n when 1 then 'tcp_edge_created.v1' else 'tcp_edge_updated.v1' end,
       case n when 1 then ${edge} else json_build_object('description', n::text)::text end
     from generate_series(1, ${LONG_STREAM}) n, (select '[]'::json as hostports) none`);
-  expect((await repairAll()).written).toBeGreaterThan(EDGES * HOSTPORTS);
+  await fillHostports();
+  // The edges themselves: the hostports are those of the log.
+  expect((await repairAll()).written).toBe(EDGES + 1);
 }, 300_000);
 afterAll(() => service.stop());
 
@@ -46,6 +48,18 @@ async function appendEvents(events: string): Promise<void> {
     'update log_heads set size = (select max(position) from events where account_id = $1) where account_id = $1',
     [account.accountId],
   );
+}
+
+/** A repair would take two minutes for these rows and their claims. */
+async function fillHostports(): Promise<void> {
+  const listed = `select account_id, stream_id, hostport ->> 'canonical' as hostport, date_trunc('milliseconds', occurred_at) as listed_at
+    from events, json_array_elements(data::json -> 'hostports') hostport where type = 'tcp_edge_created.v1' and account_id = $1`;
+  for (const statement of [
+    `insert into tcp_edge_hostports select account_id, stream_id, hostport, false, listed_at from (${listed}) listed`,
+    `insert into claims select 'hostport:' || hostport, account_id, 1, true from (${listed}) listed`,
+  ]) {
+    await service.pool.query({ text: statement, values: [account.accountId], query_timeout: 120_000 } as never);
+  }
 }
 
 /** Clients that write and read back as fast as they can. `stop` resolves with their rounds, or throws the first failure. */

@@ -42,6 +42,8 @@ describe('--help', () => {
       'tunnel-access audit import',
       'tunnel-access audit verify',
       'tunnel-access audit repair-tiles',
+      'tunnel-access audit alarms',
+      'tunnel-access audit alarms end',
       'tunnel-access audit decide',
       'tunnel-access audit key',
       'tunnel-access audit witness',

@@ -7,12 +7,17 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { createApp } from '../../src/app.js';
 import { startEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.js';
 import { findEmbeddedData, removeEmbeddedData } from '../../src/database/embedded/removal.js';
+import { type CheckpointKey, KeyHistory, keyText, newCheckpointKey } from '../../src/log/seal/checkpoint-key.js';
+import { LogAlarms } from '../../src/log/seal/log-alarms.js';
+import { seal } from '../../src/log/seal/seal.js';
+import { SealedLogs } from '../../src/log/seal/sealed-logs.js';
 import { inDatabase, rowsOf } from '../support/backups.js';
 import { freePort } from '../support/free-port.js';
 import { stopAtEnd } from '../support/leftovers.js';
 import { newSigningKey, TestIssuer } from '../support/oidc-issuer.js';
 import { runCli, spawnCli } from '../support/process.js';
 import { cloneDatabase, emptyDatabase, type Service, startService, testConfig } from '../support/service.js';
+import { END_ALARMS } from '../support/tampering.js';
 
 let service: Service;
 let settings: Record<string, string>;
@@ -55,8 +60,8 @@ describe('doctor beside a service that is in order', () => {
     const lines = stdout.trimEnd().split('\n');
     const names = lines.map((line) => line.split(/ +/)[1]);
     expect(names).toEqual([
-      ...['settings', 'database', 'version', 'migrations', 'rights', 'history', 'encryption', 'connections', 'plans'],
-      ...['clock', 'disk', 'bootstrap', 'gateways', 'claims', 'issuer', 'port'],
+      ...['settings', 'database', 'version', 'migrations', 'rights', 'history', 'checkpoints', 'alarms'],
+      ...['encryption', 'connections', 'plans', 'clock', 'disk', 'bootstrap', 'gateways', 'claims', 'issuer', 'port'],
     ]);
     const notOk = lines.filter((line) => !line.startsWith('ok '));
     expect(notOk).toEqual([expect.stringMatching(/^warning +history +only a trigger keeps the role postgres/)]);
@@ -76,6 +81,40 @@ describe('doctor beside a service that is in order', () => {
       DATA_DIR: folder,
     });
     expect(existsSync(folder)).toBe(false);
+  });
+});
+
+describe('the checkpoints', () => {
+  const [old, changed] = [newCheckpointKey('old.example.com'), newCheckpointKey('new.example.com')];
+  const known = (...keys: CheckpointKey[]) => ({ CHECKPOINT_KEY: keys.map(keyText).join('\n') });
+  beforeAll(async () => {
+    const logs = new SealedLogs(service.pool);
+    const { logs: states } = await logs.states('');
+    for (const log of states) await seal(logs, new KeyHistory(old), log);
+  });
+
+  it('have keys with names, of which one signs, and none is shown', async () => {
+    await expectFinding(0, 'checkpoints', /^ok: CHECKPOINT_KEY is not set: the logs are not signed$/);
+    const pattern = /^ok: keys that are known: 2 \(old\.example\.com, new\.example\.com\); new\.example\.com signs$/;
+    const stdout = await expectFinding(0, 'checkpoints', pattern, known(old, changed));
+    for (const { seed } of [old, changed]) expect(stdout).not.toContain(seed.toString('base64'));
+  });
+
+  it('that no known key has signed are named', async () => {
+    const by =
+      /^wrong: the newest checkpoint of ac_\w+, of \d+ events, is signed by the key old\.example\.com, which is not known, .*: add this key/;
+    await expectFinding(1, 'checkpoints', by, known(changed));
+    const wrong =
+      /^wrong: the newest checkpoint of ac_\w+, of \d+ events, has a wrong signature, .*: run audit verify$/;
+    await expectFinding(1, 'checkpoints', wrong, known(newCheckpointKey(old.name)));
+  });
+
+  it('and open alarms of them are counted', async () => {
+    const found = { accountId: `ac_${'0'.repeat(27)}`, loss: 'tail', signed: 9, mark: '', what: 'found' } as const;
+    await new LogAlarms(service.pool).raise(found);
+    await expectFinding(1, 'alarms', /^wrong: open in 1 of the logs, which are not signed: audit alarms lists them/);
+    await service.pool.query(END_ALARMS);
+    await expectFinding(0, 'alarms', /^ok: none is open$/);
   });
 });
 

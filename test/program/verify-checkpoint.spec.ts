@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import {
   type CheckpointKey,
+  KeyHistory,
   keyText,
   newCheckpointKey,
   originOf,
@@ -252,9 +253,9 @@ describe('audit verify --checkpoint, and --file with an export', () => {
     ]);
   });
 
-  it('take an old public key for every account after a change of key, and say when they know no key of the log', async () => {
+  it('know the earlier keys of CHECKPOINT_KEY after a change of key, take an old public key for every account, and say when they know none', async () => {
     await whileTampered(service.databaseUrl, 'select', async () => {
-      await seal(new SealedLogs(service.pool), KEY, { accountId: account, size: 16, sealed: 0 });
+      await seal(new SealedLogs(service.pool), new KeyHistory(KEY), { accountId: account, size: 16, sealed: 0 });
       const verify = (own: Record<string, string>, ...args: string[]) =>
         runCli({ ...settings(), ...own }, 'audit', 'verify', ...args);
       const changed = { CHECKPOINT_KEY: keyText(newCheckpointKey('new.example.com')) };
@@ -264,14 +265,20 @@ describe('audit verify --checkpoint, and --file with an export', () => {
       expect([inOrder.code, inOrder.stdout]).toEqual([0, '']);
       expect(inOrder.stderr).not.toContain('not checked');
       expect(await verify(changed)).toMatchObject({ code: 1, stdout: wrong });
+      const history = { CHECKPOINT_KEY: `${keyText(KEY)}\n${changed.CHECKPOINT_KEY}\n` };
+      expect(await verify(history, '--checkpoint', path('kept-16'))).toMatchObject({ code: 0, stdout: '' });
+      const proven = await runCli({ ...settings(), ...history }, 'projections', 'prove');
+      expect(proven).toMatchObject({ code: 0, stdout: '' });
       expect(await verify(changed, '--key', stranger)).toMatchObject({ code: 1, stdout: wrong });
       expect((await verify({}, '--key', path('witness-key'))).stderr).toContain(
         "the log's own signatures of checkpoints are not checked: set CHECKPOINT_KEY, or give the public key of the log with --key\n",
       );
     });
     const atFile = ['audit', 'verify', '--file', path('export'), '--checkpoint', path('kept-16')];
-    const byWitness = await runCli({ CHECKPOINT_KEY: keyText(KEY) }, ...atFile, '--key', path('witness-key'));
-    expect(byWitness.stderr).toContain(' not checked: give the public key of the log with --key\n');
+    const byWitness = await runCli({}, ...atFile, '--key', path('witness-key'));
+    expect(byWitness.stderr).toContain(
+      ' not checked: set CHECKPOINT_KEY, or give the public key of the log with --key\n',
+    );
     expect(await runCli({}, ...atFile, '--key', elsewhere(KEY))).toMatchObject({ code: 0, stdout: '' });
   });
 

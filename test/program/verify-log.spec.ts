@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { newCheckpointKey } from '../../src/log/seal/checkpoint-key.js';
+import { KeyHistory, newCheckpointKey } from '../../src/log/seal/checkpoint-key.js';
 import { REPOSITORY } from '../support/documents.js';
 import { runCli } from '../support/process.js';
 import { startService } from '../support/service.js';
@@ -31,7 +31,7 @@ const run = (...paths: string[]): Promise<[string, number]> =>
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tas-verify-log-'));
-  const service = await startService({ checkpointKey: newCheckpointKey('tunnels.example.com') });
+  const service = await startService({ checkpointKeys: new KeyHistory(newCheckpointKey('tunnels.example.com')) });
   await service.admin.post('/edges/tcp', { hostports: ['a.example:1'], description: 'ünï \u2028 😀' });
   const { headers } = await service.admin.post('/edges/tcp', { hostports: ['b.example:1'] });
   const sealed = `/log/proof?position=${headers.get('log-position')}`;

@@ -1,5 +1,5 @@
 import { mkdir, writeFile } from 'node:fs/promises';
-import { newCheckpointKey } from '../../src/log/seal/checkpoint-key.js';
+import { KeyHistory, newCheckpointKey } from '../../src/log/seal/checkpoint-key.js';
 import type { Answer } from './api-client.js';
 import { FROZEN, frozenLogs, frozenRows, typesWithout } from './frozen-logs.js';
 import { newPublicKey } from './keys.js';
@@ -14,7 +14,7 @@ export const FROZEN_URL = 'https://tunnels.example.com';
 /** Writes the log of this version, with what it makes of it, into a new folder of test/frozen. Never done twice for one. */
 export async function recordFrozenLog(): Promise<void> {
   const settings = { ...GATEWAY, publicUrl: FROZEN_URL };
-  const checkpoints = { checkpointKey: newCheckpointKey('frozen.example') };
+  const checkpoints = { checkpointKeys: new KeyHistory(newCheckpointKey('frozen.example')) };
   const service = await startService({ ...settings, ...checkpoints });
   const { rows } = await service.pool.query('select account_id as "accountId", admins[1] as id from accounts');
   const walk: Walk = { service, admin: { ...rows[0], keyId: '', client: service.admin } };

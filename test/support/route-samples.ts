@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { newCheckpointKey } from '../../src/log/seal/checkpoint-key.js';
+import { KeyHistory, newCheckpointKey } from '../../src/log/seal/checkpoint-key.js';
 import { EdgePorts } from '../../src/ssh-gateway/edges/edge-ports.js';
 import type { Answer, ApiClient } from './api-client.js';
 import { newPublicKey } from './keys.js';
@@ -164,7 +164,7 @@ export const RESOURCE_SAMPLES: Record<string, ResourceSample> = {
 };
 
 /** The key that a walked service must be started with. */
-export const CHECKPOINTS = { checkpointKey: newCheckpointKey('walked.example') };
+export const CHECKPOINTS = { checkpointKeys: new KeyHistory(newCheckpointKey('walked.example')) };
 
 /** Waits until the log has a checkpoint. */
 export async function sealed({ admin }: Walk): Promise<Record<string, never>> {

@@ -6,6 +6,9 @@ const TABLES = ['events', 'log_heads', 'log_tiles', 'log_checkpoints'];
 export const HASH_ANEW = `update events set leaf_hash = event_leaf_hash(account_id, position, stream_id, stream_version, event_id,
   type, data, metadata, occurred_at, recorded_at)`;
 
+/** SQL that ends all open alarms, as `audit alarms end` does. */
+export const END_ALARMS = `update log_alarms set ended_at = clock_timestamp(), reason = 'a test' where ended_at is null`;
+
 /** Runs `work` on a database after these statements of a superuser, with triggers off, and takes them back. */
 export async function whileTampered<T>(databaseUrl: string, statements: string, work: () => Promise<T>): Promise<T> {
   const sql = new pg.Client(databaseUrl);

@@ -1,13 +1,8 @@
 import type { Pool } from 'pg';
 import type { IdSource } from '../../ids.js';
 import type { EventLog } from '../../log/append/event-log.js';
-import {
-  createAccount,
-  createAccountWithoutKey,
-  createFirstKey,
-  DEFAULT_ADMIN_EMAIL,
-  findOldestAccount,
-} from './create-account.js';
+import { createAccount, createAccountWithoutKey, createFirstKey, findOldestAccount } from './create-account.js';
+import { DEFAULT_ADMIN_EMAIL } from './default-admin-email.js';
 
 /** The account that a start found or created, and where the key of its admin comes from. */
 export interface FirstAccount {

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { withExamples } from '../help.js';
+import { addAlarmsCommand } from './alarms.command.js';
 import { addDecideCommand } from './decide/decide.command.js';
 import { addExportCommand } from './export.command.js';
 import { addDiffCommand, addShowCommand } from './history.commands.js';
@@ -24,6 +25,7 @@ export function addAuditCommands(program: Command): void {
   addImportCommand(audit);
   addVerifyCommand(audit);
   addRepairTilesCommand(audit);
+  addAlarmsCommand(audit);
   addDecideCommand(audit);
   addKeyCommand(audit);
   addWitnessCommand(audit);

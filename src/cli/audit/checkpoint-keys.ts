@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
-import { readConfig } from '../../config.js';
-import { type CheckpointKey, findKeyBeside, signerOf } from '../../log/seal/checkpoint-key.js';
+import { type Config, readConfig } from '../../config.js';
+import { findKeysBeside, type KeyHistory, signerOf } from '../../log/seal/checkpoint-key.js';
 import type { Checkpoint } from '../../log/tree/checkpoint.js';
 import { COSIGNATURE, parseVerifier, renamed, type SignedNote, type VerifierKey } from '../../log/tree/signed-note.js';
 import { UsageError } from '../../operator-error.js';
 
-/** The keys that may have signed the checkpoints of an account; none: their signatures are not checked. */
+/** The keys that may have signed the checkpoints of an account, oldest first; none: their signatures are not checked. */
 export type KeysOf = (account: string) => readonly VerifierKey[];
 
 /** The public keys of logs and witnesses, by which checkpoints are checked. */
@@ -15,7 +15,7 @@ export class CheckpointKeys {
 
   constructor(
     given: readonly VerifierKey[],
-    private readonly own: CheckpointKey | undefined,
+    private readonly own: KeyHistory | undefined,
     /** How the operator gives a key of the log. */
     private readonly wayOut: string,
   ) {
@@ -40,7 +40,7 @@ export class CheckpointKeys {
         key.name.replace(/[^/]*$/, () => account),
       ),
     ),
-    ...(this.own === undefined ? [] : [signerOf(this.own, account)]),
+    ...(this.own?.known ?? []).map((key) => signerOf(key, account)),
   ];
 
   /** Whether a key of the log has signed the checkpoint, and every witness: of the keys that are known. */
@@ -50,17 +50,16 @@ export class CheckpointKeys {
   }
 }
 
-/** The service's own key, and those that are given, each as a verifier's key or the file of one. */
+/** Those that the service takes. */
+export const ownKeys = async ({ checkpointKeys, databaseUrl, dataDir }: Config): Promise<KeyHistory | undefined> =>
+  checkpointKeys ?? (databaseUrl === undefined ? await findKeysBeside(dataDir) : undefined);
+
+/** Those that are given, each as a verifier's key or the file of one, and then the service's own. */
 export async function checkpointKeys(given: readonly string[]): Promise<CheckpointKeys> {
-  const { checkpointKey, databaseUrl, dataDir } = readConfig(process.env);
-  const own = checkpointKey ?? (databaseUrl === undefined ? await findKeyBeside(dataDir) : undefined);
+  const own = await ownKeys(readConfig(process.env));
   const wayOut = 'set CHECKPOINT_KEY, or give the public key of the log with --key';
   return new CheckpointKeys(await Promise.all(given.map(verifierIn)), own, wayOut);
 }
-
-/** Those that are given, alone. */
-export const givenKeys = async (given: readonly string[]): Promise<CheckpointKeys> =>
-  new CheckpointKeys(await Promise.all(given.map(verifierIn)), undefined, 'give the public key of the log with --key');
 
 /** A public key that is given as itself or as its file. */
 export async function verifierIn(given: string): Promise<VerifierKey> {

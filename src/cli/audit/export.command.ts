@@ -5,7 +5,7 @@ import { IN_INDEX_ORDER } from '../../database/cursor.js';
 import { DedicatedConnections, type MaintenanceDatabase } from '../../database/dedicated-connections.js';
 import { countLines, exportAll } from '../../log/transfer/export-all.js';
 import { exportQuery } from '../../log/transfer/log-file.js';
-import { UsageError } from '../../operator-error.js';
+import { CheckFailed, OperatorError, UsageError } from '../../operator-error.js';
 import { chosenAccount } from '../chosen-account.js';
 import { withExamples } from '../help.js';
 import { lowerPriority } from '../lower-priority.js';
@@ -24,7 +24,7 @@ export function addExportCommand(audit: Command): void {
   const command = audit
     .command('export')
     .description(
-      'Write the log of an account to stdout: one event on a line, as JSON, with the exact bytes of its hash. With --all: a backup, which has the logs of all accounts, their checkpoints, bind decisions and times of last use, as of one moment. It holds the hashes of all keys',
+      'Write the log of an account to stdout: one event on a line, as JSON, with the exact bytes of its hash. With --all: a backup, which has the logs of all accounts, their checkpoints and alarms, bind decisions and times of last use, as of one moment. It holds the hashes of all keys',
     )
     .option('--account <id>', 'the account; may be left out when there is only one')
     .option('--after <position>', 'only the events after this position', parsePosition)
@@ -70,12 +70,21 @@ async function exportEverything(database: MaintenanceDatabase): Promise<void> {
   lowerPriority();
   const took = new Stopwatch();
   const progress = progressOn(process.stderr);
-  const { accounts, events } = await exportAll(database, process.stdout, {
-    begin: (account, total) => progress.begin(`export ${account}`, 'events', total),
-    events: (count) => progress.add(count),
-  });
+  const watcher = {
+    begin: (account: string, total: number) => progress.begin(`export ${account}`, 'events', total),
+    events: (count: number) => progress.add(count),
+  };
+  const { accounts, events, damaged } = await exportAll(database, process.stdout, watcher).catch(reportReaderLeft);
   progress.done();
   console.error(`exported ${events} events of ${accounts} accounts in ${took.total} s`);
+  if (damaged.length === 0) return;
+  console.error(`the head of a log does not have its length: ${damaged.join(', ')}; run audit verify`);
+  throw new CheckFailed();
+}
+
+function reportReaderLeft(error: unknown): never {
+  if (!(error instanceof Error && 'code' in error && error.code === 'EPIPE')) throw error;
+  throw new OperatorError('what reads the export has ended before its last line: the backup is not complete');
 }
 
 /** A reader that takes only the beginning, as `head` does, has what it wanted. */

@@ -17,7 +17,7 @@ export function addImportCommand(audit: Command): void {
   const command = audit
     .command('import')
     .description(
-      'Write an exported log, or a backup of all logs, and the table rows that follow from it, into a database in which its accounts have no log; then check it as audit verify and projections prove do. A backup may be imported again after an interruption: it goes on after the last whole account',
+      'Write an exported log, or a backup of all logs, and the table rows that follow from it, into a database in which its accounts have no log; then check it as audit verify and projections prove do. After an interruption a backup may be imported again: the same file goes on after the last whole account',
     )
     .argument('<file>', 'a file that audit export wrote; - for stdin')
     .action(async (file: string) => {
@@ -32,7 +32,8 @@ async function runImport(database: CommandDatabase, input: Readable): Promise<vo
   const keys = await checkpointKeys([]);
   const progress = progressOn(process.stderr);
   const logs = await importFrom(input, database, progress);
-  const [account] = logs.size === 1 ? logs : [];
+  if (logs.haveCheckpoints) keys.tellIfNone();
+  const [account] = logs.accounts.size === 1 ? logs.accounts : [];
   if (account !== undefined) await warnOfImported(database, account);
   const { rows, differences } = await printProof(database, READ_MODELS, { account, keysOf: keys.of }, progress);
   if (differences > 0) {
@@ -42,34 +43,37 @@ async function runImport(database: CommandDatabase, input: Readable): Promise<vo
   console.error(`${rows} rows made of them, and proven`);
 }
 
-/** Returns the accounts of the logs. */
-async function importFrom(
-  input: Readable,
-  database: CommandDatabase,
-  progress: Progress,
-): Promise<ReadonlySet<string>> {
+interface ImportedLogs {
+  readonly accounts: ReadonlySet<string>;
+  readonly haveCheckpoints: boolean;
+}
+
+async function importFrom(input: Readable, database: CommandDatabase, progress: Progress): Promise<ImportedLogs> {
   // A read that waits for the next line would not notice that the database connection was ended.
   addAbortSignal(database.interrupt, input);
   // The reader of the lines gets the error. It may come before that reader listens, and would then end the process.
   input.on('error', () => undefined);
   const accounts = new Set<string>();
+  let haveCheckpoints = false;
   let stopwatch = new Stopwatch();
   const watcher = {
     step: (what: string, total?: number) => progress.begin(what, 'events', total),
     events: (count: number) => progress.add(count),
   };
   for await (const log of importLogs(database, READ_MODELS, linesOf(input), watcher)) {
+    progress.done();
+    if (log.account === '' && log.wasHere) console.error('the records of no account are here already');
     if (log.account === '') continue;
     accounts.add(log.account);
-    progress.done();
+    haveCheckpoints ||= (log.signed ?? 0) > 0;
     console.error(lineOf(log, stopwatch.total));
     stopwatch = new Stopwatch();
   }
-  return accounts;
+  return { accounts, haveCheckpoints };
 }
 
 function lineOf({ account, events, wasHere, signed }: ImportedLog, seconds: string): string {
   const what = `${events} events of account ${account}`;
-  const isSigned = signed === undefined ? '' : `, signed up to position ${signed}`;
+  const isSigned = signed === undefined ? '' : `, with checkpoints up to position ${signed}`;
   return wasHere ? `${what} are here already${isSigned}` : `imported ${what} in ${seconds} s${isSigned}`;
 }

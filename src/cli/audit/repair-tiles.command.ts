@@ -5,7 +5,7 @@ import { CheckFailed } from '../../operator-error.js';
 import { READ_MODELS } from '../../read-models.js';
 import { refuseUnknownAccount } from '../chosen-account.js';
 import { withExamples } from '../help.js';
-import { print } from '../print.js';
+import { print, tell } from '../print.js';
 import { onDatabase, WRITES } from '../run-on-database.js';
 import { appended } from './appended-option.js';
 import { checkpointKeys, type KeysOf } from './checkpoint-keys.js';
@@ -14,12 +14,12 @@ export function addRepairTilesCommand(audit: Command): void {
   const command = audit
     .command('repair-tiles')
     .description(
-      'Make the tiles of the logs anew from the hashes of their events, hold them to the signed checkpoints, and replace the stored ones that differ. Each log that had such tiles is a line on stdout, which holds the account and what was done, separated by a tab. It runs as the owner of the tables',
+      'Make the tiles of the logs anew from the hashes of their events, hold them to the signed checkpoints, and replace the stored ones that differ. Each log that had such tiles is a line on stdout, which holds the account and what was done, separated by a tab. Where the tiles are in order then, it ends the alarm about them. It runs as the owner of the tables',
     )
     .option('--account <id>', 'only this account (default: all)')
     .option(
       '--key <key>',
-      'an earlier public key of the checkpoints, as GET /log/key answered it for any account; or its file; may be repeated (default: that of CHECKPOINT_KEY alone)',
+      'a public key of the checkpoints that is not in CHECKPOINT_KEY, as GET /log/key answered it for any account; or its file; may be repeated, oldest first',
       appended,
       [],
     )
@@ -40,7 +40,7 @@ const GUARD =
 async function runRepair(database: MaintenanceDatabase, account: string | undefined, keysOf: KeysOf): Promise<void> {
   let [logs, made, refused] = [0, 0, 0];
   console.error(GUARD);
-  await repairTiles(database, {
+  const ended = await repairTiles(database, {
     account,
     keysOf,
     repaired: (log) => {
@@ -52,6 +52,7 @@ async function runRepair(database: MaintenanceDatabase, account: string | undefi
       print(`${log.account}\tits tiles stay as they are: ${log.refusal}`);
     },
   });
+  for (const { account, what } of ended) tell(`the alarm of ${account} is ended: ${what}`);
   const result = refused === 0 ? 'all make their checkpoints' : `${refused} logs do not make theirs; see audit verify`;
   console.error(`${made} tiles of ${logs} logs made anew: ${result}`);
   if (refused > 0) throw new CheckFailed();

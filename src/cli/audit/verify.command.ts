@@ -7,7 +7,7 @@ import { withExamples } from '../help.js';
 import { lowerPriority } from '../lower-priority.js';
 import { onDatabase, READS } from '../run-on-database.js';
 import { appended } from './appended-option.js';
-import { checkpointKeys, givenKeys } from './checkpoint-keys.js';
+import { checkpointKeys } from './checkpoint-keys.js';
 import { openInput } from './input-file.js';
 import { readKept } from './kept-checkpoints.js';
 import { printFileVerification, printVerification } from './printed-verification.js';
@@ -21,7 +21,7 @@ export function addVerifyCommand(audit: Command): void {
     .option('--account <id>', 'only this account (default: all)')
     .option(
       '--key <key>',
-      'an earlier public key of the checkpoints, as GET /log/key answered it for any account, or that of a witness, which must have cosigned each --checkpoint; or its file; may be repeated (default: that of CHECKPOINT_KEY alone)',
+      'a public key of the checkpoints that is not in CHECKPOINT_KEY, as GET /log/key answered it for any account, or that of a witness, which must have cosigned each --checkpoint; or its file; may be repeated, oldest first',
       appended,
       [],
     )
@@ -66,7 +66,7 @@ async function verifyDatabase({ account, key, checkpoint }: VerifyOptions): Prom
 
 async function verifyExport(file: string, { account, key, checkpoint }: VerifyOptions): Promise<void> {
   if (account !== undefined) throw new UsageError('--account is for a database: a file is checked whole');
-  const keys = await givenKeys(key);
+  const keys = await checkpointKeys(key);
   keys.tellIfNone();
   const kept = await readKept(checkpoint, keys);
   const input = await openInput(file, 'audit export');

@@ -79,6 +79,6 @@ async function accountsAmong(client: Primary['client'], gateways: Config['gatewa
 
 const hasAccounts = ({ client }: Pick<Primary, 'client'>): Promise<boolean> => hasTable(client, 'accounts');
 
-async function hasTable(client: Primary['client'], name: string): Promise<boolean> {
+export async function hasTable(client: Primary['client'], name: string): Promise<boolean> {
   return (await rowOf<{ made: boolean }>(client, `select to_regclass('${name}') is not null as made`)).made;
 }

@@ -16,6 +16,7 @@ import {
 import { describeRights, missingRights } from '../../database/schema/rights.js';
 import { guardFaults } from '../../log/checks/guard-checks.js';
 import { checkClaims, checkFirstKey, checkGateways } from './account-checks.js';
+import { checkAlarms, checkCheckpoints } from './checkpoint-checks.js';
 import { type Finding, ok, warning, wrong } from './finding.js';
 import { checkOwner } from './owner-check.js';
 import { type Primary, rowOf } from './server-check.js';
@@ -29,6 +30,8 @@ export const DATABASE_CHECKS: Readonly<Record<string, DatabaseCheck>> = {
   rights: checkRights,
   owner: checkOwner,
   history: checkHistory,
+  checkpoints: checkCheckpoints,
+  alarms: checkAlarms,
   encryption: checkEncryption,
   connections: checkConnections,
   plans: checkPlans,

@@ -22,6 +22,7 @@ export const TABLE_RIGHTS: Readonly<Record<string, readonly string[]>> = {
   pending_removals: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   log_checkpoints: ['SELECT', 'INSERT'],
   log_tiles: ['SELECT', 'INSERT', 'UPDATE'],
+  log_alarms: ['SELECT', 'INSERT'],
   migrations: ['SELECT'],
   migration_lock: ['SELECT', 'UPDATE'],
 };

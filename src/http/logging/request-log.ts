@@ -2,10 +2,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Problem } from '../../problem.js';
 import { isSafeMethod, readTraceId } from '../preconditions.js';
 import { ipOf } from '../request-context.js';
+import type { LoggedRequests } from './logged-requests.js';
 
 /** Of which requests the log has a line; it has one of every error and every change in any case. */
-export const LOGGED_REQUESTS = ['changes', 'all'] as const;
-export type LoggedRequests = (typeof LOGGED_REQUESTS)[number];
 
 type WriteLine = (level: 'error' | 'warn' | 'info', fields: object, message: string) => void;
 

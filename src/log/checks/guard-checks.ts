@@ -54,6 +54,16 @@ const TILE_REFUSAL = `begin
   end if;
   raise exception 'log_tiles only grows: % refused', tg_op using errcode = 'restrict_violation';
 end`;
+const ALARM_REFUSAL = `begin
+  if tg_op = 'UPDATE' then
+    if old.ended_at is null and new.ended_at is not null
+      and (new.account_id, new.loss, new.signed, new.mark, new.what, new.raised_at)
+        = (old.account_id, old.loss, old.signed, old.mark, old.what, old.raised_at) then
+      return new;
+    end if;
+  end if;
+  raise exception 'an alarm can only be ended: % refused', tg_op using errcode = 'restrict_violation';
+end`;
 
 /** Bits of a trigger's type: for each row (1), before (2), on delete (8), update (16), truncate (32). */
 const GUARDS: readonly Guard[] = [
@@ -61,8 +71,10 @@ const GUARDS: readonly Guard[] = [
   { name: 'log_checkpoints_guard', on: 'log_checkpoints', type: 58, body: REFUSAL, keeps: 'checkpoints' },
   { name: 'log_tiles_guard', on: 'log_tiles', type: 27, body: TILE_REFUSAL, keeps: 'tiles' },
   { name: 'log_tiles_truncate_guard', on: 'log_tiles', type: 34, body: TILE_REFUSAL, keeps: 'tiles' },
+  { name: 'log_alarms_guard', on: 'log_alarms', type: 27, body: ALARM_REFUSAL, keeps: 'alarms' },
+  { name: 'log_alarms_truncate_guard', on: 'log_alarms', type: 34, body: ALARM_REFUSAL, keeps: 'alarms' },
 ];
-const TABLES = ['events', 'log_heads', 'log_checkpoints', 'log_tiles'];
+const TABLES = ['events', 'log_heads', 'log_checkpoints', 'log_tiles', 'log_alarms'];
 
 const isInForce = (guard: Guard, { name, on, type, body, always }: Trigger): boolean =>
   always && guard.name === name && guard.on === on && guard.type === type && inOneLine(guard.body) === inOneLine(body);
@@ -96,6 +108,7 @@ const REFUSED_RIGHTS = {
   log_heads: ['DELETE', 'TRUNCATE', 'TRIGGER'],
   log_checkpoints: ['UPDATE', 'DELETE', 'TRUNCATE', 'TRIGGER'],
   log_tiles: ['DELETE', 'TRUNCATE', 'TRIGGER'],
+  log_alarms: ['UPDATE', 'DELETE', 'TRUNCATE', 'TRIGGER'],
 };
 
 const GRANTS = `select c.relname as on, case when g.grantee = 0 then 'PUBLIC' else g.grantee::regrole::text end as grantee,

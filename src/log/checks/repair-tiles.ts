@@ -2,6 +2,7 @@ import type { ClientBase } from 'pg';
 import { DedicatedConnections, type MaintenanceDatabase } from '../../database/dedicated-connections.js';
 import { PostgresFailure } from '../../database/failure.js';
 import { OperatorError } from '../../operator-error.js';
+import { endAlarms, type StoredAlarm } from '../seal/log-alarms.js';
 import { SealedLogs } from '../seal/sealed-logs.js';
 import type { VerifierKey } from '../tree/signed-note.js';
 import { SealedChecks } from './sealed-checks.js';
@@ -25,12 +26,14 @@ export interface RepairWatcher {
 
 /**
  * Makes the tiles of each log from its leaves, holds them to the signed checkpoints, and replaces the stored ones that differ.
- * The database's role must own the tables, since the guard of the tiles is lifted meanwhile.
+ * Then it ends the alarms about tiles of the logs whose tiles are in order. Resolves with these alarms. The database's role
+ * must own the tables, since the guard of the tiles is lifted meanwhile.
  */
-export const repairTiles = (database: MaintenanceDatabase, watcher: RepairWatcher): Promise<void> =>
+export const repairTiles = (database: MaintenanceDatabase, watcher: RepairWatcher): Promise<readonly StoredAlarm[]> =>
   DedicatedConnections.use(database, async (connections) => {
     const reader = await connections.openSnapshot();
     const { rows } = await reader.query<{ account_id: string }>(LOGS, [watcher.account ?? null]);
+    const inOrder: string[] = [];
     for (const { account_id: account } of rows) {
       const keys = watcher.keysOf(account);
       let tiles = 0;
@@ -41,9 +44,29 @@ export const repairTiles = (database: MaintenanceDatabase, watcher: RepairWatche
       // Where no tile is wrong, the sealer need not wait.
       const log = tiles === 0 ? { account, tiles, refusal } : await repairLog(connections, account, keys);
       watcher.repaired(log);
+      if (log.refusal === undefined) inOrder.push(account);
     }
     await connections.release(reader);
+    return endAlarmsOf(connections, inOrder);
   });
+
+/** A role that may not end an alarm can look, where none is open. */
+async function endAlarmsOf(
+  connections: DedicatedConnections,
+  accounts: readonly string[],
+): Promise<readonly StoredAlarm[]> {
+  const client = await connections.openTransaction();
+  const { rows } = await client.query<{ account_id: string }>(ALARMED, [accounts]);
+  const alarmed = rows.map(({ account_id }) => account_id);
+  const ended =
+    alarmed.length === 0
+      ? []
+      : await endAlarms(client, { accounts: alarmed, loss: 'tiles' }, 'audit repair-tiles: the tiles are in order');
+  await connections.commit(client);
+  return ended;
+}
+
+const ALARMED = `select distinct account_id from log_alarms where account_id = any($1) and loss = 'tiles' and ended_at is null`;
 
 const LOGS = `select account_id from log_checkpoints where $1::text is null or account_id = $1
   union select account_id from log_tiles where $1::text is null or account_id = $1 order by 1`;
@@ -86,7 +109,7 @@ export async function makeTiles(client: ClientBase, account: string): Promise<nu
   return (await logsOn(client).lastCheckpoint(account))?.size ?? 0;
 }
 
-const logsOn = (client: ClientBase): SealedLogs =>
+export const logsOn = (client: ClientBase): SealedLogs =>
   new SealedLogs({ run: ({ text }, values) => client.query(text, [...values]) });
 
 const LEAVES_AT_ONCE = 10_000;

@@ -3,6 +3,7 @@ import { parseSignedCheckpoint } from '../tree/checkpoint.js';
 import { HASH_BYTES } from '../tree/merkle-tree.js';
 import type { VerifierKey } from '../tree/signed-note.js';
 import { entriesOf, GrowingTree, type StoredTile, TILE_WIDTH } from '../tree/tiles.js';
+import { orderFaultOf, Signatures } from './signatures.js';
 import { type OnTileFault, TileChecks } from './tile-checks.js';
 
 /** What is done with the faults of checkpoints and events, in words, and with those of tiles. */
@@ -32,16 +33,18 @@ export class SealedChecks {
   private sealed = 0;
   private edge: readonly StoredTile[] = [];
   private missing = 0;
+  private readonly signatures: Signatures;
   private hasEnded = false;
 
   constructor(
     private readonly logs: SealedLogs,
     private readonly accountId: string,
-    /** One of them must have signed each checkpoint. None: signatures are not checked. */
-    private readonly keys: readonly VerifierKey[],
+    /** Oldest first: one of them must have signed each checkpoint, and none after a later one. None: signatures are not checked. */
+    keys: readonly VerifierKey[],
     private readonly report: SealedReport,
   ) {
     this.checkpoints = checkpointsOf(logs, accountId);
+    this.signatures = new Signatures(keys);
     this.tiles = new TileChecks(logs, accountId, report.tileFault);
   }
 
@@ -109,12 +112,10 @@ export class SealedChecks {
   }
 
   /** Reports a signature that is wrong. */
-  private isSigned({ size, note }: StoredCheckpoint): boolean {
-    const signed = parseSignedCheckpoint(note);
-    const isSigned = this.keys.length === 0 || this.keys.some((key) => signed?.isSignedBy(key) === true);
-    if (isSigned && signed?.checkpoint.size === size) return true;
-    this.report.fault(`the checkpoint of ${size} events: its signature is wrong`);
-    return false;
+  private isSigned(checkpoint: StoredCheckpoint): boolean {
+    const fault = this.signatures.faultOf(checkpoint);
+    if (fault !== undefined) this.report.fault(`the checkpoint of ${checkpoint.size} events: ${fault}`);
+    return fault === undefined;
   }
 
   /** Names the positions that differ, and goes on with the tree that was signed. False if the tiles do not lead to it. */
@@ -184,11 +185,8 @@ export class SealedChecks {
   /** The checkpoint after that of a size. */
   private async following(size: number): Promise<LinkedCheckpoint | undefined> {
     const next: LinkedCheckpoint | undefined = (await this.checkpoints.next()).value;
-    if (next !== undefined && next.follows !== size) {
-      this.report.fault(
-        `the checkpoint of ${next.size} events follows one of ${next.follows} events, which is missing`,
-      );
-    }
+    const fault = next && orderFaultOf(next, size);
+    if (fault !== undefined) this.report.fault(fault);
     return next;
   }
 }

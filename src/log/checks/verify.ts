@@ -24,7 +24,7 @@ export interface Fault {
 export interface VerifyWatcher {
   /** Undefined: all accounts. */
   readonly account: string | undefined;
-  /** The keys that may have signed an account's checkpoints; none: their signatures are not checked. */
+  /** The keys that may have signed an account's checkpoints, oldest first; none: their signatures are not checked. */
   readonly keysOf: (account: string) => readonly VerifierKey[];
   /** Checkpoints that were kept outside of the database, in the order of their sizes. */
   readonly kept?: readonly KeptCheckpoint[];

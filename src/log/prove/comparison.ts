@@ -2,7 +2,7 @@ import type { Client } from 'pg';
 import { fetchRows, IN_INDEX_ORDER, readAhead } from '../../database/cursor.js';
 import { type Chunk, eventsOf, foldedChunks, type Scope } from './folded-chunks.js';
 import { type FoundDifference, RowComparison } from './row-comparison.js';
-import type { StoredEvent } from './stream-fold.js';
+import { ReplayError, type StoredEvent } from './stream-fold.js';
 
 /** What a part of the comparison found. */
 interface Compared {
@@ -51,9 +51,15 @@ export class Comparison {
     // The next chunk is folded while PostgreSQL compares the last.
     const chunks = readAhead(foldedChunks(batches, this.scope.models));
     let last: Chunk | undefined;
-    for await (const chunk of chunks) {
-      if (last !== undefined) yield* this.compare(last, false);
-      last = chunk;
+    try {
+      for await (const chunk of chunks) {
+        if (last !== undefined) yield* this.compare(last, false);
+        last = chunk;
+      }
+    } catch (error) {
+      // An event that cannot be folded ends the comparison, and the chunk before it is whole.
+      if (error instanceof ReplayError && last !== undefined) yield* this.compare(last, false);
+      throw error;
     }
     if (last !== undefined) yield* this.compare(last, true);
   }

@@ -30,6 +30,7 @@ export class StreamFold {
   /** Undefined before the creation and after the deletion. */
   private entity: EntityRow | undefined;
   private last: StreamEnd | undefined;
+  private lastEvent: StoredEvent | undefined;
   private readonly rules: StreamRules | undefined;
 
   /** `model`: undefined for a stream of which no chosen model makes rows. */
@@ -52,16 +53,34 @@ export class StreamFold {
     const facts = { version: event.stream_version, position: Number(event.position), type: event.type };
     const fault = this.rules.faultOf(facts, this.last);
     if (fault !== undefined) throw failure(event, fault);
-    this.entity = fold(this.model, this, this.entity, [current], timeOf(event));
+    this.entity = this.folded(this.model, current, event);
     this.last = this.rules.endWith(facts);
+    this.lastEvent = event;
   }
 
   /** The rows that the stream makes in a table, of its own model or another. */
   rowsIn(table: Table<object>): readonly object[] {
     const isOurs = this.model?.tables.includes(table) === true;
-    return isOurs && this.entity !== undefined ? table.rowsOf(this.entity) : [];
+    if (!isOurs || this.entity === undefined) return [];
+    try {
+      return table.rowsOf(this.entity);
+    } catch (error) {
+      throw this.lastEvent === undefined ? error : failure(this.lastEvent, UNFOLDABLE, error);
+    }
+  }
+
+  /** A hash that fits tells nothing of the fields: someone may have written the event by hand. */
+  private folded(model: AnyReadModel, current: DomainEvent, event: StoredEvent): EntityRow | undefined {
+    const time = timeOf(event);
+    try {
+      return fold(model, this, this.entity, [current], time);
+    } catch (error) {
+      throw failure(event, UNFOLDABLE, error);
+    }
   }
 }
+
+const UNFOLDABLE = 'its data lacks a field, or has one of another type, so no row can be made of it';
 
 const RULES = new WeakMap<AnyReadModel, StreamRules>();
 

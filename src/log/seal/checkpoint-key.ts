@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { CHECKPOINT_KEY_FILE } from '../../database/embedded/removal.js';
 import { messageOf } from '../../error-message.js';
 import { OperatorError } from '../../operator-error.js';
+import { type Checkpoint, parseSignedCheckpoint } from '../tree/checkpoint.js';
 import { type SignerKey, signerKey } from '../tree/signed-note.js';
 
 /** The secret that signs checkpoints, and the name by which verifiers know this deployment. */
@@ -28,21 +29,60 @@ export const keyText = ({ name, seed }: CheckpointKey): string => `PRIVATE+KEY+$
 
 export const newCheckpointKey = (name: string): CheckpointKey => ({ name, seed: randomBytes(32) });
 
+/** The keys of a deployment, oldest first. The last one signs; what an earlier one has signed stays valid. */
+export class KeyHistory {
+  constructor(
+    readonly signing: CheckpointKey,
+    private readonly earlier: readonly CheckpointKey[] = [],
+  ) {}
+
+  get known(): readonly CheckpointKey[] {
+    return [...this.earlier, this.signing];
+  }
+
+  /** The checkpoint of an account's note, if one of the keys has signed it. */
+  signedIn(note: string, accountId: string): Checkpoint | undefined {
+    const parsed = parseSignedCheckpoint(note);
+    if (parsed === undefined) return undefined;
+    const named = this.known.filter((key) => originOf(key, accountId) === parsed.checkpoint.origin);
+    return named.some((key) => parsed.isSignedBy(signerOf(key, accountId))) ? parsed.checkpoint : undefined;
+  }
+
+  /** The name of the key of a note, if none of the keys has this name. */
+  unknownNameIn(note: string): string | undefined {
+    const name = parseSignedCheckpoint(note)?.checkpoint.origin.replace(/\/[^/]*$/, '');
+    return this.known.some((key) => key.name === name) ? undefined : name;
+  }
+}
+
 /** Undefined for a text that is not a key. */
 function parseKey(text: string): CheckpointKey | undefined {
-  const { name, seed } = KEY.exec(text.trim())?.groups ?? {};
+  const { name, seed } = KEY.exec(text)?.groups ?? {};
   return name === undefined || seed === undefined ? undefined : { name, seed: Buffer.from(seed, 'base64') };
 }
 
-/** Parses CHECKPOINT_KEY: a key, or the path of a file that holds one. Messages quote no key. */
-export function parseCheckpointKey(value: string): CheckpointKey {
-  if (value.startsWith('PRIVATE+KEY+')) return parseKey(value) ?? notAKey('is not a key');
-  return parseKey(readKeyFile(value)) ?? notAKey('names a file that holds no key');
+/** Parses keys with white space between them, oldest first. `what` begins a message, which quotes no key. */
+function parseKeys(text: string, what: string): KeyHistory {
+  const keys = text
+    .trim()
+    .split(/\s+/)
+    .map((one) => parseKey(one) ?? notAKey(what));
+  const names = keys.map(({ name }) => name);
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (twice !== undefined) throw new Error(`has two keys with the name ${twice}: each must have a name of its own`);
+  const signing = keys.pop() ?? notAKey(what);
+  return new KeyHistory(signing, keys);
 }
 
 const notAKey = (what: string): never => {
   throw new Error(`${what} as \`tunnel-access audit key NAME\` prints it`);
 };
+
+/** Parses CHECKPOINT_KEY: keys, or the path of a file that holds them. Messages quote no key. */
+export function parseCheckpointKeys(value: string): KeyHistory {
+  if (value.startsWith('PRIVATE+KEY+')) return parseKeys(value, 'is not a key');
+  return parseKeys(readKeyFile(value), 'names a file that holds no key');
+}
 
 /** The content of a file that a setting names. The message completes the sentence "NAME ...". */
 export function readKeyFile(path: string): string {
@@ -55,25 +95,27 @@ export function readKeyFile(path: string): string {
 
 const pathBeside = (dataDir: string): string => join(dataDir, CHECKPOINT_KEY_FILE);
 
-/** The key of an embedded database, if it has one. */
-export async function findKeyBeside(dataDir: string): Promise<CheckpointKey | undefined> {
+/** The keys of an embedded database, if it has any. */
+export async function findKeysBeside(dataDir: string): Promise<KeyHistory | undefined> {
   const path = pathBeside(dataDir);
   const found = await readFile(path, 'utf8').catch(ignoreMissing);
-  const key = found === undefined ? undefined : parseKey(found);
-  if (found === undefined || key !== undefined) return key;
-  throw new OperatorError(
-    `${path} holds no key: put a copy of it back, or remove the file, and the next start makes another`,
-  );
+  if (found === undefined) return undefined;
+  try {
+    return parseKeys(found, 'holds no key');
+  } catch (error) {
+    const way = 'put a copy of it back, or remove the file, and the next start makes another';
+    throw new OperatorError(`${path} ${messageOf(error)}: ${way}`);
+  }
 }
 
-/** The key of an embedded database, beside it. Made at the first start; `isNew` tells so. */
-export async function keyBeside(dataDir: string): Promise<{ key: CheckpointKey; path: string; isNew: boolean }> {
+/** The keys of an embedded database, beside it. Made at the first start; `isNew` tells so. */
+export async function keysBeside(dataDir: string): Promise<{ keys: KeyHistory; path: string; isNew: boolean }> {
   const path = pathBeside(dataDir);
-  const found = await findKeyBeside(dataDir);
-  if (found !== undefined) return { key: found, path, isNew: false };
+  const found = await findKeysBeside(dataDir);
+  if (found !== undefined) return { keys: found, path, isNew: false };
   const key = newCheckpointKey(`tunnel-access-${randomBytes(4).toString('hex')}`);
   await writeKey(path, `${keyText(key)}\n`);
-  return { key, path, isNew: true };
+  return { keys: new KeyHistory(key), path, isNew: true };
 }
 
 /** All of it or nothing, also if the power fails: half a key would keep the service from starting. */

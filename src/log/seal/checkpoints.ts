@@ -1,23 +1,26 @@
-import type { CheckpointKey } from './checkpoint-key.js';
+import type { KeyHistory } from './checkpoint-key.js';
+import type { Alarm, LogAlarms } from './log-alarms.js';
 
 const WAY_OUT =
   'Was a database restored, did a failover lose changes, or did someone change them? See "After a loss" in docs/evidence.md';
 
-/** What can be wrong with a log that was signed. `checkpoints`: newer ones are missing. */
-type Loss = 'tail' | 'checkpoints' | 'events' | 'tiles';
-
-/** Whether this instance signs checkpoints, what it knows to be signed, and what it found wrong. */
+/** Whether this instance signs checkpoints, what it has seen signed, and what any instance found wrong. */
 export class Checkpoints {
   /** The largest size of each log that this instance has seen signed. The database may lose it, the process does not. */
   private readonly witnessed = new Map<string, number>();
-  /** The accounts whose logs are not the ones that were signed. It lasts until a restart. */
-  private readonly alarms = new Set<string>();
-  /** What was said of them. */
-  private readonly said = new Set<string>();
+  /** The accounts with an open alarm. */
+  private open: ReadonlySet<string> = new Set();
+  /** The number of ended alarms of each account. */
+  private ended: ReadonlyMap<string, number> = new Map();
+  /** By account, the alarms that the table has, so that a fault that lasts is written once. */
+  private readonly raised = new Map<string, Set<string>>();
+  /** Alarms that the table did not take yet. */
+  private readonly unsaved = new Map<string, Alarm>();
 
-  /** `key`: undefined while checkpoints are off. */
+  /** `keys`: undefined while checkpoints are off. */
   constructor(
-    readonly key: CheckpointKey | undefined,
+    readonly keys: KeyHistory | undefined,
+    private readonly alarms: LogAlarms,
     private readonly report: (line: string) => void = () => undefined,
   ) {}
 
@@ -34,23 +37,76 @@ export class Checkpoints {
     return this.witnessed.keys();
   }
 
-  /** Says what is wrong with a log, once for each loss and each size that was signed, however the log goes on. */
-  raise(accountId: string, { loss, signed }: { loss: Loss; signed: number }, what: string): void {
-    const about = `${accountId} ${loss} ${signed}`;
-    if (!this.said.has(about)) this.report(`ALARM: ${what}. ${WAY_OUT}`);
-    this.said.add(about);
-    this.alarms.add(accountId);
+  /** Writes what is wrong with a log to the table, and to the service's log if this instance is the first to find it. */
+  async raise(alarm: Alarm): Promise<void> {
+    const id = idOf(alarm);
+    if (this.unsaved.has(id) || this.raised.get(alarm.accountId)?.has(id) === true) return;
+    try {
+      if (await this.save(alarm)) this.say(alarm);
+    } catch {
+      // The next round tries again, and says why if it fails too.
+      if (!this.unsaved.has(id)) this.say(alarm);
+      this.unsaved.set(id, alarm);
+    }
+  }
+
+  private say({ what }: Alarm): void {
+    this.report(`ALARM: ${what}. ${WAY_OUT}`);
+  }
+
+  /** False if the table has it already, or if it is accepted. */
+  private async save(alarm: Alarm): Promise<boolean> {
+    const { accountId } = alarm;
+    const isNew = await this.alarms.raise(alarm);
+    if (isNew) this.open = new Set([...this.open, accountId]);
+    this.raised.set(accountId, (this.raised.get(accountId) ?? new Set()).add(idOf(alarm)));
+    return isNew;
+  }
+
+  /**
+   * Reads the alarms of all instances. What this one has seen signed of a log counts no more once an alarm of it was ended:
+   * the operator has taken the log as it is.
+   */
+  async refresh(): Promise<void> {
+    for (const [id, alarm] of this.unsaved) {
+      await this.save(alarm);
+      this.unsaved.delete(id);
+    }
+    const counts = await this.alarms.counts();
+    this.open = new Set(counts.filter(({ open }) => open > 0).map(({ accountId }) => accountId));
+    for (const accountId of this.raised.keys()) if (!this.open.has(accountId)) this.raised.delete(accountId);
+    for (const { accountId, ended } of counts) {
+      if (ended > (this.ended.get(accountId) ?? 0)) this.forget(accountId);
+    }
+    this.ended = new Map(counts.map(({ accountId, ended }) => [accountId, ended]));
+  }
+
+  private forget(accountId: string): void {
+    this.witnessed.delete(accountId);
+    this.raised.delete(accountId);
+  }
+
+  /** Nothing is signed of such a log. */
+  hasAlarm(accountId: string): boolean {
+    return this.lost.has(accountId);
   }
 
   /** The number of logs that are not the ones that were signed. */
   get lostLogs(): number {
-    return this.alarms.size;
+    return this.lost.size;
+  }
+
+  private get lost(): ReadonlySet<string> {
+    if (this.unsaved.size === 0) return this.open;
+    return new Set([...this.open, ...[...this.unsaved.values()].map(({ accountId }) => accountId)]);
   }
 
   /** For an operator, without the names of accounts. */
   get state(): string {
-    if (this.key === undefined) return 'off: CHECKPOINT_KEY is not set';
-    if (this.alarms.size > 0) return `ALARM: signed events are lost or changed, in ${this.alarms.size} of the logs`;
+    if (this.keys === undefined) return 'off: CHECKPOINT_KEY is not set';
+    if (this.lostLogs > 0) return `ALARM: signed events are lost or changed, in ${this.lostLogs} of the logs`;
     return 'on';
   }
 }
+
+const idOf = ({ accountId, loss, signed, mark }: Alarm): string => `${accountId} ${loss} ${signed} ${mark}`;

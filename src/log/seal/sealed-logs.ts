@@ -73,11 +73,13 @@ const SURPLUS: NamedStatement = {
     and (level not between 0 and 6 or index < 0 or index >= (($2::bigint >> (8 * level)) + 255) / 256) order by level, index`,
 };
 
-/** Of two instances one inserts what follows a checkpoint, and only that one writes its tiles. */
+/** Of two instances one inserts what follows a checkpoint, and only that one writes its tiles. None does where an alarm is open. */
 const SEAL: NamedStatement = {
   name: 'seal_log',
   text: `with sealed as (
-      insert into log_checkpoints (account_id, size, follows, note) values ($1, $2, $3, $4) on conflict do nothing returning size),
+      insert into log_checkpoints (account_id, size, follows, note) select $1::text, $2::bigint, $3::bigint, $4::text
+        where not exists (select from log_alarms where account_id = $1 and ended_at is null)
+        on conflict do nothing returning size),
     written as (
       insert into log_tiles (account_id, level, index, hashes)
         select $1, t.level, t.index, decode(t.hashes, 'hex') from json_to_recordset($5::json) as t(level int, index bigint, hashes text)
@@ -142,7 +144,7 @@ export class SealedLogs {
     return tiles.map((tile) => ({ ...tile, hashes: tile.hashes.subarray(0, widthIn(size, tile) * HASH_BYTES) }));
   }
 
-  /** False, and nothing is written, if another instance has written what follows the same checkpoint. */
+  /** False, and nothing is written, if another instance has written what follows the same checkpoint, or an alarm is open. */
   async seal(
     accountId: string,
     { size, note }: StoredCheckpoint,

@@ -23,11 +23,16 @@ export async function foldAccount(
   } catch (error) {
     // Its cursor is still open.
     if (error instanceof ReplayError) await client.query('close all');
-    const { constraint } = PostgresFailure.of(error);
-    if (constraint === undefined) throw error;
-    // Leaves out the server's detail, which shows the value: it may be the hash of a key.
+    const { constraint, isAboutData, isUniqueViolation } = PostgresFailure.of(error);
+    // Leaves out what the server says of the value: it may be the hash of a key.
+    if (isUniqueViolation) {
+      throw new LogFileError(
+        `${constraint} is violated: another account of this database has the same value, which must be unique`,
+      );
+    }
+    if (!isAboutData) throw error;
     throw new LogFileError(
-      `${constraint} is violated: another account of this database has the same value, which must be unique`,
+      `an event of account ${account} makes a row that ${model.tables[0]?.name} does not take: its data lacks a field, or has a value that no version of the service writes`,
     );
   }
 }

@@ -1,8 +1,9 @@
+import { createHash } from 'node:crypto';
 import type { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Client } from 'pg';
 import { to } from 'pg-copy-streams';
-import { IN_INDEX_ORDER } from '../../database/cursor.js';
+import { fetchRows, IN_INDEX_ORDER } from '../../database/cursor.js';
 import { DedicatedConnections, type MaintenanceDatabase } from '../../database/dedicated-connections.js';
 import { appliedMigrations, newerOf, queryableOf } from '../../database/schema/migrations.js';
 import { OperatorError } from '../../operator-error.js';
@@ -15,8 +16,10 @@ export interface ExportWatcher {
 }
 
 interface Exported {
-  readonly accounts: number;
-  readonly events: number;
+  accounts: number;
+  events: number;
+  /** Accounts whose log is not as long as its head says: the file has what is there. */
+  readonly damaged: string[];
 }
 
 /**
@@ -37,9 +40,9 @@ export async function exportAll(
     await client.query(
       `lock table events, log_heads, ${records.map(({ table }) => table).join(', ')} in access share mode`,
     );
-    await client.query(PLAIN_TEXT);
+    await client.query(`${PLAIN_TEXT}; ${NO_POLICY}`);
     await client.query(IN_INDEX_ORDER);
-    const exported = { accounts: 0, events: 0 };
+    const exported: Exported = { accounts: 0, events: 0, damaged: [] };
     const { interrupt: signal } = database;
     const options = { end: false, ...(signal !== undefined && { signal }) };
     await pipeline(linesOfAll(client, records, exported, watcher), output, options);
@@ -65,42 +68,59 @@ const TABLES = 'select name from unnest($1::text[]) name where to_regclass(name)
 
 /** One spelling of every time, whatever the settings of the server or the role are. */
 const PLAIN_TEXT = `set local timezone = 'UTC'; set local extra_float_digits = 1; set local client_encoding = 'UTF8'`;
+/** A policy would hide rows. This is an error instead. */
+const NO_POLICY = 'set local row_security = off';
 
 async function* linesOfAll(
   client: Client,
   tables: typeof RECORDS,
-  exported: { accounts: number; events: number },
+  exported: Exported,
+  watcher: ExportWatcher,
+): AsyncGenerator<Buffer | string> {
+  const digest = createHash('sha256');
+  for await (const block of blocksOfAll(client, tables, exported, watcher)) {
+    digest.update(block);
+    yield block;
+  }
+  yield line({ end: FORMAT, sha256: digest.digest('hex') });
+}
+
+async function* blocksOfAll(
+  client: Client,
+  tables: typeof RECORDS,
+  exported: Exported,
   watcher: ExportWatcher,
 ): AsyncGenerator<Buffer | string> {
   yield line({ format: FORMAT, version: FORMAT_VERSION });
-  for await (const account of accountsOf(client)) {
-    const { account_id: id, events } = account;
+  for await (const { account_id: id, events, size } of accountsOf(client, tables)) {
     watcher.begin(id, events);
-    yield line(account);
+    yield line({ account_id: id, events } satisfies AccountLine);
     for (const table of tables) yield* copied(client, recordsQuery(id, table));
-    for await (const block of copied(client, exportQuery(id, { after: 0, upTo: events }))) {
+    for await (const block of copied(client, exportQuery(id))) {
       watcher.events(countLines(block));
       yield block;
     }
     exported.accounts += id === '' ? 0 : 1;
     exported.events += events;
+    if (size !== events) exported.damaged.push(id);
   }
-  yield line({ end: FORMAT });
 }
 
 const line = (value: object): string => `${JSON.stringify(value)}\n`;
 
-/** In the order of their ids. Records of no account come first. */
-async function* accountsOf(client: Client): AsyncGenerator<AccountLine> {
-  let accounts: AccountLine[] = [{ account_id: '', events: 0 }];
-  for (let last = accounts.at(-1); last !== undefined; last = accounts.at(-1)) {
-    yield* accounts;
-    accounts = (await client.query<AccountLine>(ACCOUNTS, [last.account_id])).rows;
-  }
-}
+/** An account, the number of its events, and how many its head says there are. */
+type ExportedAccount = AccountLine & { readonly size: number };
 
-const ACCOUNTS = `select account_id, size::float8 as events from log_heads where account_id > $1
-  order by account_id limit 1000`;
+/** In the order of their ids. Records of no account come first. A damaged log may have no head. */
+async function* accountsOf(client: Client, tables: typeof RECORDS): AsyncGenerator<ExportedAccount> {
+  const names = ['log_heads', 'events', ...tables.map(({ table }) => table)];
+  const all = names.map((name) => `select account_id from ${name}`).join(' union ');
+  const text = `select account_id, (select count(*) from events e where e.account_id = a.account_id)::float8 as events,
+      coalesce((select size from log_heads h where h.account_id = a.account_id), 0)::float8 as size
+    from (${all}) a where account_id <> '' order by account_id`;
+  yield { account_id: '', events: 0, size: 0 };
+  for await (const accounts of fetchRows<ExportedAccount>(client, text, [])) yield* accounts;
+}
 
 const copied = (client: Client, query: string): AsyncIterable<Buffer> => client.query(to(query));
 

@@ -30,6 +30,7 @@ export interface AccountLine {
  */
 export const RECORDS = [
   { table: 'log_checkpoints', order: 'size' },
+  { table: 'log_alarms', order: 'loss, signed, mark, raised_at' },
   { table: 'bind_decisions', order: 'id' },
   { table: 'credential_usage', order: 'credential_id' },
   { table: 'pending_removals', order: 'owner_id' },
@@ -45,13 +46,14 @@ const copyLines = (query: string): string =>
   `copy (${query}) to stdout (format csv, delimiter e'\\x02', quote e'\\x01')`;
 
 /** Query with which PostgreSQL itself writes the lines, three times as fast as making them from rows here. */
-export const exportQuery = (account: string, { after, upTo }: { after: number; upTo: number }): string =>
+export const exportQuery = (account: string, { after = 0, upTo }: { after?: number; upTo?: number } = {}): string =>
   copyLines(`select concat('{"account_id":', to_json(account_id), ',"position":', position, ',"stream_id":', to_json(stream_id),
     ',"stream_version":', stream_version, ',"event_id":"', event_id, '","type":', to_json(type),
     ',"data":', to_json(data), ',"metadata":', to_json(metadata),
     ',"occurred_at":"', ${timeText('occurred_at')}, '","recorded_at":"', ${timeText('recorded_at')},
     '","leaf_hash":"', encode(leaf_hash, 'hex'), '"}')
-  from events where account_id = ${sqlLiteral(account)} and position > ${after} and position <= ${upTo} order by position`);
+  from events where account_id = ${sqlLiteral(account)} and position > ${after}
+    ${upTo === undefined ? '' : `and position <= ${upTo}`} order by position`);
 
 /** The same for the records of an account in one of their tables. */
 export const recordsQuery = (account: string, { table, order }: (typeof RECORDS)[number]): string =>
@@ -110,4 +112,8 @@ export function isFirstOfAll(line: string): boolean {
   throw new LogFileError('a newer version of the service wrote this file: import it with that version');
 }
 
-export const isLastOfAll = (line: string): boolean => parseJsonObject(line)?.end === FORMAT;
+/** The SHA-256 of all lines before the last one, in hex. Undefined for a line of another kind. */
+export function digestInLast(line: string): string | undefined {
+  const { end, sha256 } = parseJsonObject(line) ?? {};
+  return end === FORMAT && typeof sha256 === 'string' ? sha256 : undefined;
+}

@@ -1,19 +1,18 @@
-import { createHash } from 'node:crypto';
 import { type Client, DatabaseError } from 'pg';
 import { copyIn } from '../../database/copy/copy-in.js';
 import { escapedJson } from '../../database/copy/copy-text.js';
 import { DedicatedConnections, type MaintenanceDatabase } from '../../database/dedicated-connections.js';
 import { PostgresFailure } from '../../database/failure.js';
-import { messageOf } from '../../error-message.js';
 import { EventChecks, knownTypes } from '../checks/event-checks.js';
 import type { LoggedEvent } from '../checks/logged-event.js';
-import { makeTiles } from '../checks/repair-tiles.js';
+import { logsOn, makeTiles } from '../checks/repair-tiles.js';
 import { type StreamFault, streamFaults } from '../checks/stream-checks.js';
 import { claimAnew } from '../claims/held-claims.js';
 import { ReplayError } from '../prove/stream-fold.js';
 import type { AnyReadModel, EventFacts } from '../read-model.js';
 import { foldAccount } from './account-fold.js';
 import { type AccountLine, faultyLine, LogFileError, parseLine, RECORDS, type RecordLine } from './log-file.js';
+import { areThere, insertRecords } from './log-records.js';
 import { type LogSection, sectionsOf } from './log-sections.js';
 
 /** What became of the log of one account in a file. */
@@ -93,12 +92,20 @@ class SectionImport {
     if (of !== undefined && (await isHere(client, of))) return this.compare(client, of);
     // The rows are those of the other deployment, in which a removal may be done.
     if (of !== undefined) await client.query(`set local tunnel_access.repair = 'on'`);
-    for await (const records of this.section.records()) await insertRecords(client, records);
+    // Of two imports at once the second waits here, and is then refused.
+    if (of !== undefined && of.events > 0) await claimAccount(client, this.log);
+    for await (const records of this.section.records()) await this.insert(client, records);
     if (of?.events !== 0) await this.importEvents(client);
     const { account, events } = this.log;
     const signed = of === undefined ? undefined : await makeTiles(client, account);
     await this.connections.commit(client);
     return { account, events, wasHere: false, signed };
+  }
+
+  private async insert(client: Client, records: readonly RecordLine[]): Promise<void> {
+    const last = this.section.before;
+    const lines = `lines ${last - records.length + 1} to ${last}`;
+    await insertRecords(client, records, lines);
   }
 
   private async importEvents(client: Client): Promise<void> {
@@ -117,26 +124,31 @@ class SectionImport {
     }
   }
 
-  /** All of a log comes in one transaction, so an equal one has its records too. */
+  /** Passes over a log that is here with all that the file has of it. Throws LogFileError for any other. */
   private async compare(client: Client, { account_id: account, events }: AccountLine): Promise<ImportedLog> {
-    const hashes = createHash('sha256');
-    for await (const lines of this.section.events()) {
-      for (const line of lines) hashes.update(Buffer.from(parseLine(line).leaf_hash, 'hex'));
-      this.watcher.events(lines.length);
+    const logs = logsOn(client);
+    for await (const records of this.section.records()) {
+      if (!(await areThere(client, records)))
+        throw this.differs(account, 'lacks records of this account, or has others');
     }
-    const { rows } = await client.query<{ digest: Buffer; size: number; signed: number }>(STORED, [account]);
-    const { size, digest, signed } = rows[0] ?? {};
-    const isEqual = size === events && digest?.equals(hashes.digest()) === true;
-    // Records of no account have no log to be compared with.
-    if (isEqual || events === 0) return { account, events, wasHere: true, signed };
-    const what = `account ${account} has another log in this database`;
-    throw faultyLine(this.section.before, `${what}: import the file into an empty one`);
+    const { rows } = await client.query<{ size: number }>(SIZE, [account]);
+    for await (const hashes of this.log.hashesOf((count) => this.watcher.events(count))) {
+      const stored = await logs.leaves(account, this.log.events - hashes.length, this.log.events);
+      if (!Buffer.concat(stored).equals(Buffer.concat(hashes))) throw this.differs(account, HAS_ANOTHER);
+    }
+    if (events > 0 && rows[0]?.size !== events) throw this.differs(account, HAS_ANOTHER);
+    return { account, events, wasHere: true, signed: (await logs.lastCheckpoint(account))?.size ?? 0 };
+  }
+
+  private differs(account: string, what: string): LogFileError {
+    const of = account === '' ? 'records of no account' : `account ${account}`;
+    return faultyLine(this.section.before, `${of}: this database ${what}. Import the file into an empty one`);
   }
 }
 
-const STORED = `select (select sha256(coalesce(string_agg(leaf_hash, '' order by position), '')) from events where account_id = $1) as digest,
-  (select size::float8 from log_heads where account_id = $1) as size,
-  (select coalesce(max(size), 0)::float8 from log_checkpoints where account_id = $1) as signed`;
+const HAS_ANOTHER = 'has another log of it';
+
+const SIZE = 'select size::float8 as size from log_heads where account_id = $1';
 
 async function isHere(client: Client, { account_id: account, events }: AccountLine): Promise<boolean> {
   if (events > 0) return (await client.query('select from log_heads where account_id = $1', [account])).rowCount === 1;
@@ -145,23 +157,6 @@ async function isHere(client: Client, { account_id: account, events }: AccountLi
       return true;
   }
   return false;
-}
-
-async function insertRecords(client: Client, records: readonly RecordLine[]): Promise<void> {
-  for (const { table } of RECORDS) {
-    const rows = records.flatMap((record) => (record.table === table ? [record.row] : []));
-    if (rows.length > 0) await insertRows(client, table, rows);
-  }
-}
-
-async function insertRows(client: Client, table: string, rows: readonly object[]): Promise<void> {
-  const text = `insert into ${table} select * from json_populate_recordset(null::${table}, $1)`;
-  try {
-    await client.query(text, [JSON.stringify(rows)]);
-  } catch (error) {
-    const { isAboutData, cause } = PostgresFailure.of(error);
-    throw isAboutData ? new LogFileError(`records of ${table} are refused: ${messageOf(cause)}`) : error;
-  }
 }
 
 /** The first block tells whose log it is. */
@@ -173,7 +168,8 @@ async function copyEvents(client: Client, log: CheckedLog, blocks: AsyncGenerato
     yield* blocks;
   };
   try {
-    await claimAccount(client, log);
+    // A file of one log names its account in its first event.
+    if (!log.isNamed) await claimAccount(client, log);
     await copyIn(client, EVENTS, all());
   } catch (error) {
     throw refusalOf(error, log);
@@ -230,6 +226,19 @@ class CheckedLog {
       let rows = '';
       for (const line of lines) rows += rowOf(this.checked(line));
       if (rows !== '') yield rows;
+      onEvents(lines.length);
+    }
+  }
+
+  /** The file named the account before its events. */
+  get isNamed(): boolean {
+    return this.section.of !== undefined;
+  }
+
+  /** Lists of the hashes of events, which have been computed anew. `onEvents` gets the number of events. */
+  async *hashesOf(onEvents: (count: number) => void): AsyncGenerator<readonly Buffer[]> {
+    for await (const lines of this.section.events()) {
+      yield lines.map((line) => Buffer.from(this.checked(line).leaf_hash, 'hex'));
       onEvents(lines.length);
     }
   }

@@ -1,8 +1,9 @@
+import { createHash } from 'node:crypto';
 import {
   type AccountLine,
+  digestInLast,
   faultyLine,
   isFirstOfAll,
-  isLastOfAll,
   LogFileError,
   parseAccountLine,
   parseRecord,
@@ -31,8 +32,10 @@ export async function* sectionsOf(lists: AsyncIterable<readonly string[]>): Asyn
     for (lines.take(1); ; ) {
       const line = await lines.peek();
       if (line === undefined) throw new LogFileError('the file is cut off: its last line is missing');
-      if (isLastOfAll(line)) break;
-      yield* sectionOf(lines, line);
+      const digest = digestInLast(line);
+      if (digest === undefined) yield* sectionOf(lines, line);
+      else if (digest !== lines.digest()) throw faultyLine(lines.taken + 1, ALTERED);
+      else break;
     }
     lines.take(1);
     if ((await lines.peek()) !== undefined) throw faultyLine(lines.taken + 1, 'the file should end before it');
@@ -40,6 +43,9 @@ export async function* sectionsOf(lists: AsyncIterable<readonly string[]>): Asyn
     await lines.end();
   }
 }
+
+const ALTERED =
+  'the SHA-256 of the lines before it is another one: the file was altered or damaged. Use another copy, and an empty database';
 
 async function* sectionOf(lines: Lines, line: string): AsyncGenerator<LogSection> {
   const of = parseAccountLine(line);
@@ -55,6 +61,7 @@ class Lines {
   /** How many were taken. */
   taken = 0;
   private list: readonly string[] = [];
+  private readonly hash = createHash('sha256');
   private readonly lists: AsyncIterator<readonly string[]>;
 
   constructor(lists: AsyncIterable<readonly string[]>) {
@@ -76,7 +83,13 @@ class Lines {
     const taken = this.list.slice(0, most);
     this.list = this.list.slice(most);
     this.taken += taken.length;
+    for (const line of taken) this.hash.update(`${line}\n`);
     return taken;
+  }
+
+  /** The SHA-256 of the lines that were taken, in hex. */
+  digest(): string {
+    return this.hash.copy().digest('hex');
   }
 
   /** Parses the next line. Names its number if it is faulty. */

@@ -3,6 +3,7 @@ import { FaultReport } from '../checks/fault-report.js';
 import { accountOf, type KeptCheckpoint, KeptChecks } from '../checks/kept-checks.js';
 import { LogChecks } from '../checks/log-checks.js';
 import type { LoggedEvent } from '../checks/logged-event.js';
+import { orderFaultOf, Signatures } from '../checks/signatures.js';
 import { StreamOrder } from '../checks/stream-order.js';
 import type { AnyReadModel } from '../read-model.js';
 import { parseSignedCheckpoint } from '../tree/checkpoint.js';
@@ -20,7 +21,7 @@ interface FileWatcher {
 
 interface VerifiedFile {
   readonly events: number;
-  /** A log was held to a checkpoint. */
+  /** Each log was held to a checkpoint, whose signature was checked. */
   readonly isHeld: boolean;
 }
 
@@ -36,26 +37,25 @@ export async function verifyFile(
   models: readonly AnyReadModel[],
   watcher: FileWatcher,
 ): Promise<VerifiedFile> {
-  let [account, events, isHeld] = [NO_ACCOUNT, 0, false];
+  let [log, events, isHeld] = [undefined as LogFile | undefined, 0, true];
   const unused = new Set(watcher.kept);
   try {
     for await (const section of sectionsOf(lists)) {
-      const log = new LogFile(models, section, watcher);
+      log = new LogFile(models, section, watcher);
       await log.check();
-      log.finish();
-      ({ account } = log);
       events += log.size;
-      isHeld ||= log.kept.length > 0;
+      isHeld &&= log.isHeld || log.size === 0;
       for (const one of log.kept) unused.delete(one);
     }
   } catch (error) {
     if (!(error instanceof LogFileError)) throw error;
-    const rest = account === NO_ACCOUNT ? '' : '; from there on nothing was checked';
-    watcher.fault({ account, what: `${error.message}${rest}` });
+    const rest = log === undefined ? '' : '; from there on nothing was checked';
+    watcher.fault({ account: log?.account ?? NO_ACCOUNT, what: `${error.message}${rest}` });
+    return { events, isHeld };
   }
   for (const one of unused) {
     const what = `the checkpoint in ${one.file} is that of another log, of account ${accountOf(one)}`;
-    watcher.fault({ account, what });
+    watcher.fault({ account: log?.account ?? NO_ACCOUNT, what });
   }
   return { events, isHeld };
 }
@@ -70,6 +70,12 @@ class LogFile {
   private readonly report: FaultReport;
   private readonly streams: StreamOrder;
   private log: LogChecks | undefined;
+  /** The size of the last checkpoint of the file. */
+  private signed = 0;
+  private readonly signatures: Signatures;
+  private readonly hasKeys: boolean;
+  /** It is held to a checkpoint that was kept outside of the file. */
+  private hasOwn = false;
 
   constructor(
     private readonly models: readonly AnyReadModel[],
@@ -79,35 +85,43 @@ class LogFile {
     this.account = section.of?.account_id ?? NO_ACCOUNT;
     this.report = new FaultReport((what) => watcher.fault({ account: this.account, what }));
     this.streams = new StreamOrder(models);
+    const keys = watcher.keysOf(this.account);
+    this.signatures = new Signatures(keys);
+    this.hasKeys = keys.length > 0;
   }
 
+  get isHeld(): boolean {
+    return this.hasOwn || (this.hasKeys && this.kept.length > 0);
+  }
+
+  /** Throws LogFileError for a line that is none of a log. */
   async check(): Promise<void> {
-    const signed: KeptCheckpoint[] = [];
-    for await (const records of this.section.records())
-      signed.push(...records.flatMap((one) => this.checkpointOf(one)));
     try {
+      const signed: KeptCheckpoint[] = [];
+      for await (const records of this.section.records()) {
+        for (const record of records) signed.push(...this.checkpointIn(record));
+      }
       for await (const lines of this.section.events()) {
         for (const line of lines) await this.add(line, signed);
         this.watcher.events(lines.length);
       }
-    } catch (error) {
-      if (!(error instanceof LogFileError)) throw error;
-      this.refuse(`${error.message}; from there on nothing was checked`);
+      await this.log?.end(this.last);
+    } finally {
+      this.report.end();
     }
-    await this.log?.end(this.last);
   }
 
-  finish(): void {
-    this.report.end();
-  }
-
-  private checkpointOf({ table, row }: RecordLine): readonly KeptCheckpoint[] {
+  /** Reports what is wrong with its signature and its place, as `verify` does. */
+  private checkpointIn({ table, row }: RecordLine): readonly KeptCheckpoint[] {
     if (table !== 'log_checkpoints') return [];
-    const note = parseSignedCheckpoint(String(row.note));
-    if (note === undefined) this.refuse(`the checkpoint of ${row.size} events is none`);
-    if (note === undefined) return [];
-    const keys = this.watcher.keysOf(this.account);
-    return [{ ...note.checkpoint, file: 'the file', isSigned: keys.length === 0 || keys.some(note.isSignedBy) }];
+    const stored = { size: Number(row.size), follows: Number(row.follows), note: String(row.note) };
+    const order = orderFaultOf(stored, this.signed);
+    if (order !== undefined) this.report.of('kept', order);
+    this.signed = stored.size;
+    const fault = this.signatures.faultOf(stored);
+    if (fault !== undefined) this.report.of('kept', `the checkpoint of ${stored.size} events: ${fault}`);
+    const note = parseSignedCheckpoint(stored.note);
+    return note === undefined ? [] : [{ ...note.checkpoint, file: 'the file', isSigned: true }];
   }
 
   private async add(line: string, signed: readonly KeptCheckpoint[]): Promise<void> {
@@ -140,6 +154,7 @@ class LogFile {
       );
     }
     const own = this.watcher.kept.filter((one) => accountOf(one) === this.account);
+    this.hasOwn = own.length > 0;
     this.kept = [...own, ...signed].toSorted((a, b) => a.size - b.size);
     const sealed = KeptChecks.of(this.kept, (what) => this.report.of('kept', what));
     // The file of one log does not say how long it is: whole lines are all that it has.

@@ -170,9 +170,29 @@ describe('a part of a tree', () => {
         const beside = rangesBeside({ from, to }, { from: 0, to: size }).map((one) =>
           treeHash(leaves.slice(one.from, one.to)),
         );
-        expect(rootAround(size, from, leaves.slice(from, to), beside)).toEqual(treeHash(leaves));
+        expect(rootAround(size, { from, width: 1, hashes: leaves.slice(from, to) }, beside)).toEqual(treeHash(leaves));
         const others = leaves.slice(from, to).with(b % (to - from), sha256());
-        expect(rootAround(size, from, others, beside)).not.toEqual(treeHash(leaves));
+        expect(rootAround(size, { from, width: 1, hashes: others }, beside)).not.toEqual(treeHash(leaves));
+      }),
+    );
+  });
+
+  it('does so by the hashes of its subtrees too', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 300 }), fc.nat(8), fc.nat(), fc.nat(), (size, level, a, b) => {
+        const width = 2 ** level;
+        const leaves = Array.from({ length: size }, (_, i) => sha256(Buffer.from(String(i))));
+        const hashOf = ({ from, to }: LeafRange): Buffer => treeHash(leaves.slice(from, to));
+        const subtrees = Array.from({ length: Math.floor(size / width) }, (_, i) => i * width);
+        const first = a % (subtrees.length + 1);
+        const part = subtrees.slice(first, first + 1 + (b % (subtrees.length + 1)));
+        fc.pre(part.length > 0);
+        const [from, to] = [first * width, (first + part.length) * width];
+        const beside = rangesBeside({ from, to }, { from: 0, to: size }).map(hashOf);
+        const hashes = part.map((at) => hashOf({ from: at, to: at + width }));
+        expect(rootAround(size, { from, width, hashes }, beside)).toEqual(treeHash(leaves));
+        const others = hashes.with(b % hashes.length, sha256());
+        expect(rootAround(size, { from, width, hashes: others }, beside)).not.toEqual(treeHash(leaves));
       }),
     );
   });

@@ -90,13 +90,20 @@ export function rangesBeside(part: LeafRange, range: LeafRange): LeafRange[] {
   return halvesOf(range).flatMap((half) => rangesBeside(part, half));
 }
 
-/** The root of a tree of this size in which these leaves stand from `from` on. `beside`: the hashes of the ranges beside. */
-export function rootAround(size: number, from: number, leaves: readonly Buffer[], beside: readonly Buffer[]): Buffer {
-  const part = { from, to: from + leaves.length };
+/** Neighbouring subtrees of a tree, of `width` leaves each; the first one begins at the leaf `from`. */
+interface Part {
+  readonly from: number;
+  readonly width: number;
+  readonly hashes: readonly Buffer[];
+}
+
+/** The root of a tree of this size that has this part. `beside`: the hashes of the ranges beside it. */
+export function rootAround(size: number, { from, width, hashes }: Part, beside: readonly Buffer[]): Buffer {
+  const part = { from, to: from + width * hashes.length };
   const others = beside.values();
   const rootOf = (range: LeafRange): Buffer => {
     if (areApart(part, range)) return others.next().value ?? EMPTY_ROOT;
-    if (range.to - range.from === 1) return leaves[range.from - from] ?? EMPTY_ROOT;
+    if (range.to - range.from <= width) return hashes[(range.from - from) / width] ?? EMPTY_ROOT;
     const [left, right] = halvesOf(range);
     return nodeHash(rootOf(left), rootOf(right));
   };

@@ -1,4 +1,4 @@
-import { foldNodes, HASH_BYTES, parentsOf, type TreeNode } from './merkle-tree.js';
+import { foldNodes, HASH_BYTES, type LeafRange, parentsOf, type TreeNode } from './merkle-tree.js';
 
 /** A tile holds the hashes of up to 256 neighbouring subtrees of 256^level leaves: see c2sp.org/tlog-tiles. */
 export interface TileName {
@@ -39,6 +39,13 @@ export function hashOfEntries(tile: Buffer, { from, to }: Pick<TileSpan, 'from' 
 /** How many entries the tile has in a tree of this size: 0 to 256. */
 export const widthIn = (size: number, { level, index }: TileName): number =>
   Math.max(0, Math.min(TILE_WIDTH, Math.floor(size / TILE_WIDTH ** level) - index * TILE_WIDTH));
+
+/** The leaves under the first hashes of a tile. `width`: of them under each hash. */
+export function leavesUnder(tile: TileName & { readonly width: number }): LeafRange & { readonly width: number } {
+  const width = TILE_WIDTH ** tile.level;
+  const from = tile.index * TILE_WIDTH * width;
+  return { from, to: from + tile.width * width, width };
+}
 
 /** The tile that the next hash of this level goes to, in a tree of this size. */
 const edgeTile = (size: number, level: number): TileName => ({

@@ -1,13 +1,6 @@
 import type { Command } from 'commander';
-import { isId } from '../../../ids.js';
-import { CheckFailed, UsageError } from '../../../operator-error.js';
-import { decideAgain, isRepeatable, LogTooShort } from '../../../ssh-gateway/decide-again/decide-again.js';
-import { ChangedRecord, findDecision } from '../../../ssh-gateway/decide-again/recorded-decision.js';
 import { withExamples } from '../../help.js';
-import { lowerPriority } from '../../lower-priority.js';
-import { print } from '../../print.js';
-import { type CommandDatabase, onDatabase, READS } from '../../run-on-database.js';
-import { differenceLine, questionLines, sentenceOf } from './decision-text.js';
+import { onDatabase, READS } from '../../run-on-database.js';
 
 export function addDecideCommand(audit: Command): void {
   const decide = audit
@@ -16,40 +9,10 @@ export function addDecideCommand(audit: Command): void {
       'Make a recorded bind decision again from the log as it was then, and tell whether the answer is the same. The exit code is 0 if it is, and 1 if it is not',
     )
     .argument('<id>', 'id of a bind decision, as GET /bind_decisions shows it')
-    .action((id: string) => onDatabase(READS, (database) => printDecidedAgain(database, id)));
+    .action(async (id: string) => {
+      // The framework that it needs takes half a second to load, which no other command should wait for.
+      const { printDecidedAgain } = await import('./print-decided-again.js');
+      await onDatabase(READS, (database) => printDecidedAgain(database, id));
+    });
   withExamples(decide, 'audit decide bd_2Sd3gVzXW1vzFJpCFLqzmEJ9SgA');
-}
-
-async function printDecidedAgain(database: CommandDatabase, id: string): Promise<void> {
-  if (!isId(id, 'bd'))
-    throw new UsageError(`'${id}' is not the id of a bind decision, such as bd_2Sd3gVzXW1vzFJpCFLqzmEJ9SgA`);
-  const decision = await findDecision(database.pool, id).catch(reportChanged);
-  if (decision === undefined)
-    throw new UsageError(`there is no bind decision ${id}: it was never made, or is deleted by its age`);
-  if (!isRepeatable(decision)) {
-    throw new UsageError(
-      `the bind decision ${id} cannot be made again: it has no log_position, read_at and key_denied. An earlier version of the service made it, or someone has removed them`,
-    );
-  }
-  lowerPriority();
-  for (const line of questionLines(decision)) print(line);
-  try {
-    const { answer, differences, isUnsettled } = await decideAgain(database, decision);
-    print(`the log says: ${sentenceOf(answer)}`);
-    if (isUnsettled)
-      print('a change of the key in another account came so shortly before that it was perhaps not committed yet');
-    for (const field of differences) print(differenceLine(field, decision.answer, answer));
-    print(differences.length === 0 ? 'the same' : 'different');
-    if (differences.length > 0) throw new CheckFailed();
-  } catch (error) {
-    if (!(error instanceof LogTooShort)) throw error;
-    print(`different: ${error.message}, so the events that the decision was made from are lost`);
-    throw new CheckFailed();
-  }
-}
-
-function reportChanged(error: unknown): never {
-  if (!(error instanceof ChangedRecord)) throw error;
-  print(`different: someone has changed the record: ${error.message}`);
-  throw new CheckFailed();
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { messageOf } from '../../../error-message.js';
-import { parseCheckpointKey } from '../../../log/seal/checkpoint-key.js';
+import { parseCheckpointKeys } from '../../../log/seal/checkpoint-key.js';
 import { COSIGNATURE, type SignerKey, signerKey, verifierText } from '../../../log/tree/signed-note.js';
 import { CheckFailed, Interrupted, STOP_SIGNALS, UsageError } from '../../../operator-error.js';
 import { withOfflineExamples } from '../../help.js';
@@ -108,7 +108,7 @@ async function readWitnessKey(file: string): Promise<SignerKey> {
     throw new UsageError('--key-file names a file: other users of the machine see arguments');
   }
   try {
-    const { name, seed } = parseCheckpointKey(file);
+    const { name, seed } = parseCheckpointKeys(file).signing;
     return signerKey(name, seed, COSIGNATURE);
   } catch (error) {
     throw new UsageError(`${file} ${messageOf(error)}`);

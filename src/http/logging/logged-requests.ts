@@ -1,0 +1,2 @@
+export const LOGGED_REQUESTS = ['changes', 'all'] as const;
+export type LoggedRequests = (typeof LOGGED_REQUESTS)[number];
