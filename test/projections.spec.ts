@@ -13,6 +13,8 @@ import { runCli } from './support/process.js';
 import { repaired } from './support/repaired.js';
 import { type Service, startService } from './support/service.js';
 
+type AnyTable = AnyReadModel['tables'][number];
+
 let service: Service;
 beforeAll(async () => {
   service = await startService();
@@ -40,6 +42,14 @@ const insertHashed = (events: string): string => {
 const cli = (...args: string[]) => runCli({ DATABASE_URL: service.databaseUrl }, ...args);
 
 const allRows = (): Promise<string[]> => rowsOf(service);
+
+/** The table as a later version has it: with the number of the labels of a tunnel group. */
+const withSize = (table: AnyTable): AnyTable => ({
+  ...table,
+  columns: [...table.columns, 'size'],
+  rowsOf: (entity) =>
+    table.rowsOf(entity).map((row) => ({ ...row, size: Object.keys((row as { labels: object }).labels).length })),
+});
 
 /** Rows of every table, in two accounts. */
 beforeAll(async () => {
@@ -115,6 +125,23 @@ describe('projections repair', () => {
     expect(stderr).toMatch(
       /events in \d+\.\d s: 1 differences, 1 rows removed and 1 written; no writer waited for longer than [1-9]\d* ms\n$/,
     );
+  });
+
+  it('fills a column that a later version has added to a read model, in every row', async () => {
+    await service.admin.post('/backends/tunnel_group', { labels: { a: '1', b: '2' } });
+    const models = modelOf('tunnel_groups').map((model) => ({ ...model, tables: model.tables.map(withSize) }));
+    await service.pool.query('alter table tunnel_groups add column size int not null default 0');
+    try {
+      const { written } = await repaired(service.app.database, { models });
+      const { rows } = await service.pool.query(
+        'select count(*)::int as all, count(*) filter (where size = (select count(*) from jsonb_object_keys(labels)))::int as filled from tunnel_groups',
+      );
+      expect([written > 0, rows[0].all > 1, rows[0].filled]).toEqual([true, true, rows[0].all]);
+      expect((await repaired(service.app.database, { models })).written).toBe(0);
+    } finally {
+      await service.pool.query('alter table tunnel_groups drop column size');
+    }
+    expect(await proven()).toMatchObject({ differences: [] });
   });
 
   it('can be called by its former name, which says the new one', async () => {

@@ -18,6 +18,15 @@ export class LogFileError extends OperatorError {
 
 export const faultyLine = (line: number, reason: string): LogFileError => new LogFileError(`line ${line}: ${reason}`);
 
+/** What a parser makes of a line, or its LogFileError with the number of the line. */
+export function atLine<T>(line: number, parse: () => T): T {
+  try {
+    return parse();
+  } catch (error) {
+    throw error instanceof LogFileError ? faultyLine(line, error.message) : error;
+  }
+}
+
 /** The line before the records and events of an account. Records of no account have the id ''. */
 export interface AccountLine {
   readonly account_id: string;

@@ -11,7 +11,7 @@ import { claimAnew } from '../claims/held-claims.js';
 import { ReplayError } from '../prove/stream-fold.js';
 import type { AnyReadModel, EventFacts } from '../read-model.js';
 import { foldAccount } from './account-fold.js';
-import { type AccountLine, faultyLine, LogFileError, parseLine, RECORDS, type RecordLine } from './log-file.js';
+import { type AccountLine, atLine, faultyLine, LogFileError, parseLine, RECORDS, type RecordLine } from './log-file.js';
 import { areThere, insertRecords } from './log-records.js';
 import { type LogSection, sectionsOf } from './log-sections.js';
 
@@ -250,7 +250,7 @@ class CheckedLog {
 
   private checked(line: string): LoggedEvent {
     this.events += 1;
-    const event = this.parse(line);
+    const event = atLine(this.section.before + this.events, () => parseLine(line));
     if (this.account === '') this.account = event.account_id;
     if (event.account_id !== this.account) {
       throw this.refused(`its account is ${event.account_id}, but that of the previous lines is ${this.account}`);
@@ -264,14 +264,6 @@ class CheckedLog {
     if (fault !== undefined) throw this.refused(fault.what);
     if (this.takingTypes.has(event.type)) this.rightsPosition = event.position;
     return event;
-  }
-
-  private parse(line: string): LoggedEvent {
-    try {
-      return parseLine(line);
-    } catch (error) {
-      throw error instanceof LogFileError ? this.refused(error.message) : error;
-    }
   }
 
   private refused(reason: string): LogFileError {

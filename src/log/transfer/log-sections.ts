@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import {
   type AccountLine,
+  atLine,
   digestInLast,
   faultyLine,
   isFirstOfAll,
@@ -94,11 +95,7 @@ class Lines {
 
   /** Parses the next line. Names its number if it is faulty. */
   read<T>(line: string, parse: (line: string) => T): T {
-    try {
-      return parse(line);
-    } catch (error) {
-      throw error instanceof LogFileError ? faultyLine(this.taken + 1, error.message) : error;
-    }
+    return atLine(this.taken + 1, () => parse(line));
   }
 
   /** Else an import that failed would leave the file open. */

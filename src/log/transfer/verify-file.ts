@@ -8,7 +8,7 @@ import { StreamOrder } from '../checks/stream-order.js';
 import type { AnyReadModel } from '../read-model.js';
 import { parseSignedCheckpoint } from '../tree/checkpoint.js';
 import type { VerifierKey } from '../tree/signed-note.js';
-import { faultyLine, LogFileError, parseLine, type RecordLine } from './log-file.js';
+import { atLine, LogFileError, parseLine, type RecordLine } from './log-file.js';
 import { type LogSection, sectionsOf } from './log-sections.js';
 
 interface FileWatcher {
@@ -25,7 +25,7 @@ interface VerifiedFile {
   readonly isHeld: boolean;
 }
 
-/** Faults of a file that has no event. */
+/** Faults of a file that has no event, and of records of no account. */
 const NO_ACCOUNT = 'the file';
 
 /**
@@ -82,7 +82,7 @@ class LogFile {
     private readonly section: LogSection,
     private readonly watcher: FileWatcher,
   ) {
-    this.account = section.of?.account_id ?? NO_ACCOUNT;
+    this.account = section.of?.account_id || NO_ACCOUNT;
     this.report = new FaultReport((what) => watcher.fault({ account: this.account, what }));
     this.streams = new StreamOrder(models);
     const keys = watcher.keysOf(this.account);
@@ -126,7 +126,7 @@ class LogFile {
 
   private async add(line: string, signed: readonly KeptCheckpoint[]): Promise<void> {
     const number = this.section.before + this.size + 1;
-    const event = parseLineOf(line, number);
+    const event = atLine(number, () => parseLine(line));
     this.size += 1;
     this.log ??= this.begin(event, signed);
     if (event.account_id !== this.account) {
@@ -160,13 +160,5 @@ class LogFile {
     // The file of one log does not say how long it is: whole lines are all that it has.
     const size = this.section.of?.events ?? Number.POSITIVE_INFINITY;
     return new LogChecks(knownTypes(this.models), { size, sealed, report: this.report });
-  }
-}
-
-function parseLineOf(line: string, number: number): LoggedEvent {
-  try {
-    return parseLine(line);
-  } catch (error) {
-    throw error instanceof LogFileError ? faultyLine(number, error.message) : error;
   }
 }
