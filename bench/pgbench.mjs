@@ -46,6 +46,7 @@ function createStatement() {
 }
 
 function textOf(value) {
+  if (Array.isArray(value)) return `array[${value.map(textOf)}]`;
   if (value === EVENT_ID) return 'gen_random_uuid()::text';
   const text = literal(withoutVariables(value));
   return value.includes(NUMBER) ? `replace(${text}, '${NUMBER}', :number::text)` : text;

@@ -1,4 +1,4 @@
-import { randomFillSync } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 
 /**
  * An id is `<prefix>_` and a KSUID in base62: 4 bytes of seconds since its epoch, and 16 bytes that begin with the
@@ -9,111 +9,50 @@ export type IdPrefix = 'ac' | 'ak' | 'bd' | 'bkdtg' | 'bot' | 'edgtcp' | 'ipp' |
 const KSUID_EPOCH_SECONDS = 1_400_000_000;
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const KSUID_CHARACTERS = 27;
-const WORDS = 5;
-/** The second word of a KSUID: the millisecond, and bits that start in their lower half, so that steps cannot overflow it. */
-const RANDOM_BITS = 22;
-const FIRST_RANDOM_BITS_MASK = 2 ** (RANDOM_BITS - 1) - 1;
-/** A step within a millisecond changes the last eleven digits, and others by its carry only. */
-const FIRST_STEP_DIGIT = KSUID_CHARACTERS - 11;
+const BITS_AFTER_SECOND = 128n;
+const BITS_AFTER_MILLISECOND = 118n;
+/** Fewer than there are bits after the millisecond: further steps stay within it. */
+const RANDOM_BYTES = 14;
+const STEP_BYTES = 8;
 
-/** The first two words of the ids of a millisecond. */
-function timeWords(ms: number): [second: number, millisecond: number] {
-  const sinceEpoch = Math.max(0, ms - KSUID_EPOCH_SECONDS * 1000);
-  return [Math.floor(sinceEpoch / 1000), Math.floor(sinceEpoch % 1000) * 2 ** RANDOM_BITS];
+/** The smallest KSUID of a second, and of a millisecond of it, as a number. */
+function firstOf(second: number, ms = 0): bigint {
+  return (BigInt(second) << BITS_AFTER_SECOND) + (BigInt(ms) << BITS_AFTER_MILLISECOND);
 }
 
-/** The 27 base62 digits of a 160-bit number given as five big-endian 32-bit words. */
-function digitsOf(words: readonly number[]): number[] {
-  const rest = [...words];
-  const digits = new Array<number>(KSUID_CHARACTERS).fill(0);
-  for (let at = KSUID_CHARACTERS - 1; at >= 0; at -= 1) {
-    let remainder = 0;
-    for (let i = 0; i < WORDS; i += 1) {
-      const value = remainder * 2 ** 32 + (rest[i] ?? 0);
-      rest[i] = Math.floor(value / 62);
-      remainder = value % 62;
-    }
-    digits[at] = remainder;
-  }
-  return digits;
-}
+const sinceEpochMs = (at: Date): number => Math.max(0, Math.floor(at.getTime()) - KSUID_EPOCH_SECONDS * 1000);
 
-function textOf(digits: readonly number[]): string {
+const randomNumber = (bytes: number): bigint => BigInt(`0x${randomBytes(bytes).toString('hex')}`);
+
+function base62(ksuid: bigint): string {
   let text = '';
-  for (const digit of digits) text += BASE62.charAt(digit);
+  for (let rest = ksuid; text.length < KSUID_CHARACTERS; rest /= 62n) text = BASE62.charAt(Number(rest % 62n)) + text;
   return text;
-}
-
-/** Makes its text once: the event, the row and the answer of a change have the same time, and a Date writes it slowly. */
-class Time extends Date {
-  private text: string | undefined;
-
-  override toISOString(): string {
-    this.text ??= super.toISOString();
-    return this.text;
-  }
-
-  override toJSON(): string {
-    return this.toISOString();
-  }
 }
 
 /**
  * Makes ids and times. Within a process ids strictly increase, even if the clock steps back: the time never goes back,
- * and within a millisecond an id grows by a random step. A step of 1 would let an account count the ids of others.
+ * and an id that would not be greater is a random step after the last one. A step of 1 would let an account count the ids
+ * of others.
  */
 export class IdSource {
   private lastMs = 0;
-  private idMs = -1;
-  private digits: number[] = [];
-  private readonly random = new Uint32Array(1024);
-  private unused = 0;
+  private last = 0n;
 
   constructor(private readonly clock: () => number = Date.now) {}
 
   /** The current time, never earlier than a time that this source returned before. */
   now(): Date {
-    return new Time(this.nowMs());
+    this.lastMs = Math.max(this.lastMs, this.clock());
+    return new Date(this.lastMs);
   }
 
   /** A new id with the millisecond of `at`, or that of the newest id so far if it is later. */
-  next(prefix: IdPrefix, at?: Date): string {
-    const ms = at?.getTime() ?? this.nowMs();
-    if (ms > this.idMs) this.start(ms);
-    else this.step();
-    return `${prefix}_${textOf(this.digits)}`;
-  }
-
-  private nowMs(): number {
-    this.lastMs = Math.max(this.lastMs, this.clock());
-    return this.lastMs;
-  }
-
-  private start(ms: number): void {
-    this.idMs = ms;
-    const [second, millisecond] = timeWords(ms);
-    const first = millisecond + (this.draw() & FIRST_RANDOM_BITS_MASK);
-    this.digits = digitsOf([second, first, this.draw(), this.draw(), this.draw()]);
-  }
-
-  /** Adds a number of 64 random bits in the digits themselves: the digits of 160 bits cost seven times as much. */
-  private step(): void {
-    let carry = 1;
-    for (let at = KSUID_CHARACTERS - 1; carry > 0 || at >= FIRST_STEP_DIGIT; at -= 1) {
-      // A value of 62 or 63 is no digit, but can be added like one.
-      const sum = (this.digits[at] ?? 0) + carry + (at >= FIRST_STEP_DIGIT ? this.draw() & 63 : 0);
-      this.digits[at] = sum % 62;
-      carry = Math.floor(sum / 62);
-    }
-  }
-
-  private draw(): number {
-    if (this.unused === 0) {
-      randomFillSync(this.random);
-      this.unused = this.random.length;
-    }
-    this.unused -= 1;
-    return this.random[this.unused] ?? 0;
+  next(prefix: IdPrefix, at = this.now()): string {
+    const ms = sinceEpochMs(at);
+    const fresh = firstOf(Math.floor(ms / 1000), ms % 1000) + randomNumber(RANDOM_BYTES);
+    this.last = fresh > this.last ? fresh : this.last + 1n + randomNumber(STEP_BYTES);
+    return `${prefix}_${base62(this.last)}`;
   }
 }
 
@@ -122,8 +61,7 @@ export class IdSource {
  * not exact to the millisecond, since the ids of earlier versions are not.
  */
 export function firstIdOf(prefix: IdPrefix, at: Date): string {
-  const [second] = timeWords(at.getTime());
-  return `${prefix}_${textOf(digitsOf([second, 0, 0, 0, 0]))}`;
+  return `${prefix}_${base62(firstOf(Math.floor(sinceEpochMs(at) / 1000)))}`;
 }
 
 const ID = /^[a-z]+_[0-9A-Za-z]{27}$/;

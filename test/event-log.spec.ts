@@ -250,6 +250,23 @@ describe('a batch', () => {
     expect(await extent()).toEqual({ events: 5, newest: 5, head: 5, streams: 5 });
   });
 
+  it('keeps the texts of its events apart, whatever characters their callers sent', async () => {
+    const controlCharacters = String.fromCharCode(...Array(0x20).keys());
+    const texts = [controlCharacters, 'plain, {braced}, "quoted" \\ and NULL', '\u007f\u009f', ''];
+    const appends = texts.map((text, n) => {
+      const event = { type: 'tested.v1', data: { text } };
+      return appendOf(account, newEvent(`s_${n}`, 1, { event, metadata: { actor: 'system', user_agent: text } }));
+    });
+    await Promise.all(appends.map((append) => log.append(append)));
+    const { rows } = await sql.query('select data, metadata from events where account_id = $1 order by position', [
+      account,
+    ]);
+    const stored = texts.map((text) => ({ data: { text }, metadata: { actor: 'system', user_agent: text } }));
+    expect(rows).toEqual(
+      stored.map(({ data, metadata }) => ({ data: JSON.stringify(data), metadata: JSON.stringify(metadata) })),
+    );
+  });
+
   it('of a new and a changed entity writes the rows of both', async () => {
     const changed = apiKeyRow(account, `ak_${randomUUID()}`, `${account}-1`);
     const added = apiKeyRow(account, `ak_${randomUUID()}`, `${account}-2`);

@@ -1,46 +1,7 @@
 import type { Pool } from 'pg';
-import { type NamedStatement, queryJson, type StatementLimits } from './query.js';
+import { type NamedStatement, queryNamed } from './query.js';
 
 const MAX_KEYS_PER_QUERY = 500;
-
-/** The look-ups of one turn of the event loop: different keys, and the promise of each one's value. */
-interface Batch<Key, Value> {
-  readonly keys: Key[];
-  readonly values: Map<string, Promise<Value | undefined>>;
-  readonly found: Promise<ReadonlyMap<string, Value>>;
-}
-
-/**
- * Combines look-ups that arrive in one turn of the event loop into one query, and look-ups of one key into one promise.
- * It caches no result: the query starts after the look-up arrived, so a caller never reads data older than its request.
- */
-export function coalesced<Key, Value>(
-  keyText: (key: Key) => string,
-  load: (keys: readonly Key[]) => Promise<ReadonlyMap<string, Value>>,
-): (key: Key) => Promise<Value | undefined> {
-  let batch: Batch<Key, Value> | undefined;
-  const open = (): Batch<Key, Value> => {
-    const keys: Key[] = [];
-    const found = new Promise<ReadonlyMap<string, Value>>((resolve) => {
-      setImmediate(() => {
-        if (batch?.keys === keys) batch = undefined;
-        resolve(load(keys));
-      });
-    });
-    return { keys, values: new Map(), found };
-  };
-  return (key) => {
-    if (batch === undefined || batch.keys.length === MAX_KEYS_PER_QUERY) batch = open();
-    const { keys, values, found } = batch;
-    const text = keyText(key);
-    const same = values.get(text);
-    if (same !== undefined) return same;
-    const value = found.then((all) => all.get(text));
-    keys.push(key);
-    values.set(text, value);
-    return value;
-  };
-}
 
 /** Key of an entity. Queries match account and id together, so an id of another account looks like an unknown id. */
 export interface Ref {
@@ -48,36 +9,63 @@ export interface Ref {
   readonly id: string;
 }
 
-/** Columns that a query of `coalescedByRef` must select, to match each row with its ref. */
-export interface RefRow {
-  readonly account_id: string;
-  readonly id: string;
+type Found<Value> = ReadonlyMap<string, Value>;
+
+/** The look-ups of one account in one turn of the event loop: the promise of each id's value. */
+interface Batch<Value> {
+  readonly values: Map<string, Promise<Value | undefined>>;
+  readonly found: Promise<Found<Value>>;
 }
 
 /**
- * Coalesced look-ups by account and id. The statement takes two arrays of equal length, $1 the accounts and $2 the ids;
- * `wantedRows` finds theirs. The rows are as JSON has them.
+ * Combines look-ups of one account that arrive in one turn of the event loop into one query, and look-ups of one id into
+ * one promise. It caches no result: the query starts after the look-up arrived, so a caller never reads data older than its
+ * request.
  */
-export function coalescedByRef<Row extends RefRow, Value>(
+export function coalescedByAccount<Value>(
+  load: (accountId: string, ids: readonly string[]) => Promise<Found<Value>>,
+): (ref: Ref) => Promise<Value | undefined> {
+  const batches = new Map<string, Batch<Value>>();
+  const open = (accountId: string): Batch<Value> => {
+    const values: Batch<Value>['values'] = new Map();
+    const turnEnds = new Promise((resolve) => setImmediate(resolve));
+    const found = turnEnds.then(() => {
+      if (batches.get(accountId)?.values === values) batches.delete(accountId);
+      return load(accountId, [...values.keys()]);
+    });
+    const batch = { values, found };
+    batches.set(accountId, batch);
+    return batch;
+  };
+  return ({ accountId, id }) => {
+    const current = batches.get(accountId);
+    const isFull = current?.values.size === MAX_KEYS_PER_QUERY;
+    const { values, found } = current === undefined || isFull ? open(accountId) : current;
+    const value = values.get(id) ?? found.then((all) => all.get(id));
+    values.set(id, value);
+    return value;
+  };
+}
+
+/** The same for look-ups by a key that has no account yet, such as a token. */
+export function coalesced<Value>(
+  load: (keys: readonly string[]) => Promise<Found<Value>>,
+): (key: string) => Promise<Value | undefined> {
+  const find = coalescedByAccount<Value>((_, keys) => load(keys));
+  return (id) => find({ accountId: '', id });
+}
+
+/** Coalesced look-ups of rows by a statement that takes $1, an account, and $2, ids: see `wantedRows`. Its rows have an `id`. */
+export const coalescedRows = <Row extends { readonly id: string }, Value>(
   pool: Pool,
   statement: NamedStatement,
   toValue: (row: Row) => Value,
-  limits?: StatementLimits,
-): (ref: Ref) => Promise<Value | undefined> {
-  const textOf = (accountId: string, id: string): string => `${accountId} ${id}`;
-  return coalesced<Ref, Value>(
-    (ref) => textOf(ref.accountId, ref.id),
-    async (refs) => {
-      const columns = [refs.map((ref) => ref.accountId), refs.map((ref) => ref.id)];
-      const rows = await queryJson<Row>(pool, statement, columns, limits);
-      return new Map(rows.map((row) => [textOf(row.account_id, row.id), toValue(row)]));
-    },
-  );
-}
+): ((ref: Ref) => Promise<Value | undefined>) =>
+  coalescedByAccount(async (accountId, ids) => {
+    const { rows } = await queryNamed<Row>(pool, statement, [accountId, ids]);
+    return new Map(rows.map((row) => [row.id, toValue(row)]));
+  });
 
-/** SQL of the rows of a table that the refs name. Each is looked up by itself: a join may read all of a table that was small. */
-export const wantedRows = (
-  table: string,
-  id = 'id',
-): string => `unnest($1::text[], $2::text[]) as wanted(account_id, id)
-  cross join lateral (select * from ${table} one where one.account_id = wanted.account_id and one.${id} = wanted.id limit 1)`;
+/** SQL of the rows of a table with the ids `$2` of account `$1`. By `id = any ($2)` PostgreSQL 15 would read the whole account. */
+export const wantedRows = (table: string, id = 'id'): string => `unnest($2::text[]) as wanted(id)
+  cross join lateral (select * from ${table} one where one.account_id = $1 and one.${id} = wanted.id limit 1)`;

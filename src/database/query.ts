@@ -84,39 +84,11 @@ export async function queryNamed<R extends QueryResultRow>(
   }
 }
 
-/**
- * The rows of a named statement, as JSON: it has no type for times, so they arrive as text. pg takes longer to describe and
- * read the columns of one row than to parse one text with all rows.
- */
-export async function queryJson<Row extends object>(
-  connections: Connections,
-  statement: NamedStatement,
-  values: readonly unknown[],
-  limits?: StatementLimits,
-): Promise<readonly Row[]> {
-  const { rows } = await queryNamed<{ all: readonly Row[] }>(connections, asJson(statement), values, limits);
-  return rows[0]?.all ?? [];
-}
-
 /** The row of a select without a table. */
 export function onlyRow<Row>([row]: readonly Row[]): Row {
   if (row === undefined) throw new RangeError('a select without a table has one row');
   return row;
 }
-
-/** Makes another statement of each, once. */
-function derived(textOf: (text: string) => string): (statement: NamedStatement) => NamedStatement {
-  const made = new WeakMap<NamedStatement, NamedStatement>();
-  return (statement) => {
-    const known = made.get(statement);
-    if (known !== undefined) return known;
-    const other = { name: statement.name, text: textOf(statement.text) };
-    made.set(statement, other);
-    return other;
-  };
-}
-
-const asJson = derived((text) => `select coalesce(json_agg(one), '[]') as all from (${text}) one`);
 
 /**
  * The same statement, which a standby refuses: a pooler may give a checked connection to another server. For statements
@@ -161,19 +133,9 @@ export function send<R extends QueryResultRow>(
   values: readonly unknown[],
 ): Promise<QueryResult<R>> {
   const isNamed = !isChecked(client) || client.preparesStatements;
-  return client.query<R>(isNamed ? inheriting(statement) : { text: statement.text }, [...values]);
+  const { name, text } = statement;
+  return client.query<R>(isNamed ? { name, text, values: [...values] } : { text, values: [...values] });
 }
-
-/**
- * pg copies the own properties of what it is asked, by their descriptors, which took a quarter of node's time for a look-up.
- * This object has none: it inherits them from one object for each text, since V8 is slow with new prototypes too.
- */
-function inheriting({ name, text }: NamedStatement): NamedStatement {
-  const prototype = PROTOTYPES.get(text) ?? { name, text };
-  PROTOTYPES.set(text, prototype);
-  return Object.create(prototype);
-}
-const PROTOTYPES = new Map<string, NamedStatement>();
 
 /** At the deadline the connection is ended: the statement still runs on it. */
 async function runOn<R extends QueryResultRow>(

@@ -14,9 +14,6 @@ export interface EntityRow {
 
 export const ENTITY_COLUMNS = ['account_id', 'id', 'version', 'created_at'] as const;
 
-/** Columns of times; no other column has such a name. */
-const isTime = (column: string): boolean => column.endsWith('_at');
-
 /** An entity has the fields of its row: the columns above, and the state under the names of events and tables. */
 export type Entity<State> = EntityRow & State;
 
@@ -105,19 +102,6 @@ export interface ReadModel<State, Event extends DomainEvent> {
 
 /** The read model of any resource. A list of these folds a whole log. */
 export type AnyReadModel = ReadModel<object, DomainEvent>;
-
-/** Makes an entity of a new row that was read as JSON, which has no type for times. */
-export function entitiesOfJson<State>({ columns }: Pick<Table<State>, 'columns'>): (row: object) => Entity<State> {
-  const times = columns.filter(isTime);
-  return (row) => {
-    const fields = row as Record<string, unknown>;
-    for (const column of times) if (typeof fields[column] === 'string') fields[column] = timeOf(fields[column]);
-    return fields as Entity<State>;
-  };
-}
-
-/** East of UTC the last hours of the year 9999 are in a year of five digits, for which JavaScript wants six and a sign. */
-const timeOf = (text: string): Date => new Date(text.replace(/^\d{5}-/, '+0$&'));
 
 /** `state` may be an earlier version of the entity; the new entity has the new version. */
 function entityOf<State>({ accountId, id }: Ref, version: number, createdAt: Date, state: State): Entity<State> {

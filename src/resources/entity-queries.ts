@@ -1,9 +1,9 @@
 import type { Pool } from 'pg';
-import { coalescedByRef, type Ref, type RefRow, wantedRows } from '../database/coalesce.js';
+import { coalescedRows, type Ref, wantedRows } from '../database/coalesce.js';
 import { queryNamed } from '../database/query.js';
 import type { PageRequest } from '../http/pages.js';
 import { type IdPrefix, isId } from '../ids.js';
-import { type Entity, entitiesOfJson, type ReadModel, type Table } from '../log/read-model.js';
+import type { Entity, ReadModel, Table } from '../log/read-model.js';
 import type { ListFilter } from './resource.js';
 
 /** The part of a resource that the queries need. */
@@ -102,10 +102,9 @@ function prepare<State extends object>(pool: Pool, resource: Queried<State>) {
   const { idPrefix, condition = 'true' } = resource;
   const select = selectOf(resource);
   const byIds = { name: `${idPrefix}_by_ids`, text: selectOf(resource, wantedRows(tableOf(resource).name)) };
-  const entityOf = entitiesOfJson<State>(tableOf(resource));
   return {
     // The condition is not in this statement: by a partial index that has it, PostgreSQL could read all of its rows.
-    find: coalescedByRef(pool, byIds, (row: RefRow) => liveOrNone(resource, entityOf(row))),
+    find: coalescedRows(pool, byIds, (row: Entity<State>) => liveOrNone(resource, row)),
     // The lower bound keeps the query from scanning entities of another resource in the same table.
     page: {
       name: `${idPrefix}_page`,

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Caller, Role } from '../caller.js';
-import { coalescedByRef, type Ref, type RefRow, wantedRows } from '../database/coalesce.js';
+import { coalescedRows, type Ref, wantedRows } from '../database/coalesce.js';
 import { ConstraintViolated } from '../log/append/append-failures.js';
 import { Problem, quoted } from '../problem.js';
 import { requireOwnOrAdmin, requireWellFormedOwnerId } from './access-rules.js';
@@ -13,7 +13,7 @@ interface Owner {
 
 const OWNERS = {
   name: 'owners_by_ids',
-  text: `select t.account_id, t.id, t.active, t.role from ${wantedRows('principals')} t`,
+  text: `select t.id, t.active, t.role from ${wantedRows('principals')} t`,
 };
 
 /** The users and bots of an account as owners. */
@@ -22,7 +22,7 @@ export class Owners {
   private readonly find: (ref: Ref) => Promise<Owner | undefined>;
 
   constructor(pool: Pool) {
-    this.find = coalescedByRef(pool, OWNERS, ({ active, role }: Owner & RefRow) => ({ active, role }));
+    this.find = coalescedRows(pool, OWNERS, (row: Owner & { readonly id: string }) => row);
   }
 
   /**

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { coalescedByRef, wantedRows } from '../database/coalesce.js';
+import { coalescedRows, wantedRows } from '../database/coalesce.js';
 import { claimValue, entityTable, type ReadModel } from '../log/read-model.js';
 import { readFingerprint } from '../public-keys/public-key-type.js';
 import { requireWellFormedOwnerId } from '../resources/access-rules.js';
@@ -34,17 +34,17 @@ export const sshCredentialsReadModel: ReadModel<SshCredential, SshCredentialEven
 /** The unique index that strict mode writes into; violated when two creates of one key race. */
 export const EXCLUSIVE_KEY_CONSTRAINT = 'ssh_credentials_exclusive_key';
 
-/** The refs hold claims in place of ids: an account has one for each of its keys. */
+/** Claims stand in place of ids: an account has one for each of its keys. */
 const CLAIMED_KEYS = {
   name: 'claimed_keys',
-  text: `select t.account_id, t.value as id from ${wantedRows('claims', 'value')} t`,
+  text: `select t.value as id from ${wantedRows('claims', 'value')} t`,
 };
 
 /** The keys of live credentials. */
 export class UsedKeys {
   constructor(private readonly pool: Pool) {}
 
-  private readonly find = coalescedByRef(this.pool, CLAIMED_KEYS, () => true);
+  private readonly find = coalescedRows(this.pool, CLAIMED_KEYS, () => true);
 
   async has(accountId: string, fingerprint: string): Promise<boolean> {
     return (await this.find({ accountId, id: claimValue('key', fingerprint) })) === true;

@@ -149,10 +149,10 @@ export class CredentialGrants {
     return rows[0];
   }
 
-  /** The ACLs of these rows. A row may have changed meanwhile, and a deleted one is left out. */
+  /** The ACLs of grants of one key. A row may have changed meanwhile, and a deleted one is left out. */
   async aclsOf(wanted: readonly StoredCredentialGrant[]): Promise<readonly FetchedAcl[]> {
-    const refs = [wanted.map(({ accountId }) => accountId), wanted.map(({ credentialId }) => credentialId)];
-    const { rows } = await queryNamed<FetchedAcl & object>(this.pool, ACLS_BY_IDS, refs);
+    const values = [wanted[0]?.accountId, wanted.map(({ credentialId }) => credentialId)];
+    const { rows } = await queryNamed<FetchedAcl & object>(this.pool, ACLS_BY_IDS, values);
     return rows;
   }
 
@@ -171,20 +171,17 @@ export class CredentialGrants {
   private readonly ownersByFingerprint = this.coalescedBy(OWNERS_BY_FINGERPRINTS);
 
   private coalescedBy(statement: typeof GRANTS_BY_FINGERPRINTS) {
-    return coalesced<string, KeyRead>(
-      (fingerprint) => fingerprint,
-      async (wanted) => {
-        const { rows } = await queryNamed<GrantRow & object>(this.pool, statement, [wanted]);
-        const reads = new Map<string, KeyRead & { readonly grants: StoredCredentialGrant[] }>();
-        for (const row of rows) {
-          const { fingerprint, logPosition, readAt } = row;
-          const read = reads.get(fingerprint) ?? { grants: [], logPosition, readAt };
-          reads.set(fingerprint, read);
-          if (row.credentialId !== null) read.grants.push(row);
-        }
-        return reads;
-      },
-    );
+    return coalesced<KeyRead>(async (wanted) => {
+      const { rows } = await queryNamed<GrantRow & object>(this.pool, statement, [wanted]);
+      const reads = new Map<string, KeyRead & { readonly grants: StoredCredentialGrant[] }>();
+      for (const row of rows) {
+        const { fingerprint, logPosition, readAt } = row;
+        const read = reads.get(fingerprint) ?? { grants: [], logPosition, readAt };
+        reads.set(fingerprint, read);
+        if (row.credentialId !== null) read.grants.push(row);
+      }
+      return reads;
+    });
   }
 }
 

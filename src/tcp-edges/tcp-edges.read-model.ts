@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { coalesced, type Ref } from '../database/coalesce.js';
+import { coalescedByAccount, type Ref } from '../database/coalesce.js';
 import { onPrimary, queryNamed } from '../database/query.js';
 import { claimValue, type Entity, entityTable, type ReadModel, type Row, type Table } from '../log/read-model.js';
 import { evolve, type TcpEdge, type TcpEdgeEvent } from './tcp-edge.js';
@@ -47,13 +47,15 @@ export const EXCLUSIVE_HOSTPORT_CONSTRAINT = 'tcp_edge_hostports_exclusive';
 /** Any number of edges of an account may list one hostport outside strict mode. An answer holds those that listed it first. */
 export const MAX_EDGES_OF_A_HOSTPORT = 100;
 
+/** `$1`: the account whose edges are wanted, or '' for those of all accounts. */
 const BY_HOSTPORTS = onPrimary({
   name: 'tcp_edges_by_hostports',
-  text: `select wanted.key, l.account_id as "accountId", l.edge_id as id,
-      coalesce(jsonb_array_length(e.ip_restriction -> 'ip_policy_ids'), 0) as "namedPolicies" from unnest($1::text[], $2::text[], $3::text[]) as wanted(key, hostport, account_id)
+  text: `select l.hostport, l.account_id as "accountId", l.edge_id as id,
+      coalesce(jsonb_array_length(e.ip_restriction -> 'ip_policy_ids'), 0) as "namedPolicies"
+    from unnest($2::text[]) as wanted(hostport)
     cross join lateral (
       select t.hostport, t.account_id, t.edge_id, t.listed_at from tcp_edge_hostports t
-      where t.hostport = wanted.hostport and t.account_id = coalesce(wanted.account_id, t.account_id)
+      where t.hostport = wanted.hostport and t.account_id = coalesce(nullif($1, ''), t.account_id)
       order by t.listed_at, t.edge_id limit ${MAX_EDGES_OF_A_HOSTPORT}
     ) l
     cross join lateral (select * from tcp_edges e where e.account_id = l.account_id and e.id = l.edge_id limit 1) e
@@ -64,14 +66,6 @@ const BY_HOSTPORTS = onPrimary({
 export interface EdgeOfHostport extends Ref {
   readonly namedPolicies: number;
 }
-
-/** A canonical hostport, and the account whose edges are wanted if not those of all. */
-interface WantedHostport {
-  readonly hostport: string;
-  readonly accountId: string | undefined;
-}
-
-const keyOf = ({ hostport, accountId = '' }: WantedHostport): string => `${accountId} ${hostport}`;
 
 /** `$1`: an account. Its own claims are not wanted. */
 const CLAIMED_BY_OTHERS = {
@@ -85,8 +79,8 @@ export class EdgesByHostport {
   constructor(private readonly pool: Pool) {}
 
   /** The edges that list this canonical hostport, at most MAX_EDGES_OF_A_HOSTPORT, from the one that listed it first on. */
-  async list(hostport: string, accountId?: string): Promise<readonly EdgeOfHostport[]> {
-    return (await this.find({ hostport, accountId })) ?? [];
+  async list(hostport: string, accountId = ''): Promise<readonly EdgeOfHostport[]> {
+    return (await this.find({ accountId, id: hostport })) ?? [];
   }
 
   /** Those of the canonical hostports that edges of other accounts list. */
@@ -97,13 +91,11 @@ export class EdgesByHostport {
     return new Set(hostports.filter((_, n) => others.has(values[n] ?? '')));
   }
 
-  private readonly find = coalesced<WantedHostport, readonly EdgeOfHostport[]>(keyOf, async (wanted) => {
-    const hostports = wanted.map(({ hostport }) => hostport);
-    const accountIds = wanted.map(({ accountId }) => accountId ?? null);
-    const values = [wanted.map(keyOf), hostports, accountIds];
-    const { rows } = await queryNamed<EdgeOfHostport & { key: string }>(this.pool, BY_HOSTPORTS, values);
-    const refs = new Map<string, EdgeOfHostport[]>();
-    for (const { key, ...ref } of rows) refs.set(key, [...(refs.get(key) ?? []), ref]);
-    return refs;
+  private readonly find = coalescedByAccount<readonly EdgeOfHostport[]>(async (accountId, hostports) => {
+    const values = [accountId, hostports];
+    const { rows } = await queryNamed<EdgeOfHostport & { hostport: string }>(this.pool, BY_HOSTPORTS, values);
+    const edges = new Map<string, EdgeOfHostport[]>();
+    for (const { hostport, ...edge } of rows) edges.set(hostport, [...(edges.get(hostport) ?? []), edge]);
+    return edges;
   });
 }

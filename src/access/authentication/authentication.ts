@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import type { Pool } from 'pg';
 import type { Caller, Gateway } from '../../caller.js';
 import { coalesced } from '../../database/coalesce.js';
-import { onPrimary, queryJson } from '../../database/query.js';
+import { onPrimary, queryNamed } from '../../database/query.js';
 import { Authenticator } from '../../http/authenticator.js';
 import { isSafeMethod } from '../../http/preconditions.js';
 import { ipOf } from '../../http/request-context.js';
@@ -82,19 +82,16 @@ export class Authentication extends Authenticator {
   private readonly forChange = this.coalescedFor({ isChange: true });
 
   private coalescedFor({ isChange }: { readonly isChange: boolean }) {
-    return coalesced<string, FoundCaller | undefined>(
-      (token) => token,
-      async (tokens) => {
-        // Here and not for each request, since those of one turn often have one key. The tokens go no further.
-        const hashes = tokens.map(hashToken);
-        const rows = await queryJson<CallerRow>(this.pool, CALLERS_BY_TOKENS, [hashes, isChange]);
-        const callers = new Map(rows.map((row) => [row.hash, toFoundCaller(row)]));
-        for (const [hash, { caller, isActive, canExpire }] of isChange ? callers : []) {
-          if (isActive && !canExpire) this.recent.set(hash, caller);
-        }
-        return new Map(tokens.map((token, n) => [token, callers.get(hashes[n] ?? '')]));
-      },
-    );
+    return coalesced<FoundCaller | undefined>(async (tokens) => {
+      // Here and not for each request, since those of one turn often have one key. The tokens go no further.
+      const hashes = tokens.map(hashToken);
+      const { rows } = await queryNamed<CallerRow>(this.pool, CALLERS_BY_TOKENS, [hashes, isChange]);
+      const callers = new Map(rows.map((row) => [row.hash, toFoundCaller(row)]));
+      for (const [hash, { caller, isActive, canExpire }] of isChange ? callers : []) {
+        if (isActive && !canExpire) this.recent.set(hash, caller);
+      }
+      return new Map(tokens.map((token, n) => [token, callers.get(hashes[n] ?? '')]));
+    });
   }
 
   /**

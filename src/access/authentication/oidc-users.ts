@@ -49,13 +49,10 @@ export class OidcUsers {
     private readonly accountId: string | undefined,
   ) {}
 
-  private readonly byEmail = coalesced<string, OidcLogin>(
-    (email) => email,
-    async (wanted) => {
-      const { rows } = await queryNamed<LoginRow>(this.pool, LOGINS_BY_EMAILS, [wanted, this.accountId ?? null]);
-      return new Map(rows.map((row) => [row.wanted, toLogin(row)]));
-    },
-  );
+  private readonly byEmail = coalesced<OidcLogin>(async (wanted) => {
+    const { rows } = await queryNamed<LoginRow>(this.pool, LOGINS_BY_EMAILS, [wanted, this.accountId ?? null]);
+    return new Map(rows.map((row) => [row.wanted, toLogin(row)]));
+  });
 
   /** Ignores the case of letters: people spell their own address in more than one way. */
   async find(email: string): Promise<OidcLogin> {

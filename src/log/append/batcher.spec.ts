@@ -94,73 +94,7 @@ describe('a batcher', () => {
     expect(sent.map(([, ...names]) => names)).toEqual([['a', 'b'], ['c'], ['d'], ['e']]);
   });
 
-  it('takes half of many items that are under way, so that the database and the callers work at the same time', async () => {
-    const { batcher, sent, endNext, turn } = heldBatcher();
-    const push = (count: number) => {
-      for (let n = 0; n < count; n += 1) void batcher.push('ac_1', item(`${n}`, []));
-    };
-    push(30);
-    await turn();
-    push(60);
-    for (let n = 0; n < 3; n += 1) await endNext();
-    // A half of thirty is not worth a commit of its own.
-    expect(sent.map(([, ...names]) => names.length)).toEqual([30, 45, 15]);
-  });
-
-  it('sends a second batch of an account once as many items wait as are under way, and no third one', async () => {
-    const { batcher, sent, endNext, turn } = heldBatcher();
-    const push = async (count: number) => {
-      for (let n = 0; n < count; n += 1) void batcher.push('ac_1', item(`${n}`, []));
-      await turn();
-    };
-    const sizes = () => sent.map(([, ...names]) => names.length);
-    await push(30);
-    await push(29);
-    expect(sizes()).toEqual([30]);
-    await push(1);
-    expect(sizes()).toEqual([30, 30]);
-    await push(100);
-    expect(sizes()).toEqual([30, 30]);
-    await endNext();
-    // Half of all: 30 under way, 30 whose callers come back, 100 that wait.
-    expect(sizes()).toEqual([30, 30, 80]);
-  });
-
-  it('sends no item with a key of a batch under way, nor those behind it with its other keys', async () => {
-    const { batcher, sent, endNext, turn } = heldBatcher();
-    void batcher.push('ac_1', item('a', ['x']));
-    await turn();
-    for (let n = 0; n < 40; n += 1) void batcher.push('ac_1', item(`b${n}`, ['x', 'y']));
-    await turn();
-    expect(sent).toHaveLength(1);
-    void batcher.push('ac_1', item('c', ['y']));
-    void batcher.push('ac_1', item('d', ['z']));
-    await turn();
-    expect(sent[1]).toEqual(['ac_1', 'd']);
-    await endNext();
-    await endNext();
-    expect(sent[2]).toEqual(['ac_1', 'b0']);
-  });
-
-  it('leaves a place to another account when an account has a second batch', async () => {
-    const { batcher, sent, turn } = heldBatcher({ batchesInFlight: 2 });
-    for (let n = 0; n < 80; n += 1) void batcher.push('ac_1', item(`${n}`));
-    await turn();
-    void batcher.push('ac_2', item('a'));
-    await turn();
-    expect(sent.map(([account]) => account)).toEqual(['ac_1', 'ac_2']);
-  });
-
-  it('sends the next batch before the callers of the last one go on', async () => {
-    const { batcher, sent, endNext, turn } = heldBatcher();
-    const sentWhenAnswered = batcher.push('ac_1', item('a')).then(() => sent.length);
-    await turn();
-    void batcher.push('ac_1', item('b'));
-    await endNext();
-    await expect(sentWhenAnswered).resolves.toBe(2);
-  });
-
-  it('has one batch of few items of an account under way, and as many accounts as its limit allows', async () => {
+  it('has one batch of an account under way, and as many accounts as its limit allows', async () => {
     const { batcher, sent, endNext, turn } = heldBatcher({ batchesInFlight: 2 });
     for (const account of ['ac_1', 'ac_2', 'ac_3']) void batcher.push(account, item('a'));
     await turn();

@@ -1,20 +1,8 @@
-import { randomFillSync } from 'node:crypto';
 import { v5 as uuidV5, v7 as uuidV7 } from 'uuid';
 import type { EventMetadata } from '../event.js';
 
-const RANDOM_BYTES = 16;
-const random = new Uint8Array(256 * RANDOM_BYTES);
-let unused = 0;
-
 /** A new event id. Ids grow with time, which keeps the index on them compact. */
-export function newEventId(): string {
-  if (unused === 0) {
-    randomFillSync(random);
-    unused = random.length;
-  }
-  unused -= RANDOM_BYTES;
-  return uuidV7({ random: random.subarray(unused, unused + RANDOM_BYTES) });
-}
+export const newEventId = (): string => uuidV7();
 
 /** Namespace of the event ids made of Idempotency-Keys (RFC 9562, version 5). */
 const IDEMPOTENCY_NAMESPACE = '7e9f6e4c-6d0b-4b52-9d0e-2f7a3c1d5b88';

@@ -48,7 +48,6 @@ export interface PreparedAppend {
 
 export function prepareAppend(append: Append, defaultDeadline: number): PreparedAppend {
   const { metadata, occurredAt, rightsPosition, streams, deadline = defaultDeadline } = append;
-  const metadataText = JSON.stringify(metadata);
   const occurred_at = occurredAt.toISOString();
   const events = streams.flatMap(({ model, id, before, events, eventId, causedBy }) =>
     events.map(({ type, data }, n) => ({
@@ -57,7 +56,7 @@ export function prepareAppend(append: Append, defaultDeadline: number): Prepared
       event_id: (n === 0 ? eventId : undefined) ?? newEventId(),
       type,
       data: JSON.stringify(data),
-      metadata: causedBy === undefined ? metadataText : withCause(metadataText, causedBy),
+      metadata: JSON.stringify(causedBy === undefined ? metadata : { ...metadata, causation_id: causedBy }),
       occurred_at,
       takes_rights: String(model.events[type]?.takesRights === true),
     })),
@@ -68,7 +67,7 @@ export function prepareAppend(append: Append, defaultDeadline: number): Prepared
   const eventsBytes = events.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0);
   return {
     eventIds: events.map((event) => event.event_id),
-    metadataText: events.at(-1)?.metadata ?? metadataText,
+    metadataText: events.at(-1)?.metadata ?? '',
     events,
     rows,
     claims: sumOfClaims(changes.flatMap(claimChanges)),
@@ -79,10 +78,6 @@ export function prepareAppend(append: Append, defaultDeadline: number): Prepared
     deadline,
   };
 }
-
-/** Metadata always has fields, and is made text once: an append may cause the removal of hundreds of entities. */
-const withCause = (metadataText: string, causedBy: string): string =>
-  `${metadataText.slice(0, -1)},"causation_id":"${causedBy}"}`;
 
 /** The rows of a stream in a table, before and after an append. */
 interface Change {

@@ -45,19 +45,14 @@ export class LogHeads {
       const asking = this.waiting;
       this.waiting = [];
       // Followers stay while the database is unavailable, and continue when it is back.
-      const heads = await this.heads(asking).catch(
-        (error: unknown) => void this.warn(`followers wait for the database: ${messageOf(error)}`),
-      );
+      const accounts = new Set(asking.map(({ accountId }) => accountId));
+      const heads = await this.positions
+        .headsOf([...accounts])
+        .catch((error: unknown) => void this.warn(`followers wait for the database: ${messageOf(error)}`));
       this.waiting.push(...asking.filter((one) => !this.settle(one, heads)));
       if (this.waiting.length > 0) await sleep(heads === undefined ? POLL_AFTER_FAILURE_MS : POLL_EVERY_MS);
     }
     this.isPolling = false;
-  }
-
-  private async heads(asking: readonly Waiting[]): Promise<ReadonlyMap<string, number>> {
-    const accounts = [...new Set(asking.map(({ accountId }) => accountId))];
-    const heads = await Promise.all(accounts.map((accountId) => this.positions.head(accountId)));
-    return new Map(accounts.map((accountId, n) => [accountId, heads[n] ?? 0]));
   }
 
   /** False if it goes on waiting. `heads`: undefined while the database is unavailable. */

@@ -1,5 +1,4 @@
 import type { Pool } from 'pg';
-import { coalesced } from '../../database/coalesce.js';
 import { PostgresFailure } from '../../database/failure.js';
 import { durableLimits, queryNamed } from '../../database/query.js';
 import { malformed, type Problem, quoted } from '../../problem.js';
@@ -21,10 +20,13 @@ interface TimeRow {
   readonly is_future: boolean;
 }
 
-const HEADS = {
-  name: 'heads_of_accounts',
-  text: `select account_id, size::float8 as size, rights_position::float8 as "rightsPosition"
-    from log_heads where account_id = any($1::text[])`,
+const HEAD = {
+  name: 'head_of_account',
+  text: `select size::float8 as size, rights_position::float8 as "rightsPosition" from log_heads where account_id = $1`,
+};
+const SIZES = {
+  name: 'log_sizes_of_accounts',
+  text: 'select account_id, size::float8 as size from log_heads where account_id = any($1::text[])',
 };
 /** Its commit waits for the standbys, and so for every change that is visible here. */
 const DURABLE_HEAD = {
@@ -65,13 +67,19 @@ export class LogPositions {
     private readonly horizon: Pick<CommitHorizon, 'wait'> = new CommitHorizon(pool),
   ) {}
 
-  /** The account's newest position; 0 for an account without a log. Concurrent look-ups share one query. */
+  /** The account's newest position; 0 for an account without a log. */
   async head(accountId: string): Promise<number> {
     return (await this.headRow(accountId)).size;
   }
 
   async headRow(accountId: string): Promise<Head> {
-    return (await this.heads(accountId)) ?? NO_HEAD;
+    return (await queryNamed<Head & object>(this.pool, HEAD, [accountId])).rows[0] ?? NO_HEAD;
+  }
+
+  /** The newest position of each account that has a log. */
+  async headsOf(accountIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const { rows } = await queryNamed<{ account_id: string; size: number }>(this.pool, SIZES, [accountIds]);
+    return new Map(rows.map(({ account_id, size }) => [account_id, size]));
   }
 
   /** The same, once everything up to it is as durable as an acknowledged change. */
@@ -84,14 +92,6 @@ export class LogPositions {
     );
     return rows[0] ?? NO_HEAD;
   }
-
-  private readonly heads = coalesced<string, Head>(
-    (accountId) => accountId,
-    async (accountIds) => {
-      const { rows } = await queryNamed<Head & { account_id: string }>(this.pool, HEADS, [accountIds]);
-      return new Map(rows.map((row) => [row.account_id, row]));
-    },
-  );
 
   /**
    * Parses the parameter `name`: `text` is a position, or an RFC 3339 time, which stands for the newest event recorded

@@ -3,17 +3,18 @@ import { compilePolicy } from '../../ip-rules/ip-policy.js';
 import { decideSource, type IpDecision } from '../../ip-rules/ip-restriction.js';
 import type { Entity } from '../../log/read-model.js';
 import type { TcpEdge } from '../../tcp-edges/tcp-edge.js';
-import { policyKey, type RulesByPolicy } from './edge-policies.js';
+import type { RulesByPolicy } from './edge-policies.js';
 
 /** Whether an edge lets an address in, by the rules of the policies that it names. */
 export function decideEdge(edge: Entity<TcpEdge>, rules: RulesByPolicy, address: Address): IpDecision {
-  const known = policiesOf(edge).flatMap((ref) => {
-    const ofPolicy = rules.get(policyKey(ref));
-    return ofPolicy === undefined ? [] : [[ref.id, compilePolicy(ofPolicy)] as const];
+  const known = policyIdsOf(edge).flatMap((id) => {
+    const ofPolicy = rules.get(id);
+    return ofPolicy === undefined ? [] : [[id, compilePolicy(ofPolicy)] as const];
   });
   return decideSource(edge.ip_restriction, new Map(known), address);
 }
 
 /** The policies that an edge names, each once, in its order. */
-export const policiesOf = ({ account_id, ip_restriction }: Entity<TcpEdge>) =>
-  [...new Set(ip_restriction?.ip_policy_ids)].map((id) => ({ accountId: account_id, id }));
+export const policyIdsOf = ({ ip_restriction }: Entity<TcpEdge>): string[] => [
+  ...new Set(ip_restriction?.ip_policy_ids),
+];

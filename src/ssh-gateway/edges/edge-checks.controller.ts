@@ -6,7 +6,7 @@ import { Read, type ReadRequest } from '../../http/request-context.js';
 import { Body } from '../../http/validated-body.js';
 import { EntityQueries } from '../../resources/entity-queries.js';
 import { TCP_EDGES } from '../../tcp-edges/tcp-edges.resource.js';
-import { decideEdge, policiesOf } from './edge-check.js';
+import { decideEdge, policyIdsOf } from './edge-check.js';
 import { EdgePolicies } from './edge-policies.js';
 import { EdgeCheck, EdgeCheckBody, readSource, toEdgeCheck } from './edges.resource.js';
 
@@ -37,7 +37,7 @@ export class EdgeChecksController {
     const address = readSource(source);
     const edge = await this.entities.find(TCP_EDGES, { accountId: caller.accountId, id });
     if (edge === undefined) throw TCP_EDGES.notFound();
-    const rules = await this.policies.deciding(policiesOf(edge), address);
+    const rules = await this.policies.deciding(caller.accountId, policyIdsOf(edge), address);
     return toEdgeCheck(decideEdge(edge, rules, address), baseUrl);
   }
 }

@@ -8,8 +8,8 @@ import type { EdgesByHostport } from '../../tcp-edges/tcp-edges.read-model.js';
 import { TCP_EDGES, toResource } from '../../tcp-edges/tcp-edges.resource.js';
 import { TUNNEL_GROUPS } from '../../tunnel-groups/tunnel-groups.resource.js';
 import { asFarAsRoom, type EdgesWithRoom, withRoom } from './answer-room.js';
-import { decideEdge, policiesOf } from './edge-check.js';
-import { type EdgePolicies, policyKey } from './edge-policies.js';
+import { decideEdge, policyIdsOf } from './edge-check.js';
+import type { EdgePolicies } from './edge-policies.js';
 import {
   type EdgesOfHostports,
   type ListedEdge,
@@ -91,29 +91,54 @@ export class GatewayEdges {
   }
 
   private async decided(edges: readonly Entity<TcpEdge>[], source: Address, baseUrl: string): Promise<Resolve> {
-    const rules = await this.policies.deciding(edges.flatMap(policiesOf), source);
-    return (edge) => ({
-      ip_policies: policiesOf(edge).map((ref) => ({ id: ref.id, exists: rules.has(policyKey(ref)), rules: null })),
-      check: toEdgeCheck(decideEdge(edge, rules, source), baseUrl),
-    });
+    const deciding = (accountId: string, ids: readonly string[]) => this.policies.deciding(accountId, ids, source);
+    const ofAccounts = await ofEachAccount(policyIdsByAccount(edges), deciding);
+    return (edge) => {
+      const rules = ofAccounts.get(edge.account_id) ?? new Map();
+      return {
+        ip_policies: policyIdsOf(edge).map((id) => ({ id, exists: rules.has(id), rules: null })),
+        check: toEdgeCheck(decideEdge(edge, rules, source), baseUrl),
+      };
+    };
   }
 
   /** Each account has the same share of an answer: the rules of one that needs more are left out. */
   private async withRules(edges: readonly Entity<TcpEdge>[]): Promise<Resolve> {
-    const named = edges.flatMap(policiesOf);
-    const accounts = new Set(named.map(({ accountId }) => accountId));
-    const share = Math.floor(MAX_RULES_OF_AN_ANSWER / accounts.size);
-    const { rules, others } = await this.policies.rules(named, share);
-    const left = await this.policies.existing(named.filter(({ accountId }) => others.has(accountId)));
-    return (edge) => ({
-      ip_policies: policiesOf(edge).map((ref) => {
-        const ofPolicy = rules.get(policyKey(ref));
-        const exists = ofPolicy !== undefined || left.has(policyKey(ref));
-        return { id: ref.id, exists, rules: ofPolicy ? [...ofPolicy] : null };
-      }),
-      check: null,
+    const named = policyIdsByAccount(edges);
+    const share = Math.floor(MAX_RULES_OF_AN_ANSWER / named.size);
+    const ofAccounts = await ofEachAccount(named, async (accountId, ids) => {
+      const rules = await this.policies.rules(accountId, ids, share);
+      return { rules, existing: rules ?? (await this.policies.existing(accountId, ids)) };
     });
+    return (edge) => {
+      const found = ofAccounts.get(edge.account_id);
+      return {
+        ip_policies: policyIdsOf(edge).map((id) => {
+          const rules = found?.rules?.get(id);
+          return { id, exists: found?.existing.has(id) === true, rules: rules ? [...rules] : null };
+        }),
+        check: null,
+      };
+    };
   }
+}
+
+/** The policies that the edges of each account name. An account whose edges name none has no entry. */
+function policyIdsByAccount(edges: readonly Entity<TcpEdge>[]): ReadonlyMap<string, ReadonlySet<string>> {
+  const named = new Map<string, Set<string>>();
+  for (const edge of edges) {
+    const ids = named.get(edge.account_id) ?? new Set();
+    for (const id of policyIdsOf(edge)) named.set(edge.account_id, ids.add(id));
+  }
+  return named;
+}
+
+async function ofEachAccount<Found>(
+  named: ReadonlyMap<string, ReadonlySet<string>>,
+  find: (accountId: string, policyIds: readonly string[]) => Promise<Found>,
+): Promise<ReadonlyMap<string, Found>> {
+  const found = [...named].map(async ([accountId, ids]) => [accountId, await find(accountId, [...ids])] as const);
+  return new Map(await Promise.all(found));
 }
 
 const countsOf = ({ leftOut, beforeLeftOut }: EdgesWithRoom, edges: readonly ListedEdge[]) => ({
