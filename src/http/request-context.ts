@@ -9,8 +9,6 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Authentication sets it on every route that needs an API key. */
     caller: Caller | undefined;
-    /** Whether the caller is known from an earlier request only: see `recall` of the Authenticator. */
-    isRecalled: boolean;
     /** Authentication sets it on every route that serves gateways. */
     gateway: Gateway | undefined;
     /** Sets the caller. Throws Problem. A change waits until the deadline for a database that is away. */

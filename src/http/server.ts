@@ -16,7 +16,7 @@ import type { HttpOptions } from './http-options.js';
 import { parseJsonBody } from './json-body.js';
 import type { RequestLog } from './logging/request-log.js';
 import { isSafeMethod, matchesIfNoneMatch } from './preconditions.js';
-import { ProblemFilter, problemAnswer, sendProblem, toProblem } from './problem.filter.js';
+import { ProblemFilter, sendProblem, toProblem } from './problem.filter.js';
 import { queryProblemOf } from './query-parameters.js';
 import { callerOf } from './request-context.js';
 import { TIMEOUTS, type Timeouts } from './timeouts.js';
@@ -98,13 +98,11 @@ export function serveHttp(
   nest.useGlobalFilters(new ProblemFilter(failed));
   readBodiesAsJson(server);
   server.decorateRequest('caller', undefined);
-  server.decorateRequest('isRecalled', false);
   server.decorateRequest('gateway', undefined);
   server.decorateRequest('receivedAt', 0);
   server.decorateRequest('remainingWaitMs', config.writeDeadlineMs);
   server.decorateRequest('authenticate', async function (this: FastifyRequest, deadline: number) {
     const authenticate = () => authentication.authenticate(this);
-    this.isRecalled = false;
     // A change that arrives during a failover waits for its end, like one that was under way when it began.
     this.caller = await (isSafeMethod(this.method) ? authenticate() : untilReachable(deadline, authenticate));
   });
@@ -155,10 +153,7 @@ export function serveHttp(
         void reply.headers(headers);
         done(refusal);
       };
-      request.caller = authentication.recall(request);
-      request.isRecalled = request.caller !== undefined;
-      if (request.isRecalled) admit();
-      else request.authenticate(deadline).then(admit, done);
+      request.authenticate(deadline).then(admit, done);
     }
   });
   server.addHook('preHandler', (request, _reply, done) => done(queryProblemOf(request, config.strict)));
@@ -170,17 +165,6 @@ export function serveHttp(
     const body = render === undefined ? payload.render(request.baseUrl) : render(payload, request.baseUrl);
     // For undefined Fastify would serialize the Answer itself.
     done(null, body ?? null);
-  });
-  // Any other answer to a recalled caller holds by the append, which checks the caller's rights.
-  server.addHook('onSend', (request, reply, payload, done) => {
-    if (!request.isRecalled || reply.statusCode < 400 || reply.statusCode >= 500) return done(null, payload);
-    request.authenticate(request.receivedAt + config.writeDeadlineMs).then(
-      () => done(null, payload),
-      (error) => {
-        request.failure = { problem: toProblem(error), error };
-        done(null, JSON.stringify(problemAnswer(reply, request.id, request.failure.problem)));
-      },
-    );
   });
   server.addHook('onSend', (request, reply, payload, done) => {
     if (reply.statusCode !== 200 || !isSafeMethod(request.method)) return done(null, payload);
