@@ -149,6 +149,24 @@ describe('Idempotency-Key', () => {
   });
 });
 
+describe('changes of one entity at once', () => {
+  it('are decided one after another, so that none decides in vain', async () => {
+    const changes = service.app.nest.get(Changes);
+    const { rows } = await service.pool.query('select account_id from principals limit 1');
+    const context = { accountId: rows[0].account_id, metadata: { actor: 'system' } };
+    const { body } = await admin.post('/backends/tunnel_group', { labels: {} });
+    const decided: string[] = [];
+    await all(32, (n) =>
+      changes.apply(TUNNEL_GROUPS, context, body.id, (group) => {
+        decided.push(`d${n}`);
+        return tunnelGroup.update({ description: `d${n}` })(group);
+      }),
+    );
+    expect(decided).toEqual(Array.from({ length: 32 }, (_, n) => `d${n}`));
+    expect((await admin.get(`/backends/tunnel_group/${body.id}`)).headers.get('etag')).toBe('"33"');
+  });
+});
+
 describe('ETag', () => {
   const create = async () => {
     const { body, headers } = await admin.post('/ssh_credentials', { public_key: newPublicKey() });

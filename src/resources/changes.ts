@@ -12,7 +12,7 @@ import type { LogPositions } from '../log/read/log-positions.js';
 import { type Entity, fold } from '../log/read-model.js';
 import { Problem } from '../problem.js';
 import type { EntityQueries } from './entity-queries.js';
-import { AlreadyRecorded, type Idempotency, type RecordedChange } from './idempotency.js';
+import { AlreadyRecorded, type Idempotency } from './idempotency.js';
 import { KeyedQueue } from './keyed-queue.js';
 import { refuseReadOnlyChanges } from './read-only-fields.js';
 import type { Resource } from './resource.js';
@@ -119,14 +119,15 @@ export class Changes {
         // The log itself waits for a database that is away. These are the look-ups before it.
         return await untilReachable(deadline, () => this.attempt(command, context));
       } catch (error) {
-        if (await this.lacksRights(error, context)) context = (await context.renewed?.()) ?? context;
+        const hasOldRights = error instanceof RightsTaken || (isRefusal(error) && (await this.areRightsTaken(context)));
+        if (hasOldRights) context = (await context.renewed?.()) ?? context;
         else if (!isLostRace(error)) throw error;
       }
     }
     throw new Problem('overloaded', 'Too many others change this at the same time. Try again shortly.');
   }
 
-  /** Recorded already? Otherwise load, decide, guard, append. A lost race and rights that were taken need another attempt. */
+  /** Recorded already? Otherwise load, decide, guard, append. */
   private async attempt<State extends object, Event extends DomainEvent, Context extends ChangeContext>(
     { resource, id: existing, options, decide }: Command<State, Event, Context>,
     context: Context,
@@ -134,10 +135,12 @@ export class Changes {
     const { model, idPrefix } = resource;
     const { accountId } = context;
     const recorded = await this.idempotency.find(model, context);
-    if (recorded !== undefined) return this.repeated(resource, recorded, context);
+    if (recorded !== undefined) {
+      if (await this.areRightsTaken(context)) throw new RightsTaken();
+      return new Changed(resource, recorded.entity, recorded.position, true);
+    }
     try {
-      const before =
-        existing === undefined ? undefined : await this.entities.find(resource, { accountId, id: existing });
+      const before = existing ? await this.entities.find(resource, { accountId, id: existing }) : undefined;
       const at = this.ids.now();
       const id = existing ?? this.ids.next(idPrefix, at);
       const events = await decide(before, context, at, id);
@@ -153,19 +156,14 @@ export class Changes {
     }
   }
 
-  private async repeated<State extends object>(
-    resource: Resource<State>,
-    { entity, position }: RecordedChange<State>,
-    { accountId, rightsPosition }: ChangeContext,
-  ): Promise<Changed<State>> {
-    refuseOlderThan(await this.positions.headRow(accountId), rightsPosition);
-    return new Changed(resource, entity, position, true);
+  private async areRightsTaken({ accountId, rightsPosition = Infinity }: ChangeContext): Promise<boolean> {
+    return (await this.positions.headRow(accountId)).rightsPosition > rightsPosition;
   }
 
   /** For a change that is made already, perhaps by an earlier attempt that no standby has yet. */
-  private async durableHead({ accountId, rightsPosition, deadline }: ChangeContext): Promise<number> {
+  private async durableHead({ accountId, rightsPosition = Infinity, deadline }: ChangeContext): Promise<number> {
     const head = await this.positions.durableHeadRow(accountId, deadline);
-    refuseOlderThan(head, rightsPosition);
+    if (head.rightsPosition > rightsPosition) throw new RightsTaken();
     return head.size;
   }
 
@@ -178,12 +176,6 @@ export class Changes {
     const { position, isDuplicate } = await this.log.append(append);
     if (isDuplicate) throw new AlreadyRecorded();
     return position;
-  }
-
-  /** Whether rights were taken after the decision. A refusal may tell what only callers with rights may know. */
-  private async lacksRights(error: unknown, { accountId, rightsPosition = Infinity }: ChangeContext): Promise<boolean> {
-    if (!isRefusal(error)) return error instanceof RightsTaken;
-    return (await this.positions.headRow(accountId)).rightsPosition > rightsPosition;
   }
 }
 
@@ -199,13 +191,9 @@ function refuseUnexpected<State extends object, Event extends DomainEvent>(
   throw new Problem('precondition_failed', `If-Match does not hold: the resource's ETag is "${entity.version}" now.`);
 }
 
-/** An answer to the caller. No append has checked the rights that it needs. */
+/** It may tell what only callers with rights may know, and no append has checked the caller's rights. */
 const isRefusal = (error: unknown): boolean =>
   error instanceof ClaimRefused || (error instanceof Problem && error.status < 500);
 
 /** The next attempt finds the newer version, or the event of the same request. */
 const isLostRace = (error: unknown): boolean => error instanceof StreamConflict || error instanceof AlreadyRecorded;
-
-function refuseOlderThan(head: { readonly rightsPosition: number }, rightsPosition = Infinity): void {
-  if (head.rightsPosition > rightsPosition) throw new RightsTaken('rights were taken after the decision');
-}

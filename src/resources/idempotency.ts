@@ -8,7 +8,7 @@ import type { Entity, ReadModel } from '../log/read-model.js';
 import { Problem } from '../problem.js';
 
 /** A change that is in the log already. */
-export interface RecordedChange<State> {
+interface RecordedChange<State> {
   /** The entity after the change; undefined if the change deleted it. */
   readonly entity: Entity<State> | undefined;
   readonly position: number;
