@@ -65,12 +65,23 @@ class AppModule {}
 
 /** The one place that wires the objects of the service. */
 export function appModule(foundation: Foundation, eventLog: EventLog): DynamicModule {
+  const providers = providersOf(foundation, eventLog);
+  return {
+    module: AppModule,
+    global: true,
+    imports: modulesOf(foundation),
+    providers,
+    exports: providers.map(({ provide }) => provide),
+  };
+}
+
+function providersOf(foundation: Foundation, eventLog: EventLog) {
   const { config, database, ids, checkpoints } = foundation;
   const { pool, dearReadPool } = database;
   const { entities, positions, changes } = makeRunners(pool, eventLog, ids);
   const dearReads = new DearReads(dearReadPool, config.dearReadTimeoutMs);
   const authentication = makeAuthentication(foundation, changes);
-  const providers = [
+  return [
     { provide: POOL, useValue: pool },
     { provide: IdSource, useValue: ids },
     { provide: EventLog, useValue: eventLog },
@@ -94,34 +105,29 @@ export function appModule(foundation: Foundation, eventLog: EventLog): DynamicMo
     { provide: CloudEvents, useValue: new CloudEvents(READ_MODELS) },
     { provide: ApiDocument, useValue: new ApiDocument(config.publicUrl ?? '/', config.gatewayTokens.length > 0) },
   ];
-  return {
-    module: AppModule,
-    global: true,
-    imports: [
-      TypeOrmModule.forRootAsync({
-        useFactory: () => database.dataSource.options,
-        // Opened and migrated before Nest starts, and closed after Nest has stopped: see app.ts.
-        dataSourceFactory: () => Promise.resolve(database.dataSource),
-      }),
-      CqrsModule.forRoot(),
-      // In the order of the API's document.
-      SshCredentialsModule,
-      TcpEdgesModule,
-      IpPoliciesModule,
-      TunnelGroupsModule,
-      AccountsModule,
-      ApiKeysModule,
-      BindDecisionsModule,
-      ChecksModule,
-      // Without tokens no gateway can authenticate, so its routes do not exist.
-      ...(config.gatewayTokens.length > 0 ? [SshGatewayModule] : []),
-      AuditModule,
-      EvidenceModule,
-      HealthModule,
-      ...metricsModules(config, database),
-      OpenApiModule,
-    ],
-    providers,
-    exports: providers.map(({ provide }) => provide),
-  };
 }
+
+const modulesOf = ({ config, database }: Foundation): NonNullable<DynamicModule['imports']> => [
+  TypeOrmModule.forRootAsync({
+    useFactory: () => database.dataSource.options,
+    // Opened and migrated before Nest starts, and closed after Nest has stopped: see app.ts.
+    dataSourceFactory: () => Promise.resolve(database.dataSource),
+  }),
+  CqrsModule.forRoot(),
+  // In the order of the API's document.
+  SshCredentialsModule,
+  TcpEdgesModule,
+  IpPoliciesModule,
+  TunnelGroupsModule,
+  AccountsModule,
+  ApiKeysModule,
+  BindDecisionsModule,
+  ChecksModule,
+  // Without tokens no gateway can authenticate, so its routes do not exist.
+  ...(config.gatewayTokens.length > 0 ? [SshGatewayModule] : []),
+  AuditModule,
+  EvidenceModule,
+  HealthModule,
+  ...metricsModules(config, database),
+  OpenApiModule,
+];

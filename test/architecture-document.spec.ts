@@ -10,10 +10,17 @@ const files = ['src', 'migrations', 'test'].flatMap((folder) =>
   readdirSync(`${ROOT}/${folder}`, { recursive: true, encoding: 'utf8' }).map((file) => `${folder}/${file}`),
 );
 
-/** Each test that the table of invariants names: the file and a part of the title. */
-const TESTS = [...text.matchAll(/`([a-z/-]+\.spec\.ts)`: ((?:"[^"]+"(?:, )?)+)/g)].flatMap(
+/** Each test that a table names: the file and a part of the title. */
+const TESTS = [...text.matchAll(/`([a-z0-9/-]+\.spec\.ts)`: ((?:"[^"]+"(?:, )?)+)/g)].flatMap(
   ([, file = '', titles = '']) => [...titles.matchAll(/"([^"]+)"/g)].map(([, title = '']) => [file, title] as const),
 );
+
+/** The rows of the table of a section, without its head. */
+const rowsOf = (title: string): string[] =>
+  (text.split(`## ${title}\n`)[1] ?? '')
+    .split('\n## ')[0]
+    ?.match(/^\|.*\|$/gm)
+    ?.slice(2) ?? [];
 
 describe('docs/architecture.md, with walks.md and decisions.md,', () => {
   it('names only files that exist', () => {
@@ -22,7 +29,13 @@ describe('docs/architecture.md, with walks.md and decisions.md,', () => {
     expect(named.filter((file) => !files.some((path) => `/${path}`.endsWith(`/${file}`)))).toEqual([]);
   });
 
-  it('proves each invariant by a test that exists', () => {
+  it('names a test for each revocation and each invariant', () => {
+    const rows = ['What is taken, and where it is caught', 'What always holds'].map((title) => rowsOf(title));
+    expect(rows.map(({ length }) => length > 10)).toEqual([true, true]);
+    expect(rows.flat().filter((row) => !/`[a-z0-9/-]+\.spec\.ts`: "/.test(row))).toEqual([]);
+  });
+
+  it('names only tests that exist', () => {
     expect(TESTS.length).toBeGreaterThan(10);
     const missing = TESTS.filter(([file, title]) => !readFileSync(`${ROOT}/test/${file}`, 'utf8').includes(title));
     expect(missing).toEqual([]);

@@ -1,6 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createApp } from '../src/app.js';
+import { Problem } from '../src/problem.js';
+import { type Changed, Changes } from '../src/resources/changes.js';
+import { type TunnelGroup, tunnelGroup } from '../src/tunnel-groups/tunnel-group.js';
+import { TUNNEL_GROUPS } from '../src/tunnel-groups/tunnel-groups.resource.js';
 import type { Answer, ApiClient } from './support/api-client.js';
 import { newPublicKey } from './support/keys.js';
 import { addUser } from './support/principals.js';
@@ -50,6 +54,20 @@ describe('Idempotency-Key', () => {
     expect(new Set(answers.map((a) => JSON.stringify(comparable(a)))).size).toBe(1);
     expect(answers[0]?.status).toBe(201);
     await strict.stop();
+  });
+
+  it('gives the first answer to a request that is refused because of what the same request did beside it', async () => {
+    const changes = service.app.nest.get(Changes);
+    const { rows } = await service.pool.query('select account_id from principals limit 1');
+    const metadata = { actor: 'system', idempotency_key: randomUUID(), request_hash: 'same' };
+    const context = { accountId: rows[0].account_id, metadata };
+    const create = tunnelGroup.create({ description: '', metadata: '', labels: {} });
+    let first: Changed<TunnelGroup> | undefined;
+    const second = await changes.create(TUNNEL_GROUPS, context, async () => {
+      first = await changes.create(TUNNEL_GROUPS, context, () => create(undefined));
+      throw new Problem('conflict', 'It exists already.');
+    });
+    expect(second).toMatchObject({ isDuplicate: true, position: first?.position, entity: first?.entity });
   });
 
   it('gives the first answer again after a restart, after later changes and after deletion', async () => {
@@ -128,6 +146,24 @@ describe('Idempotency-Key', () => {
   it.each([[''], ['x'.repeat(256)], ['tab\there'], ['ü']])('%p is 400', async (key) => {
     const call = () => admin.post('/ssh_credentials', { public_key: newPublicKey() }, { 'idempotency-key': key });
     await expectRefusal(call, 400, 'ERR_TAS_400', /Idempotency-Key must be/);
+  });
+});
+
+describe('changes of one entity at once', () => {
+  it('are decided one after another, so that none decides in vain', async () => {
+    const changes = service.app.nest.get(Changes);
+    const { rows } = await service.pool.query('select account_id from principals limit 1');
+    const context = { accountId: rows[0].account_id, metadata: { actor: 'system' } };
+    const { body } = await admin.post('/backends/tunnel_group', { labels: {} });
+    const decided: string[] = [];
+    await all(32, (n) =>
+      changes.apply(TUNNEL_GROUPS, context, body.id, (group) => {
+        decided.push(`d${n}`);
+        return tunnelGroup.update({ description: `d${n}` })(group);
+      }),
+    );
+    expect(decided).toEqual(Array.from({ length: 32 }, (_, n) => `d${n}`));
+    expect((await admin.get(`/backends/tunnel_group/${body.id}`)).headers.get('etag')).toBe('"33"');
   });
 });
 

@@ -337,6 +337,25 @@ describe('a change that arrives while the database is away', () => {
   });
 });
 
+describe('a change whose database goes away after its caller was authenticated', () => {
+  it('waits with its look-ups, and is written when the database is back', async () => {
+    const database = await cloneDatabase();
+    const proxy = await startSwallowingProxy(database.url);
+    const app = await createApp(testConfig(proxy.url));
+    const { body: edge } = await new ApiClient(app.url, ADMIN_KEY).post('/edges/tcp', {});
+    const headers = { ...AUTHORIZATION, expect: '100-continue' };
+    const change = stall(app.url, 'PATCH', `/edges/tcp/${edge.id}`, headers, '{"description":"new"}');
+    await change.isAwaited();
+    proxy.goAway();
+    setTimeout(() => proxy.comeBack(), 1000);
+    const { status, bytes } = await change.finish();
+    expect([status, JSON.parse(bytes.toString()).description]).toEqual([200, 'new']);
+    await app.close();
+    await proxy.close();
+    await database.drop();
+  });
+});
+
 describe('a change whose database goes away again', () => {
   it('waits until one deadline for its authentication and its append together', async () => {
     const database = await cloneDatabase();

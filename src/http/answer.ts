@@ -1,4 +1,4 @@
-/** The answer of a route that has headers, or a body that names URIs. One hook in server.ts sends it. */
+/** The answer of a route that has headers, or a body that names URIs. The hook render-answer.ts sends it. */
 export abstract class Answer {
   abstract get headers(): Readonly<Record<string, string>>;
 

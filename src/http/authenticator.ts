@@ -9,12 +9,6 @@ export abstract class Authenticator {
   abstract authenticate(request: FastifyRequest): Promise<Caller>;
 
   /**
-   * The caller of a request that creates, if its key was looked up for a change within the last second. It may have lost
-   * rights since. The append refuses that; any other answer needs `authenticate` first.
-   */
-  abstract recall(request: FastifyRequest): Caller | undefined;
-
-  /**
    * Whether the request would still authenticate as the same principal with the same role. True if the database is
    * away.
    */

@@ -27,7 +27,7 @@ export function applyDeclarations(swagger: Swagger, providers: Providers): void 
 }
 
 /**
- * The query parameters that a route takes: its documentation declares them, and query-parameters.ts holds requests to
+ * The query parameters that a route takes: its documentation declares them, and hooks/check-query.ts holds requests to
  * them.
  */
 export interface QueryOfRoute {

@@ -46,7 +46,7 @@ function readLimit(text: string, max: number): number {
   return Math.min(limit, max);
 }
 
-/** The value of a parameter, or the last one of a header; an empty value counts as absent. See query-parameters.ts. */
+/** The value of a parameter, or the last one of a header; an empty value counts as absent. See hooks/check-query.ts. */
 export function lastOf(value: unknown): string | undefined {
   const last: unknown = Array.isArray(value) ? value.at(-1) : value;
   return typeof last === 'string' && last !== '' ? last : undefined;

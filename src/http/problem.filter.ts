@@ -43,17 +43,12 @@ export class ProblemFilter implements ExceptionFilter {
 }
 
 export function sendProblem(reply: FastifyReply, operationId: string, problem: Problem): void {
-  if (!reply.sent) void reply.send(problemAnswer(reply, operationId, problem));
-}
-
-/** Sets the status and the headers. Returns the body. */
-export function problemAnswer(reply: FastifyReply, operationId: string, problem: Problem): object {
+  if (reply.sent) return;
   if (problem.status === 401) void reply.header('www-authenticate', 'Bearer');
   if (problem.status === 503 || problem.status === 429) {
     void reply.header('retry-after', String(problem.retryAfterSeconds ?? RETRY_AFTER_SECONDS));
   }
-  void reply.status(problem.status).header('content-type', JSON_TYPE);
-  return problemBody(operationId, problem);
+  void reply.status(problem.status).header('content-type', JSON_TYPE).send(problemBody(operationId, problem));
 }
 
 export const JSON_TYPE = 'application/json; charset=utf-8';

@@ -5,35 +5,6 @@ import type { Caller, Gateway } from '../caller.js';
 import type { EventMetadata } from '../log/event.js';
 import { readIdempotencyKey, readIfMatch, readTraceId } from './preconditions.js';
 
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Authentication sets it on every route that needs an API key. */
-    caller: Caller | undefined;
-    /** Whether the caller is known from an earlier request only: see `recall` of the Authenticator. */
-    isRecalled: boolean;
-    /** Authentication sets it on every route that serves gateways. */
-    gateway: Gateway | undefined;
-    /** Sets the caller. Throws Problem. A change waits until the deadline for a database that is away. */
-    authenticate(deadline: number): Promise<void>;
-    /** Time of performance.now() at which its headers had arrived; 0 before any hook has run. */
-    receivedAt: number;
-    /** How long a change may still wait for a database that is away, after what its authentication waited. */
-    remainingWaitMs: number;
-    /** Prefix of every `uri` in the answer: scheme, host and, with PUBLIC_URL, its path. */
-    baseUrl: string;
-  }
-  interface FastifyContextConfig {
-    /** True: this route needs no authentication. By default a route needs an API key. */
-    isPublic?: boolean;
-    /** True: this route changes nothing, although it is no GET. Auditors may call it. */
-    onlyReads?: boolean;
-    /** True: this route serves SSH gateways only, which authenticate with a gateway token. */
-    isForGateways?: boolean;
-    /** True: this route serves Prometheus only, which authenticates with the metrics token. */
-    isForMetrics?: boolean;
-  }
-}
-
 /** On whose behalf a change is made. */
 export interface ChangeContext {
   readonly accountId: string;

@@ -12,6 +12,8 @@ interface WatchedPool {
   readonly source: { onWaited: ((waitMs: number) => void) | undefined };
 }
 
+type WatchedPools = Readonly<Record<string, WatchedPool>>;
+
 const watched = (pool: PrimaryPool): WatchedPool => ({
   connections: pool,
   waiting: () => pool.waitingCount,
@@ -23,10 +25,15 @@ export function measurePools(
   { pool, dearReadPool, dearReads }: { pool: PrimaryPool; dearReadPool: PrimaryPool; dearReads: DearReads },
   registry: Registry,
 ): void {
-  const pools: Readonly<Record<string, WatchedPool>> = {
+  const pools: WatchedPools = {
     shared: watched(pool),
     dear_reads: { connections: dearReadPool, waiting: () => dearReads.waiting, source: dearReads },
   };
+  measureConnections(pools, registry);
+  measureWaits(pools, registry);
+}
+
+function measureConnections(pools: WatchedPools, registry: Registry): void {
   const registers = [registry];
   new Gauge({
     name: 'tunnel_access_pool_connections',
@@ -34,30 +41,35 @@ export function measurePools(
     labelNames: ['pool', 'state'],
     registers,
     collect() {
-      for (const [name, { connections }] of Object.entries(pools)) {
+      for (const [pool, { connections }] of Object.entries(pools)) {
         const { totalCount, idleCount } = connections;
-        this.set({ pool: name, state: 'idle' }, idleCount);
-        this.set({ pool: name, state: 'busy' }, totalCount - idleCount);
+        this.set({ pool, state: 'idle' }, idleCount);
+        this.set({ pool, state: 'busy' }, totalCount - idleCount);
       }
     },
   });
-  const gauge = (name: string, help: string, read: (pool: WatchedPool) => number): void => {
-    new Gauge({
-      name,
-      help,
-      labelNames: ['pool'],
-      registers,
-      collect() {
-        for (const [pool, watched] of Object.entries(pools)) this.set({ pool }, read(watched));
-      },
-    });
-  };
-  gauge(
-    'tunnel_access_pool_connections_max',
-    'Connections that the pool may open.',
-    (one) => one.connections.options.max,
-  );
-  gauge('tunnel_access_pool_waiting', 'Requests that wait for a connection of the pool.', (one) => one.waiting());
+  new Gauge({
+    name: 'tunnel_access_pool_connections_max',
+    help: 'Connections that the pool may open.',
+    labelNames: ['pool'],
+    registers,
+    collect() {
+      for (const [pool, { connections }] of Object.entries(pools)) this.set({ pool }, connections.options.max);
+    },
+  });
+}
+
+function measureWaits(pools: WatchedPools, registry: Registry): void {
+  const registers = [registry];
+  new Gauge({
+    name: 'tunnel_access_pool_waiting',
+    help: 'Requests that wait for a connection of the pool.',
+    labelNames: ['pool'],
+    registers,
+    collect() {
+      for (const [pool, { waiting }] of Object.entries(pools)) this.set({ pool }, waiting());
+    },
+  });
   const waits = new Histogram({
     name: 'tunnel_access_pool_wait_seconds',
     help: 'Seconds that requests waited for a connection of the pool.',
@@ -65,8 +77,8 @@ export function measurePools(
     buckets: WAIT_BUCKETS_SECONDS,
     registers,
   });
-  for (const [name, { source }] of Object.entries(pools)) {
-    waits.zero({ pool: name });
-    source.onWaited = (waitMs) => waits.observe({ pool: name }, waitMs / 1000);
+  for (const [pool, { source }] of Object.entries(pools)) {
+    waits.zero({ pool });
+    source.onWaited = (waitMs) => waits.observe({ pool }, waitMs / 1000);
   }
 }

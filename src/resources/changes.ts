@@ -12,7 +12,7 @@ import type { LogPositions } from '../log/read/log-positions.js';
 import { type Entity, fold } from '../log/read-model.js';
 import { Problem } from '../problem.js';
 import type { EntityQueries } from './entity-queries.js';
-import type { Idempotency, RecordedChange } from './idempotency.js';
+import { AlreadyRecorded, type Idempotency } from './idempotency.js';
 import { KeyedQueue } from './keyed-queue.js';
 import { refuseReadOnlyChanges } from './read-only-fields.js';
 import type { Resource } from './resource.js';
@@ -59,7 +59,20 @@ export interface ChangeOptions {
   alongside?(own: StreamAppend, at: Date): Promise<readonly StreamAppend[]>;
 }
 
-/** The one way from a decision to the log: load, decide, append; again when another writer was first or rights were taken. */
+/** Rivals are other instances, and changes of other entities that write the same stream. Each lost race has a winner. */
+const MAX_ATTEMPTS = 200;
+
+/** A change on its way to the log. */
+interface Command<State, Event, Context> {
+  readonly resource: Resource<State, Event & DomainEvent>;
+  readonly requested: Context;
+  /** Absent: the change creates an entity, with a new id at each attempt. */
+  readonly id?: string;
+  readonly options: ChangeOptions;
+  decide(before: Entity<State> | undefined, context: Context, at: Date, id: string): Decided<Event>;
+}
+
+/** The one way from a decision to the log. */
 export class Changes {
   private readonly queue = new KeyedQueue();
 
@@ -77,20 +90,13 @@ export class Changes {
     decide: (newId: string, context: Context, at: Date) => Decided<Event>,
     options: ChangeOptions = {},
   ): Promise<Changed<State>> {
-    const { model, idPrefix } = resource;
-    // The new stream has no rival, but `alongside` may write streams that have.
-    return this.run(resource, requested, async (context) => {
-      const at = this.ids.now();
-      const id = this.ids.next(idPrefix, at);
-      const events = await decide(id, context, at);
-      const state = events.reduce<State | undefined>((before, event) => model.evolve(before, event), undefined);
-      const after = { account_id: context.accountId, id, version: events.length, created_at: at, ...(state as State) };
-      const position = await this.record(context, { model, id, before: undefined, events, after }, at, options);
-      return new Changed(resource, after, position);
-    });
+    return this.run({ resource, requested, options, decide: (_, context, at, id) => decide(id, context, at) });
   }
 
-  /** Changes of one entity run one after another: of those that decide at once, all but one would decide in vain. */
+  /**
+   * Changes of one entity run one after another: of those that decide at once, all but one would decide in vain. A caller may
+   * name the entity of another account, and must not wait for its changes.
+   */
   apply<State extends object, Event extends DomainEvent, Context extends ChangeContext>(
     resource: Resource<State, Event>,
     requested: Context,
@@ -98,80 +104,78 @@ export class Changes {
     decide: Decision<State, Event, Context>,
     options: ChangeOptions = {},
   ): Promise<Changed<State>> {
-    const { model } = resource;
-    const ref = { accountId: requested.accountId, id };
-    const attempt = async (context: Context) => {
-      const before = await this.entities.find(resource, ref);
-      const at = this.ids.now();
-      const events = await decide(before, context, at);
-      if (before !== undefined) refuseUnexpected(resource, before, context, options.sent);
-      if (events.length === 0) return new Changed(resource, before, await this.durableHead(context));
-      const after = fold(model, ref, before, events, at);
-      const position = await this.record(context, { model, id, before, events, after }, at, options);
-      return new Changed(resource, after, position);
-    };
-    // With the account, since a caller may name the entity of another account, and must not wait for its changes.
-    const queueKey = `${ref.accountId} ${id}`;
-    return this.run(resource, requested, (context) => this.queue.run(queueKey, () => attempt(context)));
+    const command = { resource, requested, id, options, decide };
+    return this.queue.run(`${requested.accountId} ${id}`, () => this.run(command));
   }
 
   /** Every answer holds for the caller's rights at the end: the append checks them, and so does any other way out. */
-  private async run<State extends object, Context extends ChangeContext>(
-    resource: Resource<State>,
-    requested: Context,
-    attempt: (context: Context) => Promise<Changed<State>>,
+  private async run<State extends object, Event extends DomainEvent, Context extends ChangeContext>(
+    command: Command<State, Event, Context>,
   ): Promise<Changed<State>> {
-    let context = requested;
-    const { deadline = performance.now() + this.log.deadlineMs } = requested;
+    let context = command.requested;
+    const { deadline = performance.now() + this.log.deadlineMs } = context;
     for (let n = 1; n <= MAX_ATTEMPTS; n += 1) {
       try {
         // The log itself waits for a database that is away. These are the look-ups before it.
-        const change = () => this.once(resource, context, () => attempt(context));
-        return await untilReachable(deadline, change).catch(async (error) => {
-          if (isRefusal(error)) await this.refuseIfRightsTaken(context);
-          throw error;
-        });
+        return await untilReachable(deadline, () => this.attempt(command, context));
       } catch (error) {
-        if (error instanceof RightsTaken) context = (await context.renewed?.()) ?? context;
-        else if (!(error instanceof StreamConflict)) throw error;
+        const hasOldRights = error instanceof RightsTaken || (isRefusal(error) && (await this.areRightsTaken(context)));
+        if (hasOldRights) context = (await context.renewed?.()) ?? context;
+        else if (!isLostRace(error)) throw error;
       }
     }
     throw new Problem('overloaded', 'Too many others change this at the same time. Try again shortly.');
   }
 
-  private async refuseIfRightsTaken({ accountId, rightsPosition = Infinity }: ChangeContext): Promise<void> {
-    refuseOlderThan(await this.positions.headRow(accountId), rightsPosition);
+  /** Recorded already? Otherwise load, decide, guard, append. */
+  private async attempt<State extends object, Event extends DomainEvent, Context extends ChangeContext>(
+    { resource, id: existing, options, decide }: Command<State, Event, Context>,
+    context: Context,
+  ): Promise<Changed<State>> {
+    const { model, idPrefix } = resource;
+    const { accountId } = context;
+    const recorded = await this.idempotency.find(model, context);
+    if (recorded !== undefined) {
+      if (await this.areRightsTaken(context)) throw new RightsTaken();
+      return new Changed(resource, recorded.entity, recorded.position, true);
+    }
+    try {
+      const before = existing ? await this.entities.find(resource, { accountId, id: existing }) : undefined;
+      const at = this.ids.now();
+      const id = existing ?? this.ids.next(idPrefix, at);
+      const events = await decide(before, context, at, id);
+      if (before !== undefined) refuseUnexpected(resource, before, context, options.sent);
+      if (events.length === 0) return new Changed(resource, before, await this.durableHead(context));
+      const after = fold(model, { accountId, id }, before, events, at);
+      const position = await this.append(context, { model, id, before, events, after }, at, options);
+      return new Changed(resource, after, position);
+    } catch (error) {
+      // It may have failed because of what the same request did, which ran beside it.
+      if (await this.idempotency.isRecorded(context)) throw new AlreadyRecorded();
+      throw error;
+    }
+  }
+
+  private async areRightsTaken({ accountId, rightsPosition = Infinity }: ChangeContext): Promise<boolean> {
+    return (await this.positions.headRow(accountId)).rightsPosition > rightsPosition;
   }
 
   /** For a change that is made already, perhaps by an earlier attempt that no standby has yet. */
   private async durableHead({ accountId, rightsPosition = Infinity, deadline }: ChangeContext): Promise<number> {
     const head = await this.positions.durableHeadRow(accountId, deadline);
-    refuseOlderThan(head, rightsPosition);
+    if (head.rightsPosition > rightsPosition) throw new RightsTaken();
     return head.size;
   }
 
-  private async record(context: ChangeContext, own: StreamAppend, at: Date, options: ChangeOptions): Promise<number> {
+  private async append(context: ChangeContext, own: StreamAppend, at: Date, options: ChangeOptions): Promise<number> {
     const { accountId, metadata, rightsPosition, deadline } = context;
     const eventId = eventIdOf(metadata);
     const others = (await options.alongside?.(own, at)) ?? [];
     const streams = [...others.map((other) => ({ ...other, causedBy: eventId })), { ...own, eventId }];
     const append = { accountId, metadata, occurredAt: at, rightsPosition, deadline, streams };
     const { position, isDuplicate } = await this.log.append(append);
-    if (isDuplicate) throw new Error('this command is in the log already');
+    if (isDuplicate) throw new AlreadyRecorded();
     return position;
-  }
-
-  private once<State extends object>(
-    resource: Resource<State>,
-    context: ChangeContext,
-    change: () => Promise<Changed<State>>,
-  ): Promise<Changed<State>> {
-    if (context.metadata.idempotency_key === undefined) return change();
-    const repeat = async ({ entity, position }: RecordedChange<State>) => {
-      await this.refuseIfRightsTaken(context);
-      return new Changed(resource, entity, position, true);
-    };
-    return this.idempotency.once(resource.model, context, change, repeat);
   }
 }
 
@@ -187,13 +191,9 @@ function refuseUnexpected<State extends object, Event extends DomainEvent>(
   throw new Problem('precondition_failed', `If-Match does not hold: the resource's ETag is "${entity.version}" now.`);
 }
 
-/** A refusal may tell what only callers with rights may know, and no append has checked the caller's rights. */
+/** It may tell what only callers with rights may know, and no append has checked the caller's rights. */
 const isRefusal = (error: unknown): boolean =>
   error instanceof ClaimRefused || (error instanceof Problem && error.status < 500);
 
-function refuseOlderThan(head: { readonly rightsPosition: number }, rightsPosition: number): void {
-  if (head.rightsPosition > rightsPosition) throw new RightsTaken('rights were taken after the decision');
-}
-
-/** Rivals are other instances, and changes of other entities that write the same stream. Each lost race has a winner. */
-const MAX_ATTEMPTS = 200;
+/** The next attempt finds the newer version, or the event of the same request. */
+const isLostRace = (error: unknown): boolean => error instanceof StreamConflict || error instanceof AlreadyRecorded;

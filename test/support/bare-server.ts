@@ -25,7 +25,6 @@ export async function startBareServer(timeouts?: Timeouts): Promise<{ nest: Nest
   const reject = () => Promise.reject(new Error('no route needs authentication'));
   const authentication = {
     authenticate: reject,
-    recall: () => undefined,
     authenticateGateway: reject,
     authenticateMetrics: reject,
     isStillAuthorized: reject,

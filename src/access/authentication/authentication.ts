@@ -1,6 +1,5 @@
 import { Logger } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import { LRUCache } from 'lru-cache';
 import type { Pool } from 'pg';
 import type { Caller, Gateway } from '../../caller.js';
 import { coalesced } from '../../database/coalesce.js';
@@ -19,26 +18,23 @@ interface FoundCaller {
   readonly caller: Caller;
   readonly isActive: boolean;
   readonly isExpired: boolean;
-  readonly canExpire: boolean;
 }
 
 type CallerRow = Omit<Caller, 'rightsPosition'> & {
   readonly hash: string;
   readonly isActive: boolean;
   readonly isExpired: boolean;
-  readonly canExpire: boolean;
   readonly rightsPosition: number | null;
 };
 
 /**
- * Key, principal and head are of one snapshot, and the database's clock alone says whether the key has expired. Only for a change is the head read: while a backup holds an old snapshot,
- * each append leaves a dead version of the head to step over.
+ * Key, principal and head are of one snapshot, and the database's clock alone says whether the key has expired. The head
+ * is read for a change only: while a backup holds an old snapshot, each append leaves a dead version of it to step over.
  */
 const CALLERS_BY_TOKENS = onPrimary({
   name: 'callers_by_tokens',
   text: `select k.token_hash as hash, k.id as "apiKeyId", k.account_id as "accountId", p.id as "principalId", p.kind, p.role,
-      p.active as "isActive", coalesce(k.expires_at <= statement_timestamp(), false) as "isExpired",
-      k.expires_at is not null as "canExpire", case when $2::boolean then
+      p.active as "isActive", coalesce(k.expires_at <= statement_timestamp(), false) as "isExpired", case when $2::boolean then
         (select h.rights_position::float8 from log_heads h where h.account_id = k.account_id) end as "rightsPosition"
     from unnest($1::text[]) as wanted(hash)
     cross join lateral (select * from api_keys k where k.token_hash = wanted.hash limit 1) k
@@ -55,14 +51,8 @@ interface TokensOfDeployment {
 const MAX_TOKEN_CHARACTERS = 255;
 
 /**
- * Long enough for one create after another, as Terraform makes them, and shorter than a failover, after which the log may lack
- * a change of rights. An instance forgets the oldest of more keys.
- */
-const RECENT = { ttl: 1000, max: 10_000 };
-
-/**
  * Authenticates callers by the hash of their API key or, if configured, by a token of the OpenID Connect issuer.
- * A revoked or expired key fails on the next request: each one looks up its key, but for what `recall` is for.
+ * Each request looks its key up, so a revoked or expired key fails on the next one.
  */
 export class Authentication extends Authenticator {
   private readonly logger = new Logger('Authentication');
@@ -76,8 +66,6 @@ export class Authentication extends Authenticator {
     super();
   }
 
-  /** By the hash of the key. Not of keys that can expire, which only the database's clock knows. */
-  private readonly recent = new LRUCache<string, Caller>(RECENT);
   private readonly forRead = this.coalescedFor({ isChange: false });
   private readonly forChange = this.coalescedFor({ isChange: true });
 
@@ -87,9 +75,6 @@ export class Authentication extends Authenticator {
       const hashes = tokens.map(hashToken);
       const { rows } = await queryNamed<CallerRow>(this.pool, CALLERS_BY_TOKENS, [hashes, isChange]);
       const callers = new Map(rows.map((row) => [row.hash, toFoundCaller(row)]));
-      for (const [hash, { caller, isActive, canExpire }] of isChange ? callers : []) {
-        if (isActive && !canExpire) this.recent.set(hash, caller);
-      }
       return new Map(tokens.map((token, n) => [token, callers.get(hashes[n] ?? '')]));
     });
   }
@@ -104,14 +89,6 @@ export class Authentication extends Authenticator {
       if (mayChange(request)) refuseUnlessMayChange(caller);
       return caller;
     });
-  }
-
-  recall(request: FastifyRequest): Caller | undefined {
-    // Only other changes take rights, so that these find no position of their own to be too old.
-    const isCreate = request.method === 'POST' && mayChange(request);
-    const token = isCreate ? BEARER.exec(request.headers.authorization ?? '')?.[1] : undefined;
-    const caller = token === undefined ? undefined : this.recent.get(hashToken(token));
-    return caller?.role === 'auditor' ? undefined : caller;
   }
 
   async authenticateGateway(request: FastifyRequest): Promise<Gateway> {
@@ -189,17 +166,9 @@ const mayChange = ({ method, routeOptions }: FastifyRequest): boolean =>
 const isFailedAttempt = (error: unknown): error is Problem =>
   error instanceof Problem && error.status === 401 && error.problem !== 'authorization_missing';
 
-const toFoundCaller = ({
-  hash: _,
+const toFoundCaller = ({ hash: _, isActive, isExpired, rightsPosition, ...caller }: CallerRow): FoundCaller => ({
   isActive,
   isExpired,
-  canExpire,
-  rightsPosition,
-  ...caller
-}: CallerRow): FoundCaller => ({
-  isActive,
-  isExpired,
-  canExpire,
   caller: rightsPosition === null ? caller : { ...caller, rightsPosition },
 });
 

@@ -34,7 +34,7 @@ export interface PartRoutes<State, Body extends object> {
   remove(context: RequestContext, id: string): object;
 }
 
-/** Makes the controller of a part. Each change of a part is a change of its entity. */
+/** Makes the controller of a part. Each change of a part is a change of its entity. The function is long since it holds a class. */
 export function partControllerOf<State extends object, Body extends object>(
   resource: Resource<State>,
   part: PartRoutes<State, Body>,

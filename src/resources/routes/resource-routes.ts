@@ -37,6 +37,7 @@ export interface ResourceRoutes<Create extends object, Change extends object> {
 }
 
 /** Makes the controller of a resource. A GET is answered by the one runner of reads, a change by the handler of its command. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: it holds a whole class, and each of the six routes is short.
 export function controllerOf<State extends object, Create extends object, Change extends object>(
   resource: Resource<State>,
   routes: ResourceRoutes<Create, Change>,

@@ -1,25 +1,26 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Problem } from '../problem.js';
-import { addPreflightHeaders } from './cors.js';
+import type { onRequestHookHandler } from 'fastify';
+import { Problem } from '../../problem.js';
+import { addPreflightHeaders } from '../cors.js';
+import type { Route } from '../routes.js';
 import { NearPaths } from './near-path.js';
 
-type Routes = readonly { readonly method: string; readonly path: string }[];
-
 /**
- * A hook for requests that match no route, after their headers are set. It lists the path's methods in `Allow`, answers
- * OPTIONS of a known path, and refuses everything else. A preflight of an allowed origin is answered on any path, so that
- * the page can read the 404. `routes` is read at a request, not before.
+ * Answers requests that match no route, since the router's own answer would read the body first. It lists the path's
+ * methods in `Allow`, answers OPTIONS of a known path, and refuses everything else. A preflight of an allowed origin is
+ * answered on any path, so that the page can read the 404.
  */
-export function unroutedHook(routes: Routes) {
+export function answerUnrouted(routes: readonly Route[]): onRequestHookHandler {
+  // The routes are known at the first request, not before.
   let paths: NearPaths | undefined;
-  return (request: FastifyRequest, reply: FastifyReply, done: (problem: Problem) => void): void => {
+  return (request, reply, done) => {
+    if (!request.is404) return done();
     const { method, url } = request;
     const methods = methodsOf(url, routes);
     const isKnown = methods.length > 0;
     const allow = [...methods, 'OPTIONS'].join(', ');
     if (isKnown) void reply.header('allow', allow);
     if (method === 'OPTIONS' && (addPreflightHeaders(request, reply) || isKnown)) return void reply.code(204).send();
-    if (isKnown) return void done(new Problem('not_found', `This path has no method ${method}; it has ${allow}.`));
+    if (isKnown) return done(new Problem('not_found', `This path has no method ${method}; it has ${allow}.`));
     paths ??= new NearPaths(routes);
     const near = paths.find(url);
     const way = near === undefined ? 'GET /openapi.json lists all paths' : `a path near it is ${near}`;
@@ -27,7 +28,7 @@ export function unroutedHook(routes: Routes) {
   };
 }
 
-function methodsOf(url: string, routes: Routes): string[] {
+function methodsOf(url: string, routes: readonly Route[]): string[] {
   const [path = ''] = url.split('?', 1);
   const segments = segmentsOf(path);
   const matching = routes.filter((route) => matches(segmentsOf(route.path), segments));

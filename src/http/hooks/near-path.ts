@@ -1,4 +1,4 @@
-import { editDistance } from '../edit-distance.js';
+import { editDistance } from '../../edit-distance.js';
 
 /** Longer paths are not searched for: a path of the service has no more words. */
 const MAX_WORDS = 8;

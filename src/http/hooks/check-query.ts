@@ -1,6 +1,6 @@
-import type { FastifyRequest } from 'fastify';
-import { malformed, type Problem, quoted } from '../problem.js';
-import type { QueryOfRoute, QueryParameter } from './documentation.js';
+import type { FastifyRequest, preHandlerHookHandler } from 'fastify';
+import { malformed, type Problem, quoted } from '../../problem.js';
+import type { QueryOfRoute, QueryParameter } from '../documentation.js';
 
 /** A route that ignored one of these would answer another question than the one that it was asked. */
 const NEVER_IGNORED: ReadonlySet<string> = new Set(['as_of', 'filter']);
@@ -10,10 +10,15 @@ const NO_QUERY: QueryOfRoute = { parameters: [], refusesUnknown: false };
 type Sent = readonly (readonly [name: string, value: unknown])[];
 
 /**
- * What is wrong with a query that would mislead its sender: a parameter that the route cannot honour, or that is given
- * twice. `strict`: no route for callers ignores an unknown parameter.
+ * Refuses a query that would mislead its sender: with a parameter that the route cannot honour, or that is given twice.
+ * `strict`: no route for callers ignores an unknown parameter.
  */
-export function queryProblemOf({ query, caller, routeOptions }: FastifyRequest, strict: boolean): Problem | undefined {
+export const checkQuery =
+  (strict: boolean): preHandlerHookHandler =>
+  (request, _reply, done) =>
+    done(problemOf(request, strict));
+
+function problemOf({ query, caller, routeOptions }: FastifyRequest, strict: boolean): Problem | undefined {
   const sent = Object.entries(query as Readonly<Record<string, unknown>>);
   const { isPublic, query: route = NO_QUERY } = routeOptions.config;
   // A load balancer may add any parameter to its probes.
