@@ -1,9 +1,11 @@
 import { readFile } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
 import { messageOf } from '../../../error-message.js';
+import { HttpClient, textOf } from '../../../http-client/http-client.js';
+import { retryAfterMsOf, Unavailable } from '../../../http-client/unavailable.js';
 import { parseJsonObject } from '../../../json-object.js';
 import { OperatorError, UsageError } from '../../../operator-error.js';
 import { tell } from '../../print.js';
-import { exchange, retryAfterMsOf, textOf, Unavailable } from './exchange.js';
 import { isPrivate } from './http-url.js';
 
 const MAX_ANSWER_MS = 30_000;
@@ -18,6 +20,8 @@ interface Wanted {
 
 /** The service, as the programs of auditors call it: with an API key, which chooses the account. */
 export class ServiceApi {
+  private readonly http = new HttpClient();
+
   constructor(
     private readonly url: URL,
     private readonly apiKey: string,
@@ -46,24 +50,23 @@ export class ServiceApi {
    */
   async get(path: string, { accept, isEnough, signal }: Wanted): Promise<{ text: string; isWhole: boolean }> {
     const request = { headers: { accept, authorization: `Bearer ${this.apiKey}` } };
-    const { response, ...answer } = await exchange(
+    const { answer, ...said } = await this.http.exchange(
       new URL(path, `${this.name}/`),
       request,
       { maxMs: MAX_ANSWER_MS, signal },
-      async (answering) => ({ response: answering, ...(await textOf(answering, isEnough)) }),
+      async (answering) => ({ answer: answering, ...(await textOf(answering, isEnough)) }),
     );
-    this.refuseUnlessOk(response, answer.text);
-    return answer;
+    this.refuseUnlessOk(answer, said.text);
+    return said;
   }
 
-  private refuseUnlessOk(response: Response, text: string): void {
-    const { status } = response;
+  private refuseUnlessOk({ statusCode: status = 0, headers }: IncomingMessage, text: string): void {
     if (status === 200) return;
     const { msg, error_code: code } = parseJsonObject(text) ?? {};
     const said = msg ?? text.slice(0, MAX_QUOTED_CHARACTERS).trim();
     const reason = `it answers ${status} ${JSON.stringify(said)}`;
     if (status === 401 || status === 403) throw new OperatorError(`${this.name}: ${reason}; check the API key`);
     if (status < 400) throw new OperatorError(`${this.name}: ${reason}; is this the URL of the service?`);
-    throw new Unavailable(reason, { status, code, retryAfterMs: retryAfterMsOf(response) });
+    throw new Unavailable(reason, { status, code, retryAfterMs: retryAfterMsOf(headers) });
   }
 }
