@@ -1,6 +1,5 @@
-import type { IncomingMessage } from 'node:http';
 import { messageOf } from '../error-message.js';
-import { HttpClient, type Limits, type Read, textOf } from '../http-client/http-client.js';
+import { HttpClient, type Limits, type Read, readAnswer } from '../http-client/http-client.js';
 import { Unavailable } from '../http-client/unavailable.js';
 import { eventsIn, type ServiceEvent } from './event-stream.js';
 
@@ -100,7 +99,8 @@ export class ServiceClient {
     tell: (event: ServiceEvent) => void,
   ): Promise<void> {
     await this.send('GET', path, { maxMs: MAX_SILENCE_MS, signal }, async (answer, heard) => {
-      if (answer.statusCode !== 200) throw refusalOf(path, answer);
+      const { statusCode: status = 0 } = answer;
+      if (status !== 200) throw refusalOf(path, status);
       for await (const event of eventsIn(answer, heard)) tell(event);
     });
   }
@@ -116,14 +116,12 @@ export class ServiceClient {
   }
 
   /** The text of an answer. Undefined for the status 404. */
-  text(method: 'GET' | 'POST', path: string, body?: unknown): Promise<string | undefined> {
-    const read = async (answer: IncomingMessage): Promise<string | undefined> => {
-      const { text } = await textOf(answer);
-      if (answer.statusCode === 404) return undefined;
-      if (answer.statusCode !== 200) throw refusalOf(path, answer);
-      return text;
-    };
-    return this.send(method, path, { maxMs: MAX_ANSWER_MS }, read, body);
+  async text(method: 'GET' | 'POST', path: string, body?: unknown): Promise<string | undefined> {
+    const limits = { maxMs: MAX_ANSWER_MS };
+    const { status, text } = await this.send(method, path, limits, (answer) => readAnswer(answer), body);
+    if (status === 404) return undefined;
+    if (status !== 200) throw refusalOf(path, status);
+    return text;
   }
 
   /** Ends the connections. */
@@ -148,7 +146,7 @@ export class ServiceClient {
   }
 }
 
-const refusalOf = (path: string, { statusCode: status = 0 }: IncomingMessage): Unavailable =>
+const refusalOf = (path: string, status: number): Unavailable =>
   new Unavailable(`the service answered ${path} with HTTP ${status}`, { status });
 
 function required<Answer>(answer: Answer | undefined): Answer {

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { HttpClient, textOf } from './http-client.js';
+import { HttpClient, readAnswer } from './http-client.js';
 import { isPassing, retryAfterMsOf, UNTIL_AVAILABLE, Unavailable } from './unavailable.js';
 
 let server: Server;
@@ -30,15 +30,12 @@ afterEach(() => {
 
 const url = (): URL => new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/asked`);
 const ask = (limits: { maxMs?: number; signal?: AbortSignal } = {}) =>
-  client.exchange(url(), {}, { maxMs: 5_000, ...limits }, async (one) => ({
-    status: one.statusCode,
-    ...(await textOf(one)),
-  }));
+  client.exchange(url(), {}, { maxMs: 5_000, ...limits }, (one) => readAnswer(one));
 
 describe('a server that is asked', () => {
   it('is asked over the same connection again', async () => {
     answer = (response) => void response.end('one');
-    expect([await ask(), await ask()]).toEqual(Array(2).fill({ status: 200, text: 'one', isWhole: true }));
+    expect([await ask(), await ask()]).toMatchObject(Array(2).fill({ status: 200, text: 'one', isWhole: true }));
     expect(connections).toBe(1);
   });
 
@@ -48,7 +45,7 @@ describe('a server that is asked', () => {
       heard = headers;
       response.end();
     };
-    await client.exchange(url(), { method: 'POST', body: 'ü' }, { maxMs: 5_000 }, (one) => textOf(one));
+    await client.exchange(url(), { method: 'POST', body: 'ü' }, { maxMs: 5_000 }, (one) => readAnswer(one));
     expect(heard).toMatchObject({ 'content-length': '2', 'user-agent': 'tunnel-access' });
   });
 
@@ -99,7 +96,9 @@ describe('an answer', () => {
       const more = (): void => void (response.destroyed || response.write('x'.repeat(1024 * 1024), more));
       more();
     };
-    const begun = await client.exchange(url(), {}, { maxMs: 5_000 }, (one) => textOf(one, ({ length }) => length > 9));
+    const begun = await client.exchange(url(), {}, { maxMs: 5_000 }, (one) =>
+      readAnswer(one, ({ length }) => length > 9),
+    );
     expect(begun.isWhole).toBe(false);
     await expect(ask()).rejects.toThrow('its answer is too long');
   });

@@ -1,4 +1,4 @@
-import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
+import { Agent as HttpAgent, type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import { messageOf } from '../error-message.js';
 import { omitUndefined } from '../omit-undefined.js';
@@ -18,10 +18,18 @@ export interface Limits {
   readonly signal?: AbortSignal | undefined;
 }
 
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+  /** False if the text is only the beginning of what was sent. */
+  readonly isWhole: boolean;
+}
+
 /** Returns what counts of an answer. After `heard` it has the whole time again. */
 export type Read<T> = (answer: IncomingMessage, heard: () => void) => Promise<T>;
 
-/** What is between some programs ends a connection in silence after minutes. */
+/** Firewalls forget a connection that is idle for minutes, and tell neither end. */
 const KEPT = { keepAlive: true, timeout: 4_000 };
 const HEADERS = { 'user-agent': 'tunnel-access', accept: '*/*' };
 const MAX_ANSWER_CHARACTERS = 16 * 1024 * 1024;
@@ -64,8 +72,9 @@ export class HttpClient {
   /** The JSON of an answer 200. Rejects with Unavailable for any other answer too. */
   getJson(url: URL, maxMs: number): Promise<unknown> {
     return this.exchange(url, {}, { maxMs }, async (answer) => {
-      if (answer.statusCode !== 200) throw new Error(`it answers ${answer.statusCode}`);
-      return JSON.parse((await textOf(answer)).text);
+      const { status, text } = await readAnswer(answer);
+      if (status !== 200) throw new Error(`it answers ${status}`);
+      return JSON.parse(text);
     });
   }
 
@@ -98,16 +107,17 @@ function reasonOf(error: unknown): string {
   return isClosed ? 'the connection was closed before the end of the answer' : messageOf(error);
 }
 
-/** The text of an answer, or its beginning as soon as that is enough. */
-export async function textOf(
+/** An answer with its text, or with the beginning of the text as soon as that is enough. */
+export async function readAnswer(
   answer: IncomingMessage,
   isEnough: (text: string) => boolean = () => false,
-): Promise<{ readonly text: string; readonly isWhole: boolean }> {
+): Promise<Answer> {
+  const { statusCode: status = 0, headers } = answer;
   let text = '';
   for await (const part of answer.setEncoding('utf8')) {
     text += part;
-    if (isEnough(text)) return { text, isWhole: false };
+    if (isEnough(text)) return { status, headers, text, isWhole: false };
     if (text.length > MAX_ANSWER_CHARACTERS) throw new Error('its answer is too long');
   }
-  return { text, isWhole: true };
+  return { status, headers, text, isWhole: true };
 }

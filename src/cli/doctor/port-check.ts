@@ -1,6 +1,6 @@
 import type { Config } from '../../config.js';
 import { requireFreeAddress } from '../../free-address.js';
-import { HttpClient, textOf } from '../../http-client/http-client.js';
+import { HttpClient, readAnswer } from '../../http-client/http-client.js';
 import { parseJsonObject } from '../../json-object.js';
 import type { MetricsAddress } from '../../metrics/metrics-settings.js';
 import { type Finding, ok, warning, wrong } from './finding.js';
@@ -66,6 +66,6 @@ async function askListener(url: string, place: string): Promise<Finding> {
 
 /** The text of an answer; empty if there is none. */
 async function ask(url: string): Promise<string> {
-  const answer = new HttpClient().exchange(new URL(url), {}, { maxMs: ANSWER_TIMEOUT_MS }, (one) => textOf(one));
+  const answer = new HttpClient().exchange(new URL(url), {}, { maxMs: ANSWER_TIMEOUT_MS }, (one) => readAnswer(one));
   return answer.then(({ text }) => text).catch(() => '');
 }

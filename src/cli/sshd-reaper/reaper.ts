@@ -16,8 +16,8 @@ export class Reaper implements Followed {
   private readonly sessions = new Sessions();
   private readonly queue = new Map<Session, Reason>();
   private readonly follower: Follower;
-  /** Undefined until the first attempt to follow the service has ended in either way. */
-  private isFollowing: boolean | undefined;
+  private isFollowing = false;
+  private isLost = false;
   private reviewing: Promise<void> | undefined;
 
   constructor(
@@ -52,19 +52,20 @@ export class Reaper implements Followed {
   }
 
   followed(): void {
+    this.isLost = false;
     this.print(`following changes; live sessions: ${this.sessions.live().length}`);
   }
 
   /** Tells of the first failure only. */
   lost(reason: unknown): void {
-    if (this.isFollowing !== false) this.print(`reconnecting to the service: ${messageOf(reason)}`);
-    this.isFollowing = false;
+    if (!this.isLost) this.print(`reconnecting to the service: ${messageOf(reason)}`);
+    [this.isFollowing, this.isLost] = [false, true];
   }
 
   /** Without a stream nothing is reviewed: `recheck` will review all. Rejects if the service could not be asked. */
   private async review(sessions: readonly Session[], reason: Reason): Promise<void> {
     for (const session of sessions) if (this.queue.get(session) !== 'told') this.queue.set(session, reason);
-    if (this.isFollowing !== true || this.queue.size === 0) return;
+    if (!this.isFollowing || this.queue.size === 0) return;
     this.reviewing ??= this.reviewQueue();
     await this.reviewing;
   }

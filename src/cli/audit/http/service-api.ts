@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import type { IncomingMessage } from 'node:http';
 import { messageOf } from '../../../error-message.js';
-import { HttpClient, textOf } from '../../../http-client/http-client.js';
+import { type Answer, HttpClient, readAnswer } from '../../../http-client/http-client.js';
 import { retryAfterMsOf, Unavailable } from '../../../http-client/unavailable.js';
 import { parseJsonObject } from '../../../json-object.js';
 import { OperatorError, UsageError } from '../../../operator-error.js';
@@ -48,19 +47,17 @@ export class ServiceApi {
    * The text of an answer 200, or its beginning. Rejects with OperatorError for an answer that another key or URL would
    * change, and with Unavailable for any other.
    */
-  async get(path: string, { accept, isEnough, signal }: Wanted): Promise<{ text: string; isWhole: boolean }> {
+  async get(path: string, { accept, isEnough, signal }: Wanted): Promise<Answer> {
     const request = { headers: { accept, authorization: `Bearer ${this.apiKey}` } };
-    const { answer, ...said } = await this.http.exchange(
-      new URL(path, `${this.name}/`),
-      request,
-      { maxMs: MAX_ANSWER_MS, signal },
-      async (answering) => ({ answer: answering, ...(await textOf(answering, isEnough)) }),
+    const limits = { maxMs: MAX_ANSWER_MS, signal };
+    const answer = await this.http.exchange(new URL(path, `${this.name}/`), request, limits, (answering) =>
+      readAnswer(answering, isEnough),
     );
-    this.refuseUnlessOk(answer, said.text);
-    return said;
+    this.refuseUnlessOk(answer);
+    return answer;
   }
 
-  private refuseUnlessOk({ statusCode: status = 0, headers }: IncomingMessage, text: string): void {
+  private refuseUnlessOk({ status, headers, text }: Answer): void {
     if (status === 200) return;
     const { msg, error_code: code } = parseJsonObject(text) ?? {};
     const said = msg ?? text.slice(0, MAX_QUOTED_CHARACTERS).trim();

@@ -1,6 +1,6 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { messageOf } from '../../../error-message.js';
-import { HttpClient, textOf } from '../../../http-client/http-client.js';
+import { type Answer, HttpClient, readAnswer } from '../../../http-client/http-client.js';
 import { isPassing, retryAfterMsOf, UNTIL_AVAILABLE, Unavailable } from '../../../http-client/unavailable.js';
 import { OperatorError } from '../../../operator-error.js';
 import { retry } from '../../../retry/retry.js';
@@ -65,29 +65,24 @@ export class Collector {
       ...webhookHeaders(id, body, this.secrets),
     };
     const limits = { maxMs: this.timings.requestMs, signal };
-    const said = await this.http.exchange(this.url, { method: 'POST', headers, body }, limits, answerOf);
-    const { status } = said;
+    const answer = await this.http.exchange(this.url, { method: 'POST', headers, body }, limits, answerOf);
+    const { status, headers: answered } = answer;
     if (status >= 200 && status < 300) return;
-    const reason = reasonOf(said);
-    if (isPassing(status)) throw new Unavailable(reason, { status, retryAfterMs: retryAfterMsOf(said.headers) });
+    const reason = reasonOf(answer);
+    if (isPassing(status)) throw new Unavailable(reason, { status, retryAfterMs: retryAfterMsOf(answered) });
     throw new OperatorError(`${this.name} refuses ${name}: ${reason}. The next run sends them again; none is skipped`);
   }
 }
 
-interface Said {
-  readonly status: number;
-  readonly headers: IncomingHttpHeaders;
-  readonly text: string;
-}
-
 /** The answer with the beginning of its text. If that breaks off, the status has arrived, and says it all. */
-async function answerOf(answer: IncomingMessage): Promise<Said> {
-  const begun = await textOf(answer, ({ length }) => length > MAX_QUOTED_CHARACTERS).catch(() => ({ text: '' }));
+async function answerOf(answer: IncomingMessage): Promise<Answer> {
   const { statusCode: status = 0, headers } = answer;
-  return { status, headers, text: begun.text.slice(0, MAX_QUOTED_CHARACTERS).trim() };
+  const begun = await readAnswer(answer, ({ length }) => length > MAX_QUOTED_CHARACTERS).catch(() => undefined);
+  const text = begun?.text.slice(0, MAX_QUOTED_CHARACTERS).trim() ?? '';
+  return { status, headers, text, isWhole: false };
 }
 
-function reasonOf({ status, headers: { location }, text }: Said): string {
+function reasonOf({ status, headers: { location }, text }: Answer): string {
   const leadsTo = status < 400 && location !== undefined ? ` ${JSON.stringify(location)}, which is not followed` : '';
   const quoted = text === '' ? '' : ` ${JSON.stringify(text)}`;
   const advice = ADVICE[status] === undefined ? '' : `: ${ADVICE[status]}`;
