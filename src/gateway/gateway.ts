@@ -13,7 +13,7 @@ import { PacedLog } from './paced-log.js';
 import { Ports } from './ports.js';
 import { LiveRights } from './rights/live-rights.js';
 import { Outage } from './rights/outage.js';
-import { ServiceClient } from './service-client.js';
+import { routesOf, ServiceClient } from './service-client.js';
 import { SshServer } from './ssh/ssh-server.js';
 import { OpenTunnels } from './tunnels/open-tunnels.js';
 
@@ -31,7 +31,7 @@ export class Gateway {
   constructor(settings: GatewaySettings, logOfProcess: GatewayLog) {
     const { tunnels } = this;
     const log = new BoundedLog(logOfProcess);
-    const service = new ServiceClient(settings);
+    const service = new ServiceClient(routesOf(settings));
     this.service = service;
     const outage = new Outage(log, settings.outageGraceMs, ['changes', 'edges/changes']);
     const rights = new LiveRights(service, outage);

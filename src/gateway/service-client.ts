@@ -1,15 +1,28 @@
-import type { IncomingMessage } from 'node:http';
 import { messageOf } from '../error-message.js';
-import { EventStream, type ServiceEvent } from './service/event-stream.js';
-import { ServiceRequests, textOf } from './service/service-requests.js';
-import { ServiceUnavailable } from './service/service-unavailable.js';
+import { HttpClient, type Limits, type Read, readAnswer } from '../http-client/http-client.js';
+import { Unavailable } from '../http-client/unavailable.js';
+import { eventsIn, type ServiceEvent } from './event-stream.js';
 
-/** How to reach the service. */
+/** Where the service has its routes for gateways, and what lets a gateway in. */
+export interface GatewayRoutes {
+  /** Ends in a slash. */
+  readonly url: URL;
+  readonly authorization: string;
+  /** Certificates to trust instead of the system's. */
+  readonly ca?: string | undefined;
+}
+
+/** How a gateway is told to reach the service. */
 export interface ServiceAddress {
   /** Without a slash at its end. */
   readonly serviceUrl: string;
   readonly gatewayToken: string;
 }
+
+export const routesOf = ({ serviceUrl, gatewayToken }: ServiceAddress): GatewayRoutes => ({
+  url: new URL(`${serviceUrl}/ssh_gateway/`),
+  authorization: `Bearer ${gatewayToken}`,
+});
 
 export interface IdentifiedKey {
   readonly account_id: string;
@@ -38,13 +51,16 @@ export interface ChangedCredential {
 }
 
 const MAX_ANSWER_MS = 5_000;
+/** Of a stream: the service says something every 5 s. */
+const MAX_SILENCE_MS = 15_000;
 const MAX_RECHECKED = 10_000;
 
-/** The routes of the service for gateways. Any failure is a `ServiceUnavailable`, whose message is a sentence. */
+/** The routes of the service for gateways. Any failure is `Unavailable`, whose message is a sentence. */
 export class ServiceClient {
-  private readonly requests = new ServiceRequests();
-
-  constructor(private readonly address: ServiceAddress) {}
+  constructor(
+    private readonly routes: GatewayRoutes,
+    private readonly http = new HttpClient(),
+  ) {}
 
   /** Undefined if no credential lets the key in. */
   async identify(fingerprint: string): Promise<IdentifiedKey | undefined> {
@@ -54,7 +70,7 @@ export class ServiceClient {
     if (known?.fingerprint === fingerprint && account_id !== undefined && Array.isArray(credentials)) {
       return { account_id, fingerprint, credentials };
     }
-    throw new ServiceUnavailable('the answer to identify is none of the service: is SERVICE_URL right?');
+    throw new Unavailable('the answer to identify is none of the service: is SERVICE_URL right?');
   }
 
   /** One decision for each target, of which there are up to 1,000. */
@@ -76,55 +92,64 @@ export class ServiceClient {
     return changed;
   }
 
-  /** The events of a stream of changes, from `ready` on, until it ends or is silent. Then begin again. */
-  async *changes(signal: AbortSignal, path: 'changes' | 'edges/changes' = 'changes'): AsyncGenerator<ServiceEvent> {
-    const stream = new EventStream(signal);
-    try {
-      const response = await this.send('GET', path, stream.signal, undefined);
-      yield* stream.eventsOf(response);
-    } finally {
-      stream.close();
-    }
+  /** Tells the events of a stream of changes, from `ready` on. Resolves when it ends, and rejects after a silence. */
+  async changes(
+    path: 'changes' | 'edges/changes',
+    signal: AbortSignal,
+    tell: (event: ServiceEvent) => void,
+  ): Promise<void> {
+    await this.send('GET', path, { maxMs: MAX_SILENCE_MS, signal }, async (answer, heard) => {
+      const { statusCode: status = 0 } = answer;
+      if (status !== 200) throw refusalOf(path, status);
+      for await (const event of eventsIn(answer, heard)) tell(event);
+    });
   }
 
   /** Asks a route below `/ssh_gateway`. Undefined for the status 404. */
   async ask<Answer>(method: 'GET' | 'POST', path: string, body?: unknown): Promise<Answer | undefined> {
-    const signal = AbortSignal.timeout(MAX_ANSWER_MS);
-    const response = await this.send(method, path, signal, body);
+    const text = await this.text(method, path, body);
     try {
-      const text = await textOf(response);
-      return response.statusCode === 404 ? undefined : (JSON.parse(text) as Answer);
+      return text === undefined ? undefined : (JSON.parse(text) as Answer);
     } catch (error) {
-      throw new ServiceUnavailable(`the answer of the service to ${path} cannot be read: ${reasonOf(error, signal)}`);
+      throw new Unavailable(`the answer of the service to ${path} cannot be read: ${messageOf(error)}`);
     }
   }
 
-  /** Ends the connections that are kept for further requests. */
-  close(): void {
-    this.requests.close();
+  /** The text of an answer. Undefined for the status 404. */
+  async text(method: 'GET' | 'POST', path: string, body?: unknown): Promise<string | undefined> {
+    const limits = { maxMs: MAX_ANSWER_MS };
+    const { status, text } = await this.send(method, path, limits, (answer) => readAnswer(answer), body);
+    if (status === 404) return undefined;
+    if (status !== 200) throw refusalOf(path, status);
+    return text;
   }
 
-  private async send(method: string, path: string, signal: AbortSignal, body: unknown): Promise<IncomingMessage> {
-    const { serviceUrl, gatewayToken } = this.address;
-    const headers = {
-      authorization: `Bearer ${gatewayToken}`,
-      ...(body !== undefined && { 'content-type': 'application/json' }),
-    };
-    const request = { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) };
-    const response = await this.requests.send(`${serviceUrl}/ssh_gateway/${path}`, request).catch((error: unknown) => {
-      throw new ServiceUnavailable(`the service at ${serviceUrl} cannot be reached: ${reasonOf(error, signal)}`);
+  /** Ends the connections. */
+  close(): void {
+    this.http.close();
+  }
+
+  private async send<T>(
+    method: 'GET' | 'POST',
+    path: string,
+    limits: Limits,
+    read: Read<T>,
+    body?: unknown,
+  ): Promise<T> {
+    const { url, authorization, ca } = this.routes;
+    const json = body === undefined ? undefined : JSON.stringify(body);
+    const headers = { authorization, ...(json !== undefined && { 'content-type': 'application/json' }) };
+    return this.http.exchange(new URL(path, url), { method, headers, body: json, ca }, limits, read).catch((error) => {
+      if (!(error instanceof Unavailable) || error.answer !== undefined) throw error;
+      throw new Unavailable(`the service at ${url.origin}: ${error.message}`);
     });
-    const { statusCode } = response;
-    if (statusCode === 200 || statusCode === 404) return response;
-    response.resume();
-    throw new ServiceUnavailable(`the service answered ${path} with HTTP ${statusCode}`, statusCode);
   }
 }
 
-/** An abort hides its reason in the signal. */
-const reasonOf = (error: unknown, signal: AbortSignal): string => messageOf(signal.aborted ? signal.reason : error);
+const refusalOf = (path: string, status: number): Unavailable =>
+  new Unavailable(`the service answered ${path} with HTTP ${status}`, { status });
 
 function required<Answer>(answer: Answer | undefined): Answer {
   if (answer !== undefined) return answer;
-  throw new ServiceUnavailable('the service has no routes for gateways; set its GATEWAY_TOKENS', 404);
+  throw new Unavailable('the service has no routes for gateways; set its GATEWAY_TOKENS', { status: 404 });
 }

@@ -128,7 +128,7 @@ function pushHere({ url = service.app.url, key = tokenOf(auditor), requestMs = 5
   const reports: string[] = [];
   const sent: LogEvent[] = [];
   const report = (line: string) => void reports.push(line);
-  const timings = { pollMs: 20, firstMs: 20, maxMs: 40, requestMs, onceMs };
+  const timings = { pollMs: 20, pausesMs: [20, 40], requestMs, onceMs };
   const to = new Collector(new URL(collector.url), [], report, timings);
   const log = new LogReader(new ServiceApi(new URL(url), key));
   const all = { sent: undefined, after: 0, maxEvents: 5, once: true, ...push };
@@ -467,7 +467,7 @@ describe('a collector that fails', () => {
     expect(await done).toMatchObject({ position: head });
     expect(collector.positions).toEqual([...upTo(5), ...upTo(5), ...upTo(head)]);
     expect(reports.slice(1, 3)).toEqual([
-      expect.stringMatching(/: other side closed; events/),
+      expect.stringMatching(/: the connection was closed before the end of the answer; events/),
       expect.stringMatching(/: no answer within 0\.2 s; events/),
     ]);
   });

@@ -349,7 +349,7 @@ describe('the issuer', () => {
     issuer.isUp = false;
     await expectFinding(1, 'issuer', /^wrong: .*it answers 500/, oidc);
     issuer.isSilent = true;
-    await expectFinding(1, 'issuer', /^wrong: .*timeout/, oidc);
+    await expectFinding(1, 'issuer', /^wrong: .*no answer within 3 s/, oidc);
     await issuer.stop();
     await expectFinding(1, 'issuer', /^wrong: .*ECONNREFUSED/, oidc);
   });

@@ -57,7 +57,7 @@ const file = (name: string): Promise<string> => readFile(join(kept(), name), 'ut
 function witnessHere(url = service.app.url, onceMs = 5_000) {
   const reports: string[] = [];
   const key = signerKey(WITNESS.name, WITNESS.seed, COSIGNATURE);
-  const timings = { firstMs: 20, maxMs: 40, onceMs };
+  const timings = { pausesMs: [20, 40], onceMs };
   const http = new WitnessedService(new ServiceApi(new URL(url), token()));
   const work = new Witness(http, new WitnessFolder(kept()), key, undefined, (line) => reports.push(line), timings);
   return { work, reports };

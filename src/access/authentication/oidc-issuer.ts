@@ -1,5 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { createRemoteJWKSet, customFetch, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose';
+import { messageOf } from '../../error-message.js';
+import { HttpClient } from '../../http-client/http-client.js';
 import { isJsonObject } from '../../json-object.js';
 import { Problem } from '../../problem.js';
 import { discoveryUrl, isSafeToTrust } from './issuer-url.js';
@@ -32,6 +34,7 @@ class IssuerUnavailableError extends Error {}
  */
 export class OidcIssuer {
   private readonly logger = new Logger('OpenIdConnect');
+  private readonly http = new HttpClient();
   private keys: Promise<JWTVerifyGetKey> | undefined;
   private failedAtMs = Number.NEGATIVE_INFINITY;
 
@@ -88,14 +91,11 @@ export class OidcIssuer {
   private async fetchJson<T>(url: string, isExpected: (value: unknown) => value is T): Promise<T> {
     if (performance.now() < this.failedAtMs + PAUSE_AFTER_FAILURE_MS) throw new IssuerUnavailableError();
     try {
-      // A redirect could lead from https to any URL.
-      const response = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) });
-      if (response.status !== 200) throw new Error(`it answers ${response.status}`);
-      const value: unknown = await response.json();
+      const value = await this.http.getJson(new URL(url), FETCH_TIMEOUT_MS);
       if (!isExpected(value)) throw new Error('its answer does not have the expected form');
       return value;
     } catch (error) {
-      throw this.failed(`${url}: ${explain(error)}`);
+      throw this.failed(`${url}: ${messageOf(error)}`);
     }
   }
 
@@ -119,12 +119,6 @@ const isDiscovery = (value: unknown): value is Discovery =>
 
 const isKeySet = (value: unknown): value is { keys: object[] } =>
   isJsonObject(value) && Array.isArray(value.keys) && value.keys.every(isJsonObject);
-
-/** The message of `fetch` is "fetch failed"; its cause holds the reason. */
-function explain(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;
-}
 
 const issuerUnavailable = (): Problem =>
   new Problem(

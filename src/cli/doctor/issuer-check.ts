@@ -1,6 +1,7 @@
 import { discoveryUrl, isSafeToTrust } from '../../access/authentication/issuer-url.js';
 import type { Config } from '../../config.js';
 import { messageOf } from '../../error-message.js';
+import { HttpClient } from '../../http-client/http-client.js';
 import { isJsonObject } from '../../json-object.js';
 import { type Finding, ok, wrong } from './finding.js';
 
@@ -31,14 +32,10 @@ export async function checkIssuer({ oidcIssuer: issuer }: Config): Promise<reado
 
 async function fetchObject(url: URL): Promise<Readonly<Record<string, unknown>>> {
   try {
-    const response = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS) });
-    if (response.status !== 200) throw new Error(`it answers ${response.status}`);
-    const value: unknown = await response.json();
+    const value = await new HttpClient().getJson(url, TIMEOUT_MS);
     if (isJsonObject(value)) return value;
     throw new Error('its answer is not a JSON object');
   } catch (error) {
-    // The message of `fetch` is "fetch failed"; its cause holds the reason.
-    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-    throw new Error(`${url.href}: ${messageOf(cause)}`);
+    throw new Error(`${url.href}: ${messageOf(error)}`);
   }
 }

@@ -1,6 +1,7 @@
 import type { Config } from '../../config.js';
 import { requireFreeAddress } from '../../free-address.js';
-import { isJsonObject } from '../../json-object.js';
+import { HttpClient, readAnswer } from '../../http-client/http-client.js';
+import { parseJsonObject } from '../../json-object.js';
 import type { MetricsAddress } from '../../metrics/metrics-settings.js';
 import { type Finding, ok, warning, wrong } from './finding.js';
 
@@ -29,10 +30,7 @@ async function checkMetricsPort({ host, port }: MetricsAddress): Promise<Finding
   const refusal = await refusalToListen(host, port);
   if (refusal === undefined) return ok(`${place} is free`);
   if (refusal !== 'EADDRINUSE') return wrong(`${place} cannot be used (${refusal}): choose another METRICS_LISTEN`);
-  const options = { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) };
-  const metrics = await fetch(`${urlOf(host, port)}/metrics`, options)
-    .then((response) => response.text())
-    .catch(() => '');
+  const metrics = await ask(`${urlOf(host, port)}/metrics`);
   return metrics.includes('\ntunnel_access_')
     ? ok(`an instance of the service serves its metrics on port ${port} of ${host}`)
     : wrong(`another program listens on ${place}: stop it, or choose another METRICS_LISTEN`);
@@ -58,7 +56,7 @@ function urlOf(host: string, port: number): string {
 }
 
 async function askListener(url: string, place: string): Promise<Finding> {
-  const [live, ready] = await Promise.all([ask(`${url}/livez`), ask(`${url}/readyz`)]);
+  const [live, ready] = (await Promise.all([ask(`${url}/livez`), ask(`${url}/readyz`)])).map(parseJsonObject);
   if (live?.status !== 'live') {
     return wrong(`another program listens on ${place}: stop it, or set another PORT`);
   }
@@ -66,9 +64,8 @@ async function askListener(url: string, place: string): Promise<Finding> {
   return warning(`an instance of the service listens on ${place}, and is not ready: ${ready?.msg ?? 'no answer'}`);
 }
 
-async function ask(url: string): Promise<Readonly<Record<string, unknown>> | undefined> {
-  const value = await fetch(url, { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) })
-    .then((response): Promise<unknown> => response.json())
-    .catch(() => undefined);
-  return isJsonObject(value) ? value : undefined;
+/** The text of an answer; empty if there is none. */
+async function ask(url: string): Promise<string> {
+  const answer = new HttpClient().exchange(new URL(url), {}, { maxMs: ANSWER_TIMEOUT_MS }, (one) => readAnswer(one));
+  return answer.then(({ text }) => text).catch(() => '');
 }

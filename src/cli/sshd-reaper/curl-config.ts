@@ -1,17 +1,9 @@
 import { readFileSync } from 'node:fs';
+import type { GatewayRoutes } from '../../gateway/service-client.js';
 import { UsageError } from '../../operator-error.js';
 
-/** How to reach the service. */
-export interface ServiceAddress {
-  /** Ends in a slash. */
-  readonly url: URL;
-  readonly authorization: string;
-  /** Certificates to trust instead of the system's. */
-  readonly ca: string | undefined;
-}
-
 /** Reads the curl config of the key command, so that the gateway has its token in one place. */
-export function readCurlConfig(file: string): ServiceAddress {
+export function readCurlConfig(file: string): GatewayRoutes {
   const text = readFileSync(file, 'utf8');
   const find = (pattern: RegExp): string | undefined => pattern.exec(text)?.[1];
   const url = find(/^\s*url\s*[=:]?\s*"?([^"\s]+)"?/m);

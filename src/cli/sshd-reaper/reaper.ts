@@ -1,92 +1,85 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../../error-message.js';
+import { type Followed, Follower } from '../../gateway/rights/follower.js';
 import type { GatewayService } from './gateway-service.js';
 import { type LogRecord, readLogin } from './log-lines.js';
 import { keepsRights } from './permissions.js';
 import { endSshd } from './processes.js';
 import { type Session, Sessions } from './sessions.js';
 
-const FIRST_PAUSE_MS = 100;
-const MAX_PAUSE_MS = 1_000;
 const QUESTIONS_AT_ONCE = 8;
 
 /** Why a session is looked at: its credentials must be rechecked first, or the service told that they changed. */
 type Reason = 'recheck' | 'told';
 
 /** Ends the sessions of stock sshd that lost a right: see docs/sshd-gateway.md. */
-export class Reaper {
+export class Reaper implements Followed {
   private readonly sessions = new Sessions();
   private readonly queue = new Map<Session, Reason>();
-  private connection = new AbortController();
+  private readonly follower: Follower;
   private isFollowing = false;
-  private isReviewing = false;
-  private pauseMs = FIRST_PAUSE_MS;
+  private isLost = false;
+  private reviewing: Promise<void> | undefined;
 
   constructor(
     private readonly service: GatewayService,
     private readonly print: (line: string) => void,
-  ) {}
+  ) {
+    this.follower = new Follower((...stream) => service.changes(...stream), this);
+  }
 
   /** Returns when the signal aborts. Throws if the log ends. */
   async run(log: AsyncIterable<LogRecord>, signal: AbortSignal): Promise<void> {
-    void this.keepFollowing(signal);
+    void this.follower.start();
+    signal.addEventListener('abort', () => void this.follower.stop(), { once: true });
     for await (const record of log) {
       const login = readLogin(record);
       const session = login && this.sessions.take(login);
       // A change between the key command's answer and this line was told before the session was known.
-      if (session !== undefined) this.review([session], 'recheck');
-    }
-  }
-
-  private async keepFollowing(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      this.connection = new AbortController();
-      const reason = await this.service
-        .follow(this, AbortSignal.any([signal, this.connection.signal]))
-        .then(() => 'the stream ended', messageOf);
-      if (signal.aborted) return;
-      if (this.isFollowing || this.pauseMs === FIRST_PAUSE_MS)
-        this.print(`reconnecting to the service: ${this.connection.signal.reason ?? reason}`);
-      this.isFollowing = false;
-      await sleep(this.pauseMs, undefined, { signal }).catch(() => undefined);
-      this.pauseMs = Math.min(2 * this.pauseMs, MAX_PAUSE_MS);
+      if (session !== undefined) this.review([session], 'recheck').catch((error) => this.follower.fail(error));
     }
   }
 
   /** What changed while there was no stream is found by a recheck of every session. */
-  ready(): void {
+  async recheck(): Promise<void> {
     this.isFollowing = true;
-    this.pauseMs = FIRST_PAUSE_MS;
-    const live = this.sessions.live();
-    this.print(`following changes; live sessions: ${live.length}`);
-    this.review(live, 'recheck');
+    await this.review(this.sessions.live(), 'recheck');
   }
 
-  changed(ids: ReadonlySet<string>): void {
+  async changed(data: unknown): Promise<void> {
+    const ids = new Set((data as { readonly credential_ids: readonly string[] }).credential_ids);
     const isHeld = (session: Session) => credentialsOf(session).some(({ credential_id }) => ids.has(credential_id));
-    this.review(this.sessions.live().filter(isHeld), 'told');
+    await this.review(this.sessions.live().filter(isHeld), 'told');
   }
 
-  /** Without a stream nothing is reviewed: `ready` will review all. */
-  private review(sessions: readonly Session[], reason: Reason): void {
+  followed(): void {
+    this.isLost = false;
+    this.print(`following changes; live sessions: ${this.sessions.live().length}`);
+  }
+
+  /** Tells of the first failure only. */
+  lost(reason: unknown): void {
+    if (!this.isLost) this.print(`reconnecting to the service: ${messageOf(reason)}`);
+    [this.isFollowing, this.isLost] = [false, true];
+  }
+
+  /** Without a stream nothing is reviewed: `recheck` will review all. Rejects if the service could not be asked. */
+  private async review(sessions: readonly Session[], reason: Reason): Promise<void> {
     for (const session of sessions) if (this.queue.get(session) !== 'told') this.queue.set(session, reason);
-    if (!this.isReviewing && this.isFollowing) void this.reviewQueue();
+    if (!this.isFollowing || this.queue.size === 0) return;
+    this.reviewing ??= this.reviewQueue();
+    await this.reviewing;
   }
 
   private async reviewQueue(): Promise<void> {
-    this.isReviewing = true;
     try {
       while (this.queue.size > 0) {
         const batch = [...this.queue];
         this.queue.clear();
         await this.reviewBatch(batch);
       }
-    } catch (error) {
-      this.queue.clear();
-      this.isFollowing = false;
-      this.connection.abort(messageOf(error));
     } finally {
-      this.isReviewing = false;
+      this.queue.clear();
+      this.reviewing = undefined;
     }
   }
 

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { messageOf } from '../../error-message.js';
+import { Unavailable } from '../../http-client/unavailable.js';
 import type { GatewayContext } from '../gateway-context.js';
 import { EdgeRecord } from '../log/edge-record.js';
-import { ServiceUnavailable } from '../service/service-unavailable.js';
 import { sourceOf } from '../ssh/strangers.js';
 import type { Endpoint, OpenTunnel } from '../tunnels/open-tunnel.js';
 import type { ClientQuestions } from './client-questions.js';
@@ -140,7 +140,7 @@ export class EdgePort {
     const record = new EdgeRecord(this.context, socket, at);
     const connection = new EdgeConnection(socket, this.served);
     const outcome = await this.outcomeOf(connection).catch((error) => {
-      if (error instanceof ServiceUnavailable) return 'service_unavailable';
+      if (error instanceof Unavailable) return 'service_unavailable';
       throw error;
     });
     record.decided(outcome);

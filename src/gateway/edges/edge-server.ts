@@ -41,7 +41,7 @@ export class EdgeServer implements GatewayPart, Followed {
     this.service = new EdgesOfService(context.service);
     const places = new EdgePlaces(context.settings.maxEdgeConnections);
     this.shared = { context, service: this.service, places, questions: new ClientQuestions() };
-    this.follower = new Follower(context.service, 'edges/changes', outage, this);
+    this.follower = new Follower((...stream) => context.service.changes('edges/changes', ...stream), this);
     outage.on('following', () => void this.openAll().catch((error) => this.follower.fail(error)));
     outage.on('closed', () => this.closeAll());
   }
@@ -67,6 +67,14 @@ export class EdgeServer implements GatewayPart, Followed {
 
   async changed(data: unknown): Promise<void> {
     await this.refreshSome(data as ChangedEdges);
+  }
+
+  followed(): void {
+    this.context.outage.followed('edges/changes');
+  }
+
+  lost(reason: unknown): void {
+    this.context.outage.lost('edges/changes', reason);
   }
 
   private async openAll(): Promise<void> {

@@ -1,4 +1,4 @@
-import { ServiceUnavailable } from '../service/service-unavailable.js';
+import { Unavailable } from '../../http-client/unavailable.js';
 import type { ServiceClient } from '../service-client.js';
 import type { EdgeAnswer, ListedEdge } from './edge-answer.js';
 
@@ -11,7 +11,7 @@ interface EdgesOfHostports {
   }[];
 }
 
-/** The service's answers about edges. Each rejects with ServiceUnavailable if there is none. */
+/** The service's answers about edges. Each rejects with Unavailable if there is none. */
 export class EdgesOfService {
   constructor(private readonly service: ServiceClient) {}
 
@@ -40,6 +40,6 @@ export class EdgesOfService {
     const answer = await this.service.ask<Answer>(method, path, body);
     if (answer !== undefined) return answer;
     const route = path.replace(/\?.*/, '');
-    throw new ServiceUnavailable(`the service has no /ssh_gateway/${route}: it is of an earlier version`, 404);
+    throw new Unavailable(`the service has no /ssh_gateway/${route}: it is of an earlier version`, { status: 404 });
   }
 }

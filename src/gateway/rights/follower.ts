@@ -1,17 +1,22 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { ServiceUnavailable } from '../service/service-unavailable.js';
-import type { ServiceClient } from '../service-client.js';
-import type { Outage } from './outage.js';
+import { Unavailable } from '../../http-client/unavailable.js';
+import { retry } from '../../retry/retry.js';
+import type { ServiceEvent } from '../event-stream.js';
 
 /** What a stream of changes is followed for. What rejects makes the follower begin again. */
 export interface Followed {
   /** Asks about everything that is held, since changes before this moment were not told. */
   recheck(): Promise<void>;
   changed(data: unknown): Promise<void>;
+  /** Every change is told from now on, and all before were asked about. */
+  followed(): void;
+  /** Changes may be missed from now on. Called for each attempt that ends. */
+  lost(reason: unknown): void;
 }
 
-const FIRST_PAUSE_MS = 100;
-const MAX_PAUSE_MS = 1_000;
+/** Resolves when the stream ends. */
+type Stream = (signal: AbortSignal, tell: (event: ServiceEvent) => void) => Promise<void>;
+
+const PAUSES_MS = [100, 200, 400, 800, 1_000];
 
 /**
  * Follows one stream of changes until it is stopped. A break, a silence or a question without an answer begins it anew
@@ -21,12 +26,9 @@ export class Follower {
   private readonly stopped = new AbortController();
   private attempt = new AbortController();
   private following = Promise.resolve();
-  private wasFollowed = false;
 
   constructor(
-    private readonly service: ServiceClient,
-    private readonly path: 'changes' | 'edges/changes',
-    private readonly outage: Outage,
+    private readonly stream: Stream,
     private readonly followed: Followed,
   ) {}
 
@@ -50,40 +52,40 @@ export class Follower {
 
   private async keepFollowing(began: () => void): Promise<void> {
     const { signal } = this.stopped;
-    let pauseMs = FIRST_PAUSE_MS;
-    while (!signal.aborted) {
-      this.wasFollowed = false;
-      const reason = await this.follow(began).catch((error) => error);
-      if (signal.aborted) return;
-      this.outage.lost(this.path, reason);
+    const failed = (reason: unknown): void => {
+      this.followed.lost(reason);
       began();
-      pauseMs = this.wasFollowed ? FIRST_PAUSE_MS : Math.min(2 * pauseMs, MAX_PAUSE_MS);
-      await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
+    };
+    const follow = (succeeded: () => void): Promise<never> =>
+      this.follow(() => {
+        succeeded();
+        this.followed.followed();
+        began();
+      });
+    try {
+      await retry(follow, { pausesMs: PAUSES_MS, mayPass: () => true, signal, failed });
+    } catch (error) {
+      if (!signal.aborted) throw error;
     }
   }
 
   /** Never resolves. Each attempt has a signal of its own, so that nothing of an old one is kept. */
-  private async follow(began: () => void): Promise<never> {
+  private async follow(followed: () => void): Promise<never> {
     const attempt = new AbortController();
     this.attempt = attempt;
     const fail = (error: unknown): void => attempt.abort(error);
     const rechecked = (): void => {
-      if (attempt.signal.aborted) return;
-      this.wasFollowed = true;
-      this.outage.followed(this.path);
-      began();
+      if (!attempt.signal.aborted) followed();
     };
     try {
-      for await (const { name, data } of this.service.changes(attempt.signal, this.path)) {
+      await this.stream(attempt.signal, ({ name, data }) => {
         if (name === 'ready') this.followed.recheck().then(rechecked).catch(fail);
         // Not awaited: while the service answers, a later change can concern the same.
         else this.followed.changed(data).catch(fail);
-      }
-    } catch (error) {
-      throw attempt.signal.aborted ? attempt.signal.reason : error;
+      });
     } finally {
       attempt.abort();
     }
-    throw new ServiceUnavailable('the stream of changes ended');
+    throw new Unavailable('the stream of changes ended');
   }
 }

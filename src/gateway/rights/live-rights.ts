@@ -1,6 +1,6 @@
+import { Unavailable } from '../../http-client/unavailable.js';
 import { OperatorError } from '../../operator-error.js';
 import type { GatewayPart } from '../gateway-part.js';
-import { ServiceUnavailable } from '../service/service-unavailable.js';
 import type { Decision, ServiceClient, TargetBody } from '../service-client.js';
 import { type Followed, Follower } from './follower.js';
 import type { Outage } from './outage.js';
@@ -33,7 +33,7 @@ export class LiveRights implements GatewayPart, Followed {
     private readonly service: ServiceClient,
     private readonly outage: Outage,
   ) {
-    this.follower = new Follower(service, 'changes', outage, this);
+    this.follower = new Follower((...stream) => service.changes('changes', ...stream), this);
     outage.on('closed', () => this.closeAll());
   }
 
@@ -75,6 +75,14 @@ export class LiveRights implements GatewayPart, Followed {
   async changed(data: unknown): Promise<void> {
     this.told += 1;
     await this.review(this.heldBy((data as { readonly credential_ids: readonly string[] }).credential_ids));
+  }
+
+  followed(): void {
+    this.outage.followed('changes');
+  }
+
+  lost(reason: unknown): void {
+    this.outage.lost('changes', reason);
   }
 
   private heldBy(ids: readonly string[]): readonly HeldRight[] {
@@ -129,7 +137,7 @@ function lossIn(decision: Decision | undefined, { accountId }: HeldRight): strin
 
 /** A service that is away is no reason not to start. */
 function refuseWrongToken(error: unknown): void {
-  if (!(error instanceof ServiceUnavailable) || !REFUSALS.includes(error.status ?? 0)) return;
+  if (!(error instanceof Unavailable) || !REFUSALS.includes(error.answer?.status ?? 0)) return;
   throw new OperatorError(`${error.message}: set GATEWAY_TOKEN to one of the GATEWAY_TOKENS of the service`);
 }
 

@@ -28,7 +28,7 @@ export class BindQuestions {
     private readonly source: string,
   ) {}
 
-  /** Rejects with BindRefused unless every question is permitted, and with ServiceUnavailable. */
+  /** Rejects with BindRefused unless every question is permitted, and with Unavailable. */
   permissionsFor(questions: readonly BindQuestion[]): Promise<readonly Permission[]> {
     return Promise.all(questions.map((question) => this.permissionFor(question)));
   }

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { PostgresFailure } from '../../database/failure.js';
 import { queryNamed } from '../../database/query.js';
+import { pauseAfter } from '../../retry/retry.js';
 import type { Append, Appended } from './append.js';
 import { type Failed, recordedBefore, unavailable } from './append-failures.js';
 import { type AppendRow, type AppendStatement, appendStatement, hasRefusedClaim } from './append-statement.js';
@@ -14,9 +15,8 @@ type Outcome = Failed | { readonly base: number };
 type Lost = { readonly failure: PostgresFailure; readonly wasSent: boolean };
 
 const MAX_DEADLOCKS = 5;
-/** Pauses before a batch is sent again after the connection was lost; then the longest one, until the deadline. */
-const PAUSES_ON_LOST_CONNECTION_MS = [0, 50, 100, 200, 400];
-const LONGEST_PAUSE_MS = 800;
+/** Pauses before a batch is sent again after the connection was lost. */
+const PAUSES_MS = [0, 50, 100, 200, 400, 800];
 /** Patroni's usual failover. */
 const DEFAULT_WRITE_DEADLINE_MS = 20_000;
 /** A commit may wait for a standby for a while. A server that is silent must leave time for another attempt. */
@@ -86,9 +86,12 @@ export class EventLog {
     }
   }
 
-  /** Answers the commands whose deadline has come. Event ids are fixed, so the others are written once at the most. */
+  /**
+   * Answers the commands whose deadline has come. Event ids are fixed, so the others are written once at the most. Not
+   * `retry`, which has one deadline: each command has its own.
+   */
   private async sendAgain(accountId: string, batch: readonly Command[], lost: Lost, losses: number): Promise<void> {
-    const pauseMs = PAUSES_ON_LOST_CONNECTION_MS[losses] ?? LONGEST_PAUSE_MS;
+    const pauseMs = pauseAfter(losses + 1, PAUSES_MS);
     const resumesAt = performance.now() + pauseMs;
     const rest: Command[] = [];
     for (const command of batch) {

@@ -36,6 +36,7 @@ interface QueuedBindDecision {
 const MAX_BATCH_DECISIONS = 1000;
 /** How long a decision waits for others, so that one statement writes them all. */
 const LINGER_MS = 50;
+/** It does not grow: while the queue is full, no bind is permitted. */
 const RETRY_MS = 500;
 /** A shutdown must not wait for a database that is away. */
 const ATTEMPTS_WHILE_CLOSING = 3;

@@ -1,9 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { messageOf } from '../../../error-message.js';
+import { type Answer, HttpClient, readAnswer } from '../../../http-client/http-client.js';
+import { retryAfterMsOf, Unavailable } from '../../../http-client/unavailable.js';
 import { parseJsonObject } from '../../../json-object.js';
 import { OperatorError, UsageError } from '../../../operator-error.js';
 import { tell } from '../../print.js';
-import { exchange, retryAfterMsOf, textOf, Unavailable } from './exchange.js';
 import { isPrivate } from './http-url.js';
 
 const MAX_ANSWER_MS = 30_000;
@@ -18,6 +19,8 @@ interface Wanted {
 
 /** The service, as the programs of auditors call it: with an API key, which chooses the account. */
 export class ServiceApi {
+  private readonly http = new HttpClient();
+
   constructor(
     private readonly url: URL,
     private readonly apiKey: string,
@@ -44,26 +47,23 @@ export class ServiceApi {
    * The text of an answer 200, or its beginning. Rejects with OperatorError for an answer that another key or URL would
    * change, and with Unavailable for any other.
    */
-  async get(path: string, { accept, isEnough, signal }: Wanted): Promise<{ text: string; isWhole: boolean }> {
+  async get(path: string, { accept, isEnough, signal }: Wanted): Promise<Answer> {
     const request = { headers: { accept, authorization: `Bearer ${this.apiKey}` } };
-    const { response, ...answer } = await exchange(
-      new URL(path, `${this.name}/`),
-      request,
-      { maxMs: MAX_ANSWER_MS, signal },
-      async (answering) => ({ response: answering, ...(await textOf(answering, isEnough)) }),
+    const limits = { maxMs: MAX_ANSWER_MS, signal };
+    const answer = await this.http.exchange(new URL(path, `${this.name}/`), request, limits, (answering) =>
+      readAnswer(answering, isEnough),
     );
-    this.refuseUnlessOk(response, answer.text);
+    this.refuseUnlessOk(answer);
     return answer;
   }
 
-  private refuseUnlessOk(response: Response, text: string): void {
-    const { status } = response;
+  private refuseUnlessOk({ status, headers, text }: Answer): void {
     if (status === 200) return;
     const { msg, error_code: code } = parseJsonObject(text) ?? {};
     const said = msg ?? text.slice(0, MAX_QUOTED_CHARACTERS).trim();
     const reason = `it answers ${status} ${JSON.stringify(said)}`;
     if (status === 401 || status === 403) throw new OperatorError(`${this.name}: ${reason}; check the API key`);
     if (status < 400) throw new OperatorError(`${this.name}: ${reason}; is this the URL of the service?`);
-    throw new Unavailable(reason, { status, code, retryAfterMs: retryAfterMsOf(response) });
+    throw new Unavailable(reason, { status, code, retryAfterMs: retryAfterMsOf(headers) });
   }
 }

@@ -1,14 +1,22 @@
+import type { IncomingMessage } from 'node:http';
+import { messageOf } from '../../../error-message.js';
+import { type Answer, HttpClient, readAnswer } from '../../../http-client/http-client.js';
+import { isPassing, retryAfterMsOf, UNTIL_AVAILABLE, Unavailable } from '../../../http-client/unavailable.js';
 import { OperatorError } from '../../../operator-error.js';
-import { exchange, isPassing, retried, retryAfterMsOf, textOf, Unavailable, type Waits } from '../http/exchange.js';
+import { retry } from '../../../retry/retry.js';
 import type { Batch } from './log-reader.js';
 import { webhookHeaders } from './signature.js';
 
-interface CollectorTimings extends Waits {
+interface CollectorTimings {
+  readonly pausesMs: readonly number[];
   /** How long one request may take. */
   readonly requestMs: number;
 }
 
-const TIMINGS: CollectorTimings = { firstMs: 1_000, maxMs: 60_000, requestMs: 30_000 };
+const TIMINGS: CollectorTimings = {
+  pausesMs: [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000],
+  requestMs: 30_000,
+};
 const MAX_QUOTED_CHARACTERS = 200;
 
 /** What the operator can do about a status that does not pass. */
@@ -21,6 +29,8 @@ const ADVICE: Readonly<Record<number, string>> = {
 
 /** An HTTP server that takes batches of CloudEvents. */
 export class Collector {
+  private readonly http = new HttpClient();
+
   constructor(
     private readonly url: URL,
     private readonly secrets: readonly Buffer[],
@@ -39,11 +49,13 @@ export class Collector {
    */
   async deliver(batch: Batch, signal: AbortSignal): Promise<void> {
     let failures = 0;
-    const attempt = (): Promise<void> => this.attempt(batch, signal);
-    await retried(attempt, this.timings, signal, ({ message }, waitMs) => {
+    const failed = (error: unknown, pauseMs = 0): void => {
       failures += 1;
-      this.report(`${this.name}: ${message}; ${batch.name} are sent again in ${(waitMs / 1000).toFixed(1)} s`);
-    });
+      const when = `${batch.name} are sent again in ${(pauseMs / 1000).toFixed(1)} s`;
+      this.report(`${this.name}: ${messageOf(error)}; ${when}`);
+    };
+    const { pausesMs } = this.timings;
+    await retry(() => this.attempt(batch, signal), { ...UNTIL_AVAILABLE, pausesMs, signal, failed });
     if (failures > 0) this.report(`${this.name} accepts ${batch.name}`);
   }
 
@@ -53,25 +65,26 @@ export class Collector {
       ...webhookHeaders(id, body, this.secrets),
     };
     const limits = { maxMs: this.timings.requestMs, signal };
-    const { response, text } = await exchange(this.url, { method: 'POST', headers, body }, limits, answerOf);
-    if (response.ok) return;
-    const reason = reasonOf(response, text);
-    const { status } = response;
-    if (isPassing(status)) throw new Unavailable(reason, { status, retryAfterMs: retryAfterMsOf(response) });
+    const answer = await this.http.exchange(this.url, { method: 'POST', headers, body }, limits, answerOf);
+    const { status, headers: answered } = answer;
+    if (status >= 200 && status < 300) return;
+    const reason = reasonOf(answer);
+    if (isPassing(status)) throw new Unavailable(reason, { status, retryAfterMs: retryAfterMsOf(answered) });
     throw new OperatorError(`${this.name} refuses ${name}: ${reason}. The next run sends them again; none is skipped`);
   }
 }
 
 /** The answer with the beginning of its text. If that breaks off, the status has arrived, and says it all. */
-async function answerOf(response: Response): Promise<{ response: Response; text: string }> {
-  const begun = await textOf(response, ({ length }) => length > MAX_QUOTED_CHARACTERS).catch(() => ({ text: '' }));
-  return { response, text: begun.text.slice(0, MAX_QUOTED_CHARACTERS).trim() };
+async function answerOf(answer: IncomingMessage): Promise<Answer> {
+  const { statusCode: status = 0, headers } = answer;
+  const begun = await readAnswer(answer, ({ length }) => length > MAX_QUOTED_CHARACTERS).catch(() => undefined);
+  const text = begun?.text.slice(0, MAX_QUOTED_CHARACTERS).trim() ?? '';
+  return { status, headers, text, isWhole: false };
 }
 
-function reasonOf({ status, headers }: Response, text: string): string {
-  const location = headers.get('location');
-  const leadsTo = status < 400 && location !== null ? ` ${JSON.stringify(location)}, which is not followed` : '';
-  const said = text === '' ? '' : ` ${JSON.stringify(text)}`;
+function reasonOf({ status, headers: { location }, text }: Answer): string {
+  const leadsTo = status < 400 && location !== undefined ? ` ${JSON.stringify(location)}, which is not followed` : '';
+  const quoted = text === '' ? '' : ` ${JSON.stringify(text)}`;
   const advice = ADVICE[status] === undefined ? '' : `: ${ADVICE[status]}`;
-  return `it answers ${status}${leadsTo}${said}${advice}`;
+  return `it answers ${status}${leadsTo}${quoted}${advice}`;
 }

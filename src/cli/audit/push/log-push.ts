@@ -1,17 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { messageOf } from '../../../error-message.js';
+import { UNTIL_AVAILABLE } from '../../../http-client/unavailable.js';
 import { OperatorError, UsageError } from '../../../operator-error.js';
-import { retried, type Waits } from '../http/exchange.js';
+import { retry } from '../../../retry/retry.js';
 import type { Collector } from './collector.js';
 import { type Batch, COMMON_BEGINNING, type LogEvent, type LogReader } from './log-reader.js';
 
-interface PushTimings extends Waits {
+interface PushTimings {
+  /** Between questions to a service that does not answer. */
+  readonly pausesMs: readonly number[];
   /** The wait for new events. */
   readonly pollMs: number;
   /** How long `once` waits for a service that does not answer. */
   readonly onceMs: number;
 }
 
-const TIMINGS: PushTimings = { pollMs: 1_000, firstMs: 1_000, maxMs: 10_000, onceMs: 30_000 };
+const TIMINGS: PushTimings = { pollMs: 1_000, pausesMs: [1_000, 2_000, 4_000, 8_000, 10_000], onceMs: 30_000 };
 
 /** What is pushed, and from where on. */
 export interface Push {
@@ -108,15 +112,16 @@ export class LogPush {
 
   /** Waits for a service that does not answer, and says so once. */
   private async patiently<T>(ask: () => Promise<T>): Promise<T> {
-    const deadline = performance.now() + this.timings.onceMs;
+    const { signal, timings } = this;
+    const deadline = this.push.once ? performance.now() + timings.onceMs : undefined;
     let wasAway = false;
-    const answer = await retried(ask, this.timings, this.signal, ({ message }, waitMs) => {
-      const what = `${this.log.service} gives no events: ${message}`;
-      if (this.push.once && performance.now() + waitMs > deadline)
-        throw new OperatorError(`${what}. Try again when it does`);
+    const failed = (error: unknown, pauseMs: number | undefined): void => {
+      const what = `${this.log.service} gives no events: ${messageOf(error)}`;
+      if (pauseMs === undefined) throw new OperatorError(`${what}. Try again when it does`);
       if (!wasAway) this.report(`${what}; asking again until it does`);
       wasAway = true;
-    });
+    };
+    const answer = await retry(ask, { ...UNTIL_AVAILABLE, pausesMs: timings.pausesMs, signal, deadline, failed });
     if (wasAway) this.report(`${this.log.service} answers again`);
     return answer;
   }

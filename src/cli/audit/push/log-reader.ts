@@ -1,6 +1,6 @@
+import { isPassing, Unavailable } from '../../../http-client/unavailable.js';
 import { parseJsonObject } from '../../../json-object.js';
 import { OperatorError } from '../../../operator-error.js';
-import { isPassing, Unavailable } from '../http/exchange.js';
 import type { ServiceApi } from '../http/service-api.js';
 
 /** A batch ends soon after this many characters: memory stays small, and a server with a limit of a megabyte takes it. */

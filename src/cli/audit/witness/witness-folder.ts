@@ -1,12 +1,12 @@
 import { mkdir, open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../../../error-message.js';
 import { OperatorError, UsageError } from '../../../operator-error.js';
+import { retry } from '../../../retry/retry.js';
 import { writeWholeFile } from '../../files/whole-file.js';
 
-const LOCK_ATTEMPTS = 50;
-const LOCK_RETRY_MS = 100;
+const MAX_LOCKED_MS = 5_000;
+const LOCK_PAUSE_MS = 100;
 
 /**
  * What a witness keeps: the last checkpoint that it cosigned, and the public keys for those who check it. Each file is
@@ -81,16 +81,14 @@ export class WitnessFolder {
   }
 
   private async take(lock: string): Promise<void> {
-    for (let attempt = 0; attempt < LOCK_ATTEMPTS; attempt += 1) {
-      try {
-        return await (await open(lock, 'wx')).close();
-      } catch (error) {
-        const isTaken = error instanceof Error && 'code' in error && error.code === 'EEXIST';
-        if (!isTaken) throw new UsageError(`the checkpoint cannot be kept: ${messageOf(error)}`);
-      }
-      await sleep(LOCK_RETRY_MS);
+    const isTaken = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EEXIST';
+    const waiting = { pausesMs: [LOCK_PAUSE_MS], mayPass: isTaken, deadline: performance.now() + MAX_LOCKED_MS };
+    try {
+      await retry(async () => (await open(lock, 'wx')).close(), waiting);
+    } catch (error) {
+      if (!isTaken(error)) throw new UsageError(`the checkpoint cannot be kept: ${messageOf(error)}`);
+      throw new OperatorError(`${lock} is there: another witness holds it, or one was killed. In that case remove it`);
     }
-    throw new OperatorError(`${lock} is there: another witness holds it, or one was killed. In that case remove it`);
   }
 
   private write(name: string, text: string): Promise<void> {

@@ -1,3 +1,5 @@
+import { messageOf } from '../../../error-message.js';
+import { UNTIL_AVAILABLE } from '../../../http-client/unavailable.js';
 import type { Checkpoint } from '../../../log/tree/checkpoint.js';
 import {
   cosignNote,
@@ -7,17 +9,21 @@ import {
   verifierText,
 } from '../../../log/tree/signed-note.js';
 import { OperatorError, UsageError } from '../../../operator-error.js';
-import { retried, type Waits } from '../http/exchange.js';
+import { retry } from '../../../retry/retry.js';
 import type { WitnessFolder } from './witness-folder.js';
 import { checkProof, needsProof, Refusal, readWitnessed } from './witnessed-checkpoint.js';
 import { NoCheckpoint, type WitnessedService } from './witnessed-service.js';
 
-interface WitnessTimings extends Waits {
+interface WitnessTimings {
+  readonly pausesMs: readonly number[];
   /** How long `once` waits for a service that does not answer. */
   readonly onceMs: number;
 }
 
-const TIMINGS: WitnessTimings = { firstMs: 1_000, maxMs: 60_000, onceMs: 30_000 };
+const TIMINGS: WitnessTimings = {
+  pausesMs: [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000],
+  onceMs: 30_000,
+};
 
 /** A checkpoint that was cosigned. */
 export interface Witnessed {
@@ -40,17 +46,14 @@ export class Witness {
 
   /** Waits for a service that does not answer. Throws Refusal if the log is not the one that was witnessed. */
   next(once: boolean, signal: AbortSignal): Promise<Witnessed> {
-    const deadline = performance.now() + this.timings.onceMs;
-    return retried(
-      () => this.look(signal),
-      this.timings,
-      signal,
-      ({ message }, waitMs) => {
-        const what = `${this.service.name} gives no checkpoint: ${message}`;
-        if (once && performance.now() + waitMs > deadline) throw new OperatorError(`${what}. Nothing was witnessed`);
-        this.report(`${what}; asking again in ${(waitMs / 1000).toFixed(1)} s`);
-      },
-    );
+    const { pausesMs, onceMs } = this.timings;
+    const deadline = once ? performance.now() + onceMs : undefined;
+    const failed = (error: unknown, pauseMs: number | undefined): void => {
+      const what = `${this.service.name} gives no checkpoint: ${messageOf(error)}`;
+      if (pauseMs === undefined) throw new OperatorError(`${what}. Nothing was witnessed`);
+      this.report(`${what}; asking again in ${(pauseMs / 1000).toFixed(1)} s`);
+    };
+    return retry(() => this.look(signal), { ...UNTIL_AVAILABLE, pausesMs, signal, deadline, failed });
   }
 
   private async look(signal: AbortSignal): Promise<Witnessed> {

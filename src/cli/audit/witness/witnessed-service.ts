@@ -1,6 +1,6 @@
+import { Unavailable } from '../../../http-client/unavailable.js';
 import { parseJsonObject } from '../../../json-object.js';
 import { PROBLEMS } from '../../../problem.js';
-import { Unavailable } from '../http/exchange.js';
 import type { ServiceApi } from '../http/service-api.js';
 
 /** No checkpoint or proof comes near it. */

@@ -1,0 +1,123 @@
+import { Agent as HttpAgent, type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http';
+import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
+import { messageOf } from '../error-message.js';
+import { omitUndefined } from '../omit-undefined.js';
+import { Unavailable } from './unavailable.js';
+
+interface HttpRequest {
+  readonly method?: 'GET' | 'POST';
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | undefined;
+  /** Certificates to trust instead of the system's. */
+  readonly ca?: string | undefined;
+}
+
+export interface Limits {
+  /** The longest wait for the answer with all that is read of it, or for the next part of one that is a stream. */
+  readonly maxMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+  /** False if the text is only the beginning of what was sent. */
+  readonly isWhole: boolean;
+}
+
+/** Returns what counts of an answer. After `heard` it has the whole time again. */
+export type Read<T> = (answer: IncomingMessage, heard: () => void) => Promise<T>;
+
+/** Firewalls forget a connection that is idle for minutes, and tell neither end. */
+const KEPT = { keepAlive: true, timeout: 4_000 };
+const HEADERS = { 'user-agent': 'tunnel-access', accept: '*/*' };
+const MAX_ANSWER_CHARACTERS = 16 * 1024 * 1024;
+
+/**
+ * Asks other servers over connections that are kept for the next question. Not `fetch`: it can leave a connection open on
+ * which it sends nothing, for which a service that stops would wait.
+ */
+export class HttpClient {
+  private readonly agents = { http: new HttpAgent(KEPT), https: new HttpsAgent(KEPT) };
+
+  /**
+   * Sends a request, and reads its answer. A redirect is an answer and is not followed: it could lead to a host that the
+   * operator does not know. Rejects with Unavailable if the answer is late or breaks off, and when the signal aborts.
+   */
+  async exchange<T>(url: URL, request: HttpRequest, { maxMs, signal }: Limits, read: Read<T>): Promise<T> {
+    // Not AbortSignal.any: in Node 20 a signal that lives as long as the program keeps what each request derives from it.
+    const ending = new AbortController();
+    const stop = (): void => ending.abort(signal?.reason);
+    const timer = setTimeout(() => ending.abort(new Error(`no answer within ${maxMs / 1000} s`)), maxMs);
+    signal?.addEventListener('abort', stop);
+    let answer: IncomingMessage | undefined;
+    try {
+      signal?.throwIfAborted();
+      answer = await this.send(url, request, ending.signal);
+      return await read(answer, () => void timer.refresh());
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (error instanceof Unavailable) throw error;
+      // An abort hides its reason in the signal.
+      throw new Unavailable(reasonOf(ending.signal.aborted ? ending.signal.reason : error));
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', stop);
+      // The connection of an answer that was read to its end is kept.
+      answer?.destroy();
+    }
+  }
+
+  /** The JSON of an answer 200. Rejects with Unavailable for any other answer too. */
+  getJson(url: URL, maxMs: number): Promise<unknown> {
+    return this.exchange(url, {}, { maxMs }, async (answer) => {
+      const { status, text } = await readAnswer(answer);
+      if (status !== 200) throw new Error(`it answers ${status}`);
+      return JSON.parse(text);
+    });
+  }
+
+  /** Ends the connections. */
+  close(): void {
+    this.agents.http.destroy();
+    this.agents.https.destroy();
+  }
+
+  /** Later failures are errors of the answer. */
+  private send(url: URL, request: HttpRequest, signal: AbortSignal): Promise<IncomingMessage> {
+    const { method = 'GET', headers, body, ca } = request;
+    const isTls = url.protocol === 'https:';
+    const agent = isTls ? this.agents.https : this.agents.http;
+    const options = { method, headers: { ...HEADERS, ...headers }, agent, signal, ...omitUndefined({ ca }) };
+    return new Promise((resolve, reject) => {
+      const sent = isTls ? requestHttps(url, options) : requestHttp(url, options);
+      sent.once('error', reject).once('response', (answer) => {
+        sent.on('error', (error) => answer.destroy(error));
+        resolve(answer);
+      });
+      sent.end(body);
+    });
+  }
+}
+
+/** Node's own message is "socket hang up" or "aborted". */
+function reasonOf(error: unknown): string {
+  const isClosed = typeof error === 'object' && error !== null && 'code' in error && error.code === 'ECONNRESET';
+  return isClosed ? 'the connection was closed before the end of the answer' : messageOf(error);
+}
+
+/** An answer with its text, or with the beginning of the text as soon as that is enough. */
+export async function readAnswer(
+  answer: IncomingMessage,
+  isEnough: (text: string) => boolean = () => false,
+): Promise<Answer> {
+  const { statusCode: status = 0, headers } = answer;
+  let text = '';
+  for await (const part of answer.setEncoding('utf8')) {
+    text += part;
+    if (isEnough(text)) return { status, headers, text, isWhole: false };
+    if (text.length > MAX_ANSWER_CHARACTERS) throw new Error('its answer is too long');
+  }
+  return { status, headers, text, isWhole: true };
+}
