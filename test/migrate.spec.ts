@@ -29,15 +29,15 @@ const migrated = (dataSource: DataSource): Promise<string> =>
   migrate({ dataSource, hasOwner: false, asOwner: (work) => work(dataSource) }, async () => 'migrated');
 
 const SCHEMA = {
-  EventLog1795651200001: 'c918a5f3e63a8276',
-  Accounts1795651200002: 'e727ffd4b2fb9687',
-  SshCredentials1795651200003: '23ab3ce21cbdd348',
-  TcpEdges1795651200004: 'a10cd121a71e9b51',
-  IpPolicies1795651200005: '8a3c1f03d0993af6',
-  TunnelGroups1795651200006: '3ff5848d18d91d27',
-  Claims1795651200007: '24cfb54e7db3b837',
-  BindDecisions1795651200008: '2688d03fd76ff323',
-  Transparency1795651200009: '3e5e1b13b4b89efd',
+  EventLog1795737600001: 'c918a5f3e63a8276',
+  Accounts1795737600002: 'e727ffd4b2fb9687',
+  SshCredentials1795737600003: '23ab3ce21cbdd348',
+  TcpEdges1795737600004: 'a10cd121a71e9b51',
+  IpPolicies1795737600005: '8a3c1f03d0993af6',
+  TunnelGroups1795737600006: '3ff5848d18d91d27',
+  Claims1795737600007: '24cfb54e7db3b837',
+  BindDecisions1795737600008: '2688d03fd76ff323',
+  Transparency1795737600009: '3e5e1b13b4b89efd',
 };
 
 /** The SQL of each migration, without comments and blanks. */

@@ -70,9 +70,6 @@ export async function isReadable(database: Queryable, table: string): Promise<bo
   return answer?.is === true;
 }
 
-/** The last commit whose `migrate` knows the migrations of before. */
-const LAST_COMMIT_OF_BEFORE = '2222aa4';
-
 /**
  * Throws OperatorError for a database that was made before its topics were as they are now. A role that may not read the
  * migrations meets another error soon enough.
@@ -83,6 +80,13 @@ export async function refuseSchemaOfBefore(database: Queryable): Promise<void> {
   if (old !== undefined) throw new OperatorError(describeBefore(old));
 }
 
-export const describeBefore = (migration: string): string =>
-  `the database has the schema of a version before 1.0 (${migration}), which this version does not migrate; commit ${LAST_COMMIT_OF_BEFORE} ` +
-  'is the last that does. `tunnel-access audit export --all` of this version reads it, and `audit import` writes the file into a new database (docs/backup.md)';
+/** The first number of a topic. Commit 2222aa4 is the last that knows the migrations with lower numbers. */
+const FIRST_TOPIC = 1_795_651_200_001;
+
+export function describeBefore(migration: string): string {
+  const lastCommit = numberOf(migration) < FIRST_TOPIC ? '; commit 2222aa4 is the last that does' : '';
+  return (
+    `the database has the schema of a version before 1.0 (${migration}), which this version does not migrate${lastCommit}. ` +
+    '`tunnel-access audit export --all` of this version reads it, and `audit import` writes the file into a new database (docs/backup.md)'
+  );
+}
