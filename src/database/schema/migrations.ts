@@ -2,23 +2,16 @@ import type { ClientBase, Pool } from 'pg';
 import { MIGRATIONS } from '../../../migrations/all.js';
 import { OperatorError } from '../../operator-error.js';
 
-/** TypeORM's data source, or what `queryableOf` makes of a connection of pg. */
-export interface Queryable {
-  query<Rows>(text: string, values?: unknown[]): Promise<Rows>;
-}
-
-export const queryableOf = (connection: ClientBase | Pool): Queryable => ({
-  query: async <Rows>(text: string, values?: unknown[]) => (await connection.query(text, values)).rows as Rows,
-});
+export type Queryable = ClientBase | Pool;
 
 /** Every migration of this version, oldest first. */
 export const KNOWN_MIGRATIONS: readonly string[] = MIGRATIONS.map(({ name }) => name);
 
 /** Names of the applied migrations, oldest first; empty for a database without tables. */
 export async function appliedMigrations(database: Queryable): Promise<readonly string[]> {
-  const [table] = await database.query<{ exists: boolean }[]>(`select to_regclass('migrations') is not null as exists`);
-  if (table?.exists !== true) return [];
-  const rows = await database.query<{ name: string }[]>('select name from migrations order by timestamp, id');
+  const tables = await database.query<{ exists: boolean }>(`select to_regclass('migrations') is not null as exists`);
+  if (tables.rows[0]?.exists !== true) return [];
+  const { rows } = await database.query<{ name: string }>('select name from migrations order by timestamp, id');
   return rows.map(({ name }) => name);
 }
 
@@ -66,8 +59,8 @@ export async function requireMigrations(database: Queryable): Promise<void> {
 const IS_READABLE = `select to_regclass($1) is not null and has_table_privilege(to_regclass($1), 'SELECT') as is`;
 
 export async function isReadable(database: Queryable, table: string): Promise<boolean> {
-  const [answer] = await database.query<{ is: boolean }[]>(IS_READABLE, [table]);
-  return answer?.is === true;
+  const { rows } = await database.query<{ is: boolean }>(IS_READABLE, [table]);
+  return rows[0]?.is === true;
 }
 
 /**
