@@ -1,6 +1,5 @@
 import { type DynamicModule, Logger, Module } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
-import { TypeOrmModule } from '@nestjs/typeorm';
 import { AccountsModule } from './access/accounts/accounts.module.js';
 import { ApiKeysModule } from './access/api-keys/api-keys.module.js';
 import { API_KEYS } from './access/api-keys/api-keys.resource.js';
@@ -108,11 +107,6 @@ function providersOf(foundation: Foundation, eventLog: EventLog) {
 }
 
 const modulesOf = ({ config, database }: Foundation): NonNullable<DynamicModule['imports']> => [
-  TypeOrmModule.forRootAsync({
-    useFactory: () => database.dataSource.options,
-    // Opened and migrated before Nest starts, and closed after Nest has stopped: see app.ts.
-    dataSourceFactory: () => Promise.resolve(database.dataSource),
-  }),
   CqrsModule.forRoot(),
   // In the order of the API's document.
   SshCredentialsModule,

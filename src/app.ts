@@ -1,5 +1,4 @@
 import { lookup } from 'node:dns/promises';
-import { Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FirstAccount } from './access/accounts/first-account.js';
@@ -37,7 +36,6 @@ export interface App extends Server {
 
 /** Starts the service, from its configuration until it listens. The tests and the benchmarks use it too. */
 export async function createApp(config: Config, log = new ServiceLog(config.logLevel)): Promise<App> {
-  Logger.overrideLogger(log);
   const prepared = await prepare(config, log);
   try {
     return { ...(await serve(config, prepared, log)), firstAccount: prepared.firstAccount };

@@ -1,4 +1,5 @@
 import cluster from 'node:cluster';
+import { Logger } from '@nestjs/common';
 import { type FirstAccount, requireFirstAccount } from './access/accounts/first-account.js';
 import { bootstrapKeyOf, type Config } from './config.js';
 import { type Database, openDatabase } from './database/database.js';
@@ -25,12 +26,15 @@ export async function prepare(config: Config, log: ServiceLog): Promise<Prepared
   try {
     const firstAccount = await migrate(
       database,
-      () =>
-        requireFirstAccount(
+      () => {
+        // Migrations have silenced it.
+        Logger.overrideLogger(log);
+        return requireFirstAccount(
           { pool: database.pool, eventLog: makeEventLog(config, database.pool), ids: new IdSource() },
           // A collector would keep a printed key, but a first try on an embedded database needs one.
           { given: bootstrapKeyOf(config), mayGenerate: config.databaseUrl === undefined || log.isOnTerminal },
-        ),
+        );
+      },
       (line) => log.log(line, 'Database'),
     );
     return { database, firstAccount, checkpointKeys: await checkpointKeysOf(config, database, log) };

@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
-import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
+import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { MIGRATIONS } from '../migrations/all.js';
-import { dataSourceOptions } from '../src/database/data-source.js';
+import { connect } from '../src/database/connect.js';
 import { parseDatabaseUrl } from '../src/database/database-url.js';
 import { migrate } from '../src/database/migrate.js';
+import { runPending } from '../src/database/pending-migrations.js';
+import { PrimaryPool } from '../src/database/primary-pool.js';
 import { failOnce } from './support/fail-once.js';
 import { emptyDatabase } from './support/service.js';
 
@@ -19,25 +21,27 @@ class Slow9999999999999 implements MigrationInterface {
   }
 }
 
-async function openDatabase() {
-  const { url, drop } = await emptyDatabase();
-  const options = dataSourceOptions(parseDatabaseUrl(url), { databasePoolSize: 2 });
-  return { options, drop };
+/** Keeps what its connection is known by. */
+class Noting9999999999999 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query(
+      `create table noted as select current_setting('application_name') as name, current_setting('work_mem') as memory`,
+    );
+  }
+
+  async down(): Promise<void> {}
 }
 
-const migrated = (dataSource: DataSource): Promise<string> =>
-  migrate({ dataSource, hasOwner: false, asOwner: (work) => work(dataSource) }, async () => 'migrated');
-
 const SCHEMA = {
-  EventLog1795651200001: 'c918a5f3e63a8276',
-  Accounts1795651200002: 'e727ffd4b2fb9687',
-  SshCredentials1795651200003: '23ab3ce21cbdd348',
-  TcpEdges1795651200004: 'a10cd121a71e9b51',
-  IpPolicies1795651200005: '8a3c1f03d0993af6',
-  TunnelGroups1795651200006: '3ff5848d18d91d27',
-  Claims1795651200007: '24cfb54e7db3b837',
-  BindDecisions1795651200008: '2688d03fd76ff323',
-  Transparency1795651200009: '3e5e1b13b4b89efd',
+  EventLog1795737600001: 'c918a5f3e63a8276',
+  Accounts1795737600002: 'e727ffd4b2fb9687',
+  SshCredentials1795737600003: '23ab3ce21cbdd348',
+  TcpEdges1795737600004: 'a10cd121a71e9b51',
+  IpPolicies1795737600005: '8a3c1f03d0993af6',
+  TunnelGroups1795737600006: '3ff5848d18d91d27',
+  Claims1795737600007: '24cfb54e7db3b837',
+  BindDecisions1795737600008: '2688d03fd76ff323',
+  Transparency1795737600009: '3e5e1b13b4b89efd',
 };
 
 /** The SQL of each migration, without comments and blanks. */
@@ -56,35 +60,53 @@ it('a topic whose schema has changed has a new number, so that a database of bef
   expect(digests).toEqual(SCHEMA);
 });
 
+const silent = (): void => undefined;
+const connected = (url: string): Promise<PrimaryPool> =>
+  connect({ setting: 'DATABASE_URL', server: parseDatabaseUrl(url) }, { databasePoolSize: 2 }, silent);
+
 describe('migrations', () => {
   it('may exceed the service’s time limit on statements', async () => {
-    const { options, drop } = await openDatabase();
-    const migrations = [...MIGRATIONS, Slow9999999999999];
-    const dataSource = new DataSource({ ...options, migrations, extra: { ...options.extra, query_timeout: 300 } });
-    await dataSource.initialize();
+    const { url, drop } = await emptyDatabase();
+    const limits = { connectionTimeoutMillis: 2_500, query_timeout: 300 };
+    const pool = new PrimaryPool({ server: parseDatabaseUrl(url), ...limits });
     try {
-      await migrated(dataSource);
-      expect(await dataSource.query('select count(*)::int as made from slowly')).toEqual([{ made: 1 }]);
+      await runPending(pool, silent, [Slow9999999999999]);
+      const { rows } = await pool.query('select count(*)::int as made from slowly');
+      expect(rows).toEqual([{ made: 1 }]);
     } finally {
-      await dataSource.destroy();
+      await pool.end();
+      await drop();
+    }
+  });
+
+  it('connect as the service does: under its name and with the options of the URL', async () => {
+    const { url, drop } = await emptyDatabase();
+    const pool = await connected(`${url}?options=-c%20work_mem%3D1234kB`);
+    try {
+      await runPending(pool, silent, [Noting9999999999999]);
+      expect((await pool.query('select * from noted')).rows).toEqual([{ name: 'tunnel-access', memory: '1234kB' }]);
+    } finally {
+      await pool.end();
       await drop();
     }
   });
 
   const goOnAfter = async (failure: string): Promise<void> => {
-    const { options, drop } = await openDatabase();
-    const dataSource = await new DataSource(options).initialize();
+    const { url, drop } = await emptyDatabase();
+    const pool = await connected(url);
     try {
-      await dataSource.query(failure);
-      expect(await migrated(dataSource)).toBe('migrated');
-      const [{ attempts, ...ran }] = await dataSource.query(
+      await pool.query(failure);
+      const database = { pool, hasOwner: false, asOwner: <T>(work: (owner: PrimaryPool) => T) => work(pool) };
+      expect(await migrate(database, async () => 'migrated')).toBe('migrated');
+      const { rows } = await pool.query(
         `select last_value::int as attempts, (select count(*)::int from migrations) as migrations,
            (select count(distinct name)::int from migrations) as names from attempts`,
       );
+      const [{ attempts, ...ran }] = rows;
       expect(attempts).toBeGreaterThan(1);
       expect(ran).toEqual({ migrations: MIGRATIONS.length, names: MIGRATIONS.length });
     } finally {
-      await dataSource.destroy();
+      await pool.end();
       await drop();
     }
   };

@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
-import { MIGRATIONS } from '../migrations/all.js';
-import { dataSourceOptions } from '../src/database/data-source.js';
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { connect } from '../src/database/connect.js';
 import { parseDatabaseUrl } from '../src/database/database-url.js';
 import { DedicatedConnections } from '../src/database/dedicated-connections.js';
-import { migrate } from '../src/database/migrate.js';
+import { runPending } from '../src/database/pending-migrations.js';
 import { setRoleDefaults } from '../src/database/role-defaults.js';
 import { textOf } from './support/documents.js';
 import { runCli } from './support/process.js';
@@ -56,7 +55,7 @@ describe('the role of the service', () => {
   });
 
   it('has them set back in each transaction of a long command, but for JIT', async () => {
-    await DedicatedConnections.use({ dataSource: service.app.database.dataSource }, async (connections) => {
+    await DedicatedConnections.use(service.app.database, async (connections) => {
       for (const client of [await connections.openSnapshot(), await connections.openTransaction()]) {
         expect(await settingsOf(client)).toEqual({ ...OF_SERVER, jit: 'off' });
         await client.query('commit');
@@ -82,16 +81,18 @@ class Noting9999999999999 implements MigrationInterface {
 
 it('migrations of a role that owns the tables and has its defaults run without them', async () => {
   const { url, drop } = await emptyDatabase();
-  const options = dataSourceOptions(parseDatabaseUrl(url), { databasePoolSize: 1 });
-  const migrations = [...MIGRATIONS, Noting9999999999999];
-  const dataSource = await new DataSource({ ...options, migrations }).initialize();
-  await setRoleDefaults(dataSource, () => undefined);
-  await migrate({ dataSource, hasOwner: false, asOwner: (work) => work(dataSource) }, () => Promise.resolve());
-  expect(Object.fromEntries(await dataSource.query('select name, setting from noted').then(pairsOf))).toMatchObject(
-    OF_SERVER,
+  const silent = (): void => undefined;
+  const pool = await connect(
+    { setting: 'DATABASE_URL', server: parseDatabaseUrl(url) },
+    { databasePoolSize: 1 },
+    silent,
   );
+  await setRoleDefaults(pool, silent);
+  await runPending(pool, silent, [Noting9999999999999]);
+  const { rows } = await pool.query('select name, setting from noted');
+  expect(Object.fromEntries(pairsOf(rows))).toMatchObject(OF_SERVER);
   expect(await settingsAt(url)).toEqual(DEFAULTS);
-  await dataSource.destroy();
+  await pool.end();
   await drop();
 });
 

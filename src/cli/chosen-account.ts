@@ -30,7 +30,7 @@ function listOf(accounts: readonly string[]): string {
 
 /** Throws UsageError for a stream that has neither events nor rows: a check of it would always succeed. */
 export async function refuseUnknownStream(
-  { dataSource }: Pick<MaintenanceDatabase, 'dataSource'>,
+  { pool }: Pick<MaintenanceDatabase, 'pool'>,
   models: readonly AnyReadModel[],
   wanted: string | undefined,
 ): Promise<void> {
@@ -38,13 +38,13 @@ export async function refuseUnknownStream(
   const tables = models.flatMap((model) => model.tables);
   const parts = ['exists (select from events where stream_id = $1)'];
   for (const { name, primaryKey } of tables) parts.push(`exists (select from ${name} where ${primaryKey[1]} = $1)`);
-  const [row] = await dataSource.query<{ known: boolean }[]>(`select ${parts.join(' or ')} as known`, [wanted]);
-  if (row?.known !== true) throw new UsageError(`there is no stream ${wanted}: it has no events and no rows here`);
+  const { rows } = await pool.query<{ known: boolean }>(`select ${parts.join(' or ')} as known`, [wanted]);
+  if (rows[0]?.known !== true) throw new UsageError(`there is no stream ${wanted}: it has no events and no rows here`);
 }
 
 /** Throws UsageError for an account that has neither a log nor rows: a check of it would always succeed. */
 export async function refuseUnknownAccount(
-  { dataSource }: Pick<MaintenanceDatabase, 'dataSource'>,
+  { pool }: Pick<MaintenanceDatabase, 'pool'>,
   models: readonly AnyReadModel[],
   wanted: string | undefined,
 ): Promise<void> {
@@ -57,6 +57,6 @@ export async function refuseUnknownAccount(
     ...models.flatMap((model) => model.tables.map(({ name }) => name)),
   ];
   const parts = tables.map((name) => `exists (select from ${name} where account_id = $1)`);
-  const [row] = await dataSource.query<{ known: boolean }[]>(`select ${parts.join(' or ')} as known`, [wanted]);
-  if (row?.known !== true) throw new UsageError(`there is no account ${wanted}: it has no log and no rows here`);
+  const { rows } = await pool.query<{ known: boolean }>(`select ${parts.join(' or ')} as known`, [wanted]);
+  if (rows[0]?.known !== true) throw new UsageError(`there is no account ${wanted}: it has no log and no rows here`);
 }

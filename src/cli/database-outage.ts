@@ -14,15 +14,10 @@ const END_OF_CONNECTION =
 
 /** Why the database could not do its part; undefined for an error that the database is not to blame for. */
 export function outageOf(error: unknown): string | undefined {
-  const cause = causeOf(error);
+  // Node gives one error for each address of a host.
+  const cause: unknown = error instanceof AggregateError ? error.errors[0] : error;
   if (PostgresFailure.of(cause).isLostStatement) return POOLER_ADVICE;
   return cause instanceof Error && isOutage(cause) ? withAdvice(cause, 'DATABASE_URL') : undefined;
-}
-
-/** TypeORM wraps the driver's errors; Node gives one error for each address of a host. */
-function causeOf(error: unknown): unknown {
-  if (error instanceof AggregateError) return error.errors[0];
-  return error instanceof Error && 'driverError' in error ? error.driverError : error;
 }
 
 function isOutage(error: NodeJS.ErrnoException): boolean {

@@ -43,7 +43,7 @@ describe('an error that ends the process', () => {
     ['by the administrator', refusedWith('57P01')],
     ['for lack of a privilege', refusedWith('42501')],
     ['for lack of disk', refusedWith('53100')],
-    ['through TypeORM', Object.assign(new Error(), { driverError: refusedWith('57014') })],
+    ['in the middle of a statement', refusedWith('57014')],
     ['with the connection', new Error('Connection terminated unexpectedly')],
     ['with the connection, noticed later', new Error('Client has encountered a connection error and is not queryable')],
     ['before the next statement was sent', systemError('EPIPE', 'write')],

@@ -26,9 +26,9 @@ async function runMigrations(database: CommandDatabase): Promise<void> {
   print('the database is current');
 }
 
-async function checkMigrations({ dataSource }: CommandDatabase): Promise<void> {
-  await refuseSchemaOfBefore(dataSource);
-  const state = await readSchemaState(dataSource);
+async function checkMigrations({ pool }: CommandDatabase): Promise<void> {
+  await refuseSchemaOfBefore(pool);
+  const state = await readSchemaState(pool);
   for (const name of state.pending) print(`pending migration: ${name}`);
   if (state.missing.length > 0) print(`missing rights of the role ${state.role}: ${describeRights(state.missing)}`);
   if (!isCurrent(state)) throw new CheckFailed();

@@ -67,7 +67,7 @@ async function prepare({ mode, migrations, namesTarget }: Needs, database: Datab
   if (namesTarget === true) await nameTarget(database);
   if (mode === 'read') await tellOfStandby(database.pool);
   if (migrations === 'run') await migrate(database, () => Promise.resolve(), console.error);
-  if (migrations === 'current') await requireMigrations(database.dataSource);
+  if (migrations === 'current') await requireMigrations(database.pool);
 }
 
 /** As the connection has it: DATABASE_URL may leave the port and the name to defaults. */

@@ -1,7 +1,6 @@
 import path from 'node:path';
-import type { DataSource } from 'typeorm';
 import { OperatorError } from '../operator-error.js';
-import { connect, poolOf, secondPool } from './data-source.js';
+import { connect, secondPool } from './connect.js';
 import { type DatabaseServer, describeDatabase, parseDatabaseUrl } from './database-url.js';
 import {
   type EmbeddedPostgres,
@@ -11,7 +10,7 @@ import {
 } from './embedded/embedded-postgres.js';
 import type { PrimaryPool } from './primary-pool.js';
 
-/** Injection token of the pg pool under TypeORM's data source; frequent queries use it with named statements. */
+/** Injection token of the database's pool. */
 export const POOL = Symbol('pg pool');
 
 /** The settings that `openDatabase` needs. */
@@ -30,7 +29,6 @@ export interface DatabaseOptions {
 }
 
 export interface Database {
-  readonly dataSource: DataSource;
   readonly pool: PrimaryPool;
   /** The connections of reads that can cost much (DearReads). They open when they are needed. */
   readonly dearReadPool: PrimaryPool;
@@ -41,7 +39,7 @@ export interface Database {
   /** Whether another role than the service's owns the tables. */
   readonly hasOwner: boolean;
   /** Runs `work` as the role that owns the tables. */
-  asOwner<T>(work: (owner: DataSource) => Promise<T>): Promise<T>;
+  asOwner<T>(work: (owner: PrimaryPool) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
 
@@ -61,21 +59,19 @@ export async function openDatabase(
   const { server, embedded } = await findServer(options, log, mode);
   try {
     const place = { setting: 'DATABASE_URL', server };
-    const dataSource = await connect(place, { ...options, readsOnly: mode === 'read' }, log);
-    const dearReadPool = secondPool(dataSource, options.dearReadConnections);
+    const pool = await connect(place, { ...options, readsOnly: mode === 'read' }, log);
+    const dearReadPool = secondPool(pool, options.dearReadConnections);
     const disconnect = async (): Promise<void> => {
       if (!dearReadPool.ended) await dearReadPool.end();
-      // Nest closes the data source when it stops, but Nest may not have started.
-      if (dataSource.isInitialized) await dataSource.destroy();
+      if (!pool.ended) await pool.end();
     };
     return {
-      dataSource,
+      pool,
       dearReadPool,
-      pool: poolOf(dataSource),
       description: options.databaseUrl === undefined ? 'embedded PostgreSQL' : describeDatabase(options.databaseUrl),
       embedded,
       hasOwner: options.migrationDatabaseUrl !== undefined,
-      asOwner: (work) => runAsOwner(options, dataSource, log, work),
+      asOwner: (work) => runAsOwner(options, pool, log, work),
       close: async () => {
         await disconnect();
         await embedded?.stop();
@@ -89,9 +85,9 @@ export async function openDatabase(
 
 async function runAsOwner<T>(
   options: DatabaseOptions,
-  service: DataSource,
+  service: PrimaryPool,
   log: (line: string) => void,
-  work: (owner: DataSource) => Promise<T>,
+  work: (owner: PrimaryPool) => Promise<T>,
 ): Promise<T> {
   if (options.migrationDatabaseUrl === undefined) return work(service);
   const place = { setting: 'MIGRATION_DATABASE_URL', server: parseDatabaseUrl(options.migrationDatabaseUrl) };
@@ -99,7 +95,7 @@ async function runAsOwner<T>(
   try {
     return await work(owner);
   } finally {
-    await owner.destroy();
+    await owner.end();
   }
 }
 

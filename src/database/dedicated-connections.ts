@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { connectDedicated } from './data-source.js';
+import { connectDedicated } from './connect.js';
 import type { Database } from './database.js';
 import { DatabaseUnreachable } from './failure.js';
 import { PrimaryClient } from './primary-pool.js';
@@ -16,7 +16,7 @@ const SETTINGS = `set local statement_timeout = 0; set local lock_timeout = 0;
 const TRANSACTION_TIMEOUT_SINCE = 170_000;
 
 /** The database of a long operation, and the signal that interrupts the operation. */
-export interface MaintenanceDatabase extends Pick<Database, 'dataSource'> {
+export interface MaintenanceDatabase extends Pick<Database, 'pool'> {
   readonly interrupt?: AbortSignal;
 }
 
@@ -55,7 +55,7 @@ export class DedicatedConnections {
       this.idle.delete(client);
       return client;
     }
-    const client = await connectDedicated(this.database.dataSource);
+    const client = await connectDedicated(this.database.pool);
     this.clients.push(client);
     client.once('end', () => this.idle.delete(client));
     if (this.isEnded || this.database.interrupt?.aborted) await client.end();

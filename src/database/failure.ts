@@ -32,12 +32,10 @@ export class PostgresFailure {
     readonly constraint: string | undefined,
   ) {}
 
-  /** TypeORM wraps the errors of the driver. */
   static of(error: unknown): PostgresFailure {
-    const cause = error instanceof Error && 'driverError' in error ? error.driverError : error;
-    return cause instanceof DatabaseError
-      ? new PostgresFailure(cause, cause.code, cause.constraint)
-      : new PostgresFailure(cause, undefined, undefined);
+    return error instanceof DatabaseError
+      ? new PostgresFailure(error, error.code, error.constraint)
+      : new PostgresFailure(error, undefined, undefined);
   }
 
   /** The sent data caused it: classes 21 (cardinality), 22 (data exception), 23 (integrity constraint). */

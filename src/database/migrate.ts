@@ -1,19 +1,15 @@
-import { type DataSource, MigrationExecutor, type QueryRunner } from 'typeorm';
 import { OperatorError } from '../operator-error.js';
+import { connectDedicated } from './connect.js';
 import { createMissing } from './create-missing.js';
-import { connectDedicated, withoutTimeLimit } from './data-source.js';
 import type { Database } from './database.js';
 import { PostgresFailure } from './failure.js';
-import { FREE_PLANS, setRoleDefaults } from './role-defaults.js';
+import type { PrimaryPool } from './primary-pool.js';
+import { setRoleDefaults } from './role-defaults.js';
 import { describeRights, grantMissingRights } from './schema/rights.js';
 import { readSchemaState, type SchemaState } from './schema/schema-state.js';
 
-type MigratedDatabase = Pick<Database, 'dataSource' | 'asOwner' | 'hasOwner'>;
+type MigratedDatabase = Pick<Database, 'pool' | 'asOwner' | 'hasOwner'>;
 type Log = (line: string) => void;
-
-const MAX_DEADLOCKS = 10;
-/** A migration that takes longer is told by itself. */
-const LONG_MIGRATION_MS = 1_000;
 
 /**
  * Runs the pending migrations, told in one line, then `afterwards` under a lock, by connections that have the defaults of the
@@ -24,10 +20,10 @@ export async function migrate<T>(
   afterwards: () => Promise<T>,
   log: Log = () => undefined,
 ): Promise<T> {
-  const state = await readSchemaState(database.dataSource);
+  const state = await readSchemaState(database.pool);
   if (!isCurrent(state)) await bringUpToDate(database, state, log);
-  return locked(database.dataSource, async () => {
-    await setRoleDefaults(database.dataSource, log);
+  return locked(database.pool, async () => {
+    await setRoleDefaults(database.pool, log);
     return afterwards();
   });
 }
@@ -38,7 +34,7 @@ export const isCurrent = ({ pending, missing }: SchemaState): boolean => pending
 async function bringUpToDate(database: MigratedDatabase, service: SchemaState, log: Log): Promise<void> {
   if (!database.hasOwner && service.missing.length > 0) throw new OperatorError(lackOf(service));
   await database.asOwner((owner) => migrateAs(owner, service, log));
-  const now = await readSchemaState(database.dataSource);
+  const now = await readSchemaState(database.pool);
   if (now.missing.length > 0) throw new OperatorError(lackOf(now));
   if (now.pending.length > 0) throw new OperatorError(elsewhere('another database or schema', service));
 }
@@ -47,15 +43,18 @@ function refuseOtherDatabase({ database }: SchemaState, service: SchemaState): v
   if (database !== service.database) throw new OperatorError(elsewhere(`the database ${database}`, service));
 }
 
-async function migrateAs(owner: DataSource, service: SchemaState, log: Log): Promise<void> {
+async function migrateAs(owner: PrimaryPool, service: SchemaState, log: Log): Promise<void> {
   const state = await readSchemaState(owner);
   const { role, schema } = state;
   refuseOtherDatabase(state, service);
   try {
     await createLockTable(owner);
     await locked(owner, async () => {
-      // No time limit: an index build that a timeout aborted would start again at every start of the service.
-      await withoutTimeLimit(owner, (unlimited) => runPending(unlimited, log));
+      if (state.pending.length > 0) {
+        // TypeORM is loaded for this alone.
+        const { runPending } = await import('./pending-migrations.js');
+        await runPending(owner, log);
+      }
       if (role === service.role) return;
       const granted = await grantMissingRights(owner, service.role, schema);
       if (granted.length > 0) log(`granted to the role ${service.role}: ${describeRights(granted)}`);
@@ -65,58 +64,12 @@ async function migrateAs(owner: DataSource, service: SchemaState, log: Log): Pro
   }
 }
 
-async function runPending(dataSource: DataSource, log: Log): Promise<void> {
-  const runner = dataSource.createQueryRunner();
-  const executor = new MigrationExecutor(dataSource, runner);
-  const begun = performance.now();
-  const ran: string[] = [];
-  try {
-    for (const migration of await executor.getPendingMigrations()) {
-      const beginning = performance.now();
-      await runUnlessDeadlocked(runner, migration.name, () => executor.executeMigration(migration), log);
-      ran.push(migration.name);
-      const tookMs = performance.now() - beginning;
-      if (tookMs > LONG_MIGRATION_MS) log(`migration ${migration.name} ran in ${(tookMs / 1000).toFixed(1)} s`);
-    }
-  } finally {
-    // Each is complete, also if a later one fails.
-    const what = ran.length === 1 ? 'a migration' : `${ran.length} migrations`;
-    if (ran.length > 0) log(`ran ${what} in ${Math.ceil(performance.now() - begun)} ms, up to ${ran.at(-1)}`);
-  }
-  await runner.release();
-}
-
-/**
- * Instances of an earlier version go on meanwhile. A migration that locks their tables one after the other may end in a
- * deadlock with one of their statements, and be the one that PostgreSQL ends. docs/decisions.md says how to avoid it.
- */
-async function runUnlessDeadlocked(
-  runner: QueryRunner,
-  name: string,
-  migrate: () => Promise<unknown>,
-  log: Log,
-): Promise<void> {
-  for (let attempt = 1; ; attempt += 1) {
-    await runner.startTransaction();
-    try {
-      await runner.query(FREE_PLANS);
-      await migrate();
-      return await runner.commitTransaction();
-    } catch (error) {
-      // If this is the end of it, the connection ends with its data source, and the transaction with it.
-      if (!PostgresFailure.of(error).isDeadlock || attempt === MAX_DEADLOCKS) throw error;
-      await runner.rollbackTransaction();
-      log(`migration ${name} met a deadlock with another statement, and begins again`);
-    }
-  }
-}
-
 /**
  * Runs `work` in one process at a time: migrations race if several instances start on an empty database. The lock is a
  * locked row, so it ends with its connection and, unlike an advisory lock, works behind a pooler.
  */
-async function locked<T>(dataSource: DataSource, work: () => Promise<T>): Promise<T> {
-  const client = await connectDedicated(dataSource);
+async function locked<T>(pool: PrimaryPool, work: () => Promise<T>): Promise<T> {
+  const client = await connectDedicated(pool);
   try {
     await client.query('begin');
     await client.query('select id from migration_lock for update');
@@ -128,7 +81,7 @@ async function locked<T>(dataSource: DataSource, work: () => Promise<T>): Promis
   }
 }
 
-const createLockTable = (owner: DataSource): Promise<void> =>
+const createLockTable = (owner: PrimaryPool): Promise<void> =>
   createMissing(async () => {
     await owner.query('create table if not exists migration_lock (id int primary key)');
     await owner.query('insert into migration_lock (id) values (1) on conflict do nothing');

@@ -25,6 +25,14 @@ export interface PrimaryOptions extends PoolConfig {
   readonly readsOnly?: boolean;
 }
 
+/** What pg needs for a connection. The query_timeout is not from the URL: pg would then end long work too. */
+export const clientConfigOf = ({ server, ...options }: PrimaryOptions): PoolConfig => ({
+  ...options,
+  ...server.config,
+  ssl: server.encryption,
+  query_timeout: options.query_timeout,
+});
+
 /**
  * A connection to the primary. It is checked when it is made, because a name, a proxy or a pooler may lead to a standby
  * or to a primary that was demoted: a standby answers from the past, so a revoked key would still be valid.
@@ -35,11 +43,10 @@ export class PrimaryClient extends pg.Client implements CheckedClient {
   hasUnconfirmedCommit = false;
   readonly preparesStatements: boolean;
 
-  constructor({ server, preparedStatements, readsOnly = false, ...options }: PrimaryOptions) {
-    // The query_timeout is not from the URL: pg would then end long work too.
-    super({ ...options, ...server.config, ssl: server.encryption, query_timeout: options.query_timeout });
-    this.readsOnly = readsOnly;
-    this.preparesStatements = preparedStatements !== false;
+  constructor(options: PrimaryOptions) {
+    super(clientConfigOf(options));
+    this.readsOnly = options.readsOnly === true;
+    this.preparesStatements = options.preparedStatements !== false;
     this.checkTimeoutMs = options.connectionTimeoutMillis;
     // Besides rejecting the query, pg emits `error` when a connection is lost. Without a listener it ends the process.
     this.on('error', () => undefined);
@@ -87,16 +94,14 @@ export class PrimaryClient extends pg.Client implements CheckedClient {
 
 /** A pool of checked connections to the primary. */
 export class PrimaryPool extends pg.Pool implements WatchedPool {
-  readonly server: DatabaseServer;
   onWaited: ((waitMs: number) => void) | undefined;
   /** Of each open connection, the end. */
   private readonly ends = new Set<Promise<void>>();
 
-  constructor(options: PrimaryOptions) {
+  constructor(readonly settings: PrimaryOptions) {
     // The type of `Client` omits the options, with which the pool calls it.
     const Client = PrimaryClient as unknown as new () => pg.ClientBase;
-    super({ maxLifetimeSeconds: MAX_LIFETIME_SECONDS, ...options, Client });
-    this.server = options.server;
+    super({ maxLifetimeSeconds: MAX_LIFETIME_SECONDS, ...settings, Client });
     // As with clients; the rejected query reports the failure.
     this.on('error', () => undefined);
     this.on('connect', (client) => this.expectEndOf(client));
@@ -106,25 +111,16 @@ export class PrimaryPool extends pg.Pool implements WatchedPool {
    * Resolves when the connections have ended, or after a second. pg's own pool only asks them to end: a server that is stopped
    * then still has some, and logs an error for each.
    */
-  override end(): Promise<void>;
-  override end(callback: (error?: Error) => void): void;
-  override end(callback?: (error?: Error) => void): Promise<void> | undefined {
-    const ended = this.endConnections();
-    if (callback === undefined) return ended;
-    ended.then(() => callback(), callback);
-    return undefined;
+  override async end(): Promise<void> {
+    await super.end();
+    // Unless it is unreferenced, the timer keeps a command from ending.
+    await Promise.race([Promise.all(this.ends), sleep(MAX_CLOSING_MS, undefined, { ref: false })]);
   }
 
   /** Ends the idle connections: the next ones have what the role's defaults are now. */
   async renew(): Promise<void> {
     const idle = await Promise.all(Array.from({ length: this.idleCount }, () => this.connect()));
     for (const client of idle) client.release(true);
-  }
-
-  private async endConnections(): Promise<void> {
-    await super.end();
-    // Unless it is unreferenced, the timer keeps a command from ending.
-    await Promise.race([Promise.all(this.ends), sleep(MAX_CLOSING_MS, undefined, { ref: false })]);
   }
 
   private expectEndOf(client: PoolClient): void {

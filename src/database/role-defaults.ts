@@ -1,8 +1,8 @@
-import type { DataSource } from 'typeorm';
-import { connectDedicated, poolOf } from './data-source.js';
+import { connectDedicated } from './connect.js';
 import { PostgresFailure } from './failure.js';
+import type { PrimaryPool } from './primary-pool.js';
 import { onlyRow } from './query.js';
-import { type Queryable, queryableOf } from './schema/migrations.js';
+import type { Queryable } from './schema/migrations.js';
 
 /**
  * A prepared statement keeps its plan, which PostgreSQL makes from what it knows of the tables at that time: to read all of a
@@ -45,22 +45,22 @@ const READ = `select quote_ident(session_user) as role, quote_ident(current_data
 
 /** `connection`: a new one, since the defaults are those of its beginning. */
 export const readRoleDefaults = async (connection: Queryable): Promise<RoleDefaults> =>
-  onlyRow(await connection.query<RoleDefaults[]>(READ));
+  onlyRow((await connection.query<RoleDefaults>(READ)).rows);
 
 /** Lets the role of the service set its defaults, unless they are there, and tells if new connections lack them still. */
-export async function setRoleDefaults(dataSource: DataSource, log: (line: string) => void): Promise<void> {
-  const before = await ofNewConnection(dataSource);
+export async function setRoleDefaults(pool: PrimaryPool, log: (line: string) => void): Promise<void> {
+  const before = await ofNewConnection(pool);
   if (before.lacking.length === 0) return;
-  if (!before.areSet) await dataSource.query(alterations(before)).catch(ignoreLackOfRights);
-  await poolOf(dataSource).renew();
-  const now = await ofNewConnection(dataSource);
+  if (!before.areSet) await pool.query(alterations(before)).catch(ignoreLackOfRights);
+  await pool.renew();
+  const now = await ofNewConnection(pool);
   if (now.lacking.length > 0) log(describeLack(now));
 }
 
-async function ofNewConnection(dataSource: DataSource): Promise<RoleDefaults> {
-  const client = await connectDedicated(dataSource);
+async function ofNewConnection(pool: PrimaryPool): Promise<RoleDefaults> {
+  const client = await connectDedicated(pool);
   try {
-    return await readRoleDefaults(queryableOf(client));
+    return await readRoleDefaults(client);
   } finally {
     await client.end();
   }

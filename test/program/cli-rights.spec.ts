@@ -125,7 +125,7 @@ describe('a database whose migrations are not those of this version', () => {
     const { url, drop } = await cloneDatabase();
     await sql(url, `delete from migrations where name like 'Claims%'`);
     expect(await refusals(url)).toEqual(
-      all(`the database lacks migrations of this version (Claims1795651200007 and later): ${MIGRATE}`),
+      all(`the database lacks migrations of this version (Claims1795737600007 and later): ${MIGRATE}`),
     );
     await sql(url, `update migrations set name = 'Later9999999999999' where name like 'EventLog%'`);
     expect(await refusals(url)).toEqual(

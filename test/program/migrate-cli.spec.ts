@@ -141,3 +141,26 @@ async function withClient(url: string, statement: string): Promise<void> {
   await client.query(statement);
   await client.end();
 }
+
+/** Tells at the end of a process what it has loaded. */
+const TELL = `import { Module } from 'node:module';
+process.on('exit', () => console.error('TypeORM loaded:', Object.keys(Module._cache).some((path) => path.includes('/typeorm/'))));`;
+
+it('TypeORM is loaded to run migrations, and by no start or command on a current database', async () => {
+  const { url } = await database(emptyDatabase);
+  const settings = {
+    DATABASE_URL: url,
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(TELL)}`,
+  };
+  const isLoaded = (output: string) => /TypeORM loaded: (\w+)/.exec(output)?.[1];
+  for (const [command, expected] of [
+    ['migrate', 'true'],
+    ['migrate', 'false'],
+    ['accounts list', 'false'],
+  ] as const) {
+    expect([command, isLoaded((await spawnCli(settings, ...command.split(' '))).stderr)]).toEqual([command, expected]);
+  }
+  const main = startMain(settings);
+  await main.url;
+  expect(isLoaded((await stopMain(main)).output)).toBe('false');
+});

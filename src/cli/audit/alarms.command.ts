@@ -35,8 +35,8 @@ interface AlarmRow {
   readonly reason: string | null;
 }
 
-async function printAlarms({ dataSource }: Pick<MaintenanceDatabase, 'dataSource'>, all: boolean): Promise<void> {
-  const rows = await dataSource.query<AlarmRow[]>(ALARMS, [all]);
+async function printAlarms({ pool }: Pick<MaintenanceDatabase, 'pool'>, all: boolean): Promise<void> {
+  const { rows } = await pool.query<AlarmRow>(ALARMS, [all]);
   for (const { account_id, loss, raised_at, what, ended_at, reason } of rows) {
     const ending = ended_at === null ? [] : [ended_at.toISOString(), reason];
     print([account_id, loss, raised_at.toISOString(), what, ...ending].join('\t'));
@@ -54,9 +54,7 @@ async function runEnd(account: string, { reason }: { readonly reason: string }):
   if (reason.trim() === '' || bytes > MAX_REASON_BYTES || /\p{Cc}/u.test(reason)) {
     throw new UsageError(`--reason must be a text of 1 to ${MAX_REASON_BYTES} bytes without control characters`);
   }
-  await onDatabase(WRITES, ({ asOwner, interrupt }) =>
-    asOwner((dataSource) => endOf({ dataSource, interrupt }, account, reason)),
-  );
+  await onDatabase(WRITES, ({ asOwner, interrupt }) => asOwner((pool) => endOf({ pool, interrupt }, account, reason)));
 }
 
 const endOf = (database: MaintenanceDatabase, account: string, reason: string): Promise<void> =>

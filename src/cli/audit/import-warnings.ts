@@ -11,11 +11,9 @@ interface Effects {
 }
 
 /** Warns of what the import changes for other accounts: the account keeps its age, and the service prefers the older one. */
-export async function warnOfImported(
-  { dataSource }: Pick<MaintenanceDatabase, 'dataSource'>,
-  account: string,
-): Promise<void> {
-  const [row] = await dataSource.query<Effects[]>(EFFECTS, [account]);
+export async function warnOfImported({ pool }: Pick<MaintenanceDatabase, 'pool'>, account: string): Promise<void> {
+  const { rows } = await pool.query<Effects>(EFFECTS, [account]);
+  const [row] = rows;
   if (row === undefined) return;
   const warn = (text: string): void => console.error(`warning: ${text}`);
   if (row.is_oldest) {

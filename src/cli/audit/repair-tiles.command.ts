@@ -25,10 +25,10 @@ export function addRepairTilesCommand(audit: Command): void {
     )
     .action(async ({ account, key }: { account?: string; key: readonly string[] }) => {
       const keys = await checkpointKeys(key);
-      await onDatabase(WRITES, async ({ asOwner, dataSource, interrupt }) => {
-        await refuseUnknownAccount({ dataSource }, READ_MODELS, account);
+      await onDatabase(WRITES, async ({ asOwner, pool, interrupt }) => {
+        await refuseUnknownAccount({ pool }, READ_MODELS, account);
         keys.tellIfNone();
-        await asOwner((owner) => runRepair({ dataSource: owner, interrupt }, account, keys.of));
+        await asOwner((owner) => runRepair({ pool: owner, interrupt }, account, keys.of));
       });
     });
   withExamples(command, 'audit repair-tiles', 'audit repair-tiles --account ac_2Sd3gVzXW1vzFJpCFLqzmEJ9SgA');

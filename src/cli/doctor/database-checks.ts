@@ -2,7 +2,7 @@ import { statfs } from 'node:fs/promises';
 import { BlockList, Socket } from 'node:net';
 import type { Client } from 'pg';
 import type { Config } from '../../config.js';
-import { MIN_POSTGRES_VERSION, SUITABILITY } from '../../database/data-source.js';
+import { MIN_POSTGRES_VERSION, SUITABILITY } from '../../database/connect.js';
 import { describeLack, readRoleDefaults } from '../../database/role-defaults.js';
 import {
   appliedMigrations,
@@ -11,7 +11,6 @@ import {
   newerOf,
   ofBefore,
   pendingOf,
-  queryableOf,
 } from '../../database/schema/migrations.js';
 import { describeRights, missingRights } from '../../database/schema/rights.js';
 import { guardFaults } from '../../log/checks/guard-checks.js';
@@ -52,7 +51,7 @@ async function checkVersion({ client }: Primary): Promise<readonly Finding[]> {
 }
 
 async function checkMigrations({ client }: Primary): Promise<readonly Finding[]> {
-  const applied = await appliedMigrations(queryableOf(client));
+  const applied = await appliedMigrations(client);
   const [newer, old, pending] = [newerOf(applied), ofBefore(applied), pendingOf(applied)];
   if (old !== undefined) return [wrong(describeBefore(old))];
   if (newer !== undefined) {
@@ -73,10 +72,9 @@ async function checkRights({ client }: Primary, { migrationDatabaseUrl }: Config
     `select current_user as role, s as schema, has_schema_privilege(s, 'CREATE') as migrates
      from coalesce(current_schema(), 'public') s`,
   );
-  const database = queryableOf(client);
-  const missing = await missingRights(database, role, schema);
+  const missing = await missingRights(client, role, schema);
   if (missing.length > 0) return [wrong(`the role ${role} lacks ${describeRights(missing)}: ${GRANT}`)];
-  const isPending = pendingOf(await appliedMigrations(database)).length > 0;
+  const isPending = pendingOf(await appliedMigrations(client)).length > 0;
   if (isPending && !migrates && migrationDatabaseUrl === undefined) {
     return [wrong(`migrations are pending, and the role ${role} may not run them: ${GRANT}`)];
   }
@@ -131,7 +129,7 @@ async function checkConnections({ client }: Primary, config: Config): Promise<re
 }
 
 async function checkPlans({ client }: Primary): Promise<readonly Finding[]> {
-  const defaults = await readRoleDefaults(queryableOf(client));
+  const defaults = await readRoleDefaults(client);
   const { role, lacking, areSet, maySet } = defaults;
   if (lacking.length === 0) return [ok('connections have the settings by which statements take their indexes')];
   if (!areSet && maySet)

@@ -85,7 +85,7 @@ const repairCommand = (command: Command): Command =>
     .action(({ name, ...options }: ChosenRows) => {
       const models = chosenModels(READ_MODELS, name);
       return onDatabase(WRITES, ({ asOwner, interrupt }) =>
-        asOwner((dataSource) => runRepair({ dataSource, interrupt }, models, options)),
+        asOwner((pool) => runRepair({ pool, interrupt }, models, options)),
       );
     });
 

@@ -77,6 +77,5 @@ function codeAndMessage(error: unknown): string {
 /** The errors behind that of a host with several addresses. */
 function rootsOf(error: unknown): readonly unknown[] {
   if (error instanceof AggregateError) return error.errors.flatMap(rootsOf);
-  if (error instanceof Error && 'driverError' in error) return rootsOf(error.driverError);
   return error instanceof Error && error.cause !== undefined ? rootsOf(error.cause) : [error];
 }

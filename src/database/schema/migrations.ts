@@ -2,23 +2,16 @@ import type { ClientBase, Pool } from 'pg';
 import { MIGRATIONS } from '../../../migrations/all.js';
 import { OperatorError } from '../../operator-error.js';
 
-/** TypeORM's data source, or what `queryableOf` makes of a connection of pg. */
-export interface Queryable {
-  query<Rows>(text: string, values?: unknown[]): Promise<Rows>;
-}
-
-export const queryableOf = (connection: ClientBase | Pool): Queryable => ({
-  query: async <Rows>(text: string, values?: unknown[]) => (await connection.query(text, values)).rows as Rows,
-});
+export type Queryable = ClientBase | Pool;
 
 /** Every migration of this version, oldest first. */
 export const KNOWN_MIGRATIONS: readonly string[] = MIGRATIONS.map(({ name }) => name);
 
 /** Names of the applied migrations, oldest first; empty for a database without tables. */
 export async function appliedMigrations(database: Queryable): Promise<readonly string[]> {
-  const [table] = await database.query<{ exists: boolean }[]>(`select to_regclass('migrations') is not null as exists`);
-  if (table?.exists !== true) return [];
-  const rows = await database.query<{ name: string }[]>('select name from migrations order by timestamp, id');
+  const tables = await database.query<{ exists: boolean }>(`select to_regclass('migrations') is not null as exists`);
+  if (tables.rows[0]?.exists !== true) return [];
+  const { rows } = await database.query<{ name: string }>('select name from migrations order by timestamp, id');
   return rows.map(({ name }) => name);
 }
 
@@ -66,12 +59,9 @@ export async function requireMigrations(database: Queryable): Promise<void> {
 const IS_READABLE = `select to_regclass($1) is not null and has_table_privilege(to_regclass($1), 'SELECT') as is`;
 
 export async function isReadable(database: Queryable, table: string): Promise<boolean> {
-  const [answer] = await database.query<{ is: boolean }[]>(IS_READABLE, [table]);
-  return answer?.is === true;
+  const { rows } = await database.query<{ is: boolean }>(IS_READABLE, [table]);
+  return rows[0]?.is === true;
 }
-
-/** The last commit whose `migrate` knows the migrations of before. */
-const LAST_COMMIT_OF_BEFORE = '2222aa4';
 
 /**
  * Throws OperatorError for a database that was made before its topics were as they are now. A role that may not read the
@@ -83,6 +73,13 @@ export async function refuseSchemaOfBefore(database: Queryable): Promise<void> {
   if (old !== undefined) throw new OperatorError(describeBefore(old));
 }
 
-export const describeBefore = (migration: string): string =>
-  `the database has the schema of a version before 1.0 (${migration}), which this version does not migrate; commit ${LAST_COMMIT_OF_BEFORE} ` +
-  'is the last that does. `tunnel-access audit export --all` of this version reads it, and `audit import` writes the file into a new database (docs/backup.md)';
+/** The first number of a topic. Commit 2222aa4 is the last that knows the migrations with lower numbers. */
+const FIRST_TOPIC = 1_795_651_200_001;
+
+export function describeBefore(migration: string): string {
+  const lastCommit = numberOf(migration) < FIRST_TOPIC ? '; commit 2222aa4 is the last that does' : '';
+  return (
+    `the database has the schema of a version before 1.0 (${migration}), which this version does not migrate${lastCommit}. ` +
+    '`tunnel-access audit export --all` of this version reads it, and `audit import` writes the file into a new database (docs/backup.md)'
+  );
+}

@@ -1,3 +1,4 @@
+import { onlyRow } from '../query.js';
 import type { Queryable } from './migrations.js';
 
 /**
@@ -50,21 +51,21 @@ const MISSING = `
   order by object, "right"`;
 
 /** The rights to the existing tables and functions of `schema` that `role` lacks. */
-export const missingRights = (database: Queryable, role: string, schema: string): Promise<MissingRight[]> =>
-  database.query(MISSING, [role, schema, JSON.stringify(TABLE_RIGHTS), FUNCTIONS]);
+export async function missingRights(database: Queryable, role: string, schema: string): Promise<MissingRight[]> {
+  const values = [role, schema, JSON.stringify(TABLE_RIGHTS), FUNCTIONS];
+  return (await database.query<MissingRight>(MISSING, values)).rows;
+}
 
 /** Gives `role` the rights that it lacks. The connection's role must own the tables. Returns what it granted. */
 export async function grantMissingRights(
-  dataSource: Queryable,
+  database: Queryable,
   role: string,
   schema: string,
 ): Promise<readonly MissingRight[]> {
-  const missing = await missingRights(dataSource, role, schema);
-  const [{ grantee } = { grantee: '' }] = await dataSource.query<{ grantee: string }[]>(
-    'select quote_ident($1) as grantee',
-    [role],
-  );
-  for (const { right, object } of missing) await dataSource.query(`grant ${right} on ${object} to ${grantee}`);
+  const missing = await missingRights(database, role, schema);
+  const { rows } = await database.query<{ grantee: string }>('select quote_ident($1) as grantee', [role]);
+  const { grantee } = onlyRow(rows);
+  for (const { right, object } of missing) await database.query(`grant ${right} on ${object} to ${grantee}`);
   return missing;
 }
 

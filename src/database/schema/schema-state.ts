@@ -1,6 +1,5 @@
-import type { DataSource } from 'typeorm';
 import { onlyRow } from '../query.js';
-import { appliedMigrations, isReadable, KNOWN_MIGRATIONS, pendingOf } from './migrations.js';
+import { appliedMigrations, isReadable, KNOWN_MIGRATIONS, pendingOf, type Queryable } from './migrations.js';
 import { type MissingRight, missingRights } from './rights.js';
 
 /** Where a connection leads, and what keeps the service from using it. */
@@ -21,14 +20,14 @@ const EXISTS = `select exists
   (select from pg_class where relname = 'migrations' and relnamespace = to_regnamespace(quote_ident($1))) as is`;
 
 /** Needs no right to any table. */
-export async function readSchemaState(dataSource: DataSource): Promise<SchemaState> {
-  const place = onlyRow(await dataSource.query<Omit<SchemaState, 'pending' | 'missing'>[]>(PLACE));
-  const missing = await missingRights(dataSource, place.role, place.schema);
-  return { ...place, missing, pending: await pendingMigrations(dataSource, place.schema) };
+export async function readSchemaState(database: Queryable): Promise<SchemaState> {
+  const place = onlyRow((await database.query<Omit<SchemaState, 'pending' | 'missing'>>(PLACE)).rows);
+  const missing = await missingRights(database, place.role, place.schema);
+  return { ...place, missing, pending: await pendingMigrations(database, place.schema) };
 }
 
-async function pendingMigrations(dataSource: DataSource, schema: string): Promise<readonly string[]> {
-  const [exists] = await dataSource.query<{ is: boolean }[]>(EXISTS, [schema]);
-  if (exists?.is !== true) return KNOWN_MIGRATIONS;
-  return (await isReadable(dataSource, 'migrations')) ? pendingOf(await appliedMigrations(dataSource)) : [];
+async function pendingMigrations(database: Queryable, schema: string): Promise<readonly string[]> {
+  const { rows } = await database.query<{ is: boolean }>(EXISTS, [schema]);
+  if (rows[0]?.is !== true) return KNOWN_MIGRATIONS;
+  return (await isReadable(database, 'migrations')) ? pendingOf(await appliedMigrations(database)) : [];
 }

@@ -5,7 +5,7 @@ import type { Client } from 'pg';
 import { to } from 'pg-copy-streams';
 import { fetchRows, IN_INDEX_ORDER } from '../../database/cursor.js';
 import { DedicatedConnections, type MaintenanceDatabase } from '../../database/dedicated-connections.js';
-import { appliedMigrations, newerOf, queryableOf } from '../../database/schema/migrations.js';
+import { appliedMigrations, newerOf } from '../../database/schema/migrations.js';
 import { OperatorError } from '../../operator-error.js';
 import { type AccountLine, exportQuery, FORMAT, FORMAT_VERSION, RECORDS, recordsQuery } from './log-file.js';
 
@@ -52,7 +52,7 @@ export async function exportAll(
 
 /** An earlier version may lack some. */
 async function recordsThere(client: Client): Promise<typeof RECORDS> {
-  const newer = newerOf(await appliedMigrations(queryableOf(client)));
+  const newer = newerOf(await appliedMigrations(client));
   if (newer !== undefined) {
     throw new OperatorError(
       `a newer version of the service has migrated the database (${newer}), and may keep data that this version does not know: export it with that version`,

@@ -1,4 +1,3 @@
-import type { Pool } from 'pg';
 import type { Ref } from '../../database/coalesce.js';
 import { DedicatedConnections, type MaintenanceDatabase } from '../../database/dedicated-connections.js';
 import { AS_COMMITTED, LogPositions } from '../../log/read/log-positions.js';
@@ -35,10 +34,7 @@ export const isRepeatable = (decision: RecordedDecision): decision is Repeatable
  * Makes a recorded decision again from the log, by the code that answers gateways. The log of its account counts up to
  * its position. No position is recorded of other accounts, which can have had the key too: their logs count up to its time.
  */
-export async function decideAgain(
-  database: MaintenanceDatabase & { readonly pool: Pool },
-  decision: RepeatableDecision,
-): Promise<DecidedAgain> {
+export async function decideAgain(database: MaintenanceDatabase, decision: RepeatableDecision): Promise<DecidedAgain> {
   const { pool } = database;
   const positions = new LogPositions(pool, AS_COMMITTED);
   await refuseShortLog(positions, decision);

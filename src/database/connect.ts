@@ -1,0 +1,108 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
+import { OperatorError } from '../operator-error.js';
+import { mayPass, withAdvice } from './connection/advice.js';
+import type { DatabaseServer } from './database-url.js';
+import { PrimaryClient, PrimaryPool } from './primary-pool.js';
+import { refuseSchemaOfBefore } from './schema/migrations.js';
+
+export const MIN_POSTGRES_VERSION = 140_000;
+/** Number of the version, and encoding of the database. */
+export const SUITABILITY = `select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding`;
+/** Both for making a connection and for waiting until the pool has a free one. */
+const CONNECT_TIMEOUT_MS = 2_500;
+/** Long work may wait longer for its connection than a request. */
+const DEDICATED_CONNECT_TIMEOUT_MS = 10_000;
+/** For statements without a deadline of their own, which are those of the start and of commands. */
+const QUERY_TIMEOUT_MS = 30_000;
+/** How long a start waits for a database that is not up yet, for example in a compose file. */
+const WAIT_FOR_DATABASE_MS = 30_000;
+const BETWEEN_CONNECTS_MS = 500;
+/** A wait that is longer is told, with its end. */
+const SILENT_WAIT_MS = 1_500;
+
+type Log = (line: string) => void;
+
+/** A server, and the setting that names it. */
+interface Place {
+  readonly setting: string;
+  readonly server: DatabaseServer;
+}
+
+interface ConnectionOptions {
+  readonly databasePoolSize: number;
+  /** False behind a pooler that shares sessions and knows no named statements, such as PgBouncer 1.18. Absent: true. */
+  readonly preparedStatements?: boolean;
+  /** A standby or a read-only server will do. Absent: false. */
+  readonly readsOnly?: boolean;
+}
+
+/** Waits for a server that is not up yet. Throws OperatorError if the service cannot use the database. */
+export async function connect(place: Place, options: ConnectionOptions, log: Log): Promise<PrimaryPool> {
+  const { databasePoolSize, preparedStatements = true, readsOnly = false } = options;
+  const pool = new PrimaryPool({
+    server: place.server,
+    preparedStatements,
+    readsOnly,
+    application_name: 'tunnel-access',
+    max: databasePoolSize,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    query_timeout: QUERY_TIMEOUT_MS,
+    keepAlive: true,
+  });
+  try {
+    await untilUsable(place, log, async () => {
+      await requireSuitableServer(pool);
+      // An export reads it.
+      if (!readsOnly) await refuseSchemaOfBefore(pool);
+    });
+    return pool;
+  } catch (error) {
+    await pool.end();
+    throw error;
+  }
+}
+
+async function untilUsable({ setting, server }: Place, log: Log, check: () => Promise<void>): Promise<void> {
+  const deadline = Date.now() + WAIT_FOR_DATABASE_MS;
+  let reason = `${server.name || 'the local socket'} did not answer yet`;
+  const tell = (): void => log(`waiting up to ${WAIT_FOR_DATABASE_MS / 1000} s for the database: ${reason}`);
+  const notice = setTimeout(tell, SILENT_WAIT_MS);
+  try {
+    for (;;) {
+      try {
+        return await check();
+      } catch (error) {
+        if (error instanceof OperatorError) throw error;
+        reason = withAdvice(error, setting);
+        if (!mayPass(error) || Date.now() > deadline) {
+          throw new OperatorError(`the database cannot be used: ${reason}`);
+        }
+        await sleep(BETWEEN_CONNECTS_MS);
+      }
+    }
+  } finally {
+    clearTimeout(notice);
+  }
+}
+
+async function requireSuitableServer(pool: PrimaryPool): Promise<void> {
+  const { rows } = await pool.query<{ version: number; encoding: string }>(SUITABILITY);
+  const [row] = rows;
+  if (row === undefined || row.version < MIN_POSTGRES_VERSION) {
+    throw new OperatorError(`the service needs PostgreSQL 14 or newer; the server reports version ${row?.version}`);
+  }
+  if (row.encoding !== 'UTF8') {
+    throw new OperatorError(`the database's encoding is ${row.encoding}; create it with encoding 'UTF8'`);
+  }
+}
+
+/** Connects as `pool` does. Its users set the time limits of their statements. */
+export const secondPool = ({ settings }: PrimaryPool, size: number): PrimaryPool =>
+  new PrimaryPool({ ...settings, query_timeout: undefined, max: size });
+
+/** Opens a connection to the same database outside the pool, without a time limit on statements. The caller ends it. */
+export function connectDedicated({ settings }: PrimaryPool): Promise<pg.Client> {
+  const limits = { query_timeout: 0, connectionTimeoutMillis: DEDICATED_CONNECT_TIMEOUT_MS };
+  return new PrimaryClient({ ...settings, ...limits }).connect();
+}
