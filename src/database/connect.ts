@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { OperatorError } from '../operator-error.js';
+import { retry } from '../retry/retry.js';
 import { mayPass, withAdvice } from './connection/advice.js';
 import type { DatabaseServer } from './database-url.js';
 import { PrimaryClient, PrimaryPool } from './primary-pool.js';
@@ -64,23 +64,21 @@ export async function connect(place: Place, options: ConnectionOptions, log: Log
 }
 
 async function untilUsable({ setting, server }: Place, log: Log, check: () => Promise<void>): Promise<void> {
-  const deadline = Date.now() + WAIT_FOR_DATABASE_MS;
   let reason = `${server.name || 'the local socket'} did not answer yet`;
   const tell = (): void => log(`waiting up to ${WAIT_FOR_DATABASE_MS / 1000} s for the database: ${reason}`);
   const notice = setTimeout(tell, SILENT_WAIT_MS);
   try {
-    for (;;) {
-      try {
-        return await check();
-      } catch (error) {
-        if (error instanceof OperatorError) throw error;
+    await retry(check, {
+      pausesMs: [BETWEEN_CONNECTS_MS],
+      mayPass: (error) => !(error instanceof OperatorError) && mayPass(error),
+      deadline: performance.now() + WAIT_FOR_DATABASE_MS,
+      failed: (error) => {
         reason = withAdvice(error, setting);
-        if (!mayPass(error) || Date.now() > deadline) {
-          throw new OperatorError(`the database cannot be used: ${reason}`);
-        }
-        await sleep(BETWEEN_CONNECTS_MS);
-      }
-    }
+      },
+    });
+  } catch (error) {
+    if (error instanceof OperatorError) throw error;
+    throw new OperatorError(`the database cannot be used: ${withAdvice(error, setting)}`);
   } finally {
     clearTimeout(notice);
   }
