@@ -65,10 +65,11 @@ const connected = (url: string): Promise<PrimaryPool> =>
   connect({ setting: 'DATABASE_URL', server: parseDatabaseUrl(url) }, { databasePoolSize: 2 }, silent);
 
 describe('migrations', () => {
-  it('may exceed the service’s time limit on statements', async () => {
+  it('may exceed the time limits on statements, the service’s and the server’s', async () => {
     const { url, drop } = await emptyDatabase();
     const limits = { connectionTimeoutMillis: 2_500, query_timeout: 300 };
-    const pool = new PrimaryPool({ server: parseDatabaseUrl(url), ...limits });
+    const server = parseDatabaseUrl(`${url}?options=-c%20statement_timeout%3D300`);
+    const pool = new PrimaryPool({ server, ...limits });
     try {
       await runPending(pool, silent, [Slow9999999999999]);
       const { rows } = await pool.query('select count(*)::int as made from slowly');

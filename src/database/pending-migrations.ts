@@ -9,6 +9,8 @@ import { FREE_PLANS } from './role-defaults.js';
 type Log = (line: string) => void;
 
 const MAX_DEADLOCKS = 10;
+/** An index build that a timeout aborted would start again at every start of the service. */
+const NO_TIME_LIMIT = 'set local statement_timeout = 0';
 /** A migration that takes longer is told by itself. */
 const LONG_MIGRATION_MS = 1_000;
 
@@ -24,7 +26,6 @@ export async function runPending(
   const typeOrm = TypeOrmModule.forRoot({
     type: 'postgres',
     migrations,
-    // No time limit: an index build that a timeout aborted would start again at every start of the service.
     extra: { ...clientConfigOf({ ...pool.settings, query_timeout: undefined }), max: 1 },
     retryAttempts: 1,
   });
@@ -71,7 +72,7 @@ async function runUnlessDeadlocked(
   for (let attempt = 1; ; attempt += 1) {
     await runner.startTransaction();
     try {
-      await runner.query(FREE_PLANS);
+      await runner.query(`${FREE_PLANS}; ${NO_TIME_LIMIT}`);
       await migrate();
       return await runner.commitTransaction();
     } catch (error) {
