@@ -24,7 +24,7 @@ export interface DatabaseOptions {
   /** Whether an embedded database may be made where there is none. Absent: true. */
   readonly mayMakeDatabase?: boolean;
   readonly databasePoolSize: number;
-  readonly dearReadConnections: number;
+  readonly auditReadConnections: number;
   /** False behind a pooler that shares sessions and knows no named statements, such as PgBouncer 1.18. Absent: true. */
   readonly preparedStatements?: boolean;
 }
@@ -32,8 +32,8 @@ export interface DatabaseOptions {
 export interface Database {
   readonly dataSource: DataSource;
   readonly pool: PrimaryPool;
-  /** The connections of reads that can cost much (DearReads). They open when they are needed. */
-  readonly dearReadPool: PrimaryPool;
+  /** The connections of reads that can cost much (AuditReads). They open when they are needed. */
+  readonly auditReadPool: PrimaryPool;
   /** Names the database for people. Never holds a password. */
   readonly description: string;
   /** Undefined if DATABASE_URL names the server. */
@@ -62,15 +62,15 @@ export async function openDatabase(
   try {
     const place = { setting: 'DATABASE_URL', server };
     const dataSource = await connect(place, { ...options, readsOnly: mode === 'read' }, log);
-    const dearReadPool = secondPool(dataSource, options.dearReadConnections);
+    const auditReadPool = secondPool(dataSource, options.auditReadConnections);
     const disconnect = async (): Promise<void> => {
-      if (!dearReadPool.ended) await dearReadPool.end();
+      if (!auditReadPool.ended) await auditReadPool.end();
       // Nest closes the data source when it stops, but Nest may not have started.
       if (dataSource.isInitialized) await dataSource.destroy();
     };
     return {
       dataSource,
-      dearReadPool,
+      auditReadPool,
       pool: poolOf(dataSource),
       description: options.databaseUrl === undefined ? 'embedded PostgreSQL' : describeDatabase(options.databaseUrl),
       embedded,
@@ -122,7 +122,7 @@ async function findServer(
       `folder where an embedded one is to be made; ${path.resolve(dataDir)} has none`;
     throw new OperatorError(text);
   }
-  const pooled = pools.databasePoolSize + pools.dearReadConnections;
+  const pooled = pools.databasePoolSize + pools.auditReadConnections;
   const embedded = await startEmbeddedPostgres({ dataDir, log, pooled });
   return { server: embeddedServer(embedded), embedded };
 }

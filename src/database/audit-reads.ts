@@ -35,7 +35,7 @@ const beginRead = (deadlineMs: number): string => `begin read only; select requi
  * connections of their own, an account gets half of them at most, and each read has a deadline. So they never delay a
  * write, a read of current state or a gateway, and one account never delays another.
  */
-export class DearReads {
+export class AuditReads {
   /** Is told how long each read waited for its turn. There are as many turns as connections, so none waits for those. */
   onWaited: ((waitMs: number) => void) | undefined;
   private readonly turns: FairTurns;

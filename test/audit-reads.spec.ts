@@ -6,11 +6,11 @@ import { type Service, startService } from './support/service.js';
 
 let service: Service;
 beforeAll(async () => {
-  service = await startService({ dearReadTimeoutMs: 20_000 });
+  service = await startService({ auditReadTimeoutMs: 20_000 });
 });
 afterAll(() => service.stop());
 
-const DEAR_READS = [
+const AUDIT_READS = [
   '/bind_decisions',
   '/events',
   '/events?type=ssh_credential_created.v1',
@@ -23,7 +23,7 @@ const DEAR_READS = [
   '/api_keys?as_of=1',
 ];
 
-describe('an account whose dear reads all wait', () => {
+describe('an account whose audit reads all wait', () => {
   it('is answered 429 with Retry-After beyond 102 reads, on every route that can cost much, and no other account is', async () => {
     const [flooding, neighbour] = [await addAccount(service), await addAccount(service)];
     const { body } = await flooding.client.post('/ssh_credentials', { public_key: newPublicKey() });
@@ -32,7 +32,7 @@ describe('an account whose dear reads all wait', () => {
     const { statusCode } = await Promise.any(waiting.map(({ answered }) => answered));
     expect([statusCode, (await heldStatements(service)).length]).toEqual([429, 2]);
     // A refusal waits for a second, so all of them wait at once.
-    const refusals = DEAR_READS.map(async (path) => {
+    const refusals = AUDIT_READS.map(async (path) => {
       const { status, headers, body: problem } = await flooding.client.get(path.replace('{id}', body.id));
       const refused = [path, 429, '1', 'ERR_NGROK_226'];
       expect([path, status, headers.get('retry-after'), problem.error_code]).toEqual(refused);
@@ -47,7 +47,7 @@ describe('an account whose dear reads all wait', () => {
     for (const { leave } of waiting) leave();
     await untilHeld(service, 0);
     await held.release();
-    for (const path of DEAR_READS) {
+    for (const path of AUDIT_READS) {
       expect((await flooding.client.get(path.replace('{id}', body.id))).status).toBeLessThan(429);
     }
   });
@@ -71,9 +71,9 @@ describe('a client that goes away', () => {
   });
 });
 
-describe('a dear read that takes too long', () => {
+describe('an audit read that takes too long', () => {
   it('is answered 503 at the deadline, in the queue too, and leaves no statement on the server', async () => {
-    const slow = await startService({ dearReadTimeoutMs: 1_000, dearReadConnections: 2 });
+    const slow = await startService({ auditReadTimeoutMs: 1_000, auditReadConnections: 2 });
     const by = await addAccount(slow);
     const held = await holdDecisions(slow);
     const answers = await Promise.all(Array.from({ length: 3 }, () => by.client.get('/bind_decisions')));
