@@ -18,7 +18,7 @@ const watched = (pool: PrimaryPool): WatchedPool => ({
   source: pool,
 });
 
-/** The connections of all pools, and the waits for them. An audit read waits for its turn, not in its pool. */
+/** The connections of all pools, and the waits for them. An audit read waits in AuditReads, not in its pool. */
 export function measurePools(
   { pool, auditReadPool, auditReads }: { pool: PrimaryPool; auditReadPool: PrimaryPool; auditReads: AuditReads },
   registry: Registry,
