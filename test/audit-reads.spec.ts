@@ -62,8 +62,11 @@ describe('a client that goes away', () => {
     const gone = Array.from({ length: 4 }, () => askForDecisions(service, by));
     await untilHeld(service, 2);
     const before = await heldStatements(service);
+    const leftAt = performance.now();
     for (const { leave } of gone) leave();
     await untilHeld(service, 0);
+    // Long before the pool closes an idle connection.
+    expect(performance.now() - leftAt).toBeLessThan(5_000);
     const stayed = askForDecisions(service, by);
     await untilHeld(service, 1);
     expect(before).not.toContain((await heldStatements(service))[0]);

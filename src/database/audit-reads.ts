@@ -110,12 +110,17 @@ export class AuditReads {
   private async read<T>(work: (connections: Connections) => Promise<T>, signal: AbortSignal): Promise<T> {
     const client = await this.connect(signal);
     let isIdle = false;
-    const reading = this.inTransaction(client, work).then((end) => {
-      isIdle = true;
-      return end();
-    });
+    const inTransaction = async (): Promise<T> => {
+      await client.query(beginRead(this.deadlineMs)).catch(rethrow(true));
+      try {
+        return await work(transactionOn(client));
+      } finally {
+        await client.query('rollback').catch(rethrow(true));
+        isIdle = true;
+      }
+    };
     try {
-      return await Promise.race([reading, abortOf(signal)]);
+      return await Promise.race([inTransaction(), abortOf(signal)]);
     } finally {
       client.release(!isIdle);
     }
@@ -134,22 +139,12 @@ export class AuditReads {
       throw error;
     }
   }
-
-  /** Resolves when the transaction has ended, with a function that returns or throws what the work did. */
-  private async inTransaction<T>(client: PoolClient, work: (connections: Connections) => Promise<T>): Promise<() => T> {
-    await client.query(beginRead(this.deadlineMs)).catch(rethrow(true));
-    const run: Transaction['run'] = <R extends QueryResultRow>(statement: NamedStatement, values: readonly unknown[]) =>
-      send<R>(client, statement, values).catch(rethrow(true));
-    const end = await work({ run }).then(
-      (result) => () => result,
-      (error: unknown) => () => {
-        throw error;
-      },
-    );
-    await client.query('rollback').catch(rethrow(true));
-    return end;
-  }
 }
+
+const transactionOn = (client: PoolClient): Transaction => ({
+  run: <R extends QueryResultRow>(statement: NamedStatement, values: readonly unknown[]) =>
+    send<R>(client, statement, values).catch(rethrow(true)),
+});
 
 /** A client that asks again at once, on each of a thousand connections, would keep the service busy refusing. */
 export async function refuseLater(refusal: unknown, signal: AbortSignal): Promise<never> {
