@@ -1,6 +1,6 @@
 /**
  * What one account's flood costs its neighbours: the 99th percentile of another account's GET and PATCH and of a gateway's
- * authorize, while the account sends a dear request on 1,000 connections, against plain GETs on as many; and on 10
+ * authorize, while the account sends a costly request on 1,000 connections, against plain GETs on as many; and on 10
  * connections, against no flood at all. The flood comes from a process of its own. `node bench/fairness.mjs 20000` for a
  * smaller log.
  */
@@ -30,7 +30,7 @@ const MANY_RULES = JSON.stringify({
   target: thousand((n) => ({ domain: `x.y.z.b${n}.some-longer-name.example.com` })),
 });
 
-const dearRoutes = (events) => [
+const costlyRoutes = (events) => [
   { what: 'GET /events?actor=nobody&limit=1', path: '/events?actor=nobody&limit=1' },
   { what: 'GET /edges/tcp?as_of=', path: `/edges/tcp?as_of=${Math.floor(events / 2)}` },
   { what: 'GET /events as lines', path: '/events', accept: 'application/x-ndjson' },
@@ -148,7 +148,7 @@ export async function run({ events = EVENTS } = {}) {
     const world = await openWorld(service, events);
     await underFlood(world, world.plain, 10);
     const rows = [];
-    for (const route of dearRoutes(events)) {
+    for (const route of costlyRoutes(events)) {
       // Each beside its base: the machine is not the same a minute later.
       const quiet = await underFlood(world, world.plain, 0);
       rows.push(...rowsOf(route.what, 10, await underFlood(world, route, 10), quiet.p99));

@@ -10,8 +10,8 @@ import { oidcOf } from './access/authentication/oidc.js';
 import { AuditModule } from './audit/audit.module.js';
 import { CloudEvents } from './audit/cloud-events.js';
 import type { Config } from './config.js';
+import { AuditReads } from './database/audit-reads.js';
 import { type Database, POOL } from './database/database.js';
-import { DearReads } from './database/dear-reads.js';
 import { Incidents } from './database/incidents.js';
 import { EvidenceModule } from './evidence/evidence.module.js';
 import { HealthModule } from './health/health.module.js';
@@ -76,19 +76,19 @@ export function appModule(foundation: Foundation, eventLog: EventLog): DynamicMo
 
 function providersOf(foundation: Foundation, eventLog: EventLog) {
   const { config, database, ids, checkpoints } = foundation;
-  const { pool, dearReadPool } = database;
+  const { pool, auditReadPool } = database;
   const { entities, positions, changes } = makeRunners(pool, eventLog, ids);
-  const dearReads = new DearReads(dearReadPool, config.dearReadTimeoutMs);
+  const auditReads = new AuditReads(auditReadPool, config.auditReadTimeoutMs);
   const authentication = makeAuthentication(foundation, changes);
   return [
     { provide: POOL, useValue: pool },
     { provide: IdSource, useValue: ids },
     { provide: EventLog, useValue: eventLog },
-    { provide: DearReads, useValue: dearReads },
+    { provide: AuditReads, useValue: auditReads },
     { provide: LogPositions, useValue: positions },
     { provide: EntityQueries, useValue: entities },
     { provide: Changes, useValue: changes },
-    { provide: Reads, useValue: new Reads(entities, positions, dearReads) },
+    { provide: Reads, useValue: new Reads(entities, positions, auditReads) },
     { provide: Authentication, useValue: authentication },
     { provide: Authenticator, useValue: authentication },
     { provide: Owners, useValue: new Owners(pool) },

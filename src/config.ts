@@ -119,13 +119,26 @@ function readSettings<Values extends object>(
   return Object.freeze(values);
 }
 
+/** Settings under their names of before. */
+const RENAMED = {
+  DEAR_READ_CONNECTIONS: DATABASE.auditReadConnections.name,
+  DEAR_READ_TIMEOUT_MS: DATABASE.auditReadTimeoutMs.name,
+};
+
 /** Settings of before that would be passed over in silence, each with the way out. */
-function retiredIn({ WORKERS = '1', REPLICA_DATABASE_URL = '' }: NodeJS.ProcessEnv): string[] {
+function retiredIn(environment: NodeJS.ProcessEnv): string[] {
+  const { WORKERS = '1', REPLICA_DATABASE_URL = '' } = environment;
   const workers =
     'WORKERS is no setting any more: one start is one process. Start several instances behind a proxy (docs/operating.md)';
   const replica =
     'REPLICA_DATABASE_URL is no setting any more: the primary answers every read. Take it out; standbys are for failover (docs/failover.md)';
-  return [...(['', '1'].includes(WORKERS) ? [] : [workers]), ...(REPLICA_DATABASE_URL === '' ? [] : [replica])];
+  return [
+    ...(['', '1'].includes(WORKERS) ? [] : [workers]),
+    ...(REPLICA_DATABASE_URL === '' ? [] : [replica]),
+    ...Object.entries(RENAMED).flatMap(([before, now]) =>
+      ['', undefined].includes(environment[before]) ? [] : [`${before} is no setting any more: its name is ${now}`],
+    ),
+  ];
 }
 
 /**

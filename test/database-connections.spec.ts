@@ -17,7 +17,7 @@ afterAll(async () => {
 
 /** The service's database with all connections of its pool open. */
 async function openAll(databaseUrl: string) {
-  const options = { databaseUrl, dataDir: '', databasePoolSize: 20, dearReadConnections: 1 };
+  const options = { databaseUrl, dataDir: '', databasePoolSize: 20, auditReadConnections: 1 };
   const opened = await openDatabase(options, () => undefined);
   await Promise.all(Array.from({ length: 20 }, () => opened.pool.query('select pg_sleep(0.05)')));
   return opened;

@@ -436,7 +436,7 @@ async function forged<T>(statements: string, work: (database: Database, sql: pg.
   const copy = await cloneDatabase(original);
   const sql = new pg.Client(copy.url);
   await sql.connect();
-  const options = { databaseUrl: copy.url, dataDir: '', databasePoolSize: 1, dearReadConnections: 1 };
+  const options = { databaseUrl: copy.url, dataDir: '', databasePoolSize: 1, auditReadConnections: 1 };
   const database = await openDatabase(options, () => undefined);
   try {
     await sql.query(`set session_replication_role = replica; ${statements}`);

@@ -25,7 +25,7 @@ beforeAll(async () => {
   await sql.connect();
   await sql.query(FILL, [ACCOUNT, EVENTS]);
   await sql.query('insert into log_heads (account_id, size, recorded_at) values ($1, $2, now())', [ACCOUNT, EVENTS]);
-  const options = { databaseUrl: copy.url, dataDir: '', databasePoolSize: 1, dearReadConnections: 1 };
+  const options = { databaseUrl: copy.url, dataDir: '', databasePoolSize: 1, auditReadConnections: 1 };
   database = await openDatabase(options, () => undefined);
 });
 afterAll(async () => {

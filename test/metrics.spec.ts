@@ -184,7 +184,7 @@ describe('a scrape', () => {
     const text = await metrics();
     expect(seriesValue(text, 'tunnel_access_pool_connections{pool="shared",state="busy"}')).toBe(pool.options.max);
     expect(seriesValue(text, 'tunnel_access_pool_connections_max{pool="shared"}')).toBe(pool.options.max);
-    expect(seriesValue(text, 'tunnel_access_pool_connections_max{pool="dear_reads"}')).toBe(4);
+    expect(seriesValue(text, 'tunnel_access_pool_connections_max{pool="audit_reads"}')).toBe(4);
     expect(seriesValue(text, 'tunnel_access_pool_waiting{pool="shared"}')).toBeGreaterThan(0);
     // The scrape itself waited too: it asks the database whether the instance is ready, and says that it is not.
     expect(seriesValue(text, 'tunnel_access_ready{check="database"}')).toBe(0);
@@ -194,9 +194,9 @@ describe('a scrape', () => {
     expect(seriesValue(after, waits)).toBeGreaterThan(seriesValue(text, waits));
     expect(seriesValue(after, 'tunnel_access_pool_wait_seconds_sum{pool="shared"}')).toBeGreaterThan(0.5);
     expect(seriesValue(after, 'tunnel_access_ready{check="database"}')).toBe(1);
-    const dearReads = seriesValue(after, 'tunnel_access_pool_wait_seconds_count{pool="dear_reads"}');
+    const auditReads = seriesValue(after, 'tunnel_access_pool_wait_seconds_count{pool="audit_reads"}');
     await service.admin.get('/events');
-    expect(await value('tunnel_access_pool_wait_seconds_count{pool="dear_reads"}')).toBe(dearReads + 1);
+    expect(await value('tunnel_access_pool_wait_seconds_count{pool="audit_reads"}')).toBe(auditReads + 1);
   });
 
   it('shows live feeds while they are open', async () => {

@@ -68,14 +68,14 @@ it('each named statement about rows of accounts takes one account as $1, or it i
 });
 
 it('each statement of any route, as PostgreSQL has it, takes one account as $1, or it is known why not', async () => {
-  const service = await startService({ ...GATEWAY, ...CHECKPOINTS, databasePoolSize: 1, dearReadConnections: 1 });
+  const service = await startService({ ...GATEWAY, ...CHECKPOINTS, databasePoolSize: 1, auditReadConnections: 1 });
   const walk = { service, admin: await addUser(service, 'admin') };
   for (const route of Object.keys(SAMPLES)) {
     const { call } = await prepareSample(walk, route);
     expect([200, 201, 204]).toContain((await call(callerOf(walk, route))).status);
   }
   const PREPARED = 'select name, statement as sql from pg_prepared_statements';
-  const pools = [service.pool, service.app.database.dearReadPool];
+  const pools = [service.pool, service.app.database.auditReadPool];
   const prepared = (await Promise.all(pools.map((pool) => pool.query(PREPARED)))).flatMap(({ rows }) => rows);
   const aboutAccounts = prepared.filter(({ sql }) => ABOUT_ACCOUNTS.test(sql));
   expect(aboutAccounts.length).toBeGreaterThan(60);

@@ -109,7 +109,7 @@ async function sealUnchecked(from: number, to: number): Promise<void> {
 
 /** The faults that `audit verify` finds. A proof finds them too. */
 async function faultsOf(databaseUrl: string, keys = [KEY]): Promise<string[]> {
-  const options = { databaseUrl, dataDir: '', databasePoolSize: 1, dearReadConnections: 1 };
+  const options = { databaseUrl, dataDir: '', databasePoolSize: 1, auditReadConnections: 1 };
   const database = await openDatabase(options, () => undefined);
   const keysOf = (id: string) => keys.map((key) => signerOf(key, id));
   try {

@@ -156,7 +156,7 @@ afterAll(() => service.stop());
 async function on<T>(databaseUrl: string, work: (sql: pg.Client, database: Database) => Promise<T>): Promise<T> {
   const sql = new pg.Client(databaseUrl);
   await sql.connect();
-  const options = { databaseUrl, dataDir: '', databasePoolSize: 1, dearReadConnections: 1 };
+  const options = { databaseUrl, dataDir: '', databasePoolSize: 1, auditReadConnections: 1 };
   const database = await openDatabase(options, () => undefined);
   try {
     return await work(sql, database);

@@ -1,6 +1,6 @@
 /**
  * The service's own path from a decision to the log, without HTTP: id, decision, state, leaf hash, the event, the head of the
- * log, and the row of the read model. All appends go to the log of one account, which is the dearest case.
+ * log, and the row of the read model. All appends go to the log of one account, which costs the most.
  */
 import { randomUUID } from 'node:crypto';
 import { openDatabase } from '../../dist/src/database/database.js';
@@ -18,7 +18,7 @@ const ACCOUNT = 'ac_000000000000000000000Peers1';
 const MAX_WAIT_MS = 1000;
 
 export async function openStore() {
-  const options = { databaseUrl: process.env.DATABASE_URL, databasePoolSize: 10, dearReadConnections: 2 };
+  const options = { databaseUrl: process.env.DATABASE_URL, databasePoolSize: 10, auditReadConnections: 2 };
   const database = await openDatabase(options, () => undefined);
   await migrate(database, async () => undefined);
   const { pool } = database;

@@ -1,5 +1,5 @@
 import { Logger, Module } from '@nestjs/common';
-import { DearReads } from '../database/dear-reads.js';
+import { AuditReads } from '../database/audit-reads.js';
 import { LogHeads } from '../log/read/log-heads.js';
 import { LogPositions } from '../log/read/log-positions.js';
 import { providerOf } from '../resources/provider-of.js';
@@ -14,7 +14,7 @@ const logger = new Logger('Audit');
 @Module({
   controllers: [EventsController],
   providers: [
-    providerOf(EventFeed, LogPositions, DearReads, CloudEvents),
+    providerOf(EventFeed, LogPositions, AuditReads, CloudEvents),
     providerOf(LineFeed, EventFeed),
     providerOf(LiveFeed, EventFeed, LogHeads),
     {

@@ -1,4 +1,4 @@
-import type { DearReads, Reader } from '../database/dear-reads.js';
+import type { AuditReads, Reader } from '../database/audit-reads.js';
 import type { Connections } from '../database/query.js';
 import type { EventFilter, Span } from '../log/read/event-filter.js';
 import { FULL_PAGE, LogPages, type PageSize } from '../log/read/log-pages.js';
@@ -24,13 +24,13 @@ export interface FeedPage {
 export class EventFeed {
   constructor(
     private readonly positions: LogPositions,
-    private readonly dearReads: DearReads,
+    private readonly auditReads: AuditReads,
     private readonly cloudEvents: CloudEvents,
   ) {}
 
   /** The first page of what a request selects, and the end of the span that it selects. */
   firstPage(reader: Reader, request: FeedRequest, limit: number): Promise<FeedPage & { readonly upTo: number }> {
-    return this.dearReads.run(reader, async (connections) => {
+    return this.auditReads.run(reader, async (connections) => {
       const selection = await this.selectionOf(reader, request, 'future');
       const page = await this.pageOf(connections, selection, { ...FULL_PAGE, events: limit });
       return { ...page, upTo: selection.span.upTo };
@@ -42,12 +42,12 @@ export class EventFeed {
    * future, unless times in the future are allowed.
    */
   select(reader: Reader, request: FeedRequest, allowed: 'past' | 'future'): Promise<FeedSelection> {
-    return this.dearReads.run(reader, () => this.selectionOf(reader, request, allowed));
+    return this.auditReads.run(reader, () => this.selectionOf(reader, request, allowed));
   }
 
   /** Throws Problem if a stream of this selection would begin with an event that cannot be read. */
   async refuseUnreadable(reader: Reader, selection: FeedSelection): Promise<void> {
-    await this.dearReads.run(reader, (connections) =>
+    await this.auditReads.run(reader, (connections) =>
       this.pageOf(connections, selection, { events: 1, characters: 1 }),
     );
   }
@@ -55,7 +55,7 @@ export class EventFeed {
   /** The next page of a stream. It may be empty, if no event of the span matches. */
   nextPage(selection: FeedSelection, signal: AbortSignal, size = FULL_PAGE): Promise<FeedPage> {
     const reader = { accountId: selection.accountId, signal };
-    return this.dearReads.runAdmitted(reader, (connections) => this.pageOf(connections, selection, size));
+    return this.auditReads.runAdmitted(reader, (connections) => this.pageOf(connections, selection, size));
   }
 
   private async selectionOf(

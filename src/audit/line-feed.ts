@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
-import { type Reader, refuseLater } from '../database/dear-reads.js';
-import { KeyedQueue } from '../resources/keyed-queue.js';
+import { type Reader, refuseLater } from '../database/audit-reads.js';
+import { KeyedQueue } from '../instance/keyed-queue.js';
 import type { EventFeed, FeedPage, FeedSelection } from './event-feed.js';
 import { StreamLimit } from './stream-limit.js';
 import { textOfUnreadable } from './unreadable-event.js';

@@ -23,15 +23,15 @@ export interface DatabaseOptions {
   /** Whether an embedded database may be made where there is none. Absent: true. */
   readonly mayMakeDatabase?: boolean;
   readonly databasePoolSize: number;
-  readonly dearReadConnections: number;
+  readonly auditReadConnections: number;
   /** False behind a pooler that shares sessions and knows no named statements, such as PgBouncer 1.18. Absent: true. */
   readonly preparedStatements?: boolean;
 }
 
 export interface Database {
   readonly pool: PrimaryPool;
-  /** The connections of reads that can cost much (DearReads). They open when they are needed. */
-  readonly dearReadPool: PrimaryPool;
+  /** The connections of reads that can cost much (AuditReads). They open when they are needed. */
+  readonly auditReadPool: PrimaryPool;
   /** Names the database for people. Never holds a password. */
   readonly description: string;
   /** Undefined if DATABASE_URL names the server. */
@@ -60,14 +60,14 @@ export async function openDatabase(
   try {
     const place = { setting: 'DATABASE_URL', server };
     const pool = await connect(place, { ...options, readsOnly: mode === 'read' }, log);
-    const dearReadPool = secondPool(pool, options.dearReadConnections);
+    const auditReadPool = secondPool(pool, options.auditReadConnections);
     const disconnect = async (): Promise<void> => {
-      if (!dearReadPool.ended) await dearReadPool.end();
+      if (!auditReadPool.ended) await auditReadPool.end();
       if (!pool.ended) await pool.end();
     };
     return {
       pool,
-      dearReadPool,
+      auditReadPool,
       description: options.databaseUrl === undefined ? 'embedded PostgreSQL' : describeDatabase(options.databaseUrl),
       embedded,
       hasOwner: options.migrationDatabaseUrl !== undefined,
@@ -118,7 +118,7 @@ async function findServer(
       `folder where an embedded one is to be made; ${path.resolve(dataDir)} has none`;
     throw new OperatorError(text);
   }
-  const pooled = pools.databasePoolSize + pools.dearReadConnections;
+  const pooled = pools.databasePoolSize + pools.auditReadConnections;
   const embedded = await startEmbeddedPostgres({ dataDir, log, pooled });
   return { server: embeddedServer(embedded), embedded };
 }

@@ -1,8 +1,8 @@
 import { Gauge, Histogram, type Registry } from 'prom-client';
-import type { DearReads } from '../database/dear-reads.js';
+import type { AuditReads } from '../database/audit-reads.js';
 import type { PrimaryPool } from '../database/primary-pool.js';
 
-/** In seconds: up to the deadline of a dear read. */
+/** In seconds: up to the deadline of an audit read. */
 const WAIT_BUCKETS_SECONDS = [0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 interface WatchedPool {
@@ -20,14 +20,14 @@ const watched = (pool: PrimaryPool): WatchedPool => ({
   source: pool,
 });
 
-/** The connections of all pools, and the waits for them. A dear read waits for its turn, not in its pool. */
+/** The connections of all pools, and the waits for them. An audit read waits in AuditReads, not in its pool. */
 export function measurePools(
-  { pool, dearReadPool, dearReads }: { pool: PrimaryPool; dearReadPool: PrimaryPool; dearReads: DearReads },
+  { pool, auditReadPool, auditReads }: { pool: PrimaryPool; auditReadPool: PrimaryPool; auditReads: AuditReads },
   registry: Registry,
 ): void {
   const pools: WatchedPools = {
     shared: watched(pool),
-    dear_reads: { connections: dearReadPool, waiting: () => dearReads.waiting, source: dearReads },
+    audit_reads: { connections: auditReadPool, waiting: () => auditReads.waiting, source: auditReads },
   };
   measureConnections(pools, registry);
   measureWaits(pools, registry);

@@ -2,8 +2,8 @@ import type { FastifyInstance } from 'fastify';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { LineFeed } from '../audit/line-feed.js';
 import { LiveFeed } from '../audit/live-feed.js';
+import { AuditReads } from '../database/audit-reads.js';
 import type { Database } from '../database/database.js';
-import { DearReads } from '../database/dear-reads.js';
 import { Incidents } from '../database/incidents.js';
 import { type Failures, Readiness } from '../health/readiness.js';
 import { readGauges } from '../instance/read-gauges.js';
@@ -18,7 +18,7 @@ import { measureRequests } from './request-metrics.js';
 /** The providers that the metrics are read from. */
 export const MEASURED = {
   log: EventLog,
-  dearReads: DearReads,
+  auditReads: AuditReads,
   liveFeed: LiveFeed,
   lineFeed: LineFeed,
   readiness: Readiness,
@@ -28,7 +28,7 @@ export const MEASURED = {
 };
 export type MeasuredProviders = { readonly [Name in keyof typeof MEASURED]: (typeof MEASURED)[Name]['prototype'] };
 
-interface Measured extends MeasuredProviders, Pick<Database, 'pool' | 'dearReadPool'> {
+interface Measured extends MeasuredProviders, Pick<Database, 'pool' | 'auditReadPool'> {
   readonly server: FastifyInstance;
 }
 

@@ -15,7 +15,7 @@ class MetricsModule {}
 /** The module, unless the metrics are closed: then nothing is measured, and no request pays for it. */
 export function metricsModules(
   { metricsToken, metricsAddress }: MetricsSettings,
-  { pool, dearReadPool }: Database,
+  { pool, auditReadPool }: Database,
 ): DynamicModule[] {
   if (metricsToken === undefined && metricsAddress === undefined) return [];
   return [
@@ -24,14 +24,14 @@ export function metricsModules(
       imports: [AuditModule, HealthModule],
       controllers: metricsToken === undefined ? [] : [MetricsController],
       providers: [
-        instanceMetrics({ pool, dearReadPool }),
+        instanceMetrics({ pool, auditReadPool }),
         ...(metricsAddress === undefined ? [] : [metricsListener(metricsAddress)]),
       ],
     },
   ];
 }
 
-const instanceMetrics = (pools: Pick<Database, 'pool' | 'dearReadPool'>): Provider => ({
+const instanceMetrics = (pools: Pick<Database, 'pool' | 'auditReadPool'>): Provider => ({
   provide: InstanceMetrics,
   useFactory: ({ httpAdapter }: HttpAdapterHost, ...provided: readonly object[]) => {
     const named = Object.keys(MEASURED).map((name, n) => [name, provided[n]]);

@@ -3,6 +3,7 @@ import { Answer } from '../http/answer.js';
 import { etagOf } from '../http/preconditions.js';
 import type { ChangeContext } from '../http/request-context.js';
 import type { IdSource } from '../ids.js';
+import { KeyedQueue } from '../instance/keyed-queue.js';
 import type { StreamAppend } from '../log/append/append.js';
 import { ClaimRefused, RightsTaken, StreamConflict } from '../log/append/append-failures.js';
 import { eventIdOf } from '../log/append/event-ids.js';
@@ -13,7 +14,6 @@ import { type Entity, fold } from '../log/read-model.js';
 import { Problem } from '../problem.js';
 import type { EntityQueries } from './entity-queries.js';
 import { AlreadyRecorded, type Idempotency } from './idempotency.js';
-import { KeyedQueue } from './keyed-queue.js';
 import { refuseReadOnlyChanges } from './read-only-fields.js';
 import type { Resource } from './resource.js';
 

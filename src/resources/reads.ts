@@ -35,7 +35,7 @@ export class Found<State> extends Answer {
 }
 
 /** Runs a read of the log within the bounds that such reads have, on a connection of theirs. */
-interface DearReads {
+interface AuditReads {
   run<T>(
     reader: { readonly accountId: string; readonly signal: AbortSignal },
     read: (connections: Connections) => Promise<T>,
@@ -52,7 +52,7 @@ export class Reads {
   constructor(
     private readonly entities: EntityQueries,
     private readonly positions: Positions,
-    private readonly dearReads: DearReads,
+    private readonly auditReads: AuditReads,
   ) {}
 
   /** Throws the resource's notFound if the entity does not exist or is not visible to the caller. */
@@ -119,7 +119,7 @@ export class Reads {
     read: (connections: Connections, position: number) => Promise<T>,
   ): Promise<T> {
     const asOf = lastOf(query.as_of);
-    return this.dearReads.run({ accountId, signal }, async (connections) => {
+    return this.auditReads.run({ accountId, signal }, async (connections) => {
       const position = asOf === undefined ? undefined : await this.positions.positionOf(accountId, 'as_of', asOf);
       return read(connections, position ?? Number.MAX_SAFE_INTEGER);
     });

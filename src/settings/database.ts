@@ -9,7 +9,7 @@ export interface DatabaseSettings extends DatabaseOptions, Pick<HttpOptions, 'wr
   /** Maximum number of commands that wait for the log; beyond it the service answers 503. */
   readonly appendQueueLimit: number;
   /** Time after which a feed, a history, an `as_of` request or a list of decisions is answered 503. */
-  readonly dearReadTimeoutMs: number;
+  readonly auditReadTimeoutMs: number;
 }
 
 export const DATABASE = {
@@ -48,17 +48,17 @@ export const DATABASE = {
     parse: integer(2, 1000),
   },
   // The minimum lets a second account read while one account has as many as it may.
-  dearReadConnections: {
-    name: 'DEAR_READ_CONNECTIONS',
+  auditReadConnections: {
+    name: 'AUDIT_READ_CONNECTIONS',
     about:
-      'Further connections, for reads that can cost much: `/events`, histories, `as_of` and `/bind_decisions`. An account has at most half of them.',
+      'Further connections, for audit reads: `/events`, histories, `as_of` and `/bind_decisions`. An account has at most half of them.',
     example: '4',
     fallback: 4,
     parse: integer(2, 100),
   },
-  dearReadTimeoutMs: {
-    name: 'DEAR_READ_TIMEOUT_MS',
-    about: 'Time after which such a read is answered 503, and ended in the database.',
+  auditReadTimeoutMs: {
+    name: 'AUDIT_READ_TIMEOUT_MS',
+    about: 'Time after which an audit read is answered 503, and ended in the database.',
     example: '10000',
     fallback: 10_000,
     parse: integer(100, 600_000),

@@ -18,7 +18,7 @@ beforeAll(async () => {
   await postgres.query('create database service');
 });
 
-/** Half of the connections for dear reads. */
+/** Half of the connections for audit reads. */
 const RUNNING_OF_ONE_ACCOUNT = 2;
 const HELD_READS = `select from pg_stat_activity where query like '%from bind_decisions%' and wait_event_type = 'Lock'`;
 
@@ -60,9 +60,9 @@ describe('while a host is silent', () => {
     await instance.stop();
   });
 
-  it('dear reads, those that run and those that wait for a turn, end with 503 at their deadline', async () => {
+  it('audit reads, those that run and those that wait for a turn, end with 503 at their deadline', async () => {
     const only = await FaultyProxy.to(postgres.port);
-    const instance = await startInstance(through(only), { dearReadTimeoutMs: 2_500 });
+    const instance = await startInstance(through(only), { auditReadTimeoutMs: 2_500 });
     await withHeldDecisions(async () => {
       const reads = Array.from({ length: 6 }, () => instance.admin.get('/bind_decisions'));
       await until(async () => (await postgres.query(HELD_READS)).length === RUNNING_OF_ONE_ACCOUNT);
@@ -76,7 +76,7 @@ describe('while a host is silent', () => {
     await instance.stop();
   });
 
-  it('a dear read waits longer than 3 s for a host that answers others', async () => {
+  it('an audit read waits longer than 3 s for a host that answers others', async () => {
     const instance = await startInstance(postgres.url('service'));
     const read = await withHeldDecisions(async () => {
       const read = instance.admin.get('/bind_decisions');

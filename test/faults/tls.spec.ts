@@ -45,7 +45,7 @@ const urlOf = (kind: Kind, parameters: string, host = 'localhost'): string =>
 
 /** Whether the connections of the service are encrypted, or the sentence that it ends with. */
 async function connection(kind: Kind, parameters: string, host?: string): Promise<'TLS' | 'plain' | string> {
-  const options = { dataDir: '', databasePoolSize: 2, dearReadConnections: 2 };
+  const options = { dataDir: '', databasePoolSize: 2, auditReadConnections: 2 };
   const open = openDatabase({ ...options, databaseUrl: urlOf(kind, parameters, host) }, () => undefined);
   const database = await open.catch((error: Error) => error.message);
   if (typeof database === 'string') return database;

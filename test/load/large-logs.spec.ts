@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { writeManyEvents } from '../../bench/many-events.mjs';
-import { DearReads } from '../../src/database/dear-reads.js';
+import { AuditReads } from '../../src/database/audit-reads.js';
 import { queryNamed, type Transaction } from '../../src/database/query.js';
 import type { EventFilter } from '../../src/log/read/event-filter.js';
 import { LogPages } from '../../src/log/read/log-pages.js';
@@ -18,10 +18,10 @@ const RARE = 99_000;
 const STREAM_EVENTS = 1_000;
 
 let service: Service;
-let dearReads: DearReads;
+let auditReads: AuditReads;
 beforeAll(async () => {
-  service = await startService({ dearReadConnections: 2 });
-  dearReads = new DearReads(service.app.database.dearReadPool, 30_000);
+  service = await startService({ auditReadConnections: 2 });
+  auditReads = new AuditReads(service.app.database.auditReadPool, 30_000);
 });
 afterAll(() => service.stop());
 
@@ -59,7 +59,7 @@ const quoted = (value: unknown): string =>
 async function pageOf(filter: EventFilter, after = 0, max = 10) {
   let read = 0;
   const reader = { accountId: ACCOUNT, signal: new AbortController().signal };
-  const page = await dearReads.run(reader, async (connections) => {
+  const page = await auditReads.run(reader, async (connections) => {
     const ask = <R extends pg.QueryResultRow>(text: string) => queryNamed<R>(connections, { name: '', text }, []);
     const explained: Transaction = {
       run: async (statement, values) => {
@@ -258,7 +258,7 @@ describe('a list as of an early position, of few entities of a large account', (
     await sql.connect();
     for (const table of ['events', 'ssh_credentials', 'api_keys'])
       await sql.query(`alter table ${table} set (autovacuum_enabled = off)`);
-    early = await startCopy(large, { dearReadConnections: 1 });
+    early = await startCopy(large, { auditReadConnections: 1 });
     await find(early, [...none, ['/ssh_credentials?', []], ['/api_keys?', []]]);
     some = await fillAccount(member.accountId);
     await large.app.close();

@@ -6,7 +6,7 @@ import Fastify from 'fastify';
 import { CloudEvents } from '../../src/audit/cloud-events.js';
 import { EventFeed } from '../../src/audit/event-feed.js';
 import { LineFeed } from '../../src/audit/line-feed.js';
-import { DearReads } from '../../src/database/dear-reads.js';
+import { AuditReads } from '../../src/database/audit-reads.js';
 import { LogPositions } from '../../src/log/read/log-positions.js';
 import { READ_MODELS } from '../../src/read-models.js';
 import { stopAtEnd } from '../support/leftovers.js';
@@ -36,7 +36,7 @@ async function open(url: string): Promise<IncomingMessage> {
 }
 
 const busyConnections = (): number => {
-  const { totalCount, idleCount } = service.app.database.dearReadPool;
+  const { totalCount, idleCount } = service.app.database.auditReadPool;
   return totalCount - idleCount;
 };
 
@@ -69,8 +69,8 @@ describe('readers of lines', () => {
 
   it('that take nothing are cut off, and those that read on, slowly, are not', async () => {
     const positions = new LogPositions(service.pool);
-    const dearReads = new DearReads(service.app.database.dearReadPool, 10_000);
-    const events = new EventFeed(positions, dearReads, new CloudEvents(READ_MODELS));
+    const auditReads = new AuditReads(service.app.database.auditReadPool, 10_000);
+    const events = new EventFeed(positions, auditReads, new CloudEvents(READ_MODELS));
     const feed = new LineFeed(events, 500);
     const selection = { accountId: by.accountId, filter: {}, span: { after: 0, upTo: head } };
     const server = Fastify();

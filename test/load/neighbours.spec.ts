@@ -25,7 +25,7 @@ let key: string;
 let own: string;
 
 beforeAll(async () => {
-  service = await startService({ ...GATEWAY, dearReadTimeoutMs: 20_000 });
+  service = await startService({ ...GATEWAY, auditReadTimeoutMs: 20_000 });
   folder = await mkdtemp(join(tmpdir(), 'checks-'));
   flooding = await addAccount(service);
   neighbour = await addAccount(service);
@@ -101,8 +101,8 @@ describe('an account that sends checks of 1,000 rules and 1,000 targets on 30 co
   );
 });
 
-describe('an account whose dear reads all wait', () => {
-  it('delays no read, no write, no gateway and no dear read of another account', async () => {
+describe('an account whose audit reads all wait', () => {
+  it('delays no read, no write, no gateway and no audit read of another account', async () => {
     const held = await holdDecisions(service);
     const waiting = Array.from({ length: 60 }, () => flooding.client.get('/bind_decisions'));
     await untilHeld(service, 2);

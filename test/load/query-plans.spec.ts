@@ -166,7 +166,7 @@ async function planOf(connection: Pick<pg.ClientBase, 'query'>, { name, paramete
   return [name, ...rows.map((line) => line['QUERY PLAN'])].join('\n');
 }
 
-const pools = (): readonly pg.Pool[] => [service.pool, service.app.database.dearReadPool];
+const pools = (): readonly pg.Pool[] => [service.pool, service.app.database.auditReadPool];
 const allPrepared = async () => (await Promise.all(pools().map(preparedIn))).flat();
 
 /** The plans of all prepared statements, for the message of a failure. */
@@ -236,8 +236,8 @@ async function readByRoutes({ rowsBefore, isAnalyzed, growsLater }: State) {
   await service.app.close();
   const seconds = (performance.now() - begun) / 1000;
   const [scanned = new Map(), read = new Map()] = await counted(SCANNED_ROWS, READ_ENTRIES);
-  const dear = [...beyond(scanned, SCANNED, seconds), ...beyond(read, ENTRIES, seconds)];
-  return { ...found, dear, guilty: plans.filter((plan) => dear.some(([name]) => plan.includes(` ${name}`))) };
+  const costly = [...beyond(scanned, SCANNED, seconds), ...beyond(read, ENTRIES, seconds)];
+  return { ...found, costly, guilty: plans.filter((plan) => costly.some(([name]) => plan.includes(` ${name}`))) };
 }
 
 describe.each(SERVERS)('on %s, statements that are prepared', (_, start) => {
@@ -250,10 +250,10 @@ describe.each(SERVERS)('on %s, statements that are prepared', (_, start) => {
         authFailuresPerMinute: 0,
         strict: true,
         databasePoolSize: 1,
-        dearReadConnections: 1,
+        auditReadConnections: 1,
       });
-      const { dear, guilty, ...found } = await readByRoutes(state);
-      expect({ dear, guilty }).toEqual({ dear: [], guilty: [] });
+      const { costly, guilty, ...found } = await readByRoutes(state);
+      expect({ costly, guilty }).toEqual({ costly: [], guilty: [] });
       expect(found).toEqual({ byJson: [], inParallel: [] });
     },
     180_000,

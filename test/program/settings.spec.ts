@@ -211,6 +211,8 @@ it.each([
     { REPLICA_DATABASE_URL: 'postgres://SEKRET77@standby.example/a' },
     'REPLICA_DATABASE_URL is no setting any more: the primary answers every read. Take it out; standbys are for failover (docs/failover.md)',
   ],
+  [{ DEAR_READ_CONNECTIONS: '4' }, 'DEAR_READ_CONNECTIONS is no setting any more: its name is AUDIT_READ_CONNECTIONS'],
+  [{ DEAR_READ_TIMEOUT_MS: '10000' }, 'DEAR_READ_TIMEOUT_MS is no setting any more: its name is AUDIT_READ_TIMEOUT_MS'],
 ])('a setting of before is refused with the way out: %o', async (env, sentence) => {
   const main = start(env);
   expect((await main.ended).code).toBe(2);

@@ -1,7 +1,7 @@
 import { CloudEvents } from '../../src/audit/cloud-events.js';
 import { EventFeed } from '../../src/audit/event-feed.js';
 import { LiveFeed } from '../../src/audit/live-feed.js';
-import { DearReads } from '../../src/database/dear-reads.js';
+import { AuditReads } from '../../src/database/audit-reads.js';
 import { LogHeads } from '../../src/log/read/log-heads.js';
 import { LogPositions } from '../../src/log/read/log-positions.js';
 import { READ_MODELS } from '../../src/read-models.js';
@@ -16,7 +16,7 @@ export const liveFeed = (service: Service): LiveFeed => {
   const positions = new LogPositions(service.pool);
   const feed = new EventFeed(
     positions,
-    new DearReads(service.app.database.dearReadPool, 10_000),
+    new AuditReads(service.app.database.auditReadPool, 10_000),
     new CloudEvents(READ_MODELS),
   );
   const timings = { heartbeatMs: 60, authorizationCheckMs: 20 };

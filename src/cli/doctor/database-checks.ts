@@ -122,7 +122,7 @@ async function checkConnections({ client }: Primary, config: Config): Promise<re
        (select rolconnlimit from pg_roles where rolname = current_user) as role_limit`,
   );
   const max = role_limit < 0 ? admitted : Math.min(admitted, role_limit);
-  const needed = config.databasePoolSize + config.dearReadConnections + FURTHER_CONNECTIONS;
+  const needed = config.databasePoolSize + config.auditReadConnections + FURTHER_CONNECTIONS;
   const numbers = `an instance opens up to ${needed} connections, and the server admits ${max}`;
   if (needed <= max) return [ok(numbers)];
   return [warning(`${numbers}: lower DATABASE_POOL_SIZE, or raise max_connections`)];

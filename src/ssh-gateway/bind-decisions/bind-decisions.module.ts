@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
+import { AuditReads } from '../../database/audit-reads.js';
 import { POOL } from '../../database/database.js';
-import { DearReads } from '../../database/dear-reads.js';
 import { providerOf } from '../../resources/provider-of.js';
 import { BindDecisionRetention } from './bind-decision-retention.js';
 import { BindDecisionsController } from './bind-decisions.controller.js';
@@ -13,7 +13,7 @@ import { GatewayPolicy } from './gateway-policy.js';
 @Module({
   controllers: [BindDecisionsController, CredentialUsageController],
   providers: [
-    providerOf(BindDecisions, DearReads),
+    providerOf(BindDecisions, AuditReads),
     providerOf(CredentialUsage, POOL),
     providerOf(BindDecisionRetention, POOL, GatewayPolicy),
   ],

@@ -1,4 +1,4 @@
-import type { DearReads, Reader } from '../../database/dear-reads.js';
+import type { AuditReads, Reader } from '../../database/audit-reads.js';
 import { type NamedStatement, queryNamed } from '../../database/query.js';
 import type { PageRequest } from '../../http/pages.js';
 import type { RecordedBindDecision } from './bind-decisions.resource.js';
@@ -38,7 +38,7 @@ interface WantedBindDecisions {
 
 /** The recorded decisions about an account's keys. An unknown key has no account; only the operator sees those. */
 export class BindDecisions {
-  constructor(private readonly dearReads: DearReads) {}
+  constructor(private readonly auditReads: AuditReads) {}
 
   /** Newest first. One more than the page's limit if there is a next page. */
   async list(
@@ -47,7 +47,7 @@ export class BindDecisions {
     { credential_id: credentialId, gateway_name: gatewayName }: WantedBindDecisions,
   ): Promise<readonly RecordedBindDecision[]> {
     const values = [reader.accountId, beforeId ?? NEWEST, limit + 1];
-    const { rows } = await this.dearReads.run(reader, (connections) => {
+    const { rows } = await this.auditReads.run(reader, (connections) => {
       const read = (statement: NamedStatement, ...further: readonly unknown[]) =>
         queryNamed<RecordedBindDecision>(connections, statement, [...values, ...further]);
       if (credentialId !== undefined) return read(PAGE_OF_CREDENTIAL, credentialId, gatewayName ?? null);

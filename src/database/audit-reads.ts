@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PoolClient, QueryResultRow } from 'pg';
+import { KeyedQueue } from '../instance/keyed-queue.js';
 import { Problem } from '../problem.js';
-import { FairTurns } from './fair-turns.js';
 import type { PrimaryPool } from './primary-pool.js';
 import { type Connections, type NamedStatement, send, type Transaction, unreachable } from './query.js';
 
@@ -21,13 +21,11 @@ const REFUSE_AFTER_MS = 1_000;
 const CHECK_CONNECTION_EVERY_MS = 250;
 
 /**
- * Settings of the transaction, since a pooler reuses the connection afterwards. The server ends a statement at the
- * deadline, and when its connection is closed, which it can notice on Linux. The others force look-ups by index: a
- * plan made while the log was small would scan the grown one.
+ * The settings are the transaction's, since a pooler reuses the connection afterwards. The server ends a statement at the
+ * deadline, and when its connection is closed, which it can notice on Linux.
  */
 const beginRead = (deadlineMs: number): string => `begin read only; select require_primary();
-  select set_config(name, setting, true) from (values ('statement_timeout', '${deadlineMs}'),
-    ('enable_seqscan', 'off'), ('enable_hashjoin', 'off'), ('enable_mergejoin', 'off'), ('jit', 'off')) wanted(name, setting);
+  set local statement_timeout = ${deadlineMs};
   select set_config('client_connection_check_interval', '${CHECK_CONNECTION_EVERY_MS}', true) where version() like '%linux%'`;
 
 /**
@@ -35,33 +33,32 @@ const beginRead = (deadlineMs: number): string => `begin read only; select requi
  * connections of their own, an account gets half of them at most, and each read has a deadline. So they never delay a
  * write, a read of current state or a gateway, and one account never delays another.
  */
-export class DearReads {
-  /** Is told how long each read waited for its turn. There are as many turns as connections, so none waits for those. */
+export class AuditReads {
+  /** Is told how long each read waited for its turn. There are as many turns as connections. */
   onWaited: ((waitMs: number) => void) | undefined;
-  private readonly turns: FairTurns;
+  /** What waits here leaves the queue of all to the other accounts. */
+  private readonly ofAccount: KeyedQueue;
+  /** The pool's own queue would end a wait with the time for a connection, and keep who gave up. */
+  private readonly ofAll: KeyedQueue;
 
   constructor(
     private readonly pool: PrimaryPool,
     private readonly deadlineMs: number,
   ) {
-    const running = pool.options.max;
-    this.turns = new FairTurns({
-      running,
-      runningPerAccount: Math.ceil(running / 2),
-      waiting: MAX_WAITING,
-      waitingPerAccount: MAX_WAITING_PER_ACCOUNT,
-    });
+    const { max } = pool.options;
+    this.ofAccount = new KeyedQueue(Math.ceil(max / 2));
+    this.ofAll = new KeyedQueue(max);
   }
 
   /** Reads that wait for their turn. */
   get waiting(): number {
-    return this.turns.queued;
+    return this.ofAccount.waiting + this.ofAll.waiting;
   }
 
   /** Throws Problem 429 or 503 if too many reads wait already, and 503 at the deadline, which includes the wait. */
   async run<T>(reader: Reader, work: (connections: Connections) => Promise<T>): Promise<T> {
     try {
-      this.turns.refuseIfFull(reader.accountId);
+      this.refuseIfFull(reader.accountId);
     } catch (refusal) {
       return refuseLater(refusal, reader.signal);
     }
@@ -76,20 +73,36 @@ export class DearReads {
     signal.addEventListener('abort', leave);
     if (signal.aborted) leave();
     try {
-      await this.turn(accountId, ending.signal);
-      return await this.read(work, ending.signal).finally(() => this.turns.end(accountId));
+      return await this.inTurn(accountId, () => this.read(work, ending.signal), ending.signal);
     } finally {
       clearTimeout(deadline);
       signal.removeEventListener('abort', leave);
     }
   }
 
-  private async turn(accountId: string, signal: AbortSignal): Promise<void> {
-    const startedAt = performance.now();
+  private refuseIfFull(accountId: string): void {
+    const waiting = this.ofAccount.waitingOf(accountId);
+    if (waiting >= MAX_WAITING_PER_ACCOUNT) {
+      const message = `The account already has ${waiting} audit reads waiting on this instance; send fewer at once.`;
+      throw new Problem('too_many_requests', message);
+    }
+    if (this.waiting >= MAX_WAITING) {
+      throw new Problem('overloaded', 'Too many audit reads are waiting. Try again shortly.');
+    }
+  }
+
+  /** The wait of a read that ended before its turn counts too. */
+  private async inTurn<T>(accountId: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    const arrivedAt = performance.now();
+    let begunAt: number | undefined;
+    const begin = (): Promise<T> => {
+      begunAt = performance.now();
+      return work();
+    };
     try {
-      await this.turns.begin(accountId, signal);
+      return await this.ofAccount.run(accountId, () => this.ofAll.run('all', begin, signal), signal);
     } finally {
-      this.onWaited?.(performance.now() - startedAt);
+      this.onWaited?.((begunAt ?? performance.now()) - arrivedAt);
     }
   }
 
@@ -97,12 +110,17 @@ export class DearReads {
   private async read<T>(work: (connections: Connections) => Promise<T>, signal: AbortSignal): Promise<T> {
     const client = await this.connect(signal);
     let isIdle = false;
-    const reading = this.inTransaction(client, work).then((end) => {
-      isIdle = true;
-      return end();
-    });
+    const inTransaction = async (): Promise<T> => {
+      await client.query(beginRead(this.deadlineMs)).catch(rethrow(true));
+      try {
+        return await work(transactionOn(client));
+      } finally {
+        await client.query('rollback').catch(rethrow(true));
+        isIdle = true;
+      }
+    };
     try {
-      return await Promise.race([reading, abortOf(signal)]);
+      return await Promise.race([inTransaction(), abortOf(signal)]);
     } finally {
       client.release(!isIdle);
     }
@@ -121,22 +139,12 @@ export class DearReads {
       throw error;
     }
   }
-
-  /** Resolves when the transaction has ended, with a function that returns or throws what the work did. */
-  private async inTransaction<T>(client: PoolClient, work: (connections: Connections) => Promise<T>): Promise<() => T> {
-    await client.query(beginRead(this.deadlineMs)).catch(rethrow(true));
-    const run: Transaction['run'] = <R extends QueryResultRow>(statement: NamedStatement, values: readonly unknown[]) =>
-      send<R>(client, statement, values).catch(rethrow(true));
-    const end = await work({ run }).then(
-      (result) => () => result,
-      (error: unknown) => () => {
-        throw error;
-      },
-    );
-    await client.query('rollback').catch(rethrow(true));
-    return end;
-  }
 }
+
+const transactionOn = (client: PoolClient): Transaction => ({
+  run: <R extends QueryResultRow>(statement: NamedStatement, values: readonly unknown[]) =>
+    send<R>(client, statement, values).catch(rethrow(true)),
+});
 
 /** A client that asks again at once, on each of a thousand connections, would keep the service busy refusing. */
 export async function refuseLater(refusal: unknown, signal: AbortSignal): Promise<never> {

@@ -1,0 +1,59 @@
+interface Line {
+  running: number;
+  /** In the order of arrival; each one begins work. */
+  readonly waiting: Set<() => void>;
+}
+
+/** Runs work of one key in sequence, or so much of it at once, and work of different keys at the same time. */
+export class KeyedQueue {
+  private readonly lines = new Map<string, Line>();
+
+  constructor(private readonly atOnce = 1) {}
+
+  /** Work of all keys that has not begun. */
+  get waiting(): number {
+    return [...this.lines.values()].reduce((sum, { waiting }) => sum + waiting.size, 0);
+  }
+
+  /** Work of the key that has not begun. */
+  waitingOf(key: string): number {
+    return this.lines.get(key)?.waiting.size ?? 0;
+  }
+
+  /** Rejects with the signal's reason if it aborts before the work begins. */
+  async run<T>(key: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    signal?.throwIfAborted();
+    const line = this.lines.get(key) ?? { running: 0, waiting: new Set() };
+    this.lines.set(key, line);
+    if (line.running === this.atOnce) await placeIn(line, signal);
+    else line.running += 1;
+    try {
+      return await work();
+    } finally {
+      this.leave(key, line);
+    }
+  }
+
+  /** Hands the place to the next one. */
+  private leave(key: string, line: Line): void {
+    const [begin] = line.waiting;
+    if (begin === undefined) line.running -= 1;
+    else begin();
+    if (line.running === 0) this.lines.delete(key);
+  }
+}
+
+const placeIn = ({ waiting }: Line, signal?: AbortSignal): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const begin = (): void => {
+      waiting.delete(begin);
+      signal?.removeEventListener('abort', giveUp);
+      resolve();
+    };
+    const giveUp = (): void => {
+      waiting.delete(begin);
+      reject(signal?.reason);
+    };
+    waiting.add(begin);
+    signal?.addEventListener('abort', giveUp, { once: true });
+  });
