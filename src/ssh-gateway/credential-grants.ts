@@ -72,10 +72,9 @@ const GRANT_BY_ID = {
     where k.account_id = $1 and k.id = $2`,
 };
 
-/** ACLs as JSON, which the driver parses ten times faster than an array. */
 const ACLS_BY_IDS = {
   name: 'acls_by_ids',
-  text: `select encode(t.acl_digest, 'hex') as digest, to_json(t.acl) as rules from ${wantedRows('ssh_credentials')} t`,
+  text: `select encode(t.acl_digest, 'hex') as digest, t.acl as rules from ${wantedRows('ssh_credentials')} t`,
 };
 
 const KEY_BY_FINGERPRINT = {

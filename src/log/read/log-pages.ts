@@ -58,7 +58,6 @@ export class LogPages {
   }
 
   private async inRange(accountId: string, { after, upTo }: Span, max: number): Promise<ScannedRows> {
-    // A range of positions, since stale statistics made LIMIT 17 times slower.
     const scannedTo = Math.min(upTo, after + max);
     const { rows } = await queryNamed<PageRow>(this.connections, IN_RANGE, [accountId, after, scannedTo]);
     return { rows, scannedTo };
