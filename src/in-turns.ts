@@ -1,12 +1,12 @@
 /** In one turn of the event loop. */
 const MAX_TURN_MS = 1;
 
-/** Works that wait for a turn of their own, by account: there is one event loop for all of them. */
+/** What waits for its turn, by account. The process has one event loop, hence one such map. */
 const waiting = new Map<string, (() => void)[]>();
 
 /**
- * Resolves at the beginning of a turn that no other work has, so other requests wait for one work alone before each of their
- * own steps. Accounts rotate.
+ * Resolves at the beginning of a turn of the event loop. Only one caller gets each turn, so no other request waits for more
+ * than one of them before its own next step. Accounts take turns.
  */
 export function nextTurn(account = ''): Promise<void> {
   return new Promise((resolve) => {

@@ -2,9 +2,17 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 
 const ROOT = new URL('..', import.meta.url).pathname;
-const text = ['architecture', 'walks', 'decisions']
-  .map((name) => readFileSync(`${ROOT}/docs/${name}.md`, 'utf8'))
-  .join('\n');
+const textOf = (name: string): string => readFileSync(`${ROOT}/docs/${name}.md`, 'utf8');
+const text = ['architecture', 'walks', 'decisions'].map(textOf).join('\n');
+
+const linesOf = (file: string): number => readFileSync(`${ROOT}/${file}`, 'utf8').trimEnd().split('\n').length;
+const numberOf = (digits: string): number => Number(digits.replace(',', ''));
+
+/** Each step of a walk begins with its files. Others that it names are not on the way. */
+const filesOf = (walk: string): string[] =>
+  [...walk.matchAll(/^\d+\. (.*?`): /gm)].flatMap(([, heads = '']) =>
+    [...heads.matchAll(/`([a-z0-9/.-]+\.ts)`/g)].map(([, file = '']) => file),
+  );
 
 const files = ['src', 'migrations', 'test'].flatMap((folder) =>
   readdirSync(`${ROOT}/${folder}`, { recursive: true, encoding: 'utf8' }).map((file) => `${folder}/${file}`),
@@ -27,6 +35,21 @@ describe('docs/architecture.md, with walks.md and decisions.md,', () => {
     const named = [...text.matchAll(/`([a-z0-9/.-]+\.ts)`/g)].map(([, file = '']) => file);
     expect(named.length).toBeGreaterThan(50);
     expect(named.filter((file) => !files.some((path) => `/${path}`.endsWith(`/${file}`)))).toEqual([]);
+  });
+
+  it('counts the files and the lines of each walk', () => {
+    const counted = textOf('walks')
+      .split('\n## ')
+      .flatMap((walk) => {
+        const [, count, lines = ''] = /^.*\((\d+) files, about ([\d,]+) lines, \d+ hops\)$/m.exec(walk) ?? [];
+        return count === undefined ? [] : [{ files: filesOf(walk), count: Number(count), lines: numberOf(lines) }];
+      });
+    expect(counted.length).toBe(4);
+    for (const { files: walked, count, lines } of counted) {
+      expect(new Set(walked).size).toBe(count);
+      const actual = walked.reduce((sum, file) => sum + linesOf(`src/${file}`), 0);
+      expect(Math.abs(actual / lines - 1)).toBeLessThan(0.05);
+    }
   });
 
   it('names a test for each revocation and each invariant', () => {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { AuditReads } from '../src/database/audit-reads.js';
+import { queryNamed } from '../src/database/query.js';
 import { askForDecisions, heldStatements, holdDecisions, untilHeld } from './support/held-reads.js';
 import { newPublicKey } from './support/keys.js';
 import { addAccount } from './support/principals.js';
@@ -90,6 +91,24 @@ describe('an audit read that takes too long', () => {
     await held.release();
     expect((await by.client.get('/bind_decisions')).status).toBe(200);
     await slow.stop();
+  });
+});
+
+describe('an audit read of a database whose default isolation is repeatable read', () => {
+  it('sees an event that was recorded after it began, since its position is looked up later too', async () => {
+    const repeating = await startService();
+    const name = new URL(repeating.databaseUrl).pathname.slice(1);
+    await repeating.pool.query(`alter database ${name} set default_transaction_isolation = 'repeatable read'`);
+    // These connections open when they are needed, so they have the new default.
+    const reads = new AuditReads(repeating.app.database.auditReadPool, 20_000);
+    const reader = { accountId: 'ac_1', signal: new AbortController().signal };
+    const { rows } = await reads.run(reader, async (connections) => {
+      const { body } = await repeating.admin.post('/ssh_credentials', { public_key: newPublicKey() });
+      const events = { name: 'types_of_stream', text: 'select type from events where stream_id = $1' };
+      return queryNamed(connections, events, [body.id]);
+    });
+    expect(rows).toEqual([{ type: 'ssh_credential_created.v1' }]);
+    await repeating.stop();
   });
 });
 

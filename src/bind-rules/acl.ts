@@ -27,7 +27,7 @@ export function rulesOf(acl: readonly unknown[]): readonly string[] {
 
 /** The index of a rule in its ACL. If several rules match, the lowest index wins. */
 type RuleIndex = number;
-/** Greater than any index, and still a small integer to V8. */
+/** No rule. It is greater than any index, so `Math.min` takes it only if there is no other. */
 const NONE: RuleIndex = 2 ** 30 - 1;
 
 /** The rules of one host, by their port. */
@@ -101,7 +101,6 @@ function addLabelRule(labels: LabelRules, { key, value }: LabelRule, index: Rule
 export function permits(compiled: CompiledAcl, target: BindTarget): Verdict {
   if (compiled.rules.length === 0) return { permitted: true, matchedRule: null, ruleIndex: null };
   const index = Math.min(compiled.everything, firstOfKind(compiled, target));
-  // V8 reads far out of bounds on a slow path, so a refusal must not use NONE as an index.
   if (index === NONE) return { permitted: false, matchedRule: null, ruleIndex: null };
   return { permitted: true, matchedRule: compiled.rules[index] ?? null, ruleIndex: index };
 }

@@ -3,7 +3,7 @@ import type { PoolClient, QueryResultRow } from 'pg';
 import { KeyedQueue } from '../instance/keyed-queue.js';
 import { Problem } from '../problem.js';
 import type { PrimaryPool } from './primary-pool.js';
-import { type Connections, type NamedStatement, send, type Transaction, unreachable } from './query.js';
+import { type Connections, connectUnless, type NamedStatement, send, type Transaction, unreachable } from './query.js';
 
 /** On whose behalf a read runs. */
 export interface Reader {
@@ -21,10 +21,12 @@ const REFUSE_AFTER_MS = 1_000;
 const CHECK_CONNECTION_EVERY_MS = 250;
 
 /**
- * The settings are the transaction's, since a pooler reuses the connection afterwards. The server ends a statement at the
- * deadline, and when its connection is closed, which it can notice on Linux.
+ * Read committed: a statement sees all events up to a position that was looked up after `begin`. The settings are the
+ * transaction's, since a pooler reuses the connection afterwards. The server ends a statement at the deadline, and when its
+ * connection is closed, which it can notice on Linux.
  */
-const beginRead = (deadlineMs: number): string => `begin read only; select require_primary();
+const beginRead = (deadlineMs: number): string => `begin isolation level read committed read only;
+  select require_primary();
   set local statement_timeout = ${deadlineMs};
   select set_config('client_connection_check_interval', '${CHECK_CONNECTION_EVERY_MS}', true) where version() like '%linux%'`;
 
@@ -36,9 +38,9 @@ const beginRead = (deadlineMs: number): string => `begin read only; select requi
 export class AuditReads {
   /** Is told how long each read waited for its turn. There are as many turns as connections. */
   onWaited: ((waitMs: number) => void) | undefined;
-  /** What waits here leaves the queue of all to the other accounts. */
+  /** Reads of one account wait here, so that they do not fill the queue of all. */
   private readonly ofAccount: KeyedQueue;
-  /** The pool's own queue would end a wait with the time for a connection, and keep who gave up. */
+  /** The pool's queue has its own time limit and keeps callers who have left. */
   private readonly ofAll: KeyedQueue;
 
   constructor(
@@ -58,7 +60,7 @@ export class AuditReads {
   /** Throws Problem 429 or 503 if too many reads wait already, and 503 at the deadline, which includes the wait. */
   async run<T>(reader: Reader, work: (connections: Connections) => Promise<T>): Promise<T> {
     try {
-      this.refuseIfFull(reader.accountId);
+      this.admit(reader.accountId);
     } catch (refusal) {
       return refuseLater(refusal, reader.signal);
     }
@@ -73,14 +75,14 @@ export class AuditReads {
     signal.addEventListener('abort', leave);
     if (signal.aborted) leave();
     try {
-      return await this.inTurn(accountId, () => this.read(work, ending.signal), ending.signal);
+      return await this.takeTurn(accountId, () => this.read(work, ending.signal), ending.signal);
     } finally {
       clearTimeout(deadline);
       signal.removeEventListener('abort', leave);
     }
   }
 
-  private refuseIfFull(accountId: string): void {
+  private admit(accountId: string): void {
     const waiting = this.ofAccount.waitingOf(accountId);
     if (waiting >= MAX_WAITING_PER_ACCOUNT) {
       const message = `The account already has ${waiting} audit reads waiting on this instance; send fewer at once.`;
@@ -92,7 +94,7 @@ export class AuditReads {
   }
 
   /** The wait of a read that ended before its turn counts too. */
-  private async inTurn<T>(accountId: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  private async takeTurn<T>(accountId: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     const arrivedAt = performance.now();
     let begunAt: number | undefined;
     const begin = (): Promise<T> => {
@@ -108,55 +110,49 @@ export class AuditReads {
 
   /** A connection whose transaction did not end is closed, which also ends its statement on the server. */
   private async read<T>(work: (connections: Connections) => Promise<T>, signal: AbortSignal): Promise<T> {
-    const client = await this.connect(signal);
+    const client = await connectUnless(abortOf(signal), this.pool);
     let isIdle = false;
-    const inTransaction = async (): Promise<T> => {
-      await client.query(beginRead(this.deadlineMs)).catch(rethrow(true));
-      try {
-        return await work(transactionOn(client));
-      } finally {
-        await client.query('rollback').catch(rethrow(true));
-        isIdle = true;
-      }
+    const ended = (): void => {
+      isIdle = true;
     };
     try {
-      return await Promise.race([inTransaction(), abortOf(signal)]);
+      return await Promise.race([inReadTransaction(client, this.deadlineMs, work, ended), abortOf(signal)]);
     } finally {
       client.release(!isIdle);
     }
   }
+}
 
-  /** A connection that comes too late goes back to the pool. */
-  private async connect(signal: AbortSignal): Promise<PoolClient> {
-    const connecting = this.pool.connect();
-    try {
-      return await Promise.race([connecting.catch(rethrow(false)), abortOf(signal)]);
-    } catch (error) {
-      connecting.then(
-        (late) => late.release(),
-        () => undefined,
-      );
-      throw error;
-    }
+/** `ended` is called when the transaction has ended, also if the work failed. */
+async function inReadTransaction<T>(
+  client: PoolClient,
+  deadlineMs: number,
+  work: (connections: Connections) => Promise<T>,
+  ended: () => void,
+): Promise<T> {
+  await client.query(beginRead(deadlineMs)).catch(rethrowSent);
+  try {
+    return await work(transactionOn(client));
+  } finally {
+    await client.query('rollback').catch(rethrowSent);
+    ended();
   }
 }
 
 const transactionOn = (client: PoolClient): Transaction => ({
   run: <R extends QueryResultRow>(statement: NamedStatement, values: readonly unknown[]) =>
-    send<R>(client, statement, values).catch(rethrow(true)),
+    send<R>(client, statement, values).catch(rethrowSent),
 });
 
-/** A client that asks again at once, on each of a thousand connections, would keep the service busy refusing. */
+/** Slows down a client that asks again at once. */
 export async function refuseLater(refusal: unknown, signal: AbortSignal): Promise<never> {
   await sleep(REFUSE_AFTER_MS, undefined, { signal }).catch(() => undefined);
   throw refusal;
 }
 
-const rethrow =
-  (wasSent: boolean) =>
-  (error: unknown): never => {
-    throw unreachable(error, wasSent);
-  };
+const rethrowSent = (error: unknown): never => {
+  throw unreachable(error, true);
+};
 
 const tooLong = (deadlineMs: number): Problem =>
   new Problem('overloaded', `The request took longer than ${deadlineMs} ms. Ask for less, or try again later.`);

@@ -17,34 +17,45 @@ interface Batch<Value> {
   readonly found: Promise<Found<Value>>;
 }
 
+type Load<Value> = (accountId: string, ids: readonly string[]) => Promise<Found<Value>>;
+
+/** The batches that have room, by account. */
+class OpenBatches<Value> {
+  private readonly batches = new Map<string, Batch<Value>>();
+
+  constructor(private readonly load: Load<Value>) {}
+
+  find({ accountId, id }: Ref): Promise<Value | undefined> {
+    const current = this.batches.get(accountId);
+    const isFull = current?.values.size === MAX_KEYS_PER_QUERY;
+    const { values, found } = current === undefined || isFull ? this.open(accountId) : current;
+    const value = values.get(id) ?? found.then((all) => all.get(id));
+    values.set(id, value);
+    return value;
+  }
+
+  private open(accountId: string): Batch<Value> {
+    const values: Batch<Value>['values'] = new Map();
+    const batch = { values, found: this.loadAfterTurn(accountId, values) };
+    this.batches.set(accountId, batch);
+    return batch;
+  }
+
+  private async loadAfterTurn(accountId: string, values: Batch<Value>['values']): Promise<Found<Value>> {
+    await new Promise((resolve) => setImmediate(resolve));
+    if (this.batches.get(accountId)?.values === values) this.batches.delete(accountId);
+    return this.load(accountId, [...values.keys()]);
+  }
+}
+
 /**
  * Combines look-ups of one account that arrive in one turn of the event loop into one query, and look-ups of one id into
  * one promise. It caches no result: the query starts after the look-up arrived, so a caller never reads data older than its
  * request.
  */
-export function coalescedByAccount<Value>(
-  load: (accountId: string, ids: readonly string[]) => Promise<Found<Value>>,
-): (ref: Ref) => Promise<Value | undefined> {
-  const batches = new Map<string, Batch<Value>>();
-  const open = (accountId: string): Batch<Value> => {
-    const values: Batch<Value>['values'] = new Map();
-    const turnEnds = new Promise((resolve) => setImmediate(resolve));
-    const found = turnEnds.then(() => {
-      if (batches.get(accountId)?.values === values) batches.delete(accountId);
-      return load(accountId, [...values.keys()]);
-    });
-    const batch = { values, found };
-    batches.set(accountId, batch);
-    return batch;
-  };
-  return ({ accountId, id }) => {
-    const current = batches.get(accountId);
-    const isFull = current?.values.size === MAX_KEYS_PER_QUERY;
-    const { values, found } = current === undefined || isFull ? open(accountId) : current;
-    const value = values.get(id) ?? found.then((all) => all.get(id));
-    values.set(id, value);
-    return value;
-  };
+export function coalescedByAccount<Value>(load: Load<Value>): (ref: Ref) => Promise<Value | undefined> {
+  const batches = new OpenBatches(load);
+  return (ref) => batches.find(ref);
 }
 
 /** The same for look-ups by a key that has no account yet, such as a token. */

@@ -62,8 +62,8 @@ export const durableLimits = (deadline = Number.POSITIVE_INFINITY): StatementLim
 });
 
 /**
- * Runs a named statement on a pooled connection, and keeps the connection after an error that the server reported.
- * `pool.query` would close it after any error, and a new connection makes the next query take 7 ms instead of 1.
+ * Runs a named statement on a pooled connection. After an error that the server reported the connection stays open, which
+ * `pool.query` would close.
  */
 export async function queryNamed<R extends QueryResultRow>(
   connections: Connections,
@@ -99,32 +99,43 @@ export const onPrimary = ({ name, text }: NamedStatement): NamedStatement => ({
   text: `select answer.* from (${text}) answer where require_primary()`,
 });
 
-/** Gives a client that comes too late back to the pool. */
-const connectBefore = (deadline: number, pool: Pool): Promise<PoolClient> =>
-  new Promise((resolve, reject) => {
-    const startedAt = performance.now();
-    let isLate = false;
-    const giveUp = (): void => {
-      isLate = true;
-      reject(new DatabaseUnreachable('there was no connection before the deadline'));
-    };
-    const timer = setTimeout(giveUp, deadline - startedAt);
-    const waited = (): void => {
-      clearTimeout(timer);
-      if (isWatched(pool)) pool.onWaited?.(performance.now() - startedAt);
-    };
-    pool.connect().then(
-      (client) => {
-        waited();
-        if (isLate) client.release();
-        else resolve(client);
-      },
-      (error) => {
-        waited();
-        reject(unreachable(error, false));
-      },
-    );
+async function connectBefore(deadline: number, pool: Pool): Promise<PoolClient> {
+  let timer: NodeJS.Timeout | undefined;
+  const tooLate = new Promise<never>((_, reject) => {
+    const giveUp = (): void => reject(new DatabaseUnreachable('there was no connection before the deadline'));
+    timer = setTimeout(giveUp, deadline - performance.now());
   });
+  try {
+    return await connectUnless(tooLate, pool);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Rejects like `givenUp` if that comes first. A client that comes later goes back to the pool. */
+export async function connectUnless(givenUp: Promise<never>, pool: Pool): Promise<PoolClient> {
+  const connecting = connectWatched(pool);
+  try {
+    return await Promise.race([connecting, givenUp]);
+  } catch (error) {
+    connecting.then(
+      (late) => late.release(),
+      () => undefined,
+    );
+    throw error;
+  }
+}
+
+async function connectWatched(pool: Pool): Promise<PoolClient> {
+  const startedAt = performance.now();
+  try {
+    return await pool.connect();
+  } catch (error) {
+    throw unreachable(error, false);
+  } finally {
+    if (isWatched(pool)) pool.onWaited?.(performance.now() - startedAt);
+  }
+}
 
 /** Sends the name too, unless a pooler may give the next statement to another session. */
 export function send<R extends QueryResultRow>(

@@ -15,8 +15,8 @@ export interface PageRequest {
 }
 
 /**
- * Reads `limit` and `before_id` (or `beforeId`, the TypeScript client's spelling). An empty value counts as absent.
- * A limit above the maximum counts as the maximum, like in the public API.
+ * Reads `limit` and `before_id` (or `beforeId`, the TypeScript client's spelling). Clients of the public API send them empty
+ * for the default. A limit above the maximum counts as the maximum, like in the public API.
  */
 export function readPageRequest(query: Readonly<Record<string, unknown>>, prefix: IdPrefix): PageRequest {
   const limit = lastOf(query.limit);
@@ -46,7 +46,7 @@ function readLimit(text: string, max: number): number {
   return Math.min(limit, max);
 }
 
-/** The value of a parameter, or the last one of a header; an empty value counts as absent. See hooks/check-query.ts. */
+/** The last value of a parameter or a header. An empty value counts as absent; hooks/check-query.ts refuses most of them. */
 export function lastOf(value: unknown): string | undefined {
   const last: unknown = Array.isArray(value) ? value.at(-1) : value;
   return typeof last === 'string' && last !== '' ? last : undefined;

@@ -18,7 +18,7 @@ export function readIfMatch({ headers }: FastifyRequest): { ifMatch?: (version: 
   if (!ENTITY_TAGS.test(header)) {
     throw malformed('If-Match must be an ETag in quotes, such as "2", several of them, or *.');
   }
-  const tags = strongTagsOf(header);
+  const tags = tagsOf(header);
   return { ifMatch: (version) => tags.includes('*') || tags.includes(etagOf({ version })) };
 }
 
@@ -26,11 +26,12 @@ export function readIfMatch({ headers }: FastifyRequest): { ifMatch?: (version: 
 export function matchesIfNoneMatch({ headers }: FastifyRequest, etag: unknown): boolean {
   const header = headers['if-none-match'];
   if (header === undefined || typeof etag !== 'string') return false;
-  const tags = strongTagsOf(header);
+  const tags = tagsOf(header);
   return tags.includes('*') || tags.includes(etag);
 }
 
-const strongTagsOf = (header: string): string[] => header.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
+/** Without the mark of a weak tag. */
+const tagsOf = (header: string): string[] => header.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
 
 /** Whether the method is one of the safe ones that the service has (RFC 9110, 9.2.1). */
 export const isSafeMethod = (method: string): boolean => method === 'GET' || method === 'HEAD';

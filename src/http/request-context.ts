@@ -48,7 +48,7 @@ export function gatewayOf({ gateway, method, routeOptions }: FastifyRequest): Ga
   return gateway;
 }
 
-/** Called when the body is there: the time that the client takes for it does not count. */
+/** Called when the body is there. The deadline begins here, so the upload does not use up the wait. */
 function requestContextOf(
   request: FastifyRequest,
   deadline = performance.now() + request.remainingWaitMs,
@@ -57,7 +57,7 @@ function requestContextOf(
   // Without a position, every change of rights is unknown to the caller.
   const { accountId, rightsPosition = 0 } = caller;
   const renewed = async () => {
-    await request.authenticate(deadline);
+    await request.setCaller(deadline);
     return requestContextOf(request, deadline);
   };
   const metadata = metadataOf(request, caller);
@@ -106,7 +106,7 @@ export const Read = createParamDecorator(
     new HttpRead(context.switchToHttp().getRequest<FastifyRequest>()),
 );
 
-/** Every GET has one, so it makes its parts when a route asks for them. */
+/** Reads each part of the request when a route asks for it. */
 class HttpRead implements ReadRequest {
   readonly caller: Caller;
 
@@ -122,7 +122,6 @@ class HttpRead implements ReadRequest {
     return this.request.query as Record<string, unknown>;
   }
 
-  /** A signal costs a listener of the connection. */
   get signal() {
     return signalOf(this.request);
   }

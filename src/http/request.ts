@@ -11,11 +11,14 @@ declare module 'fastify' {
     caller: Caller | undefined;
     /** Authentication sets it on every route that serves gateways. */
     gateway: Gateway | undefined;
-    /** Sets the caller. Throws Problem. A change waits until the deadline for a database that is away. */
-    authenticate(deadline: number): Promise<void>;
+    /** Authenticates the caller. Throws Problem. A change waits until the deadline for a database that is away. */
+    setCaller(deadline: number): Promise<void>;
     /** Time of performance.now() at which its headers had arrived; 0 before any hook has run. */
     receivedAt: number;
-    /** How long a change may still wait for a database that is away, after what its authentication waited. */
+    /**
+     * How long a change may still wait for a database that is away, after what its authentication waited. A
+     * duration, not a time, so that the upload does not use up the wait.
+     */
     remainingWaitMs: number;
     /** Prefix of every `uri` in the answer: scheme, host and, with PUBLIC_URL, its path. */
     baseUrl: string;
@@ -26,16 +29,16 @@ declare module 'fastify' {
 export function decorateRequests(
   server: FastifyInstance,
   authenticator: Authenticator,
-  { publicUrl, writeDeadlineMs }: HttpOptions,
+  { publicUrl }: HttpOptions,
 ): void {
   server.decorateRequest('caller', undefined);
   server.decorateRequest('gateway', undefined);
   server.decorateRequest('receivedAt', 0);
-  server.decorateRequest('remainingWaitMs', writeDeadlineMs);
-  server.decorateRequest('authenticate', async function (this: FastifyRequest, deadline: number) {
-    const authenticate = () => authenticator.authenticate(this);
+  server.decorateRequest('remainingWaitMs', 0);
+  server.decorateRequest('setCaller', async function (this: FastifyRequest, deadline: number) {
+    const lookUp = () => authenticator.authenticate(this);
     // A change that arrives during a failover waits for its end, like one that was under way when it began.
-    this.caller = await (isSafeMethod(this.method) ? authenticate() : untilReachable(deadline, authenticate));
+    this.caller = await (isSafeMethod(this.method) ? lookUp() : untilReachable(deadline, lookUp));
   });
   server.decorateRequest('baseUrl', {
     getter(this: FastifyRequest) {

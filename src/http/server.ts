@@ -74,8 +74,8 @@ interface ServerParts {
 
 /**
  * Adds what all routes share. A request passes the hooks in the order of their list. A hook that waits for nothing calls
- * `done`: a refusal must be sent before Node reads the body, which may be broken too. The returned list holds the routes once
- * the application listens.
+ * `done`. Its refusal is then sent in the same turn, before the body is parsed. The returned list holds the routes once the
+ * application listens.
  */
 export function serveHttp(
   nest: NestFastifyApplication,

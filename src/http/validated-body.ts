@@ -130,10 +130,7 @@ class BodyPipe implements PipeTransform {
 }
 const BODY_PIPE = new BodyPipe();
 
-/**
- * Parameter decorator: the body, checked. Not a pipe for all parameters, which would cost each GET ten promises; the linter
- * refuses Nest's own decorator.
- */
+/** Parameter decorator: the body, checked. The linter refuses Nest's own decorator, which checks nothing. */
 export const Body = (): ParameterDecorator => NestBody(BODY_PIPE);
 
 /**
@@ -148,7 +145,7 @@ export const BodyOf =
     Body()(target, key, index);
   };
 
-/** Does without class-transformer, which would be the most expensive step of a request: a copy of the fields suffices. */
+/** Checks a body, and copies its fields into an instance of its class. */
 function readBody<Body extends object>(bodyClass: new () => Body, value: unknown): Body {
   if (!isJsonObject(value)) throw new Problem('body_malformed', 'The body must be a JSON object.');
   return readObject(bodyClass, value, '');

@@ -4,7 +4,7 @@ interface Line {
   readonly waiting: Set<() => void>;
 }
 
-/** Runs work of one key in sequence, or so much of it at once, and work of different keys at the same time. */
+/** Runs at most `atOnce` pieces of work of each key at a time, in the order of arrival. */
 export class KeyedQueue {
   private readonly lines = new Map<string, Line>();
 

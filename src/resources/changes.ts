@@ -94,8 +94,8 @@ export class Changes {
   }
 
   /**
-   * Changes of one entity run one after another: of those that decide at once, all but one would decide in vain. A caller may
-   * name the entity of another account, and must not wait for its changes.
+   * Changes of one entity run one after another: all but one of them would lose the race. The key has the account, so no
+   * account waits for another.
    */
   apply<State extends object, Event extends DomainEvent, Context extends ChangeContext>(
     resource: Resource<State, Event>,
@@ -150,7 +150,7 @@ export class Changes {
       const position = await this.append(context, { model, id, before, events, after }, at, options);
       return new Changed(resource, after, position);
     } catch (error) {
-      // It may have failed because of what the same request did, which ran beside it.
+      // A copy of this request may have won. The next attempt answers with its change.
       if (await this.idempotency.isRecorded(context)) throw new AlreadyRecorded();
       throw error;
     }

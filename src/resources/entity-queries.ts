@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { coalescedRows, type Ref, wantedRows } from '../database/coalesce.js';
-import { queryNamed } from '../database/query.js';
+import { type NamedStatement, queryNamed } from '../database/query.js';
 import type { PageRequest } from '../http/pages.js';
 import { type IdPrefix, isId } from '../ids.js';
 import type { Entity, ReadModel, Table } from '../log/read-model.js';
@@ -20,7 +20,7 @@ export interface Selection<State> {
   readonly value: string;
 }
 
-/** A page of an account's entities: all, those of one owner, or those that match all selections. */
+/** A page of an account's entities: all, those of one owner, or those that match all selections, but not both. */
 export interface WantedPage<State> {
   readonly accountId: string;
   readonly page: PageRequest;
@@ -45,15 +45,23 @@ export class EntityQueries {
   /** Newest first, and one entity beyond the page if there are more. */
   async list<State extends object>(
     resource: Queried<State>,
-    { accountId, page: { beforeId, limit }, ownerId, selections }: WantedPage<State>,
+    { accountId, page: { beforeId, limit }, ...narrowing }: WantedPage<State>,
   ): Promise<Entity<State>[]> {
-    const { page, pageOfOwner } = this.of(resource);
-    const ofOwner = ownerId === undefined ? page : pageOfOwner;
-    const statement = selections.length > 0 ? selection(resource, selections) : ofOwner;
-    const further = ownerId === undefined ? selections.map(({ value }) => value) : [ownerId];
+    const { statement, further } = this.statementOf(resource, narrowing);
     // The default is greater than any id: `$2 is null or id < $2` would scan all rows before the page.
     const values = [accountId, beforeId ?? `${resource.idPrefix}_~`, limit + 1, ...further];
     return (await queryNamed<Entity<State>>(this.pool, statement, values)).rows;
+  }
+
+  /** The statement of a page, and its values from $4 on. */
+  private statementOf<State extends object>(
+    resource: Queried<State>,
+    { ownerId, selections }: Pick<WantedPage<State>, 'ownerId' | 'selections'>,
+  ): { readonly statement: NamedStatement; readonly further: readonly string[] } {
+    const { pageStatement, pageOfOwnerStatement } = this.of(resource);
+    if (ownerId !== undefined) return { statement: pageOfOwnerStatement, further: [ownerId] };
+    if (selections.length === 0) return { statement: pageStatement, further: [] };
+    return { statement: selectionStatement(resource, selections), further: selections.map(({ value }) => value) };
   }
 
   /** At most `max` live entities of an owner, the next ones after an id. */
@@ -63,8 +71,8 @@ export class EntityQueries {
     afterId: string,
     max: number,
   ): Promise<Entity<State>[]> {
-    const { ofOwner } = this.of(resource);
-    return (await queryNamed<Entity<State>>(this.pool, ofOwner, [accountId, id, afterId, max])).rows;
+    const { ownedStatement } = this.of(resource);
+    return (await queryNamed<Entity<State>>(this.pool, ownedStatement, [accountId, id, afterId, max])).rows;
   }
 
   private of<State extends object>(resource: Queried<State>): Prepared<State> {
@@ -87,7 +95,7 @@ function selectOf<State>(resource: Queried<State>, from?: string): string {
 }
 
 /** `is true` keeps a condition from being one of an index: only the first filter's index finds the rows. */
-function selection<State>(resource: Queried<State>, [first, ...others]: readonly Selection<State>[]) {
+function selectionStatement<State>(resource: Queried<State>, [first, ...others]: readonly Selection<State>[]) {
   const names = [first, ...others].map((one) => one?.filter.name).join('_');
   const further = others.map(({ filter }, n) => ` and (${filter.condition(`$${n + 5}`)}) is true`).join('');
   const where = `where ${first?.filter.rows}${further} and ${resource.condition ?? 'true'}`;
@@ -106,18 +114,18 @@ function prepare<State extends object>(pool: Pool, resource: Queried<State>) {
     // The condition is not in this statement: by a partial index that has it, PostgreSQL could read all of its rows.
     find: coalescedRows(pool, byIds, (row: Entity<State>) => liveOrNone(resource, row)),
     // The lower bound keeps the query from scanning entities of another resource in the same table.
-    page: {
+    pageStatement: {
       name: `${idPrefix}_page`,
       text: `${select} where t.account_id = $1 and t.id < $2 and t.id > '${idPrefix}_' and ${condition}
         order by t.id desc limit $3`,
     },
     // The row comparisons and the order are those of the index, so that no other one serves. A tilde is after all ids.
-    pageOfOwner: {
+    pageOfOwnerStatement: {
       name: `${idPrefix}_page_of_owner`,
       text: `${select} where t.account_id = $1 and (t.owner_id, t.id) < ($4, $2) and (t.owner_id, t.id) > ($4, '${idPrefix}_')
         and ${condition} order by t.owner_id desc, t.id desc limit $3`,
     },
-    ofOwner: {
+    ownedStatement: {
       name: `${idPrefix}_owned`,
       text: `${select} where t.account_id = $1 and (t.owner_id, t.id) > ($2, $3) and (t.owner_id, t.id) < ($2, '~')
         order by t.owner_id, t.id limit $4`,

@@ -2,7 +2,7 @@ import type { Caller } from '../caller.js';
 import type { Ref } from '../database/coalesce.js';
 import type { Connections } from '../database/query.js';
 import { Answer } from '../http/answer.js';
-import { lastOf, type PageRequest, pageOf, readPageRequest } from '../http/pages.js';
+import { lastOf, pageOf, readPageRequest } from '../http/pages.js';
 import { etagOf } from '../http/preconditions.js';
 import { type ReadRequest } from '../http/request-context.js';
 import { isId } from '../ids.js';
@@ -11,7 +11,7 @@ import { AsOfQueries } from '../log/read/as-of-queries.js';
 import { LogReader } from '../log/read/log-reader.js';
 import type { Entity } from '../log/read-model.js';
 import { mayReadPrivate, readsEverything, refuseUnlessMayReadHistory } from './access-rules.js';
-import { type EntityQueries, type Selection, tableOf } from './entity-queries.js';
+import { type EntityQueries, type Selection, tableOf, type WantedPage } from './entity-queries.js';
 import { historyPage } from './history.js';
 import type { HistoryResource } from './history.resource.js';
 import { OF_OWNER, type Resource } from './resource.js';
@@ -56,20 +56,18 @@ export class Reads {
   ) {}
 
   /** Throws the resource's notFound if the entity does not exist or is not visible to the caller. */
-  get<State extends object, Event extends DomainEvent>(
+  async get<State extends object, Event extends DomainEvent>(
     resource: Resource<State, Event>,
     request: ReadRequest,
     id: string,
   ): Promise<Found<State>> {
     const { caller } = request;
     const ref = { accountId: caller.accountId, id };
-    const found = isAsOf(request)
-      ? this.fromLog(request, (connections, position) => findAt(connections, resource, ref, position))
-      : this.entities.find(resource, ref);
-    return found.then((entity) => {
-      if (entity === undefined || !isVisible(resource, caller, entity)) throw resource.notFound();
-      return new Found(resource, entity);
-    });
+    const entity = isAsOf(request)
+      ? await this.fromLog(request, (connections, position) => findAt(connections, resource, ref, position))
+      : await this.entities.find(resource, ref);
+    if (entity === undefined || !isVisible(resource, caller, entity)) throw resource.notFound();
+    return new Found(resource, entity);
   }
 
   async list<State extends object, Event extends DomainEvent>(
@@ -82,7 +80,7 @@ export class Reads {
     const wanted = { accountId: caller.accountId, page, ownerId: ownerFilterOf(resource, caller), selections };
     const { found, asOf } = isAsOf(request)
       ? await this.fromLog(request, async (connections, position) => ({
-          found: await listAt(connections, resource, caller, page, selections, position),
+          found: await listAt(connections, resource, caller, wanted, position),
           // All pages show the same position, even if `as_of` is a time.
           asOf: { as_of: position },
         }))
@@ -120,6 +118,7 @@ export class Reads {
   ): Promise<T> {
     const asOf = lastOf(query.as_of);
     return this.auditReads.run({ accountId, signal }, async (connections) => {
+      // On the service's pool: it may lock the head.
       const position = asOf === undefined ? undefined : await this.positions.positionOf(accountId, 'as_of', asOf);
       return read(connections, position ?? Number.MAX_SAFE_INTEGER);
     });
@@ -140,16 +139,14 @@ function listAt<State extends object>(
   connections: Connections,
   resource: Resource<State>,
   caller: Caller,
-  { beforeId, limit }: PageRequest,
-  selections: readonly Selection<State>[],
+  { accountId, page: { beforeId, limit }, ownerId, selections }: WantedPage<State>,
   position: number,
 ): Promise<Entity<State>[]> {
   const { model, idPrefix } = resource;
-  const ownerId = ownerFilterOf(resource, caller);
   const own = ownerId === undefined ? undefined : { filter: OF_OWNER, value: ownerId };
   const fixed = own ?? selections.find(({ filter }) => filter.isFixed);
   const narrowing = fixed && { ...fixed, table: tableOf(resource).name };
-  const page = { accountId: caller.accountId, idPrefix, beforeId, max: limit + 1, position, narrowing };
+  const page = { accountId, idPrefix, beforeId, max: limit + 1, position, narrowing };
   const isSelected = (entity: Entity<State>) => selections.every(({ filter, value }) => filter.matches(entity, value));
   return new AsOfQueries(connections).list(
     model,
@@ -168,6 +165,7 @@ function readSelections<State>(
   });
 }
 
+/** An entity from the log may be deleted. `EntityQueries` gives live ones only. */
 const isVisible = <State>(resource: Resource<State>, caller: Caller, entity: Entity<State>): boolean =>
   resource.isLive?.(entity) !== false && (resource.isPrivate !== true || mayReadPrivate(caller, entity));
 

@@ -37,8 +37,8 @@ export interface ListFilter<State> {
   /** Returns the value in the form that the rest takes. Throws Problem. */
   read(text: string): string;
   /**
-   * No event changes the field: an entity that matched earlier matches now, or it is deleted. The index of ends has the
-   * deletions of the resource: events_ends.
+   * No event changes the field, so an entity that matched earlier matches now or is deleted. The index events_ends finds
+   * the deletion.
    */
   readonly isFixed?: true;
   /** What has the rows `t`. Absent: the table. $4 is the value, as in the rest. */

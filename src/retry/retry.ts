@@ -7,11 +7,11 @@ interface Retry {
   readonly mayPass: (error: unknown) => boolean;
   /** Ends the attempts and the pauses. */
   readonly signal?: AbortSignal;
-  /** A time of performance.now(): no attempt begins after it. Absent: never. */
+  /** A time of performance.now(), after which no attempt is repeated. Absent: there is no such time. */
   readonly deadline?: number | undefined;
   /** The shortest pause that a failure asks for. */
   readonly askedMs?: (error: unknown) => number;
-  /** Hears of each failure that may pass, and of the pause that follows. Undefined: none does, for the deadline is near. */
+  /** Hears of each failure that may pass, and of the pause before the next attempt. Undefined: it was the last attempt. */
   readonly failed?: (error: unknown, pauseMs: number | undefined) => void;
 }
 

@@ -34,13 +34,13 @@ export const sshCredentialsReadModel: ReadModel<SshCredential, SshCredentialEven
 /** The unique index that strict mode writes into; violated when two creates of one key race. */
 export const EXCLUSIVE_KEY_CONSTRAINT = 'ssh_credentials_exclusive_key';
 
-/** Claims stand in place of ids: an account has one for each of its keys. */
+/** An account has one claim for each of its keys. Each claimed value is returned as `id`. */
 const CLAIMED_KEYS = {
   name: 'claimed_keys',
   text: `select t.value as id from ${wantedRows('claims', 'value')} t`,
 };
 
-/** The keys of live credentials. */
+/** The keys of an account's credentials. */
 export class UsedKeys {
   constructor(private readonly pool: Pool) {}
 

@@ -8,7 +8,15 @@ import type { Entity } from '../log/read-model.js';
 import { MAX_PUBLIC_KEY_BYTES } from '../public-keys/public-key-type.js';
 import type { Expiring } from '../resources/expiry/expiry.js';
 import { EXPIRES_AT } from '../resources/expiry/expiry.resource.js';
-import { Description, describedResource, Envelope, Metadata, ReadOnly, textFields } from '../resources/fields.js';
+import {
+  Description,
+  describedIn,
+  describedResource,
+  Envelope,
+  Metadata,
+  ReadOnly,
+  textFields,
+} from '../resources/fields.js';
 import { CreateCommand, DeleteCommand, type OwnedResource, UpdateCommand } from '../resources/resource.js';
 import {
   notFound,
@@ -125,7 +133,6 @@ export const SSH_CREDENTIALS: OwnedResource<SshCredential, SshCredentialEvent> =
 
 /** The one rendering for create, get, list and update. Every field is there, never null: several clients break otherwise. */
 function toResource(credential: Entity<SshCredential>, baseUrl: string): SshCredentialResource {
-  const { id, created_at, description, metadata, public_key, acl, owner_id } = credential;
-  const uri = `${baseUrl}/${PATH}/${id}`;
-  return { id, uri, created_at: created_at.toISOString(), description, metadata, public_key, acl, owner_id };
+  const { public_key, acl, owner_id } = credential;
+  return { ...describedIn(credential, baseUrl, PATH), public_key, acl, owner_id };
 }

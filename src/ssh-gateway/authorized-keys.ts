@@ -5,7 +5,7 @@ import { type BindRule, parseBindRule } from '../bind-rules/bind-rule.js';
  * narrower than the rules but never wider: `authorize` permits every bind that they allow.
  */
 
-/** A credential of the key that logs in, which counts. All credentials of an answer have the same key. */
+/** A live credential of the key that logs in. All credentials of an answer have the same key. */
 export interface AuthorizedCredential {
   readonly id: string;
   readonly version: number;
@@ -99,7 +99,7 @@ function optionsOf(
 const permitsEverything = ({ acl }: AuthorizedCredential): boolean =>
   acl.length === 0 || acl.some((rule) => EVERYTHING.has(rule));
 
-/** The permitlistens of each rule that counts. */
+/** The permitlistens of the first `max` rules. */
 function firstRulesOf(credentials: readonly AuthorizedCredential[], max: number): readonly (readonly string[])[] {
   const rules: (readonly string[])[] = [];
   for (const { acl } of credentials) {
@@ -109,7 +109,7 @@ function firstRulesOf(credentials: readonly AuthorizedCredential[], max: number)
   return rules.slice(0, max);
 }
 
-/** Keyed by the list in CompiledAcls. sshd asks twice during a login, and parsing thousands of rules is slow. */
+/** Keyed by the list in CompiledAcls: an entry is kept as long as that list. */
 const cachedListens = new WeakMap<readonly string[], readonly (readonly string[])[]>();
 
 function listensOf(acl: readonly string[]): readonly (readonly string[])[] {

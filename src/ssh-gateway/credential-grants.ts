@@ -5,9 +5,9 @@ import { onPrimary, queryNamed } from '../database/query.js';
 import type { AuthorizedCredential } from './authorized-keys.js';
 import type { CredentialGrant } from './bind-decisions/bind-decision.js';
 
-/** Only the oldest grants of a key count, so that one account cannot slow answers to others. */
+/** Only the oldest live grants of a key are used, so that one account cannot delay answers to others. */
 export const MAX_GRANTS_PER_KEY = 100;
-/** The grants are sought among this many of the key's oldest credentials, whether they count or not. */
+/** The grants are sought among this many of the key's oldest credentials, live or not. */
 export const MAX_CREDENTIALS_READ = 1000;
 
 /**
@@ -20,11 +20,8 @@ const SMALL_ACL = `case when pg_column_size(t.acl) <= ${MAX_SMALL_ACL_BYTES} and
   then t.acl end`;
 
 /**
- * The oldest credential of each key, whose account owns the key, and the credentials on that account that count; also
- * the first one of an active owner, which has expired if none counts. The owner is looked up row by row, so that no plan
- * reads all principals. Rows are read until enough count. The database's clock alone says what has expired.
- * One statement reads them and the position of the account's log, so that the position is that of these very rows.
- * An unknown key has one row, without a credential. `is true`: else a bitmap may read what the index has of the whole account.
+ * The grants of each key, and the position of its account's log. One statement reads both, so that the position is that of
+ * these very rows. An unknown key has one row, without a credential.
  */
 const grantsStatement = (name: string, smallAcl: string) =>
   onPrimary({
@@ -34,6 +31,7 @@ const grantsStatement = (name: string, smallAcl: string) =>
       c.owner_active as "isOwnerActive", c.expired as "isExpired", c.acl_digest as "aclDigest", c.small_acl as "smallAcl",
       array_to_string(c.source_cidrs, ',') as sources, to_char(c.expires_at at time zone 'UTC', 'YYYYMMDDHH24MISS') as "expiresAt"
     from unnest($1::text[]) as wanted(fingerprint)
+    -- The account of the oldest credential owns the key.
     left join lateral (
       select o.account_id, o.id,
         (select h.size::float8 from log_heads h where h.account_id = o.account_id) as log_position
@@ -41,18 +39,26 @@ const grantsStatement = (name: string, smallAcl: string) =>
     ) oldest on true
     left join lateral (
       select t.*, ${smallAcl} as small_acl from (
-        select k.*, bool_or(k.owner_active) over (order by k.id rows between unbounded preceding and 1 preceding) as follows_active
+        select k.*, bool_or(k.owner_active) over (order by k.id rows between unbounded preceding and 1 preceding)
+          as has_active_before
         from (
           select k.fingerprint, k.account_id, k.id, k.version, encode(k.acl_digest, 'hex') as acl_digest, k.owner_id, k.acl,
-            k.source_cidrs, k.expires_at, coalesce(k.expires_at <= statement_timestamp(), false) as expired, coalesce(
+            k.source_cidrs, k.expires_at,
+            -- The database's clock alone says what has expired.
+            coalesce(k.expires_at <= statement_timestamp(), false) as expired,
+            -- The owner is looked up row by row, so that no plan reads all principals.
+            coalesce(
               (select p.active and not p.deleted from principals p where p.account_id = k.account_id and p.id = k.owner_id),
               true
             ) as owner_active
-          from ssh_credentials k where k.fingerprint = wanted.fingerprint and (k.account_id = oldest.account_id) is true
+          from ssh_credentials k
+          -- Without the test for true, a bitmap may read what the index has of the whole account.
+          where k.fingerprint = wanted.fingerprint and (k.account_id = oldest.account_id) is true
           order by k.id limit ${MAX_CREDENTIALS_READ}
         ) k
       ) t
-      where t.owner_active and (not t.expired or t.follows_active is not true) or t.id = oldest.id
+      -- The live ones. The first credential of an active owner is always returned, and so is the oldest of all.
+      where (t.owner_active and (not t.expired or t.has_active_before is not true)) or t.id = oldest.id
       order by t.id limit ${MAX_GRANTS_PER_KEY + 2}
     ) c on true
     order by c.id`,
@@ -61,7 +67,7 @@ const grantsStatement = (name: string, smallAcl: string) =>
 const GRANTS_BY_FINGERPRINTS = grantsStatement('grants_by_fingerprints', SMALL_ACL);
 const OWNERS_BY_FINGERPRINTS = grantsStatement('grant_owners_by_fingerprints', 'null::text[]');
 
-/** A credential whether it counts or not, without the limits of its key. */
+/** A credential, live or not, without the limits of its key. */
 const GRANT_BY_ID = {
   name: 'grant_by_id',
   text: `select k.account_id as "accountId", k.id as "credentialId", k.version, k.owner_id as "ownerId",
@@ -123,7 +129,7 @@ type StoredKey = Pick<AuthorizedCredential, 'keyType' | 'keyBlob'>;
 
 /**
  * The grants of a key, read for each request. If accounts raced for a key, the account of the oldest credential owns
- * the key and only its credentials count. Keys on the operator's deny list have no grants, nor has a key for a gateway
+ * the key and only its credentials are grants. Keys on the operator's deny list have no grants, nor has a key for a gateway
  * that does not serve its account.
  */
 export class CredentialGrants {
@@ -132,17 +138,17 @@ export class CredentialGrants {
     private readonly deniedFingerprints: ReadonlySet<string>,
   ) {}
 
-  /** One or two of the grants may not count: see `liveGrants`. */
+  /** One or two of the grants may not be live. */
   ofKey(gateway: Gateway, fingerprint: string): Promise<KeyRead> {
     return this.unlessDenied(gateway, fingerprint, this.byFingerprint);
   }
 
-  /** The grants that count, without their rules. */
+  /** The live grants, without their rules. */
   async liveOfKey(gateway: Gateway, fingerprint: string): Promise<readonly CredentialGrant[]> {
     return liveGrants((await this.unlessDenied(gateway, fingerprint, this.ownersByFingerprint)).grants);
   }
 
-  /** One credential, which may not count. Undefined if it is deleted. */
+  /** One credential, live or not. Undefined if it is deleted. */
   async ofCredential({ accountId, id }: Ref): Promise<CredentialGrant | undefined> {
     const { rows } = await queryNamed<CredentialGrant & object>(this.pool, GRANT_BY_ID, [accountId, id]);
     return rows[0];
@@ -186,12 +192,12 @@ export class CredentialGrants {
 
 const NOT_READ: KeyRead = { grants: [], logPosition: null, readAt: null };
 
-/** All credentials of a key that count are of one account. */
+/** All grants of a key are of one account. */
 export function servedBy(gateway: Gateway, read: KeyRead): KeyRead {
   const [first] = read.grants;
   return first === undefined || servesAccount(gateway, first.accountId) ? read : { ...NOT_READ, readAt: read.readAt };
 }
 
-/** The grants that count: those of active owners that have not expired, up to the maximum. */
+/** The live grants: those of active owners that have not expired, up to the maximum. */
 export const liveGrants = <Grant extends CredentialGrant>(grants: readonly Grant[]): readonly Grant[] =>
   grants.filter(({ isOwnerActive, isExpired }) => isOwnerActive && !isExpired).slice(0, MAX_GRANTS_PER_KEY);

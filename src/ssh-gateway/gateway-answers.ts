@@ -34,8 +34,8 @@ interface RequestOrigin {
 }
 
 /**
- * Answers a gateway, over all accounts or over the one that it serves: what belongs to another account is unknown. Only compiled rules are cached; all else is read after the request
- * arrived.
+ * Answers a gateway, over all accounts or over the one that it serves: what belongs to another account is unknown. Only
+ * compiled rules and networks are cached; all else is read after the request arrived.
  */
 export class GatewayAnswers {
   private readonly deniedFingerprints: ReadonlySet<string>;
@@ -57,7 +57,7 @@ export class GatewayAnswers {
     this.usage = new CredentialUsage(pool);
   }
 
-  /** Undefined if no credential of the key counts. */
+  /** Undefined if the key has no live credential. */
   async identify(gateway: Gateway, fingerprint: string): Promise<IdentifiedKey | undefined> {
     const grants = await this.grants.liveOfKey(gateway, fingerprint);
     const [first] = grants;
@@ -71,7 +71,7 @@ export class GatewayAnswers {
     return { account_id: first.accountId, fingerprint, credentials: await Promise.all(credentials) };
   }
 
-  /** One decision for each target. Throws Problem 503 if they cannot be recorded, since no tunnel may go unrecorded. */
+  /** One decision for each target. Throws Problem 503 if they cannot be queued: then no tunnel may open. */
   async authorize(
     gateway: Gateway,
     fingerprint: string,
@@ -127,7 +127,7 @@ export class GatewayAnswers {
     return changedSince(this.pool, gateway, known, this.deniedFingerprints);
   }
 
-  /** The lines for sshd; undefined if the key has another type, or no credential that counts. */
+  /** The lines for sshd; undefined if the key has another type, or no live credential. */
   async authorizedKeys(gateway: Gateway, keyType: string, fingerprint: string): Promise<string | undefined> {
     const key = await this.grants.keyOf(fingerprint);
     if (key?.keyType !== keyType) return undefined;

@@ -63,7 +63,7 @@ export interface KnownCredential {
 export const MAX_RECHECKED = 10_000;
 const MAX_VERSION = 2 ** 31 - 1;
 
-/** Reads the items without class-validator, which would take longer for 10,000 items than the rest of the request. */
+/** A refusal names the item by its index. */
 export function readKnownCredentials(body: unknown): readonly KnownCredential[] {
   if (!Array.isArray(body)) throw new Problem('body_malformed', 'The body must be a JSON array.');
   if (body.length > MAX_RECHECKED) {

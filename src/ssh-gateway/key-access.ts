@@ -2,7 +2,7 @@ import type { CompiledAcl } from '../bind-rules/acl.js';
 import type { BindTarget } from '../bind-rules/bind-target.js';
 import type { Gateway } from '../caller.js';
 import { Problem } from '../problem.js';
-import { type BindDecision, bindDecider } from './bind-decisions/bind-decision.js';
+import { type BindDecision, bindDecider, type LiveGrant } from './bind-decisions/bind-decision.js';
 import { CompiledAcls } from './compiled-acls.js';
 import {
   type CredentialGrants,
@@ -13,7 +13,7 @@ import {
 } from './credential-grants.js';
 import type { SourceCheck } from './source-check.js';
 
-/** Only the rules of a key's oldest credentials count, up to this many: one account must not stall the others. */
+/** A key has the rules of its oldest live credentials, up to this many: one account must not stall the others. */
 export const MAX_RULES_PER_KEY = 10_000;
 
 /** At most some hundred kilobytes of rules at once. */
@@ -21,20 +21,17 @@ const MAX_FETCHED_ACLS = 10;
 /** How often one request reads the grants: after each fetch or compilation it must read them again. */
 const MAX_READS = 5;
 
-/** A grant that counts, with its rules. */
-interface LiveGrant extends StoredCredentialGrant {
-  readonly acl: CompiledAcl;
-}
+type StoredLiveGrant = StoredCredentialGrant & LiveGrant;
 
 /** The grants of a key, from which a decision is made. */
 export interface KeyGrants extends KeyRead {
-  /** Those that count, oldest first. */
-  readonly live: readonly LiveGrant[];
+  /** The live ones, oldest first. */
+  readonly live: readonly StoredLiveGrant[];
 }
 
 /**
  * What a key may do, as the database says after the last wait. A credential may be deleted while its ACL is fetched or
- * compiled, so the grants are read again afterwards and only the last read counts.
+ * compiled, so the grants are read again afterwards, and only the last read is used.
  */
 export class KeyAccess {
   constructor(
@@ -48,19 +45,22 @@ export class KeyAccess {
     const compiled = new Map<string, CompiledAcl>();
     for (let read = 0; read < MAX_READS; read += 1) {
       const key = await this.grants.ofKey(gateway, fingerprint);
-      const { live, missing } = this.lookUp(key.grants, compiled);
+      const { live, missing } = this.compileWhatFits(key.grants, compiled);
       if (missing.length === 0) return { ...key, live };
       await this.prepare(key.grants, compiled);
     }
     throw new Problem('overloaded', 'The rules of this key change faster than they can be read. Try again shortly.');
   }
 
-  /** Does not wait, so the result is as current as the grants. */
-  private lookUp(
+  /**
+   * The live grants with their ACLs, up to the maximum of rules. It compiles small ACLs as far as this turn of the event loop
+   * has time; those of `missing` are still to be compiled. It does not wait, so `live` is as current as the grants.
+   */
+  private compileWhatFits(
     grants: readonly StoredCredentialGrant[],
     compiled: Map<string, CompiledAcl>,
-  ): { readonly live: readonly LiveGrant[]; readonly missing: readonly StoredCredentialGrant[] } {
-    const [live, missing]: [LiveGrant[], StoredCredentialGrant[]] = [[], []];
+  ): { readonly live: readonly StoredLiveGrant[]; readonly missing: readonly StoredCredentialGrant[] } {
+    const [live, missing]: [StoredLiveGrant[], StoredCredentialGrant[]] = [[], []];
     let rules = 0;
     for (const grant of liveGrants(grants)) {
       const acl = compiled.get(grant.aclDigest) ?? this.cachedOrSmall(grant);
@@ -85,11 +85,12 @@ export class KeyAccess {
   /** Compiles the missing ACLs from the oldest on, until all are compiled or one of their rows has changed. */
   private async prepare(grants: readonly StoredCredentialGrant[], compiled: Map<string, CompiledAcl>): Promise<void> {
     for (;;) {
-      const missing = this.lookUp(grants, compiled).missing.slice(0, MAX_FETCHED_ACLS);
+      const missing = this.compileWhatFits(grants, compiled).missing.slice(0, MAX_FETCHED_ACLS);
+      if (missing.length === 0) return;
       for (const { digest, rules } of await this.fetch(missing)) {
         compiled.set(digest, await this.acls.addInTurn(digest, rules));
       }
-      if (missing.length === 0 || missing.some((grant) => !compiled.has(grant.aclDigest))) return;
+      if (missing.some((grant) => !compiled.has(grant.aclDigest))) return;
     }
   }
 
@@ -107,4 +108,4 @@ export const deciderOf = (
   { grants, live }: Pick<KeyGrants, 'grants' | 'live'>,
   sources: SourceCheck,
   source: string | undefined,
-): ((target: BindTarget) => BindDecision) => bindDecider(grants, sources.judge(live, source));
+): ((target: BindTarget) => BindDecision) => bindDecider(grants, sources.withSourceChecks(live, source));

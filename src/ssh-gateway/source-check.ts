@@ -14,7 +14,7 @@ export class SourceCheck {
   });
 
   /** The grants, each with whether it may be used from `source`. Without a restriction it may be used from anywhere. */
-  judge<Grant extends { readonly sources: string | null }>(
+  withSourceChecks<Grant extends { readonly sources: string | null }>(
     grants: readonly Grant[],
     source: string | undefined,
   ): (Grant & { readonly isSourceAllowed: boolean })[] {

@@ -112,7 +112,7 @@ export class SshGatewayController {
   }
 }
 
-/** The answer is the same for an unknown key and for a key of which no credential counts: neither grants access. */
+/** The answer is the same for an unknown key and for a key without a live credential: neither grants access. */
 function unknownKey(): never {
   throw new Problem('not_found', 'Resource not found');
 }

@@ -28,8 +28,8 @@ type CallerRow = Omit<Caller, 'rightsPosition'> & {
 };
 
 /**
- * Key, principal and head are of one snapshot, and the database's clock alone says whether the key has expired. The head
- * is read for a change only: while a backup holds an old snapshot, each append leaves a dead version of it to step over.
+ * Key, principal and head are of one snapshot, and the database's clock alone says whether the key has expired. Only a
+ * change needs the head, for its check of rights.
  */
 const CALLERS_BY_TOKENS = onPrimary({
   name: 'callers_by_tokens',
@@ -41,11 +41,13 @@ const CALLERS_BY_TOKENS = onPrimary({
     cross join lateral (select * from principals p where p.account_id = k.account_id and p.id = k.owner_id limit 1) p`,
 });
 
-/** The tokens of the deployment, by what the messages call one. */
-interface TokensOfDeployment {
-  readonly 'gateway token': DeploymentTokens<Gateway>;
-  readonly 'metrics token': DeploymentTokens<object>;
+/** The programs of the deployment, by what the messages call the token of one. */
+interface Programs {
+  readonly 'gateway token': Gateway;
+  readonly 'metrics token': object;
 }
+
+type TokensOfDeployment = { readonly [Token in keyof Programs]: DeploymentTokens<Programs[Token]> };
 
 /** The longest API key is a bootstrap key of 255 characters; a gateway token has the same maximum. */
 const MAX_TOKEN_CHARACTERS = 255;
@@ -66,17 +68,18 @@ export class Authentication extends Authenticator {
     super();
   }
 
-  private readonly forRead = this.coalescedFor({ isChange: false });
-  private readonly forChange = this.coalescedFor({ isChange: true });
+  private readonly forRead = coalesced((tokens) => this.callersBy(tokens, { isChange: false }));
+  private readonly forChange = coalesced((tokens) => this.callersBy(tokens, { isChange: true }));
 
-  private coalescedFor({ isChange }: { readonly isChange: boolean }) {
-    return coalesced<FoundCaller | undefined>(async (tokens) => {
-      // Here and not for each request, since those of one turn often have one key. The tokens go no further.
-      const hashes = tokens.map(hashToken);
-      const { rows } = await queryNamed<CallerRow>(this.pool, CALLERS_BY_TOKENS, [hashes, isChange]);
-      const callers = new Map(rows.map((row) => [row.hash, toFoundCaller(row)]));
-      return new Map(tokens.map((token, n) => [token, callers.get(hashes[n] ?? '')]));
-    });
+  /** Only hashes of the tokens go to the database. */
+  private async callersBy(
+    tokens: readonly string[],
+    { isChange }: { readonly isChange: boolean },
+  ): Promise<ReadonlyMap<string, FoundCaller | undefined>> {
+    const hashes = tokens.map(hashToken);
+    const { rows } = await queryNamed<CallerRow>(this.pool, CALLERS_BY_TOKENS, [hashes, isChange]);
+    const callers = new Map(rows.map((row) => [row.hash, toFoundCaller(row)]));
+    return new Map(tokens.map((token, n) => [token, callers.get(hashes[n] ?? '')]));
   }
 
   /**
@@ -86,7 +89,7 @@ export class Authentication extends Authenticator {
   authenticate(request: FastifyRequest): Promise<Caller> {
     return this.attempt(request, async () => {
       const caller = await this.callerOf(request);
-      if (mayChange(request)) refuseUnlessMayChange(caller);
+      if (isClosedToAuditors(request)) refuseUnlessMayChange(caller);
       return caller;
     });
   }
@@ -100,7 +103,10 @@ export class Authentication extends Authenticator {
   }
 
   /** Throws the same for a program of the deployment. Its token is not an API key, nor is an API key such a token. */
-  private authenticateProgram(request: FastifyRequest, expected: keyof TokensOfDeployment): Promise<object> {
+  private authenticateProgram<Token extends keyof Programs>(
+    request: FastifyRequest,
+    expected: Token,
+  ): Promise<Programs[Token]> {
     return this.attempt(request, async () => {
       const token = tokenOf(request.headers.authorization, expected);
       refuseTooLong(token, expected);
@@ -114,8 +120,8 @@ export class Authentication extends Authenticator {
     request: FastifyRequest,
     authenticate: () => Promise<Authenticated>,
   ): Promise<Authenticated> {
-    return authenticate().catch(async (error: unknown) => {
-      throw isFailedAttempt(error) ? await this.countFailure(error, request) : error;
+    return authenticate().catch((error: unknown) => {
+      throw isFailedAttempt(error) ? this.countFailure(error, request) : error;
     });
   }
 
@@ -145,9 +151,9 @@ export class Authentication extends Authenticator {
    * Counts a failure and returns its answer: the failure itself, or 429 beyond the limit. The key was looked up before,
    * so that a valid key works on behind the same NAT: a caller cannot lock out a neighbour.
    */
-  private async countFailure(failure: Problem, request: FastifyRequest): Promise<Problem> {
+  private countFailure(failure: Problem, request: FastifyRequest): Problem {
     const source = sourceOf(ipOf(request));
-    const excess = await this.failures.count(source);
+    const excess = this.failures.count(source);
     if (excess === undefined) return failure;
     const limit = `more than ${this.failures.maxPerMinute} failed authentications in a minute`;
     const { retryAfterSeconds, isFirst } = excess;
@@ -159,7 +165,7 @@ export class Authentication extends Authenticator {
 }
 
 /** A route is closed to auditors unless it is a GET or declares that it only reads, so a new route is closed too. */
-const mayChange = ({ method, routeOptions }: FastifyRequest): boolean =>
+const isClosedToAuditors = ({ method, routeOptions }: FastifyRequest): boolean =>
   !isSafeMethod(method) && routeOptions.config.onlyReads !== true;
 
 /** Whether an error answers an attempt to guess a key. A request without credentials is a mistake, not an attempt. */
@@ -173,7 +179,7 @@ const toFoundCaller = ({ hash: _, isActive, isExpired, rightsPosition, ...caller
 });
 
 /** The kind of token that a route needs; messages name it, so that the reader looks at the right one. */
-type Credential = 'API key' | keyof TokensOfDeployment;
+type Credential = 'API key' | keyof Programs;
 
 const BEARER = /^bearer +([\x21-\x7e]+)$/i;
 

@@ -18,7 +18,7 @@ export const authenticate =
       await authenticator.authenticateMetrics(request);
     } else {
       const deadline = request.receivedAt + writeDeadlineMs;
-      await request.authenticate(deadline);
+      await request.setCaller(deadline);
       request.remainingWaitMs = deadline - performance.now();
     }
   };

@@ -11,7 +11,7 @@ export const identify =
     dropForwardedPorts(request.raw.headers);
     void reply.headers(headersOf(request.id, request.headers.origin));
     const problem = protocolProblemOf(request.raw);
-    // What follows on this connection may be part of the same request for a proxy in front.
+    // A proxy in front may take the next bytes of this connection for a part of the same request.
     if (problem !== undefined) void reply.header('connection', 'close');
     done(problem);
   };

@@ -29,15 +29,19 @@ export class ClaimRefused extends Error {
   override readonly name = 'ClaimRefused';
 }
 
-/** A statement that did not succeed. */
-export interface Failed {
-  readonly base: undefined;
-  /** Undefined: the statement itself refused, and wrote nothing. */
-  readonly failure: PostgresFailure | undefined;
-  /** Claims that other accounts have. Without any, and without a failure, rights were taken after a decision. */
-  readonly refusedClaims: ReadonlySet<string>;
-  /** An attempt may have been committed. */
-  readonly wasSent: boolean;
+/** Why a statement was not acknowledged. */
+export type Refusal =
+  /** Rights were taken after one of the commands was decided. */
+  | { readonly kind: 'rightsTaken' }
+  /** Other accounts have these claims. */
+  | { readonly kind: 'claimsRefused'; readonly claims: ReadonlySet<string> }
+  | { readonly kind: 'failed'; readonly failure: PostgresFailure };
+
+/** A refused command. `mayBeWritten`: an attempt may have been committed. */
+export interface RefusedAppend {
+  readonly accountId: string;
+  readonly append: PreparedAppend;
+  readonly mayBeWritten: boolean;
 }
 
 const ANOTHER_ACCOUNT = 'a value belongs to another account';
@@ -49,30 +53,30 @@ const NEWEST_OF_EVENTS = durably(
     order by position desc limit 1`,
 );
 
-/** Finds the events of a command that was refused by itself. Throws if they are not in the log. */
+/** Finds the events of a command that was refused. Throws if they are not in the log. */
 export async function recordedBefore(
   pool: Pool,
-  accountId: string,
-  append: PreparedAppend,
-  { failure, refusedClaims, wasSent }: Failed,
+  refused: RefusedAppend,
+  refusal: Refusal,
   alarm: (message: string) => void,
 ): Promise<Appended> {
   // An attempt whose answer was lost may have been committed before the rights or the claim were taken.
-  const mayBeRecorded = failure === undefined ? wasSent : failure.isUniqueViolation;
-  const found = mayBeRecorded ? await findRecorded(pool, accountId, append, wasSent) : undefined;
+  const mayBeRecorded = refusal.kind === 'failed' ? refusal.failure.isUniqueViolation : refused.mayBeWritten;
+  const found = mayBeRecorded ? await findRecorded(pool, refused) : undefined;
   if (found !== undefined) return found;
-  if (failure !== undefined) throw refusalOf(failure, append, alarm);
-  if (refusedClaims.size > 0) throw new ClaimRefused(ANOTHER_ACCOUNT);
-  throw new RightsTaken('rights were taken after the decision');
+  switch (refusal.kind) {
+    case 'rightsTaken':
+      throw new RightsTaken('rights were taken after the decision');
+    case 'claimsRefused':
+      throw new ClaimRefused(ANOTHER_ACCOUNT);
+    case 'failed':
+      throw errorOf(refusal.failure, refused.append, alarm);
+  }
 }
 
-async function findRecorded(
-  pool: Pool,
-  accountId: string,
-  { eventIds, metadataText, deadline }: PreparedAppend,
-  wasSent: boolean,
-): Promise<Appended | undefined> {
-  const values = [accountId, eventIds];
+async function findRecorded(pool: Pool, refused: RefusedAppend): Promise<Appended | undefined> {
+  const { eventIds, metadataText, deadline } = refused.append;
+  const values = [refused.accountId, eventIds];
   const { rows } = await queryNamed<{ position: string; metadata: string }>(
     pool,
     NEWEST_OF_EVENTS,
@@ -86,10 +90,10 @@ async function findRecorded(
   if (found === undefined) return undefined;
   // After a lost connection the event may be our own first attempt. Under an Idempotency-Key it may also be the event of
   // another request, which was acknowledged elsewhere.
-  return { position: Number(found.position), isDuplicate: !(wasSent && found.metadata === metadataText) };
+  return { position: Number(found.position), isDuplicate: !(refused.mayBeWritten && found.metadata === metadataText) };
 }
 
-function refusalOf(failure: PostgresFailure, { rows }: PreparedAppend, alarm: (message: string) => void): unknown {
+function errorOf(failure: PostgresFailure, { rows }: PreparedAppend, alarm: (message: string) => void): unknown {
   // PostgreSQL may insert the row of a new entity before its event.
   const ofStream = ['events_stream_version', ...rows.map(({ table }) => `${table.name}_pk`)];
   if (failure.constraint !== undefined && ofStream.includes(failure.constraint)) {
@@ -103,10 +107,10 @@ function refusalOf(failure: PostgresFailure, { rows }: PreparedAppend, alarm: (m
   return failure.cause;
 }
 
-/** The error for commands whose statement got no answer. `wasSent`: the database may have committed it. */
-export function unavailable(failure: PostgresFailure, wasSent: boolean): unknown {
+/** The error for commands whose statement got no answer. `mayBeWritten`: the database may have committed it. */
+export function unavailable(failure: PostgresFailure, mayBeWritten: boolean): unknown {
   if (!failure.isConnectionLoss && !failure.isDeadlock) return failure.cause;
-  const message = wasSent
+  const message = mayBeWritten
     ? 'The connection to the database was lost before it answered, so the outcome is unknown. Check the resource, or repeat the request with an Idempotency-Key.'
     : 'The database does not answer. Try again shortly.';
   return Object.assign(new Problem('overloaded', message), { cause: failure.cause });

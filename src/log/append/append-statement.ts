@@ -32,21 +32,24 @@ export function appendStatement(accountId: string, batch: readonly PreparedAppen
   const rightsPosition = Math.min(...batch.map((append) => append.rightsPosition));
   const columns = EVENT_COLUMN_NAMES.map((name) => events.map((event) => event[name]));
   const values: (string | string[])[] = [accountId, String(rightsPosition), ...columns];
-  const parts: string[] = [];
+  /** Adds a value, and returns the number of its parameter. */
+  const parameter = (value: string): number => values.push(value);
+  const parts = [BATCH];
   const claims = claimsOf(batch);
-  if (claims.length > 0) parts.push(claimsPart(values.push(JSON.stringify(claims))));
-  const head = claims.length === 0 ? headPart('') : `${refusedPart(values.length)},\n${headPart(UNLESS_REFUSED)}`;
-  const answer = claims.length === 0 ? BASE : BASE_OR_REFUSED;
+  if (claims.length > 0) {
+    const changes = parameter(JSON.stringify(claims));
+    parts.push(refusedPart(changes), headPart(UNLESS_REFUSED), RECORDED, claimsPart(changes));
+  } else parts.push(headPart(''), RECORDED);
   const rows = batch.flatMap((append) => append.rows).sort(byOrder);
   for (const table of new Set(rows.map((row) => row.table))) {
     const ofTable = rows.filter((row) => row.table === table);
     const [removed = [], put = []] = [true, false].map((isRemoval) =>
       ofTable.filter((row) => row.isRemoval === isRemoval),
     );
-    if (removed.length > 0) parts.push(removePart(table, values.push(jsonList(removed))));
-    if (put.length > 0) parts.push(putPart(table, values.push(jsonList(put)), ofTable));
+    if (removed.length > 0) parts.push(removePart(table, parameter(jsonList(removed))));
+    if (put.length > 0) parts.push(putPart(table, parameter(jsonList(put)), ofTable));
   }
-  const text = `with ${[BATCH, head, RECORDED, ...parts].join(',\n')}\n${answer}`;
+  const text = `with ${parts.join(',\n')}\n${claims.length > 0 ? BASE_OR_REFUSED : BASE}`;
   return { name: `append_${hash('sha256', text).slice(0, 16)}`, text, values, rightsPosition };
 }
 

@@ -110,7 +110,10 @@ export class Batcher<Item extends Batchable, Result> {
   }
 }
 
-/** The next batch in queue order. An item that must not go with an earlier one waits, and so do those that must not go with it. */
+/**
+ * The next batch, in the order of the queue. An item waits if an earlier item has a key that is among its `keys` or its
+ * `mustNotFollow`, also if the earlier item waits itself.
+ */
 function takeBatch<Item extends Batchable, Result>(queue: Batch<Item, Result>, limits: BatcherLimits) {
   const seen = new Set<string>();
   const isSeen = (key: string): boolean => seen.has(key);

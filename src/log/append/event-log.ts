@@ -4,15 +4,24 @@ import { PostgresFailure } from '../../database/failure.js';
 import { queryNamed } from '../../database/query.js';
 import { pauseAfter } from '../../retry/retry.js';
 import type { Append, Appended } from './append.js';
-import { type Failed, recordedBefore, unavailable } from './append-failures.js';
+import { type Refusal, recordedBefore, unavailable } from './append-failures.js';
 import { type AppendRow, type AppendStatement, appendStatement, hasRefusedClaim } from './append-statement.js';
 import { Batcher, type BatcherLimits, type BatchListener, DEFAULT_BATCHER_LIMITS, type Waiting } from './batcher.js';
 import { type PreparedAppend, prepareAppend } from './prepared-append.js';
 
 type Command = Waiting<PreparedAppend, Appended>;
-type Outcome = Failed | { readonly base: number };
-/** A batch whose connection was lost. */
-type Lost = { readonly failure: PostgresFailure; readonly wasSent: boolean };
+/** `base`: the size of the log before the batch. */
+type Outcome = { readonly kind: 'written'; readonly base: number } | Refusal;
+type Failed = Extract<Refusal, { kind: 'failed' }>;
+
+interface Batch {
+  readonly accountId: string;
+  readonly commands: readonly Command[];
+  /** An earlier attempt may have been committed. */
+  readonly mayBeWritten: boolean;
+  /** How often its connection was lost. */
+  readonly losses: number;
+}
 
 const MAX_DEADLOCKS = 5;
 /** Pauses before a batch is sent again after the connection was lost. */
@@ -35,7 +44,10 @@ export class EventLog {
     private readonly limits: BatcherLimits = DEFAULT_BATCHER_LIMITS,
     readonly deadlineMs = DEFAULT_WRITE_DEADLINE_MS,
   ) {
-    this.batcher = new Batcher((accountId, batch) => this.send(accountId, batch), limits);
+    this.batcher = new Batcher(
+      (accountId, commands) => this.send({ accountId, commands, mayBeWritten: false, losses: 0 }),
+      limits,
+    );
   }
 
   /** Whether further appends are refused for now. */
@@ -61,72 +73,86 @@ export class EventLog {
     return this.batcher.push(append.accountId, prepareAppend(append, performance.now() + this.deadlineMs));
   }
 
-  /** Sends a batch until every command has its answer. `wasSent`: an earlier attempt may have been committed. */
-  private async send(accountId: string, batch: readonly Command[], wasSent = false, losses = 0): Promise<void> {
-    const items = batch.map(({ item }) => item);
+  /** Sends a batch until every command has its answer. */
+  private async send(batch: Batch): Promise<void> {
+    const { accountId, commands, mayBeWritten } = batch;
+    const items = commands.map(({ item }) => item);
     const statement = appendStatement(accountId, items);
-    const outcome = await this.attempt(statement, deadlineOf(items), wasSent);
-    if (outcome.base !== undefined) return acknowledge(batch, outcome.base);
-    const { failure, wasSent: mayBeWritten } = outcome;
-    if (failure?.isConnectionLoss) return this.sendAgain(accountId, batch, { failure, wasSent: mayBeWritten }, losses);
-    if (failure?.isAboutData === false) {
-      return batch.forEach(({ reject }) => void reject(unavailable(failure, mayBeWritten)));
+    const outcome = await this.attempt(statement, deadlineOf(items));
+    switch (outcome.kind) {
+      case 'written':
+        return acknowledge(commands, outcome.base);
+      case 'rightsTaken':
+        // Only the commands that know the oldest rights are refused for certain.
+        return this.refuse(batch, outcome, (item) => item.rightsPosition === statement.rightsPosition);
+      case 'claimsRefused':
+        return this.refuse(batch, outcome, (item) => hasRefusedClaim(item, outcome.claims));
+      case 'failed':
+        return this.afterFailure({ ...batch, mayBeWritten: mayBeWritten || outcome.failure.mayBeCommitted }, outcome);
     }
-    // Nothing was written.
-    const isRefused = ({ item }: Command): boolean =>
-      failure === undefined ? isRefusedBy(statement, outcome, item) : batch.length === 1;
-    for (const { item, resolve, reject } of batch.filter(isRefused)) {
-      await recordedBefore(this.pool, accountId, item, outcome, this.alarm).then(resolve, reject);
+  }
+
+  /** Answers the commands that are refused, and sends the others. */
+  private async refuse(batch: Batch, refusal: Refusal, isRefused: (item: PreparedAppend) => boolean): Promise<void> {
+    for (const { item, resolve, reject } of batch.commands.filter((command) => isRefused(command.item))) {
+      await recordedBefore(this.pool, { ...batch, append: item }, refusal, this.alarm).then(resolve, reject);
     }
-    // Halving finds the command whose data failed; the others are written without it.
-    const others = batch.filter((command) => !isRefused(command));
-    const middle = failure === undefined ? 0 : Math.ceil(others.length / 2);
-    for (const part of [others.slice(0, middle), others.slice(middle)]) {
-      if (part.length > 0) await this.send(accountId, part, mayBeWritten, losses);
-    }
+    const others = batch.commands.filter(({ item }) => !isRefused(item));
+    if (others.length > 0) await this.send({ ...batch, commands: others });
+  }
+
+  private async afterFailure(batch: Batch, failed: Failed): Promise<void> {
+    const { commands, mayBeWritten } = batch;
+    const { failure } = failed;
+    if (failure.isConnectionLoss) return this.sendAgain(batch, failure);
+    if (!failure.isAboutData) return commands.forEach(({ reject }) => void reject(unavailable(failure, mayBeWritten)));
+    // Nothing was written. Halving finds the command whose data failed; the others are written without it.
+    if (commands.length === 1) return this.refuse(batch, failed, () => true);
+    const middle = Math.ceil(commands.length / 2);
+    await this.send({ ...batch, commands: commands.slice(0, middle) });
+    await this.send({ ...batch, commands: commands.slice(middle) });
   }
 
   /**
    * Answers the commands whose deadline has come. Event ids are fixed, so the others are written once at the most. Not
    * `retry`, which has one deadline: each command has its own.
    */
-  private async sendAgain(accountId: string, batch: readonly Command[], lost: Lost, losses: number): Promise<void> {
-    const pauseMs = pauseAfter(losses + 1, PAUSES_MS);
+  private async sendAgain(batch: Batch, failure: PostgresFailure): Promise<void> {
+    const losses = batch.losses + 1;
+    const pauseMs = pauseAfter(losses, PAUSES_MS);
     const resumesAt = performance.now() + pauseMs;
     const rest: Command[] = [];
-    for (const command of batch) {
+    for (const command of batch.commands) {
       if (command.item.deadline > resumesAt) rest.push(command);
-      else command.reject(unavailable(lost.failure, lost.wasSent));
+      else command.reject(unavailable(failure, batch.mayBeWritten));
     }
     if (rest.length === 0) return;
     await sleep(pauseMs);
-    await this.send(accountId, rest, lost.wasSent, losses + 1);
+    await this.send({ ...batch, commands: rest, losses });
   }
 
   /** Runs the statement, again after a deadlock. */
-  private async attempt(statement: AppendStatement, deadline: number, wasSentBefore: boolean): Promise<Outcome> {
+  private async attempt(statement: AppendStatement, deadline: number): Promise<Outcome> {
     for (let deadlocks = 0; ; deadlocks += 1) {
       try {
         const limits = { deadlineMs: Math.min(deadline - performance.now(), MAX_ATTEMPT_MS), attempts: 1 };
         const { rows } = await queryNamed<AppendRow>(this.pool, statement, statement.values, limits);
-        const base = rows[0]?.base ?? undefined;
-        if (base !== undefined) return { base: Number(base) };
-        const refusedClaims = new Set(rows.flatMap(({ refused }) => refused ?? []));
-        return { base: undefined, failure: undefined, refusedClaims, wasSent: wasSentBefore };
+        return outcomeOf(rows);
       } catch (error) {
         const failure = PostgresFailure.of(error);
         if (failure.isDeadlock && deadlocks < MAX_DEADLOCKS) continue;
-        return { base: undefined, failure, refusedClaims: NO_CLAIMS, wasSent: wasSentBefore || failure.mayBeCommitted };
+        return { kind: 'failed', failure };
       }
     }
   }
 }
 
-const NO_CLAIMS: ReadonlySet<string> = new Set();
-
-/** After a change of rights, the commands that know the oldest rights are refused for certain. */
-const isRefusedBy = (statement: AppendStatement, { refusedClaims }: Failed, item: PreparedAppend): boolean =>
-  refusedClaims.size === 0 ? item.rightsPosition === statement.rightsPosition : hasRefusedClaim(item, refusedClaims);
+function outcomeOf(rows: readonly AppendRow[]): Outcome {
+  const base = rows[0]?.base ?? undefined;
+  if (base !== undefined) return { kind: 'written', base: Number(base) };
+  const claims = new Set(rows.flatMap(({ refused }) => refused ?? []));
+  return claims.size > 0 ? { kind: 'claimsRefused', claims } : { kind: 'rightsTaken' };
+}
 
 /** The earliest one: a command must be answered at its own deadline, whatever else is in its batch. */
 const deadlineOf = (writes: readonly PreparedAppend[]): number => Math.min(...writes.map(({ deadline }) => deadline));

@@ -33,11 +33,11 @@ export interface PreparedAppend {
   readonly metadataText: string;
   readonly events: readonly EventTexts[];
   readonly rows: readonly RowWrite[];
-  /** By how many rows the account has each claimed value more, or less, than before. */
+  /** For each claimed value, how many more rows of the account have it than before. Negative: how many fewer. */
   readonly claims: ReadonlyMap<string, number>;
   /** Streams written, and values taken or freed: no two commands of a batch may share one. */
   readonly keys: readonly string[];
-  /** Streams of the principal and the API key that make the change. It is never in one batch after a change of them. */
+  /** Streams of the principal and the API key that make the change. No earlier command of its batch changes one. */
   readonly mustNotFollow: readonly string[];
   readonly sizeBytes: number;
   /** The head must not have a later change of rights. */
@@ -61,19 +61,18 @@ export function prepareAppend(append: Append, defaultDeadline: number): Prepared
       takes_rights: String(model.events[type]?.takesRights === true),
     })),
   );
-  const keys = new Set(streams.map(({ id }) => id));
   const changes = streams.flatMap((stream) => stream.model.tables.map((table) => changeOf(table, stream)));
-  const rows = changes.flatMap((change) => rowWrites(change, keys));
-  const eventsBytes = events.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0);
+  const rows = changes.flatMap(rowWrites);
+  const texts = [...events.flatMap(({ data, metadata }) => [data, metadata]), ...rows.map(({ text }) => text)];
   return {
     eventIds: events.map((event) => event.event_id),
     metadataText: events.at(-1)?.metadata ?? '',
     events,
     rows,
     claims: sumOfClaims(changes.flatMap(claimChanges)),
-    keys: [...keys],
+    keys: [...new Set([...streams.map(({ id }) => id), ...changes.flatMap(exclusiveValuesIn)])],
     mustNotFollow: [metadata.actor, metadata.api_key_id ?? ''],
-    sizeBytes: rows.reduce((sum, { text }) => sum + text.length, eventsBytes),
+    sizeBytes: texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0),
     rightsPosition: rightsPosition ?? Number.MAX_SAFE_INTEGER,
     deadline,
   };
@@ -94,9 +93,11 @@ const changeOf = (table: Table<object>, { before, after }: StreamAppend): Change
   rows: after === undefined ? [] : table.rowsOf(after),
 });
 
+const exclusiveValuesIn = ({ table, old, rows }: Change): string[] =>
+  [...old, ...rows].flatMap((row) => table.exclusiveValuesOf(row as Row));
+
 /** Rows that stay the same are not written again: an edge may list a thousand hostports and change its description. */
-function rowWrites({ table, isNew, old, rows }: Change, keys: Set<string>): RowWrite[] {
-  for (const row of [...old, ...rows]) for (const value of table.exclusiveValuesOf(row as Row)) keys.add(value);
+function rowWrites({ table, isNew, old, rows }: Change): RowWrite[] {
   const put = rows.map((row) => {
     const [value] = table.exclusiveValuesOf(row as Row);
     const order = value === undefined ? keyOf(table, row) : `${table.name} ${value}`;
@@ -124,7 +125,7 @@ function claimChanges({ table: { claimed }, old, rows }: Change): ClaimChange[] 
   return [...rows.map((row): ClaimChange => [claimOf(row), 1]), ...freed];
 }
 
-/** Without the values that as many rows get as lose. */
+/** The sum of the changes of each value. A value whose sum is 0 is left out. */
 export function sumOfClaims(changes: Iterable<ClaimChange>): ReadonlyMap<string, number> {
   const sums = new Map<string, number>();
   for (const [value, change] of changes) sums.set(value, (sums.get(value) ?? 0) + change);

@@ -21,7 +21,7 @@ const OF_STREAMS = {
     order by e.stream_id, e.stream_version`,
 };
 
-/** Reads events of one account by their id or their stream, and folds them, so many at a time. */
+/** Reads events of one account by their id or their stream, a limited number at a time, and folds them. */
 export class LogReader {
   constructor(private readonly connections: Connections) {}
 
@@ -44,7 +44,7 @@ export class LogReader {
       const values = [accountId, [...versions.keys()], [...versions.values()], upTo, max];
       const { rows } = await queryNamed<ReplayableEvent>(this.connections, OF_STREAMS, values);
       yield* rows;
-      // Streams of which it has read the most it may can have more.
+      // A stream that filled its limit may have more.
       const ends = rows.filter(({ streamId, streamVersion }) => streamVersion - (versions.get(streamId) ?? 0) >= max);
       versions = new Map(ends.map(({ streamId, streamVersion }) => [streamId, streamVersion]));
     }

@@ -20,7 +20,7 @@ export interface RecordedEvent {
   readonly recordedAt: string;
 }
 
-/** An event that can be folded. The feed reads none of these: the Date is a third of the cost of reading an event. */
+/** An event that can be folded. The feed folds nothing, so it does without the Date. */
 export interface ReplayableEvent extends RecordedEvent {
   /** When the handler decided it. */
   readonly occurredAt: Date;

@@ -66,8 +66,8 @@ const WRITE = {
 };
 
 /**
- * Records decisions after they are answered, so that an answer never waits for a disk; a crash loses the last 50 ms of
- * the record. The queue is bounded: when it is full, or an account has its share of it, the service refuses to decide.
+ * Records decisions after they are answered. A crash loses what is not written yet. The queue is bounded: when it is full,
+ * or an account has its share of it, the service refuses to decide.
  */
 export class BindDecisionQueue implements OnApplicationShutdown {
   private readonly logger = new Logger('BindDecisions');

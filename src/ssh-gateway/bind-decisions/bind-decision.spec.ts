@@ -2,7 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { compile, permits } from '../../bind-rules/acl.js';
 import type { BindTarget } from '../../bind-rules/bind-target.js';
-import { bindDecider, type CompiledCredentialGrant } from './bind-decision.js';
+import { bindDecider } from './bind-decision.js';
+
+type Grant = Parameters<typeof bindDecider>[1][number];
 
 interface Circumstances {
   readonly isOwnerActive?: boolean;
@@ -17,7 +19,7 @@ const grantOf = (
   credentialId: string,
   acl: readonly string[],
   { isOwnerActive = true, isExpired = false, isSourceAllowed = true }: Circumstances = {},
-): CompiledCredentialGrant => ({
+): Grant => ({
   accountId: 'ac_1',
   credentialId,
   ownerId: 'usr_1',
@@ -27,7 +29,7 @@ const grantOf = (
   isSourceAllowed,
   acl: compile(acl),
 });
-const decideOf = (grants: readonly CompiledCredentialGrant[], target: BindTarget) =>
+const decideOf = (grants: readonly Grant[], target: BindTarget) =>
   bindDecider(
     grants,
     grants.filter(({ isOwnerActive, isExpired }) => isOwnerActive && !isExpired),

@@ -1,7 +1,7 @@
 import { type CompiledAcl, permits } from '../../bind-rules/acl.js';
 import type { BindTarget } from '../../bind-rules/bind-target.js';
 
-/** A live credential of a key, on the account that the key belongs to. */
+/** A credential of a key, on the account that the key belongs to. It may not be live. */
 export interface CredentialGrant {
   readonly accountId: string;
   readonly credentialId: string;
@@ -13,9 +13,12 @@ export interface CredentialGrant {
   readonly isExpired: boolean;
 }
 
-/** A live grant, with its rules: its owner is active, and it has not expired. */
-export interface CompiledCredentialGrant extends CredentialGrant {
+/** A grant with its rules, whose owner is active and which has not expired. */
+export interface LiveGrant extends CredentialGrant {
   readonly acl: CompiledAcl;
+}
+
+interface SourceChecked {
   /** Whether the tunnel comes from where the credential may be used. */
   readonly isSourceAllowed: boolean;
 }
@@ -43,22 +46,22 @@ export interface BindDecision {
 }
 
 /**
- * Decides whether a key may bind a target. The key may do what any of its grants permits. `live` are those of `grants` that
- * have an active owner and have not expired, compiled; both lists are oldest first.
+ * Decides whether a key may bind a target. The key may do what any of its live grants permits. `live` are the live ones of
+ * `grants`; both lists are oldest first.
  */
 export function bindDecider(
   grants: readonly CredentialGrant[],
-  live: readonly CompiledCredentialGrant[],
+  live: readonly (LiveGrant & SourceChecked)[],
 ): (target: BindTarget) => BindDecision {
   const [oldest] = grants;
   if (oldest === undefined) return () => refusal('unknown_key', undefined);
-  if (live.length === 0) return () => refusalOfDead(grants, oldest);
+  if (live.length === 0) return () => refusalWithoutLive(grants, oldest);
   const here = live.filter(({ isSourceAllowed }) => isSourceAllowed);
   const elsewhere = live.filter(({ isSourceAllowed }) => !isSourceAllowed);
-  return (target) => permission(here, target) ?? refusalOfLive({ here, elsewhere }, target);
+  return (target) => permission(here, target) ?? refusalOfLive(here, elsewhere, target);
 }
 
-function permission(here: readonly CompiledCredentialGrant[], target: BindTarget): BindDecision | undefined {
+function permission(here: readonly LiveGrant[], target: BindTarget): BindDecision | undefined {
   for (const grant of here) {
     const { permitted, matchedRule, ruleIndex } = permits(grant.acl, target);
     if (permitted) return { allowed: true, reason: 'permitted', matchedRule, ruleIndex, grant };
@@ -66,16 +69,14 @@ function permission(here: readonly CompiledCredentialGrant[], target: BindTarget
   return undefined;
 }
 
-type LiveGrants = Readonly<Record<'here' | 'elsewhere', readonly CompiledCredentialGrant[]>>;
-
-function refusalOfLive({ here, elsewhere }: LiveGrants, target: BindTarget): BindDecision {
+function refusalOfLive(here: readonly LiveGrant[], elsewhere: readonly LiveGrant[], target: BindTarget): BindDecision {
   const permitting = elsewhere.find(({ acl }) => permits(acl, target).permitted);
   if (here.length > 0 && permitting === undefined) return refusal('not_permitted', here[0]);
   return refusal('source_not_allowed', permitting ?? elsewhere[0]);
 }
 
-/** An expired grant of an active owner would count, if it had not expired. */
-function refusalOfDead(grants: readonly CredentialGrant[], oldest: CredentialGrant): BindDecision {
+/** `expired` only if there is an active owner: its grant would be live, if it had not expired. */
+function refusalWithoutLive(grants: readonly CredentialGrant[], oldest: CredentialGrant): BindDecision {
   const expired = grants.find(({ isOwnerActive }) => isOwnerActive);
   return expired === undefined ? refusal('owner_inactive', oldest) : refusal('expired', expired);
 }

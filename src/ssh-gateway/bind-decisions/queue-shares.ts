@@ -10,8 +10,8 @@ export interface Party {
 const HOST_BITS = 64n;
 
 /**
- * The places of a queue. An account may hold as many as are free, and one source of it half of that: so it gets much while
- * no other wants any, and there is always room for others.
+ * The places of a queue. With a further request an account may come to hold as many places as were free before it, and one
+ * source of it half as many. One that holds none may take all that are free.
  */
 export class QueueShares {
   private readonly held = new Map<string, number>();
@@ -19,7 +19,7 @@ export class QueueShares {
 
   constructor(private readonly max: number) {}
 
-  /** Takes a place for each, or none. The places of an empty queue can all be taken at once. */
+  /** Takes a place for each, or none. */
   take(parties: readonly Party[]): boolean {
     const free = this.max - this.total;
     if (parties.length > free) return false;

@@ -32,9 +32,9 @@ export class CredentialCheck {
     // To a gateway of the account, a key of another account is unknown.
     const { grants, live } = await this.keyAccess.ofKey({ accountId }, fingerprint);
     const isOwn = ({ credentialId }: CredentialGrant): boolean => credentialId === id;
-    const ownLive = this.sources.judge(live.filter(isOwn), source);
+    const ownLive = this.sources.withSourceChecks(live.filter(isOwn), source);
     const isAccounts = grants.some((grant) => grant.accountId === accountId);
-    // The grants of a key leave out most of those that do not count.
+    // The grants of a key leave out most of those that are not live.
     const own = isAccounts ? [await this.grants.ofCredential({ accountId, id })].flatMap((grant) => grant ?? []) : [];
     const isBeyondLimits = ownLive.length === 0 && liveGrants(own).length > 0;
     const decide = bindDecider(own, ownLive);
@@ -43,5 +43,5 @@ export class CredentialCheck {
   }
 }
 
-/** Only so many credentials and rules of a key count, the oldest first. A further credential adds nothing to them. */
+/** The credential is beyond the limits of its key, so it adds nothing to what the key may do. */
 const BEYOND_LIMITS = refusal('not_permitted', undefined);

@@ -20,12 +20,12 @@ import {
 export interface Moment {
   /** The size that each account's log had. */
   positionOf(accountId: string): Promise<number>;
-  /** The database's time, in milliseconds since 1970: what had expired by then does not count. */
+  /** The database's time, in milliseconds since 1970: what had expired by then is not live. */
   readonly time: number;
 }
 
 /**
- * The grants of a key as of a moment, folded from the log. CredentialGrants reads the same from the live tables, by a
+ * The grants of a key as of a moment, folded from the log. CredentialGrants reads the same from the current rows, by a
  * statement that selects as `grantsAmong` does.
  */
 export class LoggedGrants {
