@@ -3,8 +3,8 @@
  * machine that slows down slows all of them. Run `npm run build` first.
  */
 import { pathToFileURL } from 'node:url';
-import { compile, permits } from '../dist/src/bind-rules/acl.js';
-import { parseBindTarget } from '../dist/src/bind-rules/bind-target.js';
+import { compile, permits } from '../dist/src/rules/bind-rules/acl.js';
+import { parseBindTarget } from '../dist/src/rules/bind-rules/bind-target.js';
 
 const SIZES = [1, 10, 1000, 100_000];
 const GOALS = { 10: 1.1, 1000: 1.3 };

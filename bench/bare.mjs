@@ -9,7 +9,7 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { validateSync } from 'class-validator';
 import pg from 'pg';
-import { CreateSshCredentialBody } from '../dist/src/ssh-credentials/ssh-credentials.resource.js';
+import { CreateSshCredentialBody } from '../dist/src/api/ssh-credentials/ssh-credentials.resource.js';
 
 const resource = (id, body) => ({
   id,

@@ -5,7 +5,7 @@
 import { pathToFileURL } from 'node:url';
 import autocannon from 'autocannon';
 import { findRunningPostgres } from '../dist/src/database/embedded/embedded-postgres.js';
-import { EVENT_COLUMNS } from '../dist/src/log/read/recorded-event.js';
+import { EVENT_COLUMNS } from '../dist/src/event-log/read/recorded-event.js';
 import { BENCH_KEY, openBenchAccount } from './bench-account.mjs';
 import { ACCOUNT, writeManyEvents } from './many-events.mjs';
 import { middle } from './middle.mjs';

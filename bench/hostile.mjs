@@ -16,7 +16,7 @@ import { API_KEY, freePort, startService } from './programs.mjs';
 const TOKEN = 'a-gateway-token-for-the-bench';
 const HOST = '127.0.0.1';
 const ATTACKER = new URL('./hostile-client.mjs', import.meta.url).pathname;
-const CLI = new URL('../dist/src/cli/cli.js', import.meta.url).pathname;
+const CLI = new URL('../dist/src/operator/cli.js', import.meta.url).pathname;
 const SECONDS = 6;
 const PING_EVERY_MS = 5;
 const LOGIN_EVERY_MS = 100;

@@ -2,9 +2,9 @@
  * What does one more rule of an IP policy cost? Compiles and asks policies of 10,000 rules. Run `npm run build` first.
  */
 import { pathToFileURL } from 'node:url';
-import { parseSource } from '../dist/src/ip-rules/address.js';
-import { compilePolicy } from '../dist/src/ip-rules/ip-policy.js';
-import { decideSource } from '../dist/src/ip-rules/ip-restriction.js';
+import { parseSource } from '../dist/src/rules/ip-rules/address.js';
+import { compilePolicy } from '../dist/src/rules/ip-rules/ip-policy.js';
+import { decideSource } from '../dist/src/rules/ip-rules/ip-restriction.js';
 import { middle } from './middle.mjs';
 
 const RULES = 10_000;

@@ -180,7 +180,7 @@ function meanUs(work) {
 
 /** One row per attack, then what ordinary keys cost. */
 export async function run() {
-  const { parsePublicKey: parse } = await import('../dist/src/public-keys/public-key.js');
+  const { parsePublicKey: parse } = await import('../dist/src/rules/public-keys/public-key.js');
   const rows = [];
   // The first parse compiles code and fills caches; it must not count as the first attack's time.
   const ed25519 = line('ssh-ed25519', createHash('sha256').update('seed').digest());

@@ -16,7 +16,7 @@ import { API_KEY, startService } from './programs.mjs';
 const EVENTS = Number(process.env.EVENTS ?? 1_000_000);
 const ROUNDS = 3;
 const CONNECTIONS = 32;
-const CLI = new URL('../dist/src/cli/cli.js', import.meta.url).pathname;
+const CLI = new URL('../dist/src/operator/cli.js', import.meta.url).pathname;
 
 const range = (numbers, digits) => `${Math.min(...numbers).toFixed(digits)}-${Math.max(...numbers).toFixed(digits)}`;
 

@@ -266,7 +266,7 @@ async function measure(folder, running) {
   const gateway = keep(
     await start(
       process.execPath,
-      [new URL('../dist/src/cli/cli.js', import.meta.url).pathname, 'gateway'],
+      [new URL('../dist/src/operator/cli.js', import.meta.url).pathname, 'gateway'],
       'is ready at',
       {
         SERVICE_URL: service.url,

@@ -1,6 +1,6 @@
 import 'reflect-metadata';
-import { newProgram, runProgram } from './cli/program.js';
-import { asStart } from './cli/start/start.command.js';
+import { newProgram, runProgram } from './operator/program.js';
+import { asStart } from './operator/start/start.command.js';
 
 /** `npm start`: the same as `tunnel-access start`. */
 await runProgram(asStart(newProgram('main.js')));

@@ -1,6 +1,6 @@
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { MIN_COMPRESSED_BYTES } from '../src/http/hooks/compress.js';
+import { MIN_COMPRESSED_BYTES } from '../src/api/http/hooks/compress.js';
 import { startBareServer } from './support/bare-server.js';
 import { newPublicKey } from './support/keys.js';
 import { AUTHORIZATION, call } from './support/raw-http.js';

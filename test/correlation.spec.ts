@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { StreamAppend } from '../src/log/append/append.js';
+import type { StreamAppend } from '../src/event-log/append/append.js';
 import { startSwallowingProxy } from './support/answer-swallowing-proxy.js';
 import { takeLines } from './support/error-lines.js';
 import { newPublicKey } from './support/keys.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type ConfigError, readConfig } from '../src/config.js';
+import { type ConfigError, readConfig } from '../src/api/config/config.js';
 import { newPublicKey } from './support/keys.js';
 import { AUTHORIZATION, call, type RawAnswer, sendRaw } from './support/raw-http.js';
 import { type Service, startService } from './support/service.js';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { TABLE_RIGHTS } from '../src/database/schema/rights.js';
-import { LogAlarms } from '../src/log/seal/log-alarms.js';
+import { LogAlarms } from '../src/event-log/transparency/seal/log-alarms.js';
 import { textOf } from './support/documents.js';
 import { newPublicKey } from './support/keys.js';
 import { addUser, type TestPrincipal } from './support/principals.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { decideAgain, isRepeatable, LogTooShort } from '../src/ssh-gateway/decide-again/decide-again.js';
-import { findDecision, type RecordedDecision } from '../src/ssh-gateway/decide-again/recorded-decision.js';
+import { decideAgain, isRepeatable, LogTooShort } from '../src/api/gateway-api/decide-again/decide-again.js';
+import { findDecision, type RecordedDecision } from '../src/api/gateway-api/decide-again/recorded-decision.js';
 import { type TestCredential, untilWritten, upload } from './support/decisions.js';
 import { newPublicKey } from './support/keys.js';
 import { addAccount, addBot, addUser, type TestPrincipal } from './support/principals.js';

@@ -1,9 +1,9 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { gatewaySettingsTable, readConfig, settingsTable } from '../src/config.js';
-import { PROBLEMS } from '../src/problem.js';
-import { parseSettingsFile } from '../src/settings/settings-file.js';
+import { gatewaySettingsTable, readConfig, settingsTable } from '../src/api/config/config.js';
+import { PROBLEMS } from '../src/kernel/problem.js';
+import { parseSettingsFile } from '../src/api/config/settings-file.js';
 import { blocksIn, DOCUMENTS, REPOSITORY, RUNS, textOf } from './support/documents.js';
 
 const BLOCKS = DOCUMENTS.flatMap(blocksIn);

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { parseSource } from '../src/ip-rules/address.js';
-import { compilePolicy, type IpRule } from '../src/ip-rules/ip-policy.js';
-import { decideSource } from '../src/ip-rules/ip-restriction.js';
-import { parseCidr } from '../src/ip-rules/network.js';
+import { parseSource } from '../src/rules/ip-rules/address.js';
+import { compilePolicy, type IpRule } from '../src/rules/ip-rules/ip-policy.js';
+import { decideSource } from '../src/rules/ip-rules/ip-restriction.js';
+import { parseCidr } from '../src/rules/ip-rules/network.js';
 import type { ApiClient } from './support/api-client.js';
 import { withoutClaims } from './support/claims.js';
 import { addAccount, addBot, addUser, type TestPrincipal } from './support/principals.js';

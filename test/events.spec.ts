@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { sshCredentialsReadModel } from '../src/ssh-credentials/ssh-credentials.read-model.js';
+import { sshCredentialsReadModel } from '../src/api/ssh-credentials/ssh-credentials.read-model.js';
 import { faultOfCloudEvent } from './support/cloud-events.js';
 import { newPublicKey } from './support/keys.js';
 import { tokenOf } from './support/live-feed.js';

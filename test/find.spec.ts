@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { READ_MODELS } from '../src/read-models.js';
+import { READ_MODELS } from '../src/api/read-models.js';
 import { newPublicKey } from './support/keys.js';
 import { addAccount, addBot, addUser, type TestPrincipal } from './support/principals.js';
 import { type Service, startService } from './support/service.js';

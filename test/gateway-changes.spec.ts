@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg, { type Pool } from 'pg';
-import { ChangeStreams, credentialIds } from '../src/ssh-gateway/changes/change-streams.js';
-import { ChangeWatch } from '../src/ssh-gateway/changes/change-watch.js';
-import { CredentialChanges } from '../src/ssh-gateway/changes/credential-changes.js';
+import { ChangeStreams, credentialIds } from '../src/api/gateway-api/revocations/change-streams.js';
+import { ChangeWatch } from '../src/api/gateway-api/revocations/change-watch.js';
+import { CredentialChanges } from '../src/api/gateway-api/revocations/credential-changes.js';
 import { startSwallowingProxy } from './support/answer-swallowing-proxy.js';
 import { type TestCredential, upload } from './support/decisions.js';
 import { EventStream } from './support/event-stream.js';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createApp } from '../src/app.js';
+import { createApp } from '../src/api/app.js';
 import { startSwallowingProxy } from './support/answer-swallowing-proxy.js';
 import { ApiClient } from './support/api-client.js';
 import { takeLines } from './support/error-lines.js';

@@ -2,7 +2,7 @@ import dns from 'node:dns';
 import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { createApp } from '../src/app.js';
+import { createApp } from '../src/api/app.js';
 import { startSwallowingProxy } from './support/answer-swallowing-proxy.js';
 import { ApiClient } from './support/api-client.js';
 import { takeErrorLines } from './support/error-lines.js';

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { KeyHistory, newCheckpointKey } from '../src/log/seal/checkpoint-key.js';
-import { Checkpoints } from '../src/log/seal/checkpoints.js';
-import { type Alarm, LogAlarms, markOf } from '../src/log/seal/log-alarms.js';
-import { seal } from '../src/log/seal/seal.js';
-import { SealedLogs } from '../src/log/seal/sealed-logs.js';
+import { KeyHistory, newCheckpointKey } from '../src/event-log/transparency/seal/checkpoint-key.js';
+import { Checkpoints } from '../src/event-log/transparency/seal/checkpoints.js';
+import { type Alarm, LogAlarms, markOf } from '../src/event-log/transparency/seal/log-alarms.js';
+import { seal } from '../src/event-log/transparency/seal/seal.js';
+import { SealedLogs } from '../src/event-log/transparency/seal/sealed-logs.js';
 import { cloneDatabase, type TestDatabase } from './support/service.js';
 import { END_ALARMS } from './support/tampering.js';
 

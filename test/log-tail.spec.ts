@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { newestEvents } from '../src/cli/audit/log-tail.js';
+import { newestEvents } from '../src/operator/audit/log-tail.js';
 import { cloneDatabase } from './support/service.js';
 
 let database: Awaited<ReturnType<typeof cloneDatabase>>;

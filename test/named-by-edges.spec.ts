@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { READ_MODELS } from '../src/read-models.js';
+import { READ_MODELS } from '../src/api/read-models.js';
 import type { Answer } from './support/api-client.js';
 import { ApiClient } from './support/api-client.js';
 import { addAccount, type TestPrincipal } from './support/principals.js';

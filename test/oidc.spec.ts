@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { type CryptoKey, exportSPKI, importJWK } from 'jose';
-import type { Config } from '../src/config.js';
+import type { Config } from '../src/api/config/config.js';
 import { type Answer, ApiClient } from './support/api-client.js';
 import { EventStream } from './support/event-stream.js';
 import { newPublicKey } from './support/keys.js';
@@ -331,9 +331,9 @@ describe('the user of a token', () => {
   });
 
   it('is found and created in OIDC_ACCOUNT only', async () => {
-    const { createAccount } = await import('../src/access/accounts/create-account.js');
-    const { EventLog } = await import('../src/log/append/event-log.js');
-    const { IdSource } = await import('../src/ids.js');
+    const { createAccount } = await import('../src/api/access/accounts/create-account.js');
+    const { EventLog } = await import('../src/event-log/append/event-log.js');
+    const { IdSource } = await import('../src/kernel/ids.js');
     const second = await createAccount(new EventLog(service.pool, () => undefined), new IdSource(), {
       name: 'Second',
       adminEmail: 'second@example.test',

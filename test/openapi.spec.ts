@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Validator } from '@seriousme/openapi-schema-validator';
-import { PROBLEMS } from '../src/problem.js';
+import { PROBLEMS } from '../src/kernel/problem.js';
 import { ACCEPT, expectDescribed } from './support/described.js';
 import { newPublicKey } from './support/keys.js';
 import { openApiText } from './support/openapi/document.js';

@@ -3,8 +3,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { readConfig } from '../src/config.js';
-import { parsePublicKey } from '../src/public-keys/public-key.js';
+import { readConfig } from '../src/api/config/config.js';
+import { parsePublicKey } from '../src/rules/public-keys/public-key.js';
 import { newPublicKey } from './support/keys.js';
 import { type Service, startService } from './support/service.js';
 

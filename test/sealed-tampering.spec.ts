@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { openDatabase } from '../src/database/database.js';
-import { KeyHistory, newCheckpointKey, originOf, signerOf } from '../src/log/seal/checkpoint-key.js';
-import { seal } from '../src/log/seal/seal.js';
-import { SealedLogs } from '../src/log/seal/sealed-logs.js';
-import { checkpointText } from '../src/log/tree/checkpoint.js';
-import { signNote } from '../src/log/tree/signed-note.js';
-import { GrowingTree } from '../src/log/tree/tiles.js';
+import { KeyHistory, newCheckpointKey, originOf, signerOf } from '../src/event-log/transparency/seal/checkpoint-key.js';
+import { seal } from '../src/event-log/transparency/seal/seal.js';
+import { SealedLogs } from '../src/event-log/transparency/seal/sealed-logs.js';
+import { checkpointText } from '../src/event-log/transparency/tree/checkpoint.js';
+import { signNote } from '../src/event-log/transparency/tree/signed-note.js';
+import { GrowingTree } from '../src/event-log/transparency/tree/tiles.js';
 import { faultsOf as faultsIn, provenOf } from './support/found.js';
 import { type Service, startService } from './support/service.js';
 import { HASH_ANEW, whileTampered } from './support/tampering.js';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { type Database, openDatabase } from '../src/database/database.js';
-import { exportQuery } from '../src/log/transfer/log-file.js';
+import { exportQuery } from '../src/event-log/transfer/log-file.js';
 import { faultsOf, provenOf } from './support/found.js';
 import { imported } from './support/imported.js';
 import { newPublicKey } from './support/keys.js';

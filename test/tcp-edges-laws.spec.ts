@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, it } from '@jest/globals';
-import { tcpEdgesReadModel } from '../src/tcp-edges/tcp-edges.read-model.js';
+import { tcpEdgesReadModel } from '../src/api/tcp-edges/tcp-edges.read-model.js';
 import { AnyBody } from './support/any-body.js';
 import { expectRowsToBeTheFoldOfTheLog } from './support/replay.js';
 import { type Service, startService } from './support/service.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createApp } from '../src/app.js';
-import { EdgesByHostport, tcpEdgesReadModel } from '../src/tcp-edges/tcp-edges.read-model.js';
+import { createApp } from '../src/api/app.js';
+import { EdgesByHostport, tcpEdgesReadModel } from '../src/api/tcp-edges/tcp-edges.read-model.js';
 import { ApiClient } from './support/api-client.js';
 import { addAccount, type TestPrincipal } from './support/principals.js';
 import { refusalsOf } from './support/refusals.js';

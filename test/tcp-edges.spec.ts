@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { EdgesByHostport } from '../src/tcp-edges/tcp-edges.read-model.js';
+import { EdgesByHostport } from '../src/api/tcp-edges/tcp-edges.read-model.js';
 import type { ApiClient } from './support/api-client.js';
 import { withoutClaims } from './support/claims.js';
 import { addAccount, addUser, type TestPrincipal } from './support/principals.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { TIMEOUTS, type Timeouts } from '../src/http/timeouts.js';
+import { TIMEOUTS, type Timeouts } from '../src/api/http/timeouts.js';
 import { startBareServer } from './support/bare-server.js';
 import { sendRaw } from './support/raw-http.js';
 

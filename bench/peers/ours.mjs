@@ -5,13 +5,13 @@
 import { randomUUID } from 'node:crypto';
 import { openDatabase } from '../../dist/src/database/database.js';
 import { migrate } from '../../dist/src/database/migrate.js';
-import { IdSource } from '../../dist/src/ids.js';
-import { EventLog } from '../../dist/src/log/append/event-log.js';
-import { LogHeads } from '../../dist/src/log/read/log-heads.js';
-import { LogPages } from '../../dist/src/log/read/log-pages.js';
-import { makeRunners } from '../../dist/src/runners.js';
-import { create } from '../../dist/src/ssh-credentials/ssh-credential.js';
-import { SSH_CREDENTIALS } from '../../dist/src/ssh-credentials/ssh-credentials.resource.js';
+import { IdSource } from '../../dist/src/kernel/ids.js';
+import { EventLog } from '../../dist/src/event-log/append/event-log.js';
+import { LogHeads } from '../../dist/src/event-log/read/log-heads.js';
+import { LogPages } from '../../dist/src/event-log/read/log-pages.js';
+import { makeRunners } from '../../dist/src/api/runners.js';
+import { create } from '../../dist/src/api/ssh-credentials/ssh-credential.js';
+import { SSH_CREDENTIALS } from '../../dist/src/api/ssh-credentials/ssh-credentials.resource.js';
 import { EVENT_TYPE, METADATA, newCredential } from './new-event.mjs';
 
 const ACCOUNT = 'ac_000000000000000000000Peers1';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PoolClient, QueryResultRow } from 'pg';
-import { KeyedQueue } from '../instance/keyed-queue.js';
-import { Problem } from '../problem.js';
+import { KeyedQueue } from '../kernel/keyed-queue.js';
+import { Problem } from '../kernel/problem.js';
 import type { PrimaryPool } from './primary-pool.js';
 import { type Connections, connectUnless, type NamedStatement, send, type Transaction, unreachable } from './query.js';
 

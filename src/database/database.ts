@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { OperatorError } from '../operator-error.js';
+import { OperatorError } from '../kernel/operator-error.js';
 import { connect, secondPool } from './connect.js';
 import { type DatabaseServer, describeDatabase, parseDatabaseUrl } from './database-url.js';
 import {

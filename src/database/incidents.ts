@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { messageOf } from '../error-message.js';
+import { messageOf } from '../kernel/error-message.js';
 import { POOLER_ADVICE, PostgresFailure } from './failure.js';
 
 type Kind = 'database' | 'disk' | 'pooler';

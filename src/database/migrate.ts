@@ -1,4 +1,4 @@
-import { OperatorError } from '../operator-error.js';
+import { OperatorError } from '../kernel/operator-error.js';
 import { connectDedicated } from './connect.js';
 import { createMissing } from './create-missing.js';
 import type { Database } from './database.js';

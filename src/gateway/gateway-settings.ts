@@ -1,4 +1,4 @@
-import type { Network } from '../ip-rules/network.js';
+import type { Network } from '../rules/ip-rules/network.js';
 import type { EdgeSettings } from './edges/edge-settings.js';
 import type { PortRange } from './port-ranges.js';
 import type { ServiceAddress } from './service-client.js';

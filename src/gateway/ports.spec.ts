@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { GATEWAY } from '../settings/gateway.js';
+import { GATEWAY } from '../api/config/gateway.js';
 import { parsePorts } from './port-ranges.js';
 import { Ports } from './ports.js';
 

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { Problem } from '../../src/problem.js';
-import { parsePublicKey } from '../../src/public-keys/public-key.js';
+import { Problem } from '../../src/kernel/problem.js';
+import { parsePublicKey } from '../../src/rules/public-keys/public-key.js';
 import { type CorpusEntry, readCorpus } from '../corpus/public-key-corpus.js';
 import { askSshKeygen, sshKeygenVersion, type Verdict } from '../corpus/ssh-keygen.mjs';
 

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
-import { readGatewayConfig } from '../../src/config.js';
+import { readGatewayConfig } from '../../src/api/config/config.js';
 import { blocksOf, REPOSITORY, textOf } from '../support/documents.js';
 
 const run = promisify(execFile);

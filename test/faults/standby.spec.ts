@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { Config } from '../../src/config.js';
+import type { Config } from '../../src/api/config/config.js';
 import { takeErrorLinesLike } from '../support/error-lines.js';
 import { FaultyProxy } from '../support/faulty-proxy.js';
 import { type Instance, startInstance } from '../support/instance.js';

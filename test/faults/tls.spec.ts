@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { readConfig } from '../../src/config.js';
+import { readConfig } from '../../src/api/config/config.js';
 import { openDatabase } from '../../src/database/database.js';
 import { ApiClient } from '../support/api-client.js';
 import { PostgresServer, unprivileged } from '../support/postgres-server.js';

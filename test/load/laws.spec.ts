@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { READ_MODELS } from '../../src/read-models.js';
+import { READ_MODELS } from '../../src/api/read-models.js';
 import { AnyBody } from '../support/any-body.js';
 import { history, play, playerOf } from '../support/histories.js';
 import { expectLawsOfHistories } from '../support/history-laws.js';

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { OidcUsers } from '../../src/access/authentication/oidc-users.js';
-import type { Config } from '../../src/config.js';
+import { OidcUsers } from '../../src/api/access/authentication/oidc-users.js';
+import type { Config } from '../../src/api/config/config.js';
 import type { ApiClient } from '../support/api-client.js';
 import { newPublicKey } from '../support/keys.js';
 import { addManyCredentials } from '../support/many-credentials.js';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { readConfig } from '../../src/config.js';
+import { readConfig } from '../../src/api/config/config.js';
 import { freePort } from '../support/free-port.js';
 import { stopAtEnd } from '../support/leftovers.js';
 import { CLI, logLines, runCli, spawnCli, startCli, stopMain } from '../support/process.js';

@@ -10,12 +10,12 @@ import {
   newCheckpointKey,
   originOf,
   signerOf,
-} from '../../src/log/seal/checkpoint-key.js';
-import { seal } from '../../src/log/seal/seal.js';
-import { SealedLogs } from '../../src/log/seal/sealed-logs.js';
-import { checkpointText } from '../../src/log/tree/checkpoint.js';
-import { COSIGNATURE, cosignNote, signerKey, signNote, verifierText } from '../../src/log/tree/signed-note.js';
-import { GrowingTree } from '../../src/log/tree/tiles.js';
+} from '../../src/event-log/transparency/seal/checkpoint-key.js';
+import { seal } from '../../src/event-log/transparency/seal/seal.js';
+import { SealedLogs } from '../../src/event-log/transparency/seal/sealed-logs.js';
+import { checkpointText } from '../../src/event-log/transparency/tree/checkpoint.js';
+import { COSIGNATURE, cosignNote, signerKey, signNote, verifierText } from '../../src/event-log/transparency/tree/signed-note.js';
+import { GrowingTree } from '../../src/event-log/transparency/tree/tiles.js';
 import { REPOSITORY } from '../support/documents.js';
 import { runCli, runCliOn } from '../support/process.js';
 import { type Service, startService } from '../support/service.js';

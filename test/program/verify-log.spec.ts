@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { KeyHistory, newCheckpointKey } from '../../src/log/seal/checkpoint-key.js';
+import { KeyHistory, newCheckpointKey } from '../../src/event-log/transparency/seal/checkpoint-key.js';
 import { REPOSITORY } from '../support/documents.js';
 import { runCli } from '../support/process.js';
 import { startService } from '../support/service.js';

@@ -2,20 +2,20 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { ServiceApi } from '../../src/cli/audit/http/service-api.js';
-import { Witness } from '../../src/cli/audit/witness/witness.js';
-import { WitnessFolder } from '../../src/cli/audit/witness/witness-folder.js';
-import { WitnessedService } from '../../src/cli/audit/witness/witnessed-service.js';
+import { ServiceApi } from '../../src/operator/audit/http/service-api.js';
+import { Witness } from '../../src/operator/audit/witness/witness.js';
+import { WitnessFolder } from '../../src/operator/audit/witness/witness-folder.js';
+import { WitnessedService } from '../../src/operator/audit/witness/witnessed-service.js';
 import {
   type CheckpointKey,
   KeyHistory,
   keyText,
   newCheckpointKey,
   signerOf,
-} from '../../src/log/seal/checkpoint-key.js';
-import { seal } from '../../src/log/seal/seal.js';
-import { SealedLogs } from '../../src/log/seal/sealed-logs.js';
-import { COSIGNATURE, parseNote, parseVerifier, signerKey, verifierText } from '../../src/log/tree/signed-note.js';
+} from '../../src/event-log/transparency/seal/checkpoint-key.js';
+import { seal } from '../../src/event-log/transparency/seal/seal.js';
+import { SealedLogs } from '../../src/event-log/transparency/seal/sealed-logs.js';
+import { COSIGNATURE, parseNote, parseVerifier, signerKey, verifierText } from '../../src/event-log/transparency/tree/signed-note.js';
 import { takeErrorLinesLike } from '../support/error-lines.js';
 import { freePort } from '../support/free-port.js';
 import { addAccount, type TestPrincipal } from '../support/principals.js';

@@ -1,11 +1,11 @@
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
-import { readConfig } from '../../src/config.js';
-import { RequestLog } from '../../src/http/logging/request-log.js';
-import { fastifyOptions, serveHttp } from '../../src/http/server.js';
-import type { Timeouts } from '../../src/http/timeouts.js';
-import { IdSource } from '../../src/ids.js';
+import { readConfig } from '../../src/api/config/config.js';
+import { RequestLog } from '../../src/api/http/logging/request-log.js';
+import { fastifyOptions, serveHttp } from '../../src/api/http/server.js';
+import type { Timeouts } from '../../src/api/http/timeouts.js';
+import { IdSource } from '../../src/kernel/ids.js';
 
 @Module({})
 class NoModule {}

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
-import { isJsonObject } from '../../src/json-object.js';
+import { isJsonObject } from '../../src/kernel/json-object.js';
 
 /** Answers of the earlier version, and the secrets that it gave out. */
 interface Before {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, jest } from '@jest/globals';
-import { ServiceLog } from '../../src/service-log/service-log.js';
+import { ServiceLog } from '../../src/api/service-log/service-log.js';
 
 export interface TakenLine {
   readonly level: string;

@@ -1,5 +1,5 @@
 import { mkdir, writeFile } from 'node:fs/promises';
-import { KeyHistory, newCheckpointKey } from '../../src/log/seal/checkpoint-key.js';
+import { KeyHistory, newCheckpointKey } from '../../src/event-log/transparency/seal/checkpoint-key.js';
 import type { Answer } from './api-client.js';
 import { FROZEN, frozenLogs, frozenRows, typesWithout } from './frozen-logs.js';
 import { newPublicKey } from './keys.js';

@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
 import fc from 'fast-check';
-import { Problem } from '../../src/problem.js';
+import { Problem } from '../../src/kernel/problem.js';
 
 export type Decision<State, Event> = (state: State | undefined) => readonly Event[];
 

@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
 import fc from 'fast-check';
-import { READ_MODELS } from '../../src/read-models.js';
+import { READ_MODELS } from '../../src/api/read-models.js';
 import { ApiClient } from './api-client.js';
 import { provenOf } from './found.js';
 import { history, play, playerOf } from './histories.js';

@@ -1,5 +1,5 @@
-import { createApp } from '../../src/app.js';
-import type { Config } from '../../src/config.js';
+import { createApp } from '../../src/api/app.js';
+import type { Config } from '../../src/api/config/config.js';
 import { ApiClient } from './api-client.js';
 import { stopAtEnd } from './leftovers.js';
 import { ADMIN_KEY, GATEWAY, GATEWAY_TOKEN, testConfig } from './service.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll } from '@jest/globals';
-import type { Config } from '../../src/config.js';
+import type { Config } from '../../src/api/config/config.js';
 import { cloneDatabase, type Service, startCopy } from './service.js';
 
 type WithInstance = (settings: Partial<Config>, work: (instance: Service) => Promise<void>) => Promise<void>;

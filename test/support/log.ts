@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { parseDatabaseUrl } from '../../src/database/database-url.js';
 import { PrimaryPool } from '../../src/database/primary-pool.js';
-import type { Append, Appended, StreamAppend } from '../../src/log/append/append.js';
-import { DEFAULT_BATCHER_LIMITS } from '../../src/log/append/batcher.js';
-import { EventLog } from '../../src/log/append/event-log.js';
-import type { DomainEvent, EventMetadata } from '../../src/log/event.js';
-import type { EntityRow, Row, Table } from '../../src/log/read-model.js';
+import type { Append, Appended, StreamAppend } from '../../src/event-log/append/append.js';
+import { DEFAULT_BATCHER_LIMITS } from '../../src/event-log/append/batcher.js';
+import { EventLog } from '../../src/event-log/append/event-log.js';
+import type { DomainEvent, EventMetadata } from '../../src/event-log/event.js';
+import type { EntityRow, Row, Table } from '../../src/event-log/read-model.js';
 
 /** A busy machine may need longer for hundreds of appends than a client of the service waits. */
 const DEADLINE_MS = 50_000;

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
-import { readGatewayConfig } from '../../src/config.js';
+import { readGatewayConfig } from '../../src/api/config/config.js';
 import { Gateway } from '../../src/gateway/gateway.js';
 import type { GatewaySettings } from '../../src/gateway/gateway-settings.js';
 import { type EchoTarget, startEchoTarget } from './echo-target.js';

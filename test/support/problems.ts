@@ -1,4 +1,4 @@
-import { Problem } from '../../src/problem.js';
+import { Problem } from '../../src/kernel/problem.js';
 
 /** The Problem that a call throws. */
 export function problemOf(call: () => unknown): Problem {

@@ -4,7 +4,7 @@ import { stopAtEnd } from './leftovers.js';
 import { runCommand } from './outside/commands.mjs';
 
 const MAIN = new URL('../../dist/src/main.js', import.meta.url).pathname;
-export const CLI = new URL('../../dist/src/cli/cli.js', import.meta.url).pathname;
+export const CLI = new URL('../../dist/src/operator/cli.js', import.meta.url).pathname;
 const READY = /ready at (http:\/\/[^\s"]+)/;
 
 export interface LogLine {

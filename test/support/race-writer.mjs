@@ -4,8 +4,8 @@
  */
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { DEFAULT_BATCHER_LIMITS } from '../../dist/src/log/append/batcher.js';
-import { EventLog } from '../../dist/src/log/append/event-log.js';
+import { DEFAULT_BATCHER_LIMITS } from '../../dist/src/event-log/append/batcher.js';
+import { EventLog } from '../../dist/src/event-log/append/event-log.js';
 
 const [url, accountId, job, ...args] = process.argv.slice(2);
 const pool = new pg.Pool({ connectionString: url, max: 4 });

@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
 import type { Pool } from 'pg';
-import type { DomainEvent } from '../../src/log/event.js';
-import { currentEvent, type Entity, fold, type ReadModel, type Table } from '../../src/log/read-model.js';
+import type { DomainEvent } from '../../src/event-log/event.js';
+import { currentEvent, type Entity, fold, type ReadModel, type Table } from '../../src/event-log/read-model.js';
 
 type TableColumns = Pick<Table<never>, 'name' | 'columns'>;
 

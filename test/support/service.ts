@@ -1,8 +1,8 @@
 import 'reflect-metadata';
 import { randomBytes } from 'node:crypto';
 import type pg from 'pg';
-import { type App, createApp } from '../../src/app.js';
-import { type Config, readConfig } from '../../src/config.js';
+import { type App, createApp } from '../../src/api/app.js';
+import { type Config, readConfig } from '../../src/api/config/config.js';
 import { ApiClient } from './api-client.js';
 import { stopAtEnd } from './leftovers.js';
 import { asServer } from './outside/server.mjs';

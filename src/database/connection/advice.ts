@@ -1,4 +1,4 @@
-import { messageOf } from '../../error-message.js';
+import { messageOf } from '../../kernel/error-message.js';
 import { PostgresFailure } from '../failure.js';
 
 /** What an operator can do about a failed connection. `what` is matched with its code and message. */

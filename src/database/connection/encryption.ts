@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { type ConnectionOptions, createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
-import { messageOf } from '../../error-message.js';
+import { messageOf } from '../../kernel/error-message.js';
 
 /** How a connection is encrypted; false: not at all. */
 export type Encryption = false | ConnectionOptions;

@@ -3,7 +3,7 @@ import { cp, lstat, mkdtemp, readFile, rename, rm, symlink } from 'node:fs/promi
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { OperatorError } from '../../operator-error.js';
+import { OperatorError } from '../../kernel/operator-error.js';
 import { ignoreExisting, ignoreMissing } from './errors.js';
 import { canReach, makeStateFolder, type ServingUser, STATE_DIR } from './location.js';
 

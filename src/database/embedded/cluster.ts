@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { chmod, chown, lstat, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { OperatorError } from '../../operator-error.js';
+import { OperatorError } from '../../kernel/operator-error.js';
 import { type Binaries, describeSpawnError, POSTGRES_ENV } from './binaries.js';
 import { ignoreExisting, ignoreMissing } from './errors.js';
 import type { ClusterLocation, ServingUser } from './location.js';

@@ -1,7 +1,7 @@
 import { rm, rmdir } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { OperatorError } from '../../operator-error.js';
+import { OperatorError } from '../../kernel/operator-error.js';
 import { findBinaries } from './binaries.js';
 import { ensureCluster } from './cluster.js';
 import { onDataDir } from './errors.js';

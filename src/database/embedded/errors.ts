@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { types } from 'node:util';
-import { OperatorError } from '../../operator-error.js';
+import { OperatorError } from '../../kernel/operator-error.js';
 
 /**
  * Does work on a DATA_DIR, whose absolute path it gets. A failed system call (permissions, a full or read-only disk, a file

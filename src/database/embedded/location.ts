@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { chmod, lstat, mkdir, readFile, readlink, realpath, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { OperatorError } from '../../operator-error.js';
+import { OperatorError } from '../../kernel/operator-error.js';
 import { ignoreExisting, ignoreMissing } from './errors.js';
 
 /** The user that PostgreSQL runs as if this process is root, since it does not run as root. */

@@ -6,7 +6,7 @@ import net from 'node:net';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { OperatorError } from '../../operator-error.js';
+import { OperatorError } from '../../kernel/operator-error.js';
 import { ignoreMissing } from './errors.js';
 
 /** A fast shutdown writes a checkpoint first. */

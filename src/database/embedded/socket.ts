@@ -1,6 +1,6 @@
 import { chown, lstat, mkdir, realpath } from 'node:fs/promises';
 import path from 'node:path';
-import { OperatorError } from '../../operator-error.js';
+import { OperatorError } from '../../kernel/operator-error.js';
 import { ignoreExisting } from './errors.js';
 import { type ClusterLocation, shortHash } from './location.js';
 

@@ -1,6 +1,6 @@
 import type { ClientBase, Pool } from 'pg';
 import { MIGRATIONS } from '../../../migrations/all.js';
-import { OperatorError } from '../../operator-error.js';
+import { OperatorError } from '../../kernel/operator-error.js';
 
 export type Queryable = ClientBase | Pool;
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { parseSource } from '../../ip-rules/address.js';
+import { parseSource } from '../../rules/ip-rules/address.js';
 import type { ListedEdge } from './edge-answer.js';
 import { hasLabels, inTurn } from './matching-tunnels.js';
 import { judge } from './served-edge.js';

@@ -1,6 +1,6 @@
-import type { Address } from '../../ip-rules/address.js';
-import { compilePolicy } from '../../ip-rules/ip-policy.js';
-import { decideSource, type IpRestriction } from '../../ip-rules/ip-restriction.js';
+import type { Address } from '../../rules/ip-rules/address.js';
+import { compilePolicy } from '../../rules/ip-rules/ip-policy.js';
+import { decideSource, type IpRestriction } from '../../rules/ip-rules/ip-restriction.js';
 import type { EdgeAnswer, ListedEdge } from './edge-answer.js';
 import type { Labels } from './matching-tunnels.js';
 

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { ParsedKey } from 'ssh2';
 import type Protocol from 'ssh2/lib/protocol/Protocol.js';
-import { messageOf } from '../../error-message.js';
+import { messageOf } from '../../kernel/error-message.js';
 import { AdmittedProtocol } from './admitted-protocol.js';
 import { Identification, lineOf } from './identification.js';
 import { type MessageHandlers, requireFields } from './message-handlers.js';

@@ -1,5 +1,5 @@
-import { Unavailable } from '../../http-client/unavailable.js';
-import { OperatorError } from '../../operator-error.js';
+import { Unavailable } from '../../kernel/http-client/unavailable.js';
+import { OperatorError } from '../../kernel/operator-error.js';
 import type { GatewayPart } from '../gateway-part.js';
 import type { Decision, ServiceClient, TargetBody } from '../service-client.js';
 import { type Followed, Follower } from './follower.js';

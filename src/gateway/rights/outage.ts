@@ -1,4 +1,4 @@
-import { messageOf } from '../../error-message.js';
+import { messageOf } from '../../kernel/error-message.js';
 import type { GatewayLog } from '../gateway-log.js';
 
 /**

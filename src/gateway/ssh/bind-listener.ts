@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
-import { messageOf } from '../../error-message.js';
+import { messageOf } from '../../kernel/error-message.js';
 import type { Failures } from '../failures.js';
 import type { GatewayContext } from '../gateway-context.js';
 import { carry } from '../tunnels/carry.js';

@@ -1,4 +1,4 @@
-import { messageOf } from '../../error-message.js';
+import { messageOf } from '../../kernel/error-message.js';
 import type { GatewayContext } from '../gateway-context.js';
 import type { ClientUsage } from '../limits.js';
 import type { ConnectionRecord } from '../log/connection-record.js';

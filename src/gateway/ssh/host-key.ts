@@ -13,8 +13,8 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import ssh2, { type ParsedKey } from 'ssh2';
-import { messageOf } from '../../error-message.js';
-import { OperatorError } from '../../operator-error.js';
+import { messageOf } from '../../kernel/error-message.js';
+import { OperatorError } from '../../kernel/operator-error.js';
 import { KEY_TYPES_BUT_RSA } from './algorithms.js';
 
 export interface HostKey {

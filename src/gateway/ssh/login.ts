@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { messageOf } from '../../error-message.js';
+import { messageOf } from '../../kernel/error-message.js';
 import type { GatewayContext } from '../gateway-context.js';
 import type { ConnectionRecord, LoginRefusal } from '../log/connection-record.js';
 import type { AuthenticationRequest, SignedKey } from '../protocol/connection.js';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
-import { messageOf } from '../../error-message.js';
-import { OperatorError } from '../../operator-error.js';
+import { messageOf } from '../../kernel/error-message.js';
+import { OperatorError } from '../../kernel/operator-error.js';
 import type { GatewayContext } from '../gateway-context.js';
 import type { GatewayPart } from '../gateway-part.js';
 import type { ListenAddress } from '../gateway-settings.js';

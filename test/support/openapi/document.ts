@@ -1,10 +1,10 @@
 import { STATUS_CODES } from 'node:http';
 import type { INestApplication } from '@nestjs/common';
 import * as swagger from '@nestjs/swagger';
-import { applyDeclarations } from '../../../src/http/documentation.js';
-import { ERROR_SCHEMA } from '../../../src/http/openapi/problem-responses.js';
-import { HEADER_DEFINITIONS } from '../../../src/http/openapi/response-headers.js';
-import { isJsonObject } from '../../../src/json-object.js';
+import { applyDeclarations } from '../../../src/api/http/documentation.js';
+import { ERROR_SCHEMA } from '../../../src/api/http/openapi/problem-responses.js';
+import { HEADER_DEFINITIONS } from '../../../src/api/http/openapi/response-headers.js';
+import { isJsonObject } from '../../../src/kernel/json-object.js';
 import { exampleOf, type Schema, type Schemas } from './examples.js';
 import { PROBLEM_BODIES } from './problem-examples.js';
 

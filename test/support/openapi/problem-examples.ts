@@ -1,5 +1,5 @@
-import { EXAMPLE_KSUID } from '../../../src/http/openapi/parts.js';
-import { PROBLEMS, type ProblemName } from '../../../src/problem.js';
+import { EXAMPLE_KSUID } from '../../../src/api/http/openapi/parts.js';
+import { PROBLEMS, type ProblemName } from '../../../src/kernel/problem.js';
 
 /** A real message of each problem. */
 const MESSAGES: Readonly<Record<ProblemName, string>> = {

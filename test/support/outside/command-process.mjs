@@ -4,7 +4,7 @@
  */
 import { Readable } from 'node:stream';
 
-const CLI = new URL('../../../dist/src/cli/cli.js', import.meta.url).href;
+const CLI = new URL('../../../dist/src/operator/cli.js', import.meta.url).href;
 let runs = 0;
 
 function capture(stream) {

@@ -1,0 +1,107 @@
+import type { Pool } from 'pg';
+import type { Ref } from '../../../database/coalesce.js';
+import { type NamedStatement, queryNamed, WRITE_LIMITS } from '../../../database/query.js';
+import type { IdSource } from '../../../kernel/ids.js';
+import { StreamConflict } from '../../../event-log/append/append-failures.js';
+import type { EventLog } from '../../../event-log/append/event-log.js';
+import type { EventMetadata } from '../../../event-log/event.js';
+import { parseMetadata, type RecordedEvent } from '../../../event-log/read/recorded-event.js';
+import type { OwnedEntities } from '../../resources/owned-entities.js';
+
+const LATER = `due_at = clock_timestamp() + interval '5 seconds'`;
+
+/** Postpones the row instead of locking it: the work takes many transactions, and its instance may die. */
+const TAKE_DUE = {
+  name: 'take_pending_removal',
+  text: `update pending_removals set ${LATER}
+    where (account_id, owner_id) = (select account_id, owner_id from pending_removals
+      where due_at <= clock_timestamp() order by due_at limit 1 for update skip locked)
+    returning account_id as "accountId", owner_id as id`,
+};
+
+/** Keeps the other instances from the same work, which may take minutes. */
+const POSTPONE = {
+  name: 'postpone_pending_removal',
+  text: `update pending_removals set ${LATER} where account_id = $1 and owner_id = $2`,
+};
+
+/** Whoever looks next takes it. */
+const LEAVE = {
+  name: 'leave_pending_removal',
+  text: 'update pending_removals set due_at = clock_timestamp() where account_id = $1 and owner_id = $2',
+};
+
+const FINISHED = {
+  name: 'finish_pending_removal',
+  text: 'delete from pending_removals where account_id = $1 and owner_id = $2',
+};
+
+const DELETION = {
+  name: 'metadata_of_deletion',
+  text: 'select position::float8 as position, metadata, event_id from events where account_id = $1 and stream_id = $2 order by stream_version desc limit 1',
+};
+
+type Deletion = Pick<RecordedEvent, 'position' | 'metadata'> & { readonly event_id: string };
+
+/**
+ * Removes the API keys and SSH credentials of deleted users and bots: those beyond one append, and those created just
+ * before the deletion. The tables refuse new ones, and the service refuses every use of the remaining ones.
+ */
+export class PendingRemovals {
+  constructor(
+    private readonly pool: Pool,
+    private readonly log: EventLog,
+    private readonly owned: OwnedEntities,
+    private readonly ids: IdSource,
+  ) {}
+
+  /** A deleted owner whose removals were left, or have rested for five seconds. The row of the owner is postponed. */
+  async takeDue(): Promise<Ref | undefined> {
+    const { rows } = await queryNamed<Ref & Record<string, string>>(this.pool, TAKE_DUE, [], WRITE_LIMITS);
+    return rows[0];
+  }
+
+  /**
+   * Removes what remains of the owner, and returns how many entities it removed. If the signal says so, it leaves the rest
+   * to others.
+   */
+  async finish(owner: Ref, signal: AbortSignal): Promise<number> {
+    let [removed, lastId] = [0, ''];
+    let metadata: EventMetadata | undefined;
+    while (!signal.aborted) {
+      // Without the last id, PostgreSQL would step over all entities that were removed before.
+      const streams = await this.owned.removalsOf(owner, lastId);
+      if (streams.length === 0) {
+        await this.change(FINISHED, owner);
+        return removed;
+      }
+      await this.change(POSTPONE, owner);
+      metadata ??= await this.metadataOfDeletion(owner);
+      const append = { accountId: owner.accountId, metadata, occurredAt: this.ids.now(), streams };
+      const count = await this.log.append(append).then(() => streams.length, zeroIfConflict);
+      removed += count;
+      lastId = streams[count - 1]?.id ?? lastId;
+    }
+    await this.change(LEAVE, owner);
+    return removed;
+  }
+
+  private async change(statement: NamedStatement, { accountId, id }: Ref): Promise<void> {
+    await queryNamed(this.pool, statement, [accountId, id], WRITE_LIMITS);
+  }
+
+  /** Throws Problem for an event that cannot be read. Every removal names who deleted the owner, in which operation and by which event, whichever instance makes it. */
+  private async metadataOfDeletion({ accountId, id }: Ref): Promise<EventMetadata> {
+    const { rows } = await queryNamed<Deletion>(this.pool, DELETION, [accountId, id]);
+    const [deletion] = rows;
+    if (deletion === undefined) return { actor: 'system' };
+    const { idempotency_key: _, request_hash: __, ...metadata } = parseMetadata(deletion);
+    return { ...metadata, causation_id: deletion.event_id };
+  }
+}
+
+/** Another instance removes the same entities, or someone changed one: what remains is looked up again. */
+function zeroIfConflict(error: unknown): number {
+  if (error instanceof StreamConflict) return 0;
+  throw error;
+}

@@ -1,0 +1,87 @@
+import type { Role } from '../../../kernel/caller.js';
+import { Problem } from '../../../kernel/problem.js';
+import { updatedEvents } from '../../resources/changed-fields.js';
+
+/** Storage format: the log holds these types. Add fields as optional; for any other change add a new version. */
+export type PrincipalEvent =
+  | { readonly type: 'user_created.v1'; readonly data: { readonly email: string; readonly role: Role } }
+  | { readonly type: 'user_updated.v1'; readonly data: { readonly role?: Role; readonly active?: boolean } }
+  | { readonly type: 'user_deleted.v1'; readonly data: Readonly<Record<string, never>> }
+  | { readonly type: 'bot_user_created.v1'; readonly data: { readonly name: string; readonly active: boolean } }
+  | { readonly type: 'bot_user_updated.v1'; readonly data: { readonly name?: string; readonly active?: boolean } }
+  | { readonly type: 'bot_user_role_changed.v1'; readonly data: { readonly role?: Role } }
+  | { readonly type: 'bot_user_deleted.v1'; readonly data: Readonly<Record<string, never>> };
+
+/** A caller of the API: a user (a person) or a bot (a program). */
+export interface Principal {
+  readonly kind: 'user' | 'bot';
+  /** Bots only; '' for users. */
+  readonly name: string;
+  /** Users only; '' for bots. */
+  readonly email: string;
+  readonly role: Role;
+  readonly active: boolean;
+  /** A deleted principal keeps its row, without name and email: the tables refuse new rows of a deleted owner by it. */
+  readonly deleted: boolean;
+}
+
+export function evolve(state: Principal | undefined, event: PrincipalEvent): Principal | undefined {
+  switch (event.type) {
+    case 'user_created.v1':
+      return { kind: 'user', name: '', active: true, deleted: false, ...event.data };
+    case 'bot_user_created.v1':
+      return { kind: 'bot', email: '', role: 'member', deleted: false, ...event.data };
+    case 'user_updated.v1':
+    case 'bot_user_updated.v1':
+    case 'bot_user_role_changed.v1':
+      return state === undefined ? undefined : { ...state, ...event.data };
+    case 'user_deleted.v1':
+    case 'bot_user_deleted.v1':
+      return state === undefined
+        ? undefined
+        : { ...state, name: '', email: '', role: 'member', active: false, deleted: true };
+  }
+}
+
+export type PrincipalDecision = (state: Principal | undefined) => readonly PrincipalEvent[];
+
+export const createUser =
+  (args: { readonly email: string; readonly role: Role }): PrincipalDecision =>
+  (state) =>
+    state === undefined ? [{ type: 'user_created.v1', data: { email: args.email, role: args.role } }] : [];
+
+export const createBot =
+  (args: { readonly name: string; readonly active: boolean }): PrincipalDecision =>
+  (state) =>
+    state === undefined ? [{ type: 'bot_user_created.v1', data: { name: args.name, active: args.active } }] : [];
+
+export const updateUser =
+  (args: { readonly role?: Role; readonly active?: boolean }): PrincipalDecision =>
+  (state) =>
+    updatedEvents('user_updated.v1', args, requireLive(state));
+
+export const updateBot =
+  (args: { readonly name?: string; readonly active?: boolean }): PrincipalDecision =>
+  (state) =>
+    updatedEvents('bot_user_updated.v1', args, requireLive(state));
+
+export const changeBotRole =
+  (role: Role): PrincipalDecision =>
+  (state) =>
+    updatedEvents('bot_user_role_changed.v1', { role }, requireLive(state));
+
+export const remove: PrincipalDecision = (state) => {
+  const { kind } = requireLive(state);
+  return [{ type: kind === 'user' ? 'user_deleted.v1' : 'bot_user_deleted.v1', data: {} }];
+};
+
+/** Whether this principal counts among the account's active admins. */
+export const isActiveAdmin = (principal: Principal | undefined): boolean =>
+  principal?.active === true && principal.role === 'admin';
+
+export const notFound = (): Problem => new Problem('not_found', 'Resource not found');
+
+function requireLive(state: Principal | undefined): Principal {
+  if (state === undefined || state.deleted) throw notFound();
+  return state;
+}

@@ -1,0 +1,108 @@
+import type { Ref } from '../../../database/coalesce.js';
+import { PostgresFailure } from '../../../database/failure.js';
+import type { RequestContext } from '../../http/request-context.js';
+import type { StreamAppend } from '../../../event-log/append/append.js';
+import { ConstraintViolated } from '../../../event-log/append/append-failures.js';
+import { type EntityRow, fold } from '../../../event-log/read-model.js';
+import { Problem } from '../../../kernel/problem.js';
+import { refuseUnlessMayManagePrincipals } from '../../resources/access-rules.js';
+import type { Changed, Changes } from '../../resources/changes.js';
+import type { EntityQueries } from '../../resources/entity-queries.js';
+import type { OwnedEntities } from '../../resources/owned-entities.js';
+import type { Resource } from '../../resources/resource.js';
+import { setAdmin } from './account.js';
+import { accountsReadModel } from './accounts.read-model.js';
+import type { PendingRemovals } from './pending-removals.js';
+import { isActiveAdmin, type Principal, type PrincipalDecision, type PrincipalEvent } from './principal.js';
+import { BOT_NAME_CONSTRAINT, USER_EMAIL_CONSTRAINT } from './principals.read-model.js';
+
+type PrincipalResource = Resource<Principal, PrincipalEvent>;
+
+/** How long a request removes what a deleted principal owns. The sweeper removes the rest. */
+const MAX_REMOVAL_MS = 3_000;
+
+const ACCOUNTS = { model: accountsReadModel, idPrefix: 'ac' } as const;
+
+/** The runner of changes for users and bots: one append for a principal and all streams that must change with it. */
+export class Principals {
+  constructor(
+    private readonly changes: Changes,
+    private readonly entities: EntityQueries,
+    private readonly owned: OwnedEntities,
+    private readonly pending: PendingRemovals,
+  ) {}
+
+  create(
+    resource: PrincipalResource,
+    context: RequestContext,
+    decide: () => PrincipalDecision,
+  ): Promise<Changed<Principal>> {
+    const decideAsAdmin = (_: string, { caller }: RequestContext) => {
+      refuseUnlessMayManagePrincipals(caller);
+      return decide()(undefined);
+    };
+    return this.changes.create(resource, context, decideAsAdmin, this.alongside(context)).catch(explainTaken);
+  }
+
+  async apply(
+    resource: PrincipalResource,
+    context: RequestContext,
+    id: string,
+    decide: () => PrincipalDecision,
+    sent?: object,
+  ): Promise<Changed<Principal>> {
+    const decideAsAdmin = (principal: Principal | undefined, { caller }: RequestContext) => {
+      refuseUnlessMayManagePrincipals(caller);
+      return decide()(principal);
+    };
+    const options = { ...this.alongside(context), ...(sent !== undefined && { sent }) };
+    const changed = await this.changes.apply(resource, context, id, decideAsAdmin, options).catch(explainTaken);
+    // A repetition too: the first request may have been interrupted before it had removed everything.
+    if (changed.entity?.deleted === true) {
+      const ref = { accountId: context.accountId, id };
+      await this.pending.finish(ref, AbortSignal.timeout(MAX_REMOVAL_MS)).catch(explainUnfinished);
+    }
+    return changed;
+  }
+
+  /** The change of the account's list of admins, if any, and the removals of a deleted principal's entities. */
+  private alongside({ accountId }: RequestContext) {
+    return {
+      alongside: async ({ id, before, after }: StreamAppend, at: Date): Promise<StreamAppend[]> => {
+        const ref = { accountId, id };
+        const removals = principalOf(after)?.deleted === true ? await this.owned.removalsOf(ref) : [];
+        const isAdmin = isActiveAdmin(principalOf(after));
+        return isActiveAdmin(principalOf(before)) === isAdmin
+          ? removals
+          : [...(await this.changeOfAdmins(ref, isAdmin, at)), ...removals];
+      },
+    };
+  }
+
+  private async changeOfAdmins({ accountId, id }: Ref, isAdmin: boolean, at: Date): Promise<StreamAppend[]> {
+    const ref = { accountId, id: accountId };
+    const before = await this.entities.find(ACCOUNTS, ref);
+    const events = setAdmin({ id, isAdmin })(before);
+    const after = fold(accountsReadModel, ref, before, events, at);
+    return events.length === 0 ? [] : [{ model: accountsReadModel, id: accountId, before, events, after }];
+  }
+}
+
+/** The streams of users and bots hold principals. */
+const principalOf = (entity: EntityRow | undefined) => entity as (EntityRow & Principal) | undefined;
+
+function explainTaken(error: unknown): never {
+  const constraint = error instanceof ConstraintViolated ? error.constraint : undefined;
+  if (constraint === USER_EMAIL_CONSTRAINT) throw new Problem('conflict', 'A user with this email exists already.');
+  if (constraint === BOT_NAME_CONSTRAINT) throw new Problem('conflict', 'A bot with this name exists already.');
+  throw error;
+}
+
+/** The principal is deleted already. A client that reads only "try again" would think that it is not. */
+function explainUnfinished(error: unknown): never {
+  if (!(error instanceof Problem) && !PostgresFailure.of(error).isConnectionLoss) throw error;
+  const message =
+    'The deletion is written, but the database went away before all API keys and SSH credentials of the owner were ' +
+    'removed; the last removals may have been written. The remaining ones are refused, and are removed without a new request.';
+  throw new Problem('overloaded', message);
+}

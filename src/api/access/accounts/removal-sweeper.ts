@@ -1,0 +1,61 @@
+import { Logger, type OnApplicationBootstrap } from '@nestjs/common';
+import type { Ref } from '../../../database/coalesce.js';
+import { messageOf } from '../../../kernel/error-message.js';
+import { Rounds } from '../../instance/rounds.js';
+import { Problem } from '../../../kernel/problem.js';
+import type { PendingRemovals } from './pending-removals.js';
+
+const SWEEP_EVERY_MS = 1_000;
+
+/** After so long, other owners have their turn. */
+const MAX_TURN_MS = 10_000;
+
+/**
+ * Finishes the deletions of users and bots that a request did not finish, because its time was over, or its instance
+ * died or lost the database. Every instance does so, from its start on. Without pending removals a sweep is one look-up
+ * in an empty table.
+ */
+export class RemovalSweeper extends Rounds implements OnApplicationBootstrap {
+  private readonly logger = new Logger('RemovalSweeper');
+  private hasFailed = false;
+  /** Owners whose deletion cannot be read, and was logged. */
+  private readonly skipped = new Set<string>();
+
+  constructor(private readonly pending: PendingRemovals) {
+    super(SWEEP_EVERY_MS);
+  }
+
+  onApplicationBootstrap(): void {
+    this.schedule(0);
+  }
+
+  protected async round(): Promise<void> {
+    while (!this.stopping.aborted) {
+      const owner = await this.pending.takeDue();
+      this.hasFailed = false;
+      if (owner === undefined) return;
+      const removed = await this.pending
+        .finish(owner, AbortSignal.any([this.stopping, AbortSignal.timeout(MAX_TURN_MS)]))
+        .catch((error) => this.skipUnreadable(owner, error));
+      if (removed > 0)
+        this.logger.log(`removed ${removed} API keys and SSH credentials of ${owner.id}, which is deleted`);
+    }
+  }
+
+  /** Its row stays, and the other owners go on. A line for each owner tells the operator which event is damaged. */
+  private skipUnreadable({ id, accountId }: Ref, error: unknown): number {
+    if (!(error instanceof Problem) || error.problem !== 'event_unreadable') throw error;
+    if (!this.skipped.has(id))
+      this.logger.error(`what ${id} of ${accountId} owns cannot be removed: its deletion: ${error.message}`);
+    this.skipped.add(id);
+    return 0;
+  }
+
+  /** Logs one line for an outage, however long it lasts. */
+  protected failed(error: unknown): void {
+    if (!this.hasFailed) {
+      this.logger.warn(`what deleted users and bots own cannot be removed now; trying again: ${messageOf(error)}`);
+    }
+    this.hasFailed = true;
+  }
+}

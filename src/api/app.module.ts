@@ -1,0 +1,127 @@
+import { type DynamicModule, Logger, Module } from '@nestjs/common';
+import { CqrsModule } from '@nestjs/cqrs';
+import { AccountsModule } from './access/accounts/accounts.module.js';
+import { ApiKeysModule } from './access/api-keys/api-keys.module.js';
+import { API_KEYS } from './access/api-keys/api-keys.resource.js';
+import { Authentication } from './access/authentication/authentication.js';
+import { DeploymentTokens } from './access/authentication/deployment-tokens.js';
+import { FailureLimit } from './access/authentication/failure-limit.js';
+import { oidcOf } from './access/authentication/oidc.js';
+import { AuditModule } from './audit/audit.module.js';
+import { CloudEvents } from './audit/cloud-events.js';
+import type { Config } from './config/config.js';
+import { AuditReads } from '../database/audit-reads.js';
+import { type Database, POOL } from '../database/database.js';
+import { Incidents } from '../database/incidents.js';
+import { EvidenceModule } from './audit/evidence/evidence.module.js';
+import { HealthModule } from './health/health.module.js';
+import { Authenticator } from './http/authenticator.js';
+import { ApiDocument, OpenApiModule } from './http/openapi/openapi.controller.js';
+import { IdSource } from '../kernel/ids.js';
+import { IpPoliciesModule } from './ip-policies/ip-policies.module.js';
+import { EventLog } from '../event-log/append/event-log.js';
+import { LogPositions } from '../event-log/read/log-positions.js';
+import { Checkpoints } from '../event-log/transparency/seal/checkpoints.js';
+import { metricsModules } from './metrics/metrics.module.js';
+import { READ_MODELS } from './read-models.js';
+import { Changes } from './resources/changes.js';
+import { EntityQueries } from './resources/entity-queries.js';
+import { NamingEdges } from './resources/naming/naming-edges.js';
+import { OwnedEntities } from './resources/owned-entities.js';
+import { Owners } from './resources/owners.js';
+import { Reads } from './resources/reads.js';
+import { makeRunners } from './runners.js';
+import { SshCredentialPolicy } from './ssh-credentials/ssh-credentials.handlers.js';
+import { SshCredentialsModule } from './ssh-credentials/ssh-credentials.module.js';
+import { SSH_CREDENTIALS } from './ssh-credentials/ssh-credentials.resource.js';
+import { BindDecisionMetrics } from './gateway-api/bind-decisions/bind-decision-metrics.js';
+import { BindDecisionsModule } from './gateway-api/bind-decisions/bind-decisions.module.js';
+import { GatewayPolicy } from './gateway-api/bind-decisions/gateway-policy.js';
+import { ChecksModule } from './gateway-api/checks/checks.module.js';
+import { SshGatewayModule } from './gateway-api/ssh-gateway.module.js';
+import { TcpEdgePolicy } from './tcp-edges/hostport-claims.js';
+import { TcpEdgesModule } from './tcp-edges/tcp-edges.module.js';
+import { TunnelGroupsModule } from './tunnel-groups/tunnel-groups.module.js';
+
+/** Objects that are made before Nest starts and that every module shares. */
+export interface Foundation {
+  readonly config: Config;
+  readonly database: Database;
+  readonly ids: IdSource;
+  readonly checkpoints: Checkpoints;
+}
+
+const makeAuthentication = ({ config, database: { pool } }: Foundation, changes: Changes): Authentication =>
+  new Authentication(pool, new FailureLimit(config.authFailuresPerMinute), oidcOf(config, pool, changes), {
+    'gateway token': new DeploymentTokens(
+      config.gatewayTokens.map(({ token, ...gateway }, tokenNumber) => [token, { ...gateway, tokenNumber }]),
+    ),
+    'metrics token': new DeploymentTokens(config.metricsToken === undefined ? [] : [[config.metricsToken, {}]]),
+  });
+
+@Module({})
+class AppModule {}
+
+/** The one place that wires the objects of the service. */
+export function appModule(foundation: Foundation, eventLog: EventLog): DynamicModule {
+  const providers = providersOf(foundation, eventLog);
+  return {
+    module: AppModule,
+    global: true,
+    imports: modulesOf(foundation),
+    providers,
+    exports: providers.map(({ provide }) => provide),
+  };
+}
+
+function providersOf(foundation: Foundation, eventLog: EventLog) {
+  const { config, database, ids, checkpoints } = foundation;
+  const { pool, auditReadPool } = database;
+  const { entities, positions, changes } = makeRunners(pool, eventLog, ids);
+  const auditReads = new AuditReads(auditReadPool, config.auditReadTimeoutMs);
+  const authentication = makeAuthentication(foundation, changes);
+  return [
+    { provide: POOL, useValue: pool },
+    { provide: IdSource, useValue: ids },
+    { provide: EventLog, useValue: eventLog },
+    { provide: AuditReads, useValue: auditReads },
+    { provide: LogPositions, useValue: positions },
+    { provide: EntityQueries, useValue: entities },
+    { provide: Changes, useValue: changes },
+    { provide: Reads, useValue: new Reads(entities, positions, auditReads) },
+    { provide: Authentication, useValue: authentication },
+    { provide: Authenticator, useValue: authentication },
+    { provide: Owners, useValue: new Owners(pool) },
+    { provide: OwnedEntities, useValue: new OwnedEntities(entities, [API_KEYS, SSH_CREDENTIALS]) },
+    { provide: NamingEdges, useValue: new NamingEdges(pool, config.strict) },
+    { provide: SshCredentialPolicy, useValue: { strict: config.strict, keys: config } },
+    { provide: TcpEdgePolicy, useValue: { strict: config.strict } },
+    { provide: GatewayPolicy, useValue: config },
+    // Shared, since the service's metrics have them too, with and without gateways.
+    { provide: BindDecisionMetrics, useValue: new BindDecisionMetrics(config.gatewayTokens) },
+    { provide: Checkpoints, useValue: checkpoints },
+    { provide: Incidents, useValue: new Incidents(pool, new Logger('Incidents')) },
+    { provide: CloudEvents, useValue: new CloudEvents(READ_MODELS) },
+    { provide: ApiDocument, useValue: new ApiDocument(config.publicUrl ?? '/', config.gatewayTokens.length > 0) },
+  ];
+}
+
+const modulesOf = ({ config, database }: Foundation): NonNullable<DynamicModule['imports']> => [
+  CqrsModule.forRoot(),
+  // In the order of the API's document.
+  SshCredentialsModule,
+  TcpEdgesModule,
+  IpPoliciesModule,
+  TunnelGroupsModule,
+  AccountsModule,
+  ApiKeysModule,
+  BindDecisionsModule,
+  ChecksModule,
+  // Without tokens no gateway can authenticate, so its routes do not exist.
+  ...(config.gatewayTokens.length > 0 ? [SshGatewayModule] : []),
+  AuditModule,
+  EvidenceModule,
+  HealthModule,
+  ...metricsModules(config, database),
+  OpenApiModule,
+];

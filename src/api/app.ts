@@ -1,0 +1,88 @@
+import { lookup } from 'node:dns/promises';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { FirstAccount } from './access/accounts/first-account.js';
+import { Authentication } from './access/authentication/authentication.js';
+import { requestLimitsOf } from './access/authentication/request-limits.js';
+import { appModule } from './app.module.js';
+import type { Config } from './config/config.js';
+import type { Database } from '../database/database.js';
+import { Incidents } from '../database/incidents.js';
+import { RequestLog } from './http/logging/request-log.js';
+import type { Route } from './http/routes.js';
+import { fastifyOptions, serveHttp } from './http/server.js';
+import { IdSource } from '../kernel/ids.js';
+import { Checkpoints } from '../event-log/transparency/seal/checkpoints.js';
+import { LogAlarms } from '../event-log/transparency/seal/log-alarms.js';
+import { type Prepared, prepare, undo } from './prepare.js';
+import { makeEventLog } from './runners.js';
+import { ServiceLog } from './service-log/service-log.js';
+
+interface Server {
+  /** URL of the listening service, for example `http://127.0.0.1:8080`. */
+  readonly url: string;
+  /** All routes, for tests that must cover every one. */
+  readonly routes: readonly Route[];
+  /** For the test that makes the API's document. */
+  readonly nest: NestFastifyApplication;
+  readonly database: Database;
+  /** Stops accepting, finishes what is in flight, closes the database. */
+  close(): Promise<void>;
+}
+
+export interface App extends Server {
+  readonly firstAccount: FirstAccount;
+}
+
+/** Starts the service, from its configuration until it listens. The tests and the benchmarks use it too. */
+export async function createApp(config: Config, log = new ServiceLog(config.logLevel)): Promise<App> {
+  const prepared = await prepare(config, log);
+  try {
+    return { ...(await serve(config, prepared, log)), firstAccount: prepared.firstAccount };
+  } catch (error) {
+    await undo(prepared.database);
+    throw error;
+  }
+}
+
+async function serve(config: Config, { database, checkpointKeys }: Prepared, log: ServiceLog): Promise<Server> {
+  const ids = new IdSource();
+  const alarms = new LogAlarms(database.pool);
+  const checkpoints = new Checkpoints(checkpointKeys, alarms, (line) => log.error(line, undefined, 'Checkpoints'));
+  const requestLog = new RequestLog((level, fields, text) => log.line(level, fields, text), config.logRequests);
+  const nest = await NestFactory.create<NestFastifyApplication>(
+    appModule({ config, database, ids, checkpoints }, makeEventLog(config, database.pool)),
+    new FastifyAdapter(fastifyOptions(ids, config, requestLog)),
+    { logger: log, bodyParser: false, abortOnError: false },
+  );
+  const requestLimits = requestLimitsOf(config, (line) => log.warn(line, 'RequestLimits'));
+  const authentication = nest.get(Authentication);
+  const incidents = nest.get(Incidents);
+  const failed = (error: unknown): void => void incidents.failed(error);
+  const routes = serveHttp(nest, { ids, config, requestLog, authentication, failed, requestLimits });
+  await listen(nest, config);
+  return { nest, url: await nest.getUrl(), routes, database, close: () => close(nest, database) };
+}
+
+async function listen(nest: NestFastifyApplication, { port, host }: Config): Promise<void> {
+  try {
+    // Of `localhost` Fastify would serve each address with a server of its own, of which nothing here knows.
+    await nest.listen(port, (await lookup(host)).address);
+  } catch (error) {
+    await nest.close();
+    throw error;
+  }
+}
+
+const CLOSE_IDLE_EVERY_MS = 50;
+
+async function close(nest: NestFastifyApplication, database: Database): Promise<void> {
+  // A connection that was busy when the stop began stays open when it becomes idle. Node would wait for it.
+  const idle = setInterval(() => nest.getHttpServer().closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
+  try {
+    await nest.close();
+  } finally {
+    clearInterval(idle);
+    await database.close();
+  }
+}

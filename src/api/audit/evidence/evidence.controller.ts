@@ -1,0 +1,129 @@
+import { Controller, Get, Header, Query, Req } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
+import { ApiAccountAnswer, ApiField, ApiTag } from '../../http/openapi/decorators.js';
+import { type ParameterOf, queryParameter } from '../../http/openapi/parts.js';
+import { lastOf } from '../../http/pages.js';
+import { callerOf } from '../../http/request-context.js';
+import { Evidence, readCount } from './evidence.js';
+
+const TEXT = 'text/plain; charset=utf-8';
+const PLAIN_TEXT = { contentType: 'text/plain' };
+const BYTES = 'application/octet-stream';
+
+const count = (name: string, description: string): ParameterOf =>
+  queryParameter(name, description, { type: 'integer', minimum: 0, examples: [1] }, { required: true });
+
+const KNOWN = queryParameter(
+  'known',
+  'A checkpoint that the caller has kept. If this service has signed it, and the log is shorter or another one, the operator is alarmed.',
+  { type: 'string' },
+);
+
+const TILE: ParameterOf = ({ ApiParam }) =>
+  ApiParam({
+    name: 'path',
+    description: 'Level and index of the tile, and its width if it is not full.',
+    schema: { type: 'string', examples: ['0/000.p/1', '0/x001/067'] },
+  });
+
+class ConsistencyResource {
+  @ApiField({ description: 'Size of the older log.', example: 1 }) from!: number;
+  @ApiField({ description: 'Size of the newer log.', example: 3 }) to!: number;
+  @ApiField({
+    description: 'The hashes of the proof (RFC 6962, 2.1.2), in base64.',
+    type: 'array',
+    items: { type: 'string' },
+    example: ['bjQLnP+zepicpUTmu3gKLHiQHT+zNzh2hRGjBhevoB0='],
+  })
+  proof!: readonly string[];
+}
+
+/** What the account's log can be held to: signed checkpoints of its Merkle tree, and proofs. */
+@ApiTag('Evidence')
+@Controller('log')
+export class EvidenceController {
+  constructor(private readonly evidence: Evidence) {}
+
+  @Get('key')
+  @Header('content-type', TEXT)
+  @ApiAccountAnswer(PLAIN_TEXT, {
+    id: 'getLogKey',
+    summary: 'Get the public key of the checkpoints',
+    description: 'In the form of c2sp.org/signed-note: `name+id+key`.',
+    problems: ['not_found'],
+  })
+  key(@Req() request: FastifyRequest): string {
+    return this.evidence.verifierKey(callerOf(request).accountId);
+  }
+
+  @Get('checkpoint')
+  @Header('content-type', TEXT)
+  @ApiAccountAnswer(
+    PLAIN_TEXT,
+    {
+      id: 'getLogCheckpoint',
+      summary: 'Get the newest checkpoint of the log',
+      description:
+        'A signed note as c2sp.org/tlog-checkpoint has it. A change is in it a second or so after its answer.',
+      problems: ['request_malformed', 'not_found'],
+    },
+    KNOWN,
+  )
+  checkpoint(@Req() request: FastifyRequest, @Query() query: Record<string, unknown>): Promise<string> {
+    return this.evidence.checkpoint(callerOf(request).accountId, lastOf(query.known));
+  }
+
+  @Get('tile/*')
+  @Header('content-type', BYTES)
+  @ApiAccountAnswer(
+    { contentType: BYTES },
+    {
+      id: 'getLogTile',
+      summary: 'Get a tile of the Merkle tree',
+      description: 'Hashes of the tree, as c2sp.org/tlog-tiles has them. Level 0 has the leaf hashes of the events.',
+      problems: ['not_found'],
+    },
+    TILE,
+  )
+  tile(@Req() request: FastifyRequest): Promise<Buffer> {
+    const { '*': path = '' } = request.params as Record<string, string>;
+    return this.evidence.tile(callerOf(request).accountId, path);
+  }
+
+  @Get('proof')
+  @Header('content-type', TEXT)
+  @ApiAccountAnswer(
+    PLAIN_TEXT,
+    {
+      id: 'getLogProof',
+      summary: 'Prove that an event is in the log',
+      description:
+        'The proof as c2sp.org/tlog-proof has it, with the newest checkpoint. The answer of a change names its position in `Log-Position`.',
+      problems: ['request_malformed', 'not_found'],
+    },
+    count('position', 'Log position of the event.'),
+  )
+  proof(@Req() request: FastifyRequest, @Query() query: Record<string, unknown>): Promise<string> {
+    return this.evidence.proof(callerOf(request).accountId, readCount(query, 'position'));
+  }
+
+  @Get('consistency')
+  @ApiAccountAnswer(
+    ConsistencyResource,
+    {
+      id: 'getLogConsistency',
+      summary: 'Prove that the log has only grown',
+      description: 'Proves that the log of the size `from` is the beginning of the log of the size `to`.',
+      problems: ['request_malformed', 'not_found'],
+    },
+    count('from', 'Size of the older log, as its checkpoint has it.'),
+    count('to', 'Size of the newer log.'),
+  )
+  async consistency(
+    @Req() request: FastifyRequest,
+    @Query() query: Record<string, unknown>,
+  ): Promise<ConsistencyResource> {
+    const [from, to] = [readCount(query, 'from'), readCount(query, 'to')];
+    return { from, to, proof: await this.evidence.consistency(callerOf(request).accountId, from, to) };
+  }
+}

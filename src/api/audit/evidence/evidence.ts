@@ -1,0 +1,191 @@
+import { type KeyHistory, signerOf } from '../../../event-log/transparency/seal/checkpoint-key.js';
+import type { Checkpoints } from '../../../event-log/transparency/seal/checkpoints.js';
+import { markOf } from '../../../event-log/transparency/seal/log-alarms.js';
+import { type SealedLogs, type StoredCheckpoint, TilesDamaged } from '../../../event-log/transparency/seal/sealed-logs.js';
+import { type Checkpoint, parseSignedCheckpoint, proofText } from '../../../event-log/transparency/tree/checkpoint.js';
+import {
+  consistencyRanges,
+  HASH_BYTES,
+  inclusionRanges,
+  isConsistent,
+  type LeafRange,
+  rangesBeside,
+  rootAround,
+  rootOfInclusion,
+} from '../../../event-log/transparency/tree/merkle-tree.js';
+import { verifierText } from '../../../event-log/transparency/tree/signed-note.js';
+import { entriesOf, leavesUnder, parseTilePath, widthIn } from '../../../event-log/transparency/tree/tiles.js';
+import { malformed, Problem, quoted } from '../../../kernel/problem.js';
+
+/** Leads to no root. */
+const NONE = Buffer.alloc(0);
+
+type LastCheckpoint = StoredCheckpoint & Pick<Checkpoint, 'root'> & { readonly accountId: string };
+
+/** What the service proves of an account's log. All of it throws Problem while checkpoints are off. */
+export class Evidence {
+  constructor(
+    private readonly logs: SealedLogs,
+    private readonly checkpoints: Checkpoints,
+  ) {}
+
+  /** The public key of the account's checkpoints, as verifiers take it. */
+  verifierKey(accountId: string): string {
+    return `${verifierText(signerOf(this.requireKeys().signing, accountId))}\n`;
+  }
+
+  /**
+   * The newest signed checkpoint. `known`: one that the caller has kept. It raises the alarm if this service has signed it
+   * and the log is not its continuation: so a restored database is noticed too, by an instance that has seen no other.
+   * Throws Problem for a text that is no checkpoint.
+   */
+  async checkpoint(accountId: string, known: string | undefined): Promise<string> {
+    if (known !== undefined) await this.holdTo(known, accountId);
+    return (await this.last(accountId)).note;
+  }
+
+  private async holdTo(known: string, accountId: string): Promise<void> {
+    const keys = this.requireKeys();
+    if (parseSignedCheckpoint(known) === undefined) {
+      throw malformed('known is not a checkpoint as GET /log/checkpoint answers it.');
+    }
+    const signed = keys.signedIn(known, accountId);
+    if (signed === undefined) return;
+    const { size, root } = signed;
+    const last = await this.stored(accountId);
+    const mark = markOf(root);
+    const what = `a checkpoint of ${size} events of the log of ${accountId} was signed`;
+    if (last === undefined || size > last.size) {
+      const lost = `${what}, but its newest checkpoint here is of ${last?.size ?? 0}`;
+      return this.checkpoints.raise({ accountId, loss: 'checkpoints', signed: size, mark, what: lost });
+    }
+    const here = await this.rootOf(last, size).catch(ignoreProblem);
+    if (here === undefined || here.equals(root)) return;
+    const changed = `${what} that its events do not make`;
+    await this.checkpoints.raise({ accountId, loss: 'events', signed: size, mark, what: changed });
+  }
+
+  /** The root of a beginning of the log, which leads to its newest checkpoint. Throws Problem, with an alarm, if it does not. */
+  private async rootOf(last: LastCheckpoint, size: number): Promise<Buffer> {
+    const ranges = [{ from: 0, to: size }, ...consistencyRanges(size, last.size)];
+    const [root = NONE, ...proof] = await this.hashesOf(last, ranges);
+    if (isConsistent({ size, root }, last, proof)) return root;
+    throw await this.damaged(last, unled(`${size} events`, last));
+  }
+
+  /** Throws Problem, with an alarm, if tiles are missing or cut. */
+  private async hashesOf(last: LastCheckpoint, ranges: readonly LeafRange[]): Promise<Buffer[]> {
+    try {
+      return await this.logs.hashesOf(last.accountId, ranges);
+    } catch (error) {
+      throw error instanceof TilesDamaged ? await this.damaged(last, error.message) : error;
+    }
+  }
+
+  private async damaged({ accountId, size, note }: LastCheckpoint, why: string): Promise<Problem> {
+    const what = `the log of ${accountId} has no proofs: ${why}`;
+    // Anyone who may insert a row can claim a checkpoint that no tiles make.
+    if (this.requireKeys().signedIn(note, accountId)?.size === size) {
+      await this.checkpoints.raise({ accountId, loss: 'tiles', signed: 0, mark: '', what });
+    }
+    return new Problem(
+      'overloaded',
+      'Stored tiles of this log are missing or damaged, so nothing can be proven. The operator must repair them: audit repair-tiles.',
+    );
+  }
+
+  /** The hashes of a tile, which lead to the newest checkpoint. */
+  async tile(accountId: string, path: string): Promise<Buffer> {
+    const tile = parseTilePath(path);
+    const last = await this.last(accountId);
+    const { size } = last;
+    if (tile === undefined || tile.width > widthIn(size, tile)) throw new Problem('not_found', 'Resource not found');
+    const [stored] = await this.logs.tiles(accountId, [{ level: tile.level, index: tile.index }]);
+    const hashes = stored?.hashes.subarray(0, tile.width * HASH_BYTES) ?? NONE;
+    if (hashes.length < tile.width * HASH_BYTES) {
+      throw await this.damaged(last, `the tile ${path} is missing or cut`);
+    }
+    const { from, to, width } = leavesUnder(tile);
+    const beside = await this.hashesOf(last, rangesBeside({ from, to }, { from: 0, to: size }));
+    if (rootAround(size, { from, width, hashes: entriesOf(hashes) }, beside).equals(last.root)) return hashes;
+    throw await this.damaged(last, unled(`the tile ${path}`, last));
+  }
+
+  /** That the event at a position is in the log of the newest checkpoint, as c2sp.org/tlog-proof has it. */
+  async proof(accountId: string, position: number): Promise<string> {
+    const last = await this.last(accountId);
+    const { size, note } = last;
+    if (position < 1 || position > size) {
+      throw new Problem(
+        'not_found',
+        `position ${position} is not in the newest checkpoint, which covers ${size} events.`,
+      );
+    }
+    const index = position - 1;
+    const ranges = [{ from: index, to: position }, ...inclusionRanges(index, { from: 0, to: size })];
+    const [signed = NONE, ...hashes] = await this.hashesOf(last, ranges);
+    if (rootOfInclusion(index, size, signed, hashes)?.equals(last.root) !== true) {
+      throw await this.damaged(last, unled(`position ${position}`, last));
+    }
+    const [leaf = NONE] = await this.logs.leaves(accountId, index, position);
+    if (!leaf.equals(signed)) throw await this.changed(accountId, position, leaf);
+    return proofText(index, hashes, note);
+  }
+
+  private async changed(accountId: string, position: number, leaf: Buffer): Promise<Problem> {
+    const what = `the event at position ${position} of the log of ${accountId} is not the one that was signed`;
+    await this.checkpoints.raise({ accountId, loss: 'events', signed: position, mark: markOf(leaf), what });
+    return new Problem(
+      'overloaded',
+      `The event at position ${position} is not the one that was signed, so it cannot be proven. The operator must restore it.`,
+    );
+  }
+
+  /** That the log of the first size is the beginning of the log of the second; hashes in base64. */
+  async consistency(accountId: string, from: number, to: number): Promise<readonly string[]> {
+    const last = await this.last(accountId);
+    if (from > to || to > last.size) {
+      throw malformed(
+        `from is ${from} and to is ${to}; from must not be greater, and the newest checkpoint covers ${last.size} events.`,
+      );
+    }
+    const newer = await this.rootOf(last, to);
+    const [older = NONE, ...proof] = await this.hashesOf(last, [{ from: 0, to: from }, ...consistencyRanges(from, to)]);
+    if (!isConsistent({ size: from, root: older }, { size: to, root: newer }, proof)) {
+      throw await this.damaged(last, unled(`${from} and ${to} events`, last));
+    }
+    return proof.map((hash) => hash.toString('base64'));
+  }
+
+  private async last(accountId: string): Promise<LastCheckpoint> {
+    this.requireKeys();
+    const last = await this.stored(accountId);
+    if (last === undefined) throw new Problem('not_found', 'The log has no checkpoint yet; ask again in a second.');
+    return last;
+  }
+
+  private async stored(accountId: string): Promise<LastCheckpoint | undefined> {
+    const last = await this.logs.lastCheckpoint(accountId);
+    return last && { ...last, accountId, root: parseSignedCheckpoint(last.note)?.checkpoint.root ?? NONE };
+  }
+
+  private requireKeys(): KeyHistory {
+    if (this.checkpoints.keys !== undefined) return this.checkpoints.keys;
+    throw new Problem('not_found', 'Checkpoints are off: the operator has not set CHECKPOINT_KEY.');
+  }
+}
+
+const unled = (what: string, { size }: StoredCheckpoint): string =>
+  `the tiles over ${what} do not lead to its checkpoint of ${size} events`;
+
+/** Reads a position or size of a query. Throws Problem unless it is a whole number. */
+export function readCount(query: Readonly<Record<string, unknown>>, name: string): number {
+  const value = query[name];
+  if (typeof value === 'string' && /^\d{1,15}$/.test(value)) return Number(value);
+  const given = typeof value === 'string' && value !== '' ? `${quoted(value)} is not` : 'is missing; send';
+  throw malformed(`${name} ${given} a whole number.`);
+}
+
+function ignoreProblem(error: unknown): undefined {
+  if (!(error instanceof Problem)) throw error;
+}

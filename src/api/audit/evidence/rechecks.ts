@@ -1,0 +1,110 @@
+import type { KeyHistory } from '../../../event-log/transparency/seal/checkpoint-key.js';
+import type { Checkpoints } from '../../../event-log/transparency/seal/checkpoints.js';
+import { type Alarm, markOf } from '../../../event-log/transparency/seal/log-alarms.js';
+import { type SealedLogs, TilesDamaged } from '../../../event-log/transparency/seal/sealed-logs.js';
+import { type LeafRange, rangesBeside, rootAround } from '../../../event-log/transparency/tree/merkle-tree.js';
+import { entriesOf, TILE_WIDTH } from '../../../event-log/transparency/tree/tiles.js';
+
+/** Events that one look covers. */
+const STRETCH = 4 * TILE_WIDTH;
+
+interface Signed {
+  readonly accountId: string;
+  readonly size: number;
+  readonly root: Buffer;
+}
+
+/**
+ * Holds the events that are there now to what was signed, a stretch of one log at each look, in rotation. Without it nothing
+ * would notice that an idle log was written anew, with hashes that fit: no checkpoint follows until the log grows.
+ */
+export class Rechecks {
+  private accountId = '';
+  /** The number of events of this log that were looked at; infinite once it was all that had a checkpoint. */
+  private done = 0;
+
+  constructor(
+    private readonly logs: SealedLogs,
+    private readonly checkpoints: Checkpoints,
+  ) {}
+
+  async next(keys: KeyHistory): Promise<void> {
+    let signed = await this.signed(keys);
+    if (signed === undefined || this.done >= signed.size) {
+      [this.accountId, this.done] = [await this.logs.nextLog(this.accountId), 0];
+      signed = await this.signed(keys);
+    }
+    if (signed === undefined) return;
+    const stretch = { from: this.done, to: Math.min(this.done + STRETCH, signed.size) };
+    // A look that failed is made again.
+    await this.look(signed, stretch);
+    this.done = stretch.to === signed.size ? Number.POSITIVE_INFINITY : stretch.to;
+  }
+
+  /** The newest checkpoint of the log, if a known key has signed it: anyone who may insert a row can write another one. */
+  private async signed(keys: KeyHistory): Promise<Signed | undefined> {
+    const { accountId } = this;
+    const last = accountId === '' ? undefined : await this.logs.lastCheckpoint(accountId);
+    const signed = last && keys.signedIn(last.note, accountId);
+    return signed?.size === last?.size ? signed && { accountId, size: signed.size, root: signed.root } : undefined;
+  }
+
+  private async look(signed: Signed, range: LeafRange): Promise<void> {
+    const { accountId } = signed;
+    try {
+      const found = await this.wrongIn(signed, range);
+      if (found !== undefined) await this.checkpoints.raise({ accountId, loss: 'events', ...found });
+    } catch (error) {
+      if (!(error instanceof TilesDamaged)) throw error;
+      const what = `${nameOf(accountId, range)} cannot be compared: ${error.message}`;
+      await this.checkpoints.raise({ accountId, loss: 'tiles', signed: 0, mark: '', what });
+    }
+  }
+
+  /** What is wrong with the events of a stretch. Throws TilesDamaged if it is their tiles, of which other proofs are made. */
+  private async wrongIn({ accountId, size, root }: Signed, { from, to }: LeafRange): Promise<Finding | undefined> {
+    const leaves = await this.logs.leaves(accountId, from, to);
+    const stored = await this.storedLeaves(accountId, { from, to });
+    const beside = await this.logs.hashesOf(accountId, rangesBeside({ from, to }, { from: 0, to: size }));
+    const make = (hashes: readonly Buffer[]): boolean =>
+      hashes.length === to - from && rootAround(size, { from, width: 1, hashes }, beside).equals(root);
+    if (make(leaves)) {
+      if (make(stored)) return undefined;
+      throw new TilesDamaged(`the tiles of level 0 from index ${from / TILE_WIDTH} on are missing or damaged`);
+    }
+    if (make(stored)) return changedIn(accountId, from, { leaves, stored });
+    const what = `${nameOf(accountId, { from, to })} do not make its checkpoint of ${size} events: they were changed, or tiles beside them`;
+    return { signed: to, mark: '', what };
+  }
+
+  private async storedLeaves(accountId: string, { from, to }: LeafRange): Promise<readonly Buffer[]> {
+    const first = from / TILE_WIDTH;
+    const names = Array.from({ length: Math.ceil(to / TILE_WIDTH) - first }, (_, i) => ({
+      level: 0,
+      index: first + i,
+    }));
+    const tiles = (await this.logs.tiles(accountId, names)).toSorted((a, b) => a.index - b.index);
+    return entriesOf(Buffer.concat(tiles.map(({ hashes }) => hashes))).slice(0, to - from);
+  }
+}
+
+type Finding = Pick<Alarm, 'signed' | 'mark' | 'what'>;
+
+const nameOf = (accountId: string, { from, to }: LeafRange): string =>
+  `the events of the positions ${from + 1} to ${to} of the log of ${accountId}`;
+
+/** The events that are not those of the stored tiles, which make what was signed. */
+function changedIn(
+  accountId: string,
+  from: number,
+  { leaves, stored }: { readonly leaves: readonly Buffer[]; readonly stored: readonly Buffer[] },
+): Finding {
+  const changed = stored.flatMap((leaf, i) => (leaves[i]?.equals(leaf) === true ? [] : [i]));
+  const signed = from + (changed[0] ?? 0) + 1;
+  const more = changed.length > 1 ? `, nor are ${changed.length - 1} more` : '';
+  return {
+    signed,
+    mark: markOf(...changed.flatMap((i) => leaves[i] ?? [])),
+    what: `the event at position ${signed} of the log of ${accountId} is not the one that was signed${more}`,
+  };
+}

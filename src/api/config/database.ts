@@ -1,0 +1,90 @@
+import { resolve } from 'node:path';
+import type { DatabaseOptions } from '../../database/database.js';
+import type { HttpOptions } from '../http/http-options.js';
+import { databaseUrl, flag, integer } from './parsers.js';
+import type { SettingsOf } from './setting.js';
+
+/** The database, and how long and how many requests wait for it. */
+export interface DatabaseSettings extends DatabaseOptions, Pick<HttpOptions, 'writeDeadlineMs'> {
+  /** Maximum number of commands that wait for the log; beyond it the service answers 503. */
+  readonly appendQueueLimit: number;
+  /** Time after which a feed, a history, an `as_of` request or a list of decisions is answered 503. */
+  readonly auditReadTimeoutMs: number;
+}
+
+export const DATABASE = {
+  databaseUrl: {
+    name: 'DATABASE_URL',
+    about: 'PostgreSQL to use; see [database.md](database.md).',
+    fallbackText: 'an embedded PostgreSQL',
+    example: 'postgres://user:password@db.example.com:5432/tunnel_access',
+    fallback: undefined,
+    parse: databaseUrl,
+    isSecret: true,
+  },
+  migrationDatabaseUrl: {
+    name: 'MIGRATION_DATABASE_URL',
+    about:
+      'The same database with the role that owns its tables: migrations, repairs and restores run as this role, and the role of `DATABASE_URL` gets the rights of the service only. See [database.md](database.md#roles).',
+    fallbackText: 'the role of `DATABASE_URL` owns the tables',
+    example: 'postgres://owner:password@db.example.com:5432/tunnel_access',
+    fallback: undefined,
+    parse: databaseUrl,
+    isSecret: true,
+  },
+  dataDir: {
+    name: 'DATA_DIR',
+    about: 'Folder of the embedded PostgreSQL.',
+    fallbackText: '`./data`',
+    example: './data',
+    fallback: resolve('data'),
+    parse: (value: string) => resolve(value),
+  },
+  databasePoolSize: {
+    name: 'DATABASE_POOL_SIZE',
+    about: 'Maximum connections to the database for writes, reads of the current state and gateways.',
+    example: '10',
+    fallback: 10,
+    parse: integer(2, 1000),
+  },
+  // The minimum lets a second account read while one account has as many as it may.
+  auditReadConnections: {
+    name: 'AUDIT_READ_CONNECTIONS',
+    about:
+      'Further connections, for audit reads: `/events`, histories, `as_of` and `/bind_decisions`. An account has at most half of them.',
+    example: '4',
+    fallback: 4,
+    parse: integer(2, 100),
+  },
+  auditReadTimeoutMs: {
+    name: 'AUDIT_READ_TIMEOUT_MS',
+    about: 'Time after which an audit read is answered 503, and ended in the database.',
+    example: '10000',
+    fallback: 10_000,
+    parse: integer(100, 600_000),
+  },
+  appendQueueLimit: {
+    name: 'APPEND_QUEUE_LIMIT',
+    about: 'Maximum changes that wait to be written; further ones are answered 503.',
+    example: '10000',
+    fallback: 10_000,
+    parse: integer(1, 1_000_000),
+  },
+  preparedStatements: {
+    name: 'PREPARED_STATEMENTS',
+    about:
+      '`false` behind a pooler that shares sessions and knows no named statements, such as PgBouncer before 1.21 in transaction mode. Every request and every command works through it.',
+    example: 'false',
+    fallback: true,
+    parse: flag,
+  },
+  // A failover of Patroni usually takes less.
+  writeDeadlineMs: {
+    name: 'WRITE_DEADLINE_MS',
+    about:
+      'A change that the database did not accept is sent again for this long, then answered 503; not below 1000. Set it above the length of a failover.',
+    example: '20000',
+    fallback: 20_000,
+    parse: integer(1000, 600_000),
+  },
+} satisfies SettingsOf<DatabaseSettings>;

@@ -1,0 +1,66 @@
+import { readFileSync } from 'node:fs';
+import { type GatewayToken, parseGatewayTokens } from '../access/authentication/gateway-tokens.js';
+import { type KeyPolicy, parseDeniedFingerprints } from '../../rules/public-keys/public-key.js';
+import type { GatewayPolicy } from '../gateway-api/bind-decisions/gateway-policy.js';
+import { flag, integer } from './parsers.js';
+import type { SettingsOf } from './setting.js';
+
+/** The public keys that are accepted, and the gateways that ask about them. */
+export interface KeyAndGatewaySettings extends KeyPolicy, GatewayPolicy {
+  /** The tokens of the SSH gateways; empty: the routes for gateways do not exist. */
+  readonly gatewayTokens: readonly GatewayToken[];
+  /** Also refuses what only the public ngrok API refuses (docs/settings.md, "Strict mode"). */
+  readonly strict: boolean;
+}
+
+export const KEYS_AND_GATEWAYS = {
+  minRsaBits: {
+    name: 'MIN_RSA_BITS',
+    about: 'Minimum length of an RSA key that is uploaded; not below 1024.',
+    example: '3072',
+    fallback: 2048,
+    parse: integer(1024, 16_384),
+  },
+  // Read once, at start: if the file vanishes later, its keys must stay denied.
+  deniedFingerprints: {
+    name: 'DENIED_KEYS_FILE',
+    about:
+      'File of keys that are refused: SHA-256 fingerprints (`SHA256:...`) or lines of `ssh-keygen -l`, one a line, `#` comments; read at start.',
+    example: '/etc/tunnel-access/denied-keys',
+    fallback: new Set(),
+    parse: (path: string) => parseDeniedFingerprints(readFileSync(path, 'utf8')),
+  },
+  // Empty by default: a gateway reads across accounts, so the operator must name its token.
+  gatewayTokens: {
+    name: 'GATEWAY_TOKENS',
+    about:
+      'Tokens of SSH gateways, comma-separated, each 20-255 printable ASCII characters without blanks, `"` and `\\`; alone, as `name=token`, or as `name@account=token` for one account only. See [gateways.md](gateways.md#tokens). Without a token the routes of gateways do not exist.',
+    example: 'the output of: openssl rand -hex 24',
+    fallback: [],
+    parse: parseGatewayTokens,
+    isSecret: true,
+  },
+  // The minimum is the largest number of decisions in one request, which otherwise could never succeed.
+  decisionsQueueLimit: {
+    name: 'DECISIONS_QUEUE_LIMIT',
+    about:
+      'Maximum bind decisions that wait to be recorded; further questions of gateways are answered 503. Not below 1000.',
+    example: '10000',
+    fallback: 10_000,
+    parse: integer(1000, 1_000_000),
+  },
+  decisionsRetentionDays: {
+    name: 'DECISIONS_RETENTION_DAYS',
+    about: 'Time for which bind decisions are kept; 0: for ever.',
+    example: '90',
+    fallback: 90,
+    parse: integer(0, 36_500),
+  },
+  strict: {
+    name: 'STRICT',
+    about: 'Refuse what only the public ngrok API refuses; see [Strict mode](#strict-mode).',
+    example: 'true',
+    fallback: false,
+    parse: flag,
+  },
+} satisfies SettingsOf<KeyAndGatewaySettings>;

@@ -1,0 +1,82 @@
+import { Controller, HttpCode, Param, Post } from '@nestjs/common';
+import { compiled, permits, refuseTooManyRules, rulesOf } from '../../../rules/bind-rules/acl.js';
+import { parseBindRule } from '../../../rules/bind-rules/bind-rule.js';
+import { RouteConfig } from '../../http/documentation.js';
+import { ApiCheck, ApiTag } from '../../http/openapi/decorators.js';
+import { ID } from '../../http/openapi/parts.js';
+import { Read, type ReadRequest } from '../../http/request-context.js';
+import { Body } from '../../http/validated-body.js';
+import { mapInTurns } from '../../../kernel/in-turns.js';
+import { malformed } from '../../../kernel/problem.js';
+import { EntityQueries } from '../../resources/entity-queries.js';
+import { SSH_CREDENTIALS } from '../../ssh-credentials/ssh-credentials.resource.js';
+import { readTargets } from '../gateway-requests.js';
+import { CheckTurns } from './check-turns.js';
+import { AclCheckBody, BindCheck, BindChecks, CredentialCheckBody, toChecks } from './checks.resource.js';
+import { CredentialCheck } from './credential-check.js';
+
+const ANSWER = { anyOf: [BindCheck, BindChecks] };
+
+/** Questions before it matters. They change nothing, so they take no Idempotency-Key and every caller may ask them. */
+@ApiTag('Checks', 'sshcr')
+@Controller()
+export class ChecksController {
+  constructor(
+    private readonly entities: EntityQueries,
+    private readonly credentialCheck: CredentialCheck,
+    private readonly turns: CheckTurns,
+  ) {}
+
+  @Post(`${SSH_CREDENTIALS.path}/:id/check`)
+  @HttpCode(200)
+  @RouteConfig({ onlyReads: true })
+  @ApiCheck(ANSWER, {
+    id: 'checkSshCredential',
+    summary: 'Ask whether an SSH credential would permit a tunnel',
+    description:
+      'Answers what a gateway would decide now if the key had this credential alone, and records nothing. ' +
+      'A refusal is answered with status 200 too, a list of targets with `decisions`.',
+    problems: ['not_found', 'too_many_requests'],
+    parameters: [ID],
+  })
+  checkCredential(
+    @Read() request: ReadRequest,
+    @Param('id') id: string,
+    @Body() { target, source }: CredentialCheckBody,
+  ): Promise<BindCheck | BindChecks> {
+    return this.turns.run(request, async () => {
+      const { targets, isList } = await readTargets(target);
+      const ref = { accountId: request.caller.accountId, id };
+      const credential = await this.entities.find(SSH_CREDENTIALS, ref);
+      if (credential === undefined) throw SSH_CREDENTIALS.notFound();
+      const decisions = await this.credentialCheck.decide(ref, credential.fingerprint, targets, source);
+      return toChecks(decisions, isList);
+    });
+  }
+
+  @Post('acl/check')
+  @HttpCode(200)
+  @RouteConfig({ onlyReads: true })
+  @ApiCheck(ANSWER, {
+    id: 'checkAcl',
+    summary: 'Ask whether rules would permit a tunnel',
+    description:
+      'Answers for rules that no credential needs to have. A refusal is answered with status 200 too, ' +
+      'a list of targets with `decisions`.',
+    problems: ['acl_rule_invalid', 'too_many_requests'],
+  })
+  checkAcl(@Read() request: ReadRequest, @Body() { acl, target }: AclCheckBody): Promise<BindCheck | BindChecks> {
+    if (acl === undefined) throw malformed('acl is missing; [] permits everything.');
+    return this.turns.run(request, async () => {
+      refuseTooManyRules(acl);
+      const { results: parsed } = await mapInTurns(acl, parseBindRule);
+      const rules = compiled(rulesOf(acl), parsed);
+      const { targets, isList } = await readTargets(target);
+      const { results } = await mapInTurns(targets, (one) => {
+        const { permitted: allowed, matchedRule } = permits(rules, one);
+        return { allowed, reason: allowed ? ('permitted' as const) : ('not_permitted' as const), matchedRule };
+      });
+      return toChecks(results, isList);
+    });
+  }
+}

@@ -1,0 +1,16 @@
+import { Module } from '@nestjs/common';
+import { POOL } from '../../../database/database.js';
+import { providerOf } from '../../resources/provider-of.js';
+import { GatewayPolicy } from '../bind-decisions/gateway-policy.js';
+import { EdgeChecksController } from '../edges/edge-checks.controller.js';
+import { EdgePolicies } from '../edges/edge-policies.js';
+import { CheckTurns } from './check-turns.js';
+import { ChecksController } from './checks.controller.js';
+import { CredentialCheck } from './credential-check.js';
+
+/** Also for a service without gateways, whose rules wait for them. */
+@Module({
+  controllers: [ChecksController, EdgeChecksController],
+  providers: [CheckTurns, providerOf(EdgePolicies, POOL), providerOf(CredentialCheck, POOL, GatewayPolicy)],
+})
+export class ChecksModule {}

@@ -1,0 +1,47 @@
+import type { Pool } from 'pg';
+import type { BindTarget } from '../../../rules/bind-rules/bind-target.js';
+import type { Ref } from '../../../database/coalesce.js';
+import { mapInTurns } from '../../../kernel/in-turns.js';
+import { type BindDecision, bindDecider, type CredentialGrant, refusal } from '../bind-decisions/bind-decision.js';
+import type { GatewayPolicy } from '../bind-decisions/gateway-policy.js';
+import { CredentialGrants, liveGrants } from '../credential-grants.js';
+import { KeyAccess } from '../key-access.js';
+import { SourceCheck } from '../source-check.js';
+
+/**
+ * What a gateway would decide, if the key had this credential alone. It decides as GatewayAnswers does, and records
+ * nothing. It has caches of its own, so that no caller can evict what gateways need.
+ */
+export class CredentialCheck {
+  private readonly grants: CredentialGrants;
+  private readonly keyAccess: KeyAccess;
+  private readonly sources = new SourceCheck();
+
+  constructor(pool: Pool, { deniedFingerprints }: GatewayPolicy) {
+    this.grants = new CredentialGrants(pool, deniedFingerprints);
+    this.keyAccess = new KeyAccess(this.grants);
+  }
+
+  /** `fingerprint` is that of the credential's key. */
+  async decide(
+    { accountId, id }: Ref,
+    fingerprint: string,
+    targets: readonly BindTarget[],
+    source: string | undefined,
+  ): Promise<readonly BindDecision[]> {
+    // To a gateway of the account, a key of another account is unknown.
+    const { grants, live } = await this.keyAccess.ofKey({ accountId }, fingerprint);
+    const isOwn = ({ credentialId }: CredentialGrant): boolean => credentialId === id;
+    const ownLive = this.sources.withSourceChecks(live.filter(isOwn), source);
+    const isAccounts = grants.some((grant) => grant.accountId === accountId);
+    // The grants of a key leave out most of those that are not live.
+    const own = isAccounts ? [await this.grants.ofCredential({ accountId, id })].flatMap((grant) => grant ?? []) : [];
+    const isBeyondLimits = ownLive.length === 0 && liveGrants(own).length > 0;
+    const decide = bindDecider(own, ownLive);
+    const { results } = await mapInTurns(targets, (target) => (isBeyondLimits ? BEYOND_LIMITS : decide(target)));
+    return results;
+  }
+}
+
+/** The credential is beyond the limits of its key, so it adds nothing to what the key may do. */
+const BEYOND_LIMITS = refusal('not_permitted', undefined);

@@ -1,0 +1,106 @@
+import type { Pool } from 'pg';
+import type { Ref } from '../../../database/coalesce.js';
+import { onPrimary } from '../../../database/query.js';
+import { ChangeStreams, STREAM_LIMITS } from '../revocations/change-streams.js';
+import type { ChangeWatch } from '../revocations/change-watch.js';
+import { type Changes, changesSince, type Moment } from '../revocations/moment.js';
+
+/** Beyond this many changes at once it is cheaper for gateways to ask about everything anew. */
+const MAX_CHANGES = 10_000;
+/** One edge has at most 1,000. More than one account can change in a moment: see the limits of appends. */
+const MAX_HOSTPORTS = 200_000;
+/** A stream holds that many for a reader: one account must not end the streams of all. */
+const MAX_UNREAD_BYTES = 16 * 1024 * 1024;
+const MAX_HOSTPORTS_IN_EVENT = 5_000;
+const MAX_CHANGES_IN_EVENT = 1_000;
+
+/** An edge, a policy or a tunnel group that may have changed. A changed rule is told as its policy. */
+export interface ChangedEdgePart extends Ref {
+  /** The hostports that the edge lists now, in canonical form. Empty for all others. */
+  readonly hostports: readonly string[];
+}
+
+const PREFIXES = `('edgt', 'ipp_', 'ipr_', 'bkdt')`;
+
+/** $1: see CredentialChanges, which finds its events in the same way. */
+const CHANGES = onPrimary({
+  name: 'edge_changes',
+  text: `with moment as materialized (select pg_current_snapshot() as snapshot, clock_timestamp() as now),
+    appended as materialized (
+      select e.account_id, e.stream_id from events e
+        where e.transaction_id >= pg_snapshot_xmax($1::pg_snapshot)
+          and e.transaction_id < (select pg_snapshot_xmax(snapshot) from moment)
+          and left(e.stream_id, 4) in ${PREFIXES}
+      union all
+      select e.account_id, e.stream_id from events e
+        where e.transaction_id = any(array(select pg_snapshot_xip($1::pg_snapshot)))
+          and left(e.stream_id, 4) in ${PREFIXES}
+      limit ${MAX_CHANGES + 1}),
+    streams as materialized (select distinct account_id, stream_id from appended),
+    changed as materialized (
+      select s.account_id, s.stream_id as id from streams s where left(s.stream_id, 4) <> 'ipr_'
+      union
+      select s.account_id, (
+          select e.data::json ->> 'ip_policy_id' from events e
+          where e.account_id = s.account_id and e.stream_id = s.stream_id and e.stream_version = 1
+        ) from streams s where left(s.stream_id, 4) = 'ipr_'),
+    listed as materialized (
+      select c.account_id, c.id, array(
+          select h.hostport from tcp_edge_hostports h
+          where h.account_id = c.account_id and h.edge_id = c.id
+        ) as hostports
+      from changed c where c.id is not null)
+    select snapshot::text, pg_postmaster_start_time()::text as server, now::text,
+      (select count(*) from appended) > ${MAX_CHANGES}
+        or (select sum(cardinality(hostports)) from listed) > ${MAX_HOSTPORTS} as "isTooMany",
+      (select coalesce(json_agg(json_build_object('accountId', account_id, 'id', id, 'hostports',
+          hostports)), '[]') from listed) as changed
+    from moment`,
+});
+
+/** Finds what edges of all accounts let in, and where to, that may have changed since a moment. */
+export class EdgeChanges {
+  constructor(private readonly pool: Pool) {}
+
+  since(last: Moment | undefined): Promise<Changes<ChangedEdgePart>> {
+    return changesSince(this.pool, CHANGES, [last?.snapshot ?? null], last);
+  }
+}
+
+/** A class of its own, so that it can be injected beside the streams about credentials. */
+export class EdgeChangeStreams extends ChangeStreams<ChangedEdgePart> {
+  constructor(watch: ChangeWatch<ChangedEdgePart>) {
+    super(watch, edgeEvents, { ...STREAM_LIMITS, maxUnreadBytes: MAX_UNREAD_BYTES });
+  }
+}
+
+/** The data of events about edges. Each is of one account; the accounts with the fewest hostports come first. */
+function* edgeEvents(changed: readonly ChangedEdgePart[]) {
+  const ofAccounts = new Map<string, ChangedEdgePart[]>();
+  for (const part of changed) {
+    const parts = ofAccounts.get(part.accountId) ?? [];
+    parts.push(part);
+    ofAccounts.set(part.accountId, parts);
+  }
+  const hostportsOf = (parts: readonly ChangedEdgePart[]): number =>
+    parts.reduce((sum, { hostports }) => sum + hostports.length, 0);
+  for (const [account_id, parts] of [...ofAccounts].sort(([, a], [, b]) => hostportsOf(a) - hostportsOf(b))) {
+    for (const some of slicesOf(parts)) {
+      const hostports = [...new Set(some.flatMap((part) => part.hostports))];
+      yield { account_id, ids: some.map(({ id }) => id), hostports };
+    }
+  }
+}
+
+function* slicesOf(parts: readonly ChangedEdgePart[]): Generator<readonly ChangedEdgePart[]> {
+  let [slice, hostports]: [ChangedEdgePart[], number] = [[], 0];
+  for (const part of parts) {
+    hostports += part.hostports.length;
+    if (slice.length === MAX_CHANGES_IN_EVENT || (slice.length > 0 && hostports > MAX_HOSTPORTS_IN_EVENT)) {
+      yield slice;
+      [slice, hostports] = [[], part.hostports.length];
+    }
+    slice.push(part);
+  }
+  if (slice.length > 0) yield slice;
+}

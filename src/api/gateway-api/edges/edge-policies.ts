@@ -1,0 +1,84 @@
+import type { Pool } from 'pg';
+import { wantedRows } from '../../../database/coalesce.js';
+import { onPrimary, queryNamed } from '../../../database/query.js';
+import type { Address } from '../../../rules/ip-rules/address.js';
+import type { IpRule } from '../../../rules/ip-rules/ip-policy.js';
+import { networksAround } from '../../../rules/ip-rules/network.js';
+
+/** All rules of the policies, up to `$3` rows. The inner limits end the reading, so no account costs more than that. */
+const RULES = onPrimary({
+  name: 'ip_rules_of_policies',
+  text: `select found.* from (
+      select p.id as "policyId", r.id, r.cidr, r.action from ${wantedRows('ip_policies')} p
+      left join lateral (
+        select r.id, r.cidr, r.action from ip_policy_rules r
+        where r.account_id = $1 and r.ip_policy_id = p.id limit $3::int
+      ) r on true limit $3::int
+    ) found order by found.id`,
+});
+
+/**
+ * The rule of each policy that decides, of those of the networks `$3`, the largest first: see decidingRule. The index by
+ * network finds them, so a policy of any size costs the same, and the answer has one row for each.
+ */
+const DECIDING = onPrimary({
+  name: 'ip_rules_deciding',
+  text: `select p.id as "policyId", r.id, r.cidr, r.action from ${wantedRows('ip_policies')} p
+    left join lateral (
+      select r.id, r.cidr, r.action from ip_policy_rules r
+      where r.account_id = $1 and r.ip_policy_id = p.id and r.cidr = any ($3::text[])
+      order by r.action = 'deny' desc, array_position($3::text[], r.cidr) desc limit 1
+    ) r on true`,
+});
+
+/** One row for a policy without rules. */
+interface RuleRow {
+  readonly policyId: string;
+  /** Null, like the other columns of the rule, for a policy without rules. */
+  readonly id: string | null;
+  readonly cidr: string;
+  readonly action: IpRule['action'];
+}
+
+/** The rules of policies of one account by the policy's id, oldest first. A policy that does not exist has no entry. */
+export type RulesByPolicy = ReadonlyMap<string, readonly IpRule[]>;
+
+/** Reads policies of an account with their rules, both from one snapshot: a policy and its rules are deleted together. */
+export class EdgePolicies {
+  constructor(private readonly pool: Pool) {}
+
+  /** All rules. Undefined if they are more than `max`; a policy without rules counts as one. */
+  async rules(accountId: string, policyIds: readonly string[], max: number): Promise<RulesByPolicy | undefined> {
+    const { rows } = await queryNamed<RuleRow>(this.pool, RULES, [accountId, policyIds, max + 1]);
+    return rows.length > max ? undefined : byPolicy(rows);
+  }
+
+  /** Of each policy that exists, the rule that decides about the address, if one does. */
+  deciding(accountId: string, policyIds: readonly string[], address: Address): Promise<RulesByPolicy> {
+    return this.ofNetworks(accountId, policyIds, networksAround(address));
+  }
+
+  /** Each policy that exists, without its rules. */
+  existing(accountId: string, policyIds: readonly string[]): Promise<RulesByPolicy> {
+    return this.ofNetworks(accountId, policyIds, []);
+  }
+
+  private async ofNetworks(
+    accountId: string,
+    policyIds: readonly string[],
+    networks: readonly string[],
+  ): Promise<RulesByPolicy> {
+    if (policyIds.length === 0) return new Map();
+    return byPolicy((await queryNamed<RuleRow>(this.pool, DECIDING, [accountId, policyIds, networks])).rows);
+  }
+}
+
+function byPolicy(rows: readonly RuleRow[]): RulesByPolicy {
+  const found = new Map<string, IpRule[]>();
+  for (const { policyId, id, cidr, action } of rows) {
+    const rules = found.get(policyId) ?? [];
+    if (id !== null) rules.push({ id, cidr, action });
+    found.set(policyId, rules);
+  }
+  return found;
+}

@@ -1,0 +1,222 @@
+import { ApiField } from '../../http/openapi/decorators.js';
+import { EXAMPLE_BASE_URL, EXAMPLE_KSUID, idPattern } from '../../http/openapi/parts.js';
+import { List, TextOfBytes } from '../../http/validated-body.js';
+import { ACTIONS } from '../../ip-policies/ip-policy-rule.js';
+import { IP_POLICY_RULES } from '../../ip-policies/ip-policy-rules.resource.js';
+import { type Address, parseSource } from '../../../rules/ip-rules/address.js';
+import type { IpRule } from '../../../rules/ip-rules/ip-policy.js';
+import { IP_REASONS, type IpDecision, type IpReason } from '../../../rules/ip-rules/ip-restriction.js';
+import { malformed, quoted } from '../../../kernel/problem.js';
+import { IP_POLICY, MAX_IP_POLICIES } from '../../tcp-edges/edge-modules.js';
+import { MAX_HOSTPORT_BYTES, parseHostport } from '../../tcp-edges/hostport.js';
+import { MAX_EDGES_OF_A_HOSTPORT } from '../../tcp-edges/tcp-edges.read-model.js';
+import { IpPolicyRef, TcpEdgeResource } from '../../tcp-edges/tcp-edges.resource.js';
+import { MAX_SOURCE_BYTES } from '../ssh-gateway.resource.js';
+
+/** A policy of the largest size fits, even beside the edges of another account. These rules take some 2 MB. */
+export const MAX_RULES_OF_AN_ANSWER = 20_000;
+/** Twice what one edge can name. */
+export const MAX_POLICIES_OF_AN_ANSWER = 2 * MAX_IP_POLICIES;
+
+const RULE_ID = { description: 'Id of the rule.', example: `ipr_${EXAMPLE_KSUID}` };
+const CIDR = { description: 'The network, in canonical form.', example: '203.0.113.0/24' };
+const ACTION = {
+  description: 'Whether the rule allows or denies its network.',
+  enum: ACTIONS,
+  example: 'allow',
+};
+
+export const SOURCE = {
+  description: 'Address of a client, as an address or as `address:port` with IPv6 in brackets.',
+  example: '203.0.113.9',
+};
+
+export class EdgeCheckBody {
+  @TextOfBytes(MAX_SOURCE_BYTES, 'request_malformed', { ...SOURCE, required: true }) source?: string;
+}
+
+/** Of one question. An edge lists as many. */
+const MAX_ASKED_HOSTPORTS = 1_000;
+
+export class FindEdgesBody {
+  @List({
+    description: `Hostports as \`host:port\`, in any spelling, 1 to ${MAX_ASKED_HOSTPORTS}. Required.`,
+    maxItems: MAX_ASKED_HOSTPORTS,
+    items: { type: 'string', maxLength: MAX_HOSTPORT_BYTES },
+    example: ['1.tcp.example.com:20000'],
+  })
+  hostports?: unknown[];
+}
+
+/** In canonical form. Throws request_malformed, hostport_malformed or hostport_port_out_of_range. */
+export function readHostports({ hostports = [] }: FindEdgesBody): string[] {
+  if (hostports.length > 0 && hostports.length <= MAX_ASKED_HOSTPORTS) {
+    return hostports.map((text, n) => parseHostport(text, `hostports[${n}]`).canonical);
+  }
+  throw malformed(`hostports has ${hostports.length} items; it takes 1 to ${MAX_ASKED_HOSTPORTS}.`);
+}
+
+/** Throws request_malformed. */
+export function readSource(source: string | undefined): Address {
+  if (source === undefined) throw malformed('source is missing; send the address of a client.');
+  const address = parseSource(source);
+  if (address !== undefined) return address;
+  throw malformed(`source ${quoted(source)} is not an address such as 203.0.113.9 or 2001:db8::9.`);
+}
+
+export class MatchedIpRule {
+  @ApiField(RULE_ID) id!: string;
+  @ApiField({
+    description: 'URI of the rule.',
+    format: 'uri',
+    example: `${EXAMPLE_BASE_URL}/${IP_POLICY_RULES.path}/ipr_${EXAMPLE_KSUID}`,
+  })
+  uri!: string;
+  @ApiField(CIDR) cidr!: string;
+  @ApiField(ACTION) action!: IpRule['action'];
+}
+
+export class EdgeCheck {
+  @ApiField({ description: 'Whether the IP restriction of the edge lets the address in.', example: true })
+  allowed!: boolean;
+  @ApiField({
+    description:
+      'Reason for the answer. `allowed`: a rule allows the address and none denies it. `denied`: a rule denies it. ' +
+      '`no_rule_allows`: no rule allows it. `policy_unknown`: the edge names a policy that does not exist, and no rule denies the address. ' +
+      '`restriction_disabled`, `no_restriction`: the edge lets every address in.',
+    enum: IP_REASONS,
+    example: 'allowed',
+  })
+  reason!: IpReason;
+  @ApiField({ description: 'The rule that decided; null if none did.', type: MatchedIpRule, nullable: true })
+  matched_rule!: MatchedIpRule | null;
+  @ApiField({ description: 'The policy of this rule; null if no rule decided.', type: IpPolicyRef, nullable: true })
+  ip_policy!: IpPolicyRef | null;
+  @ApiField({
+    description: 'The policies that the edge names and that do not exist.',
+    listOf: IpPolicyRef,
+    example: [],
+  })
+  unknown_ip_policies!: IpPolicyRef[];
+}
+
+export function toEdgeCheck(decision: IpDecision, baseUrl: string): EdgeCheck {
+  const { allowed, reason, rule, policyId, unknownPolicyIds } = decision;
+  const policyRef = (id: string): IpPolicyRef => ({ id, uri: `${baseUrl}${IP_POLICY.pathOf(id)}` });
+  return {
+    allowed,
+    reason,
+    matched_rule: rule === undefined ? null : toMatchedRule(rule, baseUrl),
+    ip_policy: policyId === undefined ? null : policyRef(policyId),
+    unknown_ip_policies: unknownPolicyIds.map(policyRef),
+  };
+}
+
+const toMatchedRule = ({ id, cidr, action }: IpRule, baseUrl: string): MatchedIpRule => ({
+  id,
+  uri: `${baseUrl}/${IP_POLICY_RULES.path}/${id}`,
+  cidr,
+  action,
+});
+
+export class ResolvedIpRule {
+  @ApiField(RULE_ID) id!: string;
+  @ApiField(CIDR) cidr!: string;
+  @ApiField(ACTION) action!: IpRule['action'];
+}
+
+export class ResolvedIpPolicy {
+  @ApiField({ description: 'Id, as the edge names it.', example: `ipp_${EXAMPLE_KSUID}` }) id!: string;
+  @ApiField({
+    description: 'Whether the policy exists. With one that does not, an enabled restriction lets no address in.',
+    example: true,
+  })
+  exists!: boolean;
+  @ApiField({
+    description: `The rules, oldest first. Null if the policy does not exist, with \`source\`, and for all policies of an account that has more than its share of the ${MAX_RULES_OF_AN_ANSWER} rules of an answer: then ask with \`source\`.`,
+    listOf: ResolvedIpRule,
+    nullable: true,
+  })
+  rules!: ResolvedIpRule[] | null;
+}
+
+export class ResolvedTunnelGroup {
+  @ApiField({ description: 'Id of the tunnel group.', example: `bkdtg_${EXAMPLE_KSUID}` }) id!: string;
+  @ApiField({
+    description: 'Labels that a tunnel must have, with their values.',
+    type: 'object',
+    additionalProperties: true,
+    example: { app: 'build' },
+  })
+  labels!: Readonly<Record<string, string>>;
+}
+
+export class ListedEdge {
+  @ApiField({
+    description: 'Id of the account that the edge belongs to.',
+    pattern: idPattern('ac'),
+    example: `ac_${EXAMPLE_KSUID}`,
+  })
+  account_id!: string;
+  @ApiField({ description: 'The TCP edge.', type: TcpEdgeResource }) edge!: TcpEdgeResource;
+  @ApiField({
+    description: 'The IP policies that the edge names, each once, in the order of the edge.',
+    listOf: ResolvedIpPolicy,
+  })
+  ip_policies!: ResolvedIpPolicy[];
+  @ApiField({
+    description: 'The tunnel group of the backend; null if the backend is none that this service has.',
+    type: ResolvedTunnelGroup,
+    nullable: true,
+  })
+  tunnel_group!: ResolvedTunnelGroup | null;
+  @ApiField({ description: 'Answer for `source`; null without one.', type: EdgeCheck, nullable: true })
+  check!: EdgeCheck | null;
+}
+
+const LEFT_OUT = {
+  description: `The number of edges that are left out because those of the answer name at most ${MAX_POLICIES_OF_AN_ANSWER} IP policies. Let no client in by them.`,
+  type: 'integer',
+  example: 0,
+} as const;
+
+const BEFORE_LEFT_OUT = {
+  description:
+    'The number of edges at the beginning of `edges` that come before each one that is left out: all of them if none is. Serve none of the others: an edge that is left out may be the one that serves.',
+  type: 'integer',
+  example: 1,
+} as const;
+
+export class ListedEdges {
+  @ApiField({
+    description: `The edges that list the hostport, in the order in which they listed it, at most ${MAX_EDGES_OF_A_HOSTPORT}. Empty if there are none.`,
+    listOf: ListedEdge,
+  })
+  edges!: ListedEdge[];
+  @ApiField(LEFT_OUT) left_out!: number;
+  @ApiField(BEFORE_LEFT_OUT) before_left_out!: number;
+}
+
+export class EdgesOfHostport {
+  @ApiField({ description: 'The hostport, in canonical form.', example: '1.tcp.example.com:20000' }) hostport!: string;
+  @ApiField({
+    description: `Ids of the edges that list it, in the order in which they listed it, at most ${MAX_EDGES_OF_A_HOSTPORT}.`,
+    type: 'array',
+    items: { type: 'string' },
+    example: [`edgtcp_${EXAMPLE_KSUID}`],
+  })
+  edge_ids!: string[];
+  @ApiField(LEFT_OUT) left_out!: number;
+  @ApiField({ ...BEFORE_LEFT_OUT, description: BEFORE_LEFT_OUT.description.replaceAll('`edges`', '`edge_ids`') })
+  before_left_out!: number;
+}
+
+export class EdgesOfHostports {
+  @ApiField({ description: 'Each edge that lists one of the hostports, once.', listOf: ListedEdge })
+  edges!: ListedEdge[];
+  @ApiField({
+    description: `An answer for each hostport, in the order of the question. Hostports are missing if the edges are more than ${MAX_EDGES_OF_A_HOSTPORT}, name more than ${MAX_POLICIES_OF_AN_ANSWER} IP policies, or have too many rules: ask again about these. The first one never is.`,
+    listOf: EdgesOfHostport,
+  })
+  hostports!: EdgesOfHostport[];
+}

@@ -1,0 +1,154 @@
+import type { Gateway } from '../../../kernel/caller.js';
+import type { Ref } from '../../../database/coalesce.js';
+import type { Address } from '../../../rules/ip-rules/address.js';
+import type { Entity } from '../../../event-log/read-model.js';
+import type { EntityQueries } from '../../resources/entity-queries.js';
+import type { TcpEdge } from '../../tcp-edges/tcp-edge.js';
+import type { EdgesByHostport } from '../../tcp-edges/tcp-edges.read-model.js';
+import { TCP_EDGES, toResource } from '../../tcp-edges/tcp-edges.resource.js';
+import { TUNNEL_GROUPS } from '../../tunnel-groups/tunnel-groups.resource.js';
+import { asFarAsRoom, type EdgesWithRoom, withRoom } from './answer-room.js';
+import { decideEdge, policyIdsOf } from './edge-check.js';
+import type { EdgePolicies } from './edge-policies.js';
+import {
+  type EdgesOfHostports,
+  type ListedEdge,
+  type ListedEdges,
+  MAX_RULES_OF_AN_ANSWER,
+  type ResolvedTunnelGroup,
+  toEdgeCheck,
+} from './edges.resource.js';
+
+/** What an answer says about the policies and the decision of an edge. */
+type Resolve = (edge: Entity<TcpEdge>) => Pick<ListedEdge, 'ip_policies' | 'check'>;
+
+/** The edges at a hostport, with what they name, so that a gateway needs one question. */
+export class GatewayEdges {
+  constructor(
+    private readonly entities: EntityQueries,
+    private readonly edges: EdgesByHostport,
+    private readonly policies: EdgePolicies,
+  ) {}
+
+  /** `hostport` is canonical. */
+  async list(
+    { accountId }: Gateway,
+    hostport: string,
+    source: Address | undefined,
+    baseUrl: string,
+  ): Promise<ListedEdges> {
+    const room = withRoom(await this.edges.list(hostport, accountId));
+    const edges = await this.listed(room.kept, source, baseUrl);
+    return { edges, ...countsOf(room, edges) };
+  }
+
+  /** The hostports are canonical. Those that the answer has no room for are left out, but never the first one. */
+  async listAll({ accountId }: Gateway, hostports: readonly string[], baseUrl: string): Promise<EdgesOfHostports> {
+    const all = await Promise.all(hostports.map((hostport) => this.edges.list(hostport, accountId)));
+    const rooms = asFarAsRoom(all.map(withRoom));
+    const { refs, edges } = await this.withRoomForRules(uniqueOf(rooms), rooms[0]?.kept.length ?? 0, baseUrl);
+    const listed = new Set(refs.map(({ id }) => id));
+    const byId = new Map(edges.map((one) => [one.edge.id, one]));
+    const answers = rooms.flatMap((room, n) => {
+      if (!room.kept.every(({ id }) => listed.has(id))) return [];
+      const found = room.kept.flatMap(({ id }) => byId.get(id) ?? []);
+      return [{ hostport: hostports[n] ?? '', edge_ids: found.map(({ edge }) => edge.id), ...countsOf(room, found) }];
+    });
+    return { edges, hostports: answers };
+  }
+
+  /**
+   * The first of the edges, as far as no account has more rules than its share. The edges of one hostport are listed
+   * whatever rules they have, as in a question about it alone.
+   */
+  private async withRoomForRules(all: readonly Ref[], ofFirstHostport: number, baseUrl: string) {
+    for (let refs = all; ; refs = refs.slice(0, Math.max(ofFirstHostport, Math.ceil(refs.length / 4)))) {
+      const edges = await this.listed(refs, undefined, baseUrl);
+      if (refs.length <= ofFirstHostport || !edges.some(hasNoRules)) return { refs, edges };
+    }
+  }
+
+  /** What is deleted meanwhile is left out. */
+  private async listed(refs: readonly Ref[], source: Address | undefined, baseUrl: string): Promise<ListedEdge[]> {
+    const found = await Promise.all(refs.map((ref) => this.entities.find(TCP_EDGES, ref)));
+    const edges = found.flatMap((edge) => edge ?? []);
+    const [groups, resolve] = await Promise.all([
+      Promise.all(edges.map((edge) => this.groupOf(edge))),
+      source === undefined ? this.withRules(edges) : this.decided(edges, source, baseUrl),
+    ]);
+    return edges.map((edge, n) => ({
+      account_id: edge.account_id,
+      edge: toResource(edge, baseUrl),
+      ...resolve(edge),
+      tunnel_group: groups[n] ?? null,
+    }));
+  }
+
+  private async groupOf({ account_id, backend }: Entity<TcpEdge>): Promise<ResolvedTunnelGroup | undefined> {
+    if (backend === null) return undefined;
+    const group = await this.entities.find(TUNNEL_GROUPS, { accountId: account_id, id: backend.backend_id });
+    return group && { id: group.id, labels: group.labels };
+  }
+
+  private async decided(edges: readonly Entity<TcpEdge>[], source: Address, baseUrl: string): Promise<Resolve> {
+    const deciding = (accountId: string, ids: readonly string[]) => this.policies.deciding(accountId, ids, source);
+    const ofAccounts = await ofEachAccount(policyIdsByAccount(edges), deciding);
+    return (edge) => {
+      const rules = ofAccounts.get(edge.account_id) ?? new Map();
+      return {
+        ip_policies: policyIdsOf(edge).map((id) => ({ id, exists: rules.has(id), rules: null })),
+        check: toEdgeCheck(decideEdge(edge, rules, source), baseUrl),
+      };
+    };
+  }
+
+  /** Each account has the same share of an answer: the rules of one that needs more are left out. */
+  private async withRules(edges: readonly Entity<TcpEdge>[]): Promise<Resolve> {
+    const named = policyIdsByAccount(edges);
+    const share = Math.floor(MAX_RULES_OF_AN_ANSWER / named.size);
+    const ofAccounts = await ofEachAccount(named, async (accountId, ids) => {
+      const rules = await this.policies.rules(accountId, ids, share);
+      return { rules, existing: rules ?? (await this.policies.existing(accountId, ids)) };
+    });
+    return (edge) => {
+      const found = ofAccounts.get(edge.account_id);
+      return {
+        ip_policies: policyIdsOf(edge).map((id) => {
+          const rules = found?.rules?.get(id);
+          return { id, exists: found?.existing.has(id) === true, rules: rules ? [...rules] : null };
+        }),
+        check: null,
+      };
+    };
+  }
+}
+
+/** The policies that the edges of each account name. An account whose edges name none has no entry. */
+function policyIdsByAccount(edges: readonly Entity<TcpEdge>[]): ReadonlyMap<string, ReadonlySet<string>> {
+  const named = new Map<string, Set<string>>();
+  for (const edge of edges) {
+    const ids = named.get(edge.account_id) ?? new Set();
+    for (const id of policyIdsOf(edge)) named.set(edge.account_id, ids.add(id));
+  }
+  return named;
+}
+
+async function ofEachAccount<Found>(
+  named: ReadonlyMap<string, ReadonlySet<string>>,
+  find: (accountId: string, policyIds: readonly string[]) => Promise<Found>,
+): Promise<ReadonlyMap<string, Found>> {
+  const found = [...named].map(async ([accountId, ids]) => [accountId, await find(accountId, [...ids])] as const);
+  return new Map(await Promise.all(found));
+}
+
+const countsOf = ({ leftOut, beforeLeftOut }: EdgesWithRoom, edges: readonly ListedEdge[]) => ({
+  left_out: leftOut,
+  before_left_out: edges.filter(({ edge }) => beforeLeftOut.has(edge.id)).length,
+});
+
+const uniqueOf = (rooms: readonly EdgesWithRoom[]): Ref[] => [
+  ...new Map(rooms.flatMap(({ kept }) => kept.map((ref) => [ref.id, ref]))).values(),
+];
+
+const hasNoRules = ({ ip_policies }: ListedEdge): boolean =>
+  ip_policies.some(({ exists, rules }) => exists && rules === null);

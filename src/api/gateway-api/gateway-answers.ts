@@ -1,0 +1,152 @@
+import type { Pool } from 'pg';
+import type { BindTarget } from '../../rules/bind-rules/bind-target.js';
+import type { Gateway } from '../../kernel/caller.js';
+import type { IdSource } from '../../kernel/ids.js';
+import { mapInTurns } from '../../kernel/in-turns.js';
+import { Problem } from '../../kernel/problem.js';
+import { authorizedKeys } from './authorized-keys.js';
+import type { BindDecision } from './bind-decisions/bind-decision.js';
+import type { BindDecisionMetrics } from './bind-decisions/bind-decision-metrics.js';
+import type { BindDecisionQueue } from './bind-decisions/bind-decision-queue.js';
+import { CredentialUsage } from './bind-decisions/credential-usage.js';
+import type { GatewayPolicy } from './bind-decisions/gateway-policy.js';
+import { CredentialGrants } from './credential-grants.js';
+import type { KnownCredential } from './gateway-requests.js';
+import { deciderOf, KeyAccess, type KeyGrants } from './key-access.js';
+import { changedSince } from './recheck.js';
+import { SourceCheck } from './source-check.js';
+import type { ChangedCredential, IdentifiedKey } from './ssh-gateway.resource.js';
+
+/** How often a question is decided while the credentials of its key change. */
+const MAX_DECISIONS = 5;
+
+interface Decided {
+  readonly target: BindTarget;
+  readonly decision: BindDecision;
+}
+
+/** Where a request comes from, for the record. */
+interface RequestOrigin {
+  /** Address of the gateway. */
+  readonly address: string;
+  /** Where the tunnel comes from, if the gateway sent it. */
+  readonly source: string | undefined;
+}
+
+/**
+ * Answers a gateway, over all accounts or over the one that it serves: what belongs to another account is unknown. Only
+ * compiled rules and networks are cached; all else is read after the request arrived.
+ */
+export class GatewayAnswers {
+  private readonly deniedFingerprints: ReadonlySet<string>;
+  private readonly grants: CredentialGrants;
+  private readonly keyAccess: KeyAccess;
+  private readonly sources = new SourceCheck();
+  private readonly usage: CredentialUsage;
+
+  constructor(
+    private readonly pool: Pool,
+    { deniedFingerprints }: GatewayPolicy,
+    private readonly ids: IdSource,
+    private readonly queue: BindDecisionQueue,
+    private readonly metrics: BindDecisionMetrics,
+  ) {
+    this.deniedFingerprints = deniedFingerprints;
+    this.grants = new CredentialGrants(pool, deniedFingerprints);
+    this.keyAccess = new KeyAccess(this.grants);
+    this.usage = new CredentialUsage(pool);
+  }
+
+  /** Undefined if the key has no live credential. */
+  async identify(gateway: Gateway, fingerprint: string): Promise<IdentifiedKey | undefined> {
+    const grants = await this.grants.liveOfKey(gateway, fingerprint);
+    const [first] = grants;
+    if (first === undefined) return undefined;
+    const credentials = grants.map(async ({ accountId, credentialId, ownerId, version }) => ({
+      credential_id: credentialId,
+      owner_id: ownerId,
+      version,
+      last_used_at: await this.usage.lastUsedAt({ accountId, id: credentialId }),
+    }));
+    return { account_id: first.accountId, fingerprint, credentials: await Promise.all(credentials) };
+  }
+
+  /** One decision for each target. Throws Problem 503 if they cannot be queued: then no tunnel may open. */
+  async authorize(
+    gateway: Gateway,
+    fingerprint: string,
+    targets: readonly BindTarget[],
+    { address, source }: RequestOrigin,
+  ): Promise<readonly BindDecision[]> {
+    const stopTimer = this.metrics.startTimer();
+    const { key, decided } = await this.decide(gateway, fingerprint, targets, source);
+    // No wait from here on: meanwhile a credential could be deleted (see KeyAccess).
+    const decidedAt = this.ids.now();
+    const common = {
+      decidedAt,
+      fingerprint,
+      gateway: address,
+      gatewayName: gateway.name,
+      gatewayAccount: gateway.accountId,
+      source,
+      logPosition: key.logPosition,
+      readAt: key.readAt,
+      isKeyDenied: this.deniedFingerprints.has(fingerprint),
+    };
+    this.queue.add(
+      decided.map(({ target, decision }) => ({ ...common, target, decision, id: this.ids.next('bd', decidedAt) })),
+    );
+    const decisions = decided.map(({ decision }) => decision);
+    stopTimer(decisions, gateway);
+    return decisions;
+  }
+
+  /** If others had their turns meanwhile, the grants must still be the same afterwards. Throws Problem 503 if they never are. */
+  private async decide(
+    gateway: Gateway,
+    fingerprint: string,
+    targets: readonly BindTarget[],
+    source: string | undefined,
+  ): Promise<{ readonly key: KeyGrants; readonly decided: readonly Decided[] }> {
+    let key = await this.keyAccess.ofKey(gateway, fingerprint);
+    for (let n = 0; n < MAX_DECISIONS; n += 1) {
+      const before = rightsOf(key);
+      const decide = deciderOf(key, this.sources, source);
+      const { results, turns } = await mapInTurns(targets, (target) => ({ target, decision: decide(target) }));
+      if (turns === 1) return { key, decided: results };
+      key = await this.keyAccess.ofKey(gateway, fingerprint);
+      if (rightsOf(key) === before) return { key, decided: results };
+    }
+    throw new Problem(
+      'overloaded',
+      'The credentials of this key change faster than it can be decided. Try again shortly.',
+    );
+  }
+
+  changedSince(gateway: Gateway, known: readonly KnownCredential[]): Promise<ChangedCredential[]> {
+    return changedSince(this.pool, gateway, known, this.deniedFingerprints);
+  }
+
+  /** The lines for sshd; undefined if the key has another type, or no live credential. */
+  async authorizedKeys(gateway: Gateway, keyType: string, fingerprint: string): Promise<string | undefined> {
+    const key = await this.grants.keyOf(fingerprint);
+    if (key?.keyType !== keyType) return undefined;
+    const { live } = await this.keyAccess.ofKey(gateway, fingerprint);
+    const [first, ...others] = live.map(({ credentialId: id, acl, ...grant }) => ({
+      ...grant,
+      ...key,
+      id,
+      acl: acl.rules,
+    }));
+    return first === undefined ? undefined : authorizedKeys([first, ...others]);
+  }
+}
+
+/** What a decision depends on, of all grants of the key. Not when they were read, nor what else the account has changed. */
+const rightsOf = ({ grants }: KeyGrants): string =>
+  JSON.stringify(
+    grants.map(({ accountId, credentialId, version, ownerId, isOwnerActive, isExpired, aclDigest, sources }) => [
+      ...[accountId, credentialId, version, ownerId],
+      ...[isOwnerActive, isExpired, aclDigest, sources],
+    ]),
+  );

@@ -1,0 +1,91 @@
+import { type BindTarget, parseBindTarget } from '../../rules/bind-rules/bind-target.js';
+import { mapInTurns } from '../../kernel/in-turns.js';
+import { isJsonObject } from '../../kernel/json-object.js';
+import { malformed, Problem } from '../../kernel/problem.js';
+import { type KeyPolicy, parsePublicKey } from '../../rules/public-keys/public-key.js';
+import { readFingerprint } from '../../rules/public-keys/public-key-type.js';
+
+/** Reads the requests of gateways. A malformed request is an error, which a gateway cannot mistake for a decision. */
+
+/** The maximum of one request. For a tunnel with more targets the gateway sends several requests. */
+export const MAX_TARGETS = 1000;
+
+/**
+ * The key is only looked up, so the policy on uploads does not apply: a key that was never uploaded is unknown. Keys on
+ * the deny list are left out when the grants are read.
+ */
+const ANY_KEY: KeyPolicy = { minRsaBits: 0, deniedFingerprints: new Set() };
+
+/** The fingerprint of the key that a request names, by its text or by its fingerprint. */
+export function readKey(publicKey: string | undefined, fingerprint: string | undefined): string {
+  if ((publicKey === undefined) === (fingerprint === undefined)) {
+    throw malformed('Send exactly one of public_key and fingerprint.');
+  }
+  return fingerprint === undefined ? parsePublicKey(publicKey, ANY_KEY).fingerprint : readFingerprint(fingerprint);
+}
+
+/** The targets in the order sent. `isList` says whether the answer is a list too. */
+export async function readTargets(
+  target: unknown,
+): Promise<{ readonly targets: readonly BindTarget[]; readonly isList: boolean }> {
+  if (target === undefined) throw malformed('target is missing; send the target to bind.');
+  if (!Array.isArray(target)) return { targets: [readTarget(target, 'target')], isList: false };
+  if (target.length === 0 || target.length > MAX_TARGETS) {
+    throw malformed(`target has ${target.length} items; it takes 1 to ${MAX_TARGETS}.`);
+  }
+  const { results } = await mapInTurns(target, (one, n) => readTarget(one, `target[${n}]`));
+  return { targets: results, isList: true };
+}
+
+function readTarget(value: unknown, field: string): BindTarget {
+  if (!isJsonObject(value)) throw malformed(`${field} must be an object such as {"domain": "app.example.com"}.`);
+  refuseUnknownMembers(value, ['domain', 'address', 'label'], field);
+  if (isJsonObject(value.label)) refuseUnknownMembers(value.label, ['key', 'value'], `${field}.label`);
+  try {
+    return parseBindTarget(value);
+  } catch (error) {
+    throw error instanceof Problem ? malformed(`${field}: ${error.message}`) : error;
+  }
+}
+
+/** An unknown member may be a restriction that the gateway relies on; ignoring it would permit too much. */
+function refuseUnknownMembers(value: object, names: readonly string[], field: string): void {
+  const unknown = Object.keys(value).find((name) => !names.includes(name));
+  if (unknown !== undefined) throw malformed(`${field} takes only ${names.join(', ')}.`);
+}
+
+/** A credential that permitted a tunnel, with the version that it had then. */
+export interface KnownCredential {
+  readonly credentialId: string;
+  readonly version: number;
+}
+
+export const MAX_RECHECKED = 10_000;
+const MAX_VERSION = 2 ** 31 - 1;
+
+/** A refusal names the item by its index. */
+export function readKnownCredentials(body: unknown): readonly KnownCredential[] {
+  if (!Array.isArray(body)) throw new Problem('body_malformed', 'The body must be a JSON array.');
+  if (body.length > MAX_RECHECKED) {
+    throw malformed(`The body has ${body.length} items; the maximum is ${MAX_RECHECKED}.`);
+  }
+  return body.map(readKnownCredential);
+}
+
+function readKnownCredential(item: unknown, n: number): KnownCredential {
+  if (!isJsonObject(item)) throw malformed(`[${n}] must be an object with credential_id and version.`);
+  const { credential_id: credentialId, version } = item;
+  refuseUnknownMembers(item, ['credential_id', 'version'], `[${n}]`);
+  if (typeof credentialId !== 'string') throw malformed(`[${n}].credential_id must be a string.`);
+  if (typeof version !== 'number' || !Number.isInteger(version) || version < 1 || version > MAX_VERSION) {
+    throw malformed(`[${n}].version must be a whole number from 1 to ${MAX_VERSION}.`);
+  }
+  return { credentialId, version };
+}
+
+/** A query parameter that must be sent exactly once. */
+export function readRequiredParameter(query: Readonly<Record<string, unknown>>, name: string): string {
+  const value = query[name];
+  if (typeof value === 'string' && value !== '') return value;
+  throw malformed(`${name} is missing, or was sent more than once.`);
+}

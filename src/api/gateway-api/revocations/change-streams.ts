@@ -1,0 +1,168 @@
+import { Readable } from 'node:stream';
+import type { OnModuleDestroy } from '@nestjs/common';
+import { type Gateway, servesAccount } from '../../../kernel/caller.js';
+import type { Ref } from '../../../database/coalesce.js';
+import { Places } from '../../instance/places.js';
+import { Problem } from '../../../kernel/problem.js';
+import type { ChangeWatch } from './change-watch.js';
+
+export interface StreamLimits {
+  /** The longest silence of a stream, so that each side notices that the other one is away. */
+  readonly heartbeatMs: number;
+  /** Of one instance. */
+  readonly maxStreams: number;
+  /** Of one token at one instance: no gateway can take the streams of all others. */
+  readonly maxStreamsOfToken: number;
+  /** What a stream may hold for a slow reader. */
+  readonly maxUnreadBytes: number;
+}
+
+export const STREAM_LIMITS: StreamLimits = {
+  heartbeatMs: 5_000,
+  maxStreams: 100,
+  maxStreamsOfToken: 10,
+  maxUnreadBytes: 1024 * 1024,
+};
+const ALL_TOKENS = 'of all tokens';
+const MAX_CHANGES_IN_MESSAGE = 1_000;
+/** When a gateway should reconnect. */
+const RETRY_MS = 1_000;
+/** How long a reader may take to read the end of its stream before the connection is cut. */
+const MAX_ENDING_MS = 1_000;
+
+/**
+ * Changes as Server-Sent Events. Nothing is kept for a gateway: a stream begins with `ready`, and when it
+ * ends, for whatever reason, the gateway opens another one and rechecks what it holds.
+ */
+export class ChangeStreams<Changed extends Ref = Ref> implements OnModuleDestroy {
+  private readonly streams = new Set<Readable>();
+  private readonly places = new Places();
+  private readonly behind = new WeakSet<Readable>();
+  /** The number of the last event of each stream. */
+  private readonly numbers = new WeakMap<Readable, number>();
+  private heartbeat: NodeJS.Timeout | undefined;
+  private isStopping = false;
+
+  constructor(
+    private readonly watch: ChangeWatch<Changed>,
+    /** The data of the events that tell it, in their order. */
+    private readonly eventsOf: (changed: readonly Changed[]) => Iterable<object>,
+    private readonly limits: StreamLimits = STREAM_LIMITS,
+  ) {}
+
+  /** Open streams of this process. */
+  get size(): number {
+    return this.streams.size;
+  }
+
+  /** Ends every stream, since an open connection would delay the shutdown. */
+  onModuleDestroy(): void {
+    this.isStopping = true;
+    for (const stream of this.streams) end(stream);
+  }
+
+  /** Of the accounts that the gateway serves. Throws Problem 429 above a maximum. Rejects if the database is away. */
+  async open(disconnected: AbortSignal, gateway: Gateway): Promise<Readable> {
+    const leave = this.enter(gateway);
+    const stream = this.make();
+    const listener = {
+      changed: (refs: readonly Changed[]) => {
+        this.tell(
+          stream,
+          refs.filter(({ accountId }) => servesAccount(gateway, accountId)),
+        );
+      },
+      lost: () => end(stream),
+    };
+    stream.once('close', () => {
+      this.watch.remove(listener);
+      this.remove(stream);
+      leave();
+    });
+    stream.push(`retry: ${RETRY_MS}\n\n`);
+    try {
+      await this.watch.add(listener);
+    } catch (error) {
+      stream.destroy();
+      throw error;
+    }
+    this.event(stream, 'ready', {});
+    if (this.isStopping) end(stream);
+    // Without the signal a closed connection would be noticed only at the next message.
+    if (disconnected.aborted) stream.destroy();
+    disconnected.addEventListener('abort', () => stream.destroy(), { once: true });
+    return stream;
+  }
+
+  /** Takes a place among the streams of the token, and one among all; returns a function that gives both back. */
+  private enter({ tokenNumber = 0 }: Gateway): () => void {
+    const { maxStreams, maxStreamsOfToken } = this.limits;
+    const ofToken = `of token ${tokenNumber}`;
+    if (!this.places.take(ofToken, maxStreamsOfToken)) {
+      const advice = 'close one, or give each gateway a token of its own';
+      throw tooMany(`This token already has ${maxStreamsOfToken} streams of changes at this instance; ${advice}.`);
+    }
+    if (this.places.take(ALL_TOKENS, maxStreams)) {
+      return () => {
+        for (const name of [ofToken, ALL_TOKENS]) this.places.giveBack(name);
+      };
+    }
+    this.places.giveBack(ofToken);
+    throw tooMany(`This instance already has ${maxStreams} streams of changes; close one.`);
+  }
+
+  private make(): Readable {
+    const stream = new Readable({ read: () => undefined });
+    this.streams.add(stream);
+    this.heartbeat ??= setInterval(() => this.beat(), this.limits.heartbeatMs).unref();
+    return stream;
+  }
+
+  private remove(stream: Readable): void {
+    this.streams.delete(stream);
+    if (this.streams.size > 0) return;
+    clearInterval(this.heartbeat);
+    this.heartbeat = undefined;
+  }
+
+  private tell(stream: Readable, changed: readonly Changed[]): void {
+    for (const data of this.eventsOf(changed)) this.event(stream, 'changed', data);
+  }
+
+  /** Events of a stream are numbered from 0 on, so that its reader sees if one is lost on the way. */
+  private event(stream: Readable, name: 'ready' | 'changed', data: object): void {
+    const number = (this.numbers.get(stream) ?? -1) + 1;
+    this.numbers.set(stream, number);
+    this.send(stream, `id: ${number}\nevent: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
+  }
+
+  private send(stream: Readable, text: string): void {
+    if (stream.readableEnded || stream.destroyed) return;
+    stream.push(text);
+    if (stream.readableLength > this.limits.maxUnreadBytes) stream.destroy();
+  }
+
+  /** A stream whose reader was behind at two beats is cut: what it says comes too late. A new one may have no reader yet. */
+  private beat(): void {
+    for (const stream of this.streams) {
+      const wasBehind = this.behind.delete(stream);
+      if (stream.readableLength === 0) this.send(stream, `: nothing new\nid: ${this.numbers.get(stream) ?? 0}\n\n`);
+      else if (wasBehind) stream.destroy();
+      else this.behind.add(stream);
+    }
+  }
+}
+
+/** The data of events about credentials. */
+export function* credentialIds(changed: readonly Ref[]) {
+  for (let n = 0; n < changed.length; n += MAX_CHANGES_IN_MESSAGE) {
+    yield { credential_ids: changed.slice(n, n + MAX_CHANGES_IN_MESSAGE).map(({ id }) => id) };
+  }
+}
+
+const tooMany = (message: string): Problem => new Problem('too_many_requests', message);
+
+function end(stream: Readable): void {
+  if (!stream.destroyed) stream.push(null);
+  setTimeout(() => stream.destroy(), MAX_ENDING_MS).unref();
+}

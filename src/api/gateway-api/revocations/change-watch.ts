@@ -1,0 +1,76 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Ref } from '../../../database/coalesce.js';
+import { messageOf } from '../../../kernel/error-message.js';
+import type { Changes, Moment } from './moment.js';
+
+export interface ChangeListener<Changed> {
+  changed(refs: readonly Changed[]): void;
+  /** Changes may have been missed. The listener is told of none that follow. */
+  lost(): void;
+}
+
+interface ChangesSince<Changed> {
+  since(last: Moment | undefined): Promise<Changes<Changed>>;
+}
+
+/** Delay until a listener hears of a change, regardless of which instance wrote it. */
+const POLL_EVERY_MS = 25;
+
+/**
+ * Tells listeners of every change after they were added. All listeners of an instance share one query, and without
+ * listeners there is none, as with LogHeads.
+ */
+export class ChangeWatch<Changed extends Ref = Ref> {
+  private readonly listeners = new Set<ChangeListener<Changed>>();
+  private started: Promise<void> | undefined;
+
+  constructor(
+    private readonly changes: ChangesSince<Changed>,
+    private readonly warn: (message: string) => void,
+  ) {}
+
+  /** Resolves when no change can be missed from now on. Rejects if the database is away. */
+  async add(listener: ChangeListener<Changed>): Promise<void> {
+    this.listeners.add(listener);
+    this.started ??= this.start();
+    await this.started;
+  }
+
+  remove(listener: ChangeListener<Changed>): void {
+    this.listeners.delete(listener);
+  }
+
+  private async start(): Promise<void> {
+    try {
+      const { moment } = await this.changes.since(undefined);
+      void this.poll(moment);
+    } catch (error) {
+      this.end(error);
+      throw error;
+    }
+  }
+
+  private async poll(first: Moment): Promise<void> {
+    let last = first;
+    try {
+      for (;;) {
+        await sleep(POLL_EVERY_MS);
+        if (this.listeners.size === 0) return this.end(undefined);
+        const { moment, changed } = await this.changes.since(last);
+        if (changed === undefined) return this.end('too many changes at once, or another database server');
+        last = moment;
+        if (changed.length > 0) for (const listener of this.listeners) listener.changed(changed);
+      }
+    } catch (error) {
+      this.end(error);
+    }
+  }
+
+  private end(reason: unknown): void {
+    const listeners = [...this.listeners];
+    this.listeners.clear();
+    this.started = undefined;
+    if (listeners.length > 0) this.warn(`gateways must recheck what they hold: ${messageOf(reason)}`);
+    for (const listener of listeners) listener.lost();
+  }
+}

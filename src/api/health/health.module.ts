@@ -1,0 +1,54 @@
+import { Controller, Get, Header, Module } from '@nestjs/common';
+import { POOL } from '../../database/database.js';
+import { Incidents } from '../../database/incidents.js';
+import { RouteConfig } from '../http/documentation.js';
+import { ApiPublicFile, ApiTag } from '../http/openapi/decorators.js';
+import { JSON_TYPE } from '../http/problem.filter.js';
+import { EventLog } from '../../event-log/append/event-log.js';
+import { Checkpoints } from '../../event-log/transparency/seal/checkpoints.js';
+import { Problem } from '../../kernel/problem.js';
+import { providerOf } from '../resources/provider-of.js';
+import { Readiness } from './readiness.js';
+
+/** For supervisors and load balancers, which have no key. The answers tell nothing about the data. */
+@ApiTag('Health')
+@Controller()
+class HealthController {
+  constructor(
+    private readonly readiness: Readiness,
+    private readonly checkpoints: Checkpoints,
+    private readonly incidents: Incidents,
+  ) {}
+
+  @Get('livez')
+  @RouteConfig({ isPublic: true })
+  @Header('content-type', JSON_TYPE)
+  @ApiPublicFile('application/json', { id: 'getLivez', summary: 'Tell whether the process runs' })
+  live(): object {
+    return { status: 'live' };
+  }
+
+  @Get('readyz')
+  @RouteConfig({ isPublic: true })
+  @Header('content-type', JSON_TYPE)
+  @ApiPublicFile('application/json', {
+    id: 'getReadyz',
+    summary: 'Tell whether the instance can serve: database, migrations, queue of changes',
+    problems: ['overloaded'],
+  })
+  async ready(): Promise<object> {
+    const failures = await this.readiness.check();
+    const reasons = Object.values(failures);
+    if (reasons.length > 0) throw new Problem('overloaded', `Not ready: ${reasons.join('; ')}.`, failures);
+    // Reads and the questions of gateways are answered all the same, so that no proxy may take the instance out.
+    const status = this.incidents.cannotWrite ?? 'ready';
+    return { status, checkpoints: this.checkpoints.state };
+  }
+}
+
+@Module({
+  controllers: [HealthController],
+  providers: [providerOf(Readiness, POOL, EventLog, Incidents)],
+  exports: [Readiness],
+})
+export class HealthModule {}

@@ -1,0 +1,229 @@
+import type { IdPrefix } from '../../../kernel/ids.js';
+import { deferDeclaration, documentField, type Field } from '../documentation.js';
+import { documentOperation, type Operation, setIdPrefix } from './operations.js';
+import {
+  AFTER,
+  AS_OF,
+  BEFORE_ID,
+  EVENT_LIMIT,
+  ID,
+  IDEMPOTENCY_KEY,
+  IF_MATCH,
+  IF_NONE_MATCH,
+  LAST_EVENT_ID,
+  LIMIT,
+  LIST,
+  NEXT_PAGE_URI,
+  type ParameterOf,
+  uriOfList,
+} from './parts.js';
+import { BODY, CLOSED, FIELDS, FOR_GATEWAYS, OPEN } from './problem-responses.js';
+import { CHANGED_HEADERS, DELETED_HEADERS, FEED_HEADERS, HEADERS, VERSION_HEADERS } from './response-headers.js';
+
+/** Schemas of a field that may hold any JSON value. */
+export const ANYTHING = [
+  { type: ['string', 'number', 'boolean', 'null'] },
+  { type: 'array', items: {} },
+  { type: 'object', additionalProperties: true },
+] as const;
+
+/** Documents a field of an answer. The decorators of validated-body.ts document the fields of bodies. */
+export const ApiField = (field: Field): PropertyDecorator => documentField({ required: true, ...field });
+
+const SCHEMA_NAME = 'openapi:schema-name';
+
+/** Names the schema of a class where the class has another name. */
+export const ApiSchemaName =
+  (name: string): ClassDecorator =>
+  (target) => {
+    Reflect.defineMetadata(SCHEMA_NAME, name, target);
+    deferDeclaration(({ ApiSchema }) => ApiSchema({ name })(target));
+  };
+
+/** Groups the routes of a controller under this name; `prefix` is that of the ids in their paths. */
+export const ApiTag =
+  (name: string, prefix?: IdPrefix): ClassDecorator =>
+  (target) => {
+    setIdPrefix(target, prefix);
+    deferDeclaration(({ ApiTags }) => ApiTags(name)(target));
+  };
+
+type ResourceClass = new () => object;
+
+/** POST that creates a resource. */
+export const ApiCreate = (resource: ResourceClass, operation: Operation): MethodDecorator =>
+  documentOperation(operation, {
+    success: { status: 201, description: 'Created.', type: resource, headers: CHANGED_HEADERS },
+    problems: [...CLOSED, ...BODY, ...FIELDS, 'role_missing', 'idempotency_key_reused'],
+    parameters: [IDEMPOTENCY_KEY],
+  });
+
+/** GET of a page of resources, newest first. */
+export const ApiList = (
+  resource: ResourceClass,
+  path: string,
+  {
+    plural = path,
+    parameters = [AS_OF],
+    creation = [],
+    ...operation
+  }: Operation & {
+    readonly plural?: string;
+    readonly parameters?: readonly ParameterOf[];
+    /** The class of the body that creates an item. */
+    readonly creation?: readonly ResourceClass[];
+  },
+): MethodDecorator =>
+  documentOperation(operation, {
+    success: {
+      status: 200,
+      description: 'A page of the list, newest first.',
+      type: pageClassOf(resource, plural, path),
+    },
+    problems: [...CLOSED, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number', 'event_unreadable'],
+    parameters: [LIMIT, BEFORE_ID, ...parameters],
+    items: [resource, ...creation],
+  });
+
+/** GET of one resource. */
+export const ApiGet = (resource: ResourceClass, operation: Operation): MethodDecorator =>
+  documentOperation(operation, {
+    success: {
+      status: 200,
+      description: 'The resource, now or as of `as_of`.',
+      type: resource,
+      headers: VERSION_HEADERS,
+    },
+    problems: [...CLOSED, 'event_unreadable'],
+    parameters: [ID, IF_NONE_MATCH, AS_OF],
+    notModified: true,
+  });
+
+/** GET of a part of a resource that has no version of its own. */
+export const ApiGetPart = (part: ResourceClass, operation: Operation): MethodDecorator =>
+  documentOperation(operation, {
+    success: { status: 200, description: 'The current state.', type: part },
+    problems: CLOSED,
+    parameters: [ID],
+  });
+
+/** GET of a resource's history, which the public API does not have. */
+export const ApiHistory = (history: ResourceClass, operation: Operation): MethodDecorator =>
+  documentOperation(
+    { ...operation, refusesUnknownParameters: true },
+    {
+      success: { status: 200, description: 'A page of the history, oldest first.', type: history },
+      problems: [...CLOSED, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number', 'event_unreadable'],
+      parameters: [ID, AFTER, EVENT_LIMIT, AS_OF],
+    },
+  );
+
+/** GET of events, as a page of JSON or as one of `otherTypes`. */
+export const ApiFeed = (
+  page: ResourceClass,
+  otherTypes: readonly string[],
+  { parameters, ...operation }: Operation & { readonly parameters: readonly ParameterOf[] },
+): MethodDecorator =>
+  documentOperation(operation, {
+    success: { status: 200, description: 'The events, oldest first.', type: page, headers: FEED_HEADERS },
+    otherTypes,
+    problems: [...CLOSED, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number', 'event_unreadable'],
+    parameters: [...parameters, LAST_EVENT_ID],
+  });
+
+/** PATCH or PUT of one resource. */
+export const ApiUpdate = (resource: ResourceClass, operation: Operation): MethodDecorator =>
+  documentOperation(operation, {
+    success: { status: 200, description: 'The updated resource.', type: resource, headers: CHANGED_HEADERS },
+    problems: [...CLOSED, ...BODY, ...FIELDS, 'role_missing', 'idempotency_key_reused', 'precondition_failed'],
+    parameters: [ID, IDEMPOTENCY_KEY, IF_MATCH],
+  });
+
+/** DELETE of one resource. */
+export const ApiDelete = (operation: Operation): MethodDecorator =>
+  documentOperation(operation, {
+    success: { status: 204, description: 'Deleted.', headers: DELETED_HEADERS },
+    problems: [...CLOSED, ...BODY, 'role_missing', 'idempotency_key_reused', 'precondition_failed'],
+    parameters: [ID, IDEMPOTENCY_KEY, IF_MATCH],
+  });
+
+/** GET of a public file. */
+export const ApiPublicFile = (
+  contentType: string,
+  operation: Operation,
+  ...parameters: ParameterOf[]
+): MethodDecorator =>
+  documentOperation(operation, {
+    success: { status: 200, description: 'The file.', content: { [contentType]: {} }, headers: HEADERS },
+    problems: OPEN,
+    parameters,
+    security: 'public',
+  });
+
+/** POST that asks and changes nothing, for every caller of the account. */
+export const ApiCheck = (
+  answer: AnswerType,
+  { parameters = [], ...operation }: Operation & { readonly parameters?: readonly ParameterOf[] },
+): MethodDecorator =>
+  documentOperation(operation, {
+    success: { status: 200, description: 'The answer.', ...contentOf(answer) },
+    problems: [...CLOSED, ...BODY, ...FIELDS],
+    parameters,
+    ...('anyOf' in answer && { models: answer.anyOf }),
+  });
+
+/** GET of an answer about the caller's account that is no resource. */
+export const ApiAccountAnswer = (
+  answer: AnswerType,
+  operation: Operation,
+  ...parameters: ParameterOf[]
+): MethodDecorator =>
+  documentOperation(operation, {
+    success: { status: 200, description: 'The answer.', ...contentOf(answer) },
+    problems: CLOSED,
+    parameters,
+  });
+
+/** A request of a gateway. `parameters` are those of a GET; `body` is the schema of a body that is not an object. */
+export const ApiGatewayAnswer = (
+  answer: AnswerType,
+  {
+    parameters,
+    body,
+    ...operation
+  }: Operation & { readonly parameters?: readonly ParameterOf[]; readonly body?: object },
+): MethodDecorator =>
+  documentOperation(operation, {
+    success: { status: 200, description: 'The answer.', ...contentOf(answer) },
+    problems: [...FOR_GATEWAYS, ...(parameters === undefined ? [...BODY, ...FIELDS] : [])],
+    parameters: parameters ?? [],
+    security: 'gateway',
+    ...(body !== undefined && { body }),
+    ...('anyOf' in answer && { models: answer.anyOf }),
+  });
+
+/** An object of one class, an object of one of several classes, or another media type than JSON. */
+type AnswerType = ResourceClass | { readonly contentType: string } | { readonly anyOf: readonly ResourceClass[] };
+
+function contentOf(answer: AnswerType): object {
+  if ('contentType' in answer) return { content: { [answer.contentType]: {} } };
+  if ('anyOf' in answer)
+    return { schema: { anyOf: answer.anyOf.map((one) => ({ $ref: `${SCHEMAS}${nameOf(one)}` })) } };
+  return { type: answer };
+}
+
+const SCHEMAS = '#/components/schemas/';
+
+/** The name of a class's schema in the document. */
+const nameOf = (schemaClass: ResourceClass): string =>
+  Reflect.getMetadata(SCHEMA_NAME, schemaClass) ?? schemaClass.name;
+
+/** The class of a list's envelope: see pages.ts. */
+function pageClassOf(resource: ResourceClass, plural: string, path: string): ResourceClass {
+  class Page {}
+  ApiSchemaName(`${nameOf(resource)}List`)(Page);
+  ApiField({ ...LIST, listOf: resource })(Page.prototype, plural);
+  ApiField(uriOfList(path))(Page.prototype, 'uri');
+  ApiField(NEXT_PAGE_URI)(Page.prototype, 'next_page_uri');
+  return Page;
+}

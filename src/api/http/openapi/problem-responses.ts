@@ -1,0 +1,88 @@
+import { STATUS_CODES } from 'node:http';
+import type { ApiResponseOptions } from '@nestjs/swagger';
+import { PROBLEMS, type ProblemName } from '../../../kernel/problem.js';
+import { idPattern } from './parts.js';
+import { type HeaderName, headerRefs } from './response-headers.js';
+
+/** Problems of a public route. */
+export const OPEN: readonly ProblemName[] = [
+  'request_malformed',
+  'request_timed_out',
+  'expectation_failed',
+  'headers_too_large',
+  'internal',
+  'not_implemented',
+  'http_version_unsupported',
+];
+
+/** Problems of every route that needs an API key. */
+export const CLOSED: readonly ProblemName[] = [
+  ...OPEN,
+  'authorization_missing',
+  'authorization_not_bearer',
+  'api_key_malformed',
+  'api_key_unknown',
+  'caller_inactive',
+  'too_many_requests',
+  'overloaded',
+];
+
+/** Problems of a route for gateways, which have no owner that could be inactive. */
+export const FOR_GATEWAYS: readonly ProblemName[] = CLOSED.filter((name) => name !== 'caller_inactive');
+
+/** Further problems of a route that accepts a body, required or not. */
+export const BODY: readonly ProblemName[] = ['body_malformed', 'unsupported_content_type', 'body_too_large'];
+
+/** Further problems of a route whose body has fields. */
+export const FIELDS: readonly ProblemName[] = ['field_unknown', 'field_wrong_type'];
+
+/** Schema of the body of every error: see problem.filter.ts. */
+export const ERROR_SCHEMA = {
+  type: 'object',
+  description: 'The body of every error; `error_code` identifies the error.',
+  required: ['error_code', 'status_code', 'msg', 'details'],
+  properties: {
+    error_code: { type: 'string', description: 'Error code, for programs.', pattern: '^ERR_(NGROK|TAS)_\\d+$' },
+    status_code: { type: 'integer', description: 'HTTP status of the answer.' },
+    msg: { type: 'string', description: 'A sentence for people, with the field, its value and the limit.' },
+    details: {
+      type: 'object',
+      description: 'A flat map of strings.',
+      required: ['operation_id'],
+      properties: { operation_id: { type: 'string', pattern: idPattern('op') } },
+      additionalProperties: { type: 'string' },
+    },
+  },
+};
+
+/** One response for each status that these problems have. */
+export function problemResponses(names: readonly ProblemName[]): ApiResponseOptions[] {
+  const statuses = [...new Set(names.map((name) => PROBLEMS[name][0]))].sort();
+  return statuses.map((status) =>
+    problemResponse(status, [...new Set(names.filter((name) => PROBLEMS[name][0] === status))]),
+  );
+}
+
+const problemResponse = (status: number, names: readonly ProblemName[]): ApiResponseOptions => ({
+  status,
+  description: `${STATUS_CODES[status]}.`,
+  headers: headerRefs('Ngrok-Operation-Id', ...headersAt(status)),
+  content: {
+    'application/json': {
+      schema: {
+        allOf: [{ $ref: '#/components/schemas/Error' }],
+        properties: {
+          error_code: { enum: [...new Set(names.map((name) => PROBLEMS[name][1]))] },
+          status_code: { enum: [status] },
+        },
+      },
+      examples: Object.fromEntries(names.map((name) => [name, { $ref: `#/components/examples/${name}` }])),
+    },
+  },
+});
+
+function headersAt(status: number): HeaderName[] {
+  if (status === 401) return ['WWW-Authenticate'];
+  if (status === 429) return ['Retry-After', 'RateLimit', 'RateLimit-Policy'];
+  return status === 503 ? ['Retry-After'] : [];
+}

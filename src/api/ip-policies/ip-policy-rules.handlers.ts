@@ -1,0 +1,85 @@
+import { parseCidr } from '../../rules/ip-rules/network.js';
+import { ConstraintViolated } from '../../event-log/append/append-failures.js';
+import { omitUndefined } from '../../kernel/omit-undefined.js';
+import { malformed, Problem, quoted } from '../../kernel/problem.js';
+import { Changes } from '../resources/changes.js';
+import { EntityQueries } from '../resources/entity-queries.js';
+import { handlerOf } from '../resources/handler-of.js';
+import { IP_POLICIES } from './ip-policies.resource.js';
+import { ipPolicyRule, parseAction } from './ip-policy-rule.js';
+import { CIDR_CONSTRAINT, POLICY_DELETED_CONSTRAINT, RulesOfPolicies } from './ip-policy-rules.read-model.js';
+import {
+  CreateIpPolicyRule,
+  type CreateIpPolicyRuleBody,
+  DeleteIpPolicyRule,
+  IP_POLICY_RULES,
+  UpdateIpPolicyRule,
+} from './ip-policy-rules.resource.js';
+
+/** Bounds the append that deletes a policy. Creates that race may exceed it by a few. */
+const MAX_RULES = 10_000;
+
+const readCidr = (text: string): string => parseCidr(text, 'cidr', 'cidr_host_bits');
+
+function cidrOf(text: string | undefined): string {
+  if (text !== undefined) return readCidr(text);
+  throw malformed('cidr is missing; send a network such as 192.0.2.0/24.');
+}
+
+/** Of a POST in the public API's form, as GET shows it, or in both forms if they agree. */
+function policyIdOf({ ip_policy_id, ip_policy }: CreateIpPolicyRuleBody): string {
+  const id = ip_policy_id ?? ip_policy?.id;
+  if (id === undefined) {
+    throw new Problem('ip_policy_unknown', 'ip_policy_id is missing; send the id of an IP policy.');
+  }
+  if (id !== (ip_policy?.id ?? id)) {
+    throw malformed('ip_policy_id and ip_policy name different ids; send one of the two.');
+  }
+  // One service may be reached by several names, so only the path counts.
+  if (ip_policy?.uri === undefined || ip_policy.uri.endsWith(`/${IP_POLICIES.path}/${id}`)) return id;
+  const wayOut = 'omit it, or send the one that GET shows';
+  throw malformed(`ip_policy.uri is not the URI of ${quoted(id)}: ${wayOut}.`);
+}
+
+const unknownPolicy = (id: string): Problem =>
+  new Problem('ip_policy_unknown', `ip_policy_id ${quoted(id)} is not the id of an IP policy.`);
+
+/** Turns violations of constraints into Problems; rethrows any other error. */
+function explain(error: unknown, cidr = '', policyId = ''): never {
+  const constraint = error instanceof ConstraintViolated ? error.constraint : undefined;
+  if (constraint === POLICY_DELETED_CONSTRAINT) throw unknownPolicy(policyId);
+  if (constraint !== CIDR_CONSTRAINT) throw error;
+  // In canonical form: it is a network, and no misplaced secret.
+  throw new Problem('ip_policy_rule_exists', `The IP policy already has a rule with the cidr '${cidr}'.`);
+}
+
+export const IP_POLICY_RULE_HANDLERS = [
+  handlerOf(
+    CreateIpPolicyRule,
+    [Changes, EntityQueries, RulesOfPolicies],
+    ({ context, body }, changes, entities, rules) => {
+      const { description = '', metadata = '' } = body;
+      const [cidr, action, ip_policy_id] = [cidrOf(body.cidr), parseAction(body.action), policyIdOf(body)];
+      const policy = { accountId: context.accountId, id: ip_policy_id };
+      const decide = async () => {
+        if ((await entities.find(IP_POLICIES, policy)) === undefined) throw unknownPolicy(ip_policy_id);
+        if ((await rules.count(policy, MAX_RULES)) === MAX_RULES) {
+          throw new Problem('conflict', `The IP policy has at least ${MAX_RULES} rules, and takes no more.`);
+        }
+        return ipPolicyRule.create({ description, metadata, ip_policy_id, cidr, action })(undefined);
+      };
+      return changes.create(IP_POLICY_RULES, context, decide).catch((error) => explain(error, cidr, ip_policy_id));
+    },
+  ),
+
+  handlerOf(UpdateIpPolicyRule, [Changes], ({ context, id, body }, changes) => {
+    const { description, metadata } = body;
+    const cidr = body.cidr === undefined ? undefined : readCidr(body.cidr);
+    const decide = ipPolicyRule.update(omitUndefined({ description, metadata, cidr }));
+    return changes.apply(IP_POLICY_RULES, context, id, decide, { sent: body }).catch((error) => explain(error, cidr));
+  }),
+
+  handlerOf(DeleteIpPolicyRule, [Changes], ({ context, id }, changes) =>
+    changes.apply(IP_POLICY_RULES, context, id, (rule) => ipPolicyRule.remove(rule)),
+  ),
+];

@@ -1,0 +1,73 @@
+import cluster from 'node:cluster';
+import { Logger } from '@nestjs/common';
+import { type FirstAccount, requireFirstAccount } from './access/accounts/first-account.js';
+import { bootstrapKeyOf, type Config } from './config/config.js';
+import { type Database, openDatabase } from '../database/database.js';
+import { migrate } from '../database/migrate.js';
+import { requireFreeAddress } from './free-address.js';
+import { IdSource } from '../kernel/ids.js';
+import { type KeyHistory, keysBeside } from '../event-log/transparency/seal/checkpoint-key.js';
+import { makeEventLog } from './runners.js';
+import type { ServiceLog } from './service-log/service-log.js';
+
+/** What a start does before it serves. */
+export interface Prepared {
+  readonly database: Database;
+  readonly firstAccount: FirstAccount;
+  readonly checkpointKeys: KeyHistory | undefined;
+}
+
+/** Opens and migrates the database, and sees to the first account. */
+export async function prepare(config: Config, log: ServiceLog): Promise<Prepared> {
+  // Before a database is made or migrated, since the first account's key is shown only by a start that succeeds.
+  // In a worker of another program the port is shared by its primary.
+  if (!cluster.isWorker) await requireFreeAddress(config.host, config.port);
+  const database = await openDatabase(config, (line) => logDatabaseLine(log, line));
+  try {
+    const firstAccount = await migrate(
+      database,
+      () => {
+        // Migrations have silenced it.
+        Logger.overrideLogger(log);
+        return requireFirstAccount(
+          { pool: database.pool, eventLog: makeEventLog(config, database.pool), ids: new IdSource() },
+          // A collector would keep a printed key, but a first try on an embedded database needs one.
+          { given: bootstrapKeyOf(config), mayGenerate: config.databaseUrl === undefined || log.isOnTerminal },
+        );
+      },
+      (line) => log.log(line, 'Database'),
+    );
+    return { database, firstAccount, checkpointKeys: await checkpointKeysOf(config, database, log) };
+  } catch (error) {
+    await undo(database);
+    throw error;
+  }
+}
+
+/** For a start that fails. Its first admin's key was never shown, so a new embedded database goes away. */
+export async function undo(database: Database): Promise<void> {
+  await database.close();
+  await database.embedded?.removeNew();
+}
+
+/** An embedded database gets a key of its own, beside it. */
+async function checkpointKeysOf(
+  config: Config,
+  { embedded }: Database,
+  log: ServiceLog,
+): Promise<KeyHistory | undefined> {
+  if (config.checkpointKeys !== undefined) return config.checkpointKeys;
+  if (embedded === undefined) {
+    log.log('CHECKPOINT_KEY is not set, so the logs get no signed checkpoints', 'Checkpoints');
+    return undefined;
+  }
+  const { keys, path, isNew } = await keysBeside(config.dataDir);
+  if (isNew) log.log(`made ${path}, the key that signs the logs; keep a copy of it elsewhere`, 'Checkpoints');
+  return keys;
+}
+
+/** PostgreSQL's routine lines are for debugging; its warnings and our own lines about it are for the operator. */
+function logDatabaseLine(log: ServiceLog, line: string): void {
+  if (/ (LOG|DETAIL|HINT|STATEMENT|CONTEXT): /.test(line)) log.debug(line, 'Database');
+  else log.log(line, 'Database');
+}

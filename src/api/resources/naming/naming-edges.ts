@@ -1,0 +1,51 @@
+import type { Pool } from 'pg';
+import { queryNamed } from '../../../database/query.js';
+import { ConstraintViolated } from '../../../event-log/append/append-failures.js';
+import { Problem } from '../../../kernel/problem.js';
+
+/** The triggers on the tables of what edges name report this. */
+export const NAMED_CONSTRAINT = 'named_by_edge';
+
+/** No condition but that of the index of names: the planner must have no other index to take. */
+const NAMING_EDGE = {
+  name: 'naming_edge',
+  text: `select t.id from tcp_edges t where tcp_edge_names(t.account_id, t.backend, t.ip_restriction) @> array[$1 || ' ' || $2]
+    and (t.backend is not null or t.ip_restriction is not null) limit 1`,
+};
+
+/**
+ * Strict mode: what an edge names is not deleted. The look-up finds the edge for the message. A trigger decides races: it
+ * looks again in the append of each deletion whose event has UNLESS_NAMED.
+ */
+export class NamingEdges {
+  constructor(
+    private readonly pool: Pool,
+    private readonly isStrict: boolean,
+  ) {}
+
+  /** Returns the data of the deletion's event. Throws conflict. `noun` is what is to be deleted. */
+  async refuseNamed(accountId: string, id: string, noun: string): Promise<object> {
+    if (!this.isStrict) return {};
+    const { rows } = await queryNamed<{ id: string }>(this.pool, NAMING_EDGE, [accountId, id]);
+    const [edge] = rows;
+    if (edge === undefined) return UNLESS_NAMED;
+    throw new Problem('conflict', `The TCP edge '${edge.id}' names this ${noun}; change the edge first.`);
+  }
+}
+
+/** Storage format: the triggers read it. */
+const UNLESS_NAMED = { unless_named: true } as const;
+
+const MAX_ATTEMPTS = 20;
+
+/** Runs a deletion again if a constraint refuses it, because others made a change after its look-ups. */
+export async function repeatedOn<T>(constraints: readonly string[], remove: () => Promise<T>): Promise<T> {
+  for (let n = 1; n < MAX_ATTEMPTS; n += 1) {
+    try {
+      return await remove();
+    } catch (error) {
+      if (!(error instanceof ConstraintViolated && constraints.includes(error.constraint))) throw error;
+    }
+  }
+  throw new Problem('overloaded', 'Too many others change this at the same time. Try again shortly.');
+}

@@ -1,0 +1,177 @@
+import type { Caller } from '../../kernel/caller.js';
+import type { Ref } from '../../database/coalesce.js';
+import type { Connections } from '../../database/query.js';
+import { Answer } from '../http/answer.js';
+import { lastOf, pageOf, readPageRequest } from '../http/pages.js';
+import { etagOf } from '../http/preconditions.js';
+import { type ReadRequest } from '../http/request-context.js';
+import { isId } from '../../kernel/ids.js';
+import type { DomainEvent } from '../../event-log/event.js';
+import { AsOfQueries } from '../../event-log/read/as-of-queries.js';
+import { LogReader } from '../../event-log/read/log-reader.js';
+import type { Entity } from '../../event-log/read-model.js';
+import { mayReadPrivate, readsEverything, refuseUnlessMayReadHistory } from './access-rules.js';
+import { type EntityQueries, type Selection, tableOf, type WantedPage } from './entity-queries.js';
+import { historyPage } from './history.js';
+import type { HistoryResource } from './history.resource.js';
+import { OF_OWNER, type Resource } from './resource.js';
+
+/** The answer to a GET of one entity. */
+export class Found<State> extends Answer {
+  constructor(
+    private readonly resource: Resource<State>,
+    readonly entity: Entity<State>,
+  ) {
+    super();
+  }
+
+  get headers() {
+    return { etag: etagOf(this.entity) };
+  }
+
+  render(baseUrl: string): object {
+    return this.resource.toResource(this.entity, baseUrl);
+  }
+}
+
+/** Runs a read of the log within the bounds that such reads have, on a connection of theirs. */
+interface AuditReads {
+  run<T>(
+    reader: { readonly accountId: string; readonly signal: AbortSignal },
+    read: (connections: Connections) => Promise<T>,
+  ): Promise<T>;
+}
+
+/** Reads a position, or a time that stands for one, from the parameter `name`. Throws Problem. */
+interface Positions {
+  positionOf(accountId: string, name: string, text: string): Promise<number>;
+}
+
+/** The GETs of every resource: an entity, a page of entities, or a history; now, or `as_of` a position or time. */
+export class Reads {
+  constructor(
+    private readonly entities: EntityQueries,
+    private readonly positions: Positions,
+    private readonly auditReads: AuditReads,
+  ) {}
+
+  /** Throws the resource's notFound if the entity does not exist or is not visible to the caller. */
+  async get<State extends object, Event extends DomainEvent>(
+    resource: Resource<State, Event>,
+    request: ReadRequest,
+    id: string,
+  ): Promise<Found<State>> {
+    const { caller } = request;
+    const ref = { accountId: caller.accountId, id };
+    const entity = isAsOf(request)
+      ? await this.fromLog(request, (connections, position) => findAt(connections, resource, ref, position))
+      : await this.entities.find(resource, ref);
+    if (entity === undefined || !isVisible(resource, caller, entity)) throw resource.notFound();
+    return new Found(resource, entity);
+  }
+
+  async list<State extends object, Event extends DomainEvent>(
+    resource: Resource<State, Event>,
+    request: ReadRequest,
+  ): Promise<Record<string, unknown>> {
+    const { caller, baseUrl, query } = request;
+    const page = readPageRequest(query, resource.idPrefix);
+    const selections = readSelections(resource, query);
+    const wanted = { accountId: caller.accountId, page, ownerId: ownerFilterOf(resource, caller), selections };
+    const { found, asOf } = isAsOf(request)
+      ? await this.fromLog(request, async (connections, position) => ({
+          found: await listAt(connections, resource, caller, wanted, position),
+          // All pages show the same position, even if `as_of` is a time.
+          asOf: { as_of: position },
+        }))
+      : { found: await this.entities.list(resource, wanted), asOf: {} };
+    const toItem = (entity: Entity<State>): object => resource.toResource(entity, baseUrl);
+    const selected = Object.fromEntries(selections.map(({ filter, value }) => [filter.name, value]));
+    return pageOf(resource.plural ?? resource.path, `${baseUrl}/${resource.path}`, page, found, toItem, {
+      ...selected,
+      ...asOf,
+    });
+  }
+
+  /** Deleted entities have a history too. See refuseUnlessMayReadHistory for the callers who may read it. */
+  async history<State extends object, Event extends DomainEvent>(
+    resource: Resource<State, Event>,
+    request: ReadRequest,
+    id: string,
+  ): Promise<HistoryResource> {
+    const { idPrefix, path } = resource;
+    const { caller, baseUrl } = request;
+    if (!isId(id, idPrefix)) throw resource.notFound();
+    const { page, last } = await this.fromLog(request, (connections, upTo) => {
+      const events = new LogReader(connections).ofStreams(caller.accountId, [id], upTo);
+      return historyPage(resource, events, request, `${baseUrl}/${path}/${id}/events`);
+    });
+    if (last === undefined || !mayKnow(resource, caller, last)) throw resource.notFound();
+    refuseUnlessMayReadHistory(caller, last);
+    return page;
+  }
+
+  /** Reads the log up to the position that the request names, by default all of it. */
+  private fromLog<T>(
+    { caller: { accountId }, query, signal }: ReadRequest,
+    read: (connections: Connections, position: number) => Promise<T>,
+  ): Promise<T> {
+    const asOf = lastOf(query.as_of);
+    return this.auditReads.run({ accountId, signal }, async (connections) => {
+      // On the service's pool: it may lock the head.
+      const position = asOf === undefined ? undefined : await this.positions.positionOf(accountId, 'as_of', asOf);
+      return read(connections, position ?? Number.MAX_SAFE_INTEGER);
+    });
+  }
+}
+
+const isAsOf = ({ query }: ReadRequest): boolean => lastOf(query.as_of) !== undefined;
+
+const findAt = async <State extends object>(
+  connections: Connections,
+  { model, idPrefix }: Resource<State>,
+  ref: Ref,
+  position: number,
+): Promise<Entity<State> | undefined> =>
+  isId(ref.id, idPrefix) ? new LogReader(connections).entityAt(model, ref, position) : undefined;
+
+function listAt<State extends object>(
+  connections: Connections,
+  resource: Resource<State>,
+  caller: Caller,
+  { accountId, page: { beforeId, limit }, ownerId, selections }: WantedPage<State>,
+  position: number,
+): Promise<Entity<State>[]> {
+  const { model, idPrefix } = resource;
+  const own = ownerId === undefined ? undefined : { filter: OF_OWNER, value: ownerId };
+  const fixed = own ?? selections.find(({ filter }) => filter.isFixed);
+  const narrowing = fixed && { ...fixed, table: tableOf(resource).name };
+  const page = { accountId, idPrefix, beforeId, max: limit + 1, position, narrowing };
+  const isSelected = (entity: Entity<State>) => selections.every(({ filter, value }) => filter.matches(entity, value));
+  return new AsOfQueries(connections).list(
+    model,
+    page,
+    (entity) => isVisible(resource, caller, entity) && isSelected(entity),
+  );
+}
+
+function readSelections<State>(
+  { filters = [] }: Resource<State>,
+  query: Readonly<Record<string, unknown>>,
+): readonly Selection<State>[] {
+  return filters.flatMap((filter) => {
+    const text = lastOf(query[filter.name]);
+    return text === undefined ? [] : [{ filter, value: filter.read(text) }];
+  });
+}
+
+/** An entity from the log may be deleted. `EntityQueries` gives live ones only. */
+const isVisible = <State>(resource: Resource<State>, caller: Caller, entity: Entity<State>): boolean =>
+  resource.isLive?.(entity) !== false && (resource.isPrivate !== true || mayReadPrivate(caller, entity));
+
+/** The owner, admins and auditors may learn that a deleted entity existed. */
+const mayKnow = <State extends object>(resource: Resource<State>, caller: Caller, entity: Entity<State>): boolean =>
+  mayReadPrivate(caller, entity) || isVisible(resource, caller, entity);
+
+const ownerFilterOf = ({ isPrivate }: Resource<object>, caller: Caller): string | undefined =>
+  isPrivate === true && !readsEverything(caller) ? caller.principalId : undefined;

@@ -1,0 +1,109 @@
+import type { Caller } from '../../kernel/caller.js';
+import { Problem } from '../../kernel/problem.js';
+import { refuseUnlessOwnerOrAdmin } from '../resources/access-rules.js';
+import { updatedEvents } from '../resources/changed-fields.js';
+import { type Expiring, type ExpiryChange, expiryEvents, expiryOf } from '../resources/expiry/expiry.js';
+
+/** Storage format: the log holds these types. Add fields as optional; for any other change add a new version. */
+export type SshCredentialEvent =
+  | { readonly type: 'ssh_credential_created.v1'; readonly data: CreatedSshCredential }
+  | { readonly type: 'ssh_credential_updated.v1'; readonly data: SshCredentialUpdate }
+  | { readonly type: 'ssh_credential_expiry_changed.v1'; readonly data: ExpiryChange }
+  | { readonly type: 'ssh_credential_source_restriction_changed.v1'; readonly data: SourceRestriction }
+  | { readonly type: 'ssh_credential_deleted.v1'; readonly data: Readonly<Record<string, never>> };
+
+/** An uploaded public key that authorizes its owner to start tunnels, within its ACL when it has one. */
+interface NewSshCredential {
+  readonly description: string;
+  readonly metadata: string;
+  /** The text as it was uploaded, byte for byte. */
+  readonly public_key: string;
+  readonly acl: readonly string[];
+  readonly owner_id: string;
+  readonly key_type: string;
+  readonly key_bits: number;
+  /** RFC 4253 wire form, base64. */
+  readonly key_blob: string;
+  readonly fingerprint: string;
+  /** Written in strict mode: no second live credential of the account may hold this key. */
+  readonly exclusive: boolean;
+}
+
+/** The networks that a credential may be used from, in canonical form; null: from anywhere. */
+export interface SourceRestriction {
+  readonly source_cidrs: readonly string[] | null;
+}
+
+/** What the created event holds. A credential that was created without an expiry or a restriction has no such field there. */
+export interface CreatedSshCredential extends NewSshCredential, Partial<ExpiryChange>, Partial<SourceRestriction> {}
+
+/** The table has a column for each field. A field that no event of the credential has set is absent or null. */
+export interface SshCredential extends NewSshCredential, Expiring, Partial<SourceRestriction> {}
+
+/** Only the fields that change. */
+export type SshCredentialUpdate = Partial<Pick<SshCredential, 'description' | 'metadata' | 'acl'>>;
+
+export function evolve(state: SshCredential | undefined, event: SshCredentialEvent): SshCredential | undefined {
+  switch (event.type) {
+    case 'ssh_credential_created.v1':
+      return stateOf(event.data);
+    case 'ssh_credential_updated.v1':
+    case 'ssh_credential_source_restriction_changed.v1':
+      return state === undefined ? undefined : { ...state, ...event.data };
+    case 'ssh_credential_expiry_changed.v1':
+      return state === undefined ? undefined : { ...state, ...expiryOf(event.data) };
+    case 'ssh_credential_deleted.v1':
+      return undefined;
+  }
+}
+
+const stateOf = ({ expires_at, ...created }: CreatedSshCredential): SshCredential =>
+  expires_at === undefined ? created : { ...created, ...expiryOf({ expires_at }) };
+
+type Decision = (state: SshCredential | undefined) => readonly SshCredentialEvent[];
+
+/** The handler looks up whether the owner is active. The append refuses a key of another account. */
+export const create =
+  (credential: CreatedSshCredential): Decision =>
+  (state) =>
+    state === undefined ? [{ type: 'ssh_credential_created.v1', data: credential }] : [];
+
+export const update =
+  ({ by, ...changes }: SshCredentialUpdate & { readonly by: Caller }): Decision =>
+  (state) =>
+    updatedEvents('ssh_credential_updated.v1', changes, requireChangeable(by, state));
+
+type By = { readonly by: Caller };
+
+/** Null removes the expiry. */
+export const setExpiry =
+  ({ by, expires_at }: Required<Expiring> & By): Decision =>
+  (state) =>
+    expiryEvents('ssh_credential_expiry_changed.v1', expires_at, requireChangeable(by, state));
+
+/** Null removes the restriction. */
+export const restrictSources =
+  ({ by, source_cidrs }: SourceRestriction & By): Decision =>
+  (state) => {
+    const { source_cidrs: current } = requireChangeable(by, state);
+    if (String(source_cidrs ?? '') === String(current ?? '')) return [];
+    return [{ type: 'ssh_credential_source_restriction_changed.v1', data: { source_cidrs } }];
+  };
+
+export const REMOVAL: SshCredentialEvent = { type: 'ssh_credential_deleted.v1', data: {} };
+
+export const remove =
+  ({ by }: { readonly by: Caller }): Decision =>
+  (state) => {
+    requireChangeable(by, state);
+    return [REMOVAL];
+  };
+
+/** The same sentence for an unknown id and for another account's: that a credential exists is itself a secret. */
+export const notFound = (): Problem => new Problem('not_found', 'Resource not found');
+
+function requireChangeable(caller: Caller, state: SshCredential | undefined): SshCredential {
+  if (state === undefined) throw notFound();
+  refuseUnlessOwnerOrAdmin(caller, state, 'SSH credential');
+  return state;
+}

@@ -1,0 +1,89 @@
+import type { Pool } from 'pg';
+import { coalescedRows, wantedRows } from '../../database/coalesce.js';
+import { claimValue, entityTable, type ReadModel } from '../../event-log/read-model.js';
+import { readFingerprint } from '../../rules/public-keys/public-key-type.js';
+import { requireWellFormedOwnerId } from '../resources/access-rules.js';
+import { parseTime } from '../resources/expiry/expiry.js';
+import { type ListFilter, OF_OWNER } from '../resources/resource.js';
+import { evolve, type SshCredential, type SshCredentialEvent } from './ssh-credential.js';
+
+const TABLE = entityTable<SshCredential>(
+  'ssh_credentials',
+  [
+    ...(['description', 'metadata', 'public_key', 'acl', 'owner_id'] as const),
+    ...(['key_type', 'key_bits', 'key_blob', 'fingerprint', 'exclusive'] as const),
+    ...(['expires_at', 'source_cidrs'] as const),
+  ],
+  (row) => (row.exclusive === true ? [`key:${row.fingerprint}`] : []),
+  { kind: 'key', column: 'fingerprint' },
+);
+
+export const sshCredentialsReadModel: ReadModel<SshCredential, SshCredentialEvent> = {
+  streamPrefixes: ['sshcr'],
+  events: {
+    'ssh_credential_created.v1': { isStart: true },
+    'ssh_credential_updated.v1': {},
+    'ssh_credential_expiry_changed.v1': {},
+    'ssh_credential_source_restriction_changed.v1': {},
+    'ssh_credential_deleted.v1': { isEnd: true },
+  },
+  evolve,
+  tables: [TABLE],
+};
+
+/** The unique index that strict mode writes into; violated when two creates of one key race. */
+export const EXCLUSIVE_KEY_CONSTRAINT = 'ssh_credentials_exclusive_key';
+
+/** An account has one claim for each of its keys. Each claimed value is returned as `id`. */
+const CLAIMED_KEYS = {
+  name: 'claimed_keys',
+  text: `select t.value as id from ${wantedRows('claims', 'value')} t`,
+};
+
+/** The keys of an account's credentials. */
+export class UsedKeys {
+  constructor(private readonly pool: Pool) {}
+
+  private readonly find = coalescedRows(this.pool, CLAIMED_KEYS, () => true);
+
+  async has(accountId: string, fingerprint: string): Promise<boolean> {
+    return (await this.find({ accountId, id: claimValue('key', fingerprint) })) === true;
+  }
+}
+
+/** A key has few credentials, so this one comes first. `is true`: a plan must not begin with the credentials of the account. */
+const FINGERPRINT: ListFilter<SshCredential> = {
+  name: 'fingerprint',
+  isFixed: true,
+  read: readFingerprint,
+  rows: `(t.fingerprint, t.id) < ($4, $2) and (t.fingerprint, t.id) > ($4, '') and (t.account_id = $1) is true`,
+  order: 't.fingerprint desc, t.id desc',
+  condition: (value) => `t.fingerprint = ${value}`,
+  matches: ({ fingerprint }, value) => fingerprint === value,
+};
+
+const OWNER_ID: ListFilter<SshCredential> = {
+  ...OF_OWNER,
+  read(text) {
+    requireWellFormedOwnerId(text);
+    return text;
+  },
+  condition: (value) => `t.owner_id = ${value}`,
+  matches: ({ owner_id }, value) => owner_id === value,
+};
+
+/** Also what has expired already: it stays in the list until someone deletes it. */
+const EXPIRING_BEFORE: ListFilter<SshCredential> = {
+  name: 'expiring_before',
+  // A plus sign in a URL arrives as a blank.
+  read: (text) => parseTime('expiring_before', text.replace(' ', '+')).toISOString(),
+  // `offset 0` ends what is planned together: else a plan would look through the account in the order of ids for the few.
+  from: '(select * from ssh_credentials where account_id = $1 and expires_at < $4::timestamptz offset 0)',
+  rows: 't.id < $2',
+  order: 't.id desc',
+  condition: (value) => `t.expires_at < ${value}::timestamptz`,
+  matches: ({ expires_at }, value) => expires_at != null && expires_at < new Date(value),
+};
+
+/** The filters of the list. */
+export const FILTERS = [FINGERPRINT, OWNER_ID, EXPIRING_BEFORE];

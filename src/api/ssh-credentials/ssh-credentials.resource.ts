@@ -1,0 +1,138 @@
+import { MAX_ACL_BYTES, MAX_RULES } from '../../rules/bind-rules/acl.js';
+import { MAX_RULE_BYTES } from '../../rules/bind-rules/bind-rule.js';
+import { MAX_CIDRS } from '../../rules/bind-rules/source-networks.js';
+import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
+import { AS_OF, queryParameter } from '../http/openapi/parts.js';
+import { atMostBytes, List, Text } from '../http/validated-body.js';
+import type { Entity } from '../../event-log/read-model.js';
+import { MAX_PUBLIC_KEY_BYTES } from '../../rules/public-keys/public-key-type.js';
+import type { Expiring } from '../resources/expiry/expiry.js';
+import { EXPIRES_AT } from '../resources/expiry/expiry.resource.js';
+import {
+  Description,
+  describedIn,
+  describedResource,
+  Envelope,
+  Metadata,
+  ReadOnly,
+  textFields,
+} from '../resources/fields.js';
+import { CreateCommand, DeleteCommand, type OwnedResource, UpdateCommand } from '../resources/resource.js';
+import {
+  notFound,
+  REMOVAL,
+  type SourceRestriction,
+  type SshCredential,
+  type SshCredentialEvent,
+} from './ssh-credential.js';
+import { FILTERS, sshCredentialsReadModel } from './ssh-credentials.read-model.js';
+
+const PATH = 'ssh_credentials';
+const TEXTS = textFields("Ada's laptop", '{"team":"infrastructure"}');
+const PUBLIC_KEY = {
+  ...atMostBytes(
+    MAX_PUBLIC_KEY_BYTES,
+    'An SSH public key: an OpenSSH line (a `.pub` file), RFC 4716, or PEM. Kept byte for byte.',
+  ),
+  example: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB4d3XkgzFyHVGZ+LFUBdyDlGX+5Hh7hXIJO6X+fTPvs ada@example.com',
+};
+export const ACL = {
+  description:
+    'Rules for what a holder of the key may bind, such as `bind:app.example.com`. An empty list permits everything. ' +
+    `Order and spelling are kept. At most ${MAX_RULES} rules of ${MAX_RULE_BYTES} bytes each, ${MAX_ACL_BYTES} bytes in all.`,
+  maxItems: MAX_RULES,
+  items: { type: 'string', maxLength: MAX_RULE_BYTES, 'x-max-bytes': MAX_RULE_BYTES },
+  example: ['bind:app.example.com', 'bind:*.dev.example.com:443'],
+};
+const OWNER_ID = {
+  description:
+    'Owner of the credential: 1 to 128 characters of `A-Z a-z 0-9 _ -`. Empty or absent: the caller. ' +
+    'Only admins may name another owner. An id that the account does not know is stored as given.',
+  maxLength: 128,
+  pattern: '^[A-Za-z0-9_-]*$',
+};
+export const SOURCE_CIDRS = {
+  description: `Networks and addresses that tunnels may come from, 1 to ${MAX_CIDRS} of them. An IPv4-mapped IPv6 address counts as IPv4.`,
+  maxItems: MAX_CIDRS,
+  items: { type: 'string' },
+  example: ['192.0.2.0/24', '2001:db8::/32'],
+};
+
+export class CreateSshCredentialBody extends Envelope {
+  @Text({ ...PUBLIC_KEY, required: true }) public_key?: string;
+  @Description('ssh_credential_description_too_long', TEXTS.description) description?: string;
+  @Metadata('ssh_credential_metadata_too_long', TEXTS.metadata) metadata?: string;
+  @List(ACL) acl?: unknown[];
+  @Text(OWNER_ID) owner_id?: string;
+  @Text({ ...EXPIRES_AT, description: `${EXPIRES_AT.description} Absent: never. GET of the part expiry shows it.` })
+  expires_at?: string;
+  @List({
+    ...SOURCE_CIDRS,
+    description: `${SOURCE_CIDRS.description} Absent: from anywhere. GET of the part source_restriction shows them.`,
+  })
+  source_cidrs?: unknown[];
+}
+
+export class UpdateSshCredentialBody extends Envelope {
+  static readonly elsewhere = {
+    expires_at: 'PUT /ssh_credentials/{id}/expiry',
+    source_cidrs: 'PUT /ssh_credentials/{id}/source_restriction',
+  };
+  @Description('ssh_credential_description_too_long', TEXTS.description) description?: string;
+  @Metadata('ssh_credential_metadata_too_long', TEXTS.metadata) metadata?: string;
+  @List(ACL) acl?: unknown[];
+  @ReadOnly() public_key?: string;
+  @ReadOnly() owner_id?: string;
+}
+
+export class CreateSshCredential extends CreateCommand<CreateSshCredentialBody> {}
+export class UpdateSshCredential extends UpdateCommand<UpdateSshCredentialBody> {}
+export class DeleteSshCredential extends DeleteCommand {}
+export class SetSshCredentialExpiry extends UpdateCommand<Required<Expiring>> {}
+export class RestrictSshCredentialSources extends UpdateCommand<SourceRestriction> {}
+
+@ApiSchemaName('SshCredential')
+export class SshCredentialResource extends describedResource(PATH, 'sshcr', TEXTS) {
+  @ApiField(PUBLIC_KEY) public_key!: string;
+  @ApiField({ ...ACL, type: 'array' }) acl!: readonly string[];
+  @ApiField({ ...OWNER_ID, description: 'Owner of the credential.', example: 'usr_3MSH1YH1pfqRL0tXy3dC8OFwmhq' })
+  owner_id!: string;
+}
+
+/** The query parameters of the list. Its filters are in the read model. */
+export const LIST_PARAMETERS = [
+  queryParameter(
+    'fingerprint',
+    'Only credentials of the key with this fingerprint, as `ssh-keygen -l` and the logs of sshd print it. ' +
+      'Its `+` and `/` are to be percent-encoded; a blank counts as `+`.',
+    { type: 'string', examples: ['SHA256:UNhY4JhezH9gQYqvDMWrWH9CwlcKiECVqejMrND2VFw'] },
+  ),
+  queryParameter('owner_id', 'Only credentials of this owner.', { type: 'string', examples: ['bot_deploy'] }),
+  queryParameter(
+    'expiring_before',
+    'Only credentials that expire before this RFC 3339 time. Those that have expired already are among them.',
+    { type: 'string', format: 'date-time' },
+  ),
+  AS_OF,
+];
+
+export const SSH_CREDENTIALS: OwnedResource<SshCredential, SshCredentialEvent> = {
+  model: sshCredentialsReadModel,
+  idPrefix: 'sshcr',
+  path: PATH,
+  readOnlyFields: ['public_key', 'owner_id'],
+  removal: REMOVAL,
+  filters: FILTERS,
+  notFound,
+  toResource,
+  partsOf: ({ expires_at, source_cidrs }) => ({
+    expires_at: expires_at?.toISOString() ?? null,
+    source_restriction: source_cidrs ? { cidrs: source_cidrs } : null,
+  }),
+};
+
+/** The one rendering for create, get, list and update. Every field is there, never null: several clients break otherwise. */
+function toResource(credential: Entity<SshCredential>, baseUrl: string): SshCredentialResource {
+  const { public_key, acl, owner_id } = credential;
+  return { ...describedIn(credential, baseUrl, PATH), public_key, acl, owner_id };
+}

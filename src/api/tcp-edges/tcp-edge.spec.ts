@@ -1,0 +1,136 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { type Decision, expectRepetitionsToRecordNothing, given as givenEvents } from '../../../test/support/given.js';
+import { create, evolve, type ListedHostport, remove, type TcpEdge, type TcpEdgeEvent, update } from './tcp-edge.js';
+
+const given = (...events: TcpEdgeEvent[]) => givenEvents(evolve, ...events);
+
+const hostport = (text: string, exclusive = false): ListedHostport => ({
+  text,
+  canonical: text.toLowerCase(),
+  exclusive,
+});
+
+const backend = { enabled: true, backend_id: 'bkdtg_1' };
+const edge: TcpEdge = {
+  description: 'd',
+  metadata: 'm',
+  hostports: [hostport('A:1'), hostport('b:2', true)],
+  backend,
+  ip_restriction: null,
+  traffic_policy: { enabled: true, value: '{}' },
+};
+const created: TcpEdgeEvent = { type: 'tcp_edge_created.v1', data: edge };
+const updated = (data: Partial<TcpEdge>): TcpEdgeEvent => ({ type: 'tcp_edge_updated.v1', data });
+const deleted: TcpEdgeEvent = { type: 'tcp_edge_deleted.v1', data: {} };
+
+describe('create', () => {
+  it('records every field, also the absent ones', () => {
+    const data = {
+      description: 'x',
+      metadata: '',
+      hostports: [],
+      backend: null,
+      ip_restriction: null,
+      traffic_policy: null,
+    };
+    expect(given().when(create({ description: 'x' }))).toEqual([{ type: 'tcp_edge_created.v1', data }]);
+  });
+
+  it('of an existing edge records no event', () => {
+    expect(given(created).when(create(edge))).toEqual([]);
+  });
+});
+
+describe('update', () => {
+  it('records only the fields that differ', () => {
+    const changes = { description: 'new', metadata: 'm', backend: { backend_id: 'bkdtg_1', enabled: true } };
+    expect(given(created).when(update(changes))).toEqual([updated({ description: 'new' })]);
+  });
+
+  it('replaces a module as a whole, and records a removed module as null', () => {
+    const off = { enabled: false, backend_id: 'bkdtg_1' };
+    expect(given(created).when(update({ backend: off }))).toEqual([updated({ backend: off })]);
+    expect(given(created).when(update({ backend: null }))).toEqual([updated({ backend: null })]);
+    expect(given(created).when(update({ ip_restriction: null }))).toEqual([]);
+  });
+
+  it('records another order or spelling of hostports as a change', () => {
+    const [first, second] = [hostport('A:1'), hostport('b:2', true)];
+    expect(given(created).when(update({ hostports: [first, second] }))).toEqual([]);
+    expect(given(created).when(update({ hostports: [second, first] }))).toEqual([
+      updated({ hostports: [second, first] }),
+    ]);
+    expect(given(created).when(update({ hostports: [] }))).toEqual([updated({ hostports: [] })]);
+  });
+
+  it('keeps the claim of a hostport that stays listed in any spelling, and records the claim of a new one', () => {
+    const wanted = [hostport('a:1', true), hostport('B:2', false), hostport('c:3', true)];
+    expect(given(created).when(update({ hostports: wanted }))).toEqual([
+      updated({ hostports: [hostport('a:1', false), hostport('B:2', true), hostport('c:3', true)] }),
+    ]);
+  });
+});
+
+describe('remove', () => {
+  it('records the deletion', () => {
+    expect(given(created).when(remove)).toEqual([deleted]);
+    expect(given(created, deleted).state).toBeUndefined();
+  });
+});
+
+it('update and remove refuse an unknown or deleted edge with edge_not_found', () => {
+  for (const history of [[], [created, deleted]]) {
+    expect(given(...history).when(update({ description: 'x' }))).toMatch(/^edge_not_found: /);
+    expect(given(...history).when(remove)).toMatch(/^edge_not_found: /);
+  }
+});
+
+describe('for every history', () => {
+  const hostports = fc.array(fc.constantFrom('a:1', 'A:1', 'b:2', 'c:3').map((text) => hostport(text, false)));
+  const enabled = fc.boolean();
+  const id = fc.constantFrom('x', 'y');
+  const changes = fc.record(
+    {
+      description: fc.constantFrom('', 'd', 'e'),
+      metadata: fc.constantFrom('', 'm'),
+      hostports,
+      backend: fc.option(fc.record({ enabled, backend_id: id })),
+      ip_restriction: fc.option(fc.record({ enabled, ip_policy_ids: fc.array(id, { maxLength: 3 }) })),
+      traffic_policy: fc.option(fc.record({ enabled, value: id })),
+    },
+    { requiredKeys: [] },
+  );
+  const decisions = fc.oneof(
+    changes.map((c) => create(c)),
+    changes.map((c) => update(c)),
+    fc.constant<Decision<TcpEdge, TcpEdgeEvent>>(remove),
+  );
+
+  it('a repeated command records no event', () => {
+    expectRepetitionsToRecordNothing(evolve, decisions);
+  });
+
+  it('an update sets the wanted values, and its event holds only changed fields', () => {
+    fc.assert(
+      fc.property(changes, changes, (first, second) => {
+        const history = create(first)(undefined);
+        const before = given(...history).state;
+        const events = update(second)(before);
+        expect(given(...history, ...events).state).toEqual({ ...before, ...second });
+        for (const { data } of events) {
+          for (const [name, value] of Object.entries(data)) expect(value).not.toEqual(before?.[name as keyof TcpEdge]);
+        }
+      }),
+    );
+  });
+
+  it('the events are the same after a round trip through JSON', () => {
+    fc.assert(
+      fc.property(changes, (fields) => {
+        const events = create(fields)(undefined);
+        expect(JSON.parse(JSON.stringify(events))).toEqual(events);
+      }),
+    );
+  });
+});

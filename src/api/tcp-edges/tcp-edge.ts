@@ -1,0 +1,104 @@
+import { Problem } from '../../kernel/problem.js';
+import { updatedEvents } from '../resources/changed-fields.js';
+import type { Backend, IpRestriction, TrafficPolicy } from './edge-modules.js';
+import type { Hostport } from './hostport.js';
+
+/**
+ * Storage format: the log holds these types. Add fields as optional; for any other change add a new version.
+ * The state is the data of the created event, so both have the same names.
+ */
+export type TcpEdgeEvent =
+  | { readonly type: 'tcp_edge_created.v1'; readonly data: TcpEdge }
+  | {
+      readonly type: 'tcp_edge_updated.v1';
+      /** Only the changed fields. Lists and modules are complete; a removed module is null. */
+      readonly data: Partial<TcpEdge>;
+    }
+  | { readonly type: 'tcp_edge_deleted.v1'; readonly data: Readonly<Record<string, never>> };
+
+/**
+ * A hostport in the list of an edge. The log holds `canonical` beside `text`, because the rules for the canonical form
+ * may change and replay must still make the rows that were written at the time.
+ */
+export interface ListedHostport extends Hostport {
+  /** Added in strict mode: no other edge of the deployment may list it. Unchanged while the edge lists the hostport. */
+  readonly exclusive: boolean;
+  /**
+   * RFC 3339, UTC. Unchanged while the edge lists the hostport: of the edges of an account, the one that listed it first
+   * serves it. Absent in earlier events: since the edge was created.
+   */
+  readonly listed_at?: string;
+}
+
+/** The hostports of an edge, and the modules that handle connections to them. */
+export interface TcpEdge {
+  readonly description: string;
+  readonly metadata: string;
+  readonly hostports: readonly ListedHostport[];
+  readonly backend: Backend | null;
+  readonly ip_restriction: IpRestriction | null;
+  readonly traffic_policy: TrafficPolicy | null;
+}
+
+export function evolve(state: TcpEdge | undefined, event: TcpEdgeEvent): TcpEdge | undefined {
+  switch (event.type) {
+    case 'tcp_edge_created.v1':
+      return event.data;
+    case 'tcp_edge_updated.v1':
+      return state === undefined ? undefined : { ...state, ...event.data };
+    case 'tcp_edge_deleted.v1':
+      return undefined;
+  }
+}
+
+/**
+ * Decisions check no caller: an edge has no owner and the API requires no role, so every principal of the account may
+ * create, change and delete edges.
+ */
+type Decision = (state: TcpEdge | undefined) => readonly TcpEdgeEvent[];
+
+/** An absent field becomes empty; an absent module becomes null. */
+export const create =
+  (fields: Partial<TcpEdge>): Decision =>
+  (state) =>
+    state === undefined ? [{ type: 'tcp_edge_created.v1', data: { ...EMPTY, ...fields } }] : [];
+
+const EMPTY: TcpEdge = {
+  description: '',
+  metadata: '',
+  hostports: [],
+  backend: null,
+  ip_restriction: null,
+  traffic_policy: null,
+};
+
+/** An absent field stays as it is. A module replaces the old module as a whole; null removes it. */
+export const update =
+  (changes: Partial<TcpEdge>): Decision =>
+  (state) => {
+    if (state === undefined) throw notFound();
+    const { hostports } = changes;
+    const wanted =
+      hostports === undefined ? changes : { ...changes, hostports: keepListed(hostports, state.hostports) };
+    return updatedEvents('tcp_edge_updated.v1', wanted, state);
+  };
+
+export const remove: Decision = (state) => {
+  if (state === undefined) throw notFound();
+  return [{ type: 'tcp_edge_deleted.v1', data: {} }];
+};
+
+/** The same for an unknown id and for an id of another account: the existence of an edge is itself a secret. */
+export const notFound = (): Problem => new Problem('edge_not_found', 'Resource not found');
+
+/**
+ * A hostport that stays listed stays what it is, in any spelling: the edge goes on to serve it, and edges that have shared it
+ * since before strict mode can still be edited.
+ */
+function keepListed(wanted: readonly ListedHostport[], listed: readonly ListedHostport[]): ListedHostport[] {
+  const known = new Map(listed.map((hostport) => [hostport.canonical, hostport]));
+  return wanted.map((hostport) => {
+    const { text } = hostport;
+    return { ...(known.get(hostport.canonical) ?? hostport), text };
+  });
+}

@@ -1,0 +1,75 @@
+import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
+import { EXAMPLE_BASE_URL } from '../http/openapi/parts.js';
+import { List, MapField } from '../http/validated-body.js';
+import type { Entity } from '../../event-log/read-model.js';
+import {
+  Description,
+  describedIn,
+  describedResource,
+  Envelope,
+  IGNORED_BY_POST,
+  Metadata,
+  textFields,
+} from '../resources/fields.js';
+import { CreateCommand, DeleteCommand, type Resource, UpdateCommand } from '../resources/resource.js';
+import {
+  type Labels,
+  MAX_LABEL_BYTES,
+  MAX_LABELS,
+  notFound,
+  type TunnelGroup,
+  type TunnelGroupEvent,
+} from './tunnel-group.js';
+import { tunnelGroupsReadModel } from './tunnel-groups.read-model.js';
+
+const PATH = 'backends/tunnel_group';
+const TEXTS = textFields('The build farm', '{"team":"infrastructure"}');
+const LABELS = {
+  description: `Labels that a tunnel must have, with their values. At most ${MAX_LABELS} labels; keys of 1 to ${MAX_LABEL_BYTES} bytes, values of at most ${MAX_LABEL_BYTES}, neither with an equals sign.`,
+  additionalProperties: { type: 'string', maxLength: MAX_LABEL_BYTES, 'x-max-bytes': MAX_LABEL_BYTES },
+  example: { app: 'build' },
+};
+const TUNNELS = 'Tunnels that match the labels. This service knows none, so the list is empty.';
+
+export class CreateTunnelGroupBody extends Envelope {
+  @Description('request_malformed', TEXTS.description) description?: string;
+  @Metadata('request_malformed', TEXTS.metadata) metadata?: string;
+  @MapField(LABELS) labels?: object;
+  @List({ ...IGNORED_BY_POST, items: { type: 'object' }, example: [] }) tunnels?: unknown[];
+}
+
+export class UpdateTunnelGroupBody extends CreateTunnelGroupBody {}
+
+export class CreateTunnelGroup extends CreateCommand<CreateTunnelGroupBody> {}
+export class UpdateTunnelGroup extends UpdateCommand<UpdateTunnelGroupBody> {}
+export class DeleteTunnelGroup extends DeleteCommand {}
+
+class TunnelRef {
+  @ApiField({ description: 'Id of the tunnel.', example: 'tn_1' }) id!: string;
+  @ApiField({ description: 'URI of the tunnel.', format: 'uri', example: `${EXAMPLE_BASE_URL}/tunnels/tn_1` })
+  uri!: string;
+}
+
+@ApiSchemaName('TunnelGroup')
+export class TunnelGroupResource extends describedResource(PATH, 'bkdtg', TEXTS) {
+  @ApiField({ ...LABELS, type: 'object' }) labels!: Labels;
+  @ApiField({ description: TUNNELS, listOf: TunnelRef, example: [] }) tunnels!: readonly TunnelRef[];
+}
+
+export const TUNNEL_GROUPS: Resource<TunnelGroup, TunnelGroupEvent> = {
+  model: tunnelGroupsReadModel,
+  idPrefix: 'bkdtg',
+  path: PATH,
+  plural: 'backends',
+  readOnlyFields: ['tunnels'],
+  notFound,
+  toResource,
+};
+
+function toResource(group: Entity<TunnelGroup>, baseUrl: string): TunnelGroupResource {
+  return { ...describedIn(group, baseUrl, PATH), labels: inOrder(group.labels), tunnels: [] };
+}
+
+/** Rows hold the names in another order than events, and one ETag stands for the same bytes. */
+const inOrder = (labels: Labels): Labels =>
+  Object.fromEntries(Object.entries(labels).sort(([one], [other]) => (one < other ? -1 : 1)));

@@ -1,0 +1,131 @@
+import { Problem } from '../../kernel/problem.js';
+
+/** An item to be sent: `keys` that it must not share with another item of its batch, and its size in bytes. */
+export interface Batchable {
+  readonly keys: readonly string[];
+  /** Keys that no earlier item of its batch may have. Items may share them. */
+  readonly mustNotFollow: readonly string[];
+  readonly sizeBytes: number;
+}
+
+export interface Waiting<Item extends Batchable, Result> {
+  readonly item: Item;
+  resolve(result: Result): void;
+  reject(error: unknown): void;
+}
+
+type Batch<Item extends Batchable, Result> = readonly Waiting<Item, Result>[];
+
+/** Is told of each batch when it has ended. */
+export type BatchListener = (items: number, durationMs: number) => void;
+
+export const DEFAULT_BATCHER_LIMITS = {
+  /** Items that may wait over all accounts; one more is refused with 503. */
+  queuedItems: 10_000,
+  queuedBytes: 128 * 1024 * 1024,
+  batchItems: 256,
+  batchBytes: 4 * 1024 * 1024,
+  /** Accounts that have a batch under way at once. */
+  batchesInFlight: 4,
+};
+export type BatcherLimits = Readonly<typeof DEFAULT_BATCHER_LIMITS>;
+
+/**
+ * Collects the items of each account that arrive while a batch of it is under way, and sends them as its next batch. It has
+ * no timer: an idle service sends at once. `send` settles every item of its batch.
+ */
+export class Batcher<Item extends Batchable, Result> {
+  onBatch: BatchListener | undefined;
+  private readonly queues = new Map<string, Waiting<Item, Result>[]>();
+  /** Accounts that have a batch under way: one at a time. */
+  private readonly underWay = new Set<string>();
+  private queuedItems = 0;
+  private queuedBytes = 0;
+  private scheduled = false;
+
+  constructor(
+    private readonly send: (accountId: string, batch: Batch<Item, Result>) => Promise<void>,
+    private readonly limits: BatcherLimits = DEFAULT_BATCHER_LIMITS,
+  ) {}
+
+  get queued(): number {
+    return this.queuedItems;
+  }
+
+  get isFull(): boolean {
+    return this.queuedItems >= this.limits.queuedItems || this.queuedBytes > this.limits.queuedBytes;
+  }
+
+  /** Rejects with Problem `overloaded` when the queue is full. */
+  push(accountId: string, item: Item): Promise<Result> {
+    if (this.isFull) {
+      const message = 'Too many changes are waiting to be written. Try again shortly.';
+      return Promise.reject(new Problem('overloaded', message));
+    }
+    return new Promise<Result>((resolve, reject) => {
+      const queue = this.queues.get(accountId) ?? [];
+      this.queues.set(accountId, queue);
+      queue.push({ item, resolve, reject });
+      this.queuedItems += 1;
+      this.queuedBytes += item.sizeBytes;
+      this.schedule();
+    });
+  }
+
+  /** Once per turn of the event loop: requests that arrived together go together. */
+  private schedule(): void {
+    if (this.scheduled) return;
+    this.scheduled = true;
+    setImmediate(() => {
+      this.scheduled = false;
+      this.sendReady();
+    });
+  }
+
+  private sendReady(): void {
+    for (const [accountId, queue] of this.queues) {
+      if (this.underWay.size >= this.limits.batchesInFlight) return;
+      if (this.underWay.has(accountId)) continue;
+      const { batch, rest } = takeBatch(queue, this.limits);
+      this.queues.delete(accountId);
+      // Set again after the delete, an account with more to send goes to the end of the line.
+      if (rest.length > 0) this.queues.set(accountId, rest);
+      this.start(accountId, batch);
+    }
+  }
+
+  private start(accountId: string, batch: Batch<Item, Result>): void {
+    const startedAt = performance.now();
+    this.underWay.add(accountId);
+    this.queuedItems -= batch.length;
+    for (const { item } of batch) this.queuedBytes -= item.sizeBytes;
+    void this.send(accountId, batch)
+      // `send` settles every item. If it fails itself, no caller waits for ever.
+      .catch((error: unknown) => batch.forEach(({ reject }) => void reject(error)))
+      .finally(() => {
+        this.underWay.delete(accountId);
+        this.sendReady();
+        this.onBatch?.(batch.length, performance.now() - startedAt);
+      });
+  }
+}
+
+/**
+ * The next batch, in the order of the queue. An item waits if an earlier item has a key that is among its `keys` or its
+ * `mustNotFollow`, also if the earlier item waits itself.
+ */
+function takeBatch<Item extends Batchable, Result>(queue: Batch<Item, Result>, limits: BatcherLimits) {
+  const seen = new Set<string>();
+  const isSeen = (key: string): boolean => seen.has(key);
+  const [batch, rest]: [Waiting<Item, Result>[], Waiting<Item, Result>[]] = [[], []];
+  let bytes = 0;
+  for (const waiting of queue) {
+    const { keys, mustNotFollow, sizeBytes } = waiting.item;
+    const isFull = batch.length >= limits.batchItems || (batch.length > 0 && bytes + sizeBytes > limits.batchBytes);
+    const mustWait = isFull || keys.some(isSeen) || mustNotFollow.some(isSeen);
+    (mustWait ? rest : batch).push(waiting);
+    if (!mustWait) bytes += sizeBytes;
+    for (const key of keys) seen.add(key);
+  }
+  return { batch, rest };
+}

@@ -1,0 +1,106 @@
+import type { Client } from 'pg';
+import {
+  DedicatedConnections,
+  exportSnapshot,
+  type MaintenanceDatabase,
+} from '../../database/dedicated-connections.js';
+import { checkLogs, type VerifyWatcher } from '../verify/verify.js';
+import { claimDifferences } from '../claims/held-claims.js';
+import type { AnyReadModel } from '../read-model.js';
+import { Comparison } from './comparison.js';
+import { type Digests, digestsOf } from './digests.js';
+import { estimatedEvents, type Scope } from './folded-chunks.js';
+import type { Difference } from './row-comparison.js';
+import { ReplayError } from './stream-fold.js';
+
+export interface Proof {
+  readonly events: number;
+  readonly rows: number;
+  /** With the faults of the logs. */
+  readonly differences: number;
+  /** How long it took to fold the events and to compare the rows, after the checks of the logs. */
+  readonly comparedMs: number;
+}
+
+export interface ProofWatcher extends Pick<VerifyWatcher, 'account' | 'keysOf' | 'events' | 'fault'> {
+  /** The log of an account is checked next, or the tables are compared with an estimate of events. */
+  readonly begin: (what: string, events: number) => void;
+  readonly difference: (difference: Difference) => void;
+  /** Absent: no digests are made. */
+  readonly digests?: (digests: Digests) => void;
+}
+
+/** What a proof is about. */
+export interface Proven {
+  /** Every read model, for the checks of the logs. */
+  readonly all: readonly AnyReadModel[];
+  /** Those whose tables are compared. */
+  readonly proven: readonly AnyReadModel[];
+  /** Only the rows of this stream. Undefined: of all. */
+  readonly id?: string | undefined;
+}
+
+/** Checks the logs as `verify` does, and compares the live rows with the fold of the logs, in one snapshot. */
+export async function prove(
+  database: MaintenanceDatabase,
+  { all, proven, id }: Proven,
+  watcher: ProofWatcher,
+): Promise<Proof> {
+  return DedicatedConnections.use(database, async (connections) => {
+    const client = await connections.openSnapshot();
+    const snapshot = await exportSnapshot(client);
+    let faults = 0;
+    const fault: ProofWatcher['fault'] = (one) => {
+      faults += 1;
+      watcher.fault(one);
+    };
+    const begin = (account: string, events: number): void => watcher.begin(`the log of ${account}`, events);
+    await checkLogs(connections, all, { ...watcher, begin, fault }, snapshot);
+    const start = performance.now();
+    const scope = { models: proven, account: watcher.account, id };
+    const compared = await proveRows({ connections, client, snapshot }, scope, { ...watcher, fault });
+    const comparedMs = performance.now() - start;
+    watcher.digests?.(await digestsOf(client, proven, watcher.account));
+    return { ...compared, differences: compared.differences + faults, comparedMs };
+  });
+}
+
+interface SharedSnapshot {
+  readonly connections: DedicatedConnections;
+  readonly client: Client;
+  readonly snapshot: string;
+}
+
+async function proveRows(
+  { connections, client, snapshot }: SharedSnapshot,
+  scope: Scope,
+  watcher: ProofWatcher,
+): Promise<Omit<Proof, 'comparedMs'>> {
+  watcher.begin('the tables', await estimatedEvents(client, scope));
+  const reader = await connections.openSnapshot(snapshot);
+  const comparison = new Comparison({ rows: client, events: reader }, scope, watcher.events);
+  let claims = 0;
+  try {
+    for await (const { differences } of comparison.run()) differences.forEach(watcher.difference);
+    await connections.release(reader);
+    // Where a row is wrong, the claims that it makes tell nothing. Those of one stream are not known.
+    if (comparison.differences === 0 && scope.id === undefined) {
+      claims = await proveClaims(await connections.openSnapshot(snapshot), scope, watcher);
+    }
+  } catch (error) {
+    if (!(error instanceof ReplayError)) throw error;
+    watcher.fault({ account: watcher.account, what: `${error.message}; from there on no rows were compared` });
+  }
+  const { events, rows, differences } = comparison;
+  return { events, rows, differences: differences + claims };
+}
+
+/** Compares the claims with the rows, which are those of the log. */
+async function proveClaims(client: Client, { models, account }: Scope, { difference }: ProofWatcher): Promise<number> {
+  let differences = 0;
+  for await (const found of claimDifferences(client, models, account)) {
+    differences += found.length;
+    found.forEach(difference);
+  }
+  return differences;
+}

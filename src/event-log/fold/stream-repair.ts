@@ -1,0 +1,170 @@
+import type { Client } from 'pg';
+import { fetchRows } from '../../database/cursor.js';
+import type { DedicatedConnections } from '../../database/dedicated-connections.js';
+import { PostgresFailure } from '../../database/failure.js';
+import { OperatorError } from '../../kernel/operator-error.js';
+import type { AnyReadModel, Table } from '../read-model.js';
+import { modelOf } from './folded-chunks.js';
+import { rivalsOf } from './rivals.js';
+import { logRows, type StreamPlace, streamColumn } from './row-comparison.js';
+import { STORED_EVENT, type StoredEvent, StreamFold } from './stream-fold.js';
+
+/** Streams of which live rows differ from the log, and the tables of these rows. */
+export class Differing {
+  readonly tables = new Set<Table<object>>();
+  private readonly byPlace = new Map<string, StreamFold>();
+
+  constructor(private readonly models: readonly AnyReadModel[]) {}
+
+  get streams(): readonly StreamFold[] {
+    return [...this.byPlace.values()];
+  }
+
+  get size(): number {
+    return this.byPlace.size;
+  }
+
+  has({ accountId, id }: StreamPlace): boolean {
+    return this.byPlace.has(`${accountId} ${id}`);
+  }
+
+  /** `known`: as far as the stream has been folded. Returns false for a stream that is here already. */
+  add(place: StreamPlace, known?: StreamFold): boolean {
+    if (this.has(place)) return false;
+    const { accountId, id } = place;
+    this.byPlace.set(`${accountId} ${id}`, known ?? new StreamFold(accountId, id, modelOf(this.models, id)));
+    return true;
+  }
+
+  rowsIn(table: Table<object>): readonly object[] {
+    return this.streams.flatMap((stream) => stream.rowsIn(table));
+  }
+}
+
+/** How often a repair is tried again after a deadlock, or after a value was taken that nobody holds any more. */
+const MAX_ATTEMPTS = 10;
+
+interface Written {
+  readonly removed: number;
+  readonly written: number;
+}
+
+/** Writes the rows of streams anew, from the log as it is now, while their writers wait. */
+export class StreamRepair {
+  removed = 0;
+  written = 0;
+  /** The longest time that a head was locked, up to the end of the commit. */
+  longestHeldMs = 0;
+
+  constructor(
+    private readonly connections: DedicatedConnections,
+    private readonly client: Client,
+  ) {}
+
+  /** Adds the streams that hold a unique value of these, and repairs them in the same transaction. */
+  async run(differing: Differing): Promise<void> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        await this.connections.begin(this.client);
+        return await this.write(differing);
+      } catch (error) {
+        // A connection that was lost must not hide why.
+        await this.client.query('rollback').catch(() => undefined);
+        const { isDeadlock, isUniqueViolation, constraint } = PostgresFailure.of(error);
+        if (isUniqueViolation && (await this.addRivals(differing))) attempt = 0;
+        else if (isUniqueViolation && attempt >= MAX_ATTEMPTS) throw takenTwice(constraint);
+        else if (!(isDeadlock || isUniqueViolation) || attempt >= MAX_ATTEMPTS) throw error;
+      }
+    }
+  }
+
+  /** Folds up to now before it locks, so that the writers of a long stream wait for its last events only. */
+  private async write(differing: Differing): Promise<void> {
+    await this.client.query(SETTINGS);
+    await this.foldOn(differing.streams);
+    const accounts = new Set(differing.streams.map(({ accountId }) => accountId));
+    await this.client.query(LOCK_HEADS, [[...accounts]]);
+    const lockedMs = performance.now();
+    try {
+      await this.foldOn(differing.streams);
+      const { removed, written } = await this.writeRows(differing);
+      await this.connections.commit(this.client);
+      this.removed += removed;
+      this.written += written;
+    } finally {
+      this.longestHeldMs = Math.max(this.longestHeldMs, performance.now() - lockedMs);
+    }
+  }
+
+  private async foldOn(streams: readonly StreamFold[]): Promise<void> {
+    const folded = streams.filter(({ model }) => model !== undefined);
+    const byPlace = new Map(folded.map((stream) => [`${stream.accountId} ${stream.id}`, stream]));
+    const versions = folded.map(({ version }) => version);
+    for await (const events of fetchRows<StoredEvent>(this.client, LATER_EVENTS, [...placesOf(folded), versions])) {
+      for (const event of events) byPlace.get(`${event.account_id} ${event.stream_id}`)?.take(event);
+    }
+  }
+
+  private async writeRows(differing: Differing): Promise<Written> {
+    const total = { removed: 0, written: 0 };
+    for (const table of differing.tables) {
+      const values = [JSON.stringify(differing.rowsIn(table)), ...placesOf(differing.streams)];
+      const { rows } = await this.client.query<Written>(writeRows(table), values);
+      total.removed += rows[0]?.removed ?? 0;
+      total.written += rows[0]?.written ?? 0;
+    }
+    return total;
+  }
+
+  private async addRivals(differing: Differing): Promise<boolean> {
+    let isNew = false;
+    for (const table of differing.tables) {
+      for (const rival of await rivalsOf(this.client, table, differing.rowsIn(table))) {
+        if (differing.add(rival)) isNew = true;
+      }
+    }
+    return isNew;
+  }
+}
+
+const takenTwice = (constraint = 'a unique index'): OperatorError =>
+  new OperatorError(
+    `two streams of the log need the same value of ${constraint}: the log is damaged; run audit verify, and restore a backup`,
+  );
+
+const placesOf = (streams: readonly StreamPlace[]): readonly [accounts: string[], ids: string[]] => [
+  streams.map(({ accountId }) => accountId),
+  streams.map(({ id }) => id),
+];
+
+/** With the first setting the triggers let rows be written in any order. With the others PostgreSQL reads no whole table. */
+const SETTINGS = `set local tunnel_access.repair = 'on'; set local enable_seqscan = off; set local enable_bitmapscan = off`;
+
+/** The order keeps two repairs from waiting for each other. An account without a log has no head, and no writer. */
+const LOCK_HEADS = 'select from log_heads where account_id = any ($1) order by account_id for update';
+
+/** Stream by stream (`offset 0`): a merge join would read the index of a long log from its beginning. */
+const LATER_EVENTS = `select ${STORED_EVENT}
+  from unnest($1::text[], $2::text[], $3::int[]) as s(account_id, stream_id, version) cross join lateral (
+    select * from events e where e.account_id = s.account_id and e.stream_id = s.stream_id and e.stream_version > s.version
+    offset 0) e
+  order by e.account_id, e.stream_id, e.stream_version`;
+
+/**
+ * Deletes the rows of these streams that are not rows of the log, and inserts those of the log that are not there. The insertion
+ * depends on the deletion: PostgreSQL would choose another order, and a unique value may pass from one row to another.
+ */
+function writeRows(table: Table<object>): string {
+  const { name, columns, primaryKey } = table;
+  const live = `select t.* from unnest($2::text[], $3::text[]) as s(account_id, id) cross join lateral (
+      select ${columns} from ${name} t where t.account_id = s.account_id and t.${streamColumn(table)} = s.id offset 0) t`;
+  const same = primaryKey.map((column) => `t.${column} = wrong.${column}`).join(' and ');
+  return `with log as materialized (${logRows(table)}),
+    wrong as materialized (
+      select ${primaryKey} from (${live}) live full join log using (${primaryKey}) where live is distinct from log),
+    removed as (delete from ${name} t using wrong where ${same} returning 1),
+    written as (
+      insert into ${name} (${columns}) select ${columns} from log join wrong using (${primaryKey})
+      where (select count(*) from removed) >= 0 returning 1)
+    select (select count(*) from removed)::int as removed, (select count(*) from written)::int as written`;
+}

@@ -1,0 +1,164 @@
+import { knownTypes } from '../verify/event-checks.js';
+import { FaultReport } from '../verify/fault-report.js';
+import { accountOf, type KeptCheckpoint, KeptChecks } from '../verify/kept-checks.js';
+import { LogChecks } from '../verify/log-checks.js';
+import type { LoggedEvent } from '../verify/logged-event.js';
+import { orderFaultOf, Signatures } from '../verify/signatures.js';
+import { StreamOrder } from '../verify/stream-order.js';
+import type { AnyReadModel } from '../read-model.js';
+import { parseSignedCheckpoint } from '../transparency/tree/checkpoint.js';
+import type { VerifierKey } from '../transparency/tree/signed-note.js';
+import { atLine, LogFileError, parseLine, type RecordLine } from './log-file.js';
+import { type LogSection, sectionsOf } from './log-sections.js';
+
+interface FileWatcher {
+  readonly kept: readonly KeptCheckpoint[];
+  /** One of them must have signed each checkpoint of the file. None: signatures are not checked. */
+  readonly keysOf: (account: string) => readonly VerifierKey[];
+  readonly events: (count: number) => void;
+  readonly fault: (fault: { readonly account: string; readonly what: string }) => void;
+}
+
+interface VerifiedFile {
+  readonly events: number;
+  /** Each log was held to a checkpoint, whose signature was checked. */
+  readonly isHeld: boolean;
+}
+
+/** Faults of a file that has no event, and of records of no account. */
+const NO_ACCOUNT = 'the file';
+
+/**
+ * Checks exported logs as `verify` checks those of a database, but for what a file does not hold: the guard of the table, and
+ * the stored tiles. A file of one log has no checkpoints either.
+ */
+export async function verifyFile(
+  lists: AsyncIterable<readonly string[]>,
+  models: readonly AnyReadModel[],
+  watcher: FileWatcher,
+): Promise<VerifiedFile> {
+  let [log, events, isHeld] = [undefined as LogFile | undefined, 0, true];
+  const unused = new Set(watcher.kept);
+  try {
+    for await (const section of sectionsOf(lists)) {
+      log = new LogFile(models, section, watcher);
+      await log.check();
+      events += log.size;
+      isHeld &&= log.isHeld || log.size === 0;
+      for (const one of log.kept) unused.delete(one);
+    }
+  } catch (error) {
+    if (!(error instanceof LogFileError)) throw error;
+    const rest = log === undefined ? '' : '; from there on nothing was checked';
+    watcher.fault({ account: log?.account ?? NO_ACCOUNT, what: `${error.message}${rest}` });
+    return { events, isHeld };
+  }
+  for (const one of unused) {
+    const what = `the checkpoint in ${one.file} is that of another log, of account ${accountOf(one)}`;
+    watcher.fault({ account: log?.account ?? NO_ACCOUNT, what });
+  }
+  return { events, isHeld };
+}
+
+class LogFile {
+  account: string;
+  /** The checkpoints to which it is held, in the order of their sizes. */
+  kept: readonly KeptCheckpoint[] = [];
+  /** The number of its events that were read. */
+  size = 0;
+  private last = 0;
+  private readonly report: FaultReport;
+  private readonly streams: StreamOrder;
+  private log: LogChecks | undefined;
+  /** The size of the last checkpoint of the file. */
+  private signed = 0;
+  private readonly signatures: Signatures;
+  private readonly hasKeys: boolean;
+  /** It is held to a checkpoint that was kept outside of the file. */
+  private hasOwn = false;
+
+  constructor(
+    private readonly models: readonly AnyReadModel[],
+    private readonly section: LogSection,
+    private readonly watcher: FileWatcher,
+  ) {
+    this.account = section.of?.account_id || NO_ACCOUNT;
+    this.report = new FaultReport((what) => watcher.fault({ account: this.account, what }));
+    this.streams = new StreamOrder(models);
+    const keys = watcher.keysOf(this.account);
+    this.signatures = new Signatures(keys);
+    this.hasKeys = keys.length > 0;
+  }
+
+  get isHeld(): boolean {
+    return this.hasOwn || (this.hasKeys && this.kept.length > 0);
+  }
+
+  /** Throws LogFileError for a line that is none of a log. */
+  async check(): Promise<void> {
+    try {
+      const signed: KeptCheckpoint[] = [];
+      for await (const records of this.section.records()) {
+        for (const record of records) signed.push(...this.checkpointIn(record));
+      }
+      for await (const lines of this.section.events()) {
+        for (const line of lines) await this.add(line, signed);
+        this.watcher.events(lines.length);
+      }
+      await this.log?.end(this.last);
+    } finally {
+      this.report.end();
+    }
+  }
+
+  /** Reports what is wrong with its signature and its place, as `verify` does. */
+  private checkpointIn({ table, row }: RecordLine): readonly KeptCheckpoint[] {
+    if (table !== 'log_checkpoints') return [];
+    const stored = { size: Number(row.size), follows: Number(row.follows), note: String(row.note) };
+    const order = orderFaultOf(stored, this.signed);
+    if (order !== undefined) this.report.of('kept', order);
+    this.signed = stored.size;
+    const fault = this.signatures.faultOf(stored);
+    if (fault !== undefined) this.report.of('kept', `the checkpoint of ${stored.size} events: ${fault}`);
+    const note = parseSignedCheckpoint(stored.note);
+    return note === undefined ? [] : [{ ...note.checkpoint, file: 'the file', isSigned: true }];
+  }
+
+  private async add(line: string, signed: readonly KeptCheckpoint[]): Promise<void> {
+    const number = this.section.before + this.size + 1;
+    const event = atLine(number, () => parseLine(line));
+    this.size += 1;
+    this.log ??= this.begin(event, signed);
+    if (event.account_id !== this.account) {
+      this.refuse(`line ${number}: its account is ${event.account_id}, but that of the first line is ${this.account}`);
+    }
+    if (this.size > 1 && event.position <= this.last) {
+      this.refuse(`line ${number}: its position is ${event.position}, after one of ${this.last}`);
+    }
+    await this.log.add(event);
+    this.last = Math.max(this.last, event.position);
+    const fault = this.streams.faultOf(event);
+    if (fault !== undefined) this.report.add('stream', event, fault);
+  }
+
+  /** A fault of the file itself. */
+  private refuse(what: string): void {
+    this.report.of('file', what);
+  }
+
+  private begin({ account_id, position }: LoggedEvent, signed: readonly KeptCheckpoint[]): LogChecks {
+    if (this.section.of === undefined) this.account = account_id;
+    if (position > 1) {
+      this.refuse(
+        `line ${this.section.before + 1}: the log begins at position ${position}; export it from its beginning, without --after`,
+      );
+    }
+    const own = this.watcher.kept.filter((one) => accountOf(one) === this.account);
+    this.hasOwn = own.length > 0;
+    this.kept = [...own, ...signed].toSorted((a, b) => a.size - b.size);
+    const sealed = KeptChecks.of(this.kept, (what) => this.report.of('kept', what));
+    // The file of one log does not say how long it is: whole lines are all that it has.
+    const size = this.section.of?.events ?? Number.POSITIVE_INFINITY;
+    return new LogChecks(knownTypes(this.models), { size, sealed, report: this.report });
+  }
+}

@@ -1,0 +1,181 @@
+import { type Connections, type NamedStatement, queryNamed, WRITE_LIMITS } from '../../../database/query.js';
+import { foldNodes, HASH_BYTES, type LeafRange, nodesOf, type TreeNode } from '../tree/merkle-tree.js';
+import { edgeTiles, entriesOf, hashOfEntries, type StoredTile, spanOf, type TileName, widthIn } from '../tree/tiles.js';
+
+/** What the database has of a log. It has grown beyond its last checkpoint, or is sealed, or shorter than that. */
+export interface LogState {
+  readonly accountId: string;
+  /** Number of its events. */
+  readonly size: number;
+  /** Number of events that the last checkpoint covers; 0 without one. */
+  readonly sealed: number;
+}
+
+export interface StoredCheckpoint {
+  readonly size: number;
+  /** The signed note. */
+  readonly note: string;
+}
+
+/** `follows`: the size of the checkpoint before it; 0 for the first. */
+export type LinkedCheckpoint = StoredCheckpoint & { readonly follows: number };
+
+const LOGS_AT_ONCE = 1_000;
+
+/** $1: the account after which to look, in the order of ids. */
+const STATES: NamedStatement = {
+  name: 'sealed_states',
+  text: `with heads as materialized (
+      select account_id, size from log_heads where account_id > $1 order by account_id limit ${LOGS_AT_ONCE}),
+    logs as (
+      select h.account_id as "accountId", h.size, coalesce(last.size, 0) as sealed from heads h left join lateral (
+        select c.size from log_checkpoints c where c.account_id = h.account_id
+        order by c.size desc limit 1) last on true)
+    select (select case when count(*) < ${LOGS_AT_ONCE} then '' else max(account_id) end from heads) as "upTo",
+      (select coalesce(json_agg(logs), '[]') from logs) as logs`,
+};
+
+/** $1: the account after which to look. */
+const NEXT_LOG: NamedStatement = {
+  name: 'next_log',
+  text: `select account_id as "accountId" from log_heads where account_id > $1 order by account_id limit 1`,
+};
+
+const LAST_CHECKPOINT: NamedStatement = {
+  name: 'last_checkpoint',
+  text: `select c.size::float8 as size, c.note from log_checkpoints c where c.account_id = $1
+    order by c.size desc limit 1`,
+};
+
+const CHECKPOINTS: NamedStatement = {
+  name: 'checkpoints',
+  text: `select c.size::float8 as size, c.follows::float8 as follows, c.note from log_checkpoints c
+    where c.account_id = $1 and c.size > $2 order by c.size limit 1000`,
+};
+
+const LEAVES: NamedStatement = {
+  name: 'leaf_hashes',
+  text: `select coalesce(string_agg(leaf_hash, '' order by position), '') as leaves
+    from (select position, leaf_hash from events where account_id = $1 and position > $2 and position <= $3 order by position) e`,
+};
+
+const TILES: NamedStatement = {
+  name: 'log_tiles',
+  text: `select t.level, t.index::float8 as index, t.hashes from json_to_recordset($2::json) as wanted(level int, index bigint)
+    cross join lateral (
+      select * from log_tiles t where t.account_id = $1 and t.level = wanted.level and t.index = wanted.index limit 1) t`,
+};
+
+/** The tiles that the tree of a size does not have. A level has a tile for each 256 subtrees of 256^level leaves. */
+const SURPLUS: NamedStatement = {
+  name: 'surplus_tiles',
+  text: `select level, index::float8 as index from log_tiles where account_id = $1
+    and (level not between 0 and 6 or index < 0 or index >= (($2::bigint >> (8 * level)) + 255) / 256) order by level, index`,
+};
+
+/** Of two instances one inserts what follows a checkpoint, and only that one writes its tiles. None does where an alarm is open. */
+const SEAL: NamedStatement = {
+  name: 'seal_log',
+  text: `with sealed as (
+      insert into log_checkpoints (account_id, size, follows, note) select $1::text, $2::bigint, $3::bigint, $4::text
+        where not exists (select from log_alarms where account_id = $1 and ended_at is null)
+        on conflict do nothing returning size),
+    written as (
+      insert into log_tiles (account_id, level, index, hashes)
+        select $1, t.level, t.index, decode(t.hashes, 'hex') from json_to_recordset($5::json) as t(level int, index bigint, hashes text)
+        where exists (select from sealed)
+      on conflict (account_id, level, index) do update set hashes = excluded.hashes)
+    select from sealed`,
+};
+
+/** The stored tiles do not make the tree of the events that were signed. */
+export class TilesDamaged extends Error {}
+
+/** The tables of the trees and their checkpoints. */
+export class SealedLogs {
+  constructor(private readonly connections: Connections) {}
+
+  /** The next thousand logs after an account. `upTo`: where the next look begins; '' at the end. */
+  async states(after: string): Promise<{ readonly logs: readonly LogState[]; readonly upTo: string }> {
+    const { rows } = await queryNamed<{ logs: LogState[]; upTo: string }>(this.connections, STATES, [after]);
+    return rows[0] ?? { logs: [], upTo: '' };
+  }
+
+  /** The account of the next log in the order of ids; '' at the end. */
+  async nextLog(after: string): Promise<string> {
+    const { rows } = await queryNamed<{ accountId: string }>(this.connections, NEXT_LOG, [after]);
+    return rows[0]?.accountId ?? '';
+  }
+
+  async lastCheckpoint(accountId: string): Promise<StoredCheckpoint | undefined> {
+    return (await queryNamed<StoredCheckpoint & object>(this.connections, LAST_CHECKPOINT, [accountId])).rows[0];
+  }
+
+  /** The next thousand checkpoints of a log, beyond this size. */
+  async checkpoints(accountId: string, beyond: number): Promise<readonly LinkedCheckpoint[]> {
+    return (await queryNamed<LinkedCheckpoint & object>(this.connections, CHECKPOINTS, [accountId, beyond])).rows;
+  }
+
+  /** Leaf hashes of the positions after one up to another. */
+  async leaves(accountId: string, after: number, upTo: number): Promise<Buffer[]> {
+    const { rows } = await queryNamed<{ leaves: Buffer }>(this.connections, LEAVES, [accountId, after, upTo]);
+    return entriesOf(rows[0]?.leaves ?? Buffer.alloc(0));
+  }
+
+  async tiles(accountId: string, wanted: readonly TileName[]): Promise<StoredTile[]> {
+    if (wanted.length === 0) return [];
+    return (await queryNamed<StoredTile & object>(this.connections, TILES, [accountId, JSON.stringify(wanted)])).rows;
+  }
+
+  /** The names of stored tiles that the tree of this size does not have. */
+  async surplus(accountId: string, size: number): Promise<TileName[]> {
+    return (await queryNamed<TileName & object>(this.connections, SURPLUS, [accountId, size])).rows;
+  }
+
+  /** The tiles at the right edge of the tree of this size. Throws TilesDamaged if one is missing or cut. */
+  async edge(accountId: string, size: number): Promise<StoredTile[]> {
+    const wanted = edgeTiles(size);
+    const tiles = await this.tiles(accountId, wanted);
+    const isWhole = (tile: StoredTile): boolean => tile.hashes.length >= widthIn(size, tile) * HASH_BYTES;
+    if (tiles.length !== wanted.length || !tiles.every(isWhole)) {
+      throw new TilesDamaged(`tiles of its tree of ${size} events are missing or cut`);
+    }
+    // A tile may have grown since: another instance may have sealed more.
+    return tiles.map((tile) => ({ ...tile, hashes: tile.hashes.subarray(0, widthIn(size, tile) * HASH_BYTES) }));
+  }
+
+  /** False, and nothing is written, if another instance has written what follows the same checkpoint, or an alarm is open. */
+  async seal(
+    accountId: string,
+    { size, note }: StoredCheckpoint,
+    follows: number,
+    tiles: readonly StoredTile[],
+  ): Promise<boolean> {
+    const rows = tiles.map(({ hashes, ...name }) => ({ ...name, hashes: hashes.toString('hex') }));
+    const values = [accountId, size, follows, note, JSON.stringify(rows)];
+    return (await queryNamed(this.connections, SEAL, values, WRITE_LIMITS)).rowCount === 1;
+  }
+
+  /** The hash of each range of leaves. Throws TilesDamaged unless the stored tiles cover them. */
+  async hashesOf(accountId: string, ranges: readonly LeafRange[]): Promise<Buffer[]> {
+    const names = new Map(ranges.flatMap(nodesOf).map((node) => [nameOf(node), spanOf(node)]));
+    const tiles = await this.tiles(
+      accountId,
+      [...names.values()].map(({ level, index }) => ({ level, index })),
+    );
+    const stored = new Map(tiles.map((tile) => [`${tile.level}/${tile.index}`, tile.hashes]));
+    const hashOf = (node: TreeNode): Buffer => {
+      const span = spanOf(node);
+      const tile = stored.get(nameOf(node));
+      if (tile === undefined || tile.length < span.to * HASH_BYTES)
+        throw new TilesDamaged(`the tile ${nameOf(node)} is missing or cut`);
+      return hashOfEntries(tile, span);
+    };
+    return ranges.map((range) => foldNodes(nodesOf(range).map(hashOf)));
+  }
+}
+
+const nameOf = (node: TreeNode): string => {
+  const { level, index } = spanOf(node);
+  return `${level}/${index}`;
+};

@@ -1,0 +1,84 @@
+import { hash } from 'node:crypto';
+import { isId } from '../../kernel/ids.js';
+import { isJsonObject } from '../../kernel/json-object.js';
+
+/**
+ * An event as an exported log holds it. `data` and `metadata` are texts rather than objects, to keep the exact bytes of
+ * the leaf hash. Times are UTC to the microsecond; the hash is hex.
+ */
+export interface LoggedEvent {
+  readonly account_id: string;
+  readonly position: number;
+  readonly stream_id: string;
+  readonly stream_version: number;
+  readonly event_id: string;
+  readonly type: string;
+  readonly data: string;
+  readonly metadata: string;
+  readonly occurred_at: string;
+  readonly recorded_at: string;
+  readonly leaf_hash: string;
+}
+
+const TIME_FORMAT = `'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'`;
+
+/** SQL for the text of a time in a logged event. An infinite time has none in a format: it stays what it is, and is refused. */
+export const timeText = (column: string): string =>
+  `coalesce(to_char(${column} at time zone 'UTC', ${TIME_FORMAT}), ${column}::text)`;
+
+/**
+ * SHA-256 of the event, in hex. Texts are netstrings (length in bytes, colon, text, comma), and a comma ends the other
+ * fields, so two different events never share an encoding. The leading zero byte is RFC 6962's mark of a leaf. Times are
+ * microseconds since 1970. PostgreSQL computes the same in event_leaf_hash when it writes the event.
+ */
+export function leafHash(event: LoggedEvent): string {
+  const { account_id, position, stream_id, stream_version, event_id, type, data, metadata } = event;
+  const identity = `\0${netstring(account_id)}${position},${netstring(stream_id)}${stream_version},${event_id},`;
+  const content = netstring(type) + netstring(data) + netstring(metadata);
+  const times = `${microseconds(event.occurred_at)},${microseconds(event.recorded_at)},`;
+  return hash('sha256', identity + content + times);
+}
+
+const netstring = (text: string): string => `${Buffer.byteLength(text)}:${text},`;
+
+/** Seconds since 1970 and the six digits of the fraction. No service wrote an event before. */
+const microseconds = (time: string): string =>
+  `${Date.parse(`${time.slice(0, SECOND)}Z`) / 1000}${time.slice(SECOND + 1, -1)}`;
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+const TIME = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{6}Z$/;
+const SECOND = '2026-01-02T03:04:05'.length;
+
+/**
+ * Names the first field with a value that the service would not write. A valid hash does not suffice, as it covers any
+ * value: the API could not show it, or a later export would not reproduce it.
+ */
+export function formatFault(event: LoggedEvent): string | undefined {
+  if (!isId(event.account_id, 'ac')) return 'account_id is not the id of an account';
+  if (!isId(event.stream_id)) return 'stream_id is not an id';
+  if (!UUID.test(event.event_id)) return 'event_id is not a UUID';
+  if (!isTime(event.occurred_at)) return 'occurred_at is not a time as export writes it';
+  if (!isTime(event.recorded_at)) return 'recorded_at is not a time as export writes it';
+  return jsonFault(event);
+}
+
+/** Refuses the 30th of February, as PostgreSQL does, and 24:00, which PostgreSQL would write in another way. */
+const isTime = (text: string): boolean =>
+  TIME.test(text) && (text.slice(8, 10) <= '28' || new Date(text).toISOString().slice(0, 10) === text.slice(0, 10));
+
+function jsonFault({ data, metadata }: LoggedEvent): string | undefined {
+  if (compactObject(data) === undefined) return 'data is not a JSON object as the service writes it';
+  if (typeof compactObject(metadata)?.actor !== 'string') return 'metadata is not a JSON object that names an actor';
+  return undefined;
+}
+
+/** The object of a text that is exactly what JSON.stringify makes of it: one line, without blanks, each name once. */
+function compactObject(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isJsonObject(value) && JSON.stringify(value) === text ? value : undefined;
+  } catch {
+    // It is not JSON, or deeper than JSON.stringify goes.
+    return undefined;
+  }
+}

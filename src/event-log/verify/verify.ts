@@ -1,0 +1,144 @@
+import type { Client } from 'pg';
+import { fetchRows } from '../../database/cursor.js';
+import { DedicatedConnections, type MaintenanceDatabase } from '../../database/dedicated-connections.js';
+import type { AnyReadModel } from '../read-model.js';
+import { SealedLogs } from '../transparency/seal/sealed-logs.js';
+import type { VerifierKey } from '../transparency/tree/signed-note.js';
+import { knownTypes } from './event-checks.js';
+import { FaultReport } from './fault-report.js';
+import { guardFaults } from './guard-checks.js';
+import { accountOf, type KeptCheckpoint, KeptChecks } from './kept-checks.js';
+import { LogChecks } from './log-checks.js';
+import { type LoggedEvent, timeText } from './logged-event.js';
+import { SealedChecks } from './sealed-checks.js';
+import { streamFaults } from './stream-checks.js';
+
+/** An inconsistency of a log, which arises only if another program than the service wrote to it. */
+export interface Fault {
+  /** Undefined: of all accounts. */
+  readonly account: string | undefined;
+  /** The fault in words, with its position. */
+  readonly what: string;
+}
+
+export interface VerifyWatcher {
+  /** Undefined: all accounts. */
+  readonly account: string | undefined;
+  /** The keys that may have signed an account's checkpoints, oldest first; none: their signatures are not checked. */
+  readonly keysOf: (account: string) => readonly VerifierKey[];
+  /** Checkpoints that were kept outside of the database, in the order of their sizes. */
+  readonly kept?: readonly KeptCheckpoint[];
+  readonly begin: (account: string, events: number) => void;
+  readonly events: (count: number) => void;
+  readonly fault: (fault: Fault) => void;
+}
+
+interface Verified {
+  readonly accounts: number;
+  readonly events: number;
+}
+
+export const verify = (
+  database: MaintenanceDatabase,
+  models: readonly AnyReadModel[],
+  watcher: VerifyWatcher,
+): Promise<Verified> => DedicatedConnections.use(database, (connections) => checkLogs(connections, models, watcher));
+
+/**
+ * Checks each log in one snapshot, the given one or a new one: positions and events (see log-checks.ts), every stream
+ * (see stream-checks.ts) and the guard of the table.
+ */
+export async function checkLogs(
+  connections: DedicatedConnections,
+  models: readonly AnyReadModel[],
+  watcher: VerifyWatcher,
+  snapshot?: string,
+): Promise<Verified> {
+  const client = await connections.openSnapshot(snapshot);
+  await client.query(IN_POSITION_ORDER);
+  const logs = new SealedLogs({ run: ({ text }, values) => client.query(text, [...values]) });
+  for (const { what } of await guardFaults(client)) watcher.fault({ account: undefined, what });
+  const { rows } = await client.query<{ account_id: string; size: string }>(ACCOUNTS, [watcher.account ?? null]);
+  let events = 0;
+  for (const { account_id: account, size } of rows) {
+    watcher.begin(account, Number(size));
+    events += await verifyAccount({ client, logs, models }, { account, size: Number(size) }, watcher);
+  }
+  for (const one of watcher.kept ?? []) refuseWithoutLog(one, rows, watcher);
+  await connections.release(client);
+  return { accounts: rows.length, events };
+}
+
+const keptOf = ({ kept = [] }: VerifyWatcher, account: string): KeptCheckpoint[] =>
+  kept.filter((one) => accountOf(one) === account);
+
+/** A log that is gone with its checkpoints is none of those that are checked. */
+function refuseWithoutLog(
+  one: KeptCheckpoint,
+  found: readonly { readonly account_id: string }[],
+  { fault }: VerifyWatcher,
+): void {
+  const account = accountOf(one);
+  if (found.some(({ account_id }) => account_id === account)) return;
+  fault({ account, what: `there is no log, but the checkpoint in ${one.file} is of ${one.size} events: it is lost` });
+}
+
+/** In each table by itself, so that PostgreSQL reads the events of one account alone. */
+const IS_CHOSEN = '($1::text is null or account_id = $1)';
+
+/** $1: the account, or null for all. A log without a head has size 0. */
+const ACCOUNTS = `with chosen_heads as (select account_id, size from log_heads where ${IS_CHOSEN})
+  select account_id, coalesce(h.size, 0) as size from chosen_heads h full join (
+    select account_id from events where ${IS_CHOSEN} union select account_id from log_checkpoints where ${IS_CHOSEN}
+    union select account_id from log_tiles where ${IS_CHOSEN}
+  ) e using (account_id) order by 1`;
+
+interface Context {
+  readonly client: Client;
+  readonly logs: SealedLogs;
+  readonly models: readonly AnyReadModel[];
+}
+
+interface Head {
+  readonly account: string;
+  readonly size: number;
+}
+
+async function verifyAccount(context: Context, head: Head, watcher: VerifyWatcher): Promise<number> {
+  const report = new FaultReport((what) => watcher.fault({ account: head.account, what }));
+  const events = await verifyEvents(context, head, watcher, report);
+  for await (const { position, what } of streamFaults(context.client, context.models, head.account))
+    report.add('stream', { position }, what);
+  report.end();
+  return events;
+}
+
+async function verifyEvents(
+  { client, logs, models }: Context,
+  { account, size }: Head,
+  watcher: VerifyWatcher,
+  report: FaultReport,
+): Promise<number> {
+  const sealed = new SealedChecks(logs, account, watcher.keysOf(account), {
+    fault: (what) => report.of('seal', what),
+    tileFault: ({ what }) => report.of('tile', what),
+  });
+  await sealed.begin();
+  const kept = KeptChecks.of(keptOf(watcher, account), (what) => report.of('kept', what));
+  const checks = new LogChecks(knownTypes(models), { size, sealed: [sealed, ...kept], report });
+  let events = 0;
+  for await (const rows of fetchRows<LoggedEvent & object>(client, EVENTS, [account])) {
+    for (const event of rows) await checks.add(event);
+    events += rows.length;
+    watcher.events(rows.length);
+  }
+  await checks.end();
+  return events;
+}
+
+/** Else PostgreSQL may sort a long log in files on disk. Its `position` is the column, not the number that is selected. */
+const IN_POSITION_ORDER = 'set local enable_sort = off';
+
+const EVENTS = `select account_id, position::float8 as position, stream_id, stream_version, event_id, type, data, metadata,
+    ${timeText('occurred_at')} as occurred_at, ${timeText('recorded_at')} as recorded_at, encode(leaf_hash, 'hex') as leaf_hash
+  from events where account_id = $1 order by events.position`;

@@ -1,0 +1,48 @@
+import type { Command } from 'commander';
+import type { Pool } from 'pg';
+import { DEFAULT_ADMIN_EMAIL } from '../../api/access/accounts/default-admin-email.js';
+import { withExamples } from '../help.js';
+import { print } from '../print.js';
+import { onDatabase, READS } from '../run-on-database.js';
+import type { CreateOptions } from './create-account.js';
+
+export function addAccountCommands(program: Command): void {
+  const accounts = program
+    .command('accounts')
+    .description('Create and list accounts. Each account has its own log, principals and resources');
+  withExamples(accounts, "accounts create 'Example Ltd' --admin-email admin@example.com", 'accounts list');
+  const create = accounts
+    .command('create')
+    .description('Create an account with an admin, and print the API key of the admin on stdout. It is shown only once')
+    .argument('<name>', 'name of the account')
+    .option('--admin-email <email>', `email address of its first admin (default: ${DEFAULT_ADMIN_EMAIL})`)
+    .option('--same-name', 'create it even if there is an account of this name')
+    .action(async (name: string, options: CreateOptions) => {
+      // The framework that it needs takes half a second to load, which no other command should wait for.
+      const { runCreate } = await import('./create-account.js');
+      await runCreate(name, options);
+    });
+  withExamples(create, "accounts create 'Example Ltd' --admin-email admin@example.com");
+  const list = accounts
+    .command('list')
+    .description(
+      'List the accounts, the oldest first. Each line holds the id, creation time, number of events and name, separated by tabs',
+    )
+    .action(() => onDatabase(READS, ({ pool }) => printAccounts(pool)));
+  withExamples(list, 'accounts list');
+}
+
+interface AccountRow {
+  readonly id: string;
+  readonly created_at: Date;
+  readonly events: string;
+  readonly name: string;
+}
+
+async function printAccounts(pool: Pool): Promise<void> {
+  const { rows } = await pool.query<AccountRow>(
+    `select a.id, a.created_at, h.size as events, a.name from accounts a
+     join log_heads h on h.account_id = a.account_id order by a.created_at, a.id`,
+  );
+  for (const { id, created_at, events, name } of rows) print([id, created_at.toISOString(), events, name].join('\t'));
+}

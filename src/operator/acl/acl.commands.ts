@@ -1,0 +1,53 @@
+import type { Command } from 'commander';
+import { compile, parseAcl, permits } from '../../rules/bind-rules/acl.js';
+import { parseTargetText } from '../../rules/bind-rules/bind-target.js';
+import { CheckFailed, UsageError } from '../../kernel/operator-error.js';
+import { Problem } from '../../kernel/problem.js';
+import { withOfflineExamples } from '../help.js';
+import { print } from '../print.js';
+
+const EXAMPLES = [
+  "acl check 'bind:*.example.com' bind:team=blue app.example.com:443",
+  "acl check 'bind:*.example.com' bind:team=blue team=blue",
+];
+
+export function addAclCommands(program: Command): void {
+  const acl = program.command('acl').description('Try rules before a credential has them');
+  withOfflineExamples(acl, ...EXAMPLES);
+  const check = acl
+    .command('check')
+    .description(
+      'Tell whether rules permit a tunnel, and by which of them. The exit code is 0 if they do, and 1 if they do not',
+    )
+    .usage('RULE... TARGET')
+    .argument(
+      '<words...>',
+      'one or more rules, quoted if they hold a *, and then the target: a host, host:port or key=value',
+    )
+    .action((words: readonly string[]) => checkAcl(words.slice(0, -1), words.at(-1) ?? ''));
+  withOfflineExamples(check, ...EXAMPLES);
+}
+
+const SAMPLE_TARGETS = 'app.example.com:443 or team=blue';
+
+function checkAcl(rules: readonly string[], text: string): void {
+  if (text === '*' || text.startsWith('bind:')) {
+    throw new UsageError(`the last word is a rule; end with the target, such as ${SAMPLE_TARGETS}`);
+  }
+  if (text.includes('://')) throw new UsageError(`the target is a URL; write the host alone, as in ${SAMPLE_TARGETS}`);
+  if (rules.length === 0)
+    throw new UsageError('there is no rule before the target; a credential without rules permits everything');
+  const { permitted, matchedRule } = permits(compile(readRules(rules)), parseTargetText(text));
+  print(permitted ? `permitted by ${matchedRule}` : 'refused: no rule permits it');
+  if (!permitted) throw new CheckFailed();
+}
+
+/** On a command line the rules have no name, and are counted from one. */
+function readRules(rules: readonly string[]): readonly string[] {
+  try {
+    return parseAcl(rules);
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    throw new UsageError(error.message.replace(/^acl\[(\d+)\]/, (_, index) => `rule ${Number(index) + 1},`));
+  }
+}

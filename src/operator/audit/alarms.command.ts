@@ -1,0 +1,69 @@
+import type { Command } from 'commander';
+import { DedicatedConnections, type MaintenanceDatabase } from '../../database/dedicated-connections.js';
+import { endAlarms } from '../../event-log/transparency/seal/log-alarms.js';
+import { UsageError } from '../../kernel/operator-error.js';
+import { withExamples } from '../help.js';
+import { print, tell } from '../print.js';
+import { onDatabase, READS, WRITES } from '../run-on-database.js';
+
+export function addAlarmsCommand(audit: Command): void {
+  const alarms = audit
+    .command('alarms')
+    .description(
+      'List the open alarms: logs that are not the ones that were signed. Each line on stdout holds the account, what is lost (tail, checkpoints, events or tiles), when the alarm was raised, and what was found, separated by tabs',
+    )
+    .option('--all', 'also those that have ended, with the time and the reason at the end of the line')
+    .action(({ all }: { all?: true }) => onDatabase(READS, (database) => printAlarms(database, all === true)));
+  withExamples(alarms, 'audit alarms', 'audit alarms --all');
+  const end = alarms
+    .command('end')
+    .description(
+      'End the open alarms of an account: all instances take its log as it is, and go on to sign it. A finding that lasts raises a new alarm, unless it is of a checkpoint or an event that you accept with this. Each ended alarm is a line on stdout. It runs as the owner of the tables',
+    )
+    .argument('<account>', 'the account')
+    .requiredOption('--reason <text>', 'why it may end, for those who look later: 1 to 255 bytes')
+    .action(runEnd);
+  withExamples(end, "audit alarms end ac_2Sd3gVzXW1vzFJpCFLqzmEJ9SgA --reason 'restored from the backup of May 3'");
+}
+
+interface AlarmRow {
+  readonly account_id: string;
+  readonly loss: string;
+  readonly raised_at: Date;
+  readonly what: string;
+  readonly ended_at: Date | null;
+  readonly reason: string | null;
+}
+
+async function printAlarms({ pool }: Pick<MaintenanceDatabase, 'pool'>, all: boolean): Promise<void> {
+  const { rows } = await pool.query<AlarmRow>(ALARMS, [all]);
+  for (const { account_id, loss, raised_at, what, ended_at, reason } of rows) {
+    const ending = ended_at === null ? [] : [ended_at.toISOString(), reason];
+    print([account_id, loss, raised_at.toISOString(), what, ...ending].join('\t'));
+  }
+  if (rows.length === 0) tell(all ? 'no alarm was ever raised' : 'no alarm is open');
+}
+
+const ALARMS = `select account_id, loss, raised_at, what, ended_at, reason from log_alarms
+  where ended_at is null or $1 order by raised_at, account_id`;
+
+const MAX_REASON_BYTES = 255;
+
+async function runEnd(account: string, { reason }: { readonly reason: string }): Promise<void> {
+  const bytes = Buffer.byteLength(reason);
+  if (reason.trim() === '' || bytes > MAX_REASON_BYTES || /\p{Cc}/u.test(reason)) {
+    throw new UsageError(`--reason must be a text of 1 to ${MAX_REASON_BYTES} bytes without control characters`);
+  }
+  await onDatabase(WRITES, ({ asOwner, interrupt }) => asOwner((pool) => endOf({ pool, interrupt }, account, reason)));
+}
+
+const endOf = (database: MaintenanceDatabase, account: string, reason: string): Promise<void> =>
+  DedicatedConnections.use(database, async (connections) => {
+    const client = await connections.openTransaction();
+    const ended = await endAlarms(client, { accounts: [account] }, reason);
+    if (ended.length === 0)
+      throw new UsageError(`${account} has no open alarm; audit alarms lists those that are open`);
+    await connections.commit(client);
+    for (const { loss, what } of ended) print([account, loss, what].join('\t'));
+    tell(`${ended.length} alarms ended; the instances sign this log again`);
+  });

@@ -1,0 +1,70 @@
+import { readFile } from 'node:fs/promises';
+import { type Config, readConfig } from '../../api/config/config.js';
+import { findKeysBeside, type KeyHistory, signerOf } from '../../event-log/transparency/seal/checkpoint-key.js';
+import type { Checkpoint } from '../../event-log/transparency/tree/checkpoint.js';
+import { COSIGNATURE, parseVerifier, renamed, type SignedNote, type VerifierKey } from '../../event-log/transparency/tree/signed-note.js';
+import { UsageError } from '../../kernel/operator-error.js';
+
+/** The keys that may have signed the checkpoints of an account, oldest first; none: their signatures are not checked. */
+export type KeysOf = (account: string) => readonly VerifierKey[];
+
+/** The public keys of logs and witnesses, by which checkpoints are checked. */
+export class CheckpointKeys {
+  private readonly ofLogs: readonly VerifierKey[];
+  private readonly ofWitnesses: readonly VerifierKey[];
+
+  constructor(
+    given: readonly VerifierKey[],
+    private readonly own: KeyHistory | undefined,
+    /** How the operator gives a key of the log. */
+    private readonly wayOut: string,
+  ) {
+    this.ofLogs = given.filter(({ kind }) => kind !== COSIGNATURE);
+    this.ofWitnesses = given.filter(({ kind }) => kind === COSIGNATURE);
+  }
+
+  /** On stderr. */
+  tellIfNone(): void {
+    if (!this.knowsLogs) console.error(`the log's own signatures of checkpoints are not checked: ${this.wayOut}`);
+  }
+
+  private get knowsLogs(): boolean {
+    return this.ofLogs.length > 0 || this.own !== undefined;
+  }
+
+  /** A deployment signs the logs of all accounts with one key, under a name for each: `name/account`. */
+  readonly of: KeysOf = (account) => [
+    ...this.ofLogs.map((key) =>
+      renamed(
+        key,
+        key.name.replace(/[^/]*$/, () => account),
+      ),
+    ),
+    ...(this.own?.known ?? []).map((key) => signerOf(key, account)),
+  ];
+
+  /** Whether a key of the log has signed the checkpoint, and every witness: of the keys that are known. */
+  haveSigned(note: SignedNote, { origin }: Checkpoint, account: string): boolean {
+    const ofLog = this.of(account).filter(({ name }) => name === origin);
+    return (!this.knowsLogs || ofLog.some(note.isSignedBy)) && this.ofWitnesses.every(note.isSignedBy);
+  }
+}
+
+/** Those that the service takes. */
+export const ownKeys = async ({ checkpointKeys, databaseUrl, dataDir }: Config): Promise<KeyHistory | undefined> =>
+  checkpointKeys ?? (databaseUrl === undefined ? await findKeysBeside(dataDir) : undefined);
+
+/** Those that are given, each as a verifier's key or the file of one, and then the service's own. */
+export async function checkpointKeys(given: readonly string[]): Promise<CheckpointKeys> {
+  const own = await ownKeys(readConfig(process.env));
+  const wayOut = 'set CHECKPOINT_KEY, or give the public key of the log with --key';
+  return new CheckpointKeys(await Promise.all(given.map(verifierIn)), own, wayOut);
+}
+
+/** A public key that is given as itself or as its file. */
+export async function verifierIn(given: string): Promise<VerifierKey> {
+  const text = given.includes('+') ? given : await readFile(given, 'utf8').catch(() => '');
+  const key = parseVerifier(text.trim());
+  if (key !== undefined) return key;
+  throw new UsageError(`${given} is neither a key as GET /log/key answers it nor a file that holds one`);
+}

@@ -1,0 +1,61 @@
+import { changesBetween, type FieldChange } from '../../event-log/read/field-changes.js';
+import {
+  foldRecorded,
+  parseMetadata,
+  type RecordedEvent,
+  type ReplayableEvent,
+} from '../../event-log/read/recorded-event.js';
+import type { AnyReadModel, Entity } from '../../event-log/read-model.js';
+import { visibleLine } from '../print.js';
+
+/** A longer value is cut: a traffic policy may have 256 KiB. */
+const MAX_VALUE_CHARACTERS = 200;
+
+/** One event on a line: time, account and position, type, resource, and who made it. */
+export function eventLine(event: RecordedEvent): string {
+  const { recordedAt, accountId, position, type, streamId, streamVersion } = event;
+  return `${recordedAt}  ${accountId} ${position}  ${type}  ${streamId} version ${streamVersion}  ${originOf(event)}`;
+}
+
+/** Who made an event, with which key, from where, and what it belongs to. */
+function originOf(event: RecordedEvent): string {
+  const { actor, api_key_id, token_id, ip, user_agent, operation_id, ...ids } = parseMetadata(event);
+  const parts: [string, string | undefined][] = [
+    ['by', actor],
+    ['with', api_key_id ?? token_id],
+    ['from', ip],
+    // The caller chose this text.
+    ['using', user_agent === undefined ? undefined : safeJson(user_agent)],
+    ['in', operation_id],
+    ['of trace', ids.correlation_id],
+    ['because of event', ids.causation_id],
+  ];
+  return parts.flatMap(([word, value]) => (value === undefined ? [] : [`${word} ${value}`])).join(' ');
+}
+
+/** The history of a resource: each event, with the fields that it changed. */
+export async function* historyLines(
+  model: AnyReadModel,
+  events: AsyncIterable<ReplayableEvent>,
+): AsyncGenerator<string> {
+  let entity: Entity<unknown> | undefined;
+  for await (const event of events) {
+    const before = entity;
+    entity = foldRecorded(model, before, event);
+    yield `${event.recordedAt}  version ${event.streamVersion}, position ${event.position}  ${event.type}  ${originOf(event)}`;
+    yield* changesBetween(model, before, entity).map(before === undefined ? initialValue : changedValue);
+  }
+}
+
+export const initialValue = ({ field, to }: FieldChange): string => `    ${field}: ${shortened(to)}`;
+export const changedValue = ({ field, from, to }: FieldChange): string =>
+  `    ${field}: ${shortened(from)} -> ${shortened(to)}`;
+
+function shortened(value: unknown): string {
+  const text = safeJson(value);
+  const rest = text.length - MAX_VALUE_CHARACTERS;
+  return rest > 0 ? `${text.slice(0, MAX_VALUE_CHARACTERS)}... (${rest} more characters)` : text;
+}
+
+/** As JSON without control characters. JSON itself allows U+007F to U+009F. */
+export const safeJson = (value: unknown): string => visibleLine(JSON.stringify(value) ?? 'null');

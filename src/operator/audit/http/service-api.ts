@@ -1,0 +1,69 @@
+import { readFile } from 'node:fs/promises';
+import { messageOf } from '../../../kernel/error-message.js';
+import { type Answer, HttpClient, readAnswer } from '../../../kernel/http-client/http-client.js';
+import { retryAfterMsOf, Unavailable } from '../../../kernel/http-client/unavailable.js';
+import { parseJsonObject } from '../../../kernel/json-object.js';
+import { OperatorError, UsageError } from '../../../kernel/operator-error.js';
+import { tell } from '../../print.js';
+import { isPrivate } from './http-url.js';
+
+const MAX_ANSWER_MS = 30_000;
+const MAX_QUOTED_CHARACTERS = 200;
+
+interface Wanted {
+  readonly accept: string;
+  /** Whether the beginning of the text will do. */
+  readonly isEnough: (text: string) => boolean;
+  readonly signal: AbortSignal;
+}
+
+/** The service, as the programs of auditors call it: with an API key, which chooses the account. */
+export class ServiceApi {
+  private readonly http = new HttpClient();
+
+  constructor(
+    private readonly url: URL,
+    private readonly apiKey: string,
+  ) {}
+
+  /** The key comes from a file, since other users of the machine see arguments. Throws UsageError for any other file. */
+  static async withKeyIn(file: string, url: URL): Promise<ServiceApi> {
+    const text = await readFile(file, 'utf8').catch((error: unknown) => {
+      throw new UsageError(`the file of the API key cannot be read: ${messageOf(error)}`);
+    });
+    const key = text.trim();
+    if (!/^[\x21-\x7e]+$/.test(key)) throw new UsageError(`${file} must hold an API key and nothing else`);
+    const api = new ServiceApi(url, key);
+    if (!isPrivate(url)) tell(`warning: ${api.name} gets the API key without encryption; use https`);
+    return api;
+  }
+
+  /** Its address without a query. */
+  get name(): string {
+    return `${this.url.origin}${this.url.pathname}`.replace(/\/$/, '');
+  }
+
+  /**
+   * The text of an answer 200, or its beginning. Rejects with OperatorError for an answer that another key or URL would
+   * change, and with Unavailable for any other.
+   */
+  async get(path: string, { accept, isEnough, signal }: Wanted): Promise<Answer> {
+    const request = { headers: { accept, authorization: `Bearer ${this.apiKey}` } };
+    const limits = { maxMs: MAX_ANSWER_MS, signal };
+    const answer = await this.http.exchange(new URL(path, `${this.name}/`), request, limits, (answering) =>
+      readAnswer(answering, isEnough),
+    );
+    this.refuseUnlessOk(answer);
+    return answer;
+  }
+
+  private refuseUnlessOk({ status, headers, text }: Answer): void {
+    if (status === 200) return;
+    const { msg, error_code: code } = parseJsonObject(text) ?? {};
+    const said = msg ?? text.slice(0, MAX_QUOTED_CHARACTERS).trim();
+    const reason = `it answers ${status} ${JSON.stringify(said)}`;
+    if (status === 401 || status === 403) throw new OperatorError(`${this.name}: ${reason}; check the API key`);
+    if (status < 400) throw new OperatorError(`${this.name}: ${reason}; is this the URL of the service?`);
+    throw new Unavailable(reason, { status, code, retryAfterMs: retryAfterMsOf(headers) });
+  }
+}

@@ -1,0 +1,23 @@
+import type { Readable } from 'node:stream';
+import { LogFileError } from '../../event-log/transfer/log-file.js';
+
+/** A request has a limit of a megabyte, and an event grows little over it. Each chunk of a line is searched from its beginning. */
+const MAX_LINE_CHARACTERS = 16 * 1024 * 1024;
+
+/**
+ * The lines of a UTF-8 stream, in lists, since a generator takes some time for each value. The last line must have its line
+ * feed too: else a cut file could pass for a whole one.
+ */
+export async function* linesOf(input: Readable): AsyncGenerator<readonly string[]> {
+  let rest = '';
+  let count = 0;
+  const text = input.setEncoding('utf8');
+  for await (const chunk of text as AsyncIterable<string>) {
+    const lines = (rest + chunk).split('\n');
+    rest = lines.pop() ?? '';
+    count += lines.length;
+    if (rest.length > MAX_LINE_CHARACTERS) throw new LogFileError(`line ${count + 1}: it is longer than any event`);
+    yield lines;
+  }
+  if (rest !== '') throw new LogFileError(`line ${count + 1}: the file ends in the middle of this line`);
+}

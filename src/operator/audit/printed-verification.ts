@@ -1,0 +1,73 @@
+import type { Readable } from 'node:stream';
+import type { MaintenanceDatabase } from '../../database/dedicated-connections.js';
+import type { KeptCheckpoint } from '../../event-log/verify/kept-checks.js';
+import { type Fault, verify } from '../../event-log/verify/verify.js';
+import { verifyFile } from '../../event-log/transfer/verify-file.js';
+import { READ_MODELS } from '../../api/read-models.js';
+import { print } from '../print.js';
+import { faultLine } from '../printed-proof.js';
+import { progressOn } from '../progress.js';
+import { Stopwatch } from '../stopwatch.js';
+import type { KeysOf } from './checkpoint-keys.js';
+import { linesOf } from './ndjson.js';
+
+/** Checks the logs. Each fault is a line on stdout, the result a line on stderr. Resolves with the number of faults. */
+export async function printVerification(
+  database: MaintenanceDatabase,
+  account: string | undefined,
+  keysOf: KeysOf,
+  kept: readonly KeptCheckpoint[] = [],
+): Promise<number> {
+  const output = new Verification();
+  const { progress } = output;
+  const { accounts, events } = await verify(database, READ_MODELS, {
+    account,
+    keysOf,
+    kept,
+    begin: (one, size) => progress.begin(`verify ${one}`, 'events', size),
+    events: (count) => progress.add(count),
+    fault: (one) => output.fault(one),
+  });
+  return output.end(`${events} events of ${accounts} accounts`);
+}
+
+/** The same for the logs in a file, and what of them cannot be checked there. */
+export async function printFileVerification(
+  input: Readable,
+  keysOf: KeysOf,
+  kept: readonly KeptCheckpoint[],
+): Promise<number> {
+  const output = new Verification();
+  output.progress.begin('verify', 'events');
+  const { events, isHeld } = await verifyFile(linesOf(input), READ_MODELS, {
+    kept,
+    keysOf,
+    events: (count) => output.progress.add(count),
+    fault: (one) => output.fault(one),
+  });
+  console.error(NOT_IN_FILE);
+  if (!isHeld) console.error(NOT_HELD);
+  return output.end(`${events} events of a file`);
+}
+
+const NOT_IN_FILE = 'a file has no triggers, rights and tiles: the check of these needs the database';
+const NOT_HELD =
+  'the log was held to no checkpoint: events that were edited and hashed anew, or cut off at the end, would not show. Give one with --checkpoint';
+
+class Verification {
+  readonly progress = progressOn(process.stderr);
+  private readonly took = new Stopwatch();
+  private faults = 0;
+
+  fault(one: Fault): void {
+    this.faults += 1;
+    print(faultLine(one));
+  }
+
+  end(checked: string): number {
+    this.progress.done();
+    const result = this.faults === 0 ? 'all in order' : `${this.faults} faults`;
+    console.error(`${checked} in ${this.took.total} s: ${result}`);
+    return this.faults;
+  }
+}

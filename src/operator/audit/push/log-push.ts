@@ -1,0 +1,134 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { messageOf } from '../../../kernel/error-message.js';
+import { UNTIL_AVAILABLE } from '../../../kernel/http-client/unavailable.js';
+import { OperatorError, UsageError } from '../../../kernel/operator-error.js';
+import { retry } from '../../../kernel/retry.js';
+import type { Collector } from './collector.js';
+import { type Batch, COMMON_BEGINNING, type LogEvent, type LogReader } from './log-reader.js';
+
+interface PushTimings {
+  /** Between questions to a service that does not answer. */
+  readonly pausesMs: readonly number[];
+  /** The wait for new events. */
+  readonly pollMs: number;
+  /** How long `once` waits for a service that does not answer. */
+  readonly onceMs: number;
+}
+
+const TIMINGS: PushTimings = { pollMs: 1_000, pausesMs: [1_000, 2_000, 4_000, 8_000, 10_000], onceMs: 30_000 };
+
+/** What is pushed, and from where on. */
+export interface Push {
+  /** The last event that the collector got from an earlier run. */
+  readonly sent: LogEvent | undefined;
+  /** Where to begin if there is no such event: after this position. */
+  readonly after: number;
+  readonly maxEvents: number;
+  /** Ends at the end of the log. */
+  readonly once: boolean;
+}
+
+/** How far the collector has the log. Without an id nobody knows which event it has at that position. */
+interface Progress {
+  readonly account: string;
+  readonly position: number;
+  readonly eventId?: string;
+}
+
+/** Sends the log of an account to a collector in its order, batch by batch. */
+export class LogPush {
+  constructor(
+    private readonly log: LogReader,
+    private readonly collector: Collector,
+    private readonly push: Push,
+    private readonly signal: AbortSignal,
+    private readonly report: (line: string) => void,
+    private readonly timings: PushTimings = TIMINGS,
+  ) {}
+
+  /**
+   * Ends when the signal aborts, and with `once` at the end of the log. `accepted` is called after each batch, and the next
+   * one is sent when it has returned: so after a kill at any moment only the last batch can be sent again. Returns how far
+   * the collector has the log; undefined if the service has not answered yet.
+   */
+  async run(accepted: (last: LogEvent) => Promise<void>): Promise<Progress | undefined> {
+    let reached: Progress | undefined;
+    try {
+      reached = await this.beginning();
+      for (let isEnd = false; !(isEnd && this.push.once); ) {
+        const batch = await this.deliverNext(reached);
+        isEnd = batch?.isEnd ?? true;
+        if (batch === undefined) continue;
+        reached = batch.last;
+        await accepted(batch.last);
+      }
+    } catch (error) {
+      if (!this.signal.aborted) throw error;
+    }
+    return reached;
+  }
+
+  /** The account is the one of the key. */
+  private async beginning(): Promise<Progress> {
+    const { sent } = this.push;
+    const position = sent?.position ?? this.push.after;
+    // Refuses a position beyond the end of the log: the command would wait for ever, or skip events.
+    await this.patiently(() => this.log.batchAfter(position, 1, this.signal));
+    const known = await this.eventAt(sent?.position ?? 1);
+    if (known === undefined) throw new OperatorError(`${this.log.service} shows a log without events`);
+    const { account } = known;
+    if (sent !== undefined && sent.account !== account) throw ofOtherAccount(sent, account);
+    if (sent !== undefined) await this.refuseOtherLog(sent);
+    this.report(`pushing the log of ${account} after position ${position} to ${this.collector.name}`);
+    return sent ?? { account, position };
+  }
+
+  /** Undefined if there was no event yet after a while. */
+  private async deliverNext(reached: Progress): Promise<Batch | undefined> {
+    const { maxEvents, once } = this.push;
+    const batch = await this.patiently(() => this.log.batchAfter(reached.position, maxEvents, this.signal));
+    if (batch !== undefined) {
+      await this.refuseOtherLog(reached);
+      await this.collector.deliver(batch, this.signal);
+    } else if (!once) await sleep(this.timings.pollMs, undefined, { signal: this.signal });
+    return batch;
+  }
+
+  /**
+   * A database can be restored at any time, and its log can have grown again since. Then the events after a position
+   * follow another event than the one that the collector has.
+   */
+  private async refuseOtherLog({ account, position, eventId }: Progress): Promise<void> {
+    if (eventId === undefined || (await this.eventAt(position))?.eventId === eventId) return;
+    throw new OperatorError(
+      `the event at position ${position} of ${account} is not the one that the collector got. Was the database restored ` +
+        `from an older backup, or did a failover lose changes? ${COMMON_BEGINNING}`,
+    );
+  }
+
+  private async eventAt(position: number): Promise<LogEvent | undefined> {
+    return (await this.patiently(() => this.log.batchAfter(position - 1, 1, this.signal)))?.last;
+  }
+
+  /** Waits for a service that does not answer, and says so once. */
+  private async patiently<T>(ask: () => Promise<T>): Promise<T> {
+    const { signal, timings } = this;
+    const deadline = this.push.once ? performance.now() + timings.onceMs : undefined;
+    let wasAway = false;
+    const failed = (error: unknown, pauseMs: number | undefined): void => {
+      const what = `${this.log.service} gives no events: ${messageOf(error)}`;
+      if (pauseMs === undefined) throw new OperatorError(`${what}. Try again when it does`);
+      if (!wasAway) this.report(`${what}; asking again until it does`);
+      wasAway = true;
+    };
+    const answer = await retry(ask, { ...UNTIL_AVAILABLE, pausesMs: timings.pausesMs, signal, deadline, failed });
+    if (wasAway) this.report(`${this.log.service} answers again`);
+    return answer;
+  }
+}
+
+const ofOtherAccount = ({ account }: LogEvent, other: string): UsageError =>
+  new UsageError(
+    `the cursor is that of account ${account}, but the API key belongs to ${other}: name another file with --cursor, or ` +
+      `the file of a key of ${account} with --api-key-file`,
+  );

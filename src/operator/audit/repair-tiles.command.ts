@@ -1,0 +1,59 @@
+import type { Command } from 'commander';
+import type { MaintenanceDatabase } from '../../database/dedicated-connections.js';
+import { repairTiles } from '../../event-log/verify/repair-tiles.js';
+import { CheckFailed } from '../../kernel/operator-error.js';
+import { READ_MODELS } from '../../api/read-models.js';
+import { refuseUnknownAccount } from '../chosen-account.js';
+import { withExamples } from '../help.js';
+import { print, tell } from '../print.js';
+import { onDatabase, WRITES } from '../run-on-database.js';
+import { appended } from './appended-option.js';
+import { checkpointKeys, type KeysOf } from './checkpoint-keys.js';
+
+export function addRepairTilesCommand(audit: Command): void {
+  const command = audit
+    .command('repair-tiles')
+    .description(
+      'Make the tiles of the logs anew from the hashes of their events, hold them to the signed checkpoints, and replace the stored ones that differ. Each log that had such tiles is a line on stdout, which holds the account and what was done, separated by a tab. Where the tiles are in order then, it ends the alarm about them. It runs as the owner of the tables',
+    )
+    .option('--account <id>', 'only this account (default: all)')
+    .option(
+      '--key <key>',
+      'a public key of the checkpoints that is not in CHECKPOINT_KEY, as GET /log/key answered it for any account; or its file; may be repeated, oldest first',
+      appended,
+      [],
+    )
+    .action(async ({ account, key }: { account?: string; key: readonly string[] }) => {
+      const keys = await checkpointKeys(key);
+      await onDatabase(WRITES, async ({ asOwner, pool, interrupt }) => {
+        await refuseUnknownAccount({ pool }, READ_MODELS, account);
+        keys.tellIfNone();
+        await asOwner((owner) => runRepair({ pool: owner, interrupt }, account, keys.of));
+      });
+    });
+  withExamples(command, 'audit repair-tiles', 'audit repair-tiles --account ac_2Sd3gVzXW1vzFJpCFLqzmEJ9SgA');
+}
+
+const GUARD =
+  'the trigger log_tiles_guard is lifted while the tiles of a log are written, and restored in the same transaction';
+
+async function runRepair(database: MaintenanceDatabase, account: string | undefined, keysOf: KeysOf): Promise<void> {
+  let [logs, made, refused] = [0, 0, 0];
+  console.error(GUARD);
+  const ended = await repairTiles(database, {
+    account,
+    keysOf,
+    repaired: (log) => {
+      logs += 1;
+      made += log.tiles;
+      if (log.tiles > 0) print(`${log.account}\t${log.tiles} tiles made anew`);
+      if (log.refusal === undefined) return;
+      refused += 1;
+      print(`${log.account}\tits tiles stay as they are: ${log.refusal}`);
+    },
+  });
+  for (const { account, what } of ended) tell(`the alarm of ${account} is ended: ${what}`);
+  const result = refused === 0 ? 'all make their checkpoints' : `${refused} logs do not make theirs; see audit verify`;
+  console.error(`${made} tiles of ${logs} logs made anew: ${result}`);
+  if (refused > 0) throw new CheckFailed();
+}

@@ -1,0 +1,75 @@
+import type { Command } from 'commander';
+import { accountOf } from '../../event-log/verify/kept-checks.js';
+import { CheckFailed, UsageError } from '../../kernel/operator-error.js';
+import { READ_MODELS } from '../../api/read-models.js';
+import { refuseUnknownAccount } from '../chosen-account.js';
+import { withExamples } from '../help.js';
+import { lowerPriority } from '../lower-priority.js';
+import { onDatabase, READS } from '../run-on-database.js';
+import { appended } from './appended-option.js';
+import { checkpointKeys } from './checkpoint-keys.js';
+import { openInput } from './input-file.js';
+import { readKept } from './kept-checkpoints.js';
+import { printFileVerification, printVerification } from './printed-verification.js';
+
+export function addVerifyCommand(audit: Command): void {
+  const command = audit
+    .command('verify')
+    .description(
+      'Check the logs: positions without gaps up to the head, every event and its hash, every stream, the signed checkpoints and every stored tile, and the triggers that refuse changes. Each fault is a line on stdout, which holds the account and the fault, separated by a tab',
+    )
+    .option('--account <id>', 'only this account (default: all)')
+    .option(
+      '--key <key>',
+      'a public key of the checkpoints that is not in CHECKPOINT_KEY, as GET /log/key answered it for any account, or that of a witness, which must have cosigned each --checkpoint; or its file; may be repeated, oldest first',
+      appended,
+      [],
+    )
+    .option(
+      '--checkpoint <file>',
+      'hold the log to this checkpoint, which you or a witness kept; may be repeated',
+      appended,
+      [],
+    )
+    .option('--file <export>', 'check this file, which audit export wrote, without database or service; - for stdin')
+    .action((options: VerifyOptions) =>
+      options.file === undefined ? verifyDatabase(options) : verifyExport(options.file, options),
+    );
+  withExamples(
+    command,
+    'audit verify',
+    'audit verify --account ac_2Sd3gVzXW1vzFJpCFLqzmEJ9SgA --checkpoint witness/checkpoint',
+    'audit verify --file account.ndjson --key log-key --checkpoint witness/checkpoint',
+  );
+}
+
+interface VerifyOptions {
+  readonly account?: string;
+  readonly key: readonly string[];
+  readonly checkpoint: readonly string[];
+  readonly file?: string;
+}
+
+/** The files are read before the database is opened: the operator hears of a mistake at once. */
+async function verifyDatabase({ account, key, checkpoint }: VerifyOptions): Promise<void> {
+  const keys = await checkpointKeys(key);
+  const kept = await readKept(checkpoint, keys);
+  const other = kept.find((one) => account !== undefined && accountOf(one) !== account);
+  if (other !== undefined) throw new UsageError(`${other.file} is a checkpoint of ${other.origin}, not of ${account}`);
+  await onDatabase(READS, async (database) => {
+    await refuseUnknownAccount(database, READ_MODELS, account);
+    keys.tellIfNone();
+    lowerPriority();
+    if ((await printVerification(database, account, keys.of, kept)) > 0) throw new CheckFailed();
+  });
+}
+
+async function verifyExport(file: string, { account, key, checkpoint }: VerifyOptions): Promise<void> {
+  if (account !== undefined) throw new UsageError('--account is for a database: a file is checked whole');
+  const keys = await checkpointKeys(key);
+  keys.tellIfNone();
+  const kept = await readKept(checkpoint, keys);
+  const input = await openInput(file, 'audit export');
+  lowerPriority();
+  if ((await printFileVerification(input, keys.of, kept)) > 0) throw new CheckFailed();
+}

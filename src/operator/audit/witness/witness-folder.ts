@@ -1,0 +1,105 @@
+import { mkdir, open, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { messageOf } from '../../../kernel/error-message.js';
+import { OperatorError, UsageError } from '../../../kernel/operator-error.js';
+import { retry } from '../../../kernel/retry.js';
+import { writeWholeFile } from '../../files/whole-file.js';
+
+const MAX_LOCKED_MS = 5_000;
+const LOCK_PAUSE_MS = 100;
+
+/**
+ * What a witness keeps: the last checkpoint that it cosigned, and the public keys for those who check it. Each file is
+ * whole at any moment, also after a loss of power.
+ */
+export class WitnessFolder {
+  constructor(private readonly path: string) {}
+
+  get checkpointPath(): string {
+    return join(this.path, 'checkpoint');
+  }
+
+  /** Throws UsageError if it cannot be a folder of a witness. */
+  async open(): Promise<void> {
+    await mkdir(this.path, { recursive: true }).catch((error: unknown) => {
+      throw new UsageError(`the folder ${this.path} cannot be made: ${messageOf(error)}`);
+    });
+  }
+
+  /** The last checkpoint that was kept. Undefined: this witness has seen none. */
+  readCheckpoint(): Promise<string | undefined> {
+    return read(this.checkpointPath);
+  }
+
+  readLogKey(): Promise<string | undefined> {
+    return read(join(this.path, 'log-key'));
+  }
+
+  /** Else `witness-key` would not be that of the checkpoint beside it, and honest files would be accused. */
+  async refuseOtherWitness(witnessKey: string): Promise<void> {
+    const kept = (await read(join(this.path, 'witness-key')))?.trim();
+    if (kept === undefined || kept === witnessKey) return;
+    throw new UsageError(
+      `the folder ${this.path} is that of the witness ${JSON.stringify(kept)}: give its key with --key-file, or name another --folder`,
+    );
+  }
+
+  async writeKeys(logKey: string, witnessKey: string): Promise<void> {
+    await this.write('log-key', `${logKey}\n`);
+    await this.write('witness-key', `${witnessKey}\n`);
+  }
+
+  /**
+   * Keeps what was refused beside the checkpoint that it contradicts: both together are evidence. One that the key of the
+   * log has not signed replaces nothing. Resolves with a sentence.
+   */
+  async keepRefused(note: string, isSigned: boolean): Promise<string> {
+    const path = join(this.path, 'refused-checkpoint');
+    if (!isSigned && ![undefined, note].includes(await read(path))) return `${path} stays too, as it was`;
+    await this.write('refused-checkpoint', note);
+    return `the checkpoint that contradicts it is in ${path}`;
+  }
+
+  /** False, and nothing is written, if another witness has kept another checkpoint than `expected` meanwhile. */
+  async replaceCheckpoint(expected: string | undefined, note: string): Promise<boolean> {
+    return this.locked(async () => {
+      if ((await this.readCheckpoint()) !== expected) return false;
+      await this.write('checkpoint', note);
+      return true;
+    });
+  }
+
+  /** The lock is held for milliseconds: two witnesses of one folder take turns. */
+  private async locked<T>(work: () => Promise<T>): Promise<T> {
+    const lock = `${this.checkpointPath}.lock`;
+    await this.take(lock);
+    try {
+      return await work();
+    } finally {
+      await rm(lock, { force: true });
+    }
+  }
+
+  private async take(lock: string): Promise<void> {
+    const isTaken = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EEXIST';
+    const waiting = { pausesMs: [LOCK_PAUSE_MS], mayPass: isTaken, deadline: performance.now() + MAX_LOCKED_MS };
+    try {
+      await retry(async () => (await open(lock, 'wx')).close(), waiting);
+    } catch (error) {
+      if (!isTaken(error)) throw new UsageError(`the checkpoint cannot be kept: ${messageOf(error)}`);
+      throw new OperatorError(`${lock} is there: another witness holds it, or one was killed. In that case remove it`);
+    }
+  }
+
+  private write(name: string, text: string): Promise<void> {
+    return writeWholeFile(join(this.path, name), async (output) => {
+      await new Promise<void>((resolve, reject) => output.once('error', reject).end(text, () => resolve()));
+    });
+  }
+}
+
+const read = (file: string): Promise<string | undefined> =>
+  readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw new UsageError(`${file} cannot be read: ${messageOf(error)}`);
+  });

@@ -1,0 +1,66 @@
+import { accountOf } from '../../../event-log/verify/kept-checks.js';
+import { type Checkpoint, parseSignedCheckpoint } from '../../../event-log/transparency/tree/checkpoint.js';
+import { isConsistent } from '../../../event-log/transparency/tree/merkle-tree.js';
+import type { VerifierKey } from '../../../event-log/transparency/tree/signed-note.js';
+
+/** The service shows another history than the one that was witnessed. The message is a sentence for the operator. */
+export class Refusal extends Error {
+  override name = 'Refusal';
+
+  constructor(
+    message: string,
+    /** The checkpoint that contradicts what was witnessed. */
+    readonly evidence?: { readonly note: string; readonly isSigned: boolean },
+  ) {
+    super(message);
+  }
+}
+
+/** Reads a checkpoint of the log of this key. Throws Refusal unless the key has signed it. `kept`: the one before. */
+export function readWitnessed(note: string, key: VerifierKey, kept?: Checkpoint): Checkpoint {
+  const parsed = parseSignedCheckpoint(note);
+  if (parsed === undefined) throw new Refusal('the answer is not a signed checkpoint');
+  const { checkpoint } = parsed;
+  const { origin } = checkpoint;
+  if (origin !== key.name) throw ofOtherLog(checkpoint, key, note, kept);
+  if (!parsed.isSignedBy(key)) throw new Refusal(`the checkpoint of ${origin} is not signed by the key of this log`);
+  return checkpoint;
+}
+
+/** After a change of key the account is the same: sizes tell whether its tail was lost with the change. */
+function ofOtherLog(newest: Checkpoint, { name }: VerifierKey, note: string, kept: Checkpoint | undefined): Refusal {
+  const what = `the checkpoint is that of ${JSON.stringify(newest.origin)}, but the witnessed log is ${name}`;
+  if (kept === undefined || accountOf(newest) !== accountOf(kept)) return new Refusal(what);
+  const sizes = `The account has another key now, and ${newest.size} events; it had ${kept.size}`;
+  const verdict =
+    newest.size < kept.size ? 'Events that were signed are lost' : 'After a planned change begin with a new --folder';
+  return new Refusal(`${what}. ${sizes}. ${verdict}`, { note, isSigned: false });
+}
+
+/** Throws Refusal if no proof could join the newest checkpoint to the one that was kept. True: a proof must do so. */
+export function needsProof(kept: Checkpoint, newest: Checkpoint, note: string): boolean {
+  if (newest.size < kept.size) {
+    throw new Refusal(
+      `the log got shorter: it has ${newest.size} events, and had ${kept.size}. Events that were signed are lost`,
+      { note, isSigned: true },
+    );
+  }
+  if (newest.size > kept.size) return true;
+  if (newest.root.equals(kept.root)) return false;
+  throw new Refusal(`the history changed: there are two different checkpoints of ${kept.size} events`, {
+    note,
+    isSigned: true,
+  });
+}
+
+/** Throws Refusal unless the proof shows that the log has only grown. */
+export function checkProof(
+  kept: Checkpoint,
+  newest: Checkpoint,
+  proof: readonly Buffer[] | undefined,
+  note: string,
+): void {
+  if (proof !== undefined && isConsistent(kept, newest, proof)) return;
+  const what = `the log of ${kept.size} events, which was witnessed, is not the beginning of that of ${newest.size}`;
+  throw new Refusal(`the history changed: ${what}`, { note, isSigned: true });
+}

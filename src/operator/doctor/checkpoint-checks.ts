@@ -1,0 +1,56 @@
+import type { Config } from '../../api/config/config.js';
+import type { KeyHistory } from '../../event-log/transparency/seal/checkpoint-key.js';
+import { ownKeys } from '../audit/checkpoint-keys.js';
+import { hasTable } from './account-checks.js';
+import { type Finding, ok, wrong } from './finding.js';
+import { type Primary, rowOf } from './server-check.js';
+
+/** Whether the keys are those of the checkpoints that are there. */
+export async function checkCheckpoints({ client, isEmbedded }: Primary, config: Config): Promise<readonly Finding[]> {
+  const keys = await ownKeys(config);
+  if (keys === undefined) {
+    return [ok(isEmbedded ? 'the first start makes a key' : 'CHECKPOINT_KEY is not set: the logs are not signed')];
+  }
+  const names = keys.known.map(({ name }) => name).join(', ');
+  const known = ok(`keys that are known: ${keys.known.length} (${names}); ${keys.signing.name} signs`);
+  return [known, ...((await hasTable(client, 'log_checkpoints')) ? await unsignedLogs(client, keys) : [])];
+}
+
+/** Each takes a signature to be checked. */
+const MAX_LOGS = 1_000;
+const NEWEST = `select h.account_id as account, last.size, last.note from log_heads h cross join lateral (
+    select size, note from log_checkpoints c where c.account_id = h.account_id order by c.size desc limit 1) last
+  order by h.account_id desc limit ${MAX_LOGS}`;
+
+async function unsignedLogs(client: Primary['client'], keys: KeyHistory): Promise<readonly Finding[]> {
+  const { rows } = await client.query<{ account: string; size: string; note: string }>(NEWEST);
+  const others = rows.filter(({ account, note, size }) => keys.signedIn(note, account)?.size !== Number(size));
+  const [first] = others;
+  if (first === undefined) return [];
+  const { account, size, note } = first;
+  const name = keys.unknownNameIn(note);
+  const [what, wayOut] =
+    name === undefined
+      ? ['has a wrong signature', 'run audit verify']
+      : [`is signed by the key ${name}, which is not known`, 'add this key to CHECKPOINT_KEY, before the others'];
+  const more = others.length === 1 ? '' : `; so it is with ${others.length - 1} more logs`;
+  return [
+    wrong(
+      `the newest checkpoint of ${account}, of ${size} events, ${what}, so this log is not signed: ${wayOut}${more}`,
+    ),
+  ];
+}
+
+export async function checkAlarms({ client }: Primary): Promise<readonly Finding[]> {
+  if (!(await hasTable(client, 'log_alarms'))) return [];
+  const { logs } = await rowOf<{ logs: number }>(
+    client,
+    'select count(distinct account_id)::int as logs from log_alarms where ended_at is null',
+  );
+  if (logs === 0) return [ok('none is open')];
+  return [
+    wrong(
+      `open in ${logs} of the logs, which are not signed: audit alarms lists them (docs/evidence.md, After a loss)`,
+    ),
+  ];
+}

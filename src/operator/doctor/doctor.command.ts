@@ -1,0 +1,75 @@
+import type { Command } from 'commander';
+import type { Config } from '../../api/config/config.js';
+import { messageOf } from '../../kernel/error-message.js';
+import { CheckFailed } from '../../kernel/operator-error.js';
+import { withExamples } from '../help.js';
+import { print } from '../print.js';
+import { DATABASE_CHECKS } from './database-checks.js';
+import { type Finding, lineOf, wrong } from './finding.js';
+import { checkIssuer } from './issuer-check.js';
+import { checkPorts } from './port-check.js';
+import { findServer } from './server-check.js';
+import { checkSettings } from './settings-check.js';
+
+export function addDoctorCommand(program: Command): void {
+  const command = program
+    .command('doctor')
+    .description(
+      'Check the settings, the database, the issuer and the port, with or without a running instance. Each line on stdout is ok, warning or wrong, and tells the way out; it changes nothing, and shows no secret. Ends with 1 if something is wrong',
+    )
+    .action(runDoctor);
+  withExamples(command, 'doctor');
+}
+
+/** The settings that tell where the database is. */
+const PLACES = ['DATABASE_URL', 'DATA_DIR'];
+
+async function runDoctor(): Promise<void> {
+  const report = new Report();
+  const { findings, config, broken } = checkSettings(process.env);
+  report.add('settings', findings);
+  // Else it would look at another database than the service does.
+  if (!broken.some((name) => PLACES.includes(name))) await checkDatabase(report, config);
+  await report.run('issuer', () => checkIssuer(config));
+  await report.run('port', () => checkPorts(config));
+  if (report.hasWrong) throw new CheckFailed();
+}
+
+async function checkDatabase(report: Report, config: Config): Promise<void> {
+  const server = await report.run('database', () => findServer(config));
+  if (server === undefined) return;
+  try {
+    report.add('database', server.findings);
+    const { primary } = server;
+    if (primary === undefined) return;
+    for (const [name, check] of Object.entries(DATABASE_CHECKS)) {
+      await report.run(name, () => check(primary, config));
+    }
+  } finally {
+    await server.close();
+  }
+}
+
+/** Prints each finding when it is known, so a slow check shows which one it is. */
+class Report {
+  hasWrong = false;
+
+  add(check: string, findings: readonly Finding[]): void {
+    for (const finding of findings) {
+      print(lineOf(check, finding));
+      this.hasWrong ||= finding.level === 'wrong';
+    }
+  }
+
+  /** A check that fails is a finding too, and the next one goes on. */
+  async run<T>(check: string, work: () => Promise<T>): Promise<T | undefined> {
+    try {
+      const result = await work();
+      if (Array.isArray(result)) this.add(check, result);
+      return result;
+    } catch (error) {
+      this.add(check, [wrong(`the check failed: ${messageOf(error)}`)]);
+      return undefined;
+    }
+  }
+}

@@ -1,0 +1,76 @@
+import type { Client } from 'pg';
+import type { Config } from '../../api/config/config.js';
+import { withAdvice } from '../../database/connection/advice.js';
+import { embeddedServer } from '../../database/database.js';
+import { type DatabaseServer, parseDatabaseUrl } from '../../database/database-url.js';
+import { findRunningPostgres, hasData, startEmbeddedPostgres } from '../../database/embedded/embedded-postgres.js';
+import { PrimaryClient } from '../../database/primary-pool.js';
+import { onlyRow } from '../../database/query.js';
+import { type Finding, ok, warning, wrong } from './finding.js';
+
+const CONNECT_TIMEOUT_MS = 5_000;
+const QUERY_TIMEOUT_MS = 10_000;
+
+/** The primary, for the other checks. */
+export interface Primary {
+  readonly client: Client;
+  readonly host: string;
+  readonly isEmbedded: boolean;
+}
+
+export interface FoundServer {
+  readonly findings: readonly Finding[];
+  /** Undefined if there is none. */
+  readonly primary: Primary | undefined;
+  close(): Promise<void>;
+}
+
+/** Finds the server as the service would, but makes no database and waits for none. */
+export async function findServer(config: Config): Promise<FoundServer> {
+  const { databaseUrl, dataDir } = config;
+  if (databaseUrl !== undefined) return connectTo(parseDatabaseUrl(databaseUrl), 'external');
+  const running = await findRunningPostgres(dataDir);
+  if (running !== undefined) return connectTo(embeddedServer(running), 'a running instance has started it');
+  if (!(await hasData(dataDir))) {
+    const text = `there is no database in DATA_DIR ${dataDir} yet: the first start makes it; if there should be one, set DATA_DIR or DATABASE_URL`;
+    return { findings: [warning(text)], primary: undefined, close: () => Promise.resolve() };
+  }
+  const embedded = await startEmbeddedPostgres({ dataDir, log: () => undefined });
+  const found = await connectTo(embeddedServer(embedded), 'no instance runs; it was started for this check');
+  return { ...found, close: () => found.close().then(() => embedded.stop()) };
+}
+
+async function connectTo(server: DatabaseServer, state: string): Promise<FoundServer> {
+  const client = await connect(server);
+  if (typeof client === 'string') {
+    const findings = [wrong(`${server.name || 'the local socket'} cannot be used: ${client}`)];
+    return { findings, primary: undefined, close: () => Promise.resolve() };
+  }
+  const primary = { client, host: server.name, isEmbedded: state !== 'external' };
+  return { findings: [ok(await describe(primary, state))], primary, close: () => client.end() };
+}
+
+/** A sentence if there is no connection to a primary. */
+export async function connect(server: DatabaseServer, setting = 'DATABASE_URL'): Promise<Client | string> {
+  const limits = { connectionTimeoutMillis: CONNECT_TIMEOUT_MS, query_timeout: QUERY_TIMEOUT_MS };
+  try {
+    return await new PrimaryClient({ server, application_name: 'tunnel-access doctor', ...limits }).connect();
+  } catch (error) {
+    return withAdvice(error, setting);
+  }
+}
+
+/** The row of a select without a table. */
+export const rowOf = async <Row extends object>(client: Client, query: string): Promise<Row> =>
+  onlyRow((await client.query<Row>(query)).rows);
+
+async function describe({ client, host, isEmbedded }: Primary, state: string): Promise<string> {
+  const { version, name, size } = await rowOf<{ version: string; name: string; size: string }>(
+    client,
+    `select split_part(current_setting('server_version'), ' ', 1) as version, current_database() as name,
+       pg_size_pretty(pg_database_size(current_database())) as size`,
+  );
+  return isEmbedded
+    ? `embedded PostgreSQL ${version}, ${size}; ${state}`
+    : `PostgreSQL ${version} at ${host || 'the local socket'}, database ${name}, ${size}`;
+}

@@ -1,0 +1,94 @@
+import { messageOf } from '../kernel/error-message.js';
+import { CheckFailed, Interrupted, OperatorError, UsageError } from '../kernel/operator-error.js';
+import { Problem } from '../kernel/problem.js';
+import { outageOf } from './database-outage.js';
+import { visibleLines } from './print.js';
+
+/** How a process of this service ends: the same for every command and for `npm start`. */
+export const EXIT = {
+  success: 0,
+  checkFailed: 1,
+  usage: 2,
+  operator: 3,
+  /** EX_SOFTWARE of sysexits.h. */
+  internal: 70,
+  /** What a shell reports after SIGINT: 128 + 2. */
+  interrupted: 130,
+} as const;
+
+export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
+  success: 'success',
+  checkFailed: 'a check found something wrong',
+  usage: 'a bad argument or setting, or the name of an account, resource, table or file that does not exist',
+  operator: 'the operator must put something right first: the database, a file, a port in use',
+  internal: 'an internal error; its stack is on stderr, that of the service in its log',
+  interrupted: 'interrupted by SIGINT, SIGTERM or SIGHUP',
+};
+
+const EXIT_OF_CLASS: readonly (readonly [errors: abstract new (...values: never[]) => Error, exitCode: number])[] = [
+  [CheckFailed, EXIT.checkFailed],
+  [UsageError, EXIT.usage],
+  [OperatorError, EXIT.operator],
+  [Interrupted, EXIT.interrupted],
+];
+
+/** Why a process ends. Only an internal error shows its stack. */
+interface Failure {
+  readonly exitCode: number;
+  readonly error: unknown;
+}
+
+export function failureOf(error: unknown): Failure {
+  const failure = forOperator(error);
+  const exitCode = EXIT_OF_CLASS.find(([errors]) => failure instanceof errors)?.[1] ?? EXIT.internal;
+  return { exitCode, error: failure };
+}
+
+/** Reports on stderr why a command ends; returns the exit code. */
+export function reportFailure(error: unknown): number {
+  const failure = failureOf(error);
+  const text = failure.exitCode === EXIT.internal ? stackOf(failure.error) : messageOf(failure.error);
+  if (text !== '') console.error(visibleLines(text));
+  return failure.exitCode;
+}
+
+/** By itself Node ends with 1 after an uncaught error, which would say that a check found something wrong. */
+export function exitOnUncaughtError(report: (error: Error) => void = (error) => console.error(stackOf(error))): void {
+  process.removeAllListeners('uncaughtException');
+  process.on('uncaughtException', (error) => {
+    report(error);
+    process.exit(EXIT.internal);
+  });
+}
+
+/** Turns the errors of lower rooms and of the system into errors for the operator. A bug stays what it is. */
+function forOperator(error: unknown): unknown {
+  if (error instanceof Problem) return ofProblem(error);
+  const outage = outageOf(error);
+  if (outage !== undefined) return new OperatorError(`the database cannot be used: ${outage}`);
+  // The message names the port, file or pipe of the operator. A stack would only name our code.
+  if (isSystemError(error)) return new OperatorError(`${error.message}${adviceOn(error)}`);
+  return error;
+}
+
+function ofProblem(problem: Problem): Error {
+  if (problem.problem === 'overloaded' || problem.problem === 'event_unreadable')
+    return new OperatorError(problem.message);
+  return problem.status < 500 ? new UsageError(problem.message) : problem;
+}
+
+const isSystemError = (error: unknown): error is NodeJS.ErrnoException => error instanceof Error && 'syscall' in error;
+
+const ADVICE = new Map([
+  ['EADDRINUSE', 'another program listens there; stop it or set PORT'],
+  ['EADDRNOTAVAIL', 'this machine has no such address; set HOST to one that it has, or to 0.0.0.0 for all'],
+  ['ENOTFOUND', 'no such host; set HOST to an address of this machine'],
+]);
+
+/** Only for the addresses of the service: a name that is looked up then can only be HOST. */
+function adviceOn({ code = '', syscall = '' }: NodeJS.ErrnoException): string {
+  const advice = ['bind', 'listen', 'getaddrinfo'].includes(syscall) ? ADVICE.get(code) : undefined;
+  return advice === undefined ? '' : `: ${advice}`;
+}
+
+const stackOf = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error));

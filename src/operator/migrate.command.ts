@@ -1,0 +1,36 @@
+import type { Command } from 'commander';
+import { isCurrent, migrate } from '../database/migrate.js';
+import { refuseSchemaOfBefore } from '../database/schema/migrations.js';
+import { describeRights } from '../database/schema/rights.js';
+import { readSchemaState } from '../database/schema/schema-state.js';
+import { CheckFailed } from '../kernel/operator-error.js';
+import { withExamples } from './help.js';
+import { print } from './print.js';
+import { type CommandDatabase, INSPECTS, MIGRATES, onDatabase } from './run-on-database.js';
+
+export function addMigrateCommand(program: Command): void {
+  const command = program
+    .command('migrate')
+    .description(
+      'Run the pending migrations, and give the role of DATABASE_URL its rights if MIGRATION_DATABASE_URL names another role',
+    )
+    .option('--check', 'change nothing: print what is pending, a line each, and end with 1 if there is anything')
+    .action(({ check }: { check?: true }) =>
+      check === true ? onDatabase(INSPECTS, checkMigrations) : onDatabase(MIGRATES, runMigrations),
+    );
+  withExamples(command, 'migrate --check', 'migrate');
+}
+
+async function runMigrations(database: CommandDatabase): Promise<void> {
+  await migrate(database, () => Promise.resolve(), print);
+  print('the database is current');
+}
+
+async function checkMigrations({ pool }: CommandDatabase): Promise<void> {
+  await refuseSchemaOfBefore(pool);
+  const state = await readSchemaState(pool);
+  for (const name of state.pending) print(`pending migration: ${name}`);
+  if (state.missing.length > 0) print(`missing rights of the role ${state.role}: ${describeRights(state.missing)}`);
+  if (!isCurrent(state)) throw new CheckFailed();
+  print('the database is current');
+}

@@ -1,0 +1,11 @@
+import type { AnyReadModel } from '../../event-log/read-model.js';
+import { UsageError } from '../../kernel/operator-error.js';
+
+/** The read model that the named table belongs to; all read models without a name. */
+export function chosenModels(models: readonly AnyReadModel[], name: string | undefined): readonly AnyReadModel[] {
+  if (name === undefined) return models;
+  const chosen = models.filter(({ tables }) => tables.some((table) => table.name === name));
+  if (chosen.length > 0) return chosen;
+  const known = models.flatMap(({ tables }) => tables.map((table) => table.name));
+  throw new UsageError(`there is no read model with a table '${name}'; the tables are ${known.join(', ')}`);
+}

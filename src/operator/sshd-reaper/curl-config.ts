@@ -1,0 +1,18 @@
+import { readFileSync } from 'node:fs';
+import type { GatewayRoutes } from '../../gateway/service-client.js';
+import { UsageError } from '../../kernel/operator-error.js';
+
+/** Reads the curl config of the key command, so that the gateway has its token in one place. */
+export function readCurlConfig(file: string): GatewayRoutes {
+  const text = readFileSync(file, 'utf8');
+  const find = (pattern: RegExp): string | undefined => pattern.exec(text)?.[1];
+  const url = find(/^\s*url\s*[=:]?\s*"?([^"\s]+)"?/m);
+  const authorization = find(/^\s*header\s*[=:]?\s*"Authorization:\s*([^"]+)"/im);
+  const ca = find(/^\s*cacert\s*[=:]?\s*"?([^"\s]+)"?/m);
+  if (url === undefined || authorization === undefined || !/\/authorized_keys$/.test(url)) {
+    throw new UsageError(
+      `${file} must have a url that ends in /authorized_keys and a header "Authorization: Bearer TOKEN"`,
+    );
+  }
+  return { url: new URL('.', url), authorization, ca: ca === undefined ? undefined : readFileSync(ca, 'utf8') };
+}

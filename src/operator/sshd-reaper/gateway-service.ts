@@ -1,0 +1,38 @@
+import type { ServiceEvent } from '../../gateway/event-stream.js';
+import { type GatewayRoutes, ServiceClient } from '../../gateway/service-client.js';
+import { HttpClient } from '../../kernel/http-client/http-client.js';
+import type { KeyAnswer } from './log-lines.js';
+
+/** The routes of the service that the reaper uses. Every failure of the service is an error. */
+export class GatewayService {
+  private readonly http = new HttpClient();
+  private client: ServiceClient;
+
+  constructor(private readonly readRoutes: () => GatewayRoutes) {
+    this.client = new ServiceClient(readRoutes(), this.http);
+  }
+
+  /** The options of the lines that sshd would get for the key; undefined if it would not be let in. */
+  async optionsFor({ keyType, fingerprint }: KeyAnswer): Promise<string[] | undefined> {
+    const text = await this.client.text(
+      'GET',
+      `authorized_keys?${new URLSearchParams({ type: keyType, fingerprint })}`,
+    );
+    return text
+      ?.trimEnd()
+      .split('\n')
+      .map((line) => line.slice(0, line.indexOf(' ')));
+  }
+
+  /** The ids of those that have changed. */
+  async recheck(credentials: KeyAnswer['credentials']): Promise<ReadonlySet<string>> {
+    const changed = credentials.length === 0 ? [] : await this.client.recheck(credentials);
+    return new Set(changed.map(({ credential_id }) => credential_id));
+  }
+
+  /** Resolves when the stream ends. Reads the routes again: the token may be another one now. */
+  async changes(signal: AbortSignal, tell: (event: ServiceEvent) => void): Promise<void> {
+    this.client = new ServiceClient(this.readRoutes(), this.http);
+    await this.client.changes('changes', signal, tell);
+  }
+}

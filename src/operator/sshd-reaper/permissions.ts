@@ -1,0 +1,49 @@
+import { compileNetworks, contains } from '../../rules/bind-rules/source-networks.js';
+import { parseSource } from '../../rules/ip-rules/address.js';
+
+/** What an options field of authorized_keys permits: every bind, or those of the list. */
+type Permissions = 'everything' | readonly string[];
+
+/**
+ * Whether a client from this address still has every right that it logged in with. `then` are the options of the lines
+ * that its sshd got, `now` those of the lines that the service answers now. A login uses the first line that admits its
+ * address. False if the lines of then are not known.
+ */
+export function keepsRights(then: readonly string[] | undefined, now: readonly string[], source: string): boolean {
+  const [had, has] = [then ?? [], now].map((lines) => lines.find((options) => admits(options, source)));
+  if (had === undefined || has === undefined) return false;
+  return covers(permissionsOf(has), permissionsOf(had));
+}
+
+function admits(options: string, source: string): boolean {
+  const [, from] = /(?:^|,)from="([^"]*)"/.exec(options) ?? [];
+  if (from === undefined) return true;
+  const address = parseSource(source);
+  return address !== undefined && contains(compileNetworks(from), address);
+}
+
+function permissionsOf(options: string): Permissions {
+  const listens = [...options.matchAll(/permitlisten="([^"]*)"/g)].map(([, listen = '']) => listen);
+  if (!/(?:^|,)port-forwarding(?:,|$)/.test(options)) return [];
+  // sshd permits every bind if none is listed.
+  return listens.length === 0 ? 'everything' : listens;
+}
+
+function covers(has: Permissions, had: Permissions): boolean {
+  if (has === 'everything') return true;
+  if (had === 'everything') return false;
+  const listed = new Set(has);
+  return had.every((listen) => listed.has(listen) || has.some((pattern) => includes(pattern, listen)));
+}
+
+/** Whether sshd's pattern permits everything that another one permits. */
+function includes(pattern: string, other: string): boolean {
+  const [[host, port], [otherHost, otherPort]] = [split(pattern), split(other)];
+  const isSameHost = host === otherHost || (host.startsWith('*.') && otherHost.endsWith(host.slice(1)));
+  return isSameHost && (port === '*' || port === otherPort);
+}
+
+function split(listen: string): readonly [host: string, port: string] {
+  const colon = listen.lastIndexOf(':');
+  return [listen.slice(0, colon), listen.slice(colon + 1)];
+}

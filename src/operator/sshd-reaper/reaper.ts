@@ -1,0 +1,120 @@
+import { messageOf } from '../../kernel/error-message.js';
+import { type Followed, Follower } from '../../gateway/rights/follower.js';
+import type { GatewayService } from './gateway-service.js';
+import { type LogRecord, readLogin } from './log-lines.js';
+import { keepsRights } from './permissions.js';
+import { endSshd } from './processes.js';
+import { type Session, Sessions } from './sessions.js';
+
+const QUESTIONS_AT_ONCE = 8;
+
+/** Why a session is looked at: its credentials must be rechecked first, or the service told that they changed. */
+type Reason = 'recheck' | 'told';
+
+/** Ends the sessions of stock sshd that lost a right: see docs/sshd-gateway.md. */
+export class Reaper implements Followed {
+  private readonly sessions = new Sessions();
+  private readonly queue = new Map<Session, Reason>();
+  private readonly follower: Follower;
+  private isFollowing = false;
+  private isLost = false;
+  private reviewing: Promise<void> | undefined;
+
+  constructor(
+    private readonly service: GatewayService,
+    private readonly print: (line: string) => void,
+  ) {
+    this.follower = new Follower((...stream) => service.changes(...stream), this);
+  }
+
+  /** Returns when the signal aborts. Throws if the log ends. */
+  async run(log: AsyncIterable<LogRecord>, signal: AbortSignal): Promise<void> {
+    void this.follower.start();
+    signal.addEventListener('abort', () => void this.follower.stop(), { once: true });
+    for await (const record of log) {
+      const login = readLogin(record);
+      const session = login && this.sessions.take(login);
+      // A change between the key command's answer and this line was told before the session was known.
+      if (session !== undefined) this.review([session], 'recheck').catch((error) => this.follower.fail(error));
+    }
+  }
+
+  /** What changed while there was no stream is found by a recheck of every session. */
+  async recheck(): Promise<void> {
+    this.isFollowing = true;
+    await this.review(this.sessions.live(), 'recheck');
+  }
+
+  async changed(data: unknown): Promise<void> {
+    const ids = new Set((data as { readonly credential_ids: readonly string[] }).credential_ids);
+    const isHeld = (session: Session) => credentialsOf(session).some(({ credential_id }) => ids.has(credential_id));
+    await this.review(this.sessions.live().filter(isHeld), 'told');
+  }
+
+  followed(): void {
+    this.isLost = false;
+    this.print(`following changes; live sessions: ${this.sessions.live().length}`);
+  }
+
+  /** Tells of the first failure only. */
+  lost(reason: unknown): void {
+    if (!this.isLost) this.print(`reconnecting to the service: ${messageOf(reason)}`);
+    [this.isFollowing, this.isLost] = [false, true];
+  }
+
+  /** Without a stream nothing is reviewed: `recheck` will review all. Rejects if the service could not be asked. */
+  private async review(sessions: readonly Session[], reason: Reason): Promise<void> {
+    for (const session of sessions) if (this.queue.get(session) !== 'told') this.queue.set(session, reason);
+    if (!this.isFollowing || this.queue.size === 0) return;
+    this.reviewing ??= this.reviewQueue();
+    await this.reviewing;
+  }
+
+  private async reviewQueue(): Promise<void> {
+    try {
+      while (this.queue.size > 0) {
+        const batch = [...this.queue];
+        this.queue.clear();
+        await this.reviewBatch(batch);
+      }
+    } finally {
+      this.queue.clear();
+      this.reviewing = undefined;
+    }
+  }
+
+  private async reviewBatch(batch: readonly (readonly [Session, Reason])[]): Promise<void> {
+    const untold = batch.flatMap(([session, reason]) => (reason === 'told' ? [] : credentialsOf(session)));
+    const changed = await this.service.recheck(untold);
+    const doubtful = batch.filter(
+      ([session, reason]) =>
+        reason === 'told' || credentialsOf(session).some(({ credential_id }) => changed.has(credential_id)),
+    );
+    const byKey = new Map<string, Session[]>();
+    for (const [session] of doubtful) {
+      const fingerprint = session.answers[0]?.fingerprint ?? '';
+      byKey.set(fingerprint, [...(byKey.get(fingerprint) ?? []), session]);
+    }
+    const keys = [...byKey.values()];
+    const reviewNext = async (): Promise<void> => {
+      for (let next = keys.pop(); next !== undefined; next = keys.pop()) await this.reviewKey(next);
+    };
+    await Promise.all(Array.from({ length: QUESTIONS_AT_ONCE }, reviewNext));
+  }
+
+  /** All sessions of one key. */
+  private async reviewKey(sessions: readonly Session[]): Promise<void> {
+    const key = sessions[0]?.answers[0];
+    if (key === undefined) return;
+    const options = await this.service.optionsFor(key);
+    for (const session of sessions) {
+      const { process, answers, source } = session;
+      if (options !== undefined && answers.every((then) => keepsRights(then.options, options, source))) continue;
+      const ids = [...new Set(credentialsOf(session).map(({ credential_id }) => credential_id))].join(',');
+      if (endSshd(process))
+        this.print(`ended the session of sshd ${process.pid} from ${source}: ${key.fingerprint} ${ids} lost a right`);
+    }
+  }
+}
+
+const credentialsOf = ({ answers }: Session) => answers.flatMap(({ credentials }) => credentials);

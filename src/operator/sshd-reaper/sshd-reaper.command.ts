@@ -1,0 +1,49 @@
+import type { Command } from 'commander';
+import { OperatorError, STOP_SIGNALS } from '../../kernel/operator-error.js';
+import { print } from '../print.js';
+import { readCurlConfig } from './curl-config.js';
+import { GatewayService } from './gateway-service.js';
+import { readLog } from './log-source.js';
+import { Reaper } from './reaper.js';
+
+const CONFIG = '/etc/ssh/tunnel-gateway/service.curl';
+
+const HELP = `
+It runs as root on the gateway, beside the sshd of docs/sshd-gateway.md, and
+needs no database. The log says which session sshd let in by which credentials.
+The service says which credentials changed. A session ends if its key may bind
+less than at its login, or may not log in at all.
+
+Examples:
+  $ tunnel-access sshd-reaper
+  $ tunnel-access sshd-reaper --log /var/log/auth.log
+
+Environment:
+  none of the settings of the service`;
+
+interface Options {
+  readonly config: string;
+  readonly log?: string;
+}
+
+export function addSshdReaperCommand(program: Command): void {
+  program
+    .command('sshd-reaper')
+    .description('On a gateway with stock sshd: end the tunnels of keys that lost their right, within a second')
+    .option('--config <file>', 'curl config of the key command, with the URL of the service and the token', CONFIG)
+    .option('--log <file>', 'read this file of syslog (default: the systemd journal)')
+    .addHelpText('after', HELP)
+    .action(reap);
+}
+
+async function reap({ config, log }: Options): Promise<void> {
+  if (process.getuid?.() !== 0) throw new OperatorError('run it as root: it ends processes of sshd');
+  const stop = new AbortController();
+  for (const signal of STOP_SIGNALS) process.once(signal, () => stop.abort());
+  const reaper = new Reaper(new GatewayService(() => readCurlConfig(config)), print);
+  try {
+    await reaper.run(readLog(log, stop.signal), stop.signal);
+  } catch (error) {
+    if (!stop.signal.aborted) throw error;
+  }
+}

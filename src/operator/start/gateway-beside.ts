@@ -1,0 +1,42 @@
+import { randomBytes } from 'node:crypto';
+import { type Config, readGatewayConfig } from '../../api/config/config.js';
+import type { Gateway } from '../../gateway/gateway.js';
+import type { ServiceLog } from '../../api/service-log/service-log.js';
+
+const NAME = 'beside-the-service';
+
+/** The gateway of `start --with-gateway`: it speaks to the service as any other does, with a token made for the run. */
+export class GatewayBeside {
+  private readonly token = randomBytes(24).toString('hex');
+  private readonly settings;
+  private gateway: Gateway | undefined;
+
+  constructor(environment: NodeJS.ProcessEnv) {
+    this.settings = readGatewayConfig(environment);
+  }
+
+  /** The settings of a service that knows this gateway. */
+  knownTo(config: Config): Config {
+    return Object.freeze({ ...config, gatewayTokens: [...config.gatewayTokens, { name: NAME, token: this.token }] });
+  }
+
+  async start(serviceUrl: string, log: ServiceLog): Promise<void> {
+    // Loaded late, since a service without a gateway needs no SSH.
+    const { startGateway } = await import('../gateway/run-gateway.js');
+    this.gateway = await startGateway({ ...this.settings, serviceUrl, gatewayToken: this.token }, log);
+  }
+
+  async stop(): Promise<void> {
+    await this.gateway?.stop();
+  }
+
+  /** Goes on after the first calls, whose key it uses. */
+  get firstTunnel(): readonly string[] {
+    const { sshListen: address, gatewayHosts } = this.settings;
+    const [owned] = gatewayHosts;
+    return [
+      'and a tunnel with that key, from port 8000 of the gateway to port 3000 of your machine:',
+      `  ssh -i "$SSH_KEY" -p ${address.port} -R ${owned?.host}:8000:localhost:3000 ${address.host}`,
+    ];
+  }
+}

@@ -1,0 +1,59 @@
+import type { Config } from '../../api/config/config.js';
+import { STOP_SIGNALS } from '../../kernel/operator-error.js';
+import type { ServiceLog } from '../../api/service-log/service-log.js';
+import type { Started } from '../../api/startup-banner.js';
+import { EXIT } from '../exit-codes.js';
+
+export interface Instance extends Started {
+  /** Finishes the requests in flight; resolves with the exit code. */
+  close(): Promise<number>;
+}
+
+/**
+ * Stops on the first of STOP_SIGNALS; npm repeats the SIGINT that the terminal has already sent. A signal during the
+ * start takes effect when it is complete: else an embedded server would be left behind. The result says whether it stops.
+ */
+export function stopOnSignals(
+  starting: Promise<Instance>,
+  { databaseUrl }: Pick<Config, 'databaseUrl'>,
+  log: ServiceLog,
+  fail: (error: unknown) => never,
+): () => boolean {
+  let isStopping = false;
+  let hasStarted = false;
+  starting.then(
+    () => {
+      hasStarted = true;
+    },
+    () => undefined,
+  );
+  const end = (code: number): never => {
+    if (code === EXIT.success) log.announce({}, 'stopped');
+    process.exit(code);
+  };
+  const stop = (signal: string): void => {
+    if (isStopping) return;
+    isStopping = true;
+    log.release();
+    log.announce({ signal }, `${signal}: finishing the requests in flight`);
+    // The wait for an external database can be long, and may end at any point.
+    if (!hasStarted && databaseUrl !== undefined) end(EXIT.success);
+    void starting.then(async (instance) => end(await instance.close())).catch(fail);
+  };
+  for (const signal of STOP_SIGNALS) process.on(signal, stop);
+  return () => isStopping;
+}
+
+/** Closes the server of this process, or ends the process when requests still run after `graceMs`. */
+export async function closeWithin(
+  graceMs: number,
+  server: { close(): Promise<void> },
+  log: ServiceLog,
+): Promise<number> {
+  setTimeout(() => {
+    log.line('warn', {}, `requests were still running after ${graceMs} ms; stopping without them`);
+    process.exit(EXIT.interrupted);
+  }, graceMs).unref();
+  await server.close();
+  return EXIT.success;
+}

@@ -1,0 +1,140 @@
+import { Problem } from '../../kernel/problem.js';
+import { type BindRule, type DomainRule, type LabelRule, parseBindRule } from './bind-rule.js';
+import type { BindTarget } from './bind-target.js';
+
+export const MAX_RULES = 1000;
+export const MAX_ACL_BYTES = 65_536;
+
+/** Checks every rule and returns the rules as written, in order and with duplicates. Throws acl_rule_invalid. */
+export function parseAcl(acl: readonly unknown[]): readonly string[] {
+  refuseTooManyRules(acl);
+  acl.forEach(parseBindRule);
+  return rulesOf(acl);
+}
+
+export function refuseTooManyRules(acl: readonly unknown[]): void {
+  if (acl.length <= MAX_RULES) return;
+  throw new Problem('acl_rule_invalid', `acl has ${acl.length} rules; the maximum is ${MAX_RULES}.`);
+}
+
+/** Of an ACL whose rules are all well-formed. Throws acl_rule_invalid if they are too long in all. */
+export function rulesOf(acl: readonly unknown[]): readonly string[] {
+  const rules = acl.filter((rule) => typeof rule === 'string');
+  const bytes = rules.reduce((sum, rule) => sum + Buffer.byteLength(rule), 0);
+  if (bytes <= MAX_ACL_BYTES) return rules;
+  throw new Problem('acl_rule_invalid', `acl is ${bytes} bytes long in all; the maximum is ${MAX_ACL_BYTES}.`);
+}
+
+/** The index of a rule in its ACL. If several rules match, the lowest index wins. */
+type RuleIndex = number;
+/** No rule. It is greater than any index, so `Math.min` takes it only if there is no other. */
+const NONE: RuleIndex = 2 ** 30 - 1;
+
+/** The rules of one host, by their port. */
+interface HostRules {
+  withoutPort: RuleIndex;
+  withAnyPort: RuleIndex;
+  readonly withPort: Map<number, RuleIndex>;
+}
+
+interface LabelRules {
+  any: RuleIndex;
+  readonly byKey: Map<string, RuleIndex>;
+  readonly byValue: Map<string, RuleIndex>;
+  readonly byKeyAndValue: Map<string, Map<string, RuleIndex>>;
+}
+
+/** An ACL indexed for `permits`. Compiling parses every rule, so keep the result as long as the ACL stands. */
+export interface CompiledAcl {
+  readonly rules: readonly string[];
+  everything: RuleIndex;
+  readonly exact: Map<string, HostRules>;
+  readonly suffix: Map<string, HostRules>;
+  readonly labels: LabelRules;
+}
+
+interface Verdict {
+  readonly permitted: boolean;
+  /** The first rule of the ACL that covers the target, as written; null if the ACL is empty or no rule covers it. */
+  readonly matchedRule: string | null;
+  /** Its index in the ACL. */
+  readonly ruleIndex: number | null;
+}
+
+/** Takes an ACL that `parseAcl` accepted. Throws on any other: dropping a rule would change what the ACL permits. */
+export const compile = (acl: readonly string[]): CompiledAcl => compiled(acl, acl.map(parseBindRule));
+
+/** `parsed`: the rules of the ACL, in its order. */
+export function compiled(acl: readonly string[], parsed: readonly BindRule[]): CompiledAcl {
+  const labels = { any: NONE, byKey: new Map(), byValue: new Map(), byKeyAndValue: new Map() };
+  const made = { rules: [...acl], everything: NONE, exact: new Map(), suffix: new Map(), labels };
+  // From last to first, so that the first of equal rules overwrites the others.
+  for (const [n, rule] of parsed.toReversed().entries()) addRule(made, rule, parsed.length - 1 - n);
+  return made;
+}
+
+function addRule(compiled: CompiledAcl, rule: BindRule, index: RuleIndex): void {
+  if (rule.kind === 'everything') compiled.everything = index;
+  else if (rule.kind === 'domain') addDomainRule(compiled[rule.pattern], rule, index);
+  else addLabelRule(compiled.labels, rule, index);
+}
+
+function addDomainRule(hosts: Map<string, HostRules>, { host, port }: DomainRule, index: RuleIndex): void {
+  const rules = hosts.get(host) ?? { withoutPort: NONE, withAnyPort: NONE, withPort: new Map() };
+  hosts.set(host, rules);
+  if (port === undefined) rules.withoutPort = index;
+  else if (port === '*') rules.withAnyPort = index;
+  else rules.withPort.set(port, index);
+}
+
+function addLabelRule(labels: LabelRules, { key, value }: LabelRule, index: RuleIndex): void {
+  if (key === '*' && value === '*') labels.any = index;
+  else if (key === '*') labels.byValue.set(value, index);
+  else if (value === '*') labels.byKey.set(key, index);
+  else labels.byKeyAndValue.set(key, (labels.byKeyAndValue.get(key) ?? new Map()).set(value, index));
+}
+
+/**
+ * Whether the ACL permits a tunnel to bind `target`. The cost grows with the labels of the name, not with the rules.
+ * `matchedRule` is the first match in the ACL's order: a person who reads from the top finds the same line.
+ */
+export function permits(compiled: CompiledAcl, target: BindTarget): Verdict {
+  if (compiled.rules.length === 0) return { permitted: true, matchedRule: null, ruleIndex: null };
+  const index = Math.min(compiled.everything, firstOfKind(compiled, target));
+  if (index === NONE) return { permitted: false, matchedRule: null, ruleIndex: null };
+  return { permitted: true, matchedRule: compiled.rules[index] ?? null, ruleIndex: index };
+}
+
+function firstOfKind(compiled: CompiledAcl, target: BindTarget): RuleIndex {
+  if (target.kind === 'label') return firstForLabel(compiled.labels, target.key, target.value);
+  if (target.kind === 'domain') return firstForHost(compiled, target.name, 0);
+  return firstForHost(compiled, target.host, target.port);
+}
+
+function firstForLabel(labels: LabelRules, key: string, value: string): RuleIndex {
+  return Math.min(
+    labels.any,
+    labels.byKey.get(key) ?? NONE,
+    labels.byValue.get(value) ?? NONE,
+    labels.byKeyAndValue.get(key)?.get(value) ?? NONE,
+  );
+}
+
+/** Looks up what follows each dot as a suffix. So only `*.a.b` and wider suffix rules cover a request for `*.a.b`. */
+function firstForHost({ exact, suffix }: CompiledAcl, host: string, port: number): RuleIndex {
+  let first = firstForPort(exact.get(host), port);
+  for (let dot = host.indexOf('.'); dot >= 0; dot = host.indexOf('.', dot + 1)) {
+    first = Math.min(first, firstForPort(suffix.get(host.slice(dot + 1)), port));
+  }
+  return first;
+}
+
+/**
+ * A request without a port (a domain, or port 0 for a random one) needs a rule without a port. A rule with ports grants
+ * addresses that the client must name, not the whole host, nor any port that the gateway picks.
+ */
+function firstForPort(rules: HostRules | undefined, port: number): RuleIndex {
+  if (rules === undefined) return NONE;
+  if (port === 0) return rules.withoutPort;
+  return Math.min(rules.withoutPort, rules.withAnyPort, rules.withPort.get(port) ?? NONE);
+}

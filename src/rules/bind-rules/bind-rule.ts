@@ -1,0 +1,101 @@
+import { canonicalHost, canonicalName, MAX_NAME_OCTETS, ParseError, parsePort, splitPort } from '../host-name.js';
+import { Problem, quoted } from '../../kernel/problem.js';
+
+/** The grammar of one rule of an ACL. acl.ts says what a rule permits. */
+
+/** A host in a rule or request: the host itself, or (`suffix`) every name under it. `host` never includes the `*.`. */
+interface HostPattern {
+  readonly pattern: 'exact' | 'suffix';
+  /** Canonical; an IPv6 address is in brackets. */
+  readonly host: string;
+}
+
+/** A rule without `port` covers the whole host; `'*'` covers every port that a request names. */
+export interface DomainRule extends HostPattern {
+  readonly kind: 'domain';
+  readonly port?: number | '*';
+}
+
+/** `'*'` is any key or value; a rule cannot mean a literal `*`. */
+export interface LabelRule {
+  readonly kind: 'label';
+  readonly key: string;
+  readonly value: string;
+}
+
+export type BindRule = { readonly kind: 'everything' } | DomainRule | LabelRule;
+
+export const MAX_RULE_BYTES = 512;
+const PREFIX = 'bind:';
+const WILDCARD = '*.';
+const URL_SCHEME = /^[a-z][a-z0-9+.-]*:\/\//i;
+
+/** Throws acl_rule_invalid; the message quotes the rule and names its index in the ACL. */
+export function parseBindRule(rule: unknown, index: number): BindRule {
+  if (typeof rule !== 'string') {
+    throw new Problem('acl_rule_invalid', `acl[${index}] must be a string such as 'bind:app.example.com'.`);
+  }
+  const bytes = Buffer.byteLength(rule);
+  if (bytes > MAX_RULE_BYTES) {
+    const sentence = `acl[${index}] ${quoted(rule)} is ${bytes} bytes long; the maximum is ${MAX_RULE_BYTES}.`;
+    throw new Problem('acl_rule_invalid', sentence);
+  }
+  try {
+    return readRule(rule);
+  } catch (error) {
+    if (!(error instanceof ParseError)) throw error;
+    throw new Problem('acl_rule_invalid', `acl[${index}] ${quoted(rule)} is not a bind rule: ${error.message}.`);
+  }
+}
+
+function readRule(rule: string): BindRule {
+  if (rule === '*') return { kind: 'everything' };
+  if (!rule.startsWith(PREFIX)) throw new ParseError("a rule is '*' or begins with 'bind:'");
+  const target = rule.slice(PREFIX.length);
+  if (target === '') throw new ParseError("the rule ends after 'bind:'");
+  refuseUnprintable(target);
+  if (target === '*') return { kind: 'everything' };
+  // A host name cannot contain '=', so the sign marks a label.
+  return target.includes('=') ? readLabelRule(target) : readDomainRule(target);
+}
+
+function readLabelRule(target: string): LabelRule {
+  const at = target.indexOf('=');
+  const key = target.slice(0, at);
+  const value = target.slice(at + 1);
+  if (key === '') throw new ParseError('the label key is empty');
+  for (const part of [key, value]) {
+    if (part !== '*' && part.includes('*')) throw new ParseError("'*' must be the whole label key or the whole value");
+  }
+  return { kind: 'label', key, value };
+}
+
+function readDomainRule(target: string): DomainRule {
+  if (URL_SCHEME.test(target))
+    throw new ParseError("it holds a URL; write the host alone, as in 'bind:app.example.com'");
+  const { host, port } = splitPort(target);
+  const rule = { kind: 'domain', ...parseHostPattern(host) } as const;
+  if (port === undefined) return rule;
+  return { ...rule, port: port === '*' ? port : parsePort(port, 1) };
+}
+
+/** Reads a host, or `*.` before a name. Rules and requests share it, so both are compared in one spelling. */
+export function parseHostPattern(text: string): HostPattern {
+  if (!text.startsWith(WILDCARD)) {
+    if (text.includes('*')) throw new ParseError("'*' may stand alone or as a leading '*.' only");
+    return { pattern: 'exact', host: canonicalHost(text) };
+  }
+  const suffix = text.slice(WILDCARD.length);
+  if (suffix.includes('*')) throw new ParseError("'*' may stand alone or as a leading '*.' only");
+  const host = canonicalName(suffix);
+  if (WILDCARD.length + host.length > MAX_NAME_OCTETS) {
+    throw new ParseError(`the host is ${WILDCARD.length + host.length} octets long; the maximum is ${MAX_NAME_OCTETS}`);
+  }
+  return { pattern: 'suffix', host };
+}
+
+/** Labels are compared as written, so each character must be visible to a person and storable as UTF-8. */
+export function refuseUnprintable(text: string): void {
+  if (!text.isWellFormed()) throw new ParseError('it is not well-formed Unicode');
+  if (/\p{Cc}/u.test(text)) throw new ParseError('it holds a control character');
+}

@@ -1,0 +1,60 @@
+import { isIPv4 } from 'node:net';
+import { malformed, Problem, type ProblemName, quoted } from '../../kernel/problem.js';
+import { type Address, parseAddress, readCanonical, textOf } from './address.js';
+
+/** A network; `value` is the number of its prefix. */
+export interface Network extends Address {
+  /** The number of bits after the prefix. */
+  readonly hostBits: bigint;
+}
+
+const MAPPED_BITS = 96;
+
+/**
+ * Checks a network or an address, and returns it in canonical form: `192.0.2.0/24`, `2001:db8::/32`, and `/32` or `/128`
+ * for an address. A network of IPv4-mapped addresses is the IPv4 network. Throws Problem; `hostBits` names the refusal of
+ * bits after the prefix.
+ */
+export function parseCidr(text: unknown, field: string, hostBits: ProblemName = 'request_malformed'): string {
+  if (typeof text !== 'string') throw malformed(`${field} must be a string.`);
+  const [, host = '', prefix] = /^([^/]*)(?:\/(0|[1-9]\d{0,2}))?$/.exec(text) ?? [];
+  const address = parseAddress(host);
+  if (address === undefined) {
+    throw malformed(`${field} ${quoted(text)} is not a network such as 192.0.2.0/24 or 2001:db8::/32.`);
+  }
+  const { bits } = address;
+  const mapped = bits === 32 && !isIPv4(host) ? MAPPED_BITS : 0;
+  const length = prefix === undefined ? bits : Number(prefix) - mapped;
+  if (length < 0 || length > bits) {
+    throw malformed(`${field} ${quoted(text)} must have a prefix from ${mapped} to ${bits + mapped}.`);
+  }
+  return canonicalCidr(address, length, `${field} ${quoted(text)}`, hostBits);
+}
+
+/** Refuses bits after the prefix: their sender may mean the one address, or the whole network. */
+function canonicalCidr(address: Address, length: number, described: string, problem: ProblemName): string {
+  const hostBits = BigInt(address.bits - length);
+  const network = { ...address, value: (address.value >> hostBits) << hostBits };
+  const canonical = `${textOf(network)}/${length}`;
+  if (network.value === address.value) return canonical;
+  const one = `${textOf(address)}/${address.bits}`;
+  throw new Problem(
+    problem,
+    `${described} has bits after its prefix; send ${canonical} for the network, or ${one} for the address.`,
+  );
+}
+
+/** All networks that contain an address, in canonical form, the largest first. */
+export const networksAround = ({ bits, value }: Address): string[] =>
+  Array.from({ length: bits + 1 }, (_, length) => {
+    const hostBits = BigInt(bits - length);
+    return `${textOf({ bits, value: (value >> hostBits) << hostBits })}/${length}`;
+  });
+
+/** Takes a network in canonical form. */
+export function compileNetwork(cidr: string): Network {
+  const slash = cidr.indexOf('/');
+  const { bits, value } = readCanonical(cidr.slice(0, slash));
+  const hostBits = BigInt(bits - Number(cidr.slice(slash + 1)));
+  return { bits, hostBits, value: value >> hostBits };
+}
