@@ -2,113 +2,98 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 
-/** Every path below is relative to src/, for example `http/pages.ts` or `../migrations/all.ts`. */
+/** Every path below is relative to src/, for example `api/http/pages.ts` or `../migrations/all.ts`. */
 const SRC = new URL('../src', import.meta.url).pathname;
 
 /**
- * The rooms, from the top down. A file imports from its own room and from the rooms below it. Rooms of one line do not
- * import each other. A folder without a line of its own belongs to the room of the folder around it; a file of src/
- * without a line belongs to the wiring.
+ * The floors, from the top down. A file imports from its own floor and from the floors below it. Floors of one line do not
+ * import each other. A folder without a line of its own belongs to the floor of the folder around it.
  */
-const ROOMS: readonly (readonly string[])[] = [
-  ['main.ts', 'cli/cli.ts'],
-  ['cli/doctor', 'cli/projections'],
-  ['cli/audit'],
-  ['cli'],
-  ['wiring'],
-  ['settings'],
-  ['service-log'],
-  ['metrics'],
-  ['ssh-gateway', 'audit', 'evidence', 'health', 'gateway'],
-  ['ssh-gateway/bind-decisions'],
-  ['ssh-credentials', 'tcp-edges', 'ip-policies', 'tunnel-groups'],
-  ['access/authentication'],
-  ['access/accounts'],
-  ['access/api-keys'],
-  ['resources'],
-  ['http/openapi'],
-  ['http'],
-  ['log/transfer'],
-  ['log/prove'],
-  ['log/read'],
-  ['log/append'],
-  ['log'],
+const FLOORS: readonly (readonly string[])[] = [
+  ['main.ts', 'operator/cli.ts'],
+  ['operator/doctor', 'operator/projections'],
+  ['operator/audit'],
+  ['operator'],
+  ['api'],
+  ['api/config'],
+  ['api/service-log'],
+  ['api/metrics'],
+  ['api/gateway-api', 'api/audit', 'api/health', 'gateway'],
+  ['api/gateway-api/bind-decisions'],
+  ['api/ssh-credentials', 'api/tcp-edges', 'api/ip-policies', 'api/tunnel-groups'],
+  ['api/access/authentication'],
+  ['api/access/accounts'],
+  ['api/access/api-keys'],
+  ['api/resources'],
+  ['api/http/openapi'],
+  ['api/http'],
+  ['api/instance'],
+  ['event-log/transfer'],
+  ['event-log/fold'],
+  ['event-log/read'],
+  ['event-log/append'],
+  ['event-log'],
   ['database'],
   ['database/embedded', '../migrations'],
-  ['public-keys', 'bind-rules'],
-  ['ip-rules', 'instance', 'http-client', 'retry'],
-  ['vocabulary'],
-];
-
-const VOCABULARY = [
-  'caller.ts',
-  'edit-distance.ts',
-  'error-message.ts',
-  'host-name.ts',
-  'ids.ts',
-  'in-turns.ts',
-  'json-object.ts',
-  'omit-undefined.ts',
-  'operator-error.ts',
-  'problem.ts',
+  ['rules'],
+  ['kernel'],
 ];
 
 /** Files that decide: they import no package but these, and no file that is not pure itself. */
 const PURE = [
-  ...VOCABULARY,
-  'public-keys/*',
-  'bind-rules/*',
-  'ip-rules/*',
-  'log/event.ts',
-  'log/tree/*',
-  'resources/access-rules.ts',
-  'resources/changed-fields.ts',
-  'resources/expiry/expiry.ts',
-  'resources/plain-entity.ts',
-  'resources/read-only-fields.ts',
-  'access/accounts/account.ts',
-  'access/accounts/principal.ts',
-  'access/api-keys/api-key.ts',
-  'access/authentication/failure-limit.ts',
-  'access/authentication/deployment-tokens.ts',
-  'access/authentication/gateway-tokens.ts',
-  'access/authentication/issuer-url.ts',
-  'access/authentication/request-limits.ts',
-  'ssh-credentials/ssh-credential.ts',
-  'ip-policies/ip-policy.ts',
-  'ip-policies/ip-policy-rule.ts',
-  'tunnel-groups/tunnel-group.ts',
-  'tcp-edges/edge-modules.ts',
-  'tcp-edges/hostport.ts',
-  'tcp-edges/tcp-edge.ts',
-  'instance/keyed-queue.ts',
-  'instance/places.ts',
-  'instance/windows.ts',
-  'ssh-gateway/authorized-keys.ts',
-  'ssh-gateway/compiled-acls.ts',
-  'ssh-gateway/source-check.ts',
-  'ssh-gateway/gateway-requests.ts',
-  'ssh-gateway/bind-decisions/queue-shares.ts',
-  'ssh-gateway/bind-decisions/bind-decision.ts',
-  'cli/sshd-reaper/log-lines.ts',
-  'cli/sshd-reaper/permissions.ts',
+  'kernel/*',
+  'rules/public-keys/*',
+  'rules/bind-rules/*',
+  'rules/ip-rules/*',
+  'rules/host-name.ts',
+  'event-log/event.ts',
+  'event-log/transparency/tree/*',
+  'api/resources/access-rules.ts',
+  'api/resources/changed-fields.ts',
+  'api/resources/expiry/expiry.ts',
+  'api/resources/plain-entity.ts',
+  'api/resources/read-only-fields.ts',
+  'api/access/accounts/account.ts',
+  'api/access/accounts/principal.ts',
+  'api/access/api-keys/api-key.ts',
+  'api/access/authentication/failure-limit.ts',
+  'api/access/authentication/deployment-tokens.ts',
+  'api/access/authentication/gateway-tokens.ts',
+  'api/access/authentication/issuer-url.ts',
+  'api/access/authentication/request-limits.ts',
+  'api/ssh-credentials/ssh-credential.ts',
+  'api/ip-policies/ip-policy.ts',
+  'api/ip-policies/ip-policy-rule.ts',
+  'api/tunnel-groups/tunnel-group.ts',
+  'api/tcp-edges/edge-modules.ts',
+  'api/tcp-edges/hostport.ts',
+  'api/tcp-edges/tcp-edge.ts',
+  'api/instance/places.ts',
+  'api/instance/windows.ts',
+  'api/gateway-api/authorized-keys.ts',
+  'api/gateway-api/compiled-acls.ts',
+  'api/gateway-api/source-check.ts',
+  'api/gateway-api/gateway-requests.ts',
+  'api/gateway-api/bind-decisions/queue-shares.ts',
+  'api/gateway-api/bind-decisions/bind-decision.ts',
+  'operator/sshd-reaper/log-lines.ts',
+  'operator/sshd-reaper/permissions.ts',
 ];
 const PACKAGES_OF_PURE_FILES = ['lru-cache', 'node:crypto', 'node:net', 'node:url', 'sshpk'];
 
-const MAX_FILES_IN_FOLDER = 19;
 /** Files and lines that the controller of a resource reaches by imports, itself included. */
 const MAX_CLOSURE = { files: 47, lines: 4_450 };
 
 /** The resources that commands change. The pure file has the singular name, the other five files the plural one. */
 const RESOURCES = [
-  { folder: 'ssh-credentials', one: 'ssh-credential', many: 'ssh-credentials' },
-  { folder: 'tcp-edges', one: 'tcp-edge', many: 'tcp-edges' },
-  { folder: 'ip-policies', one: 'ip-policy', many: 'ip-policies' },
-  { folder: 'ip-policies', one: 'ip-policy-rule', many: 'ip-policy-rules' },
-  { folder: 'tunnel-groups', one: 'tunnel-group', many: 'tunnel-groups' },
-  { folder: 'access/api-keys', one: 'api-key', many: 'api-keys' },
-  { folder: 'access/accounts', one: 'user', many: 'users' },
-  { folder: 'access/accounts', one: 'bot-user', many: 'bot-users' },
+  { folder: 'api/ssh-credentials', one: 'ssh-credential', many: 'ssh-credentials' },
+  { folder: 'api/tcp-edges', one: 'tcp-edge', many: 'tcp-edges' },
+  { folder: 'api/ip-policies', one: 'ip-policy', many: 'ip-policies' },
+  { folder: 'api/ip-policies', one: 'ip-policy-rule', many: 'ip-policy-rules' },
+  { folder: 'api/tunnel-groups', one: 'tunnel-group', many: 'tunnel-groups' },
+  { folder: 'api/access/api-keys', one: 'api-key', many: 'api-keys' },
+  { folder: 'api/access/accounts', one: 'user', many: 'users' },
+  { folder: 'api/access/accounts', one: 'bot-user', many: 'bot-users' },
 ] as const;
 
 const ROLES = ['handlers', 'read-model', 'resource', 'controller', 'module'];
@@ -124,38 +109,44 @@ const ONE_MODULE = 'Users and bots share the providers of principals.';
 
 /** Files of the shape that a resource shares with another one. */
 const SHARED: Readonly<Record<string, SharedFile>> = {
-  'ip-policies/ip-policy-rules.module.ts': {
-    instead: 'ip-policies/ip-policies.module.ts',
+  'api/ip-policies/ip-policy-rules.module.ts': {
+    instead: 'api/ip-policies/ip-policies.module.ts',
     reason: 'Policies and rules share a module: the deletion of a policy deletes its rules.',
   },
-  'access/accounts/user.ts': { instead: 'access/accounts/principal.ts', reason: ONE_PRINCIPAL },
-  'access/accounts/bot-user.ts': { instead: 'access/accounts/principal.ts', reason: ONE_PRINCIPAL },
-  'access/accounts/users.read-model.ts': { instead: 'access/accounts/principals.read-model.ts', reason: ONE_TABLE },
-  'access/accounts/bot-users.read-model.ts': { instead: 'access/accounts/principals.read-model.ts', reason: ONE_TABLE },
-  'access/accounts/users.module.ts': { instead: 'access/accounts/accounts.module.ts', reason: ONE_MODULE },
-  'access/accounts/bot-users.module.ts': { instead: 'access/accounts/accounts.module.ts', reason: ONE_MODULE },
+  'api/access/accounts/user.ts': { instead: 'api/access/accounts/principal.ts', reason: ONE_PRINCIPAL },
+  'api/access/accounts/bot-user.ts': { instead: 'api/access/accounts/principal.ts', reason: ONE_PRINCIPAL },
+  'api/access/accounts/users.read-model.ts': {
+    instead: 'api/access/accounts/principals.read-model.ts',
+    reason: ONE_TABLE,
+  },
+  'api/access/accounts/bot-users.read-model.ts': {
+    instead: 'api/access/accounts/principals.read-model.ts',
+    reason: ONE_TABLE,
+  },
+  'api/access/accounts/users.module.ts': { instead: 'api/access/accounts/accounts.module.ts', reason: ONE_MODULE },
+  'api/access/accounts/bot-users.module.ts': { instead: 'api/access/accounts/accounts.module.ts', reason: ONE_MODULE },
 };
 
 /** Files in the folder of a resource beyond the shape, each with its reason. */
 const FURTHER: Readonly<Record<string, string>> = {
-  'tcp-edges/tcp-edges.bodies.ts': 'A TCP edge has many fields: bodies and answers together exceed 150 lines.',
-  'tcp-edges/edge-modules.ts': 'Modules are parts of an edge with rules of their own.',
-  'tcp-edges/edge-modules.controller.ts': 'Modules have routes of their own: GET, PUT and DELETE for each.',
-  'tcp-edges/hostport.ts': 'Edges and strict mode compare hostports in their canonical spelling.',
-  'tcp-edges/hostport-claims.ts': 'Strict mode refuses a hostport of another edge, which takes a look-up.',
-  'ssh-credentials/credential-restrictions.controller.ts':
+  'api/tcp-edges/tcp-edges.bodies.ts': 'A TCP edge has many fields: bodies and answers together exceed 150 lines.',
+  'api/tcp-edges/edge-modules.ts': 'Modules are parts of an edge with rules of their own.',
+  'api/tcp-edges/edge-modules.controller.ts': 'Modules have routes of their own: GET, PUT and DELETE for each.',
+  'api/tcp-edges/hostport.ts': 'Edges and strict mode compare hostports in their canonical spelling.',
+  'api/tcp-edges/hostport-claims.ts': 'Strict mode refuses a hostport of another edge, which takes a look-up.',
+  'api/ssh-credentials/credential-restrictions.controller.ts':
     'Expiry and source restriction have routes of their own, since a credential has exactly the fields of the public API.',
-  'access/accounts/role.ts': 'Users and bots have the same roles.',
-  'access/accounts/account.ts': 'An account is the stream that principals belong to; only operators create one.',
-  'access/accounts/accounts.read-model.ts': 'The rows of accounts, which no route of the API shows.',
-  'access/accounts/email.ts': 'The API and the commands of the operator accept the same email addresses.',
-  'access/accounts/create-account.ts': 'Creates an account with its first admin, for the start and the operator.',
-  'access/accounts/default-admin-email.ts':
+  'api/access/accounts/role.ts': 'Users and bots have the same roles.',
+  'api/access/accounts/account.ts': 'An account is the stream that principals belong to; only operators create one.',
+  'api/access/accounts/accounts.read-model.ts': 'The rows of accounts, which no route of the API shows.',
+  'api/access/accounts/email.ts': 'The API and the commands of the operator accept the same email addresses.',
+  'api/access/accounts/create-account.ts': 'Creates an account with its first admin, for the start and the operator.',
+  'api/access/accounts/default-admin-email.ts':
     'The help of the operator names it, and should not load the framework for it.',
-  'access/accounts/first-account.ts': 'The start makes the first account and its key, or finds them.',
-  'access/accounts/principals.ts': 'Commands of users and of bots change a principal and its account together.',
-  'access/accounts/pending-removals.ts': 'What a deleted principal owns can take more appends than its deletion.',
-  'access/accounts/removal-sweeper.ts': 'Every instance finishes the deletions that another one did not.',
+  'api/access/accounts/first-account.ts': 'The start makes the first account and its key, or finds them.',
+  'api/access/accounts/principals.ts': 'Commands of users and of bots change a principal and its account together.',
+  'api/access/accounts/pending-removals.ts': 'What a deleted principal owns can take more appends than its deletion.',
+  'api/access/accounts/removal-sweeper.ts': 'Every instance finishes the deletions that another one did not.',
 };
 
 interface Import {
@@ -185,13 +176,11 @@ const files = [...filesOf('.'), ...filesOf('../migrations')];
 const imports = files.flatMap((file) => importsOf(file, readFileSync(join(SRC, file), 'utf8')));
 const isFile = (to: string): boolean => to.endsWith('.ts');
 
-const LEVELS = new Map(ROOMS.flatMap((rooms, level) => rooms.map((room) => [room, level])));
+const LEVELS = new Map(FLOORS.flatMap((rooms, level) => rooms.map((room) => [room, level])));
 
-/** The name of the line in ROOMS that a file belongs to; undefined if no line has its folder. */
-function roomOf(file: string): string | undefined {
-  if (VOCABULARY.includes(file)) return 'vocabulary';
+/** The name of the line in FLOORS that a file belongs to; undefined if no line has its folder. */
+function floorOf(file: string): string | undefined {
   if (LEVELS.has(file)) return file;
-  if (dirname(file) === '.') return 'wiring';
   for (let folder = dirname(file); folder !== '.' && folder !== '..'; folder = dirname(folder)) {
     if (LEVELS.has(folder)) return folder;
   }
@@ -199,7 +188,7 @@ function roomOf(file: string): string | undefined {
 }
 
 function pointsDown({ from, to }: Import): boolean {
-  const [own, other] = [roomOf(from) ?? '', roomOf(to) ?? ''];
+  const [own, other] = [floorOf(from) ?? '', floorOf(to) ?? ''];
   return own === other || (LEVELS.get(own) ?? Number.NaN) < (LEVELS.get(other) ?? Number.NaN);
 }
 
@@ -265,8 +254,8 @@ describe('the imports that the rules judge', () => {
 
 describe('the rooms hold', () => {
   it('every file is in a room, and every room has files', () => {
-    expect(files.filter((file) => roomOf(file) === undefined)).toEqual([]);
-    const inhabited = new Set(files.map(roomOf));
+    expect(files.filter((file) => floorOf(file) === undefined)).toEqual([]);
+    const inhabited = new Set(files.map(floorOf));
     expect([...LEVELS.keys()].filter((room) => !inhabited.has(room))).toEqual([]);
   });
 
@@ -279,23 +268,18 @@ describe('the rooms hold', () => {
   });
 
   it('the gateway runs on another machine, so it imports pure rooms and what asks over HTTP only', () => {
-    const rooms = ['gateway', 'public-keys', 'bind-rules', 'ip-rules', 'http-client', 'retry', 'vocabulary'];
+    const floors = ['gateway', 'rules', 'kernel'];
     const own = imports.filter(({ from, to }) => from.startsWith('gateway/') && isFile(to));
     expect(own.length).toBeGreaterThan(5);
-    expect(described(own.filter(({ to }) => !rooms.includes(roomOf(to) ?? '')))).toEqual([]);
+    expect(described(own.filter(({ to }) => !floors.includes(floorOf(to) ?? '')))).toEqual([]);
   });
 
   it('only what starts the app imports it', () => {
-    const importers = imports.filter(({ to }) => to === 'app.ts' || to === 'app.module.ts');
-    expect(described(importers)).toEqual(['app.ts imports app.module.ts', 'cli/start/serve.ts imports app.ts']);
-  });
-
-  it(`a folder has at most ${MAX_FILES_IN_FOLDER} files, specs not counted`, () => {
-    const countIn = (folder: string): number => files.filter((file) => dirname(file) === folder).length;
-    // Migrations are never merged, so their folder grows.
-    const folders = new Set(files.map(dirname).filter((folder) => folder !== '../migrations'));
-    const full = [...folders].filter((folder) => countIn(folder) > MAX_FILES_IN_FOLDER);
-    expect(full.map((folder) => `${folder} has ${countIn(folder)} files`)).toEqual([]);
+    const importers = imports.filter(({ to }) => to === 'api/app.ts' || to === 'api/app.module.ts');
+    expect(described(importers)).toEqual([
+      'api/app.ts imports api/app.module.ts',
+      'operator/start/serve.ts imports api/app.ts',
+    ]);
   });
 
   it('there are no barrels and no drawers for everything', () => {

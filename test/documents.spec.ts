@@ -80,7 +80,7 @@ describe.each([
 ])('the table of %s', (file, name, tableNow) => {
   const TABLE = new RegExp(`(<!-- ${name}: .*-->\n)([\\s\\S]*?)\n?(<!-- end of ${name} -->)`);
 
-  it('is that of src/config.ts; look at the difference, and accept it with `npm run settings`', () => {
+  it('is that of src/api/config/config.ts; look at the difference, and accept it with `npm run settings`', () => {
     if (process.env.ACCEPT_SETTINGS === 'true') {
       const text = textOf(file).replace(
         TABLE,

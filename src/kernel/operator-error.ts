@@ -1,6 +1,6 @@
 /**
  * The errors that end a process of this service without being its fault. Each class has one exit code, in
- * `cli/exit-codes.ts`; an error of any other class is a bug, and is printed with its stack.
+ * `operator/exit-codes.ts`; an error of any other class is a bug, and is printed with its stack.
  */
 
 /** The operator must put something right first. The message is written for them: what is wrong, and the way out. */

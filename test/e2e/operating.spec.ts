@@ -13,7 +13,7 @@ CLUSTER=$(ls /usr/lib/postgresql | sort -n | tail -1)/main
 echo 'host all all 192.0.2.1/32 scram-sha-256' >> "/etc/postgresql/$CLUSTER/pg_hba.conf"
 runuser -u postgres -- psql -qc "alter system set listen_addresses = '*'"
 systemctl restart postgresql
-DATABASE_URL="\${DATABASE_URL/127.0.0.1/192.0.2.1}?sslmode=disable" node dist/src/cli/cli.js doctor`;
+DATABASE_URL="\${DATABASE_URL/127.0.0.1/192.0.2.1}?sslmode=disable" node dist/src/operator/cli.js doctor`;
 
 /** What the log of the gateway has of a key that the service does not know: as many lines as it should, 1. */
 const GUESS = `ssh-keygen -q -t ed25519 -N '' -f /run/stranger
@@ -31,7 +31,7 @@ it('an operator can set up, monitor, upgrade, back up and restore the service an
   await terminal.run(`until [ "$(${STATUS})" = 200 ]; do sleep 0.2; done`);
   const bot = JSON.parse(await terminal.run(CREATE_BOT));
   expect(bot.uri).toMatch(/^https:\/\/tunnels\.example\.com\/bot_users\/bot_/);
-  expect(await terminal.run(`node dist/src/cli/cli.js audit show ${bot.id} ${SETTINGS}`)).toContain(
+  expect(await terminal.run(`node dist/src/operator/cli.js audit show ${bot.id} ${SETTINGS}`)).toContain(
     ' from 127.0.0.2 using ',
   );
   expect(await terminal.run(GUESS)).toBe('1\n');

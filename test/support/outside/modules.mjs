@@ -5,7 +5,7 @@ import 'reflect-metadata';
 
 const ROOT = pathToFileURL(`${process.cwd()}/`).href;
 
-/** A JavaScript file as it is; for src/app.ts the compiled dist/src/app.js. */
+/** A JavaScript file as it is; for src/api/app.ts the compiled dist/src/api/app.js. */
 function urlOf(file) {
   const url = pathToFileURL(file).href;
   if (!url.endsWith('.ts')) return url;
