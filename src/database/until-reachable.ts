@@ -1,4 +1,4 @@
-import { retry } from '../kernel/retry.js';
+import { retry } from '../kernel/network/retry.js';
 import { PostgresFailure } from './failure.js';
 
 const PAUSES_MS = [50, 100, 200, 400, 800];

@@ -1,6 +1,6 @@
 import { messageOf } from '../kernel/error-message.js';
-import { HttpClient, type Limits, type Read, readAnswer } from '../kernel/http-client/http-client.js';
-import { Unavailable } from '../kernel/http-client/unavailable.js';
+import { HttpClient, type Limits, type Read, readAnswer } from '../kernel/network/http-client.js';
+import { Unavailable } from '../kernel/network/unavailable.js';
 import { eventsIn, type ServiceEvent } from './event-stream.js';
 
 /** Where the service has its routes for gateways, and what lets a gateway in. */

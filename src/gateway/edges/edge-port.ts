@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { messageOf } from '../../kernel/error-message.js';
-import { Unavailable } from '../../kernel/http-client/unavailable.js';
+import { Unavailable } from '../../kernel/network/unavailable.js';
 import type { GatewayContext } from '../gateway-context.js';
 import { EdgeRecord } from '../log/edge-record.js';
 import { sourceOf } from '../ssh/strangers.js';

@@ -1,4 +1,4 @@
-import { Unavailable } from '../../kernel/http-client/unavailable.js';
+import { Unavailable } from '../../kernel/network/unavailable.js';
 import type { ServiceClient } from '../service-client.js';
 import type { EdgeAnswer, ListedEdge } from './edge-answer.js';
 

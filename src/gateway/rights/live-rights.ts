@@ -1,4 +1,4 @@
-import { Unavailable } from '../../kernel/http-client/unavailable.js';
+import { Unavailable } from '../../kernel/network/unavailable.js';
 import { OperatorError } from '../../kernel/operator-error.js';
 import type { GatewayPart } from '../gateway-part.js';
 import type { Decision, ServiceClient, TargetBody } from '../service-client.js';

@@ -1,7 +1,7 @@
 import { discoveryUrl, isSafeToTrust } from '../../api/access/authentication/issuer-url.js';
 import type { Config } from '../../api/config/config.js';
 import { messageOf } from '../../kernel/error-message.js';
-import { HttpClient } from '../../kernel/http-client/http-client.js';
+import { HttpClient } from '../../kernel/network/http-client.js';
 import { isJsonObject } from '../../kernel/json-object.js';
 import { type Finding, ok, wrong } from './finding.js';
 

@@ -1,6 +1,6 @@
 import type { ServiceEvent } from '../../gateway/event-stream.js';
 import { type GatewayRoutes, ServiceClient } from '../../gateway/service-client.js';
-import { HttpClient } from '../../kernel/http-client/http-client.js';
+import { HttpClient } from '../../kernel/network/http-client.js';
 import type { KeyAnswer } from './log-lines.js';
 
 /** The routes of the service that the reaper uses. Every failure of the service is an error. */

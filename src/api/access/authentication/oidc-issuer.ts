@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { createRemoteJWKSet, customFetch, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose';
 import { messageOf } from '../../../kernel/error-message.js';
-import { HttpClient } from '../../../kernel/http-client/http-client.js';
+import { HttpClient } from '../../../kernel/network/http-client.js';
 import { isJsonObject } from '../../../kernel/json-object.js';
 import { Problem } from '../../../kernel/problem.js';
 import { discoveryUrl, isSafeToTrust } from './issuer-url.js';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { messageOf } from '../../../kernel/error-message.js';
-import { type Answer, HttpClient, readAnswer } from '../../../kernel/http-client/http-client.js';
-import { retryAfterMsOf, Unavailable } from '../../../kernel/http-client/unavailable.js';
+import { type Answer, HttpClient, readAnswer } from '../../../kernel/network/http-client.js';
+import { retryAfterMsOf, Unavailable } from '../../../kernel/network/unavailable.js';
 import { parseJsonObject } from '../../../kernel/json-object.js';
 import { OperatorError, UsageError } from '../../../kernel/operator-error.js';
 import { tell } from '../../print.js';

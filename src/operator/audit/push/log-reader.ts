@@ -1,4 +1,4 @@
-import { isPassing, Unavailable } from '../../../kernel/http-client/unavailable.js';
+import { isPassing, Unavailable } from '../../../kernel/network/unavailable.js';
 import { parseJsonObject } from '../../../kernel/json-object.js';
 import { OperatorError } from '../../../kernel/operator-error.js';
 import type { ServiceApi } from '../http/service-api.js';

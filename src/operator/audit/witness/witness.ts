@@ -1,5 +1,5 @@
 import { messageOf } from '../../../kernel/error-message.js';
-import { UNTIL_AVAILABLE } from '../../../kernel/http-client/unavailable.js';
+import { UNTIL_AVAILABLE } from '../../../kernel/network/unavailable.js';
 import type { Checkpoint } from '../../../event-log/transparency/tree/checkpoint.js';
 import {
   cosignNote,
@@ -9,7 +9,7 @@ import {
   verifierText,
 } from '../../../event-log/transparency/tree/signed-note.js';
 import { OperatorError, UsageError } from '../../../kernel/operator-error.js';
-import { retry } from '../../../kernel/retry.js';
+import { retry } from '../../../kernel/network/retry.js';
 import type { WitnessFolder } from './witness-folder.js';
 import { checkProof, needsProof, Refusal, readWitnessed } from './witnessed-checkpoint.js';
 import { NoCheckpoint, type WitnessedService } from './witnessed-service.js';

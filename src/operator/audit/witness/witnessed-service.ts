@@ -1,4 +1,4 @@
-import { Unavailable } from '../../../kernel/http-client/unavailable.js';
+import { Unavailable } from '../../../kernel/network/unavailable.js';
 import { parseJsonObject } from '../../../kernel/json-object.js';
 import { PROBLEMS } from '../../../kernel/problem.js';
 import type { ServiceApi } from '../http/service-api.js';
