@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createApp } from '../src/api/app.js';
-import { Problem } from '../src/kernel/problem.js';
 import { type Changed, Changes } from '../src/api/resources/changes.js';
 import { type TunnelGroup, tunnelGroup } from '../src/api/tunnel-groups/tunnel-group.js';
 import { TUNNEL_GROUPS } from '../src/api/tunnel-groups/tunnel-groups.resource.js';
+import { Problem } from '../src/kernel/problem.js';
 import type { Answer, ApiClient } from './support/api-client.js';
 import { newPublicKey } from './support/keys.js';
 import { addUser } from './support/principals.js';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { digestsOf } from '../src/event-log/fold/digests.js';
 import { READ_MODELS } from '../src/api/read-models.js';
+import { digestsOf } from '../src/event-log/fold/digests.js';
 import { frozenFile, frozenLogs } from './support/frozen-logs.js';
 import { runCli } from './support/process.js';
 import { cloneDatabase, emptyDatabase } from './support/service.js';

@@ -2,8 +2,8 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { gatewaySettingsTable, readConfig, settingsTable } from '../src/api/config/config.js';
-import { PROBLEMS } from '../src/kernel/problem.js';
 import { parseSettingsFile } from '../src/api/config/settings-file.js';
+import { PROBLEMS } from '../src/kernel/problem.js';
 import { blocksIn, DOCUMENTS, REPOSITORY, RUNS, textOf } from './support/documents.js';
 
 const BLOCKS = DOCUMENTS.flatMap(blocksIn);

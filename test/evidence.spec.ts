@@ -1,9 +1,8 @@
 import { hash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { Incidents } from '../src/database/incidents.js';
 import { Sealer } from '../src/api/audit/evidence/sealer.js';
-import { leafHash } from '../src/event-log/verify/logged-event.js';
+import { Incidents } from '../src/database/incidents.js';
 import { KeyHistory, newCheckpointKey, originOf, signerOf } from '../src/event-log/transparency/seal/checkpoint-key.js';
 import { Checkpoints } from '../src/event-log/transparency/seal/checkpoints.js';
 import { LogAlarms } from '../src/event-log/transparency/seal/log-alarms.js';
@@ -13,6 +12,7 @@ import { type Checkpoint, parseCheckpoint } from '../src/event-log/transparency/
 import { isConsistent, rootOfInclusion } from '../src/event-log/transparency/tree/merkle-tree.js';
 import { parseNote, parseVerifier } from '../src/event-log/transparency/tree/signed-note.js';
 import { GrowingTree } from '../src/event-log/transparency/tree/tiles.js';
+import { leafHash } from '../src/event-log/verify/logged-event.js';
 import type { ApiClient } from './support/api-client.js';
 import { blocksIn } from './support/documents.js';
 import { takeLines } from './support/error-lines.js';

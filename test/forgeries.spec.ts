@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { type Database, openDatabase } from '../src/database/database.js';
-import { repairTiles } from '../src/event-log/verify/repair-tiles.js';
 import { KeyHistory, newCheckpointKey, originOf, signerOf } from '../src/event-log/transparency/seal/checkpoint-key.js';
 import { seal } from '../src/event-log/transparency/seal/seal.js';
 import { SealedLogs } from '../src/event-log/transparency/seal/sealed-logs.js';
 import { checkpointText } from '../src/event-log/transparency/tree/checkpoint.js';
 import { signNote } from '../src/event-log/transparency/tree/signed-note.js';
+import { repairTiles } from '../src/event-log/verify/repair-tiles.js';
 import { faultsOf } from './support/found.js';
 import { cloneDatabase, type TestDatabase } from './support/service.js';
 import { HASH_ANEW } from './support/tampering.js';

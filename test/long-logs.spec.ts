@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
+import { READ_MODELS } from '../src/api/read-models.js';
 import { type Database, openDatabase } from '../src/database/database.js';
 import { verify } from '../src/event-log/verify/verify.js';
-import { READ_MODELS } from '../src/api/read-models.js';
 import { faultsOf } from './support/found.js';
 import { cloneDatabase } from './support/service.js';
 

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { createApp } from '../src/api/app.js';
-import { followLogs } from '../src/operator/audit/log-tail.js';
+import { ServiceLog } from '../src/api/service-log/service-log.js';
 import { KeyHistory, keyText, newCheckpointKey } from '../src/event-log/transparency/seal/checkpoint-key.js';
 import { seal } from '../src/event-log/transparency/seal/seal.js';
 import { SealedLogs } from '../src/event-log/transparency/seal/sealed-logs.js';
-import { ServiceLog } from '../src/api/service-log/service-log.js';
+import { followLogs } from '../src/operator/audit/log-tail.js';
 import { ApiClient } from './support/api-client.js';
 import { METRICS_TOKEN, scrape, seriesValue } from './support/metrics.js';
 import { runCli, runCliOn } from './support/process.js';

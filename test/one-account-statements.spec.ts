@@ -42,7 +42,7 @@ const WITHOUT_ACCOUNT = {
   ],
   'metrics of the operator': ['log_size', 'count_alarms'],
   'its index begins with the account within an expression, and beside it PostgreSQL must have no other one to take': [
-    'naming_edge',
+    'edge_reference',
   ],
 };
 const KNOWN = Object.values(WITHOUT_ACCOUNT).flat();

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import pg from 'pg';
+import { READ_MODELS } from '../src/api/read-models.js';
 import { DedicatedConnections } from '../src/database/dedicated-connections.js';
 import type { AnyReadModel } from '../src/event-log/read-model.js';
-import { READ_MODELS } from '../src/api/read-models.js';
 import { provenOf } from './support/found.js';
 import { history, play, playerOf } from './support/histories.js';
 import { allRows as rowsOf } from './support/history-laws.js';

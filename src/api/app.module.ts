@@ -1,5 +1,12 @@
 import { type DynamicModule, Logger, Module } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
+import { AuditReads } from '../database/audit-reads.js';
+import { type Database, POOL } from '../database/database.js';
+import { Incidents } from '../database/incidents.js';
+import { EventLog } from '../event-log/append/event-log.js';
+import { LogPositions } from '../event-log/read/log-positions.js';
+import { Checkpoints } from '../event-log/transparency/seal/checkpoints.js';
+import { IdSource } from '../kernel/ids.js';
 import { AccountsModule } from './access/accounts/accounts.module.js';
 import { ApiKeysModule } from './access/api-keys/api-keys.module.js';
 import { API_KEYS } from './access/api-keys/api-keys.resource.js';
@@ -9,24 +16,22 @@ import { FailureLimit } from './access/authentication/failure-limit.js';
 import { oidcOf } from './access/authentication/oidc.js';
 import { AuditModule } from './audit/audit.module.js';
 import { CloudEvents } from './audit/cloud-events.js';
-import type { Config } from './config/config.js';
-import { AuditReads } from '../database/audit-reads.js';
-import { type Database, POOL } from '../database/database.js';
-import { Incidents } from '../database/incidents.js';
 import { EvidenceModule } from './audit/evidence/evidence.module.js';
+import type { Config } from './config/config.js';
+import { ChecksModule } from './gateway-api/checks/checks.module.js';
+import { BindDecisionMetrics } from './gateway-api/decisions/bind-decision-metrics.js';
+import { BindDecisionsModule } from './gateway-api/decisions/bind-decisions.module.js';
+import { GatewayPolicy } from './gateway-api/decisions/gateway-policy.js';
+import { GatewayApiModule } from './gateway-api/gateway-api.module.js';
 import { HealthModule } from './health/health.module.js';
 import { Authenticator } from './http/authenticator.js';
 import { ApiDocument, OpenApiModule } from './http/openapi/openapi.controller.js';
-import { IdSource } from '../kernel/ids.js';
 import { IpPoliciesModule } from './ip-policies/ip-policies.module.js';
-import { EventLog } from '../event-log/append/event-log.js';
-import { LogPositions } from '../event-log/read/log-positions.js';
-import { Checkpoints } from '../event-log/transparency/seal/checkpoints.js';
 import { metricsModules } from './metrics/metrics.module.js';
 import { READ_MODELS } from './read-models.js';
 import { Changes } from './resources/changes.js';
+import { EdgeReferences } from './resources/edge-references.js';
 import { EntityQueries } from './resources/entity-queries.js';
-import { NamingEdges } from './resources/naming/naming-edges.js';
 import { OwnedEntities } from './resources/owned-entities.js';
 import { Owners } from './resources/owners.js';
 import { Reads } from './resources/reads.js';
@@ -34,11 +39,6 @@ import { makeRunners } from './runners.js';
 import { SshCredentialPolicy } from './ssh-credentials/ssh-credentials.handlers.js';
 import { SshCredentialsModule } from './ssh-credentials/ssh-credentials.module.js';
 import { SSH_CREDENTIALS } from './ssh-credentials/ssh-credentials.resource.js';
-import { BindDecisionMetrics } from './gateway-api/bind-decisions/bind-decision-metrics.js';
-import { BindDecisionsModule } from './gateway-api/bind-decisions/bind-decisions.module.js';
-import { GatewayPolicy } from './gateway-api/bind-decisions/gateway-policy.js';
-import { ChecksModule } from './gateway-api/checks/checks.module.js';
-import { SshGatewayModule } from './gateway-api/ssh-gateway.module.js';
 import { TcpEdgePolicy } from './tcp-edges/hostport-claims.js';
 import { TcpEdgesModule } from './tcp-edges/tcp-edges.module.js';
 import { TunnelGroupsModule } from './tunnel-groups/tunnel-groups.module.js';
@@ -93,7 +93,7 @@ function providersOf(foundation: Foundation, eventLog: EventLog) {
     { provide: Authenticator, useValue: authentication },
     { provide: Owners, useValue: new Owners(pool) },
     { provide: OwnedEntities, useValue: new OwnedEntities(entities, [API_KEYS, SSH_CREDENTIALS]) },
-    { provide: NamingEdges, useValue: new NamingEdges(pool, config.strict) },
+    { provide: EdgeReferences, useValue: new EdgeReferences(pool, config.strict) },
     { provide: SshCredentialPolicy, useValue: { strict: config.strict, keys: config } },
     { provide: TcpEdgePolicy, useValue: { strict: config.strict } },
     { provide: GatewayPolicy, useValue: config },
@@ -118,7 +118,7 @@ const modulesOf = ({ config, database }: Foundation): NonNullable<DynamicModule[
   BindDecisionsModule,
   ChecksModule,
   // Without tokens no gateway can authenticate, so its routes do not exist.
-  ...(config.gatewayTokens.length > 0 ? [SshGatewayModule] : []),
+  ...(config.gatewayTokens.length > 0 ? [GatewayApiModule] : []),
   AuditModule,
   EvidenceModule,
   HealthModule,

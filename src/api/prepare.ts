@@ -1,12 +1,12 @@
 import cluster from 'node:cluster';
 import { Logger } from '@nestjs/common';
-import { type FirstAccount, requireFirstAccount } from './access/accounts/first-account.js';
-import { bootstrapKeyOf, type Config } from './config/config.js';
 import { type Database, openDatabase } from '../database/database.js';
 import { migrate } from '../database/migrate.js';
-import { requireFreeAddress } from './free-address.js';
-import { IdSource } from '../kernel/ids.js';
 import { type KeyHistory, keysBeside } from '../event-log/transparency/seal/checkpoint-key.js';
+import { IdSource } from '../kernel/ids.js';
+import { type FirstAccount, requireFirstAccount } from './access/accounts/first-account.js';
+import { bootstrapKeyOf, type Config } from './config/config.js';
+import { requireFreeAddress } from './free-address.js';
 import { makeEventLog } from './runners.js';
 import type { ServiceLog } from './service-log/service-log.js';
 

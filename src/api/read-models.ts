@@ -1,9 +1,9 @@
+import type { AnyReadModel } from '../event-log/read-model.js';
 import { accountsReadModel } from './access/accounts/accounts.read-model.js';
 import { principalsReadModel } from './access/accounts/principals.read-model.js';
 import { apiKeysReadModel } from './access/api-keys/api-keys.read-model.js';
 import { ipPoliciesReadModel } from './ip-policies/ip-policies.read-model.js';
 import { ipPolicyRulesReadModel } from './ip-policies/ip-policy-rules.read-model.js';
-import type { AnyReadModel } from '../event-log/read-model.js';
 import { sshCredentialsReadModel } from './ssh-credentials/ssh-credentials.read-model.js';
 import { tcpEdgesReadModel } from './tcp-edges/tcp-edges.read-model.js';
 import { tunnelGroupsReadModel } from './tunnel-groups/tunnel-groups.read-model.js';

@@ -1,10 +1,10 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { FirstAccount } from './access/accounts/first-account.js';
-import { bootstrapKeyOf, type Config } from './config/config.js';
 import type { Database } from '../database/database.js';
 import { FIRST_CALLS_FILE } from '../database/embedded/removal.js';
 import { messageOf } from '../kernel/error-message.js';
+import type { FirstAccount } from './access/accounts/first-account.js';
+import { bootstrapKeyOf, type Config } from './config/config.js';
 
 /** A service that listens. */
 export interface Started {

@@ -1,6 +1,6 @@
 import type pg from 'pg';
-import { OperatorError } from '../kernel/operator-error.js';
 import { retry } from '../kernel/network/retry.js';
+import { OperatorError } from '../kernel/operator-error.js';
 import { mayPass, withAdvice } from './connection/advice.js';
 import type { DatabaseServer } from './database-url.js';
 import { PrimaryClient, PrimaryPool } from './primary-pool.js';

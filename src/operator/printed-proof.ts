@@ -1,10 +1,10 @@
+import { READ_MODELS } from '../api/read-models.js';
 import type { MaintenanceDatabase } from '../database/dedicated-connections.js';
-import type { Fault, VerifyWatcher } from '../event-log/verify/verify.js';
 import type { Digests } from '../event-log/fold/digests.js';
 import { type Proof, prove } from '../event-log/fold/proof.js';
 import type { Difference } from '../event-log/fold/row-comparison.js';
 import type { AnyReadModel } from '../event-log/read-model.js';
-import { READ_MODELS } from '../api/read-models.js';
+import type { Fault, VerifyWatcher } from '../event-log/verify/verify.js';
 import { print } from './print.js';
 import type { Progress } from './progress.js';
 

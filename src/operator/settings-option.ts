@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { isSetting } from '../api/config/config.js';
+import { parseSettingsFile } from '../api/config/settings-file.js';
 import { messageOf } from '../kernel/error-message.js';
 import { UsageError } from '../kernel/operator-error.js';
-import { parseSettingsFile } from '../api/config/settings-file.js';
 
 /** Gives a program, and so each of its commands, the option `--settings FILE`. */
 export const withSettingsOption = (program: Command): Command =>

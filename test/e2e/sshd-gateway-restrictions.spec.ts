@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { authorizedKeys } from '../../src/api/gateway-api/authorized-keys.js';
+import { authorizedKeys } from '../../src/api/gateway-api/binds/authorized-keys.js';
 import { GATEWAY_TOKEN, GatewayTrial } from '../support/gateway-trial.js';
 import { stopAtEnd } from '../support/leftovers.js';
 import { logIn, newKeyPair } from '../support/ssh-client.js';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Difference } from '../../src/event-log/fold/row-comparison.js';
 import { READ_MODELS } from '../../src/api/read-models.js';
+import type { Difference } from '../../src/event-log/fold/row-comparison.js';
 import type { ApiClient } from '../support/api-client.js';
 import { provenOf } from '../support/found.js';
 import { newPublicKey } from '../support/keys.js';

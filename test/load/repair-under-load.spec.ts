@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { repair } from '../../src/event-log/fold/repair.js';
 import { READ_MODELS } from '../../src/api/read-models.js';
+import { repair } from '../../src/event-log/fold/repair.js';
 import { provenOf } from '../support/found.js';
 import { newPublicKey } from '../support/keys.js';
 import { addAccount, type TestPrincipal } from '../support/principals.js';

@@ -7,7 +7,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { createApp } from '../../src/api/app.js';
 import { startEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.js';
 import { findEmbeddedData, removeEmbeddedData } from '../../src/database/embedded/removal.js';
-import { type CheckpointKey, KeyHistory, keyText, newCheckpointKey } from '../../src/event-log/transparency/seal/checkpoint-key.js';
+import {
+  type CheckpointKey,
+  KeyHistory,
+  keyText,
+  newCheckpointKey,
+} from '../../src/event-log/transparency/seal/checkpoint-key.js';
 import { LogAlarms } from '../../src/event-log/transparency/seal/log-alarms.js';
 import { seal } from '../../src/event-log/transparency/seal/seal.js';
 import { SealedLogs } from '../../src/event-log/transparency/seal/sealed-logs.js';

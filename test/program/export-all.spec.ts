@@ -5,11 +5,16 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { KeyHistory, keyText, newCheckpointKey, signerOf } from '../../src/event-log/transparency/seal/checkpoint-key.js';
+import { READ_MODELS } from '../../src/api/read-models.js';
 import { exportAll as exportAllOf } from '../../src/event-log/transfer/export-all.js';
 import { FORMAT, RECORDS } from '../../src/event-log/transfer/log-file.js';
+import {
+  KeyHistory,
+  keyText,
+  newCheckpointKey,
+  signerOf,
+} from '../../src/event-log/transparency/seal/checkpoint-key.js';
 import { verifierText } from '../../src/event-log/transparency/tree/signed-note.js';
-import { READ_MODELS } from '../../src/api/read-models.js';
 import { inDatabase, rowsOf } from '../support/backups.js';
 import { untilWritten, upload } from '../support/decisions.js';
 import { eventually } from '../support/eventually.js';

@@ -14,7 +14,13 @@ import {
 import { seal } from '../../src/event-log/transparency/seal/seal.js';
 import { SealedLogs } from '../../src/event-log/transparency/seal/sealed-logs.js';
 import { checkpointText } from '../../src/event-log/transparency/tree/checkpoint.js';
-import { COSIGNATURE, cosignNote, signerKey, signNote, verifierText } from '../../src/event-log/transparency/tree/signed-note.js';
+import {
+  COSIGNATURE,
+  cosignNote,
+  signerKey,
+  signNote,
+  verifierText,
+} from '../../src/event-log/transparency/tree/signed-note.js';
 import { GrowingTree } from '../../src/event-log/transparency/tree/tiles.js';
 import { REPOSITORY } from '../support/documents.js';
 import { runCli, runCliOn } from '../support/process.js';

@@ -2,10 +2,6 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { ServiceApi } from '../../src/operator/audit/http/service-api.js';
-import { Witness } from '../../src/operator/audit/witness/witness.js';
-import { WitnessFolder } from '../../src/operator/audit/witness/witness-folder.js';
-import { WitnessedService } from '../../src/operator/audit/witness/witnessed-service.js';
 import {
   type CheckpointKey,
   KeyHistory,
@@ -15,7 +11,17 @@ import {
 } from '../../src/event-log/transparency/seal/checkpoint-key.js';
 import { seal } from '../../src/event-log/transparency/seal/seal.js';
 import { SealedLogs } from '../../src/event-log/transparency/seal/sealed-logs.js';
-import { COSIGNATURE, parseNote, parseVerifier, signerKey, verifierText } from '../../src/event-log/transparency/tree/signed-note.js';
+import {
+  COSIGNATURE,
+  parseNote,
+  parseVerifier,
+  signerKey,
+  verifierText,
+} from '../../src/event-log/transparency/tree/signed-note.js';
+import { ServiceApi } from '../../src/operator/audit/http/service-api.js';
+import { Witness } from '../../src/operator/audit/witness/witness.js';
+import { WitnessFolder } from '../../src/operator/audit/witness/witness-folder.js';
+import { WitnessedService } from '../../src/operator/audit/witness/witnessed-service.js';
 import { takeErrorLinesLike } from '../support/error-lines.js';
 import { freePort } from '../support/free-port.js';
 import { addAccount, type TestPrincipal } from '../support/principals.js';

@@ -1,9 +1,9 @@
+import { READ_MODELS } from '../../src/api/read-models.js';
 import type { MaintenanceDatabase } from '../../src/database/dedicated-connections.js';
-import { type VerifyWatcher, verify } from '../../src/event-log/verify/verify.js';
 import { type Proof, prove } from '../../src/event-log/fold/proof.js';
 import type { Difference } from '../../src/event-log/fold/row-comparison.js';
 import type { AnyReadModel } from '../../src/event-log/read-model.js';
-import { READ_MODELS } from '../../src/api/read-models.js';
+import { type VerifyWatcher, verify } from '../../src/event-log/verify/verify.js';
 
 interface Chosen {
   readonly account?: string | undefined;

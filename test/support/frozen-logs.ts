@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type { ClientBase } from 'pg';
-import type { LoggedEvent } from '../../src/event-log/verify/logged-event.js';
 import { READ_MODELS } from '../../src/api/read-models.js';
+import type { LoggedEvent } from '../../src/event-log/verify/logged-event.js';
 import { REPOSITORY } from './documents.js';
 
 export const FROZEN = `${REPOSITORY}test/frozen`;

@@ -1,7 +1,7 @@
+import { READ_MODELS } from '../../src/api/read-models.js';
 import type { MaintenanceDatabase } from '../../src/database/dedicated-connections.js';
 import type { AnyReadModel } from '../../src/event-log/read-model.js';
 import { type ImportedLog, importLogs } from '../../src/event-log/transfer/log-import.js';
-import { READ_MODELS } from '../../src/api/read-models.js';
 
 type Lists = AsyncIterable<readonly string[]> | readonly (readonly string[])[];
 

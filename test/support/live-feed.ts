@@ -1,10 +1,10 @@
 import { CloudEvents } from '../../src/api/audit/cloud-events.js';
 import { EventFeed } from '../../src/api/audit/event-feed.js';
 import { LiveFeed } from '../../src/api/audit/live-feed.js';
+import { READ_MODELS } from '../../src/api/read-models.js';
 import { AuditReads } from '../../src/database/audit-reads.js';
 import { LogHeads } from '../../src/event-log/read/log-heads.js';
 import { LogPositions } from '../../src/event-log/read/log-positions.js';
-import { READ_MODELS } from '../../src/api/read-models.js';
 import type { TestPrincipal } from './principals.js';
 import type { Service } from './service.js';
 

@@ -1,7 +1,7 @@
 import { createAccount } from '../../src/api/access/accounts/create-account.js';
+import { EventLog } from '../../src/event-log/append/event-log.js';
 import type { Role } from '../../src/kernel/caller.js';
 import { IdSource } from '../../src/kernel/ids.js';
-import { EventLog } from '../../src/event-log/append/event-log.js';
 import { ApiClient } from './api-client.js';
 import type { Service } from './service.js';
 

@@ -1,8 +1,8 @@
+import { READ_MODELS } from '../../src/api/read-models.js';
 import type { MaintenanceDatabase } from '../../src/database/dedicated-connections.js';
 import type { Scope } from '../../src/event-log/fold/folded-chunks.js';
 import { type Repaired, repair } from '../../src/event-log/fold/repair.js';
 import type { Difference } from '../../src/event-log/fold/row-comparison.js';
-import { READ_MODELS } from '../../src/api/read-models.js';
 
 /** Repairs the rows of all read models, or of those chosen, and says what it found and wrote. */
 export async function repaired(

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { KeyHistory, newCheckpointKey } from '../../src/event-log/transparency/seal/checkpoint-key.js';
 import { EdgePorts } from '../../src/api/gateway-api/edges/edge-ports.js';
+import { KeyHistory, newCheckpointKey } from '../../src/event-log/transparency/seal/checkpoint-key.js';
 import type { Answer, ApiClient } from './api-client.js';
 import { newPublicKey } from './keys.js';
 import type { TestPrincipal } from './principals.js';

@@ -1,13 +1,13 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Caller } from '../../kernel/caller.js';
 import type { Reader } from '../../database/audit-reads.js';
+import type { Caller } from '../../kernel/caller.js';
+import { malformed } from '../../kernel/problem.js';
 import { Authenticator } from '../http/authenticator.js';
 import { ApiFeed, ApiTag } from '../http/openapi/decorators.js';
 import { lastOf, MAX_PAGE_ITEMS, uriWith } from '../http/pages.js';
 import { JSON_TYPE } from '../http/problem.filter.js';
 import { callerOf, signalOf } from '../http/request-context.js';
-import { malformed } from '../../kernel/problem.js';
 import { refuseUnlessReadsEverything } from '../resources/access-rules.js';
 import { CloudEvents } from './cloud-events.js';
 import { EventFeed } from './event-feed.js';

@@ -1,7 +1,7 @@
-import { lastOf, readAfter, readEventLimit } from '../http/pages.js';
 import type { EventFilter } from '../../event-log/read/event-filter.js';
 import { omitUndefined } from '../../kernel/omit-undefined.js';
 import { isQuotable, malformed, quoted } from '../../kernel/problem.js';
+import { lastOf, readAfter, readEventLimit } from '../http/pages.js';
 
 type Query = Readonly<Record<string, unknown>>;
 

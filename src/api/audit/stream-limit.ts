@@ -1,5 +1,5 @@
-import { Places } from '../instance/places.js';
 import { Problem } from '../../kernel/problem.js';
+import { Places } from '../instance/places.js';
 
 /** Limits the open streams of each account on this instance. */
 export class StreamLimit {

@@ -1,9 +1,9 @@
-import { parseToken } from '../access/authentication/deployment-tokens.js';
 import { parseProxied } from '../../gateway/edges/edge-settings.js';
 import { type GatewaySettings, parseListenAddress } from '../../gateway/gateway-settings.js';
 import { parseOwnedHosts } from '../../gateway/owned-hosts.js';
 import { parsePorts } from '../../gateway/port-ranges.js';
 import { parseBalancers } from '../../gateway/proxy-protocol/balancers.js';
+import { parseToken } from '../access/authentication/deployment-tokens.js';
 import { LOG_LEVELS, type LogLevel } from '../service-log/log-levels.js';
 import { baseUrl, integer, oneOf, text } from './parsers.js';
 import type { SettingsOf } from './setting.js';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { type GatewayToken, parseGatewayTokens } from '../access/authentication/gateway-tokens.js';
 import { type KeyPolicy, parseDeniedFingerprints } from '../../rules/public-keys/public-key.js';
-import type { GatewayPolicy } from '../gateway-api/bind-decisions/gateway-policy.js';
+import { type GatewayToken, parseGatewayTokens } from '../access/authentication/gateway-tokens.js';
+import type { GatewayPolicy } from '../gateway-api/decisions/gateway-policy.js';
 import { flag, integer } from './parsers.js';
 import type { SettingsOf } from './setting.js';
 

@@ -1,6 +1,6 @@
+import { type KeyHistory, parseCheckpointKeys } from '../../event-log/transparency/seal/checkpoint-key.js';
 import { parseToken } from '../access/authentication/deployment-tokens.js';
 import { LOGGED_REQUESTS, type LoggedRequests } from '../http/logging/logged-requests.js';
-import { type KeyHistory, parseCheckpointKeys } from '../../event-log/transparency/seal/checkpoint-key.js';
 import { type MetricsSettings, parseMetricsAddress } from '../metrics/metrics-settings.js';
 import { LOG_LEVELS, type LogLevel } from '../service-log/log-levels.js';
 import { integer, oneOf } from './parsers.js';

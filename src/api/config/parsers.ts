@@ -1,7 +1,7 @@
 import { parseDatabaseUrl } from '../../database/database-url.js';
+import { readKeyFile } from '../../event-log/transparency/seal/checkpoint-key.js';
 import { messageOf } from '../../kernel/error-message.js';
 import { isId } from '../../kernel/ids.js';
-import { readKeyFile } from '../../event-log/transparency/seal/checkpoint-key.js';
 
 /** Parsers of environment variables. Each throws an Error whose message completes the sentence "NAME ...". */
 

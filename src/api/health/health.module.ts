@@ -1,12 +1,12 @@
 import { Controller, Get, Header, Module } from '@nestjs/common';
 import { POOL } from '../../database/database.js';
 import { Incidents } from '../../database/incidents.js';
-import { RouteConfig } from '../http/documentation.js';
-import { ApiPublicFile, ApiTag } from '../http/openapi/decorators.js';
-import { JSON_TYPE } from '../http/problem.filter.js';
 import { EventLog } from '../../event-log/append/event-log.js';
 import { Checkpoints } from '../../event-log/transparency/seal/checkpoints.js';
 import { Problem } from '../../kernel/problem.js';
+import { RouteConfig } from '../http/documentation.js';
+import { ApiPublicFile, ApiTag } from '../http/openapi/decorators.js';
+import { JSON_TYPE } from '../http/problem.filter.js';
 import { providerOf } from '../resources/provider-of.js';
 import { Readiness } from './readiness.js';
 

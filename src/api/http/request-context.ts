@@ -1,8 +1,8 @@
 import { isIP } from 'node:net';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import type { Caller, Gateway } from '../../kernel/caller.js';
 import type { EventMetadata } from '../../event-log/event.js';
+import type { Caller, Gateway } from '../../kernel/caller.js';
 import { readIdempotencyKey, readIfMatch, readTraceId } from './preconditions.js';
 
 /** On whose behalf a change is made. */

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Caller, Gateway } from '../../kernel/caller.js';
 import { untilReachable } from '../../database/until-reachable.js';
+import type { Caller, Gateway } from '../../kernel/caller.js';
 import type { Authenticator } from './authenticator.js';
 import type { HttpOptions } from './http-options.js';
 import { isSafeMethod } from './preconditions.js';

@@ -2,8 +2,8 @@ import type { Ref } from '../../database/coalesce.js';
 import type { StreamAppend } from '../../event-log/append/append.js';
 import { omitUndefined } from '../../kernel/omit-undefined.js';
 import { Changes } from '../resources/changes.js';
+import { EdgeReferences, NAMED_CONSTRAINT, repeatedOn } from '../resources/edge-references.js';
 import { handlerOf } from '../resources/handler-of.js';
-import { NAMED_CONSTRAINT, NamingEdges, repeatedOn } from '../resources/naming/naming-edges.js';
 import { CreateIpPolicy, DeleteIpPolicy, IP_POLICIES, UpdateIpPolicy } from './ip-policies.resource.js';
 import { type IpPolicy, ipPolicy } from './ip-policy.js';
 import { ipPolicyRule } from './ip-policy-rule.js';
@@ -27,7 +27,7 @@ export const IP_POLICY_HANDLERS = [
     return changes.apply(IP_POLICIES, context, id, decide, { sent: body });
   }),
 
-  handlerOf(DeleteIpPolicy, [Changes, RulesOfPolicies, NamingEdges], ({ context, id }, changes, rules, edges) => {
+  handlerOf(DeleteIpPolicy, [Changes, RulesOfPolicies, EdgeReferences], ({ context, id }, changes, rules, edges) => {
     const policy = { accountId: context.accountId, id };
     const decide = async (state: IpPolicy | undefined) =>
       // An unknown policy is 404, whatever edges name.

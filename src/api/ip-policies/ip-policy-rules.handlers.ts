@@ -1,7 +1,7 @@
-import { parseCidr } from '../../rules/ip-rules/network.js';
 import { ConstraintViolated } from '../../event-log/append/append-failures.js';
 import { omitUndefined } from '../../kernel/omit-undefined.js';
 import { malformed, Problem, quoted } from '../../kernel/problem.js';
+import { parseCidr } from '../../rules/ip-rules/network.js';
 import { Changes } from '../resources/changes.js';
 import { EntityQueries } from '../resources/entity-queries.js';
 import { handlerOf } from '../resources/handler-of.js';

@@ -1,6 +1,6 @@
 import { Histogram, type Registry } from 'prom-client';
-import { readGauges } from '../instance/read-gauges.js';
 import type { EventLog } from '../../event-log/append/event-log.js';
+import { readGauges } from '../instance/read-gauges.js';
 
 /** A batch has at most 256 changes. */
 const SIZE_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256];

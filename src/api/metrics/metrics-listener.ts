@@ -1,11 +1,11 @@
 import { Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { fastify } from 'fastify';
 import { messageOf } from '../../kernel/error-message.js';
-import { sendProblem } from '../http/problem.filter.js';
-import { TIMEOUTS } from '../http/timeouts.js';
 import type { IdSource } from '../../kernel/ids.js';
 import { OperatorError } from '../../kernel/operator-error.js';
 import { Problem } from '../../kernel/problem.js';
+import { sendProblem } from '../http/problem.filter.js';
+import { TIMEOUTS } from '../http/timeouts.js';
 import type { InstanceMetrics } from './instance-metrics.js';
 import type { MetricsAddress } from './metrics-settings.js';
 

@@ -1,9 +1,9 @@
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import { AuditModule } from '../audit/audit.module.js';
 import type { Database } from '../../database/database.js';
-import { HealthModule } from '../health/health.module.js';
 import { IdSource } from '../../kernel/ids.js';
+import { AuditModule } from '../audit/audit.module.js';
+import { HealthModule } from '../health/health.module.js';
 import { InstanceMetrics, MEASURED, type MeasuredProviders } from './instance-metrics.js';
 import { MetricsController } from './metrics.controller.js';
 import { MetricsListener } from './metrics-listener.js';

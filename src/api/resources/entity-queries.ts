@@ -1,9 +1,9 @@
 import type { Pool } from 'pg';
 import { coalescedRows, type Ref, wantedRows } from '../../database/coalesce.js';
 import { type NamedStatement, queryNamed } from '../../database/query.js';
-import type { PageRequest } from '../http/pages.js';
-import { type IdPrefix, isId } from '../../kernel/ids.js';
 import type { Entity, ReadModel, Table } from '../../event-log/read-model.js';
+import { type IdPrefix, isId } from '../../kernel/ids.js';
+import type { PageRequest } from '../http/pages.js';
 import type { ListFilter } from './resource.js';
 
 /** The part of a resource that the queries need. */

@@ -1,10 +1,10 @@
+import type { Entity } from '../../event-log/read-model.js';
+import type { IdPrefix } from '../../kernel/ids.js';
+import type { ProblemName } from '../../kernel/problem.js';
 import type { Field } from '../http/documentation.js';
 import { ApiField } from '../http/openapi/decorators.js';
 import { CREATED_AT, idField, uriField } from '../http/openapi/parts.js';
 import { Text, TextOfBytes } from '../http/validated-body.js';
-import type { IdPrefix } from '../../kernel/ids.js';
-import type { Entity } from '../../event-log/read-model.js';
-import type { ProblemName } from '../../kernel/problem.js';
 
 /** The fields that all resources share: their limits, and their descriptions in the OpenAPI document. */
 

@@ -1,9 +1,9 @@
-import { lastOf, MAX_EVENTS_CHARACTERS, readAfter, readEventLimit, uriWith } from '../http/pages.js';
-import type { ReadRequest } from '../http/request-context.js';
 import type { DomainEvent } from '../../event-log/event.js';
 import { changedFields, type FieldChange } from '../../event-log/read/field-changes.js';
 import { foldRecorded, type ReplayableEvent } from '../../event-log/read/recorded-event.js';
 import type { Entity } from '../../event-log/read-model.js';
+import { lastOf, MAX_EVENTS_CHARACTERS, readAfter, readEventLimit, uriWith } from '../http/pages.js';
+import type { ReadRequest } from '../http/request-context.js';
 import { type HistoryEventResource, type HistoryResource, toHistoryEvent } from './history.resource.js';
 import type { Resource } from './resource.js';
 

@@ -1,11 +1,11 @@
 import { PostgresFailure } from '../../database/failure.js';
-import type { ChangeContext } from '../http/request-context.js';
 import { idempotentEventId } from '../../event-log/append/event-ids.js';
 import type { DomainEvent } from '../../event-log/event.js';
 import type { LogReader } from '../../event-log/read/log-reader.js';
 import { parseMetadata, type RecordedEvent } from '../../event-log/read/recorded-event.js';
 import type { Entity, ReadModel } from '../../event-log/read-model.js';
 import { Problem } from '../../kernel/problem.js';
+import type { ChangeContext } from '../http/request-context.js';
 
 /** A change that is in the log already. */
 interface RecordedChange<State> {

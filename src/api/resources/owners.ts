@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
-import type { Caller, Role } from '../../kernel/caller.js';
 import { coalescedRows, type Ref, wantedRows } from '../../database/coalesce.js';
 import { ConstraintViolated } from '../../event-log/append/append-failures.js';
+import type { Caller, Role } from '../../kernel/caller.js';
 import { Problem, quoted } from '../../kernel/problem.js';
 import { requireOwnOrAdmin, requireWellFormedOwnerId } from './access-rules.js';
 import { OWNER_DELETED_CONSTRAINT } from './resource.js';

@@ -1,8 +1,8 @@
-import type { RequestContext } from '../http/request-context.js';
-import type { IdPrefix } from '../../kernel/ids.js';
 import type { DomainEvent } from '../../event-log/event.js';
 import type { Entity, ReadModel } from '../../event-log/read-model.js';
+import type { IdPrefix } from '../../kernel/ids.js';
 import type { Problem } from '../../kernel/problem.js';
+import type { RequestContext } from '../http/request-context.js';
 
 /**
  * Describes one kind of resource to the runner of changes and the GETs, as data and pure functions.

@@ -1,7 +1,7 @@
+import { malformed } from '../../kernel/problem.js';
 import { parseCidrs } from '../../rules/bind-rules/source-networks.js';
 import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
 import { List } from '../http/validated-body.js';
-import { malformed } from '../../kernel/problem.js';
 import { expiryRoutes } from '../resources/expiry/expiry.resource.js';
 import { partControllerOf } from '../resources/routes/part-routes.js';
 import {

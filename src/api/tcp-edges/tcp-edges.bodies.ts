@@ -1,6 +1,6 @@
-import { atMostBytes, Flag, List, ObjectOf, Text } from '../http/validated-body.js';
 import { omitUndefined } from '../../kernel/omit-undefined.js';
 import { malformed, Problem } from '../../kernel/problem.js';
+import { atMostBytes, Flag, List, ObjectOf, Text } from '../http/validated-body.js';
 import { Description, Envelope, Metadata, textFields } from '../resources/fields.js';
 import { readOnly } from '../resources/read-only-fields.js';
 import {

@@ -1,6 +1,6 @@
+import type { Entity } from '../../event-log/read-model.js';
 import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
 import { EXAMPLE_BASE_URL, EXAMPLE_KSUID } from '../http/openapi/parts.js';
-import type { Entity } from '../../event-log/read-model.js';
 import { describedResource } from '../resources/fields.js';
 import { CreateCommand, DeleteCommand, type Resource, UpdateCommand } from '../resources/resource.js';
 import { BACKEND, IP_POLICY, type ModuleName } from './edge-modules.js';

@@ -1,7 +1,7 @@
 import { omitUndefined } from '../../kernel/omit-undefined.js';
 import { Changes } from '../resources/changes.js';
+import { EdgeReferences, NAMED_CONSTRAINT, repeatedOn } from '../resources/edge-references.js';
 import { handlerOf } from '../resources/handler-of.js';
-import { NAMED_CONSTRAINT, NamingEdges, repeatedOn } from '../resources/naming/naming-edges.js';
 import { parseLabels, type TunnelGroup, tunnelGroup } from './tunnel-group.js';
 import { CreateTunnelGroup, DeleteTunnelGroup, TUNNEL_GROUPS, UpdateTunnelGroup } from './tunnel-groups.resource.js';
 
@@ -18,7 +18,7 @@ export const TUNNEL_GROUP_HANDLERS = [
     return changes.apply(TUNNEL_GROUPS, context, id, decide, { sent: body });
   }),
 
-  handlerOf(DeleteTunnelGroup, [Changes, NamingEdges], ({ context, id }, changes, edges) => {
+  handlerOf(DeleteTunnelGroup, [Changes, EdgeReferences], ({ context, id }, changes, edges) => {
     const decide = async (state: TunnelGroup | undefined) =>
       // An unknown group is 404, whatever edges name.
       tunnelGroup.remove(state, state && (await edges.refuseNamed(context.accountId, id, 'tunnel group')));

@@ -1,7 +1,7 @@
+import type { Entity } from '../../event-log/read-model.js';
 import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
 import { EXAMPLE_BASE_URL } from '../http/openapi/parts.js';
 import { List, MapField } from '../http/validated-body.js';
-import type { Entity } from '../../event-log/read-model.js';
 import {
   Description,
   describedIn,

@@ -4,9 +4,9 @@ import {
   exportSnapshot,
   type MaintenanceDatabase,
 } from '../../database/dedicated-connections.js';
-import { checkLogs, type VerifyWatcher } from '../verify/verify.js';
 import { claimDifferences } from '../claims/held-claims.js';
 import type { AnyReadModel } from '../read-model.js';
+import { checkLogs, type VerifyWatcher } from '../verify/verify.js';
 import { Comparison } from './comparison.js';
 import { type Digests, digestsOf } from './digests.js';
 import { estimatedEvents, type Scope } from './folded-chunks.js';

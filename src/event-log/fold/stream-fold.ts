@@ -1,7 +1,7 @@
 import { OperatorError } from '../../kernel/operator-error.js';
-import { type StreamEnd, StreamRules } from '../verify/stream-order.js';
 import type { DomainEvent } from '../event.js';
 import { type AnyReadModel, currentEvent, type EntityRow, fold, type Table } from '../read-model.js';
+import { type StreamEnd, StreamRules } from '../verify/stream-order.js';
 
 /** Events that cannot be folded: the log is damaged, or a newer version of the service wrote them. */
 export class ReplayError extends OperatorError {

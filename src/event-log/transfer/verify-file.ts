@@ -1,3 +1,6 @@
+import type { AnyReadModel } from '../read-model.js';
+import { parseSignedCheckpoint } from '../transparency/tree/checkpoint.js';
+import type { VerifierKey } from '../transparency/tree/signed-note.js';
 import { knownTypes } from '../verify/event-checks.js';
 import { FaultReport } from '../verify/fault-report.js';
 import { accountOf, type KeptCheckpoint, KeptChecks } from '../verify/kept-checks.js';
@@ -5,9 +8,6 @@ import { LogChecks } from '../verify/log-checks.js';
 import type { LoggedEvent } from '../verify/logged-event.js';
 import { orderFaultOf, Signatures } from '../verify/signatures.js';
 import { StreamOrder } from '../verify/stream-order.js';
-import type { AnyReadModel } from '../read-model.js';
-import { parseSignedCheckpoint } from '../transparency/tree/checkpoint.js';
-import type { VerifierKey } from '../transparency/tree/signed-note.js';
 import { atLine, LogFileError, parseLine, type RecordLine } from './log-file.js';
 import { type LogSection, sectionsOf } from './log-sections.js';
 

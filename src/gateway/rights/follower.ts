@@ -1,5 +1,5 @@
-import { Unavailable } from '../../kernel/network/unavailable.js';
 import { retry } from '../../kernel/network/retry.js';
+import { Unavailable } from '../../kernel/network/unavailable.js';
 import type { ServiceEvent } from '../event-stream.js';
 
 /** What a stream of changes is followed for. What rejects makes the follower begin again. */

@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
 import { create, hashToken, TOKEN_SECRET_BYTES, tokenOf } from '../../api/access/api-keys/api-key.js';
 import { API_KEYS } from '../../api/access/api-keys/api-keys.resource.js';
-import type { Ref } from '../../database/coalesce.js';
-import { IdSource } from '../../kernel/ids.js';
-import { EventLog } from '../../event-log/append/event-log.js';
-import { OperatorError, UsageError } from '../../kernel/operator-error.js';
 import { makeRunners } from '../../api/runners.js';
+import type { Ref } from '../../database/coalesce.js';
+import { EventLog } from '../../event-log/append/event-log.js';
+import { IdSource } from '../../kernel/ids.js';
+import { OperatorError, UsageError } from '../../kernel/operator-error.js';
 
 export async function createApiKey(
   pool: Pool,

@@ -2,7 +2,13 @@ import { readFile } from 'node:fs/promises';
 import { type Config, readConfig } from '../../api/config/config.js';
 import { findKeysBeside, type KeyHistory, signerOf } from '../../event-log/transparency/seal/checkpoint-key.js';
 import type { Checkpoint } from '../../event-log/transparency/tree/checkpoint.js';
-import { COSIGNATURE, parseVerifier, renamed, type SignedNote, type VerifierKey } from '../../event-log/transparency/tree/signed-note.js';
+import {
+  COSIGNATURE,
+  parseVerifier,
+  renamed,
+  type SignedNote,
+  type VerifierKey,
+} from '../../event-log/transparency/tree/signed-note.js';
 import { UsageError } from '../../kernel/operator-error.js';
 
 /** The keys that may have signed the checkpoints of an account, oldest first; none: their signatures are not checked. */

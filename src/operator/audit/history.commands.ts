@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
 import type { Pool } from 'pg';
+import { readModelOf } from '../../api/read-models.js';
 import { changesBetween } from '../../event-log/read/field-changes.js';
 import { AS_COMMITTED, LogPositions } from '../../event-log/read/log-positions.js';
 import { LogReader } from '../../event-log/read/log-reader.js';
 import type { AnyReadModel, Entity } from '../../event-log/read-model.js';
 import { UsageError } from '../../kernel/operator-error.js';
-import { readModelOf } from '../../api/read-models.js';
 import { withExamples } from '../help.js';
 import { print } from '../print.js';
 import { onDatabase, READS } from '../run-on-database.js';

@@ -1,8 +1,8 @@
 import { addAbortSignal, type Readable } from 'node:stream';
 import type { Command } from 'commander';
+import { READ_MODELS } from '../../api/read-models.js';
 import { type ImportedLog, importLogs } from '../../event-log/transfer/log-import.js';
 import { CheckFailed } from '../../kernel/operator-error.js';
-import { READ_MODELS } from '../../api/read-models.js';
 import { withExamples } from '../help.js';
 import { printProof } from '../printed-proof.js';
 import { type Progress, progressOn } from '../progress.js';

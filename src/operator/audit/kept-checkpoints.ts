@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { messageOf } from '../../kernel/error-message.js';
-import { accountOf, type KeptCheckpoint } from '../../event-log/verify/kept-checks.js';
 import { parseSignedCheckpoint } from '../../event-log/transparency/tree/checkpoint.js';
+import { accountOf, type KeptCheckpoint } from '../../event-log/verify/kept-checks.js';
+import { messageOf } from '../../kernel/error-message.js';
 import { UsageError } from '../../kernel/operator-error.js';
 import { tell } from '../print.js';
 import type { CheckpointKeys } from './checkpoint-keys.js';

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
+import { READ_MODELS } from '../../api/read-models.js';
 import type { MaintenanceDatabase } from '../../database/dedicated-connections.js';
 import { repairTiles } from '../../event-log/verify/repair-tiles.js';
 import { CheckFailed } from '../../kernel/operator-error.js';
-import { READ_MODELS } from '../../api/read-models.js';
 import { refuseUnknownAccount } from '../chosen-account.js';
 import { withExamples } from '../help.js';
 import { print, tell } from '../print.js';

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
+import { READ_MODELS } from '../../api/read-models.js';
 import { accountOf } from '../../event-log/verify/kept-checks.js';
 import { CheckFailed, UsageError } from '../../kernel/operator-error.js';
-import { READ_MODELS } from '../../api/read-models.js';
 import { refuseUnknownAccount } from '../chosen-account.js';
 import { withExamples } from '../help.js';
 import { lowerPriority } from '../lower-priority.js';

@@ -1,8 +1,8 @@
 import { discoveryUrl, isSafeToTrust } from '../../api/access/authentication/issuer-url.js';
 import type { Config } from '../../api/config/config.js';
 import { messageOf } from '../../kernel/error-message.js';
-import { HttpClient } from '../../kernel/network/http-client.js';
 import { isJsonObject } from '../../kernel/json-object.js';
+import { HttpClient } from '../../kernel/network/http-client.js';
 import { type Finding, ok, wrong } from './finding.js';
 
 const TIMEOUT_MS = 3_000;

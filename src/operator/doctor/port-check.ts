@@ -1,8 +1,8 @@
 import type { Config } from '../../api/config/config.js';
 import { requireFreeAddress } from '../../api/free-address.js';
-import { HttpClient, readAnswer } from '../../kernel/network/http-client.js';
-import { parseJsonObject } from '../../kernel/json-object.js';
 import type { MetricsAddress } from '../../api/metrics/metrics-settings.js';
+import { parseJsonObject } from '../../kernel/json-object.js';
+import { HttpClient, readAnswer } from '../../kernel/network/http-client.js';
 import { type Finding, ok, warning, wrong } from './finding.js';
 
 const ANSWER_TIMEOUT_MS = 5_000;

@@ -1,8 +1,8 @@
 import { misspelledIn, readGatewayConfig } from '../../api/config/config.js';
+import { ServiceLog } from '../../api/service-log/service-log.js';
 import { Gateway } from '../../gateway/gateway.js';
 import type { GatewaySettings } from '../../gateway/gateway-settings.js';
 import { STOP_SIGNALS, UsageError } from '../../kernel/operator-error.js';
-import { ServiceLog } from '../../api/service-log/service-log.js';
 
 /** Runs a gateway of its own until a signal stops it. */
 export async function runGateway(): Promise<void> {

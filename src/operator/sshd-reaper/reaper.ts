@@ -1,5 +1,5 @@
-import { messageOf } from '../../kernel/error-message.js';
 import { type Followed, Follower } from '../../gateway/rights/follower.js';
+import { messageOf } from '../../kernel/error-message.js';
 import type { GatewayService } from './gateway-service.js';
 import { type LogRecord, readLogin } from './log-lines.js';
 import { keepsRights } from './permissions.js';

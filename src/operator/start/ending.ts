@@ -1,6 +1,6 @@
-import { messageOf } from '../../kernel/error-message.js';
 import { redacted } from '../../api/service-log/redaction.js';
 import type { ServiceLog } from '../../api/service-log/service-log.js';
+import { messageOf } from '../../kernel/error-message.js';
 import { EXIT, exitOnUncaughtError, failureOf } from '../exit-codes.js';
 
 /** How a process of the service says why it ends. */

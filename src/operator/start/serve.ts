@@ -1,7 +1,7 @@
 import { type Config, misspelledIn, readConfig } from '../../api/config/config.js';
-import { OperatorError } from '../../kernel/operator-error.js';
 import { ServiceLog } from '../../api/service-log/service-log.js';
 import { startupBanner, startupLines } from '../../api/startup-banner.js';
+import { OperatorError } from '../../kernel/operator-error.js';
 import { Ending } from './ending.js';
 import { GatewayBeside } from './gateway-beside.js';
 import { closeWithin, type Instance, stopOnSignals } from './stopping.js';

@@ -1,7 +1,7 @@
 import type { Config } from '../../api/config/config.js';
-import { STOP_SIGNALS } from '../../kernel/operator-error.js';
 import type { ServiceLog } from '../../api/service-log/service-log.js';
 import type { Started } from '../../api/startup-banner.js';
+import { STOP_SIGNALS } from '../../kernel/operator-error.js';
 import { EXIT } from '../exit-codes.js';
 
 export interface Instance extends Started {

@@ -1,5 +1,5 @@
-import { canonicalHost, canonicalName, MAX_NAME_OCTETS, ParseError, parsePort, splitPort } from '../host-name.js';
 import { Problem, quoted } from '../../kernel/problem.js';
+import { canonicalHost, canonicalName, MAX_NAME_OCTETS, ParseError, parsePort, splitPort } from '../host-name.js';
 
 /** The grammar of one rule of an ACL. acl.ts says what a rule permits. */
 

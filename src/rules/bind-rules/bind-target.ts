@@ -1,6 +1,6 @@
-import { ParseError, parsePort, splitPort } from '../host-name.js';
 import { isJsonObject } from '../../kernel/json-object.js';
 import { Problem, quoted } from '../../kernel/problem.js';
+import { ParseError, parsePort, splitPort } from '../host-name.js';
 import { parseHostPattern, refuseUnprintable } from './bind-rule.js';
 
 /**

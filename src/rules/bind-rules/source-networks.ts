@@ -1,6 +1,6 @@
+import { malformed } from '../../kernel/problem.js';
 import type { Address } from '../ip-rules/address.js';
 import { compileNetwork, type Network, parseCidr } from '../ip-rules/network.js';
-import { malformed } from '../../kernel/problem.js';
 
 /** The networks that tunnels may come from. */
 

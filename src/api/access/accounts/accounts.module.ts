@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { POOL } from '../../../database/database.js';
-import { IdSource } from '../../../kernel/ids.js';
 import { EventLog } from '../../../event-log/append/event-log.js';
+import { IdSource } from '../../../kernel/ids.js';
 import { Changes } from '../../resources/changes.js';
 import { EntityQueries } from '../../resources/entity-queries.js';
 import { OwnedEntities } from '../../resources/owned-entities.js';

@@ -1,7 +1,7 @@
+import type { Entity } from '../../../event-log/read-model.js';
 import type { Role } from '../../../kernel/caller.js';
 import { ApiField, ApiSchemaName } from '../../http/openapi/decorators.js';
 import { Flag, Text, TextOfBytes } from '../../http/validated-body.js';
-import type { Entity } from '../../../event-log/read-model.js';
 import { envelopeFields, ReadOnlyEnvelope } from '../../resources/fields.js';
 import { CreateCommand, DeleteCommand, type Resource, UpdateCommand } from '../../resources/resource.js';
 import { notFound, type Principal, type PrincipalEvent } from './principal.js';

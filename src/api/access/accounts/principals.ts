@@ -1,10 +1,10 @@
 import type { Ref } from '../../../database/coalesce.js';
 import { PostgresFailure } from '../../../database/failure.js';
-import type { RequestContext } from '../../http/request-context.js';
 import type { StreamAppend } from '../../../event-log/append/append.js';
 import { ConstraintViolated } from '../../../event-log/append/append-failures.js';
 import { type EntityRow, fold } from '../../../event-log/read-model.js';
 import { Problem } from '../../../kernel/problem.js';
+import type { RequestContext } from '../../http/request-context.js';
 import { refuseUnlessMayManagePrincipals } from '../../resources/access-rules.js';
 import type { Changed, Changes } from '../../resources/changes.js';
 import type { EntityQueries } from '../../resources/entity-queries.js';

@@ -1,8 +1,8 @@
 import { Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import type { Ref } from '../../../database/coalesce.js';
 import { messageOf } from '../../../kernel/error-message.js';
-import { Rounds } from '../../instance/rounds.js';
 import { Problem } from '../../../kernel/problem.js';
+import { Rounds } from '../../instance/rounds.js';
 import type { PendingRemovals } from './pending-removals.js';
 
 const SWEEP_EVERY_MS = 1_000;

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { type Caller, isAdmin } from '../../../kernel/caller.js';
-import type { RequestContext } from '../../http/request-context.js';
 import { omitUndefined } from '../../../kernel/omit-undefined.js';
 import { Problem } from '../../../kernel/problem.js';
+import type { RequestContext } from '../../http/request-context.js';
 import { requireOwnOrAdmin } from '../../resources/access-rules.js';
 import { Changed, Changes } from '../../resources/changes.js';
 import { handlerOf } from '../../resources/handler-of.js';

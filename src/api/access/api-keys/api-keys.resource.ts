@@ -1,7 +1,7 @@
+import type { Entity } from '../../../event-log/read-model.js';
 import { ApiField, ApiSchemaName } from '../../http/openapi/decorators.js';
 import { EXAMPLE_KSUID } from '../../http/openapi/parts.js';
 import { Text } from '../../http/validated-body.js';
-import type { Entity } from '../../../event-log/read-model.js';
 import type { Expiring } from '../../resources/expiry/expiry.js';
 import {
   Description,

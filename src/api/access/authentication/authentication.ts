@@ -1,13 +1,13 @@
 import { Logger } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import type { Pool } from 'pg';
-import type { Caller, Gateway } from '../../../kernel/caller.js';
 import { coalesced } from '../../../database/coalesce.js';
 import { onPrimary, queryNamed } from '../../../database/query.js';
+import type { Caller, Gateway } from '../../../kernel/caller.js';
+import { Problem } from '../../../kernel/problem.js';
 import { Authenticator } from '../../http/authenticator.js';
 import { isSafeMethod } from '../../http/preconditions.js';
 import { ipOf } from '../../http/request-context.js';
-import { Problem } from '../../../kernel/problem.js';
 import { refuseUnlessMayChange } from '../../resources/access-rules.js';
 import { hashToken } from '../api-keys/api-key.js';
 import type { DeploymentTokens } from './deployment-tokens.js';

@@ -1,5 +1,5 @@
-import { Windows } from '../../instance/windows.js';
 import { parseAddress, textOf } from '../../../rules/ip-rules/address.js';
+import { Windows } from '../../instance/windows.js';
 
 /**
  * Maximum number of sources kept, about 2 MB; a further one replaces the source with the oldest window. A limit per

@@ -1,8 +1,8 @@
 import { Logger } from '@nestjs/common';
 import { createRemoteJWKSet, customFetch, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose';
 import { messageOf } from '../../../kernel/error-message.js';
-import { HttpClient } from '../../../kernel/network/http-client.js';
 import { isJsonObject } from '../../../kernel/json-object.js';
+import { HttpClient } from '../../../kernel/network/http-client.js';
 import { Problem } from '../../../kernel/problem.js';
 import { discoveryUrl, isSafeToTrust } from './issuer-url.js';
 import { refusalOf } from './token-refusal.js';

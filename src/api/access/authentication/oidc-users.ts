@@ -1,9 +1,9 @@
 import type { Pool } from 'pg';
-import type { Role } from '../../../kernel/caller.js';
 import { coalesced } from '../../../database/coalesce.js';
 import { onPrimary, queryNamed } from '../../../database/query.js';
 import { ConstraintViolated } from '../../../event-log/append/append-failures.js';
 import type { EventMetadata } from '../../../event-log/event.js';
+import type { Role } from '../../../kernel/caller.js';
 import type { Changes } from '../../resources/changes.js';
 import { createUser } from '../accounts/principal.js';
 import { USER_EMAIL_CONSTRAINT } from '../accounts/principals.read-model.js';

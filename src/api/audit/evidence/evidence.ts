@@ -1,7 +1,11 @@
 import { type KeyHistory, signerOf } from '../../../event-log/transparency/seal/checkpoint-key.js';
 import type { Checkpoints } from '../../../event-log/transparency/seal/checkpoints.js';
 import { markOf } from '../../../event-log/transparency/seal/log-alarms.js';
-import { type SealedLogs, type StoredCheckpoint, TilesDamaged } from '../../../event-log/transparency/seal/sealed-logs.js';
+import {
+  type SealedLogs,
+  type StoredCheckpoint,
+  TilesDamaged,
+} from '../../../event-log/transparency/seal/sealed-logs.js';
 import { type Checkpoint, parseSignedCheckpoint, proofText } from '../../../event-log/transparency/tree/checkpoint.js';
 import {
   consistencyRanges,

@@ -1,6 +1,6 @@
-import type { ReadRequest } from '../../http/request-context.js';
 import { KeyedQueue } from '../../../kernel/keyed-queue.js';
 import { Problem } from '../../../kernel/problem.js';
+import type { ReadRequest } from '../../http/request-context.js';
 
 /**
  * Checks that are worked on at once. Each takes a millisecond in a turn of the event loop, so this is how long all checks

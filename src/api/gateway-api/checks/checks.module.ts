@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { POOL } from '../../../database/database.js';
 import { providerOf } from '../../resources/provider-of.js';
-import { GatewayPolicy } from '../bind-decisions/gateway-policy.js';
+import { GatewayPolicy } from '../decisions/gateway-policy.js';
 import { EdgeChecksController } from '../edges/edge-checks.controller.js';
 import { EdgePolicies } from '../edges/edge-policies.js';
 import { CheckTurns } from './check-turns.js';

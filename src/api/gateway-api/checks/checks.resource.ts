@@ -1,8 +1,8 @@
 import { ApiField } from '../../http/openapi/decorators.js';
 import { Anything, List, TextOfBytes } from '../../http/validated-body.js';
 import { ACL } from '../../ssh-credentials/ssh-credentials.resource.js';
-import { type BindDecision, REASONS } from '../bind-decisions/bind-decision.js';
-import { MAX_SOURCE_BYTES, TARGET } from '../ssh-gateway.resource.js';
+import { MAX_SOURCE_BYTES, TARGET } from '../binds/binds.resource.js';
+import { type BindDecision, REASONS } from '../decisions/bind-decision.js';
 
 export class CredentialCheckBody {
   @Anything(TARGET) target?: unknown;

@@ -1,12 +1,12 @@
 import type { Pool } from 'pg';
-import type { BindTarget } from '../../../rules/bind-rules/bind-target.js';
 import type { Ref } from '../../../database/coalesce.js';
 import { mapInTurns } from '../../../kernel/in-turns.js';
-import { type BindDecision, bindDecider, type CredentialGrant, refusal } from '../bind-decisions/bind-decision.js';
-import type { GatewayPolicy } from '../bind-decisions/gateway-policy.js';
-import { CredentialGrants, liveGrants } from '../credential-grants.js';
-import { KeyAccess } from '../key-access.js';
-import { SourceCheck } from '../source-check.js';
+import type { BindTarget } from '../../../rules/bind-rules/bind-target.js';
+import { CredentialGrants, liveGrants } from '../binds/credential-grants.js';
+import { KeyAccess } from '../binds/key-access.js';
+import { SourceCheck } from '../binds/source-check.js';
+import { type BindDecision, bindDecider, type CredentialGrant, refusal } from '../decisions/bind-decision.js';
+import type { GatewayPolicy } from '../decisions/gateway-policy.js';
 
 /**
  * What a gateway would decide, if the key had this credential alone. It decides as GatewayAnswers does, and records

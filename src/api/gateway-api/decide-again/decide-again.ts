@@ -2,8 +2,8 @@ import type { Ref } from '../../../database/coalesce.js';
 import { DedicatedConnections, type MaintenanceDatabase } from '../../../database/dedicated-connections.js';
 import { AS_COMMITTED, LogPositions } from '../../../event-log/read/log-positions.js';
 import { sshCredentialsReadModel } from '../../ssh-credentials/ssh-credentials.read-model.js';
-import { deciderOf, KeyAccess } from '../key-access.js';
-import { SourceCheck } from '../source-check.js';
+import { deciderOf, KeyAccess } from '../binds/key-access.js';
+import { SourceCheck } from '../binds/source-check.js';
 import { LoggedGrants, type Moment } from './logged-grants.js';
 import { answerOf, type DecisionAnswer, type RecordedDecision } from './recorded-decision.js';
 

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { Pool } from 'pg';
-import { type Principal, type PrincipalEvent } from '../../access/accounts/principal.js';
-import { principalsReadModel } from '../../access/accounts/principals.read-model.js';
-import type { Gateway } from '../../../kernel/caller.js';
 import type { Ref } from '../../../database/coalesce.js';
 import { LogReader } from '../../../event-log/read/log-reader.js';
 import type { Entity } from '../../../event-log/read-model.js';
+import type { Gateway } from '../../../kernel/caller.js';
+import { type Principal, type PrincipalEvent } from '../../access/accounts/principal.js';
+import { principalsReadModel } from '../../access/accounts/principals.read-model.js';
 import type { SshCredential } from '../../ssh-credentials/ssh-credential.js';
 import { sshCredentialsReadModel } from '../../ssh-credentials/ssh-credentials.read-model.js';
 import {
@@ -14,7 +14,7 @@ import {
   MAX_GRANTS_PER_KEY,
   type StoredCredentialGrant,
   servedBy,
-} from '../credential-grants.js';
+} from '../binds/credential-grants.js';
 
 /** The moment that a decision is made again for. */
 export interface Moment {

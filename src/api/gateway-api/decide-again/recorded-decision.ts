@@ -1,10 +1,10 @@
 import type { Pool } from 'pg';
-import { type BindTarget, parseBindTarget } from '../../../rules/bind-rules/bind-target.js';
 import { timeText } from '../../../event-log/verify/logged-event.js';
 import { Problem } from '../../../kernel/problem.js';
-import type { BindDecision } from '../bind-decisions/bind-decision.js';
-import type { RecordedBindDecision } from '../bind-decisions/bind-decisions.resource.js';
-import { type BindDecisionAnswer, toAnswer } from '../ssh-gateway.resource.js';
+import { type BindTarget, parseBindTarget } from '../../../rules/bind-rules/bind-target.js';
+import { type BindDecisionAnswer, toAnswer } from '../binds/binds.resource.js';
+import type { BindDecision } from '../decisions/bind-decision.js';
+import type { RecordedBindDecision } from '../decisions/bind-decisions.resource.js';
 
 /** What a gateway is answered, with an empty field as null. */
 export type DecisionAnswer = Readonly<BindDecisionAnswer> & Pick<RecordedBindDecision, 'rule_index'>;

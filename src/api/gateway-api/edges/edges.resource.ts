@@ -1,17 +1,17 @@
+import { malformed, quoted } from '../../../kernel/problem.js';
+import { type Address, parseSource } from '../../../rules/ip-rules/address.js';
+import type { IpRule } from '../../../rules/ip-rules/ip-policy.js';
+import { IP_REASONS, type IpDecision, type IpReason } from '../../../rules/ip-rules/ip-restriction.js';
 import { ApiField } from '../../http/openapi/decorators.js';
 import { EXAMPLE_BASE_URL, EXAMPLE_KSUID, idPattern } from '../../http/openapi/parts.js';
 import { List, TextOfBytes } from '../../http/validated-body.js';
 import { ACTIONS } from '../../ip-policies/ip-policy-rule.js';
 import { IP_POLICY_RULES } from '../../ip-policies/ip-policy-rules.resource.js';
-import { type Address, parseSource } from '../../../rules/ip-rules/address.js';
-import type { IpRule } from '../../../rules/ip-rules/ip-policy.js';
-import { IP_REASONS, type IpDecision, type IpReason } from '../../../rules/ip-rules/ip-restriction.js';
-import { malformed, quoted } from '../../../kernel/problem.js';
 import { IP_POLICY, MAX_IP_POLICIES } from '../../tcp-edges/edge-modules.js';
 import { MAX_HOSTPORT_BYTES, parseHostport } from '../../tcp-edges/hostport.js';
 import { MAX_EDGES_OF_A_HOSTPORT } from '../../tcp-edges/tcp-edges.read-model.js';
 import { IpPolicyRef, TcpEdgeResource } from '../../tcp-edges/tcp-edges.resource.js';
-import { MAX_SOURCE_BYTES } from '../ssh-gateway.resource.js';
+import { MAX_SOURCE_BYTES } from '../binds/binds.resource.js';
 
 /** A policy of the largest size fits, even beside the edges of another account. These rules take some 2 MB. */
 export const MAX_RULES_OF_AN_ANSWER = 20_000;

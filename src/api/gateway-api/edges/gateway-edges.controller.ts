@@ -6,8 +6,8 @@ import { queryParameter } from '../../http/openapi/parts.js';
 import { gatewayOf } from '../../http/request-context.js';
 import { Body } from '../../http/validated-body.js';
 import { parseHostport } from '../../tcp-edges/hostport.js';
-import { readRequiredParameter } from '../gateway-requests.js';
-import { requiredParameter } from '../ssh-gateway.resource.js';
+import { requiredParameter } from '../binds/binds.resource.js';
+import { readRequiredParameter } from '../binds/gateway-requests.js';
 import { EdgesOfHostports, FindEdgesBody, ListedEdges, readHostports, readSource, SOURCE } from './edges.resource.js';
 import { GatewayEdges } from './gateway-edges.js';
 

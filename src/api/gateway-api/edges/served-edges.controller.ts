@@ -1,14 +1,14 @@
 import { Controller, Get, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { malformed, quoted } from '../../../kernel/problem.js';
 import { canonicalHost, ParseError } from '../../../rules/host-name.js';
 import { RouteConfig } from '../../http/documentation.js';
 import { ApiField, ApiGatewayAnswer, ApiTag } from '../../http/openapi/decorators.js';
 import { gatewayOf, signalOf } from '../../http/request-context.js';
-import { malformed, quoted } from '../../../kernel/problem.js';
 import { MAX_HOSTPORT_BYTES } from '../../tcp-edges/hostport.js';
-import { EVENT_STREAM } from '../revocations/changes.controller.js';
-import { readRequiredParameter } from '../gateway-requests.js';
-import { requiredParameter } from '../ssh-gateway.resource.js';
+import { requiredParameter } from '../binds/binds.resource.js';
+import { readRequiredParameter } from '../binds/gateway-requests.js';
+import { EVENT_STREAM } from '../revocations/revocations.controller.js';
 import { EdgeChangeStreams } from './edge-changes.js';
 import { EdgePorts } from './edge-ports.js';
 

@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
 import type { OnModuleDestroy } from '@nestjs/common';
-import { type Gateway, servesAccount } from '../../../kernel/caller.js';
 import type { Ref } from '../../../database/coalesce.js';
-import { Places } from '../../instance/places.js';
+import { type Gateway, servesAccount } from '../../../kernel/caller.js';
 import { Problem } from '../../../kernel/problem.js';
+import { Places } from '../../instance/places.js';
 import type { ChangeWatch } from './change-watch.js';
 
 export interface StreamLimits {

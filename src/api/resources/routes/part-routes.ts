@@ -1,12 +1,12 @@
 import { Controller, Delete, Get, HttpCode, Param, Put, type Type } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
+import type { Entity } from '../../../event-log/read-model.js';
+import { Problem, type ProblemName } from '../../../kernel/problem.js';
 import type { Answer } from '../../http/answer.js';
 import { RouteConfig } from '../../http/documentation.js';
 import { ApiDelete, ApiGet, ApiTag, ApiUpdate } from '../../http/openapi/decorators.js';
 import { Context, Read, type ReadRequest, type RequestContext } from '../../http/request-context.js';
 import { BodyOf } from '../../http/validated-body.js';
-import type { Entity } from '../../../event-log/read-model.js';
-import { Problem, type ProblemName } from '../../../kernel/problem.js';
 import { Reads } from '../reads.js';
 import type { Resource } from '../resource.js';
 

@@ -1,7 +1,7 @@
-import { isId } from '../../../kernel/ids.js';
-import { CheckFailed, UsageError } from '../../../kernel/operator-error.js';
 import { decideAgain, isRepeatable, LogTooShort } from '../../../api/gateway-api/decide-again/decide-again.js';
 import { ChangedRecord, findDecision } from '../../../api/gateway-api/decide-again/recorded-decision.js';
+import { isId } from '../../../kernel/ids.js';
+import { CheckFailed, UsageError } from '../../../kernel/operator-error.js';
 import { lowerPriority } from '../../lower-priority.js';
 import { print } from '../../print.js';
 import type { CommandDatabase } from '../../run-on-database.js';

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { messageOf } from '../../../kernel/error-message.js';
+import { parseJsonObject } from '../../../kernel/json-object.js';
 import { type Answer, HttpClient, readAnswer } from '../../../kernel/network/http-client.js';
 import { retryAfterMsOf, Unavailable } from '../../../kernel/network/unavailable.js';
-import { parseJsonObject } from '../../../kernel/json-object.js';
 import { OperatorError, UsageError } from '../../../kernel/operator-error.js';
 import { tell } from '../../print.js';
 import { isPrivate } from './http-url.js';

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { messageOf } from '../../../kernel/error-message.js';
 import { type Answer, HttpClient, readAnswer } from '../../../kernel/network/http-client.js';
+import { retry } from '../../../kernel/network/retry.js';
 import { isPassing, retryAfterMsOf, UNTIL_AVAILABLE, Unavailable } from '../../../kernel/network/unavailable.js';
 import { OperatorError } from '../../../kernel/operator-error.js';
-import { retry } from '../../../kernel/network/retry.js';
 import type { Batch } from './log-reader.js';
 import { webhookHeaders } from './signature.js';
 

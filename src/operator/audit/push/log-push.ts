@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../../../kernel/error-message.js';
+import { retry } from '../../../kernel/network/retry.js';
 import { UNTIL_AVAILABLE } from '../../../kernel/network/unavailable.js';
 import { OperatorError, UsageError } from '../../../kernel/operator-error.js';
-import { retry } from '../../../kernel/network/retry.js';
 import type { Collector } from './collector.js';
 import { type Batch, COMMON_BEGINNING, type LogEvent, type LogReader } from './log-reader.js';
 

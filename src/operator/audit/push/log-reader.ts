@@ -1,5 +1,5 @@
-import { isPassing, Unavailable } from '../../../kernel/network/unavailable.js';
 import { parseJsonObject } from '../../../kernel/json-object.js';
+import { isPassing, Unavailable } from '../../../kernel/network/unavailable.js';
 import { OperatorError } from '../../../kernel/operator-error.js';
 import type { ServiceApi } from '../http/service-api.js';
 

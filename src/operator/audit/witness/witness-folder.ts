@@ -1,8 +1,8 @@
 import { mkdir, open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf } from '../../../kernel/error-message.js';
-import { OperatorError, UsageError } from '../../../kernel/operator-error.js';
 import { retry } from '../../../kernel/network/retry.js';
+import { OperatorError, UsageError } from '../../../kernel/operator-error.js';
 import { writeWholeFile } from '../../files/whole-file.js';
 
 const MAX_LOCKED_MS = 5_000;

@@ -1,8 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
-import { messageOf } from '../../../kernel/error-message.js';
 import { parseCheckpointKeys } from '../../../event-log/transparency/seal/checkpoint-key.js';
-import { COSIGNATURE, type SignerKey, signerKey, verifierText } from '../../../event-log/transparency/tree/signed-note.js';
+import {
+  COSIGNATURE,
+  type SignerKey,
+  signerKey,
+  verifierText,
+} from '../../../event-log/transparency/tree/signed-note.js';
+import { messageOf } from '../../../kernel/error-message.js';
 import { CheckFailed, Interrupted, STOP_SIGNALS, UsageError } from '../../../kernel/operator-error.js';
 import { withOfflineExamples } from '../../help.js';
 import { print, tell } from '../../print.js';

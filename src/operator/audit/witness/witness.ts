@@ -1,5 +1,3 @@
-import { messageOf } from '../../../kernel/error-message.js';
-import { UNTIL_AVAILABLE } from '../../../kernel/network/unavailable.js';
 import type { Checkpoint } from '../../../event-log/transparency/tree/checkpoint.js';
 import {
   cosignNote,
@@ -8,8 +6,10 @@ import {
   type VerifierKey,
   verifierText,
 } from '../../../event-log/transparency/tree/signed-note.js';
-import { OperatorError, UsageError } from '../../../kernel/operator-error.js';
+import { messageOf } from '../../../kernel/error-message.js';
 import { retry } from '../../../kernel/network/retry.js';
+import { UNTIL_AVAILABLE } from '../../../kernel/network/unavailable.js';
+import { OperatorError, UsageError } from '../../../kernel/operator-error.js';
 import type { WitnessFolder } from './witness-folder.js';
 import { checkProof, needsProof, Refusal, readWitnessed } from './witnessed-checkpoint.js';
 import { NoCheckpoint, type WitnessedService } from './witnessed-service.js';

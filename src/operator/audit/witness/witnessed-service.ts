@@ -1,5 +1,5 @@
-import { Unavailable } from '../../../kernel/network/unavailable.js';
 import { parseJsonObject } from '../../../kernel/json-object.js';
+import { Unavailable } from '../../../kernel/network/unavailable.js';
 import { PROBLEMS } from '../../../kernel/problem.js';
 import type { ServiceApi } from '../http/service-api.js';
 

@@ -5,32 +5,32 @@ import { IdSource } from '../../kernel/ids.js';
 import { EntityQueries } from '../resources/entity-queries.js';
 import { providerOf } from '../resources/provider-of.js';
 import { EdgesByHostport } from '../tcp-edges/tcp-edges.read-model.js';
-import { BindDecisionMetrics } from './bind-decisions/bind-decision-metrics.js';
-import { BindDecisionQueue } from './bind-decisions/bind-decision-queue.js';
-import { GatewayPolicy } from './bind-decisions/gateway-policy.js';
-import { ChangeStreams, credentialIds } from './revocations/change-streams.js';
-import { ChangeWatch } from './revocations/change-watch.js';
-import { ChangesController } from './revocations/changes.controller.js';
-import { CredentialChanges } from './revocations/credential-changes.js';
+import { BindsController } from './binds/binds.controller.js';
+import { GatewayAnswers } from './binds/gateway-answers.js';
+import { BindDecisionMetrics } from './decisions/bind-decision-metrics.js';
+import { BindDecisionQueue } from './decisions/bind-decision-queue.js';
+import { GatewayPolicy } from './decisions/gateway-policy.js';
 import { EdgeChangeStreams, EdgeChanges } from './edges/edge-changes.js';
 import { EdgePolicies } from './edges/edge-policies.js';
 import { EdgePorts } from './edges/edge-ports.js';
 import { GatewayEdgesController } from './edges/gateway-edges.controller.js';
 import { GatewayEdges } from './edges/gateway-edges.js';
 import { ServedEdgesController } from './edges/served-edges.controller.js';
-import { GatewayAnswers } from './gateway-answers.js';
 import { GatewayMetricsController } from './gateway-metrics.controller.js';
-import { SshGatewayController } from './ssh-gateway.controller.js';
+import { ChangeStreams, credentialIds } from './revocations/change-streams.js';
+import { ChangeWatch } from './revocations/change-watch.js';
+import { CredentialChanges } from './revocations/credential-changes.js';
+import { RevocationsController } from './revocations/revocations.controller.js';
 
 const logger = new Logger('SshGateway');
 
 /** The app itself must import it, so that Nest stops it before the database: see BindDecisionQueue. */
 @Module({
   controllers: [
-    SshGatewayController,
+    BindsController,
     ServedEdgesController,
     GatewayEdgesController,
-    ChangesController,
+    RevocationsController,
     GatewayMetricsController,
   ],
   providers: [
@@ -58,4 +58,4 @@ const logger = new Logger('SshGateway');
     providerOf(GatewayAnswers, POOL, GatewayPolicy, IdSource, BindDecisionQueue, BindDecisionMetrics),
   ],
 })
-export class SshGatewayModule {}
+export class GatewayApiModule {}

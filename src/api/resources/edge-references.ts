@@ -1,14 +1,14 @@
 import type { Pool } from 'pg';
-import { queryNamed } from '../../../database/query.js';
-import { ConstraintViolated } from '../../../event-log/append/append-failures.js';
-import { Problem } from '../../../kernel/problem.js';
+import { queryNamed } from '../../database/query.js';
+import { ConstraintViolated } from '../../event-log/append/append-failures.js';
+import { Problem } from '../../kernel/problem.js';
 
 /** The triggers on the tables of what edges name report this. */
 export const NAMED_CONSTRAINT = 'named_by_edge';
 
 /** No condition but that of the index of names: the planner must have no other index to take. */
-const NAMING_EDGE = {
-  name: 'naming_edge',
+const EDGE_REFERENCE = {
+  name: 'edge_reference',
   text: `select t.id from tcp_edges t where tcp_edge_names(t.account_id, t.backend, t.ip_restriction) @> array[$1 || ' ' || $2]
     and (t.backend is not null or t.ip_restriction is not null) limit 1`,
 };
@@ -17,7 +17,7 @@ const NAMING_EDGE = {
  * Strict mode: what an edge names is not deleted. The look-up finds the edge for the message. A trigger decides races: it
  * looks again in the append of each deletion whose event has UNLESS_NAMED.
  */
-export class NamingEdges {
+export class EdgeReferences {
   constructor(
     private readonly pool: Pool,
     private readonly isStrict: boolean,
@@ -26,7 +26,7 @@ export class NamingEdges {
   /** Returns the data of the deletion's event. Throws conflict. `noun` is what is to be deleted. */
   async refuseNamed(accountId: string, id: string, noun: string): Promise<object> {
     if (!this.isStrict) return {};
-    const { rows } = await queryNamed<{ id: string }>(this.pool, NAMING_EDGE, [accountId, id]);
+    const { rows } = await queryNamed<{ id: string }>(this.pool, EDGE_REFERENCE, [accountId, id]);
     const [edge] = rows;
     if (edge === undefined) return UNLESS_NAMED;
     throw new Problem('conflict', `The TCP edge '${edge.id}' names this ${noun}; change the edge first.`);

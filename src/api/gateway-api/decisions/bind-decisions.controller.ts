@@ -1,10 +1,10 @@
 import { Controller, Get } from '@nestjs/common';
+import { isId } from '../../../kernel/ids.js';
+import { malformed, quoted } from '../../../kernel/problem.js';
 import { ApiList, ApiTag } from '../../http/openapi/decorators.js';
 import { queryParameter } from '../../http/openapi/parts.js';
 import { lastOf, pageOf, readPageRequest } from '../../http/pages.js';
 import { Read, type ReadRequest } from '../../http/request-context.js';
-import { isId } from '../../../kernel/ids.js';
-import { malformed, quoted } from '../../../kernel/problem.js';
 import { refuseUnlessReadsEverything } from '../../resources/access-rules.js';
 import { GATEWAY_NAME } from './bind-decision-fields.js';
 import { BindDecisions } from './bind-decisions.js';

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
-import type { Gateway } from '../../kernel/caller.js';
-import { onPrimary, queryNamed } from '../../database/query.js';
+import { onPrimary, queryNamed } from '../../../database/query.js';
+import type { Gateway } from '../../../kernel/caller.js';
+import type { ChangedCredential } from './binds.resource.js';
 import type { KnownCredential } from './gateway-requests.js';
-import type { ChangedCredential } from './ssh-gateway.resource.js';
 
 /** The current state of a credential that a gateway knows. */
 interface CurrentState {

@@ -1,9 +1,9 @@
 import type { Pool } from 'pg';
-import { type Gateway, servesAccount } from '../../kernel/caller.js';
-import { coalesced, type Ref, wantedRows } from '../../database/coalesce.js';
-import { onPrimary, queryNamed } from '../../database/query.js';
+import { coalesced, type Ref, wantedRows } from '../../../database/coalesce.js';
+import { onPrimary, queryNamed } from '../../../database/query.js';
+import { type Gateway, servesAccount } from '../../../kernel/caller.js';
+import type { CredentialGrant } from '../decisions/bind-decision.js';
 import type { AuthorizedCredential } from './authorized-keys.js';
-import type { CredentialGrant } from './bind-decisions/bind-decision.js';
 
 /** Only the oldest live grants of a key are used, so that one account cannot delay answers to others. */
 export const MAX_GRANTS_PER_KEY = 100;

@@ -1,14 +1,12 @@
 import { Controller, Get, Header, HttpCode, Post, Query, Req } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import { RouteConfig } from '../http/documentation.js';
-import { ApiGatewayAnswer, ApiTag } from '../http/openapi/decorators.js';
-import { gatewayOf, ipOf } from '../http/request-context.js';
-import { Body } from '../http/validated-body.js';
-import { Problem } from '../../kernel/problem.js';
-import { readFingerprint } from '../../rules/public-keys/public-key-type.js';
-import { FINGERPRINT } from './bind-decisions/bind-decision-fields.js';
-import { GatewayAnswers } from './gateway-answers.js';
-import { readKey, readRequiredParameter, readTargets } from './gateway-requests.js';
+import { Problem } from '../../../kernel/problem.js';
+import { readFingerprint } from '../../../rules/public-keys/public-key-type.js';
+import { RouteConfig } from '../../http/documentation.js';
+import { ApiGatewayAnswer, ApiTag } from '../../http/openapi/decorators.js';
+import { gatewayOf, ipOf } from '../../http/request-context.js';
+import { Body } from '../../http/validated-body.js';
+import { FINGERPRINT } from '../decisions/bind-decision-fields.js';
 import {
   AuthorizeBody,
   BindDecisionAnswer,
@@ -20,7 +18,9 @@ import {
   RecheckBody,
   requiredParameter,
   toAnswer,
-} from './ssh-gateway.resource.js';
+} from './binds.resource.js';
+import { GatewayAnswers } from './gateway-answers.js';
+import { readKey, readRequiredParameter, readTargets } from './gateway-requests.js';
 
 /** A gateway serves all accounts and authenticates with a token of the deployment, so these routes have no account. */
 const FOR_GATEWAYS = { isForGateways: true };
@@ -29,7 +29,7 @@ const KEY_PROBLEMS = ['request_malformed', 'public_key_missing', 'public_key_inv
 
 @ApiTag('SSH gateways')
 @Controller('ssh_gateway')
-export class SshGatewayController {
+export class BindsController {
   constructor(private readonly answers: GatewayAnswers) {}
 
   @Post('identify')

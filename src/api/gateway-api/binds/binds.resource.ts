@@ -1,7 +1,7 @@
-import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
-import { EXAMPLE_KSUID, idPattern, type ParameterOf, queryParameter } from '../http/openapi/parts.js';
-import { Anything, Text, TextOfBytes } from '../http/validated-body.js';
-import { type BindDecision, REASONS } from './bind-decisions/bind-decision.js';
+import { ApiField, ApiSchemaName } from '../../http/openapi/decorators.js';
+import { EXAMPLE_KSUID, idPattern, type ParameterOf, queryParameter } from '../../http/openapi/parts.js';
+import { Anything, Text, TextOfBytes } from '../../http/validated-body.js';
+import { type BindDecision, REASONS } from '../decisions/bind-decision.js';
 import {
   CREDENTIAL_ID,
   FINGERPRINT,
@@ -10,7 +10,7 @@ import {
   OWNER_ID,
   TARGET_SCHEMA,
   VERSION,
-} from './bind-decisions/bind-decision-fields.js';
+} from '../decisions/bind-decision-fields.js';
 import { type KnownCredential, MAX_RECHECKED, MAX_TARGETS, readKnownCredentials } from './gateway-requests.js';
 
 const ACCOUNT_ID = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { permits } from '../../rules/bind-rules/acl.js';
+import { permits } from '../../../rules/bind-rules/acl.js';
 import { CompiledAcls } from './compiled-acls.js';
 
 const rules = (count: number) => Array.from({ length: count }, (_, n) => `bind:host-${n}.example.com`);

@@ -1,11 +1,11 @@
 import { BlockList, isIPv6 } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { compile, permits } from '../../rules/bind-rules/acl.js';
-import { parseBindTarget } from '../../rules/bind-rules/bind-target.js';
-import { compileNetworks, contains } from '../../rules/bind-rules/source-networks.js';
-import { parseSource } from '../../rules/ip-rules/address.js';
-import { Problem } from '../../kernel/problem.js';
+import { Problem } from '../../../kernel/problem.js';
+import { compile, permits } from '../../../rules/bind-rules/acl.js';
+import { parseBindTarget } from '../../../rules/bind-rules/bind-target.js';
+import { compileNetworks, contains } from '../../../rules/bind-rules/source-networks.js';
+import { parseSource } from '../../../rules/ip-rules/address.js';
 import { type AuthorizedCredential, authorizedKeys, MAX_PERMIT_LISTENS } from './authorized-keys.js';
 
 const BLOB = 'AAAAC3NzaC1lZDI1NTE5AAAAIIG9v9jGhBGWcOAsbCKnvFXEWkuT+fnkFbvsG6t8qkp4';

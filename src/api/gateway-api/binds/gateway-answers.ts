@@ -1,21 +1,21 @@
 import type { Pool } from 'pg';
-import type { BindTarget } from '../../rules/bind-rules/bind-target.js';
-import type { Gateway } from '../../kernel/caller.js';
-import type { IdSource } from '../../kernel/ids.js';
-import { mapInTurns } from '../../kernel/in-turns.js';
-import { Problem } from '../../kernel/problem.js';
+import type { Gateway } from '../../../kernel/caller.js';
+import type { IdSource } from '../../../kernel/ids.js';
+import { mapInTurns } from '../../../kernel/in-turns.js';
+import { Problem } from '../../../kernel/problem.js';
+import type { BindTarget } from '../../../rules/bind-rules/bind-target.js';
+import type { BindDecision } from '../decisions/bind-decision.js';
+import type { BindDecisionMetrics } from '../decisions/bind-decision-metrics.js';
+import type { BindDecisionQueue } from '../decisions/bind-decision-queue.js';
+import { CredentialUsage } from '../decisions/credential-usage.js';
+import type { GatewayPolicy } from '../decisions/gateway-policy.js';
 import { authorizedKeys } from './authorized-keys.js';
-import type { BindDecision } from './bind-decisions/bind-decision.js';
-import type { BindDecisionMetrics } from './bind-decisions/bind-decision-metrics.js';
-import type { BindDecisionQueue } from './bind-decisions/bind-decision-queue.js';
-import { CredentialUsage } from './bind-decisions/credential-usage.js';
-import type { GatewayPolicy } from './bind-decisions/gateway-policy.js';
+import type { ChangedCredential, IdentifiedKey } from './binds.resource.js';
 import { CredentialGrants } from './credential-grants.js';
 import type { KnownCredential } from './gateway-requests.js';
 import { deciderOf, KeyAccess, type KeyGrants } from './key-access.js';
 import { changedSince } from './recheck.js';
 import { SourceCheck } from './source-check.js';
-import type { ChangedCredential, IdentifiedKey } from './ssh-gateway.resource.js';
 
 /** How often a question is decided while the credentials of its key change. */
 const MAX_DECISIONS = 5;

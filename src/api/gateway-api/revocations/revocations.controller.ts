@@ -9,7 +9,7 @@ export const EVENT_STREAM = 'text/event-stream';
 
 @ApiTag('SSH gateways')
 @Controller('ssh_gateway/changes')
-export class ChangesController {
+export class RevocationsController {
   constructor(private readonly streams: ChangeStreams) {}
 
   @Get()
