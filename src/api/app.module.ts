@@ -1,11 +1,7 @@
 import { type DynamicModule, Logger, Module } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
-import { AuditReads } from '../database/audit-reads.js';
-import { type Database, POOL } from '../database/database.js';
-import { Incidents } from '../database/incidents.js';
-import { EventLog } from '../event-log/append/event-log.js';
-import { LogPositions } from '../event-log/read/log-positions.js';
-import { Checkpoints } from '../event-log/transparency/seal/checkpoints.js';
+import { AuditReads, type Database, Incidents, POOL } from '../database/index.js';
+import { Checkpoints, EventLog, LogPositions } from '../event-log/index.js';
 import { IdSource } from '../kernel/ids.js';
 import { AccountsModule } from './access/accounts/accounts.module.js';
 import { ApiKeysModule } from './access/api-keys/api-keys.module.js';

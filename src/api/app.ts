@@ -1,10 +1,8 @@
 import { lookup } from 'node:dns/promises';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
-import type { Database } from '../database/database.js';
-import { Incidents } from '../database/incidents.js';
-import { Checkpoints } from '../event-log/transparency/seal/checkpoints.js';
-import { LogAlarms } from '../event-log/transparency/seal/log-alarms.js';
+import { type Database, Incidents } from '../database/index.js';
+import { Checkpoints, LogAlarms } from '../event-log/index.js';
 import { IdSource } from '../kernel/ids.js';
 import type { FirstAccount } from './access/accounts/first-account.js';
 import { Authentication } from './access/authentication/authentication.js';

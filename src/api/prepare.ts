@@ -1,8 +1,7 @@
 import cluster from 'node:cluster';
 import { Logger } from '@nestjs/common';
-import { type Database, openDatabase } from '../database/database.js';
-import { migrate } from '../database/migrate.js';
-import { type KeyHistory, keysBeside } from '../event-log/transparency/seal/checkpoint-key.js';
+import { type Database, migrate, openDatabase } from '../database/index.js';
+import { type KeyHistory, keysBeside } from '../event-log/index.js';
 import { IdSource } from '../kernel/ids.js';
 import { type FirstAccount, requireFirstAccount } from './access/accounts/first-account.js';
 import { bootstrapKeyOf, type Config } from './config/config.js';

@@ -1,9 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { Pool } from 'pg';
-import { DEFAULT_BATCHER_LIMITS } from '../event-log/append/batcher.js';
-import { EventLog } from '../event-log/append/event-log.js';
-import { LogPositions } from '../event-log/read/log-positions.js';
-import { LogReader } from '../event-log/read/log-reader.js';
+import { DEFAULT_BATCHER_LIMITS, EventLog, LogPositions, LogReader } from '../event-log/index.js';
 import type { IdSource } from '../kernel/ids.js';
 import type { Config } from './config/config.js';
 import { Changes } from './resources/changes.js';

@@ -1,7 +1,6 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Database } from '../database/database.js';
-import { FIRST_CALLS_FILE } from '../database/embedded/removal.js';
+import { type Database, FIRST_CALLS_FILE } from '../database/index.js';
 import { messageOf } from '../kernel/error-message.js';
 import type { FirstAccount } from './access/accounts/first-account.js';
 import { bootstrapKeyOf, type Config } from './config/config.js';

@@ -6,6 +6,7 @@ import type { DatabaseServer } from './database-url.js';
 import { PrimaryClient, PrimaryPool } from './primary-pool.js';
 import { refuseSchemaOfBefore } from './schema/migrations.js';
 
+/** The oldest version of PostgreSQL that the service takes, as `server_version_num`. */
 export const MIN_POSTGRES_VERSION = 140_000;
 /** Number of the version, and encoding of the database. */
 export const SUITABILITY = `select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding`;

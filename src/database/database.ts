@@ -28,6 +28,7 @@ export interface DatabaseOptions {
   readonly preparedStatements?: boolean;
 }
 
+/** An open database, with its pools. */
 export interface Database {
   readonly pool: PrimaryPool;
   /** The connections of reads that can cost much (AuditReads). They open when they are needed. */
@@ -128,6 +129,7 @@ function ignoreLibpqVariables(): void {
   for (const name of Object.keys(process.env)) if (/^PG[A-Z_]+$/.test(name)) delete process.env[name];
 }
 
+/** The embedded server as one to connect to. */
 export const embeddedServer = ({
   host,
   port,

@@ -20,6 +20,7 @@ export class DatabaseUnreachable extends Error {
   }
 }
 
+/** The way out behind a pooler that knows no prepared statements. */
 export const POOLER_ADVICE =
   'a pooler between the service and the database shares sessions and knows no named statements: set PREPARED_STATEMENTS=false';
 

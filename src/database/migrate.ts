@@ -28,6 +28,7 @@ export async function migrate<T>(
   });
 }
 
+/** Whether no migration is pending and no right is missing. */
 export const isCurrent = ({ pending, missing }: SchemaState): boolean => pending.length === 0 && missing.length === 0;
 
 /** The owner runs the migrations, and gives the service's role the rights to what they made. */

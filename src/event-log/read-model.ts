@@ -1,4 +1,4 @@
-import type { Ref } from '../database/coalesce.js';
+import type { Ref } from '../database/index.js';
 import type { DomainEvent } from './event.js';
 
 /** The columns that every entity's row begins with, in the types that pg returns. */

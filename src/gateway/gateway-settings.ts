@@ -1,4 +1,4 @@
-import type { Network } from '../rules/ip-rules/network.js';
+import type { Network } from '../rules/index.js';
 import type { EdgeSettings } from './edges/edge-settings.js';
 import type { PortRange } from './port-ranges.js';
 import type { ServiceAddress } from './service-client.js';
@@ -32,6 +32,7 @@ interface AccountLimits {
   readonly maxAccountChannels: number;
 }
 
+/** All settings of a gateway. */
 export interface GatewaySettings extends ServiceAddress, CredentialLimits, AccountLimits, EdgeSettings {
   readonly sshListen: ListenAddress;
   /** Balancers in front of the port for SSH: their connections begin with a header of the PROXY protocol. */

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { canonicalHost, ParseError } from '../rules/host-name.js';
+import { canonicalHost, ParseError } from '../rules/index.js';
 import type { OwnedHost } from './gateway-settings.js';
 
 /** Reads `host` or `host=address`, divided by commas. Throws an Error whose message completes "NAME ...". */

@@ -1,6 +1,6 @@
 import type { ClientBase, Pool } from 'pg';
-import type { MaintenanceDatabase } from '../database/dedicated-connections.js';
-import type { AnyReadModel } from '../event-log/read-model.js';
+import type { MaintenanceDatabase } from '../database/index.js';
+import type { AnyReadModel } from '../event-log/index.js';
 import { UsageError } from '../kernel/operator-error.js';
 
 const MAX_LISTED = 20;

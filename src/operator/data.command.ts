@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import { readConfig } from '../api/config/config.js';
-import { type EmbeddedData, findEmbeddedData, removeEmbeddedData } from '../database/embedded/removal.js';
+import { type EmbeddedData, findEmbeddedData, removeEmbeddedData } from '../database/index.js';
 import { Interrupted, OperatorError, UsageError } from '../kernel/operator-error.js';
 import { withExamples } from './help.js';
 

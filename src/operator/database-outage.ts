@@ -1,6 +1,5 @@
 import { DatabaseError } from 'pg';
-import { withAdvice } from '../database/connection/advice.js';
-import { DatabaseUnreachable, POOLER_ADVICE, PostgresFailure } from '../database/failure.js';
+import { DatabaseUnreachable, POOLER_ADVICE, PostgresFailure, withAdvice } from '../database/index.js';
 
 /**
  * SQLSTATE classes and codes of a server that could not serve: connection, read-only standby, authorization, database

@@ -1,8 +1,5 @@
 import type { Command } from 'commander';
-import { isCurrent, migrate } from '../database/migrate.js';
-import { refuseSchemaOfBefore } from '../database/schema/migrations.js';
-import { describeRights } from '../database/schema/rights.js';
-import { readSchemaState } from '../database/schema/schema-state.js';
+import { describeRights, isCurrent, migrate, readSchemaState, refuseSchemaOfBefore } from '../database/index.js';
 import { CheckFailed } from '../kernel/operator-error.js';
 import { withExamples } from './help.js';
 import { print } from './print.js';

@@ -1,10 +1,14 @@
 import { READ_MODELS } from '../api/read-models.js';
-import type { MaintenanceDatabase } from '../database/dedicated-connections.js';
-import type { Digests } from '../event-log/fold/digests.js';
-import { type Proof, prove } from '../event-log/fold/proof.js';
-import type { Difference } from '../event-log/fold/row-comparison.js';
-import type { AnyReadModel } from '../event-log/read-model.js';
-import type { Fault, VerifyWatcher } from '../event-log/verify/verify.js';
+import type { MaintenanceDatabase } from '../database/index.js';
+import {
+  type AnyReadModel,
+  type Difference,
+  type Digests,
+  type Fault,
+  type Proof,
+  prove,
+  type VerifyWatcher,
+} from '../event-log/index.js';
 import { print } from './print.js';
 import type { Progress } from './progress.js';
 

@@ -1,9 +1,13 @@
 import type { Pool } from 'pg';
 import { misspelledIn, readConfig } from '../api/config/config.js';
-import { type Database, type OpenMode, openDatabase } from '../database/database.js';
-import type { MaintenanceDatabase } from '../database/dedicated-connections.js';
-import { migrate } from '../database/migrate.js';
-import { requireMigrations } from '../database/schema/migrations.js';
+import {
+  type Database,
+  type MaintenanceDatabase,
+  migrate,
+  type OpenMode,
+  openDatabase,
+  requireMigrations,
+} from '../database/index.js';
 import { Interrupted, STOP_SIGNALS } from '../kernel/operator-error.js';
 import { reportFailure } from './exit-codes.js';
 

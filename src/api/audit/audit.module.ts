@@ -1,7 +1,6 @@
 import { Logger, Module } from '@nestjs/common';
-import { AuditReads } from '../../database/audit-reads.js';
-import { LogHeads } from '../../event-log/read/log-heads.js';
-import { LogPositions } from '../../event-log/read/log-positions.js';
+import { AuditReads } from '../../database/index.js';
+import { LogHeads, LogPositions } from '../../event-log/index.js';
 import { providerOf } from '../resources/provider-of.js';
 import { CloudEvents } from './cloud-events.js';
 import { EventFeed } from './event-feed.js';

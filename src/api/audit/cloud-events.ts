@@ -1,6 +1,10 @@
-import { correlationOf } from '../../event-log/event.js';
-import { parseData, parseMetadata, type RecordedEvent } from '../../event-log/read/recorded-event.js';
-import type { AnyReadModel } from '../../event-log/read-model.js';
+import {
+  type AnyReadModel,
+  correlationOf,
+  parseData,
+  parseMetadata,
+  type RecordedEvent,
+} from '../../event-log/index.js';
 
 export interface FeedEvent {
   readonly position: number;

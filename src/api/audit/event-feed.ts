@@ -1,8 +1,12 @@
-import type { AuditReads, Reader } from '../../database/audit-reads.js';
-import type { Connections } from '../../database/query.js';
-import type { EventFilter, Span } from '../../event-log/read/event-filter.js';
-import { FULL_PAGE, LogPages, type PageSize } from '../../event-log/read/log-pages.js';
-import type { LogPositions } from '../../event-log/read/log-positions.js';
+import type { AuditReads, Connections, Reader } from '../../database/index.js';
+import {
+  type EventFilter,
+  FULL_PAGE,
+  LogPages,
+  type LogPositions,
+  type PageSize,
+  type Span,
+} from '../../event-log/index.js';
 import type { CloudEvents, FeedEvent } from './cloud-events.js';
 import type { FeedRequest } from './feed-request.js';
 import { lostTail } from './lost-tail.js';

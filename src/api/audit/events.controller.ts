@@ -1,6 +1,6 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Reader } from '../../database/audit-reads.js';
+import type { Reader } from '../../database/index.js';
 import type { Caller } from '../../kernel/caller.js';
 import { malformed } from '../../kernel/problem.js';
 import { Authenticator } from '../http/authenticator.js';

@@ -1,4 +1,4 @@
-import type { EventFilter } from '../../event-log/read/event-filter.js';
+import type { EventFilter } from '../../event-log/index.js';
 import { omitUndefined } from '../../kernel/omit-undefined.js';
 import { isQuotable, malformed, quoted } from '../../kernel/problem.js';
 import { lastOf, readAfter, readEventLimit } from '../http/pages.js';

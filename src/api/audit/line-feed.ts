@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { type Reader, refuseLater } from '../../database/audit-reads.js';
+import { type Reader, refuseLater } from '../../database/index.js';
 import { KeyedQueue } from '../../kernel/keyed-queue.js';
 import type { EventFeed, FeedPage, FeedSelection } from './event-feed.js';
 import { StreamLimit } from './stream-limit.js';

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { OnModuleDestroy } from '@nestjs/common';
-import type { LogHeads } from '../../event-log/read/log-heads.js';
+import type { LogHeads } from '../../event-log/index.js';
 import type { EventFeed, FeedSelection } from './event-feed.js';
 import { farewellOf, lostTail } from './lost-tail.js';
 import { StreamLimit } from './stream-limit.js';

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import type { DatabaseOptions } from '../../database/database.js';
+import type { DatabaseOptions } from '../../database/index.js';
 import type { HttpOptions } from '../http/http-options.js';
 import { databaseUrl, flag, integer } from './parsers.js';
 import type { SettingsOf } from './setting.js';

@@ -1,8 +1,11 @@
-import { parseProxied } from '../../gateway/edges/edge-settings.js';
-import { type GatewaySettings, parseListenAddress } from '../../gateway/gateway-settings.js';
-import { parseOwnedHosts } from '../../gateway/owned-hosts.js';
-import { parsePorts } from '../../gateway/port-ranges.js';
-import { parseBalancers } from '../../gateway/proxy-protocol/balancers.js';
+import {
+  type GatewaySettings,
+  parseBalancers,
+  parseListenAddress,
+  parseOwnedHosts,
+  parsePorts,
+  parseProxied,
+} from '../../gateway/index.js';
 import { parseToken } from '../access/authentication/deployment-tokens.js';
 import { LOG_LEVELS, type LogLevel } from '../service-log/log-levels.js';
 import { baseUrl, integer, oneOf, text } from './parsers.js';

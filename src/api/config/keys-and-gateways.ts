@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { type KeyPolicy, parseDeniedFingerprints } from '../../rules/public-keys/public-key.js';
+import { type KeyPolicy, parseDeniedFingerprints } from '../../rules/index.js';
 import { type GatewayToken, parseGatewayTokens } from '../access/authentication/gateway-tokens.js';
 import type { GatewayPolicy } from '../gateway-api/decisions/gateway-policy.js';
 import { flag, integer } from './parsers.js';

@@ -1,4 +1,4 @@
-import { type KeyHistory, parseCheckpointKeys } from '../../event-log/transparency/seal/checkpoint-key.js';
+import { type KeyHistory, parseCheckpointKeys } from '../../event-log/index.js';
 import { parseToken } from '../access/authentication/deployment-tokens.js';
 import { LOGGED_REQUESTS, type LoggedRequests } from '../http/logging/logged-requests.js';
 import { type MetricsSettings, parseMetricsAddress } from '../metrics/metrics-settings.js';

@@ -1,5 +1,5 @@
-import { parseDatabaseUrl } from '../../database/database-url.js';
-import { readKeyFile } from '../../event-log/transparency/seal/checkpoint-key.js';
+import { parseDatabaseUrl } from '../../database/index.js';
+import { readKeyFile } from '../../event-log/index.js';
 import { messageOf } from '../../kernel/error-message.js';
 import { isId } from '../../kernel/ids.js';
 

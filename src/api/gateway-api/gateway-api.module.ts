@@ -1,6 +1,6 @@
 import { Logger, Module } from '@nestjs/common';
 import type { Pool } from 'pg';
-import { POOL } from '../../database/database.js';
+import { POOL } from '../../database/index.js';
 import { IdSource } from '../../kernel/ids.js';
 import { EntityQueries } from '../resources/entity-queries.js';
 import { providerOf } from '../resources/provider-of.js';

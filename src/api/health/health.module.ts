@@ -1,8 +1,6 @@
 import { Controller, Get, Header, Module } from '@nestjs/common';
-import { POOL } from '../../database/database.js';
-import { Incidents } from '../../database/incidents.js';
-import { EventLog } from '../../event-log/append/event-log.js';
-import { Checkpoints } from '../../event-log/transparency/seal/checkpoints.js';
+import { Incidents, POOL } from '../../database/index.js';
+import { Checkpoints, EventLog } from '../../event-log/index.js';
 import { Problem } from '../../kernel/problem.js';
 import { RouteConfig } from '../http/documentation.js';
 import { ApiPublicFile, ApiTag } from '../http/openapi/decorators.js';

@@ -1,9 +1,12 @@
 import type { Pool } from 'pg';
-import { PostgresFailure } from '../../database/failure.js';
-import type { Incidents } from '../../database/incidents.js';
-import { type NamedStatement, queryNamed } from '../../database/query.js';
-import { KNOWN_MIGRATIONS } from '../../database/schema/migrations.js';
-import type { EventLog } from '../../event-log/append/event-log.js';
+import {
+  type Incidents,
+  KNOWN_MIGRATIONS,
+  type NamedStatement,
+  PostgresFailure,
+  queryNamed,
+} from '../../database/index.js';
+import type { EventLog } from '../../event-log/index.js';
 
 /** What keeps the instance from serving, by check, for the operator. Empty: it is ready. */
 export type Failures = Readonly<Partial<Record<'database' | 'migrations' | 'queue', string>>>;

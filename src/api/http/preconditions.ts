@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
-import type { EventMetadata } from '../../event-log/event.js';
+import type { EventMetadata } from '../../event-log/index.js';
 import { malformed } from '../../kernel/problem.js';
 
 /** The ETag of a resource is the version of its stream, which grows by one with each change and never repeats. */

@@ -1,6 +1,6 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { PostgresFailure } from '../../database/failure.js';
+import { PostgresFailure } from '../../database/index.js';
 import { malformed, Problem, type ProblemName } from '../../kernel/problem.js';
 
 declare module 'fastify' {

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import type { EventMetadata } from '../../event-log/event.js';
+import type { EventMetadata } from '../../event-log/index.js';
 import type { Caller, Gateway } from '../../kernel/caller.js';
 import { readIdempotencyKey, readIfMatch, readTraceId } from './preconditions.js';
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { untilReachable } from '../../database/until-reachable.js';
+import { untilReachable } from '../../database/index.js';
 import type { Caller, Gateway } from '../../kernel/caller.js';
 import type { Authenticator } from './authenticator.js';
 import type { HttpOptions } from './http-options.js';

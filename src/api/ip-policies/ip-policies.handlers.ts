@@ -1,5 +1,5 @@
-import type { Ref } from '../../database/coalesce.js';
-import type { StreamAppend } from '../../event-log/append/append.js';
+import type { Ref } from '../../database/index.js';
+import type { StreamAppend } from '../../event-log/index.js';
 import { omitUndefined } from '../../kernel/omit-undefined.js';
 import { Changes } from '../resources/changes.js';
 import { EdgeReferences, NAMED_CONSTRAINT, repeatedOn } from '../resources/edge-references.js';

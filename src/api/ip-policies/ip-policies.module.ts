@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { POOL } from '../../database/database.js';
+import { POOL } from '../../database/index.js';
 import { providerOf } from '../resources/provider-of.js';
 import { IpPoliciesController } from './ip-policies.controller.js';
 import { IP_POLICY_HANDLERS } from './ip-policies.handlers.js';

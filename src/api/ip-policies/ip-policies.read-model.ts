@@ -1,4 +1,4 @@
-import { entityTable, type ReadModel } from '../../event-log/read-model.js';
+import { entityTable, type ReadModel } from '../../event-log/index.js';
 import { type IpPolicy, type IpPolicyEvent, ipPolicy } from './ip-policy.js';
 
 export const ipPoliciesReadModel: ReadModel<IpPolicy, IpPolicyEvent> = {

@@ -1,7 +1,7 @@
-import { ConstraintViolated } from '../../event-log/append/append-failures.js';
+import { ConstraintViolated } from '../../event-log/index.js';
 import { omitUndefined } from '../../kernel/omit-undefined.js';
 import { malformed, Problem, quoted } from '../../kernel/problem.js';
-import { parseCidr } from '../../rules/ip-rules/network.js';
+import { parseCidr } from '../../rules/index.js';
 import { Changes } from '../resources/changes.js';
 import { EntityQueries } from '../resources/entity-queries.js';
 import { handlerOf } from '../resources/handler-of.js';

@@ -1,7 +1,6 @@
 import type { Pool } from 'pg';
-import type { Ref } from '../../database/coalesce.js';
-import { queryNamed } from '../../database/query.js';
-import { type Entity, entityTable, type ReadModel } from '../../event-log/read-model.js';
+import { queryNamed, type Ref } from '../../database/index.js';
+import { type Entity, entityTable, type ReadModel } from '../../event-log/index.js';
 import { type IpPolicyRule, type IpPolicyRuleEvent, ipPolicyRule } from './ip-policy-rule.js';
 
 const TABLE = entityTable<IpPolicyRule>(

@@ -1,5 +1,5 @@
 import { Histogram, type Registry } from 'prom-client';
-import type { EventLog } from '../../event-log/append/event-log.js';
+import type { EventLog } from '../../event-log/index.js';
 import { readGauges } from '../instance/read-gauges.js';
 
 /** A batch has at most 256 changes. */

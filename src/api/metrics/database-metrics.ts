@@ -1,6 +1,5 @@
 import { Gauge, Histogram, type Registry } from 'prom-client';
-import type { AuditReads } from '../../database/audit-reads.js';
-import type { PrimaryPool } from '../../database/primary-pool.js';
+import type { AuditReads, PrimaryPool } from '../../database/index.js';
 
 /** In seconds: up to the deadline of an audit read. */
 const WAIT_BUCKETS_SECONDS = [0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];

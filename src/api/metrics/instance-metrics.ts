@@ -1,10 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
-import { AuditReads } from '../../database/audit-reads.js';
-import type { Database } from '../../database/database.js';
-import { Incidents } from '../../database/incidents.js';
-import { EventLog } from '../../event-log/append/event-log.js';
-import { Checkpoints } from '../../event-log/transparency/seal/checkpoints.js';
+import { AuditReads, type Database, Incidents } from '../../database/index.js';
+import { Checkpoints, EventLog } from '../../event-log/index.js';
 import { LineFeed } from '../audit/line-feed.js';
 import { LiveFeed } from '../audit/live-feed.js';
 import { BindDecisionMetrics } from '../gateway-api/decisions/bind-decision-metrics.js';

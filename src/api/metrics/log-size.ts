@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { type NamedStatement, queryNamed } from '../../database/query.js';
+import { type NamedStatement, queryNamed } from '../../database/index.js';
 
 interface LogSize {
   readonly events: number;

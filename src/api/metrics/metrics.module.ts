@@ -1,6 +1,6 @@
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import type { Database } from '../../database/database.js';
+import type { Database } from '../../database/index.js';
 import { IdSource } from '../../kernel/ids.js';
 import { AuditModule } from '../audit/audit.module.js';
 import { HealthModule } from '../health/health.module.js';

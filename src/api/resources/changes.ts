@@ -1,11 +1,16 @@
-import { untilReachable } from '../../database/until-reachable.js';
-import type { StreamAppend } from '../../event-log/append/append.js';
-import { ClaimRefused, RightsTaken, StreamConflict } from '../../event-log/append/append-failures.js';
-import { eventIdOf } from '../../event-log/append/event-ids.js';
-import type { EventLog } from '../../event-log/append/event-log.js';
-import type { DomainEvent } from '../../event-log/event.js';
-import type { LogPositions } from '../../event-log/read/log-positions.js';
-import { type Entity, fold } from '../../event-log/read-model.js';
+import { untilReachable } from '../../database/index.js';
+import {
+  ClaimRefused,
+  type DomainEvent,
+  type Entity,
+  type EventLog,
+  eventIdOf,
+  fold,
+  type LogPositions,
+  RightsTaken,
+  type StreamAppend,
+  StreamConflict,
+} from '../../event-log/index.js';
 import type { IdSource } from '../../kernel/ids.js';
 import { KeyedQueue } from '../../kernel/keyed-queue.js';
 import { Problem } from '../../kernel/problem.js';

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
-import { queryNamed } from '../../database/query.js';
-import { ConstraintViolated } from '../../event-log/append/append-failures.js';
+import { queryNamed } from '../../database/index.js';
+import { ConstraintViolated } from '../../event-log/index.js';
 import { Problem } from '../../kernel/problem.js';
 
 /** The triggers on the tables of what edges name report this. */

@@ -1,7 +1,6 @@
 import type { Pool } from 'pg';
-import { coalescedRows, type Ref, wantedRows } from '../../database/coalesce.js';
-import { type NamedStatement, queryNamed } from '../../database/query.js';
-import type { Entity, ReadModel, Table } from '../../event-log/read-model.js';
+import { coalescedRows, type NamedStatement, queryNamed, type Ref, wantedRows } from '../../database/index.js';
+import type { Entity, ReadModel, Table } from '../../event-log/index.js';
 import { type IdPrefix, isId } from '../../kernel/ids.js';
 import type { PageRequest } from '../http/pages.js';
 import type { ListFilter } from './resource.js';

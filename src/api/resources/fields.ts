@@ -1,4 +1,4 @@
-import type { Entity } from '../../event-log/read-model.js';
+import type { Entity } from '../../event-log/index.js';
 import type { IdPrefix } from '../../kernel/ids.js';
 import type { ProblemName } from '../../kernel/problem.js';
 import type { Field } from '../http/documentation.js';

@@ -1,6 +1,4 @@
-import { correlationOf } from '../../event-log/event.js';
-import type { FieldChange } from '../../event-log/read/field-changes.js';
-import { parseMetadata, type RecordedEvent } from '../../event-log/read/recorded-event.js';
+import { correlationOf, type FieldChange, parseMetadata, type RecordedEvent } from '../../event-log/index.js';
 import { ANYTHING, ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
 import { EXAMPLE_BASE_URL, EXAMPLE_KSUID, EXAMPLE_TIME, NEXT_PAGE_URI } from '../http/openapi/parts.js';
 

@@ -1,7 +1,11 @@
-import type { DomainEvent } from '../../event-log/event.js';
-import { changedFields, type FieldChange } from '../../event-log/read/field-changes.js';
-import { foldRecorded, type ReplayableEvent } from '../../event-log/read/recorded-event.js';
-import type { Entity } from '../../event-log/read-model.js';
+import {
+  changedFields,
+  type DomainEvent,
+  type Entity,
+  type FieldChange,
+  foldRecorded,
+  type ReplayableEvent,
+} from '../../event-log/index.js';
 import { lastOf, MAX_EVENTS_CHARACTERS, readAfter, readEventLimit, uriWith } from '../http/pages.js';
 import type { ReadRequest } from '../http/request-context.js';
 import { type HistoryEventResource, type HistoryResource, toHistoryEvent } from './history.resource.js';

@@ -1,9 +1,13 @@
-import { PostgresFailure } from '../../database/failure.js';
-import { idempotentEventId } from '../../event-log/append/event-ids.js';
-import type { DomainEvent } from '../../event-log/event.js';
-import type { LogReader } from '../../event-log/read/log-reader.js';
-import { parseMetadata, type RecordedEvent } from '../../event-log/read/recorded-event.js';
-import type { Entity, ReadModel } from '../../event-log/read-model.js';
+import { PostgresFailure } from '../../database/index.js';
+import {
+  type DomainEvent,
+  type Entity,
+  idempotentEventId,
+  type LogReader,
+  parseMetadata,
+  type ReadModel,
+  type RecordedEvent,
+} from '../../event-log/index.js';
 import { Problem } from '../../kernel/problem.js';
 import type { ChangeContext } from '../http/request-context.js';
 

@@ -1,5 +1,5 @@
-import type { Ref } from '../../database/coalesce.js';
-import type { StreamAppend } from '../../event-log/append/append.js';
+import type { Ref } from '../../database/index.js';
+import type { StreamAppend } from '../../event-log/index.js';
 import type { EntityQueries } from './entity-queries.js';
 import type { OwnedResource } from './resource.js';
 

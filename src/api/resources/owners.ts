@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
-import { coalescedRows, type Ref, wantedRows } from '../../database/coalesce.js';
-import { ConstraintViolated } from '../../event-log/append/append-failures.js';
+import { coalescedRows, type Ref, wantedRows } from '../../database/index.js';
+import { ConstraintViolated } from '../../event-log/index.js';
 import type { Caller, Role } from '../../kernel/caller.js';
 import { Problem, quoted } from '../../kernel/problem.js';
 import { requireOwnOrAdmin, requireWellFormedOwnerId } from './access-rules.js';

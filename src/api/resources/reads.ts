@@ -1,9 +1,5 @@
-import type { Ref } from '../../database/coalesce.js';
-import type { Connections } from '../../database/query.js';
-import type { DomainEvent } from '../../event-log/event.js';
-import { AsOfQueries } from '../../event-log/read/as-of-queries.js';
-import { LogReader } from '../../event-log/read/log-reader.js';
-import type { Entity } from '../../event-log/read-model.js';
+import type { Connections, Ref } from '../../database/index.js';
+import { AsOfQueries, type DomainEvent, type Entity, LogReader } from '../../event-log/index.js';
 import type { Caller } from '../../kernel/caller.js';
 import { isId } from '../../kernel/ids.js';
 import { Answer } from '../http/answer.js';

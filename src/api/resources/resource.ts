@@ -1,5 +1,4 @@
-import type { DomainEvent } from '../../event-log/event.js';
-import type { Entity, ReadModel } from '../../event-log/read-model.js';
+import type { DomainEvent, Entity, ReadModel } from '../../event-log/index.js';
 import type { IdPrefix } from '../../kernel/ids.js';
 import type { Problem } from '../../kernel/problem.js';
 import type { RequestContext } from '../http/request-context.js';

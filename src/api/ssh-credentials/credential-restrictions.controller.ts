@@ -1,5 +1,5 @@
 import { malformed } from '../../kernel/problem.js';
-import { parseCidrs } from '../../rules/bind-rules/source-networks.js';
+import { parseCidrs } from '../../rules/index.js';
 import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
 import { List } from '../http/validated-body.js';
 import { expiryRoutes } from '../resources/expiry/expiry.resource.js';

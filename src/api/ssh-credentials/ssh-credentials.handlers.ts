@@ -1,10 +1,8 @@
-import { ClaimRefused, ConstraintViolated } from '../../event-log/append/append-failures.js';
+import { ClaimRefused, ConstraintViolated } from '../../event-log/index.js';
 import type { Caller } from '../../kernel/caller.js';
 import { omitUndefined } from '../../kernel/omit-undefined.js';
 import { Problem } from '../../kernel/problem.js';
-import { parseAcl } from '../../rules/bind-rules/acl.js';
-import { parseCidrs } from '../../rules/bind-rules/source-networks.js';
-import { type KeyPolicy, parsePublicKey } from '../../rules/public-keys/public-key.js';
+import { type KeyPolicy, parseAcl, parseCidrs, parsePublicKey } from '../../rules/index.js';
 import type { RequestContext } from '../http/request-context.js';
 import { Changes } from '../resources/changes.js';
 import { parseTime } from '../resources/expiry/expiry.js';

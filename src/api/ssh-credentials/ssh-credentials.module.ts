@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { POOL } from '../../database/database.js';
+import { POOL } from '../../database/index.js';
 import { providerOf } from '../resources/provider-of.js';
 import { CredentialExpiryController, CredentialSourcesController } from './credential-restrictions.controller.js';
 import { SshCredentialsController } from './ssh-credentials.controller.js';

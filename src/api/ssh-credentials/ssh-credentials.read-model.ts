@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
-import { coalescedRows, wantedRows } from '../../database/coalesce.js';
-import { claimValue, entityTable, type ReadModel } from '../../event-log/read-model.js';
-import { readFingerprint } from '../../rules/public-keys/public-key-type.js';
+import { coalescedRows, wantedRows } from '../../database/index.js';
+import { claimValue, entityTable, type ReadModel } from '../../event-log/index.js';
+import { readFingerprint } from '../../rules/index.js';
 import { requireWellFormedOwnerId } from '../resources/access-rules.js';
 import { parseTime } from '../resources/expiry/expiry.js';
 import { type ListFilter, OF_OWNER } from '../resources/resource.js';

@@ -1,8 +1,5 @@
-import type { Entity } from '../../event-log/read-model.js';
-import { MAX_ACL_BYTES, MAX_RULES } from '../../rules/bind-rules/acl.js';
-import { MAX_RULE_BYTES } from '../../rules/bind-rules/bind-rule.js';
-import { MAX_CIDRS } from '../../rules/bind-rules/source-networks.js';
-import { MAX_PUBLIC_KEY_BYTES } from '../../rules/public-keys/public-key-type.js';
+import type { Entity } from '../../event-log/index.js';
+import { MAX_ACL_BYTES, MAX_CIDRS, MAX_PUBLIC_KEY_BYTES, MAX_RULE_BYTES, MAX_RULES } from '../../rules/index.js';
 import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
 import { AS_OF, queryParameter } from '../http/openapi/parts.js';
 import { atMostBytes, List, Text } from '../http/validated-body.js';

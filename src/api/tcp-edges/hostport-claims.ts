@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { ClaimRefused, ConstraintViolated } from '../../event-log/append/append-failures.js';
+import { ClaimRefused, ConstraintViolated } from '../../event-log/index.js';
 import { Problem, quoted } from '../../kernel/problem.js';
 import type { Hostport } from './hostport.js';
 import type { ListedHostport } from './tcp-edge.js';

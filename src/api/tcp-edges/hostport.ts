@@ -1,5 +1,5 @@
 import { Problem, quoted } from '../../kernel/problem.js';
-import { canonicalHost, ParseError, PortOutOfRange, parsePort, splitPort } from '../../rules/host-name.js';
+import { canonicalHost, ParseError, PortOutOfRange, parsePort, splitPort } from '../../rules/index.js';
 
 export const MAX_HOSTPORT_BYTES = 512;
 

@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { POOL } from '../../database/database.js';
+import { POOL } from '../../database/index.js';
 import { providerOf } from '../resources/provider-of.js';
 import { EDGE_MODULE_CONTROLLERS } from './edge-modules.controller.js';
 import { HostportClaims } from './hostport-claims.js';

@@ -1,14 +1,6 @@
 import type { Pool } from 'pg';
-import { coalescedByAccount, type Ref } from '../../database/coalesce.js';
-import { onPrimary, queryNamed } from '../../database/query.js';
-import {
-  claimValue,
-  type Entity,
-  entityTable,
-  type ReadModel,
-  type Row,
-  type Table,
-} from '../../event-log/read-model.js';
+import { coalescedByAccount, onPrimary, queryNamed, type Ref } from '../../database/index.js';
+import { claimValue, type Entity, entityTable, type ReadModel, type Row, type Table } from '../../event-log/index.js';
 import { evolve, type TcpEdge, type TcpEdgeEvent } from './tcp-edge.js';
 
 const COLUMNS = ['description', 'metadata', 'hostports', 'backend', 'ip_restriction', 'traffic_policy'] as const;

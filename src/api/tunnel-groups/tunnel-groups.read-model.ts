@@ -1,4 +1,4 @@
-import { entityTable, type ReadModel } from '../../event-log/read-model.js';
+import { entityTable, type ReadModel } from '../../event-log/index.js';
 import { type TunnelGroup, type TunnelGroupEvent, tunnelGroup } from './tunnel-group.js';
 
 export const tunnelGroupsReadModel: ReadModel<TunnelGroup, TunnelGroupEvent> = {

@@ -1,4 +1,4 @@
-import type { Entity } from '../../event-log/read-model.js';
+import type { Entity } from '../../event-log/index.js';
 import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
 import { EXAMPLE_BASE_URL } from '../http/openapi/parts.js';
 import { List, MapField } from '../http/validated-body.js';

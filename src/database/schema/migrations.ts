@@ -15,6 +15,7 @@ export async function appliedMigrations(database: Queryable): Promise<readonly s
   return rows.map(({ name }) => name);
 }
 
+/** The migrations that have not run, oldest first. */
 export const pendingOf = (applied: readonly string[]): readonly string[] =>
   KNOWN_MIGRATIONS.filter((name) => !applied.includes(name));
 
@@ -76,6 +77,7 @@ export async function refuseSchemaOfBefore(database: Queryable): Promise<void> {
 /** The first number of a topic. Commit 2222aa4 is the last that knows the migrations with lower numbers. */
 const FIRST_TOPIC = 1_795_651_200_001;
 
+/** Why a database of before is refused, and the way out. */
 export function describeBefore(migration: string): string {
   const lastCommit = numberOf(migration) < FIRST_TOPIC ? '; commit 2222aa4 is the last that does' : '';
   return (

@@ -1,6 +1,5 @@
 import type { Pool } from 'pg';
-import { PostgresFailure } from '../../database/failure.js';
-import { durableLimits, durably, queryNamed } from '../../database/query.js';
+import { durableLimits, durably, PostgresFailure, queryNamed } from '../../database/index.js';
 import { Problem } from '../../kernel/problem.js';
 import type { Appended } from './append.js';
 import { CLAIMS_CONSTRAINT } from './append-statement.js';

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { NamedStatement } from '../../database/query.js';
+import type { NamedStatement } from '../../database/index.js';
 import type { Table } from '../read-model.js';
 import { EVENT_COLUMNS, type PreparedAppend, type RowWrite, sumOfClaims } from './prepared-append.js';
 

@@ -19,6 +19,7 @@ type Batch<Item extends Batchable, Result> = readonly Waiting<Item, Result>[];
 /** Is told of each batch when it has ended. */
 export type BatchListener = (items: number, durationMs: number) => void;
 
+/** How much may wait, be in a batch, and be under way at once. */
 export const DEFAULT_BATCHER_LIMITS = {
   /** Items that may wait over all accounts; one more is refused with 503. */
   queuedItems: 10_000,

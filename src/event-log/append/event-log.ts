@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { PostgresFailure } from '../../database/failure.js';
-import { queryNamed } from '../../database/query.js';
+import { PostgresFailure, queryNamed } from '../../database/index.js';
 import { pauseAfter } from '../../kernel/network/retry.js';
 import type { Append, Appended } from './append.js';
 import { type Refusal, recordedBefore, unavailable } from './append-failures.js';

@@ -1,6 +1,5 @@
 import type { ClientBase } from 'pg';
-import { sqlLiteral } from '../../database/copy/sql-literal.js';
-import { fetchRows } from '../../database/cursor.js';
+import { fetchRows, sqlLiteral } from '../../database/index.js';
 import { type AnyReadModel, type Claimed, claimValue } from '../read-model.js';
 
 /** A claim that is not that of the rows, in the form of a difference between a table and the log. */

@@ -1,6 +1,5 @@
 import type { Client } from 'pg';
-import type { DedicatedConnections } from '../../database/dedicated-connections.js';
-import { PostgresFailure } from '../../database/failure.js';
+import { type DedicatedConnections, PostgresFailure } from '../../database/index.js';
 import { type ClaimDifference, claimAnew, claimDifferences } from '../claims/held-claims.js';
 import type { Scope } from './folded-chunks.js';
 

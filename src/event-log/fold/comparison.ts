@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import { fetchRows, IN_INDEX_ORDER, readAhead } from '../../database/cursor.js';
+import { fetchRows, IN_INDEX_ORDER, readAhead } from '../../database/index.js';
 import { type Chunk, eventsOf, foldedChunks, type Scope } from './folded-chunks.js';
 import { type FoundDifference, RowComparison } from './row-comparison.js';
 import { ReplayError, type StoredEvent } from './stream-fold.js';

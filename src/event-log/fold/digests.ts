@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ClientBase } from 'pg';
 import { to } from 'pg-copy-streams';
-import { sqlLiteral } from '../../database/copy/sql-literal.js';
+import { sqlLiteral } from '../../database/index.js';
 import type { AnyReadModel, Table } from '../read-model.js';
 
 /** The digest of the rows of one table, which is that of every server with the same log. */
@@ -11,6 +11,7 @@ interface TableDigest {
   readonly digest: string;
 }
 
+/** The digests of the tables as of one snapshot: those of two databases are equal if their rows are. */
 export interface Digests {
   /** The size of the log; of all accounts: of their logs together. */
   readonly position: string;

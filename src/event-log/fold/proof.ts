@@ -1,9 +1,5 @@
 import type { Client } from 'pg';
-import {
-  DedicatedConnections,
-  exportSnapshot,
-  type MaintenanceDatabase,
-} from '../../database/dedicated-connections.js';
+import { DedicatedConnections, exportSnapshot, type MaintenanceDatabase } from '../../database/index.js';
 import { claimDifferences } from '../claims/held-claims.js';
 import type { AnyReadModel } from '../read-model.js';
 import { checkLogs, type VerifyWatcher } from '../verify/verify.js';
@@ -13,6 +9,7 @@ import { estimatedEvents, type Scope } from './folded-chunks.js';
 import type { Difference } from './row-comparison.js';
 import { ReplayError } from './stream-fold.js';
 
+/** What a proof has read, and how much of it differs. */
 export interface Proof {
   readonly events: number;
   readonly rows: number;

@@ -1,8 +1,4 @@
-import {
-  DedicatedConnections,
-  exportSnapshot,
-  type MaintenanceDatabase,
-} from '../../database/dedicated-connections.js';
+import { DedicatedConnections, exportSnapshot, type MaintenanceDatabase } from '../../database/index.js';
 import type { Table } from '../read-model.js';
 import { ClaimRepair } from './claim-repair.js';
 import { Comparison } from './comparison.js';
@@ -11,6 +7,7 @@ import type { Difference, FoundDifference } from './row-comparison.js';
 import type { StreamFold } from './stream-fold.js';
 import { Differing, StreamRepair } from './stream-repair.js';
 
+/** What a repair has read, and how much of it it has changed. */
 export interface Repaired {
   /** That were folded. */
   readonly events: number;

@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import { fetchRows } from '../../database/cursor.js';
+import { fetchRows } from '../../database/index.js';
 import { type AnyReadModel, hiddenFieldsOf, type Table } from '../read-model.js';
 import type { Scope } from './folded-chunks.js';
 

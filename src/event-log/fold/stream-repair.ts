@@ -1,7 +1,5 @@
 import type { Client } from 'pg';
-import { fetchRows } from '../../database/cursor.js';
-import type { DedicatedConnections } from '../../database/dedicated-connections.js';
-import { PostgresFailure } from '../../database/failure.js';
+import { type DedicatedConnections, fetchRows, PostgresFailure } from '../../database/index.js';
 import { OperatorError } from '../../kernel/operator-error.js';
 import type { AnyReadModel, Table } from '../read-model.js';
 import { modelOf } from './folded-chunks.js';

@@ -1,4 +1,4 @@
-import { type Connections, queryNamed } from '../../database/query.js';
+import { type Connections, queryNamed } from '../../database/index.js';
 import type { DomainEvent } from '../event.js';
 import type { AnyReadModel, Entity, EventFacts, ReadModel } from '../read-model.js';
 import { LogReader } from './log-reader.js';

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { PostgresFailure } from '../../database/failure.js';
-import { durableLimits, type NamedStatement, queryNamed } from '../../database/query.js';
+import { durableLimits, type NamedStatement, PostgresFailure, queryNamed } from '../../database/index.js';
 import { Problem } from '../../kernel/problem.js';
 
 /** Locks the head: all appends are committed or get a later time. Waiting would occupy a connection. */

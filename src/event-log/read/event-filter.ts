@@ -1,5 +1,4 @@
-import { PostgresFailure } from '../../database/failure.js';
-import { type Connections, queryNamed } from '../../database/query.js';
+import { type Connections, PostgresFailure, queryNamed } from '../../database/index.js';
 import { Problem } from '../../kernel/problem.js';
 
 /** A range of positions of an account's log: greater than `after`, up to and including `upTo`. */

@@ -1,4 +1,4 @@
-import { type Connections, queryNamed } from '../../database/query.js';
+import { type Connections, queryNamed } from '../../database/index.js';
 import { type EventFilter, isEmpty, matchingPositions, type Span } from './event-filter.js';
 import { EVENT_COLUMNS, type RecordedEvent } from './recorded-event.js';
 

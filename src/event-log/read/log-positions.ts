@@ -1,6 +1,5 @@
 import type { Pool } from 'pg';
-import { PostgresFailure } from '../../database/failure.js';
-import { durableLimits, queryNamed } from '../../database/query.js';
+import { durableLimits, PostgresFailure, queryNamed } from '../../database/index.js';
 import { malformed, type Problem, quoted } from '../../kernel/problem.js';
 import { CommitHorizon } from './commit-horizon.js';
 

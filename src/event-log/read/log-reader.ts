@@ -1,5 +1,4 @@
-import type { Ref } from '../../database/coalesce.js';
-import { type Connections, durableLimits, durably, queryNamed } from '../../database/query.js';
+import { type Connections, durableLimits, durably, queryNamed, type Ref } from '../../database/index.js';
 import type { DomainEvent } from '../event.js';
 import type { Entity, ReadModel } from '../read-model.js';
 import { EVENT_COLUMNS, foldRecorded, type RecordedEvent, type ReplayableEvent } from './recorded-event.js';

@@ -1,6 +1,5 @@
 import type { Client } from 'pg';
-import { fetchRows, IN_INDEX_ORDER } from '../../database/cursor.js';
-import { PostgresFailure } from '../../database/failure.js';
+import { fetchRows, IN_INDEX_ORDER, PostgresFailure } from '../../database/index.js';
 import { eventsOf, foldedChunks, type Scope } from '../fold/folded-chunks.js';
 import { logRows } from '../fold/row-comparison.js';
 import { ReplayError, type StoredEvent } from '../fold/stream-fold.js';

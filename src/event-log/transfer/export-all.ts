@@ -3,9 +3,14 @@ import type { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Client } from 'pg';
 import { to } from 'pg-copy-streams';
-import { fetchRows, IN_INDEX_ORDER } from '../../database/cursor.js';
-import { DedicatedConnections, type MaintenanceDatabase } from '../../database/dedicated-connections.js';
-import { appliedMigrations, newerOf } from '../../database/schema/migrations.js';
+import {
+  appliedMigrations,
+  DedicatedConnections,
+  fetchRows,
+  IN_INDEX_ORDER,
+  type MaintenanceDatabase,
+  newerOf,
+} from '../../database/index.js';
 import { OperatorError } from '../../kernel/operator-error.js';
 import { type AccountLine, exportQuery, FORMAT, FORMAT_VERSION, RECORDS, recordsQuery } from './log-file.js';
 

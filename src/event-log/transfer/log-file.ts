@@ -1,4 +1,4 @@
-import { sqlLiteral } from '../../database/copy/sql-literal.js';
+import { sqlLiteral } from '../../database/index.js';
 import { isJsonObject, parseJsonObject } from '../../kernel/json-object.js';
 import { OperatorError } from '../../kernel/operator-error.js';
 import { type LoggedEvent, timeText } from '../verify/logged-event.js';

@@ -1,8 +1,11 @@
 import { type Client, DatabaseError } from 'pg';
-import { copyIn } from '../../database/copy/copy-in.js';
-import { escapedJson } from '../../database/copy/copy-text.js';
-import { DedicatedConnections, type MaintenanceDatabase } from '../../database/dedicated-connections.js';
-import { PostgresFailure } from '../../database/failure.js';
+import {
+  copyIn,
+  DedicatedConnections,
+  escapedJson,
+  type MaintenanceDatabase,
+  PostgresFailure,
+} from '../../database/index.js';
 import { claimAnew } from '../claims/held-claims.js';
 import { ReplayError } from '../fold/stream-fold.js';
 import type { AnyReadModel, EventFacts } from '../read-model.js';

@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import { PostgresFailure } from '../../database/failure.js';
+import { PostgresFailure } from '../../database/index.js';
 import { LogFileError, RECORDS, type RecordLine } from './log-file.js';
 
 /** Inserts records as they are. `lines`: where the file has them, for messages. */

@@ -1,6 +1,5 @@
 import type { ClientBase } from 'pg';
-import { DedicatedConnections, type MaintenanceDatabase } from '../../database/dedicated-connections.js';
-import { PostgresFailure } from '../../database/failure.js';
+import { DedicatedConnections, type MaintenanceDatabase, PostgresFailure } from '../../database/index.js';
 import { OperatorError } from '../../kernel/operator-error.js';
 import { endAlarms, type StoredAlarm } from '../transparency/seal/log-alarms.js';
 import { SealedLogs } from '../transparency/seal/sealed-logs.js';

@@ -1,5 +1,5 @@
 import type { ClientBase } from 'pg';
-import { fetchRows } from '../../database/cursor.js';
+import { fetchRows } from '../../database/index.js';
 import type { AnyReadModel, EventFacts } from '../read-model.js';
 
 export interface StreamFault {

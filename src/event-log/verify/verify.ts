@@ -1,6 +1,5 @@
 import type { Client } from 'pg';
-import { fetchRows } from '../../database/cursor.js';
-import { DedicatedConnections, type MaintenanceDatabase } from '../../database/dedicated-connections.js';
+import { DedicatedConnections, fetchRows, type MaintenanceDatabase } from '../../database/index.js';
 import type { AnyReadModel } from '../read-model.js';
 import { SealedLogs } from '../transparency/seal/sealed-logs.js';
 import type { VerifierKey } from '../transparency/tree/signed-note.js';
@@ -21,6 +20,7 @@ export interface Fault {
   readonly what: string;
 }
 
+/** What a check of logs is about, and who hears of its progress and of each fault. */
 export interface VerifyWatcher {
   /** Undefined: all accounts. */
   readonly account: string | undefined;
@@ -38,6 +38,7 @@ interface Verified {
   readonly events: number;
 }
 
+/** Checks logs in one snapshot, and tells the watcher of each fault. */
 export const verify = (
   database: MaintenanceDatabase,
   models: readonly AnyReadModel[],

@@ -1,4 +1,4 @@
-import type { IpRule } from '../../rules/ip-rules/ip-policy.js';
+import type { IpRule } from '../../rules/index.js';
 
 /** What the gateway uses of the answers of `/ssh_gateway/edges`. */
 export interface ListedEdge {

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { type Address, parseAddress } from '../../rules/ip-rules/address.js';
+import { type Address, parseAddress } from '../../rules/index.js';
 import { carry } from '../tunnels/carry.js';
 import { NotCarried } from '../tunnels/not-carried.js';
 import type { Endpoint, OpenTunnel } from '../tunnels/open-tunnel.js';

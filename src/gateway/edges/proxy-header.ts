@@ -1,4 +1,4 @@
-import { parseAddress } from '../../rules/ip-rules/address.js';
+import { parseAddress } from '../../rules/index.js';
 import type { Endpoint } from '../tunnels/open-tunnel.js';
 
 /** The first bytes of a header of version 2. */

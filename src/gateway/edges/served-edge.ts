@@ -1,6 +1,4 @@
-import type { Address } from '../../rules/ip-rules/address.js';
-import { compilePolicy } from '../../rules/ip-rules/ip-policy.js';
-import { decideSource, type IpRestriction } from '../../rules/ip-rules/ip-restriction.js';
+import { type Address, compilePolicy, decideSource, type IpRestriction } from '../../rules/index.js';
 import type { EdgeAnswer, ListedEdge } from './edge-answer.js';
 import type { Labels } from './matching-tunnels.js';
 

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { parseAddress, textOf } from '../../rules/ip-rules/address.js';
+import { parseAddress, textOf } from '../../rules/index.js';
 import type { GatewayLog } from '../gateway-log.js';
 import { PacedLog } from '../paced-log.js';
 

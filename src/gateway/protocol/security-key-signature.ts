@@ -1,6 +1,6 @@
 import { createPublicKey, hash, type JsonWebKey, type KeyObject, verify } from 'node:crypto';
 import { Problem } from '../../kernel/problem.js';
-import { WireFields } from '../../rules/public-keys/public-key-wire.js';
+import { WireFields } from '../../rules/index.js';
 
 /** The types of FIDO keys (OpenSSH, PROTOCOL.u2f): the key is in a token, which signs for one application. */
 export const SECURITY_KEY_TYPES: readonly string[] = [

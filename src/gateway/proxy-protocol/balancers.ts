@@ -1,8 +1,6 @@
 import type { Socket } from 'node:net';
 import { Problem } from '../../kernel/problem.js';
-import { contains } from '../../rules/bind-rules/source-networks.js';
-import { parseAddress } from '../../rules/ip-rules/address.js';
-import { compileNetwork, type Network, parseCidr } from '../../rules/ip-rules/network.js';
+import { compileNetwork, contains, type Network, parseAddress, parseCidr } from '../../rules/index.js';
 import { Violation } from '../protocol/violation.js';
 import { type ReadHeader, readHeader } from './read-header.js';
 

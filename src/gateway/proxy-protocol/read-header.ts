@@ -1,4 +1,4 @@
-import { parseAddress, textOf } from '../../rules/ip-rules/address.js';
+import { parseAddress, textOf } from '../../rules/index.js';
 import { SIGNATURE } from '../edges/proxy-header.js';
 import { Violation } from '../protocol/violation.js';
 

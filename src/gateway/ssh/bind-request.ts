@@ -1,7 +1,6 @@
 import { isIPv6 } from 'node:net';
 import { Problem } from '../../kernel/problem.js';
-import { parseBindTarget } from '../../rules/bind-rules/bind-target.js';
-import { canonicalHost, ParseError } from '../../rules/host-name.js';
+import { canonicalHost, ParseError, parseBindTarget } from '../../rules/index.js';
 import type { OwnedHost } from '../gateway-settings.js';
 import type { Ports } from '../ports.js';
 import type { TargetBody } from '../service-client.js';

@@ -1,4 +1,4 @@
-import { ParseError } from '../../rules/host-name.js';
+import { ParseError } from '../../rules/index.js';
 import type { Label } from '../tunnels/open-tunnel.js';
 
 /** Each is a question to the service. */

@@ -1,6 +1,6 @@
 import ssh2 from 'ssh2';
 import { Problem } from '../../kernel/problem.js';
-import { type PublicKey, parsePublicKey } from '../../rules/public-keys/public-key.js';
+import { type PublicKey, parsePublicKey } from '../../rules/index.js';
 import type { SignedKey } from '../protocol/connection.js';
 import { isSignedBySecurityKey, SECURITY_KEY_TYPES } from '../protocol/security-key-signature.js';
 import { KEY_TYPES_BUT_RSA } from './algorithms.js';

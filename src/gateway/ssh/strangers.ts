@@ -1,4 +1,4 @@
-import { parseAddress, textOf } from '../../rules/ip-rules/address.js';
+import { parseAddress, textOf } from '../../rules/index.js';
 
 /** A customer gets at least a whole /64. */
 const HOST_BITS = 64n;

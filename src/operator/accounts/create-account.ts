@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { createAccount } from '../../api/access/accounts/create-account.js';
 import { DEFAULT_ADMIN_EMAIL } from '../../api/access/accounts/default-admin-email.js';
 import { isEmailAddress } from '../../api/access/accounts/email.js';
-import { EventLog } from '../../event-log/append/event-log.js';
+import { EventLog } from '../../event-log/index.js';
 import { IdSource } from '../../kernel/ids.js';
 import { UsageError } from '../../kernel/operator-error.js';
 import { print } from '../print.js';

@@ -3,8 +3,8 @@ import type { Pool } from 'pg';
 import { create, hashToken, TOKEN_SECRET_BYTES, tokenOf } from '../../api/access/api-keys/api-key.js';
 import { API_KEYS } from '../../api/access/api-keys/api-keys.resource.js';
 import { makeRunners } from '../../api/runners.js';
-import type { Ref } from '../../database/coalesce.js';
-import { EventLog } from '../../event-log/append/event-log.js';
+import type { Ref } from '../../database/index.js';
+import { EventLog } from '../../event-log/index.js';
 import { IdSource } from '../../kernel/ids.js';
 import { OperatorError, UsageError } from '../../kernel/operator-error.js';
 

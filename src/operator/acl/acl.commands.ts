@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
 import { CheckFailed, UsageError } from '../../kernel/operator-error.js';
 import { Problem } from '../../kernel/problem.js';
-import { compile, parseAcl, permits } from '../../rules/bind-rules/acl.js';
-import { parseTargetText } from '../../rules/bind-rules/bind-target.js';
+import { compile, parseAcl, parseTargetText, permits } from '../../rules/index.js';
 import { withOfflineExamples } from '../help.js';
 import { print } from '../print.js';
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { DedicatedConnections, type MaintenanceDatabase } from '../../database/dedicated-connections.js';
-import { endAlarms } from '../../event-log/transparency/seal/log-alarms.js';
+import { DedicatedConnections, type MaintenanceDatabase } from '../../database/index.js';
+import { endAlarms } from '../../event-log/index.js';
 import { UsageError } from '../../kernel/operator-error.js';
 import { withExamples } from '../help.js';
 import { print, tell } from '../print.js';

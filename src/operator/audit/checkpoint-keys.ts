@@ -1,14 +1,16 @@
 import { readFile } from 'node:fs/promises';
 import { type Config, readConfig } from '../../api/config/config.js';
-import { findKeysBeside, type KeyHistory, signerOf } from '../../event-log/transparency/seal/checkpoint-key.js';
-import type { Checkpoint } from '../../event-log/transparency/tree/checkpoint.js';
 import {
+  type Checkpoint,
   COSIGNATURE,
+  findKeysBeside,
+  type KeyHistory,
   parseVerifier,
   renamed,
   type SignedNote,
+  signerOf,
   type VerifierKey,
-} from '../../event-log/transparency/tree/signed-note.js';
+} from '../../event-log/index.js';
 import { UsageError } from '../../kernel/operator-error.js';
 
 /** The keys that may have signed the checkpoints of an account, oldest first; none: their signatures are not checked. */

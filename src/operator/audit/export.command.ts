@@ -1,10 +1,8 @@
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import { to } from 'pg-copy-streams';
-import { IN_INDEX_ORDER } from '../../database/cursor.js';
-import { DedicatedConnections, type MaintenanceDatabase } from '../../database/dedicated-connections.js';
-import { countLines, exportAll } from '../../event-log/transfer/export-all.js';
-import { exportQuery } from '../../event-log/transfer/log-file.js';
+import { DedicatedConnections, IN_INDEX_ORDER, type MaintenanceDatabase } from '../../database/index.js';
+import { countLines, exportAll, exportQuery } from '../../event-log/index.js';
 import { CheckFailed, OperatorError, UsageError } from '../../kernel/operator-error.js';
 import { chosenAccount } from '../chosen-account.js';
 import { withExamples } from '../help.js';

@@ -1,11 +1,13 @@
-import { changesBetween, type FieldChange } from '../../event-log/read/field-changes.js';
 import {
+  type AnyReadModel,
+  changesBetween,
+  type Entity,
+  type FieldChange,
   foldRecorded,
   parseMetadata,
   type RecordedEvent,
   type ReplayableEvent,
-} from '../../event-log/read/recorded-event.js';
-import type { AnyReadModel, Entity } from '../../event-log/read-model.js';
+} from '../../event-log/index.js';
 import { visibleLine } from '../print.js';
 
 /** A longer value is cut: a traffic policy may have 256 KiB. */

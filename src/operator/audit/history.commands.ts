@@ -1,10 +1,14 @@
 import type { Command } from 'commander';
 import type { Pool } from 'pg';
 import { readModelOf } from '../../api/read-models.js';
-import { changesBetween } from '../../event-log/read/field-changes.js';
-import { AS_COMMITTED, LogPositions } from '../../event-log/read/log-positions.js';
-import { LogReader } from '../../event-log/read/log-reader.js';
-import type { AnyReadModel, Entity } from '../../event-log/read-model.js';
+import {
+  type AnyReadModel,
+  AS_COMMITTED,
+  changesBetween,
+  type Entity,
+  LogPositions,
+  LogReader,
+} from '../../event-log/index.js';
 import { UsageError } from '../../kernel/operator-error.js';
 import { withExamples } from '../help.js';
 import { print } from '../print.js';

@@ -1,4 +1,4 @@
-import type { MaintenanceDatabase } from '../../database/dedicated-connections.js';
+import type { MaintenanceDatabase } from '../../database/index.js';
 
 interface Effects {
   /** Public keys of the imported account that are also live on another account. */

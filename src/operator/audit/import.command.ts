@@ -1,7 +1,7 @@
 import { addAbortSignal, type Readable } from 'node:stream';
 import type { Command } from 'commander';
 import { READ_MODELS } from '../../api/read-models.js';
-import { type ImportedLog, importLogs } from '../../event-log/transfer/log-import.js';
+import { type ImportedLog, importLogs } from '../../event-log/index.js';
 import { CheckFailed } from '../../kernel/operator-error.js';
 import { withExamples } from '../help.js';
 import { printProof } from '../printed-proof.js';

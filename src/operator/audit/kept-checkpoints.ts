@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { parseSignedCheckpoint } from '../../event-log/transparency/tree/checkpoint.js';
-import { accountOf, type KeptCheckpoint } from '../../event-log/verify/kept-checks.js';
+import { accountOf, type KeptCheckpoint, parseSignedCheckpoint } from '../../event-log/index.js';
 import { messageOf } from '../../kernel/error-message.js';
 import { UsageError } from '../../kernel/operator-error.js';
 import { tell } from '../print.js';

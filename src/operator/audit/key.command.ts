@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { keyText, newCheckpointKey } from '../../event-log/transparency/seal/checkpoint-key.js';
+import { keyText, newCheckpointKey } from '../../event-log/index.js';
 import { UsageError } from '../../kernel/operator-error.js';
 import { withExamples } from '../help.js';
 import { print } from '../print.js';

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { LogPages } from '../../event-log/read/log-pages.js';
-import type { RecordedEvent } from '../../event-log/read/recorded-event.js';
+import { LogPages, type RecordedEvent } from '../../event-log/index.js';
 
 /** The newest position of each account's log. */
 type Heads = ReadonlyMap<string, number>;

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { LogFileError } from '../../event-log/transfer/log-file.js';
+import { LogFileError } from '../../event-log/index.js';
 
 /** A request has a limit of a megabyte, and an event grows little over it. Each chunk of a line is searched from its beginning. */
 const MAX_LINE_CHARACTERS = 16 * 1024 * 1024;

@@ -1,9 +1,7 @@
 import type { Readable } from 'node:stream';
 import { READ_MODELS } from '../../api/read-models.js';
-import type { MaintenanceDatabase } from '../../database/dedicated-connections.js';
-import { verifyFile } from '../../event-log/transfer/verify-file.js';
-import type { KeptCheckpoint } from '../../event-log/verify/kept-checks.js';
-import { type Fault, verify } from '../../event-log/verify/verify.js';
+import type { MaintenanceDatabase } from '../../database/index.js';
+import { type Fault, type KeptCheckpoint, verify, verifyFile } from '../../event-log/index.js';
 import { print } from '../print.js';
 import { faultLine } from '../printed-proof.js';
 import { progressOn } from '../progress.js';

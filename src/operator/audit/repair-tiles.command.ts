@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { READ_MODELS } from '../../api/read-models.js';
-import type { MaintenanceDatabase } from '../../database/dedicated-connections.js';
-import { repairTiles } from '../../event-log/verify/repair-tiles.js';
+import type { MaintenanceDatabase } from '../../database/index.js';
+import { repairTiles } from '../../event-log/index.js';
 import { CheckFailed } from '../../kernel/operator-error.js';
 import { refuseUnknownAccount } from '../chosen-account.js';
 import { withExamples } from '../help.js';

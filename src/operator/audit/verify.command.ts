@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { READ_MODELS } from '../../api/read-models.js';
-import { accountOf } from '../../event-log/verify/kept-checks.js';
+import { accountOf } from '../../event-log/index.js';
 import { CheckFailed, UsageError } from '../../kernel/operator-error.js';
 import { refuseUnknownAccount } from '../chosen-account.js';
 import { withExamples } from '../help.js';

@@ -1,5 +1,5 @@
 import type { Config } from '../../api/config/config.js';
-import type { KeyHistory } from '../../event-log/transparency/seal/checkpoint-key.js';
+import type { KeyHistory } from '../../event-log/index.js';
 import { ownKeys } from '../audit/checkpoint-keys.js';
 import { hasTable } from './account-checks.js';
 import { type Finding, ok, wrong } from './finding.js';

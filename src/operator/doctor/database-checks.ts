@@ -2,18 +2,21 @@ import { statfs } from 'node:fs/promises';
 import { BlockList, Socket } from 'node:net';
 import type { Client } from 'pg';
 import type { Config } from '../../api/config/config.js';
-import { MIN_POSTGRES_VERSION, SUITABILITY } from '../../database/connect.js';
-import { describeLack, readRoleDefaults } from '../../database/role-defaults.js';
 import {
   appliedMigrations,
   describeBefore,
+  describeLack,
+  describeRights,
   KNOWN_MIGRATIONS,
+  MIN_POSTGRES_VERSION,
+  missingRights,
   newerOf,
   ofBefore,
   pendingOf,
-} from '../../database/schema/migrations.js';
-import { describeRights, missingRights } from '../../database/schema/rights.js';
-import { guardFaults } from '../../event-log/verify/guard-checks.js';
+  readRoleDefaults,
+  SUITABILITY,
+} from '../../database/index.js';
+import { guardFaults } from '../../event-log/index.js';
 import { checkClaims, checkFirstKey, checkGateways } from './account-checks.js';
 import { checkAlarms, checkCheckpoints } from './checkpoint-checks.js';
 import { type Finding, ok, warning, wrong } from './finding.js';

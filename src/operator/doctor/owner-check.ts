@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
 import type { Config } from '../../api/config/config.js';
-import { parseDatabaseUrl } from '../../database/database-url.js';
+import { parseDatabaseUrl } from '../../database/index.js';
 import { type Finding, ok, wrong } from './finding.js';
 import { connect, type Primary, rowOf } from './server-check.js';
 

@@ -1,11 +1,16 @@
 import type { Client } from 'pg';
 import type { Config } from '../../api/config/config.js';
-import { withAdvice } from '../../database/connection/advice.js';
-import { embeddedServer } from '../../database/database.js';
-import { type DatabaseServer, parseDatabaseUrl } from '../../database/database-url.js';
-import { findRunningPostgres, hasData, startEmbeddedPostgres } from '../../database/embedded/embedded-postgres.js';
-import { PrimaryClient } from '../../database/primary-pool.js';
-import { onlyRow } from '../../database/query.js';
+import {
+  type DatabaseServer,
+  embeddedServer,
+  findRunningPostgres,
+  hasData,
+  onlyRow,
+  PrimaryClient,
+  parseDatabaseUrl,
+  startEmbeddedPostgres,
+  withAdvice,
+} from '../../database/index.js';
 import { type Finding, ok, warning, wrong } from './finding.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;

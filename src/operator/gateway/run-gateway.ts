@@ -1,7 +1,6 @@
 import { misspelledIn, readGatewayConfig } from '../../api/config/config.js';
 import { ServiceLog } from '../../api/service-log/service-log.js';
-import { Gateway } from '../../gateway/gateway.js';
-import type { GatewaySettings } from '../../gateway/gateway-settings.js';
+import { Gateway, type GatewaySettings } from '../../gateway/index.js';
 import { STOP_SIGNALS, UsageError } from '../../kernel/operator-error.js';
 
 /** Runs a gateway of its own until a signal stops it. */

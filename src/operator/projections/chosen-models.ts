@@ -1,4 +1,4 @@
-import type { AnyReadModel } from '../../event-log/read-model.js';
+import type { AnyReadModel } from '../../event-log/index.js';
 import { UsageError } from '../../kernel/operator-error.js';
 
 /** The read model that the named table belongs to; all read models without a name. */

@@ -1,9 +1,7 @@
 import type { Command } from 'commander';
 import { READ_MODELS } from '../../api/read-models.js';
-import type { MaintenanceDatabase } from '../../database/dedicated-connections.js';
-import type { Proof } from '../../event-log/fold/proof.js';
-import { type Repaired, repair } from '../../event-log/fold/repair.js';
-import type { AnyReadModel } from '../../event-log/read-model.js';
+import type { MaintenanceDatabase } from '../../database/index.js';
+import { type AnyReadModel, type Proof, type Repaired, repair } from '../../event-log/index.js';
 import { CheckFailed } from '../../kernel/operator-error.js';
 import { checkpointKeys } from '../audit/checkpoint-keys.js';
 import { refuseUnknownAccount, refuseUnknownStream } from '../chosen-account.js';

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { GatewayRoutes } from '../../gateway/service-client.js';
+import type { GatewayRoutes } from '../../gateway/index.js';
 import { UsageError } from '../../kernel/operator-error.js';
 
 /** Reads the curl config of the key command, so that the gateway has its token in one place. */

@@ -1,5 +1,4 @@
-import type { ServiceEvent } from '../../gateway/event-stream.js';
-import { type GatewayRoutes, ServiceClient } from '../../gateway/service-client.js';
+import { type GatewayRoutes, ServiceClient, type ServiceEvent } from '../../gateway/index.js';
 import { HttpClient } from '../../kernel/network/http-client.js';
 import type { KeyAnswer } from './log-lines.js';
 

@@ -1,5 +1,4 @@
-import { compileNetworks, contains } from '../../rules/bind-rules/source-networks.js';
-import { parseSource } from '../../rules/ip-rules/address.js';
+import { compileNetworks, contains, parseSource } from '../../rules/index.js';
 
 /** What an options field of authorized_keys permits: every bind, or those of the list. */
 type Permissions = 'everything' | readonly string[];

@@ -1,4 +1,4 @@
-import { type Followed, Follower } from '../../gateway/rights/follower.js';
+import { type Followed, Follower } from '../../gateway/index.js';
 import { messageOf } from '../../kernel/error-message.js';
 import type { GatewayService } from './gateway-service.js';
 import { type LogRecord, readLogin } from './log-lines.js';

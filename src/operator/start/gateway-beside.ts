@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Config, readGatewayConfig } from '../../api/config/config.js';
 import type { ServiceLog } from '../../api/service-log/service-log.js';
-import type { Gateway } from '../../gateway/gateway.js';
+import type { Gateway } from '../../gateway/index.js';
 
 const NAME = 'beside-the-service';
 

@@ -2,7 +2,9 @@ import { Problem } from '../../kernel/problem.js';
 import { type BindRule, type DomainRule, type LabelRule, parseBindRule } from './bind-rule.js';
 import type { BindTarget } from './bind-target.js';
 
+/** Of an ACL. */
 export const MAX_RULES = 1000;
+/** Of all rules of an ACL together. */
 export const MAX_ACL_BYTES = 65_536;
 
 /** Checks every rule and returns the rules as written, in order and with duplicates. Throws acl_rule_invalid. */
@@ -12,6 +14,7 @@ export function parseAcl(acl: readonly unknown[]): readonly string[] {
   return rulesOf(acl);
 }
 
+/** Throws Problem for an ACL of more than MAX_RULES rules. */
 export function refuseTooManyRules(acl: readonly unknown[]): void {
   if (acl.length <= MAX_RULES) return;
   throw new Problem('acl_rule_invalid', `acl has ${acl.length} rules; the maximum is ${MAX_RULES}.`);

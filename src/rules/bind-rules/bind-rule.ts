@@ -23,8 +23,10 @@ export interface LabelRule {
   readonly value: string;
 }
 
+/** A rule as it was read: everything, a domain, or a label. */
 export type BindRule = { readonly kind: 'everything' } | DomainRule | LabelRule;
 
+/** Of one rule. */
 export const MAX_RULE_BYTES = 512;
 const PREFIX = 'bind:';
 const WILDCARD = '*.';

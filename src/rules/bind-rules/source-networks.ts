@@ -4,6 +4,7 @@ import { compileNetwork, type Network, parseCidr } from '../ip-rules/network.js'
 
 /** The networks that tunnels may come from. */
 
+/** Of one restriction. */
 export const MAX_CIDRS = 100;
 
 /** Checks networks and addresses of `field`, and returns them in canonical form, each once. Throws request_malformed. */
@@ -16,5 +17,6 @@ export function parseCidrs(cidrs: readonly unknown[], field: string): readonly s
 /** Takes canonical networks, joined by commas. */
 export const compileNetworks = (cidrs: string): readonly Network[] => cidrs.split(',').map(compileNetwork);
 
+/** Whether an address is in one of the networks. */
 export const contains = (networks: readonly Network[], { bits, value }: Address): boolean =>
   networks.some((network) => network.bits === bits && network.value === value >> network.hostBits);

@@ -7,6 +7,7 @@ export interface IpRestriction {
   readonly ip_policy_ids: readonly string[];
 }
 
+/** Why an edge lets an address in or not. */
 export const IP_REASONS = [
   'allowed',
   'denied',
@@ -15,8 +16,10 @@ export const IP_REASONS = [
   'restriction_disabled',
   'no_restriction',
 ] as const;
+/** One of IP_REASONS. */
 export type IpReason = (typeof IP_REASONS)[number];
 
+/** Whether an edge lets an address in, why, and the rule that decided. */
 export interface IpDecision<Rule extends IpRule = IpRule> {
   readonly allowed: boolean;
   readonly reason: IpReason;

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
-import { POOL } from '../../../database/database.js';
-import { EventLog } from '../../../event-log/append/event-log.js';
+import { POOL } from '../../../database/index.js';
+import { EventLog } from '../../../event-log/index.js';
 import { IdSource } from '../../../kernel/ids.js';
 import { Changes } from '../../resources/changes.js';
 import { EntityQueries } from '../../resources/entity-queries.js';

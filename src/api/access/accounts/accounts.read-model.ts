@@ -1,4 +1,4 @@
-import { entityTable, type ReadModel } from '../../../event-log/read-model.js';
+import { entityTable, type ReadModel } from '../../../event-log/index.js';
 import { type Account, type AccountEvent, evolve } from './account.js';
 
 export const accountsReadModel: ReadModel<Account, AccountEvent> = {

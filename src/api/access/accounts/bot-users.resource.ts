@@ -1,4 +1,4 @@
-import type { Entity } from '../../../event-log/read-model.js';
+import type { Entity } from '../../../event-log/index.js';
 import type { Role } from '../../../kernel/caller.js';
 import { ApiField, ApiSchemaName } from '../../http/openapi/decorators.js';
 import { Flag, Text, TextOfBytes } from '../../http/validated-body.js';

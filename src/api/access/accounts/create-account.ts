@@ -1,10 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import type { ClientBase, Pool } from 'pg';
-import type { StreamAppend } from '../../../event-log/append/append.js';
-import { newEventId } from '../../../event-log/append/event-ids.js';
-import type { EventLog } from '../../../event-log/append/event-log.js';
-import type { DomainEvent } from '../../../event-log/event.js';
-import { fold, type ReadModel } from '../../../event-log/read-model.js';
+import {
+  type DomainEvent,
+  type EventLog,
+  fold,
+  newEventId,
+  type ReadModel,
+  type StreamAppend,
+} from '../../../event-log/index.js';
 import type { IdSource } from '../../../kernel/ids.js';
 import {
   type ApiKeyEvent,

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import type { EventLog } from '../../../event-log/append/event-log.js';
+import type { EventLog } from '../../../event-log/index.js';
 import type { IdSource } from '../../../kernel/ids.js';
 import { createAccount, createAccountWithoutKey, createFirstKey, findOldestAccount } from './create-account.js';
 import { DEFAULT_ADMIN_EMAIL } from './default-admin-email.js';

@@ -1,10 +1,12 @@
 import type { Pool } from 'pg';
-import type { Ref } from '../../../database/coalesce.js';
-import { type NamedStatement, queryNamed, WRITE_LIMITS } from '../../../database/query.js';
-import { StreamConflict } from '../../../event-log/append/append-failures.js';
-import type { EventLog } from '../../../event-log/append/event-log.js';
-import type { EventMetadata } from '../../../event-log/event.js';
-import { parseMetadata, type RecordedEvent } from '../../../event-log/read/recorded-event.js';
+import { type NamedStatement, queryNamed, type Ref, WRITE_LIMITS } from '../../../database/index.js';
+import {
+  type EventLog,
+  type EventMetadata,
+  parseMetadata,
+  type RecordedEvent,
+  StreamConflict,
+} from '../../../event-log/index.js';
 import type { IdSource } from '../../../kernel/ids.js';
 import type { OwnedEntities } from '../../resources/owned-entities.js';
 

@@ -1,4 +1,4 @@
-import { entityTable, type ReadModel } from '../../../event-log/read-model.js';
+import { entityTable, type ReadModel } from '../../../event-log/index.js';
 import { evolve, type Principal, type PrincipalEvent } from './principal.js';
 
 const TABLE = entityTable<Principal>('principals', ['kind', 'name', 'email', 'role', 'active', 'deleted'], (row) =>

@@ -1,8 +1,5 @@
-import type { Ref } from '../../../database/coalesce.js';
-import { PostgresFailure } from '../../../database/failure.js';
-import type { StreamAppend } from '../../../event-log/append/append.js';
-import { ConstraintViolated } from '../../../event-log/append/append-failures.js';
-import { type EntityRow, fold } from '../../../event-log/read-model.js';
+import { PostgresFailure, type Ref } from '../../../database/index.js';
+import { ConstraintViolated, type EntityRow, fold, type StreamAppend } from '../../../event-log/index.js';
 import { Problem } from '../../../kernel/problem.js';
 import type { RequestContext } from '../../http/request-context.js';
 import { refuseUnlessMayManagePrincipals } from '../../resources/access-rules.js';

@@ -1,5 +1,5 @@
 import { Logger, type OnApplicationBootstrap } from '@nestjs/common';
-import type { Ref } from '../../../database/coalesce.js';
+import type { Ref } from '../../../database/index.js';
 import { messageOf } from '../../../kernel/error-message.js';
 import { Problem } from '../../../kernel/problem.js';
 import { Rounds } from '../../instance/rounds.js';

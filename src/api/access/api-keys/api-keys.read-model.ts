@@ -1,4 +1,4 @@
-import { entityTable, type ReadModel } from '../../../event-log/read-model.js';
+import { entityTable, type ReadModel } from '../../../event-log/index.js';
 import { type ApiKey, type ApiKeyEvent, evolve } from './api-key.js';
 
 const COLUMNS = ['description', 'metadata', 'owner_id', 'token_hash', 'expires_at'] as const;

@@ -1,4 +1,4 @@
-import type { Entity } from '../../../event-log/read-model.js';
+import type { Entity } from '../../../event-log/index.js';
 import { ApiField, ApiSchemaName } from '../../http/openapi/decorators.js';
 import { EXAMPLE_KSUID } from '../../http/openapi/parts.js';
 import { Text } from '../../http/validated-body.js';

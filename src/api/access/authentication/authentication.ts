@@ -1,8 +1,7 @@
 import { Logger } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import type { Pool } from 'pg';
-import { coalesced } from '../../../database/coalesce.js';
-import { onPrimary, queryNamed } from '../../../database/query.js';
+import { coalesced, onPrimary, queryNamed } from '../../../database/index.js';
 import type { Caller, Gateway } from '../../../kernel/caller.js';
 import { Problem } from '../../../kernel/problem.js';
 import { Authenticator } from '../../http/authenticator.js';

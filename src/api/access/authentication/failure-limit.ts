@@ -1,4 +1,4 @@
-import { parseAddress, textOf } from '../../../rules/ip-rules/address.js';
+import { parseAddress, textOf } from '../../../rules/index.js';
 import { Windows } from '../../instance/windows.js';
 
 /**

@@ -1,8 +1,6 @@
 import type { Pool } from 'pg';
-import { coalesced } from '../../../database/coalesce.js';
-import { onPrimary, queryNamed } from '../../../database/query.js';
-import { ConstraintViolated } from '../../../event-log/append/append-failures.js';
-import type { EventMetadata } from '../../../event-log/event.js';
+import { coalesced, onPrimary, queryNamed } from '../../../database/index.js';
+import { ConstraintViolated, type EventMetadata } from '../../../event-log/index.js';
 import type { Role } from '../../../kernel/caller.js';
 import type { Changes } from '../../resources/changes.js';
 import { createUser } from '../accounts/principal.js';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { decodeProtectedHeader, type JWTPayload } from 'jose';
 import type { Pool } from 'pg';
-import type { EventMetadata } from '../../../event-log/event.js';
+import type { EventMetadata } from '../../../event-log/index.js';
 import type { Caller, Role } from '../../../kernel/caller.js';
 import { Problem } from '../../../kernel/problem.js';
 import { originOf } from '../../http/request-context.js';

@@ -1,8 +1,6 @@
 import { Module } from '@nestjs/common';
-import { POOL } from '../../../database/database.js';
-import { Incidents } from '../../../database/incidents.js';
-import { Checkpoints } from '../../../event-log/transparency/seal/checkpoints.js';
-import { SealedLogs } from '../../../event-log/transparency/seal/sealed-logs.js';
+import { Incidents, POOL } from '../../../database/index.js';
+import { Checkpoints, SealedLogs } from '../../../event-log/index.js';
 import { providerOf } from '../../resources/provider-of.js';
 import { EvidenceController } from './evidence.controller.js';
 import { Evidence } from './evidence.js';

@@ -1,24 +1,28 @@
-import { type KeyHistory, signerOf } from '../../../event-log/transparency/seal/checkpoint-key.js';
-import type { Checkpoints } from '../../../event-log/transparency/seal/checkpoints.js';
-import { markOf } from '../../../event-log/transparency/seal/log-alarms.js';
 import {
-  type SealedLogs,
-  type StoredCheckpoint,
-  TilesDamaged,
-} from '../../../event-log/transparency/seal/sealed-logs.js';
-import { type Checkpoint, parseSignedCheckpoint, proofText } from '../../../event-log/transparency/tree/checkpoint.js';
-import {
+  type Checkpoint,
+  type Checkpoints,
   consistencyRanges,
+  entriesOf,
   HASH_BYTES,
   inclusionRanges,
   isConsistent,
+  type KeyHistory,
   type LeafRange,
+  leavesUnder,
+  markOf,
+  parseSignedCheckpoint,
+  parseTilePath,
+  proofText,
   rangesBeside,
   rootAround,
   rootOfInclusion,
-} from '../../../event-log/transparency/tree/merkle-tree.js';
-import { verifierText } from '../../../event-log/transparency/tree/signed-note.js';
-import { entriesOf, leavesUnder, parseTilePath, widthIn } from '../../../event-log/transparency/tree/tiles.js';
+  type SealedLogs,
+  type StoredCheckpoint,
+  signerOf,
+  TilesDamaged,
+  verifierText,
+  widthIn,
+} from '../../../event-log/index.js';
 import { malformed, Problem, quoted } from '../../../kernel/problem.js';
 
 /** Leads to no root. */

@@ -1,9 +1,16 @@
-import type { KeyHistory } from '../../../event-log/transparency/seal/checkpoint-key.js';
-import type { Checkpoints } from '../../../event-log/transparency/seal/checkpoints.js';
-import { type Alarm, markOf } from '../../../event-log/transparency/seal/log-alarms.js';
-import { type SealedLogs, TilesDamaged } from '../../../event-log/transparency/seal/sealed-logs.js';
-import { type LeafRange, rangesBeside, rootAround } from '../../../event-log/transparency/tree/merkle-tree.js';
-import { entriesOf, TILE_WIDTH } from '../../../event-log/transparency/tree/tiles.js';
+import {
+  type Alarm,
+  type Checkpoints,
+  entriesOf,
+  type KeyHistory,
+  type LeafRange,
+  markOf,
+  rangesBeside,
+  rootAround,
+  type SealedLogs,
+  TILE_WIDTH,
+  TilesDamaged,
+} from '../../../event-log/index.js';
 
 /** Events that one look covers. */
 const STRETCH = 4 * TILE_WIDTH;

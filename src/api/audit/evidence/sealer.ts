@@ -1,9 +1,14 @@
 import { Logger, type OnApplicationBootstrap } from '@nestjs/common';
-import type { Incidents } from '../../../database/incidents.js';
-import type { KeyHistory } from '../../../event-log/transparency/seal/checkpoint-key.js';
-import type { Checkpoints } from '../../../event-log/transparency/seal/checkpoints.js';
-import { seal, UnknownKey } from '../../../event-log/transparency/seal/seal.js';
-import { type LogState, type SealedLogs, TilesDamaged } from '../../../event-log/transparency/seal/sealed-logs.js';
+import type { Incidents } from '../../../database/index.js';
+import {
+  type Checkpoints,
+  type KeyHistory,
+  type LogState,
+  type SealedLogs,
+  seal,
+  TilesDamaged,
+  UnknownKey,
+} from '../../../event-log/index.js';
 import { messageOf } from '../../../kernel/error-message.js';
 import { Rounds } from '../../instance/rounds.js';
 import { Rechecks } from './rechecks.js';

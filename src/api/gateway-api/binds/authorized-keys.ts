@@ -1,4 +1,4 @@
-import { type BindRule, parseBindRule } from '../../../rules/bind-rules/bind-rule.js';
+import { type BindRule, parseBindRule } from '../../../rules/index.js';
 
 /**
  * The lines that stock sshd gets for a key. sshd's options can express less than our rules, so the lines are sometimes

@@ -1,7 +1,7 @@
 import { Controller, Get, Header, HttpCode, Post, Query, Req } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { Problem } from '../../../kernel/problem.js';
-import { readFingerprint } from '../../../rules/public-keys/public-key-type.js';
+import { readFingerprint } from '../../../rules/index.js';
 import { RouteConfig } from '../../http/documentation.js';
 import { ApiGatewayAnswer, ApiTag } from '../../http/openapi/decorators.js';
 import { gatewayOf, ipOf } from '../../http/request-context.js';

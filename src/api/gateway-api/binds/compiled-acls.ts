@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { type CompiledAcl, compile } from '../../../rules/bind-rules/acl.js';
+import { type CompiledAcl, compile } from '../../../rules/index.js';
 
 /** The size of the cache in rules, including the overhead of each ACL: some 55 MB. */
 const MAX_CACHED_RULES = 150_000;

@@ -1,6 +1,5 @@
 import type { Pool } from 'pg';
-import { coalesced, type Ref, wantedRows } from '../../../database/coalesce.js';
-import { onPrimary, queryNamed } from '../../../database/query.js';
+import { coalesced, onPrimary, queryNamed, type Ref, wantedRows } from '../../../database/index.js';
 import { type Gateway, servesAccount } from '../../../kernel/caller.js';
 import type { CredentialGrant } from '../decisions/bind-decision.js';
 import type { AuthorizedCredential } from './authorized-keys.js';

@@ -3,7 +3,7 @@ import type { Gateway } from '../../../kernel/caller.js';
 import type { IdSource } from '../../../kernel/ids.js';
 import { mapInTurns } from '../../../kernel/in-turns.js';
 import { Problem } from '../../../kernel/problem.js';
-import type { BindTarget } from '../../../rules/bind-rules/bind-target.js';
+import type { BindTarget } from '../../../rules/index.js';
 import type { BindDecision } from '../decisions/bind-decision.js';
 import type { BindDecisionMetrics } from '../decisions/bind-decision-metrics.js';
 import type { BindDecisionQueue } from '../decisions/bind-decision-queue.js';

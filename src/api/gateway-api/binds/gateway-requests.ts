@@ -1,9 +1,13 @@
 import { mapInTurns } from '../../../kernel/in-turns.js';
 import { isJsonObject } from '../../../kernel/json-object.js';
 import { malformed, Problem } from '../../../kernel/problem.js';
-import { type BindTarget, parseBindTarget } from '../../../rules/bind-rules/bind-target.js';
-import { type KeyPolicy, parsePublicKey } from '../../../rules/public-keys/public-key.js';
-import { readFingerprint } from '../../../rules/public-keys/public-key-type.js';
+import {
+  type BindTarget,
+  type KeyPolicy,
+  parseBindTarget,
+  parsePublicKey,
+  readFingerprint,
+} from '../../../rules/index.js';
 
 /** Reads the requests of gateways. A malformed request is an error, which a gateway cannot mistake for a decision. */
 

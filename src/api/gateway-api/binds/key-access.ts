@@ -1,7 +1,6 @@
 import type { Gateway } from '../../../kernel/caller.js';
 import { Problem } from '../../../kernel/problem.js';
-import type { CompiledAcl } from '../../../rules/bind-rules/acl.js';
-import type { BindTarget } from '../../../rules/bind-rules/bind-target.js';
+import type { BindTarget, CompiledAcl } from '../../../rules/index.js';
 import { type BindDecision, bindDecider, type LiveGrant } from '../decisions/bind-decision.js';
 import { CompiledAcls } from './compiled-acls.js';
 import {

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { onPrimary, queryNamed } from '../../../database/query.js';
+import { onPrimary, queryNamed } from '../../../database/index.js';
 import type { Gateway } from '../../../kernel/caller.js';
 import type { ChangedCredential } from './binds.resource.js';
 import type { KnownCredential } from './gateway-requests.js';

@@ -1,7 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { compileNetworks, contains } from '../../../rules/bind-rules/source-networks.js';
-import { parseSource } from '../../../rules/ip-rules/address.js';
-import type { Network } from '../../../rules/ip-rules/network.js';
+import { compileNetworks, contains, type Network, parseSource } from '../../../rules/index.js';
 
 /** The size of the cache in networks: some 5 MB. A key has at most 10,000. */
 const MAX_CACHED_NETWORKS = 30_000;

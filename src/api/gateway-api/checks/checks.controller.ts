@@ -1,8 +1,7 @@
 import { Controller, HttpCode, Param, Post } from '@nestjs/common';
 import { mapInTurns } from '../../../kernel/in-turns.js';
 import { malformed } from '../../../kernel/problem.js';
-import { compiled, permits, refuseTooManyRules, rulesOf } from '../../../rules/bind-rules/acl.js';
-import { parseBindRule } from '../../../rules/bind-rules/bind-rule.js';
+import { compiled, parseBindRule, permits, refuseTooManyRules, rulesOf } from '../../../rules/index.js';
 import { RouteConfig } from '../../http/documentation.js';
 import { ApiCheck, ApiTag } from '../../http/openapi/decorators.js';
 import { ID } from '../../http/openapi/parts.js';

@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { POOL } from '../../../database/database.js';
+import { POOL } from '../../../database/index.js';
 import { providerOf } from '../../resources/provider-of.js';
 import { GatewayPolicy } from '../decisions/gateway-policy.js';
 import { EdgeChecksController } from '../edges/edge-checks.controller.js';

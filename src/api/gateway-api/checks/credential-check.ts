@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
-import type { Ref } from '../../../database/coalesce.js';
+import type { Ref } from '../../../database/index.js';
 import { mapInTurns } from '../../../kernel/in-turns.js';
-import type { BindTarget } from '../../../rules/bind-rules/bind-target.js';
+import type { BindTarget } from '../../../rules/index.js';
 import { CredentialGrants, liveGrants } from '../binds/credential-grants.js';
 import { KeyAccess } from '../binds/key-access.js';
 import { SourceCheck } from '../binds/source-check.js';

@@ -1,6 +1,5 @@
-import type { Ref } from '../../../database/coalesce.js';
-import { DedicatedConnections, type MaintenanceDatabase } from '../../../database/dedicated-connections.js';
-import { AS_COMMITTED, LogPositions } from '../../../event-log/read/log-positions.js';
+import { DedicatedConnections, type MaintenanceDatabase, type Ref } from '../../../database/index.js';
+import { AS_COMMITTED, LogPositions } from '../../../event-log/index.js';
 import { sshCredentialsReadModel } from '../../ssh-credentials/ssh-credentials.read-model.js';
 import { deciderOf, KeyAccess } from '../binds/key-access.js';
 import { SourceCheck } from '../binds/source-check.js';

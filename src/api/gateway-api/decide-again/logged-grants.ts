@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Pool } from 'pg';
-import type { Ref } from '../../../database/coalesce.js';
-import { LogReader } from '../../../event-log/read/log-reader.js';
-import type { Entity } from '../../../event-log/read-model.js';
+import type { Ref } from '../../../database/index.js';
+import { type Entity, LogReader } from '../../../event-log/index.js';
 import type { Gateway } from '../../../kernel/caller.js';
 import { type Principal, type PrincipalEvent } from '../../access/accounts/principal.js';
 import { principalsReadModel } from '../../access/accounts/principals.read-model.js';

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
-import { timeText } from '../../../event-log/verify/logged-event.js';
+import { timeText } from '../../../event-log/index.js';
 import { Problem } from '../../../kernel/problem.js';
-import { type BindTarget, parseBindTarget } from '../../../rules/bind-rules/bind-target.js';
+import { type BindTarget, parseBindTarget } from '../../../rules/index.js';
 import { type BindDecisionAnswer, toAnswer } from '../binds/binds.resource.js';
 import type { BindDecision } from '../decisions/bind-decision.js';
 import type { RecordedBindDecision } from '../decisions/bind-decisions.resource.js';

@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger, type OnApplicationShutdown } from '@nestjs/common';
 import type { Pool } from 'pg';
-import { PostgresFailure } from '../../../database/failure.js';
-import { queryNamed, WRITE_LIMITS } from '../../../database/query.js';
+import { PostgresFailure, queryNamed, WRITE_LIMITS } from '../../../database/index.js';
 import { messageOf } from '../../../kernel/error-message.js';
 import { Problem } from '../../../kernel/problem.js';
-import type { BindTarget } from '../../../rules/bind-rules/bind-target.js';
+import type { BindTarget } from '../../../rules/index.js';
 import type { BindDecision } from './bind-decision.js';
 import type { BindDecisionMetrics } from './bind-decision-metrics.js';
 import type { GatewayPolicy } from './gateway-policy.js';

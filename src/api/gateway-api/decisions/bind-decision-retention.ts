@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger, type OnModuleInit } from '@nestjs/common';
 import type { Pool } from 'pg';
-import { type NamedStatement, queryNamed, WRITE_LIMITS } from '../../../database/query.js';
+import { type NamedStatement, queryNamed, WRITE_LIMITS } from '../../../database/index.js';
 import { firstIdOf } from '../../../kernel/ids.js';
 import { Rounds } from '../../instance/rounds.js';
 import type { GatewayPolicy } from './gateway-policy.js';

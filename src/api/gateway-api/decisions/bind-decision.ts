@@ -1,5 +1,4 @@
-import { type CompiledAcl, permits } from '../../../rules/bind-rules/acl.js';
-import type { BindTarget } from '../../../rules/bind-rules/bind-target.js';
+import { type BindTarget, type CompiledAcl, permits } from '../../../rules/index.js';
 
 /** A credential of a key, on the account that the key belongs to. It may not be live. */
 export interface CredentialGrant {

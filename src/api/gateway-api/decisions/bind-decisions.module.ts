@@ -1,6 +1,5 @@
 import { Module } from '@nestjs/common';
-import { AuditReads } from '../../../database/audit-reads.js';
-import { POOL } from '../../../database/database.js';
+import { AuditReads, POOL } from '../../../database/index.js';
 import { providerOf } from '../../resources/provider-of.js';
 import { BindDecisionRetention } from './bind-decision-retention.js';
 import { BindDecisionsController } from './bind-decisions.controller.js';

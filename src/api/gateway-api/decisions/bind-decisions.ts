@@ -1,5 +1,4 @@
-import type { AuditReads, Reader } from '../../../database/audit-reads.js';
-import { type NamedStatement, queryNamed } from '../../../database/query.js';
+import { type AuditReads, type NamedStatement, queryNamed, type Reader } from '../../../database/index.js';
 import type { PageRequest } from '../../http/pages.js';
 import type { RecordedBindDecision } from './bind-decisions.resource.js';
 

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { coalescedRows, type Ref, wantedRows } from '../../../database/coalesce.js';
+import { coalescedRows, type Ref, wantedRows } from '../../../database/index.js';
 
 const USAGE = {
   name: 'credential_usage_by_ids',

@@ -1,4 +1,4 @@
-import { parseSource } from '../../../rules/ip-rules/address.js';
+import { parseSource } from '../../../rules/index.js';
 
 /** Whose decision it is: an account's, and where the client of the gateway comes from. */
 export interface Party {

@@ -1,6 +1,5 @@
 import type { Pool } from 'pg';
-import type { Ref } from '../../../database/coalesce.js';
-import { onPrimary } from '../../../database/query.js';
+import { onPrimary, type Ref } from '../../../database/index.js';
 import { ChangeStreams, STREAM_LIMITS } from '../revocations/change-streams.js';
 import type { ChangeWatch } from '../revocations/change-watch.js';
 import { type Changes, changesSince, type Moment } from '../revocations/moment.js';

@@ -1,7 +1,5 @@
-import type { Entity } from '../../../event-log/read-model.js';
-import type { Address } from '../../../rules/ip-rules/address.js';
-import { compilePolicy } from '../../../rules/ip-rules/ip-policy.js';
-import { decideSource, type IpDecision } from '../../../rules/ip-rules/ip-restriction.js';
+import type { Entity } from '../../../event-log/index.js';
+import { type Address, compilePolicy, decideSource, type IpDecision } from '../../../rules/index.js';
 import type { TcpEdge } from '../../tcp-edges/tcp-edge.js';
 import type { RulesByPolicy } from './edge-policies.js';
 

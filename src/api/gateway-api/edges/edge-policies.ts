@@ -1,9 +1,6 @@
 import type { Pool } from 'pg';
-import { wantedRows } from '../../../database/coalesce.js';
-import { onPrimary, queryNamed } from '../../../database/query.js';
-import type { Address } from '../../../rules/ip-rules/address.js';
-import type { IpRule } from '../../../rules/ip-rules/ip-policy.js';
-import { networksAround } from '../../../rules/ip-rules/network.js';
+import { onPrimary, queryNamed, wantedRows } from '../../../database/index.js';
+import { type Address, type IpRule, networksAround } from '../../../rules/index.js';
 
 /** All rules of the policies, up to `$3` rows. The inner limits end the reading, so no account costs more than that. */
 const RULES = onPrimary({

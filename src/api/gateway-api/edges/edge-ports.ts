@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { queryNamed } from '../../../database/query.js';
+import { queryNamed } from '../../../database/index.js';
 
 /** `$1` is before the first hostport of the host, and `$2` after the last: one range of an index. */
 const OF_ALL = {

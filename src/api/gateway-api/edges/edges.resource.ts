@@ -1,7 +1,12 @@
 import { malformed, quoted } from '../../../kernel/problem.js';
-import { type Address, parseSource } from '../../../rules/ip-rules/address.js';
-import type { IpRule } from '../../../rules/ip-rules/ip-policy.js';
-import { IP_REASONS, type IpDecision, type IpReason } from '../../../rules/ip-rules/ip-restriction.js';
+import {
+  type Address,
+  IP_REASONS,
+  type IpDecision,
+  type IpReason,
+  type IpRule,
+  parseSource,
+} from '../../../rules/index.js';
 import { ApiField } from '../../http/openapi/decorators.js';
 import { EXAMPLE_BASE_URL, EXAMPLE_KSUID, idPattern } from '../../http/openapi/parts.js';
 import { List, TextOfBytes } from '../../http/validated-body.js';

@@ -1,7 +1,7 @@
-import type { Ref } from '../../../database/coalesce.js';
-import type { Entity } from '../../../event-log/read-model.js';
+import type { Ref } from '../../../database/index.js';
+import type { Entity } from '../../../event-log/index.js';
 import type { Gateway } from '../../../kernel/caller.js';
-import type { Address } from '../../../rules/ip-rules/address.js';
+import type { Address } from '../../../rules/index.js';
 import type { EntityQueries } from '../../resources/entity-queries.js';
 import type { TcpEdge } from '../../tcp-edges/tcp-edge.js';
 import type { EdgesByHostport } from '../../tcp-edges/tcp-edges.read-model.js';

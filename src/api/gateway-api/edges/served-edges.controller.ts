@@ -1,7 +1,7 @@
 import { Controller, Get, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { malformed, quoted } from '../../../kernel/problem.js';
-import { canonicalHost, ParseError } from '../../../rules/host-name.js';
+import { canonicalHost, ParseError } from '../../../rules/index.js';
 import { RouteConfig } from '../../http/documentation.js';
 import { ApiField, ApiGatewayAnswer, ApiTag } from '../../http/openapi/decorators.js';
 import { gatewayOf, signalOf } from '../../http/request-context.js';

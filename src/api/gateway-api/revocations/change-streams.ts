@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { OnModuleDestroy } from '@nestjs/common';
-import type { Ref } from '../../../database/coalesce.js';
+import type { Ref } from '../../../database/index.js';
 import { type Gateway, servesAccount } from '../../../kernel/caller.js';
 import { Problem } from '../../../kernel/problem.js';
 import { Places } from '../../instance/places.js';

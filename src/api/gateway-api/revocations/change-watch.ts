@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Ref } from '../../../database/coalesce.js';
+import type { Ref } from '../../../database/index.js';
 import { messageOf } from '../../../kernel/error-message.js';
 import type { Changes, Moment } from './moment.js';
 

@@ -1,6 +1,5 @@
 import type { Pool } from 'pg';
-import type { Ref } from '../../../database/coalesce.js';
-import { onPrimary } from '../../../database/query.js';
+import { onPrimary, type Ref } from '../../../database/index.js';
 import { type Changes, changesSince, type Moment } from './moment.js';
 
 /** Beyond this many changes at once it is cheaper to recheck everything than to be told of each. */

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { type NamedStatement, queryNamed } from '../../../database/query.js';
+import { type NamedStatement, queryNamed } from '../../../database/index.js';
 
 /** A moment of the database, up to which all changes are known. */
 export interface Moment {

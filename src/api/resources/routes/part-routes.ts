@@ -1,6 +1,6 @@
 import { Controller, Delete, Get, HttpCode, Param, Put, type Type } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import type { Entity } from '../../../event-log/read-model.js';
+import type { Entity } from '../../../event-log/index.js';
 import { Problem, type ProblemName } from '../../../kernel/problem.js';
 import type { Answer } from '../../http/answer.js';
 import { RouteConfig } from '../../http/documentation.js';

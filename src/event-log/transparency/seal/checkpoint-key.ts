@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { CHECKPOINT_KEY_FILE } from '../../../database/embedded/removal.js';
+import { CHECKPOINT_KEY_FILE } from '../../../database/index.js';
 import { messageOf } from '../../../kernel/error-message.js';
 import { OperatorError } from '../../../kernel/operator-error.js';
 import { type Checkpoint, parseSignedCheckpoint } from '../tree/checkpoint.js';
@@ -18,6 +18,7 @@ export interface CheckpointKey {
 /** The origin of an account's checkpoints, which also names the key in them. */
 export const originOf = ({ name }: CheckpointKey, accountId: string): string => `${name}/${accountId}`;
 
+/** The key that signs the log of one account, made of the key of the deployment. */
 export const signerOf = (key: CheckpointKey, accountId: string): SignerKey =>
   signerKey(originOf(key, accountId), key.seed);
 
@@ -27,6 +28,7 @@ const KEY = /^PRIVATE\+KEY\+(?<name>[^\s+\p{Cc}]{1,200})\+(?<seed>[A-Za-z0-9+/]{
 /** The key as CHECKPOINT_KEY takes it. */
 export const keyText = ({ name, seed }: CheckpointKey): string => `PRIVATE+KEY+${name}+${seed.toString('base64')}`;
 
+/** A new random key of this name, which signs checkpoints. */
 export const newCheckpointKey = (name: string): CheckpointKey => ({ name, seed: randomBytes(32) });
 
 /** The keys of a deployment, oldest first. The last one signs; what an earlier one has signed stays valid. */

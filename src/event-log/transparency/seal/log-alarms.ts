@@ -1,7 +1,12 @@
 import { hash } from 'node:crypto';
 import type { ClientBase } from 'pg';
-import { PostgresFailure } from '../../../database/failure.js';
-import { type Connections, type NamedStatement, queryNamed, WRITE_LIMITS } from '../../../database/query.js';
+import {
+  type Connections,
+  type NamedStatement,
+  PostgresFailure,
+  queryNamed,
+  WRITE_LIMITS,
+} from '../../../database/index.js';
 import { OperatorError } from '../../../kernel/operator-error.js';
 
 /** What can be wrong with a log that was signed. `checkpoints`: newer ones are missing. */

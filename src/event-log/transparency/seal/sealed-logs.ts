@@ -1,4 +1,4 @@
-import { type Connections, type NamedStatement, queryNamed, WRITE_LIMITS } from '../../../database/query.js';
+import { type Connections, type NamedStatement, queryNamed, WRITE_LIMITS } from '../../../database/index.js';
 import { foldNodes, HASH_BYTES, type LeafRange, nodesOf, type TreeNode } from '../tree/merkle-tree.js';
 import { edgeTiles, entriesOf, hashOfEntries, type StoredTile, spanOf, type TileName, widthIn } from '../tree/tiles.js';
 
@@ -11,6 +11,7 @@ export interface LogState {
   readonly sealed: number;
 }
 
+/** A signed checkpoint as the database has it. */
 export interface StoredCheckpoint {
   readonly size: number;
   /** The signed note. */

@@ -28,6 +28,7 @@ export function parentsOf(children: Buffer): Buffer {
   }
   return parents;
 }
+/** Bytes of a SHA-256. */
 export const HASH_BYTES = 32;
 /** Its mark, and the hashes of its children. */
 const NODE = Buffer.alloc(1 + 2 * HASH_BYTES, 1);

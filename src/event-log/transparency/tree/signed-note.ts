@@ -13,12 +13,14 @@ export interface VerifierKey {
   readonly key: KeyObject;
 }
 
+/** A key that signs notes. */
 export interface SignerKey extends VerifierKey {
   readonly privateKey: KeyObject;
 }
 
 /** The kinds of signatures: of the log itself, and of a witness with its time. */
 const ED25519 = 1;
+/** The type of the key of a witness, who signs with a time: see c2sp.org/tlog-cosignature. */
 export const COSIGNATURE = 4;
 
 const DER_OF_PUBLIC_KEY = Buffer.from('302a300506032b6570032100', 'hex');
@@ -104,6 +106,7 @@ function timeBytes(seconds: number): Buffer {
   return bytes;
 }
 
+/** A text with the signatures of one or more keys: see c2sp.org/signed-note. */
 export interface SignedNote {
   readonly text: string;
   /** Whether this key has signed the note. */

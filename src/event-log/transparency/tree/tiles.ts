@@ -12,6 +12,7 @@ export interface StoredTile extends TileName {
 }
 
 const HEIGHT = 8;
+/** Hashes of a full tile: see c2sp.org/tlog-tiles. */
 export const TILE_WIDTH = 2 ** HEIGHT;
 
 /** A tile and the entries of it that make a node. */

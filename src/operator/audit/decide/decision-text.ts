@@ -1,6 +1,6 @@
 import type { RepeatableDecision } from '../../../api/gateway-api/decide-again/decide-again.js';
 import type { DecisionAnswer } from '../../../api/gateway-api/decide-again/recorded-decision.js';
-import type { BindTarget } from '../../../rules/bind-rules/bind-target.js';
+import type { BindTarget } from '../../../rules/index.js';
 import { safeJson } from '../format.js';
 
 /** What was asked, what was answered, and as of which moment. Gateways chose the target and the source. */

@@ -1,12 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
-import { parseCheckpointKeys } from '../../../event-log/transparency/seal/checkpoint-key.js';
-import {
-  COSIGNATURE,
-  type SignerKey,
-  signerKey,
-  verifierText,
-} from '../../../event-log/transparency/tree/signed-note.js';
+import { COSIGNATURE, parseCheckpointKeys, type SignerKey, signerKey, verifierText } from '../../../event-log/index.js';
 import { messageOf } from '../../../kernel/error-message.js';
 import { CheckFailed, Interrupted, STOP_SIGNALS, UsageError } from '../../../kernel/operator-error.js';
 import { withOfflineExamples } from '../../help.js';

@@ -1,11 +1,11 @@
-import type { Checkpoint } from '../../../event-log/transparency/tree/checkpoint.js';
 import {
+  type Checkpoint,
   cosignNote,
   parseVerifier,
   type SignerKey,
   type VerifierKey,
   verifierText,
-} from '../../../event-log/transparency/tree/signed-note.js';
+} from '../../../event-log/index.js';
 import { messageOf } from '../../../kernel/error-message.js';
 import { retry } from '../../../kernel/network/retry.js';
 import { UNTIL_AVAILABLE } from '../../../kernel/network/unavailable.js';

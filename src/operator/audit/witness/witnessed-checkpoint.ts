@@ -1,7 +1,10 @@
-import { type Checkpoint, parseSignedCheckpoint } from '../../../event-log/transparency/tree/checkpoint.js';
-import { isConsistent } from '../../../event-log/transparency/tree/merkle-tree.js';
-import type { VerifierKey } from '../../../event-log/transparency/tree/signed-note.js';
-import { accountOf } from '../../../event-log/verify/kept-checks.js';
+import {
+  accountOf,
+  type Checkpoint,
+  isConsistent,
+  parseSignedCheckpoint,
+  type VerifierKey,
+} from '../../../event-log/index.js';
 
 /** The service shows another history than the one that was witnessed. The message is a sentence for the operator. */
 export class Refusal extends Error {

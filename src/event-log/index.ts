@@ -1,0 +1,98 @@
+/** The door of the event log: what code outside may use of it. Each name has its sentence where it is defined. */
+
+// Append
+export type { StreamAppend } from './append/append.js';
+export { ClaimRefused, ConstraintViolated, RightsTaken, StreamConflict } from './append/append-failures.js';
+export { DEFAULT_BATCHER_LIMITS } from './append/batcher.js';
+export { eventIdOf, idempotentEventId, newEventId } from './append/event-ids.js';
+export { EventLog } from './append/event-log.js';
+
+// What an event is
+export { correlationOf, type DomainEvent, type EventMetadata } from './event.js';
+
+// Compare and repair the rows
+export type { Digests } from './fold/digests.js';
+export { type Proof, prove } from './fold/proof.js';
+export { type Repaired, repair } from './fold/repair.js';
+export type { Difference } from './fold/row-comparison.js';
+
+// Read
+export { AsOfQueries } from './read/as-of-queries.js';
+export type { EventFilter, Span } from './read/event-filter.js';
+export { changedFields, changesBetween, type FieldChange } from './read/field-changes.js';
+export { LogHeads } from './read/log-heads.js';
+export { FULL_PAGE, LogPages, type PageSize } from './read/log-pages.js';
+export { AS_COMMITTED, LogPositions } from './read/log-positions.js';
+export { LogReader } from './read/log-reader.js';
+export {
+  foldRecorded,
+  parseData,
+  parseMetadata,
+  type RecordedEvent,
+  type ReplayableEvent,
+} from './read/recorded-event.js';
+
+// Read models
+export {
+  type AnyReadModel,
+  claimValue,
+  type Entity,
+  type EntityRow,
+  entityTable,
+  fold,
+  type ReadModel,
+  type Row,
+  type Table,
+} from './read-model.js';
+
+// Export and import
+export { countLines, exportAll } from './transfer/export-all.js';
+export { exportQuery, LogFileError } from './transfer/log-file.js';
+export { type ImportedLog, importLogs } from './transfer/log-import.js';
+export { verifyFile } from './transfer/verify-file.js';
+
+// Signed logs
+export {
+  findKeysBeside,
+  KeyHistory,
+  keysBeside,
+  keyText,
+  newCheckpointKey,
+  parseCheckpointKeys,
+  readKeyFile,
+  signerOf,
+} from './transparency/seal/checkpoint-key.js';
+export { Checkpoints } from './transparency/seal/checkpoints.js';
+export { type Alarm, endAlarms, LogAlarms, markOf } from './transparency/seal/log-alarms.js';
+export { seal, UnknownKey } from './transparency/seal/seal.js';
+export { type LogState, SealedLogs, type StoredCheckpoint, TilesDamaged } from './transparency/seal/sealed-logs.js';
+export { type Checkpoint, parseSignedCheckpoint, proofText } from './transparency/tree/checkpoint.js';
+export {
+  consistencyRanges,
+  HASH_BYTES,
+  inclusionRanges,
+  isConsistent,
+  type LeafRange,
+  rangesBeside,
+  rootAround,
+  rootOfInclusion,
+} from './transparency/tree/merkle-tree.js';
+export {
+  COSIGNATURE,
+  cosignNote,
+  parseVerifier,
+  renamed,
+  type SignedNote,
+  type SignerKey,
+  signerKey,
+  type VerifierKey,
+  verifierText,
+} from './transparency/tree/signed-note.js';
+export { entriesOf, leavesUnder, parseTilePath, TILE_WIDTH, widthIn } from './transparency/tree/tiles.js';
+
+// Verify
+export { guardFaults } from './verify/guard-checks.js';
+export { accountOf, type KeptCheckpoint } from './verify/kept-checks.js';
+export { timeText } from './verify/logged-event.js';
+export { repairTiles } from './verify/repair-tiles.js';
+export { type Fault, type VerifyWatcher, verify } from './verify/verify.js';

@@ -1,0 +1,11 @@
+/** The door of the gateway: what code outside may use of it. Each name has its sentence where it is defined. */
+
+export { parseProxied } from './edges/edge-settings.js';
+export type { ServiceEvent } from './event-stream.js';
+export { Gateway } from './gateway.js';
+export { type GatewaySettings, parseListenAddress } from './gateway-settings.js';
+export { parseOwnedHosts } from './owned-hosts.js';
+export { parsePorts } from './port-ranges.js';
+export { parseBalancers } from './proxy-protocol/balancers.js';
+export { type Followed, Follower } from './rights/follower.js';
+export { type GatewayRoutes, ServiceClient } from './service-client.js';

@@ -1,0 +1,37 @@
+/** The door of the rules: what code outside may use of them. Each name has its sentence where it is defined. */
+
+// What may be bound
+export {
+  type CompiledAcl,
+  compile,
+  compiled,
+  MAX_ACL_BYTES,
+  MAX_RULES,
+  parseAcl,
+  permits,
+  refuseTooManyRules,
+  rulesOf,
+} from './bind-rules/acl.js';
+export { type BindRule, MAX_RULE_BYTES, parseBindRule } from './bind-rules/bind-rule.js';
+export { type BindTarget, parseBindTarget, parseTargetText } from './bind-rules/bind-target.js';
+export { compileNetworks, contains, MAX_CIDRS, parseCidrs } from './bind-rules/source-networks.js';
+
+// Host names and ports
+export { canonicalHost, ParseError, PortOutOfRange, parsePort, splitPort } from './host-name.js';
+
+// Addresses and networks
+export { type Address, parseAddress, parseSource, textOf } from './ip-rules/address.js';
+export { compilePolicy, type IpRule } from './ip-rules/ip-policy.js';
+export {
+  decideSource,
+  IP_REASONS,
+  type IpDecision,
+  type IpReason,
+  type IpRestriction,
+} from './ip-rules/ip-restriction.js';
+export { compileNetwork, type Network, networksAround, parseCidr } from './ip-rules/network.js';
+
+// Public keys
+export { type KeyPolicy, type PublicKey, parseDeniedFingerprints, parsePublicKey } from './public-keys/public-key.js';
+export { MAX_PUBLIC_KEY_BYTES, readFingerprint } from './public-keys/public-key-type.js';
+export { WireFields } from './public-keys/public-key-wire.js';
