@@ -61,10 +61,10 @@ describe('Idempotency-Key', () => {
     const { rows } = await service.pool.query('select account_id from principals limit 1');
     const metadata = { actor: 'system', idempotency_key: randomUUID(), request_hash: 'same' };
     const context = { accountId: rows[0].account_id, metadata };
-    const create = tunnelGroup.create({ description: '', metadata: '', labels: {} });
+    const created = tunnelGroup.create({ description: '', metadata: '', labels: {} });
     let first: Changed<TunnelGroup> | undefined;
     const second = await changes.create(TUNNEL_GROUPS, context, async () => {
-      first = await changes.create(TUNNEL_GROUPS, context, () => create(undefined));
+      first = await changes.create(TUNNEL_GROUPS, context, () => created);
       throw new Problem('conflict', 'It exists already.');
     });
     expect(second).toMatchObject({ isDuplicate: true, position: first?.position, entity: first?.entity });

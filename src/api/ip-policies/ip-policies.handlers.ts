@@ -18,7 +18,7 @@ async function removalsOf(policy: Ref, rules: RulesOfPolicies): Promise<StreamAp
 
 export const IP_POLICY_HANDLERS = [
   handlerOf(CreateIpPolicy, [Changes], ({ context, body: { description = '', metadata = '' } }, changes) =>
-    changes.create(IP_POLICIES, context, () => ipPolicy.create({ description, metadata })(undefined)),
+    changes.create(IP_POLICIES, context, () => ipPolicy.create({ description, metadata })),
   ),
 
   handlerOf(UpdateIpPolicy, [Changes], ({ context, id, body }, changes) => {

@@ -66,7 +66,7 @@ export const IP_POLICY_RULE_HANDLERS = [
         if ((await rules.count(policy, MAX_RULES)) === MAX_RULES) {
           throw new Problem('conflict', `The IP policy has at least ${MAX_RULES} rules, and takes no more.`);
         }
-        return ipPolicyRule.create({ description, metadata, ip_policy_id, cidr, action })(undefined);
+        return ipPolicyRule.create({ description, metadata, ip_policy_id, cidr, action });
       };
       return changes.create(IP_POLICY_RULES, context, decide).catch((error) => explain(error, cidr, ip_policy_id));
     },

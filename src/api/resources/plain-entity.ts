@@ -24,10 +24,7 @@ export function plainEntity<Name extends string, State extends object>(name: Nam
       if (event.type === created) return event.data as State;
       return state && { ...state, ...event.data };
     },
-    create:
-      (fields: State) =>
-      (state: State | undefined): readonly Event[] =>
-        state === undefined ? [{ type: created, data: fields }] : [],
+    create: (fields: State): readonly Event[] => [{ type: created, data: fields }],
     update:
       (changes: Partial<State>) =>
       (state: State | undefined): readonly Event[] =>

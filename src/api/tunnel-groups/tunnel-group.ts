@@ -1,3 +1,4 @@
+import { omitUndefined } from '../../kernel/omit-undefined.js';
 import { malformed, Problem, type ProblemName, quoted } from '../../kernel/problem.js';
 import { type PlainEvent, plainEntity } from '../resources/plain-entity.js';
 
@@ -22,8 +23,24 @@ export const tunnelGroup = plainEntity<'tunnel_group', TunnelGroup>('tunnel_grou
 export const MAX_LABELS = 100;
 export const MAX_LABEL_BYTES = 255;
 
-/** Throws Problem. */
-export function parseLabels(given: object): Labels {
+/** The fields of a body. */
+interface Given {
+  readonly description?: string;
+  readonly metadata?: string;
+  readonly labels?: object;
+}
+
+/** A new group: an absent field is empty. Throws Problem. */
+export function parseTunnelGroup({ description = '', metadata = '', labels = {} }: Given): TunnelGroup {
+  return { description, metadata, labels: parseLabels(labels) };
+}
+
+/** The fields that a change gives. Throws Problem. */
+export function parseChanges({ description, metadata, labels }: Given): Partial<TunnelGroup> {
+  return omitUndefined({ description, metadata, labels: labels && parseLabels(labels) });
+}
+
+function parseLabels(given: object): Labels {
   const labels = Object.entries(given);
   if (labels.length > MAX_LABELS) {
     throw malformed(`labels has ${labels.length} labels; the maximum is ${MAX_LABELS}.`);

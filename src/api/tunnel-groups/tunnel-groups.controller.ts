@@ -1,31 +1,83 @@
-import { controllerOf } from '../resources/routes/resource-routes.js';
+import { Controller, Delete, Get, HttpCode, Param, Patch, Post } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import { ApiCreate, ApiDelete, ApiGet, ApiHistory, ApiList, ApiTag, ApiUpdate } from '../http/openapi/decorators.js';
+import { Context, Read, type ReadRequest, type RequestContext } from '../http/request-context.js';
+import { Body } from '../http/validated-body.js';
+import { HistoryResource } from '../resources/history.resource.js';
+import { Reads } from '../resources/reads.js';
+import { CreateTunnelGroup, DeleteTunnelGroup, UpdateTunnelGroup } from './tunnel-groups.handlers.js';
 import {
-  CreateTunnelGroup,
   CreateTunnelGroupBody,
-  DeleteTunnelGroup,
+  PATH,
   TUNNEL_GROUPS,
   TunnelGroupResource,
-  UpdateTunnelGroup,
   UpdateTunnelGroupBody,
 } from './tunnel-groups.resource.js';
 
 const LABELS = ['label_key_length', 'label_value_length', 'label_has_equals_sign'] as const;
 
-export const TunnelGroupsController = controllerOf(TUNNEL_GROUPS, {
-  names: ['TunnelGroup', 'TunnelGroups'],
-  nouns: ['a tunnel group', 'tunnel groups'],
-  answer: TunnelGroupResource,
-  create: { command: CreateTunnelGroup, body: CreateTunnelGroupBody, problems: LABELS },
-  update: {
-    command: UpdateTunnelGroup,
-    body: UpdateTunnelGroupBody,
+@ApiTag('Tunnel groups', 'bkdtg')
+@Controller(PATH)
+export class TunnelGroupsController {
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly reads: Reads,
+  ) {}
+
+  @Post()
+  @ApiCreate(TunnelGroupResource, { id: 'createTunnelGroup', summary: 'Create a tunnel group', problems: LABELS })
+  create(@Context() context: RequestContext, @Body() body: CreateTunnelGroupBody) {
+    return this.commands.execute(new CreateTunnelGroup(context, body));
+  }
+
+  @Get()
+  @ApiList(TunnelGroupResource, PATH, {
+    id: 'listTunnelGroups',
+    summary: 'List tunnel groups',
+    plural: 'backends',
+    creation: [CreateTunnelGroupBody],
+  })
+  list(@Read() request: ReadRequest) {
+    return this.reads.list(TUNNEL_GROUPS, request);
+  }
+
+  @Get(':id')
+  @ApiGet(TunnelGroupResource, { id: 'getTunnelGroup', summary: 'Get a tunnel group', problems: ['not_found'] })
+  get(@Read() request: ReadRequest, @Param('id') id: string) {
+    return this.reads.get(TUNNEL_GROUPS, request, id);
+  }
+
+  @Get(':id/events')
+  @ApiHistory(HistoryResource, {
+    id: 'getTunnelGroupHistory',
+    summary: 'Get the history of a tunnel group',
+    problems: ['not_found', 'role_missing'],
+  })
+  history(@Read() request: ReadRequest, @Param('id') id: string) {
+    return this.reads.history(TUNNEL_GROUPS, request, id);
+  }
+
+  @Patch(':id')
+  @ApiUpdate(TunnelGroupResource, {
+    id: 'updateTunnelGroup',
+    summary: 'Update a tunnel group',
     description: 'An absent or null field stays as it is; an empty text clears. Labels replace all labels.',
     problems: [...LABELS, 'not_found'],
-  },
-  delete: {
-    command: DeleteTunnelGroup,
+  })
+  update(@Context() context: RequestContext, @Param('id') id: string, @Body() body: UpdateTunnelGroupBody) {
+    return this.commands.execute(new UpdateTunnelGroup(context, id, body));
+  }
+
+  @Delete(':id')
+  @HttpCode(204)
+  @ApiDelete({
+    id: 'deleteTunnelGroup',
+    summary: 'Delete a tunnel group',
     description:
       'An edge that names the group keeps its id. In strict mode a group that an edge names cannot be deleted (409).',
     problems: ['not_found', 'conflict'],
-  },
-});
+  })
+  delete(@Context() context: RequestContext, @Param('id') id: string) {
+    return this.commands.execute(new DeleteTunnelGroup(context, id));
+  }
+}

@@ -1,27 +1,47 @@
-import { omitUndefined } from '../../kernel/omit-undefined.js';
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Changes } from '../resources/changes.js';
 import { EdgeReferences, NAMED_CONSTRAINT, repeatedOn } from '../resources/edge-references.js';
-import { handlerOf } from '../resources/handler-of.js';
-import { parseLabels, type TunnelGroup, tunnelGroup } from './tunnel-group.js';
-import { CreateTunnelGroup, DeleteTunnelGroup, TUNNEL_GROUPS, UpdateTunnelGroup } from './tunnel-groups.resource.js';
+import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/resource.js';
+import { parseChanges, parseTunnelGroup, type TunnelGroup, tunnelGroup } from './tunnel-group.js';
+import { type CreateTunnelGroupBody, TUNNEL_GROUPS, type UpdateTunnelGroupBody } from './tunnel-groups.resource.js';
 
-export const TUNNEL_GROUP_HANDLERS = [
-  handlerOf(CreateTunnelGroup, [Changes], ({ context, body }, changes) => {
-    const { description = '', metadata = '', labels = {} } = body;
-    const fields = { description, metadata, labels: parseLabels(labels) };
-    return changes.create(TUNNEL_GROUPS, context, () => tunnelGroup.create(fields)(undefined));
-  }),
+export class CreateTunnelGroup extends CreateCommand<CreateTunnelGroupBody> {}
+export class UpdateTunnelGroup extends UpdateCommand<UpdateTunnelGroupBody> {}
+export class DeleteTunnelGroup extends DeleteCommand {}
 
-  handlerOf(UpdateTunnelGroup, [Changes], ({ context, id, body }, changes) => {
-    const { description, metadata, labels } = body;
-    const decide = tunnelGroup.update(omitUndefined({ description, metadata, labels: labels && parseLabels(labels) }));
-    return changes.apply(TUNNEL_GROUPS, context, id, decide, { sent: body });
-  }),
+@CommandHandler(CreateTunnelGroup)
+export class CreateTunnelGroupHandler implements ICommandHandler<CreateTunnelGroup> {
+  constructor(private readonly changes: Changes) {}
 
-  handlerOf(DeleteTunnelGroup, [Changes, EdgeReferences], ({ context, id }, changes, edges) => {
-    const decide = async (state: TunnelGroup | undefined) =>
+  async execute({ context, body }: CreateTunnelGroup) {
+    const group = parseTunnelGroup(body);
+    return this.changes.create(TUNNEL_GROUPS, context, () => tunnelGroup.create(group));
+  }
+}
+
+@CommandHandler(UpdateTunnelGroup)
+export class UpdateTunnelGroupHandler implements ICommandHandler<UpdateTunnelGroup> {
+  constructor(private readonly changes: Changes) {}
+
+  async execute({ context, id, body }: UpdateTunnelGroup) {
+    const changes = parseChanges(body);
+    return this.changes.apply(TUNNEL_GROUPS, context, id, tunnelGroup.update(changes), { sent: body });
+  }
+}
+
+@CommandHandler(DeleteTunnelGroup)
+export class DeleteTunnelGroupHandler implements ICommandHandler<DeleteTunnelGroup> {
+  constructor(
+    private readonly changes: Changes,
+    private readonly edges: EdgeReferences,
+  ) {}
+
+  execute({ context, id }: DeleteTunnelGroup) {
+    const decide = async (group: TunnelGroup | undefined) =>
       // An unknown group is 404, whatever edges name.
-      tunnelGroup.remove(state, state && (await edges.refuseNamed(context.accountId, id, 'tunnel group')));
-    return repeatedOn([NAMED_CONSTRAINT], () => changes.apply(TUNNEL_GROUPS, context, id, decide));
-  }),
-];
+      tunnelGroup.remove(group, group && (await this.edges.refuseNamed(context.accountId, id, 'tunnel group')));
+    return repeatedOn([NAMED_CONSTRAINT], () => this.changes.apply(TUNNEL_GROUPS, context, id, decide));
+  }
+}
+
+export const TUNNEL_GROUP_HANDLERS = [CreateTunnelGroupHandler, UpdateTunnelGroupHandler, DeleteTunnelGroupHandler];

@@ -11,7 +11,7 @@ import {
   Metadata,
   textFields,
 } from '../resources/fields.js';
-import { CreateCommand, DeleteCommand, type Resource, UpdateCommand } from '../resources/resource.js';
+import type { Resource } from '../resources/resource.js';
 import {
   type Labels,
   MAX_LABEL_BYTES,
@@ -22,7 +22,7 @@ import {
 } from './tunnel-group.js';
 import { tunnelGroupsReadModel } from './tunnel-groups.read-model.js';
 
-const PATH = 'backends/tunnel_group';
+export const PATH = 'backends/tunnel_group';
 const TEXTS = textFields('The build farm', '{"team":"infrastructure"}');
 const LABELS = {
   description: `Labels that a tunnel must have, with their values. At most ${MAX_LABELS} labels; keys of 1 to ${MAX_LABEL_BYTES} bytes, values of at most ${MAX_LABEL_BYTES}, neither with an equals sign.`,
@@ -39,10 +39,6 @@ export class CreateTunnelGroupBody extends Envelope {
 }
 
 export class UpdateTunnelGroupBody extends CreateTunnelGroupBody {}
-
-export class CreateTunnelGroup extends CreateCommand<CreateTunnelGroupBody> {}
-export class UpdateTunnelGroup extends UpdateCommand<UpdateTunnelGroupBody> {}
-export class DeleteTunnelGroup extends DeleteCommand {}
 
 class TunnelRef {
   @ApiField({ description: 'Id of the tunnel.', example: 'tn_1' }) id!: string;
