@@ -18,17 +18,22 @@ const EDGE_REFERENCE = {
  * looks again in the append of each deletion whose event has UNLESS_NAMED.
  */
 export class EdgeReferences {
+  /** The data of the event of a deletion. The triggers read it. */
+  readonly deletionData: object;
+
   constructor(
     private readonly pool: Pool,
     private readonly isStrict: boolean,
-  ) {}
+  ) {
+    this.deletionData = isStrict ? UNLESS_NAMED : {};
+  }
 
-  /** Returns the data of the deletion's event. Throws conflict. `noun` is what is to be deleted. */
-  async refuseNamed(accountId: string, id: string, noun: string): Promise<object> {
-    if (!this.isStrict) return {};
+  /** Throws conflict if an edge names what is to be deleted, which is a `noun`. */
+  async refuseNamed(accountId: string, id: string, noun: string): Promise<void> {
+    if (!this.isStrict) return;
     const { rows } = await queryNamed<{ id: string }>(this.pool, EDGE_REFERENCE, [accountId, id]);
     const [edge] = rows;
-    if (edge === undefined) return UNLESS_NAMED;
+    if (edge === undefined) return;
     throw new Problem('conflict', `The TCP edge '${edge.id}' names this ${noun}; change the edge first.`);
   }
 }

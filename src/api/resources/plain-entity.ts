@@ -25,10 +25,9 @@ export function plainEntity<Name extends string, State extends object>(name: Nam
       return state && { ...state, ...event.data };
     },
     create: (fields: State): readonly Event[] => [{ type: created, data: fields }],
-    update:
-      (changes: Partial<State>) =>
-      (state: State | undefined): readonly Event[] =>
-        updatedEvents(updated, changes, require(state)),
+    update: (state: State | undefined, changes: Partial<State>): readonly Event[] =>
+      updatedEvents(updated, changes, require(state)),
+    /** `data`: what the event of the deletion says besides. */
     remove: (state: State | undefined, data: object = {}): readonly Event[] => {
       require(state);
       return [{ type: deleted, data }];

@@ -14,7 +14,7 @@ import {
   UpdateTunnelGroupBody,
 } from './tunnel-groups.resource.js';
 
-const LABELS = ['label_key_length', 'label_value_length', 'label_has_equals_sign'] as const;
+const LABEL_PROBLEMS = ['label_key_length', 'label_value_length', 'label_has_equals_sign'] as const;
 
 @ApiTag('Tunnel groups', 'bkdtg')
 @Controller(PATH)
@@ -25,7 +25,7 @@ export class TunnelGroupsController {
   ) {}
 
   @Post()
-  @ApiCreate(TunnelGroupResource, { id: 'createTunnelGroup', summary: 'Create a tunnel group', problems: LABELS })
+  @ApiCreate(TunnelGroupResource, { id: 'createTunnelGroup', summary: 'Create a tunnel group', problems: LABEL_PROBLEMS })
   create(@Context() context: RequestContext, @Body() body: CreateTunnelGroupBody) {
     return this.commands.execute(new CreateTunnelGroup(context, body));
   }
@@ -62,7 +62,7 @@ export class TunnelGroupsController {
     id: 'updateTunnelGroup',
     summary: 'Update a tunnel group',
     description: 'An absent or null field stays as it is; an empty text clears. Labels replace all labels.',
-    problems: [...LABELS, 'not_found'],
+    problems: [...LABEL_PROBLEMS, 'not_found'],
   })
   update(@Context() context: RequestContext, @Param('id') id: string, @Body() body: UpdateTunnelGroupBody) {
     return this.commands.execute(new UpdateTunnelGroup(context, id, body));

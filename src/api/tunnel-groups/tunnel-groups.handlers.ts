@@ -2,7 +2,7 @@ import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Changes } from '../resources/changes.js';
 import { EdgeReferences, NAMED_CONSTRAINT, repeatedOn } from '../resources/edge-references.js';
 import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/resource.js';
-import { parseChanges, parseTunnelGroup, type TunnelGroup, tunnelGroup } from './tunnel-group.js';
+import { notFound, parseChanges, parseTunnelGroup, type TunnelGroup, tunnelGroup } from './tunnel-group.js';
 import { type CreateTunnelGroupBody, TUNNEL_GROUPS, type UpdateTunnelGroupBody } from './tunnel-groups.resource.js';
 
 export class CreateTunnelGroup extends CreateCommand<CreateTunnelGroupBody> {}
@@ -13,7 +13,7 @@ export class DeleteTunnelGroup extends DeleteCommand {}
 export class CreateTunnelGroupHandler implements ICommandHandler<CreateTunnelGroup> {
   constructor(private readonly changes: Changes) {}
 
-  async execute({ context, body }: CreateTunnelGroup) {
+  execute({ context, body }: CreateTunnelGroup) {
     const group = parseTunnelGroup(body);
     return this.changes.create(TUNNEL_GROUPS, context, () => tunnelGroup.create(group));
   }
@@ -23,9 +23,9 @@ export class CreateTunnelGroupHandler implements ICommandHandler<CreateTunnelGro
 export class UpdateTunnelGroupHandler implements ICommandHandler<UpdateTunnelGroup> {
   constructor(private readonly changes: Changes) {}
 
-  async execute({ context, id, body }: UpdateTunnelGroup) {
-    const changes = parseChanges(body);
-    return this.changes.apply(TUNNEL_GROUPS, context, id, tunnelGroup.update(changes), { sent: body });
+  execute({ context, id, body }: UpdateTunnelGroup) {
+    const fields = parseChanges(body);
+    return this.changes.apply(TUNNEL_GROUPS, context, id, (group) => tunnelGroup.update(group, fields), { sent: body });
   }
 }
 
@@ -37,9 +37,11 @@ export class DeleteTunnelGroupHandler implements ICommandHandler<DeleteTunnelGro
   ) {}
 
   execute({ context, id }: DeleteTunnelGroup) {
-    const decide = async (group: TunnelGroup | undefined) =>
-      // An unknown group is 404, whatever edges name.
-      tunnelGroup.remove(group, group && (await this.edges.refuseNamed(context.accountId, id, 'tunnel group')));
+    const decide = async (group: TunnelGroup | undefined) => {
+      if (group === undefined) throw notFound();
+      await this.edges.refuseNamed(context.accountId, id, 'tunnel group');
+      return tunnelGroup.remove(group, this.edges.deletionData);
+    };
     return repeatedOn([NAMED_CONSTRAINT], () => this.changes.apply(TUNNEL_GROUPS, context, id, decide));
   }
 }
