@@ -159,7 +159,7 @@ describe('changes of one entity at once', () => {
     await all(32, (n) =>
       changes.apply(TUNNEL_GROUPS, context, body.id, (group) => {
         decided.push(`d${n}`);
-        return tunnelGroup.update({ description: `d${n}` })(group);
+        return tunnelGroup.update(group, { description: `d${n}` });
       }),
     );
     expect(decided).toEqual(Array.from({ length: 32 }, (_, n) => `d${n}`));

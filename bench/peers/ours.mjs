@@ -3,15 +3,16 @@
  * log, and the row of the read model. All appends go to the log of one account, which costs the most.
  */
 import { randomUUID } from 'node:crypto';
+import { makeChanges } from '../../dist/src/api/resources/make-changes.js';
+import { create } from '../../dist/src/api/ssh-credentials/ssh-credential.js';
+import { SSH_CREDENTIALS } from '../../dist/src/api/ssh-credentials/ssh-credentials.resource.js';
 import { openDatabase } from '../../dist/src/database/database.js';
 import { migrate } from '../../dist/src/database/migrate.js';
-import { IdSource } from '../../dist/src/kernel/ids.js';
 import { EventLog } from '../../dist/src/event-log/append/event-log.js';
 import { LogHeads } from '../../dist/src/event-log/read/log-heads.js';
 import { LogPages } from '../../dist/src/event-log/read/log-pages.js';
-import { makeRunners } from '../../dist/src/api/runners.js';
-import { create } from '../../dist/src/api/ssh-credentials/ssh-credential.js';
-import { SSH_CREDENTIALS } from '../../dist/src/api/ssh-credentials/ssh-credentials.resource.js';
+import { LogPositions } from '../../dist/src/event-log/read/log-positions.js';
+import { IdSource } from '../../dist/src/kernel/ids.js';
 import { EVENT_TYPE, METADATA, newCredential } from './new-event.mjs';
 
 const ACCOUNT = 'ac_000000000000000000000Peers1';
@@ -23,7 +24,8 @@ export async function openStore() {
   await migrate(database, async () => undefined);
   const { pool } = database;
   const openLog = () => new EventLog(pool, (message) => console.error(message));
-  const { changes, positions } = makeRunners(pool, openLog(), new IdSource());
+  const changes = makeChanges(pool, openLog(), new IdSource());
+  const positions = new LogPositions(pool);
   const context = { accountId: ACCOUNT, metadata: METADATA };
   // Races of one process would be decided in the memory of its log: these are decided in the database.
   const rivals = Array.from({ length: 32 }, openLog);

@@ -1,7 +1,7 @@
-import { type DynamicModule, Logger, Module } from '@nestjs/common';
+import { type DynamicModule, Logger, Module, type Provider } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
 import { AuditReads, type Database, Incidents, POOL } from '../database/index.js';
-import { Checkpoints, EventLog, LogPositions } from '../event-log/index.js';
+import { Checkpoints, EventLog, LogHeads, LogPositions, LogReader, SealedLogs } from '../event-log/index.js';
 import { IdSource } from '../kernel/ids.js';
 import { AccountsModule } from './access/accounts/accounts.module.js';
 import { ApiKeysModule } from './access/api-keys/api-keys.module.js';
@@ -28,10 +28,10 @@ import { READ_MODELS } from './read-models.js';
 import { Changes } from './resources/changes.js';
 import { EdgeReferences } from './resources/edge-references.js';
 import { EntityQueries } from './resources/entity-queries.js';
+import { Idempotency } from './resources/idempotency.js';
 import { OwnedEntities } from './resources/owned-entities.js';
 import { Owners } from './resources/owners.js';
 import { Reads } from './resources/reads.js';
-import { makeRunners } from './runners.js';
 import { SshCredentialPolicy } from './ssh-credentials/ssh-credentials.handlers.js';
 import { SshCredentialsModule } from './ssh-credentials/ssh-credentials.module.js';
 import { SSH_CREDENTIALS } from './ssh-credentials/ssh-credentials.resource.js';
@@ -43,6 +43,7 @@ import { TunnelGroupsModule } from './tunnel-groups/tunnel-groups.module.js';
 export interface Foundation {
   readonly config: Config;
   readonly database: Database;
+  readonly eventLog: EventLog;
   readonly ids: IdSource;
   readonly checkpoints: Checkpoints;
 }
@@ -59,48 +60,61 @@ const makeAuthentication = ({ config, database: { pool } }: Foundation, changes:
 class AppModule {}
 
 /** The one place that wires the objects of the service. */
-export function appModule(foundation: Foundation, eventLog: EventLog): DynamicModule {
-  const providers = providersOf(foundation, eventLog);
-  return {
-    module: AppModule,
-    global: true,
-    imports: modulesOf(foundation),
-    providers,
-    exports: providers.map(({ provide }) => provide),
-  };
+export function appModule(foundation: Foundation): DynamicModule {
+  const providers = [...storageOf(foundation), ...settingsOf(foundation), ...sharedBy(foundation)];
+  return { module: AppModule, global: true, imports: modulesOf(foundation), providers, exports: providers };
 }
 
-function providersOf(foundation: Foundation, eventLog: EventLog) {
-  const { config, database, ids, checkpoints } = foundation;
+/** The database and the log know no Nest. */
+function storageOf({ config, database, eventLog, checkpoints }: Foundation): Provider[] {
   const { pool, auditReadPool } = database;
-  const { entities, positions, changes } = makeRunners(pool, eventLog, ids);
-  const auditReads = new AuditReads(auditReadPool, config.auditReadTimeoutMs);
-  const authentication = makeAuthentication(foundation, changes);
+  const positions = new LogPositions(pool);
+  const audit = new Logger('Audit');
   return [
     { provide: POOL, useValue: pool },
-    { provide: IdSource, useValue: ids },
-    { provide: EventLog, useValue: eventLog },
-    { provide: AuditReads, useValue: auditReads },
-    { provide: LogPositions, useValue: positions },
-    { provide: EntityQueries, useValue: entities },
-    { provide: Changes, useValue: changes },
-    { provide: Reads, useValue: new Reads(entities, positions, auditReads) },
-    { provide: Authentication, useValue: authentication },
-    { provide: Authenticator, useValue: authentication },
-    { provide: Owners, useValue: new Owners(pool) },
-    { provide: OwnedEntities, useValue: new OwnedEntities(entities, [API_KEYS, SSH_CREDENTIALS]) },
-    { provide: EdgeReferences, useValue: new EdgeReferences(pool, config.strict) },
-    { provide: SshCredentialPolicy, useValue: { strict: config.strict, keys: config } },
-    { provide: TcpEdgePolicy, useValue: { strict: config.strict } },
-    { provide: GatewayPolicy, useValue: config },
-    // Shared, since the service's metrics have them too, with and without gateways.
-    { provide: BindDecisionMetrics, useValue: new BindDecisionMetrics(config.gatewayTokens) },
-    { provide: Checkpoints, useValue: checkpoints },
+    { provide: AuditReads, useValue: new AuditReads(auditReadPool, config.auditReadTimeoutMs) },
     { provide: Incidents, useValue: new Incidents(pool, new Logger('Incidents')) },
-    { provide: CloudEvents, useValue: new CloudEvents(READ_MODELS) },
-    { provide: ApiDocument, useValue: new ApiDocument(config.publicUrl ?? '/', config.gatewayTokens.length > 0) },
+    { provide: EventLog, useValue: eventLog },
+    { provide: LogReader, useValue: new LogReader(pool) },
+    { provide: LogPositions, useValue: positions },
+    { provide: LogHeads, useValue: new LogHeads(positions, (message) => audit.warn(message)) },
+    { provide: SealedLogs, useValue: new SealedLogs(pool) },
+    { provide: Checkpoints, useValue: checkpoints },
   ];
 }
+
+/** What is made of the operator's settings alone. */
+const settingsOf = ({ config }: Foundation): Provider[] => [
+  { provide: SshCredentialPolicy, useValue: { strict: config.strict, keys: config } },
+  { provide: TcpEdgePolicy, useValue: { strict: config.strict } },
+  { provide: GatewayPolicy, useValue: config },
+  // Shared, since the service's metrics have them too, with and without gateways.
+  { provide: BindDecisionMetrics, useValue: new BindDecisionMetrics(config.gatewayTokens) },
+  { provide: ApiDocument, useValue: new ApiDocument(config.publicUrl ?? '/', config.gatewayTokens.length > 0) },
+];
+
+/** What the resources share. */
+const sharedBy = (foundation: Foundation): Provider[] => [
+  { provide: IdSource, useValue: foundation.ids },
+  EntityQueries,
+  Idempotency,
+  Changes,
+  Reads,
+  Owners,
+  {
+    provide: OwnedEntities,
+    useFactory: (entities: EntityQueries) => new OwnedEntities(entities, [API_KEYS, SSH_CREDENTIALS]),
+    inject: [EntityQueries],
+  },
+  { provide: EdgeReferences, useValue: new EdgeReferences(foundation.database.pool, foundation.config.strict) },
+  { provide: CloudEvents, useValue: new CloudEvents(READ_MODELS) },
+  {
+    provide: Authentication,
+    useFactory: (changes: Changes) => makeAuthentication(foundation, changes),
+    inject: [Changes],
+  },
+  { provide: Authenticator, useExisting: Authentication },
+];
 
 const modulesOf = ({ config, database }: Foundation): NonNullable<DynamicModule['imports']> => [
   CqrsModule.forRoot(),

@@ -13,7 +13,6 @@ import { RequestLog } from './http/logging/request-log.js';
 import type { Route } from './http/routes.js';
 import { fastifyOptions, serveHttp } from './http/server.js';
 import { type Prepared, prepare, undo } from './prepare.js';
-import { makeEventLog } from './runners.js';
 import { ServiceLog } from './service-log/service-log.js';
 
 interface Server {
@@ -43,13 +42,17 @@ export async function createApp(config: Config, log = new ServiceLog(config.logL
   }
 }
 
-async function serve(config: Config, { database, checkpointKeys }: Prepared, log: ServiceLog): Promise<Server> {
+async function serve(
+  config: Config,
+  { database, eventLog, checkpointKeys }: Prepared,
+  log: ServiceLog,
+): Promise<Server> {
   const ids = new IdSource();
   const alarms = new LogAlarms(database.pool);
   const checkpoints = new Checkpoints(checkpointKeys, alarms, (line) => log.error(line, undefined, 'Checkpoints'));
   const requestLog = new RequestLog((level, fields, text) => log.line(level, fields, text), config.logRequests);
   const nest = await NestFactory.create<NestFastifyApplication>(
-    appModule({ config, database, ids, checkpoints }, makeEventLog(config, database.pool)),
+    appModule({ config, database, eventLog, ids, checkpoints }),
     new FastifyAdapter(fastifyOptions(ids, config, requestLog)),
     { logger: log, bodyParser: false, abortOnError: false },
   );

@@ -1,17 +1,17 @@
 import cluster from 'node:cluster';
 import { Logger } from '@nestjs/common';
 import { type Database, migrate, openDatabase } from '../database/index.js';
-import { type KeyHistory, keysBeside } from '../event-log/index.js';
+import { DEFAULT_BATCHER_LIMITS, EventLog, type KeyHistory, keysBeside } from '../event-log/index.js';
 import { IdSource } from '../kernel/ids.js';
 import { type FirstAccount, requireFirstAccount } from './access/accounts/first-account.js';
 import { bootstrapKeyOf, type Config } from './config/config.js';
 import { requireFreeAddress } from './free-address.js';
-import { makeEventLog } from './runners.js';
 import type { ServiceLog } from './service-log/service-log.js';
 
 /** What a start does before it serves. */
 export interface Prepared {
   readonly database: Database;
+  readonly eventLog: EventLog;
   readonly firstAccount: FirstAccount;
   readonly checkpointKeys: KeyHistory | undefined;
 }
@@ -22,6 +22,7 @@ export async function prepare(config: Config, log: ServiceLog): Promise<Prepared
   // In a worker of another program the port is shared by its primary.
   if (!cluster.isWorker) await requireFreeAddress(config.host, config.port);
   const database = await openDatabase(config, (line) => logDatabaseLine(log, line));
+  const eventLog = eventLogOf(config, database);
   try {
     const firstAccount = await migrate(
       database,
@@ -29,18 +30,24 @@ export async function prepare(config: Config, log: ServiceLog): Promise<Prepared
         // Migrations have silenced it.
         Logger.overrideLogger(log);
         return requireFirstAccount(
-          { pool: database.pool, eventLog: makeEventLog(config, database.pool), ids: new IdSource() },
+          { pool: database.pool, eventLog, ids: new IdSource() },
           // A collector would keep a printed key, but a first try on an embedded database needs one.
           { given: bootstrapKeyOf(config), mayGenerate: config.databaseUrl === undefined || log.isOnTerminal },
         );
       },
       (line) => log.log(line, 'Database'),
     );
-    return { database, firstAccount, checkpointKeys: await checkpointKeysOf(config, database, log) };
+    return { database, eventLog, firstAccount, checkpointKeys: await checkpointKeysOf(config, database, log) };
   } catch (error) {
     await undo(database);
     throw error;
   }
+}
+
+function eventLogOf({ appendQueueLimit, writeDeadlineMs }: Config, { pool }: Database): EventLog {
+  const logger = new Logger('EventLog');
+  const limits = { ...DEFAULT_BATCHER_LIMITS, queuedItems: appendQueueLimit };
+  return new EventLog(pool, (message) => logger.fatal(message), limits, writeDeadlineMs);
 }
 
 /** For a start that fails. Its first admin's key was never shown, so a new embedded database goes away. */

@@ -1,13 +1,14 @@
-import type { AuditReads, Connections, Reader } from '../../database/index.js';
+import { Injectable } from '@nestjs/common';
+import { AuditReads, type Connections, type Reader } from '../../database/index.js';
 import {
   type EventFilter,
   FULL_PAGE,
   LogPages,
-  type LogPositions,
+  LogPositions,
   type PageSize,
   type Span,
 } from '../../event-log/index.js';
-import type { CloudEvents, FeedEvent } from './cloud-events.js';
+import { CloudEvents, type FeedEvent } from './cloud-events.js';
 import type { FeedRequest } from './feed-request.js';
 import { lostTail } from './lost-tail.js';
 
@@ -25,6 +26,7 @@ export interface FeedPage {
 }
 
 /** The events of an account, as CloudEvents. */
+@Injectable()
 export class EventFeed {
   constructor(
     private readonly positions: LogPositions,

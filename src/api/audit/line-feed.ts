@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream';
+import { Injectable, Optional } from '@nestjs/common';
 import { type Reader, refuseLater } from '../../database/index.js';
 import { KeyedQueue } from '../../kernel/keyed-queue.js';
-import type { EventFeed, FeedPage, FeedSelection } from './event-feed.js';
+import { EventFeed, type FeedPage, type FeedSelection } from './event-feed.js';
 import { StreamLimit } from './stream-limit.js';
 import { textOfUnreadable } from './unreadable-event.js';
 
@@ -12,6 +13,7 @@ const MAX_STALL_MS = 60_000;
 const MAX_READERS_PER_ACCOUNT = 20;
 
 /** The log as lines: every event that a request selects, oldest first. A reader holds no connection while it stalls. */
+@Injectable()
 export class LineFeed {
   private readonly readers;
   /** An account makes one chunk at a time: making lines keeps the event loop busy, and neighbours wait for it. */
@@ -19,7 +21,7 @@ export class LineFeed {
 
   constructor(
     private readonly feed: EventFeed,
-    private readonly maxStallMs = MAX_STALL_MS,
+    @Optional() private readonly maxStallMs = MAX_STALL_MS,
   ) {
     this.readers = new StreamLimit('readers of lines', MAX_READERS_PER_ACCOUNT);
   }

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { OnModuleDestroy } from '@nestjs/common';
-import type { LogHeads } from '../../event-log/index.js';
-import type { EventFeed, FeedSelection } from './event-feed.js';
+import { Injectable, type OnModuleDestroy, Optional } from '@nestjs/common';
+import { LogHeads } from '../../event-log/index.js';
+import { EventFeed, type FeedSelection } from './event-feed.js';
 import { farewellOf, lostTail } from './lost-tail.js';
 import { StreamLimit } from './stream-limit.js';
 import { textOfUnreadable } from './unreadable-event.js';
@@ -36,6 +36,7 @@ type StillAuthorized = () => Promise<boolean>;
  * Server-Sent Events: the log after a position, and then every new event. A follower holds at most one page and reads
  * the next one when its reader has taken it, so a slow reader costs little memory and misses no event.
  */
+@Injectable()
 export class LiveFeed implements OnModuleDestroy {
   private readonly stopping = new AbortController();
   private readonly followers;
@@ -44,7 +45,7 @@ export class LiveFeed implements OnModuleDestroy {
   constructor(
     private readonly feed: EventFeed,
     private readonly heads: LogHeads,
-    private readonly timings: FeedTimings = FEED_TIMINGS,
+    @Optional() private readonly timings: FeedTimings = FEED_TIMINGS,
   ) {
     this.followers = new StreamLimit('live feeds', MAX_FOLLOWERS_PER_ACCOUNT);
   }

@@ -1,15 +1,10 @@
 import { Logger, Module } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { POOL } from '../../database/index.js';
-import { IdSource } from '../../kernel/ids.js';
-import { EntityQueries } from '../resources/entity-queries.js';
-import { providerOf } from '../resources/provider-of.js';
 import { EdgesByHostport } from '../tcp-edges/tcp-edges.read-model.js';
 import { BindsController } from './binds/binds.controller.js';
 import { GatewayAnswers } from './binds/gateway-answers.js';
-import { BindDecisionMetrics } from './decisions/bind-decision-metrics.js';
 import { BindDecisionQueue } from './decisions/bind-decision-queue.js';
-import { GatewayPolicy } from './decisions/gateway-policy.js';
 import { EdgeChangeStreams, EdgeChanges } from './edges/edge-changes.js';
 import { EdgePolicies } from './edges/edge-policies.js';
 import { EdgePorts } from './edges/edge-ports.js';
@@ -34,10 +29,10 @@ const logger = new Logger('SshGateway');
     GatewayMetricsController,
   ],
   providers: [
-    providerOf(EdgesByHostport, POOL),
-    providerOf(EdgePolicies, POOL),
-    providerOf(GatewayEdges, EntityQueries, EdgesByHostport, EdgePolicies),
-    providerOf(EdgePorts, POOL),
+    { provide: EdgesByHostport, useFactory: (pool: Pool) => new EdgesByHostport(pool), inject: [POOL] },
+    EdgePolicies,
+    GatewayEdges,
+    EdgePorts,
     {
       provide: ChangeStreams,
       useFactory: (pool: Pool) => {
@@ -54,8 +49,8 @@ const logger = new Logger('SshGateway');
       },
       inject: [POOL],
     },
-    providerOf(BindDecisionQueue, POOL, GatewayPolicy, BindDecisionMetrics),
-    providerOf(GatewayAnswers, POOL, GatewayPolicy, IdSource, BindDecisionQueue, BindDecisionMetrics),
+    BindDecisionQueue,
+    GatewayAnswers,
   ],
 })
 export class GatewayApiModule {}

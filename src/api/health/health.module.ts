@@ -1,11 +1,10 @@
 import { Controller, Get, Header, Module } from '@nestjs/common';
-import { Incidents, POOL } from '../../database/index.js';
-import { Checkpoints, EventLog } from '../../event-log/index.js';
+import { Incidents } from '../../database/index.js';
+import { Checkpoints } from '../../event-log/index.js';
 import { Problem } from '../../kernel/problem.js';
 import { RouteConfig } from '../http/documentation.js';
 import { ApiPublicFile, ApiTag } from '../http/openapi/decorators.js';
 import { JSON_TYPE } from '../http/problem.filter.js';
-import { providerOf } from '../resources/provider-of.js';
 import { Readiness } from './readiness.js';
 
 /** For supervisors and load balancers, which have no key. The answers tell nothing about the data. */
@@ -46,7 +45,7 @@ class HealthController {
 
 @Module({
   controllers: [HealthController],
-  providers: [providerOf(Readiness, POOL, EventLog, Incidents)],
+  providers: [Readiness],
   exports: [Readiness],
 })
 export class HealthModule {}

@@ -1,12 +1,14 @@
+import { Inject, Injectable } from '@nestjs/common';
 import type { Pool } from 'pg';
 import {
-  type Incidents,
+  Incidents,
   KNOWN_MIGRATIONS,
   type NamedStatement,
+  POOL,
   PostgresFailure,
   queryNamed,
 } from '../../database/index.js';
-import type { EventLog } from '../../event-log/index.js';
+import { EventLog } from '../../event-log/index.js';
 
 /** What keeps the instance from serving, by check, for the operator. Empty: it is ready. */
 export type Failures = Readonly<Partial<Record<'database' | 'migrations' | 'queue', string>>>;
@@ -24,11 +26,12 @@ const STATE: NamedStatement = {
 };
 
 /** Whether the instance can serve every kind of request now. */
+@Injectable()
 export class Readiness {
   private running: Promise<Failures> | undefined;
 
   constructor(
-    private readonly pool: Pool,
+    @Inject(POOL) private readonly pool: Pool,
     private readonly log: EventLog,
     private readonly incidents: Incidents,
   ) {}

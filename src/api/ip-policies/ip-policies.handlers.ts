@@ -1,40 +1,72 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import type { Ref } from '../../database/index.js';
 import type { StreamAppend } from '../../event-log/index.js';
 import { omitUndefined } from '../../kernel/omit-undefined.js';
 import { Changes } from '../resources/changes.js';
 import { EdgeReferences, NAMED_CONSTRAINT, repeatedOn } from '../resources/edge-references.js';
-import { handlerOf } from '../resources/handler-of.js';
-import { CreateIpPolicy, DeleteIpPolicy, IP_POLICIES, UpdateIpPolicy } from './ip-policies.resource.js';
-import { type IpPolicy, ipPolicy } from './ip-policy.js';
+import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/resource.js';
+import { type CreateIpPolicyBody, IP_POLICIES, type UpdateIpPolicyBody } from './ip-policies.resource.js';
+import { type IpPolicy, ipPolicy, notFound } from './ip-policy.js';
 import { ipPolicyRule } from './ip-policy-rule.js';
 import { ipPolicyRulesReadModel, RULES_LEFT_CONSTRAINT, RulesOfPolicies } from './ip-policy-rules.read-model.js';
 
-/** All rules of a policy, in the append of its own deletion: a policy with some of its rules could allow what it denied. */
-async function removalsOf(policy: Ref, rules: RulesOfPolicies): Promise<StreamAppend[]> {
-  const model = ipPolicyRulesReadModel;
-  const all = await rules.list(policy);
-  return all.map((before) => ({ model, id: before.id, before, events: ipPolicyRule.remove(before), after: undefined }));
+export class CreateIpPolicy extends CreateCommand<CreateIpPolicyBody> {}
+export class UpdateIpPolicy extends UpdateCommand<UpdateIpPolicyBody> {}
+export class DeleteIpPolicy extends DeleteCommand {}
+
+@CommandHandler(CreateIpPolicy)
+export class CreateIpPolicyHandler implements ICommandHandler<CreateIpPolicy> {
+  constructor(private readonly changes: Changes) {}
+
+  execute({ context, body: { description = '', metadata = '' } }: CreateIpPolicy) {
+    return this.changes.create(IP_POLICIES, context, () => ipPolicy.create({ description, metadata }));
+  }
 }
 
-export const IP_POLICY_HANDLERS = [
-  handlerOf(CreateIpPolicy, [Changes], ({ context, body: { description = '', metadata = '' } }, changes) =>
-    changes.create(IP_POLICIES, context, () => ipPolicy.create({ description, metadata })),
-  ),
+@CommandHandler(UpdateIpPolicy)
+export class UpdateIpPolicyHandler implements ICommandHandler<UpdateIpPolicy> {
+  constructor(private readonly changes: Changes) {}
 
-  handlerOf(UpdateIpPolicy, [Changes], ({ context, id, body }, changes) => {
+  execute({ context, id, body }: UpdateIpPolicy) {
     const { description, metadata } = body;
-    const decide = ipPolicy.update(omitUndefined({ description, metadata }));
-    return changes.apply(IP_POLICIES, context, id, decide, { sent: body });
-  }),
+    const fields = omitUndefined({ description, metadata });
+    return this.changes.apply(IP_POLICIES, context, id, (policy) => ipPolicy.update(policy, fields), { sent: body });
+  }
+}
 
-  handlerOf(DeleteIpPolicy, [Changes, RulesOfPolicies, EdgeReferences], ({ context, id }, changes, rules, edges) => {
-    const policy = { accountId: context.accountId, id };
-    const decide = async (state: IpPolicy | undefined) =>
-      // An unknown policy is 404, whatever edges name.
-      ipPolicy.remove(state, state && (await edges.refuseNamed(policy.accountId, id, 'IP policy')));
-    const alongside = () => removalsOf(policy, rules);
+@CommandHandler(DeleteIpPolicy)
+export class DeleteIpPolicyHandler implements ICommandHandler<DeleteIpPolicy> {
+  constructor(
+    private readonly changes: Changes,
+    private readonly rules: RulesOfPolicies,
+    private readonly edges: EdgeReferences,
+  ) {}
+
+  execute({ context, id }: DeleteIpPolicy) {
+    const { accountId } = context;
+    const decide = async (policy: IpPolicy | undefined) => {
+      if (policy === undefined) throw notFound();
+      await this.edges.refuseNamed(accountId, id, 'IP policy');
+      return ipPolicy.remove(policy, this.edges.deletionData);
+    };
+    const alongside = () => this.removalsOfRules({ accountId, id });
     return repeatedOn([RULES_LEFT_CONSTRAINT, NAMED_CONSTRAINT], () =>
-      changes.apply(IP_POLICIES, context, id, decide, { alongside }),
+      this.changes.apply(IP_POLICIES, context, id, decide, { alongside }),
     );
-  }),
-];
+  }
+
+  /** All rules, in the append of the policy's own deletion: a policy with some of its rules could allow what it denied. */
+  private async removalsOfRules(policy: Ref): Promise<StreamAppend[]> {
+    const model = ipPolicyRulesReadModel;
+    const all = await this.rules.list(policy);
+    return all.map((before) => ({
+      model,
+      id: before.id,
+      before,
+      events: ipPolicyRule.remove(before),
+      after: undefined,
+    }));
+  }
+}
+
+export const IP_POLICY_HANDLERS = [CreateIpPolicyHandler, UpdateIpPolicyHandler, DeleteIpPolicyHandler];

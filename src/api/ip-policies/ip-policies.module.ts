@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
+import type { Pool } from 'pg';
 import { POOL } from '../../database/index.js';
-import { providerOf } from '../resources/provider-of.js';
 import { IpPoliciesController } from './ip-policies.controller.js';
 import { IP_POLICY_HANDLERS } from './ip-policies.handlers.js';
 import { IpPolicyRulesController } from './ip-policy-rules.controller.js';
@@ -9,6 +9,11 @@ import { RulesOfPolicies } from './ip-policy-rules.read-model.js';
 
 @Module({
   controllers: [IpPoliciesController, IpPolicyRulesController],
-  providers: [providerOf(RulesOfPolicies, POOL), ...IP_POLICY_HANDLERS, ...IP_POLICY_RULE_HANDLERS],
+  providers: [
+    // A read model knows no Nest, which the operator's commands would load with it.
+    { provide: RulesOfPolicies, useFactory: (pool: Pool) => new RulesOfPolicies(pool), inject: [POOL] },
+    ...IP_POLICY_HANDLERS,
+    ...IP_POLICY_RULE_HANDLERS,
+  ],
 })
 export class IpPoliciesModule {}

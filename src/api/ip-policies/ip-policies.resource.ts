@@ -1,10 +1,10 @@
 import { ApiSchemaName } from '../http/openapi/decorators.js';
 import { Description, describedIn, describedResource, Envelope, Metadata, textFields } from '../resources/fields.js';
-import { CreateCommand, DeleteCommand, type Resource, UpdateCommand } from '../resources/resource.js';
+import type { Resource } from '../resources/resource.js';
 import { ipPoliciesReadModel } from './ip-policies.read-model.js';
 import { type IpPolicy, type IpPolicyEvent, notFound } from './ip-policy.js';
 
-const PATH = 'ip_policies';
+export const PATH = 'ip_policies';
 const TEXTS = textFields('Our offices', '{"team":"infrastructure"}');
 
 export class CreateIpPolicyBody extends Envelope {
@@ -13,10 +13,6 @@ export class CreateIpPolicyBody extends Envelope {
 }
 
 export class UpdateIpPolicyBody extends CreateIpPolicyBody {}
-
-export class CreateIpPolicy extends CreateCommand<CreateIpPolicyBody> {}
-export class UpdateIpPolicy extends UpdateCommand<UpdateIpPolicyBody> {}
-export class DeleteIpPolicy extends DeleteCommand {}
 
 @ApiSchemaName('IpPolicy')
 export class IpPolicyResource extends describedResource(PATH, 'ipp', TEXTS) {}

@@ -1,23 +1,86 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { ConstraintViolated } from '../../event-log/index.js';
 import { omitUndefined } from '../../kernel/omit-undefined.js';
 import { malformed, Problem, quoted } from '../../kernel/problem.js';
 import { parseCidr } from '../../rules/index.js';
 import { Changes } from '../resources/changes.js';
 import { EntityQueries } from '../resources/entity-queries.js';
-import { handlerOf } from '../resources/handler-of.js';
+import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/resource.js';
 import { IP_POLICIES } from './ip-policies.resource.js';
-import { ipPolicyRule, parseAction } from './ip-policy-rule.js';
+import { type IpPolicyRule, ipPolicyRule, parseAction } from './ip-policy-rule.js';
 import { CIDR_CONSTRAINT, POLICY_DELETED_CONSTRAINT, RulesOfPolicies } from './ip-policy-rules.read-model.js';
 import {
-  CreateIpPolicyRule,
   type CreateIpPolicyRuleBody,
-  DeleteIpPolicyRule,
   IP_POLICY_RULES,
-  UpdateIpPolicyRule,
+  type UpdateIpPolicyRuleBody,
 } from './ip-policy-rules.resource.js';
 
 /** Bounds the append that deletes a policy. Creates that race may exceed it by a few. */
 const MAX_RULES = 10_000;
+
+export class CreateIpPolicyRule extends CreateCommand<CreateIpPolicyRuleBody> {}
+export class UpdateIpPolicyRule extends UpdateCommand<UpdateIpPolicyRuleBody> {}
+export class DeleteIpPolicyRule extends DeleteCommand {}
+
+@CommandHandler(CreateIpPolicyRule)
+export class CreateIpPolicyRuleHandler implements ICommandHandler<CreateIpPolicyRule> {
+  constructor(
+    private readonly changes: Changes,
+    private readonly entities: EntityQueries,
+    private readonly rules: RulesOfPolicies,
+  ) {}
+
+  execute({ context, body }: CreateIpPolicyRule) {
+    const rule = parseRule(body);
+    const decide = async () => {
+      await this.requireRoom(context.accountId, rule.ip_policy_id);
+      return ipPolicyRule.create(rule);
+    };
+    return this.changes
+      .create(IP_POLICY_RULES, context, decide)
+      .catch((error) => explain(error, rule.cidr, rule.ip_policy_id));
+  }
+
+  /** Throws Problem if the policy does not exist, or has its maximum of rules. */
+  private async requireRoom(accountId: string, id: string): Promise<void> {
+    const policy = { accountId, id };
+    if ((await this.entities.find(IP_POLICIES, policy)) === undefined) throw unknownPolicy(id);
+    if ((await this.rules.count(policy, MAX_RULES)) < MAX_RULES) return;
+    throw new Problem('conflict', `The IP policy has at least ${MAX_RULES} rules, and takes no more.`);
+  }
+}
+
+@CommandHandler(UpdateIpPolicyRule)
+export class UpdateIpPolicyRuleHandler implements ICommandHandler<UpdateIpPolicyRule> {
+  constructor(private readonly changes: Changes) {}
+
+  execute({ context, id, body }: UpdateIpPolicyRule) {
+    const fields = parseChanges(body);
+    return this.changes
+      .apply(IP_POLICY_RULES, context, id, (rule) => ipPolicyRule.update(rule, fields), { sent: body })
+      .catch((error) => explain(error, fields.cidr));
+  }
+}
+
+@CommandHandler(DeleteIpPolicyRule)
+export class DeleteIpPolicyRuleHandler implements ICommandHandler<DeleteIpPolicyRule> {
+  constructor(private readonly changes: Changes) {}
+
+  execute({ context, id }: DeleteIpPolicyRule) {
+    return this.changes.apply(IP_POLICY_RULES, context, id, (rule) => ipPolicyRule.remove(rule));
+  }
+}
+
+/** Throws Problem. */
+function parseRule(body: CreateIpPolicyRuleBody): IpPolicyRule {
+  const { description = '', metadata = '' } = body;
+  const [cidr, action, ip_policy_id] = [cidrOf(body.cidr), parseAction(body.action), policyIdOf(body)];
+  return { description, metadata, ip_policy_id, cidr, action };
+}
+
+/** The fields that a change gives. Throws Problem. */
+const parseChanges = ({ description, metadata, cidr }: UpdateIpPolicyRuleBody) =>
+  omitUndefined({ description, metadata, cidr: cidr === undefined ? undefined : readCidr(cidr) });
 
 const readCidr = (text: string): string => parseCidr(text, 'cidr', 'cidr_host_bits');
 
@@ -54,32 +117,7 @@ function explain(error: unknown, cidr = '', policyId = ''): never {
 }
 
 export const IP_POLICY_RULE_HANDLERS = [
-  handlerOf(
-    CreateIpPolicyRule,
-    [Changes, EntityQueries, RulesOfPolicies],
-    ({ context, body }, changes, entities, rules) => {
-      const { description = '', metadata = '' } = body;
-      const [cidr, action, ip_policy_id] = [cidrOf(body.cidr), parseAction(body.action), policyIdOf(body)];
-      const policy = { accountId: context.accountId, id: ip_policy_id };
-      const decide = async () => {
-        if ((await entities.find(IP_POLICIES, policy)) === undefined) throw unknownPolicy(ip_policy_id);
-        if ((await rules.count(policy, MAX_RULES)) === MAX_RULES) {
-          throw new Problem('conflict', `The IP policy has at least ${MAX_RULES} rules, and takes no more.`);
-        }
-        return ipPolicyRule.create({ description, metadata, ip_policy_id, cidr, action });
-      };
-      return changes.create(IP_POLICY_RULES, context, decide).catch((error) => explain(error, cidr, ip_policy_id));
-    },
-  ),
-
-  handlerOf(UpdateIpPolicyRule, [Changes], ({ context, id, body }, changes) => {
-    const { description, metadata } = body;
-    const cidr = body.cidr === undefined ? undefined : readCidr(body.cidr);
-    const decide = ipPolicyRule.update(omitUndefined({ description, metadata, cidr }));
-    return changes.apply(IP_POLICY_RULES, context, id, decide, { sent: body }).catch((error) => explain(error, cidr));
-  }),
-
-  handlerOf(DeleteIpPolicyRule, [Changes], ({ context, id }, changes) =>
-    changes.apply(IP_POLICY_RULES, context, id, (rule) => ipPolicyRule.remove(rule)),
-  ),
+  CreateIpPolicyRuleHandler,
+  UpdateIpPolicyRuleHandler,
+  DeleteIpPolicyRuleHandler,
 ];

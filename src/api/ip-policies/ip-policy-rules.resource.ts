@@ -11,11 +11,11 @@ import {
   ReadOnly,
   textFields,
 } from '../resources/fields.js';
-import { CreateCommand, DeleteCommand, type Resource, UpdateCommand } from '../resources/resource.js';
+import type { Resource } from '../resources/resource.js';
 import { ACTIONS, type Action, type IpPolicyRule, type IpPolicyRuleEvent, notFound } from './ip-policy-rule.js';
 import { ipPolicyRulesReadModel } from './ip-policy-rules.read-model.js';
 
-const PATH = 'ip_policy_rules';
+export const PATH = 'ip_policy_rules';
 const TEXTS = textFields('Office in Berlin', '{"floor":2}');
 const POLICY = { id: idField('ipp'), uri: uriField('ip_policies', 'ipp') };
 const CIDR = {
@@ -62,10 +62,6 @@ export class UpdateIpPolicyRuleBody extends Envelope {
   @ReadOnly() action?: string;
   @ObjectOf(RefBody, { ...READ_ONLY, example: null }) ip_policy?: RefBody;
 }
-
-export class CreateIpPolicyRule extends CreateCommand<CreateIpPolicyRuleBody> {}
-export class UpdateIpPolicyRule extends UpdateCommand<UpdateIpPolicyRuleBody> {}
-export class DeleteIpPolicyRule extends DeleteCommand {}
 
 @ApiSchemaName('RuleIpPolicy')
 class PolicyOfRule {

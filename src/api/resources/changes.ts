@@ -1,24 +1,25 @@
+import { Injectable } from '@nestjs/common';
 import { untilReachable } from '../../database/index.js';
 import {
   ClaimRefused,
   type DomainEvent,
   type Entity,
-  type EventLog,
+  EventLog,
   eventIdOf,
   fold,
-  type LogPositions,
+  LogPositions,
   RightsTaken,
   type StreamAppend,
   StreamConflict,
 } from '../../event-log/index.js';
-import type { IdSource } from '../../kernel/ids.js';
+import { IdSource } from '../../kernel/ids.js';
 import { KeyedQueue } from '../../kernel/keyed-queue.js';
 import { Problem } from '../../kernel/problem.js';
 import { Answer } from '../http/answer.js';
 import { etagOf } from '../http/preconditions.js';
 import type { ChangeContext } from '../http/request-context.js';
-import type { EntityQueries } from './entity-queries.js';
-import { AlreadyRecorded, type Idempotency } from './idempotency.js';
+import { EntityQueries } from './entity-queries.js';
+import { AlreadyRecorded, Idempotency } from './idempotency.js';
 import { refuseReadOnlyChanges } from './read-only-fields.js';
 import type { Resource } from './resource.js';
 
@@ -78,6 +79,7 @@ interface Command<State, Event, Context> {
 }
 
 /** The one way from a decision to the log. */
+@Injectable()
 export class Changes {
   private readonly queue = new KeyedQueue();
 

@@ -1,5 +1,6 @@
+import { Inject, Injectable } from '@nestjs/common';
 import type { Pool } from 'pg';
-import { coalescedRows, type NamedStatement, queryNamed, type Ref, wantedRows } from '../../database/index.js';
+import { coalescedRows, type NamedStatement, POOL, queryNamed, type Ref, wantedRows } from '../../database/index.js';
 import type { Entity, ReadModel, Table } from '../../event-log/index.js';
 import { type IdPrefix, isId } from '../../kernel/ids.js';
 import type { PageRequest } from '../http/pages.js';
@@ -31,10 +32,11 @@ export interface WantedPage<State> {
 type Prepared<State extends object> = ReturnType<typeof prepare<State>>;
 
 /** Reads the live entities of every resource, from the first table of its model, which has one row for each entity. */
+@Injectable()
 export class EntityQueries {
   private readonly prepared = new Map<Queried<object>, Prepared<object>>();
 
-  constructor(private readonly pool: Pool) {}
+  constructor(@Inject(POOL) private readonly pool: Pool) {}
 
   /** The live entity with this id. Text that cannot be an id of the resource costs no query. */
   find<State extends object>(resource: Queried<State>, ref: Ref): Promise<Entity<State> | undefined> {

@@ -1,9 +1,10 @@
+import { Injectable } from '@nestjs/common';
 import { PostgresFailure } from '../../database/index.js';
 import {
   type DomainEvent,
   type Entity,
   idempotentEventId,
-  type LogReader,
+  LogReader,
   parseMetadata,
   type ReadModel,
   type RecordedEvent,
@@ -24,6 +25,7 @@ export class AlreadyRecorded extends Error {
 }
 
 /** Finds the change that a request made the first time. The log keeps it, so every instance finds it at any time. */
+@Injectable()
 export class Idempotency {
   constructor(private readonly log: LogReader) {}
 

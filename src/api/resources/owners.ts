@@ -1,5 +1,6 @@
+import { Inject, Injectable } from '@nestjs/common';
 import type { Pool } from 'pg';
-import { coalescedRows, type Ref, wantedRows } from '../../database/index.js';
+import { coalescedRows, POOL, type Ref, wantedRows } from '../../database/index.js';
 import { ConstraintViolated } from '../../event-log/index.js';
 import type { Caller, Role } from '../../kernel/caller.js';
 import { Problem, quoted } from '../../kernel/problem.js';
@@ -17,11 +18,12 @@ const OWNERS = {
 };
 
 /** The users and bots of an account as owners. */
+@Injectable()
 export class Owners {
   /** Undefined if the account never had this user or bot. A deleted one is found, and is inactive. */
   private readonly find: (ref: Ref) => Promise<Owner | undefined>;
 
-  constructor(pool: Pool) {
+  constructor(@Inject(POOL) pool: Pool) {
     this.find = coalescedRows(pool, OWNERS, (row: Owner & { readonly id: string }) => row);
   }
 

@@ -1,5 +1,6 @@
-import type { Connections, Ref } from '../../database/index.js';
-import { AsOfQueries, type DomainEvent, type Entity, LogReader } from '../../event-log/index.js';
+import { Injectable } from '@nestjs/common';
+import { AuditReads, type Connections, type Ref } from '../../database/index.js';
+import { AsOfQueries, type DomainEvent, type Entity, LogPositions, LogReader } from '../../event-log/index.js';
 import type { Caller } from '../../kernel/caller.js';
 import { isId } from '../../kernel/ids.js';
 import { Answer } from '../http/answer.js';
@@ -7,7 +8,7 @@ import { lastOf, pageOf, readPageRequest } from '../http/pages.js';
 import { etagOf } from '../http/preconditions.js';
 import { type ReadRequest } from '../http/request-context.js';
 import { mayReadPrivate, readsEverything, refuseUnlessMayReadHistory } from './access-rules.js';
-import { type EntityQueries, type Selection, tableOf, type WantedPage } from './entity-queries.js';
+import { EntityQueries, type Selection, tableOf, type WantedPage } from './entity-queries.js';
 import { historyPage } from './history.js';
 import type { HistoryResource } from './history.resource.js';
 import { OF_OWNER, type Resource } from './resource.js';
@@ -30,24 +31,12 @@ export class Found<State> extends Answer {
   }
 }
 
-/** Runs a read of the log within the bounds that such reads have, on a connection of theirs. */
-interface AuditReads {
-  run<T>(
-    reader: { readonly accountId: string; readonly signal: AbortSignal },
-    read: (connections: Connections) => Promise<T>,
-  ): Promise<T>;
-}
-
-/** Reads a position, or a time that stands for one, from the parameter `name`. Throws Problem. */
-interface Positions {
-  positionOf(accountId: string, name: string, text: string): Promise<number>;
-}
-
 /** The GETs of every resource: an entity, a page of entities, or a history; now, or `as_of` a position or time. */
+@Injectable()
 export class Reads {
   constructor(
     private readonly entities: EntityQueries,
-    private readonly positions: Positions,
+    private readonly positions: LogPositions,
     private readonly auditReads: AuditReads,
   ) {}
 

@@ -60,50 +60,50 @@ export function evolve(state: SshCredential | undefined, event: SshCredentialEve
 const stateOf = ({ expires_at, ...created }: CreatedSshCredential): SshCredential =>
   expires_at === undefined ? created : { ...created, ...expiryOf({ expires_at }) };
 
-type Decision = (state: SshCredential | undefined) => readonly SshCredentialEvent[];
-
 /** The handler looks up whether the owner is active. The append refuses a key of another account. */
-export const create =
-  (credential: CreatedSshCredential): Decision =>
-  (state) =>
-    state === undefined ? [{ type: 'ssh_credential_created.v1', data: credential }] : [];
+export const create = (credential: CreatedSshCredential): readonly SshCredentialEvent[] => [
+  { type: 'ssh_credential_created.v1', data: credential },
+];
 
-export const update =
-  ({ by, ...changes }: SshCredentialUpdate & { readonly by: Caller }): Decision =>
-  (state) =>
-    updatedEvents('ssh_credential_updated.v1', changes, requireChangeable(by, state));
-
-type By = { readonly by: Caller };
+/** Each decision below is for the owner and admins, and throws Problem for others. `by` is the caller. */
+export const update = (
+  credential: SshCredential | undefined,
+  by: Caller,
+  changes: SshCredentialUpdate,
+): readonly SshCredentialEvent[] =>
+  updatedEvents('ssh_credential_updated.v1', changes, requireChangeable(by, credential));
 
 /** Null removes the expiry. */
-export const setExpiry =
-  ({ by, expires_at }: Required<Expiring> & By): Decision =>
-  (state) =>
-    expiryEvents('ssh_credential_expiry_changed.v1', expires_at, requireChangeable(by, state));
+export const setExpiry = (
+  credential: SshCredential | undefined,
+  by: Caller,
+  { expires_at }: Required<Expiring>,
+): readonly SshCredentialEvent[] =>
+  expiryEvents('ssh_credential_expiry_changed.v1', expires_at, requireChangeable(by, credential));
 
 /** Null removes the restriction. */
-export const restrictSources =
-  ({ by, source_cidrs }: SourceRestriction & By): Decision =>
-  (state) => {
-    const { source_cidrs: current } = requireChangeable(by, state);
-    if (String(source_cidrs ?? '') === String(current ?? '')) return [];
-    return [{ type: 'ssh_credential_source_restriction_changed.v1', data: { source_cidrs } }];
-  };
+export function restrictSources(
+  credential: SshCredential | undefined,
+  by: Caller,
+  { source_cidrs }: SourceRestriction,
+): readonly SshCredentialEvent[] {
+  const { source_cidrs: current } = requireChangeable(by, credential);
+  if (String(source_cidrs ?? '') === String(current ?? '')) return [];
+  return [{ type: 'ssh_credential_source_restriction_changed.v1', data: { source_cidrs } }];
+}
 
 export const REMOVAL: SshCredentialEvent = { type: 'ssh_credential_deleted.v1', data: {} };
 
-export const remove =
-  ({ by }: { readonly by: Caller }): Decision =>
-  (state) => {
-    requireChangeable(by, state);
-    return [REMOVAL];
-  };
+export function remove(credential: SshCredential | undefined, by: Caller): readonly SshCredentialEvent[] {
+  requireChangeable(by, credential);
+  return [REMOVAL];
+}
 
 /** The same sentence for an unknown id and for another account's: that a credential exists is itself a secret. */
 export const notFound = (): Problem => new Problem('not_found', 'Resource not found');
 
-function requireChangeable(caller: Caller, state: SshCredential | undefined): SshCredential {
-  if (state === undefined) throw notFound();
-  refuseUnlessOwnerOrAdmin(caller, state, 'SSH credential');
-  return state;
+function requireChangeable(caller: Caller, credential: SshCredential | undefined): SshCredential {
+  if (credential === undefined) throw notFound();
+  refuseUnlessOwnerOrAdmin(caller, credential, 'SSH credential');
+  return credential;
 }

@@ -1,36 +1,90 @@
-import { controllerOf } from '../resources/routes/resource-routes.js';
+import { Controller, Delete, Get, HttpCode, Param, Patch, Post } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import { ApiCreate, ApiDelete, ApiGet, ApiHistory, ApiList, ApiTag, ApiUpdate } from '../http/openapi/decorators.js';
+import { Context, Read, type ReadRequest, type RequestContext } from '../http/request-context.js';
+import { Body } from '../http/validated-body.js';
+import { HistoryResource } from '../resources/history.resource.js';
+import { Reads } from '../resources/reads.js';
+import { CreateSshCredential, DeleteSshCredential, UpdateSshCredential } from './ssh-credentials.handlers.js';
 import {
-  CreateSshCredential,
   CreateSshCredentialBody,
-  DeleteSshCredential,
   LIST_PARAMETERS,
+  PATH,
   SSH_CREDENTIALS,
   SshCredentialResource,
-  UpdateSshCredential,
   UpdateSshCredentialBody,
 } from './ssh-credentials.resource.js';
 
-const TOO_LONG = ['ssh_credential_description_too_long', 'ssh_credential_metadata_too_long'] as const;
-const OWNER = ['owner_inactive', 'owner_not_yours'] as const;
-const KEY = ['public_key_missing', 'public_key_invalid'] as const;
-const KEY_IN_USE = ['public_key_already_used', 'public_key_used_elsewhere'] as const;
-const REFUSED = ['role_missing', 'not_found'] as const;
+const FIELD_PROBLEMS = [
+  'acl_rule_invalid',
+  'ssh_credential_description_too_long',
+  'ssh_credential_metadata_too_long',
+] as const;
+const OWNER_PROBLEMS = ['owner_inactive', 'owner_not_yours'] as const;
+const KEY_PROBLEMS = ['public_key_missing', 'public_key_invalid'] as const;
+const USED_KEY_PROBLEMS = ['public_key_already_used', 'public_key_used_elsewhere'] as const;
+const ACCESS_PROBLEMS = ['role_missing', 'not_found'] as const;
 
-export const SshCredentialsController = controllerOf(SSH_CREDENTIALS, {
-  names: ['SshCredential', 'SshCredentials'],
-  nouns: ['an SSH credential', 'SSH credentials'],
-  answer: SshCredentialResource,
-  create: {
-    command: CreateSshCredential,
-    body: CreateSshCredentialBody,
-    problems: [...KEY, 'acl_rule_invalid', ...TOO_LONG, ...OWNER, ...KEY_IN_USE],
-  },
-  list: { parameters: LIST_PARAMETERS },
-  update: {
-    command: UpdateSshCredential,
-    body: UpdateSshCredentialBody,
+@ApiTag('SSH credentials', 'sshcr')
+@Controller(PATH)
+export class SshCredentialsController {
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly reads: Reads,
+  ) {}
+
+  @Post()
+  @ApiCreate(SshCredentialResource, {
+    id: 'createSshCredential',
+    summary: 'Create an SSH credential',
+    problems: [...KEY_PROBLEMS, ...FIELD_PROBLEMS, ...OWNER_PROBLEMS, ...USED_KEY_PROBLEMS],
+  })
+  create(@Context() context: RequestContext, @Body() body: CreateSshCredentialBody) {
+    return this.commands.execute(new CreateSshCredential(context, body));
+  }
+
+  @Get()
+  @ApiList(SshCredentialResource, PATH, {
+    id: 'listSshCredentials',
+    summary: 'List SSH credentials',
+    parameters: LIST_PARAMETERS,
+    creation: [CreateSshCredentialBody],
+  })
+  list(@Read() request: ReadRequest) {
+    return this.reads.list(SSH_CREDENTIALS, request);
+  }
+
+  @Get(':id')
+  @ApiGet(SshCredentialResource, { id: 'getSshCredential', summary: 'Get an SSH credential', problems: ['not_found'] })
+  get(@Read() request: ReadRequest, @Param('id') id: string) {
+    return this.reads.get(SSH_CREDENTIALS, request, id);
+  }
+
+  @Get(':id/events')
+  @ApiHistory(HistoryResource, {
+    id: 'getSshCredentialHistory',
+    summary: 'Get the history of an SSH credential',
+    problems: ['not_found', 'role_missing'],
+  })
+  history(@Read() request: ReadRequest, @Param('id') id: string) {
+    return this.reads.history(SSH_CREDENTIALS, request, id);
+  }
+
+  @Patch(':id')
+  @ApiUpdate(SshCredentialResource, {
+    id: 'updateSshCredential',
+    summary: 'Update an SSH credential',
     description: 'An absent or null field stays as it is; an empty text or list clears.',
-    problems: ['acl_rule_invalid', ...TOO_LONG, ...REFUSED],
-  },
-  delete: { command: DeleteSshCredential, problems: REFUSED },
-});
+    problems: [...FIELD_PROBLEMS, ...ACCESS_PROBLEMS],
+  })
+  update(@Context() context: RequestContext, @Param('id') id: string, @Body() body: UpdateSshCredentialBody) {
+    return this.commands.execute(new UpdateSshCredential(context, id, body));
+  }
+
+  @Delete(':id')
+  @HttpCode(204)
+  @ApiDelete({ id: 'deleteSshCredential', summary: 'Delete an SSH credential', problems: ACCESS_PROBLEMS })
+  delete(@Context() context: RequestContext, @Param('id') id: string) {
+    return this.commands.execute(new DeleteSshCredential(context, id));
+  }
+}

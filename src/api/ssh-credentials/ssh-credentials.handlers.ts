@@ -1,3 +1,4 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { ClaimRefused, ConstraintViolated } from '../../event-log/index.js';
 import type { Caller } from '../../kernel/caller.js';
 import { omitUndefined } from '../../kernel/omit-undefined.js';
@@ -5,27 +6,32 @@ import { Problem } from '../../kernel/problem.js';
 import { type KeyPolicy, parseAcl, parseCidrs, parsePublicKey } from '../../rules/index.js';
 import type { RequestContext } from '../http/request-context.js';
 import { Changes } from '../resources/changes.js';
-import { parseTime } from '../resources/expiry/expiry.js';
-import { handlerOf } from '../resources/handler-of.js';
+import { type Expiring, parseTime } from '../resources/expiry/expiry.js';
 import { explainDeletedOwner, Owners, requireOwnerId } from '../resources/owners.js';
+import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/resource.js';
 import {
   type CreatedSshCredential,
   create,
   remove,
   restrictSources,
+  type SourceRestriction,
   type SshCredential,
+  type SshCredentialUpdate,
   setExpiry,
   update,
 } from './ssh-credential.js';
 import { EXCLUSIVE_KEY_CONSTRAINT, UsedKeys } from './ssh-credentials.read-model.js';
 import {
-  CreateSshCredential,
-  DeleteSshCredential,
-  RestrictSshCredentialSources,
-  SetSshCredentialExpiry,
+  type CreateSshCredentialBody,
   SSH_CREDENTIALS,
-  UpdateSshCredential,
+  type UpdateSshCredentialBody,
 } from './ssh-credentials.resource.js';
+
+export class CreateSshCredential extends CreateCommand<CreateSshCredentialBody> {}
+export class UpdateSshCredential extends UpdateCommand<UpdateSshCredentialBody> {}
+export class DeleteSshCredential extends DeleteCommand {}
+export class SetSshCredentialExpiry extends UpdateCommand<Required<Expiring>> {}
+export class RestrictSshCredentialSources extends UpdateCommand<SourceRestriction> {}
 
 /** The operator's settings for keys: see config.ts. */
 export abstract class SshCredentialPolicy {
@@ -33,9 +39,86 @@ export abstract class SshCredentialPolicy {
   abstract readonly keys: KeyPolicy;
 }
 
-function credentialOf(
+@CommandHandler(CreateSshCredential)
+export class CreateSshCredentialHandler implements ICommandHandler<CreateSshCredential> {
+  constructor(
+    private readonly changes: Changes,
+    private readonly keys: UsedKeys,
+    private readonly owners: Owners,
+    private readonly policy: SshCredentialPolicy,
+  ) {}
+
+  execute({ context, body }: CreateSshCredential) {
+    const decide = async (_: string, { caller }: RequestContext) => {
+      const credential = parseSshCredential(body, caller, this.policy);
+      await Promise.all([
+        this.owners.refuseUnusable(caller, credential.owner_id, this.policy.strict),
+        this.refuseUsedKey(caller.accountId, credential.fingerprint),
+      ]);
+      return create(credential);
+    };
+    return this.changes.create(SSH_CREDENTIALS, context, decide).catch((error) => {
+      throw explainDeletedOwner(explainTakenKey(error), body.owner_id || context.caller.principalId);
+    });
+  }
+
+  /** In strict mode. The unique index decides races; it omits credentials from before strict mode, which this look-up finds. */
+  private async refuseUsedKey(accountId: string, fingerprint: string): Promise<void> {
+    if (this.policy.strict && (await this.keys.has(accountId, fingerprint))) throw keyAlreadyUsed();
+  }
+}
+
+@CommandHandler(UpdateSshCredential)
+export class UpdateSshCredentialHandler implements ICommandHandler<UpdateSshCredential> {
+  constructor(private readonly changes: Changes) {}
+
+  execute({ context, id, body }: UpdateSshCredential) {
+    // Parsed in the decision: a used Idempotency-Key is refused before a rule that is no rule.
+    const decide = (credential: SshCredential | undefined, { caller }: RequestContext) =>
+      update(credential, caller, parseChanges(body));
+    return this.changes.apply(SSH_CREDENTIALS, context, id, decide, { sent: body });
+  }
+}
+
+@CommandHandler(DeleteSshCredential)
+export class DeleteSshCredentialHandler implements ICommandHandler<DeleteSshCredential> {
+  constructor(private readonly changes: Changes) {}
+
+  execute({ context, id }: DeleteSshCredential) {
+    return this.changes.apply(SSH_CREDENTIALS, context, id, (credential, { caller }) => remove(credential, caller));
+  }
+}
+
+@CommandHandler(SetSshCredentialExpiry)
+export class SetSshCredentialExpiryHandler implements ICommandHandler<SetSshCredentialExpiry> {
+  constructor(private readonly changes: Changes) {}
+
+  execute({ context, id, body }: SetSshCredentialExpiry) {
+    return this.changes.apply(SSH_CREDENTIALS, context, id, (credential, { caller }) =>
+      setExpiry(credential, caller, body),
+    );
+  }
+}
+
+@CommandHandler(RestrictSshCredentialSources)
+export class RestrictSshCredentialSourcesHandler implements ICommandHandler<RestrictSshCredentialSources> {
+  constructor(private readonly changes: Changes) {}
+
+  execute({ context, id, body }: RestrictSshCredentialSources) {
+    return this.changes.apply(SSH_CREDENTIALS, context, id, (credential, { caller }) =>
+      restrictSources(credential, caller, body),
+    );
+  }
+}
+
+/** The fields that a change gives. Throws Problem. */
+const parseChanges = ({ description, metadata, acl }: UpdateSshCredentialBody): SshCredentialUpdate =>
+  omitUndefined({ description, metadata, acl: acl && parseAcl(acl) });
+
+/** Throws Problem. The owner comes first: a caller learns that it may not name another one before any fault of the key. */
+function parseSshCredential(
+  body: CreateSshCredentialBody,
   caller: Caller,
-  body: CreateSshCredential['body'],
   policy: SshCredentialPolicy,
 ): CreatedSshCredential {
   const owner_id = requireOwnerId(caller, body.owner_id);
@@ -56,11 +139,6 @@ function credentialOf(
   };
 }
 
-/** The unique index decides races. It omits credentials from before strict mode, which this look-up finds. */
-async function refuseUsedKey(keys: UsedKeys, accountId: string, fingerprint: string): Promise<void> {
-  if (await keys.has(accountId, fingerprint)) throw keyAlreadyUsed();
-}
-
 const keyAlreadyUsed = (): Problem =>
   new Problem('public_key_already_used', 'This public key already has an SSH credential on this account.');
 
@@ -73,42 +151,9 @@ function explainTakenKey(error: unknown): unknown {
 }
 
 export const SSH_CREDENTIAL_HANDLERS = [
-  handlerOf(
-    CreateSshCredential,
-    [Changes, UsedKeys, Owners, SshCredentialPolicy],
-    ({ context, body }, changes, keys, owners, policy) => {
-      const decide = async (_: string, { caller }: RequestContext) => {
-        const credential = credentialOf(caller, body, policy);
-        await Promise.all([
-          owners.refuseUnusable(caller, credential.owner_id, policy.strict),
-          policy.strict && refuseUsedKey(keys, caller.accountId, credential.fingerprint),
-        ]);
-        return create(credential)(undefined);
-      };
-      return changes.create(SSH_CREDENTIALS, context, decide).catch((error) => {
-        throw explainDeletedOwner(explainTakenKey(error), body.owner_id || context.caller.principalId);
-      });
-    },
-  ),
-
-  handlerOf(UpdateSshCredential, [Changes], ({ context, id, body }, changes) => {
-    const { description, metadata, acl } = body;
-    const decide = (credential: SshCredential | undefined, { caller: by }: RequestContext) =>
-      update({ by, ...omitUndefined({ description, metadata, acl: acl && parseAcl(acl) }) })(credential);
-    return changes.apply(SSH_CREDENTIALS, context, id, decide, { sent: body });
-  }),
-
-  handlerOf(DeleteSshCredential, [Changes], ({ context, id }, changes) =>
-    changes.apply(SSH_CREDENTIALS, context, id, (credential, { caller: by }) => remove({ by })(credential)),
-  ),
-
-  handlerOf(SetSshCredentialExpiry, [Changes], ({ context, id, body }, changes) =>
-    changes.apply(SSH_CREDENTIALS, context, id, (credential, { caller: by }) => setExpiry({ by, ...body })(credential)),
-  ),
-
-  handlerOf(RestrictSshCredentialSources, [Changes], ({ context, id, body }, changes) =>
-    changes.apply(SSH_CREDENTIALS, context, id, (credential, { caller: by }) =>
-      restrictSources({ by, ...body })(credential),
-    ),
-  ),
+  CreateSshCredentialHandler,
+  UpdateSshCredentialHandler,
+  DeleteSshCredentialHandler,
+  SetSshCredentialExpiryHandler,
+  RestrictSshCredentialSourcesHandler,
 ];

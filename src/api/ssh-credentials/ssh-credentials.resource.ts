@@ -3,7 +3,6 @@ import { MAX_ACL_BYTES, MAX_CIDRS, MAX_PUBLIC_KEY_BYTES, MAX_RULE_BYTES, MAX_RUL
 import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
 import { AS_OF, queryParameter } from '../http/openapi/parts.js';
 import { atMostBytes, List, Text } from '../http/validated-body.js';
-import type { Expiring } from '../resources/expiry/expiry.js';
 import { EXPIRES_AT } from '../resources/expiry/expiry.resource.js';
 import {
   Description,
@@ -14,17 +13,11 @@ import {
   ReadOnly,
   textFields,
 } from '../resources/fields.js';
-import { CreateCommand, DeleteCommand, type OwnedResource, UpdateCommand } from '../resources/resource.js';
-import {
-  notFound,
-  REMOVAL,
-  type SourceRestriction,
-  type SshCredential,
-  type SshCredentialEvent,
-} from './ssh-credential.js';
+import type { OwnedResource } from '../resources/resource.js';
+import { notFound, REMOVAL, type SshCredential, type SshCredentialEvent } from './ssh-credential.js';
 import { FILTERS, sshCredentialsReadModel } from './ssh-credentials.read-model.js';
 
-const PATH = 'ssh_credentials';
+export const PATH = 'ssh_credentials';
 const TEXTS = textFields("Ada's laptop", '{"team":"infrastructure"}');
 const PUBLIC_KEY = {
   ...atMostBytes(
@@ -81,12 +74,6 @@ export class UpdateSshCredentialBody extends Envelope {
   @ReadOnly() public_key?: string;
   @ReadOnly() owner_id?: string;
 }
-
-export class CreateSshCredential extends CreateCommand<CreateSshCredentialBody> {}
-export class UpdateSshCredential extends UpdateCommand<UpdateSshCredentialBody> {}
-export class DeleteSshCredential extends DeleteCommand {}
-export class SetSshCredentialExpiry extends UpdateCommand<Required<Expiring>> {}
-export class RestrictSshCredentialSources extends UpdateCommand<SourceRestriction> {}
 
 @ApiSchemaName('SshCredential')
 export class SshCredentialResource extends describedResource(PATH, 'sshcr', TEXTS) {

@@ -52,16 +52,12 @@ export function evolve(state: TcpEdge | undefined, event: TcpEdgeEvent): TcpEdge
 }
 
 /**
- * Decisions check no caller: an edge has no owner and the API requires no role, so every principal of the account may
- * create, change and delete edges.
+ * An absent field becomes empty; an absent module becomes null. No decision of an edge checks its caller: an edge has no
+ * owner and the API requires no role, so every principal of the account may create, change and delete edges.
  */
-type Decision = (state: TcpEdge | undefined) => readonly TcpEdgeEvent[];
-
-/** An absent field becomes empty; an absent module becomes null. */
-export const create =
-  (fields: Partial<TcpEdge>): Decision =>
-  (state) =>
-    state === undefined ? [{ type: 'tcp_edge_created.v1', data: { ...EMPTY, ...fields } }] : [];
+export const create = (fields: Partial<TcpEdge>): readonly TcpEdgeEvent[] => [
+  { type: 'tcp_edge_created.v1', data: { ...EMPTY, ...fields } },
+];
 
 const EMPTY: TcpEdge = {
   description: '',
@@ -72,21 +68,19 @@ const EMPTY: TcpEdge = {
   traffic_policy: null,
 };
 
-/** An absent field stays as it is. A module replaces the old module as a whole; null removes it. */
-export const update =
-  (changes: Partial<TcpEdge>): Decision =>
-  (state) => {
-    if (state === undefined) throw notFound();
-    const { hostports } = changes;
-    const wanted =
-      hostports === undefined ? changes : { ...changes, hostports: keepListed(hostports, state.hostports) };
-    return updatedEvents('tcp_edge_updated.v1', wanted, state);
-  };
+/** An absent field stays as it is. A module replaces the old module as a whole; null removes it. Throws Problem. */
+export function update(edge: TcpEdge | undefined, changes: Partial<TcpEdge>): readonly TcpEdgeEvent[] {
+  if (edge === undefined) throw notFound();
+  const { hostports } = changes;
+  const wanted = hostports === undefined ? changes : { ...changes, hostports: keepListed(hostports, edge.hostports) };
+  return updatedEvents('tcp_edge_updated.v1', wanted, edge);
+}
 
-export const remove: Decision = (state) => {
-  if (state === undefined) throw notFound();
+/** Throws Problem. */
+export function remove(edge: TcpEdge | undefined): readonly TcpEdgeEvent[] {
+  if (edge === undefined) throw notFound();
   return [{ type: 'tcp_edge_deleted.v1', data: {} }];
-};
+}
 
 /** The same for an unknown id and for an id of another account: the existence of an edge is itself a secret. */
 export const notFound = (): Problem => new Problem('edge_not_found', 'Resource not found');

@@ -1,8 +1,15 @@
-import { controllerOf } from '../resources/routes/resource-routes.js';
+import { Controller, Delete, Get, HttpCode, Param, Patch, Post } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import { ApiCreate, ApiDelete, ApiGet, ApiHistory, ApiList, ApiTag, ApiUpdate } from '../http/openapi/decorators.js';
+import { Context, Read, type ReadRequest, type RequestContext } from '../http/request-context.js';
+import { Body } from '../http/validated-body.js';
+import { HistoryResource } from '../resources/history.resource.js';
+import { Reads } from '../resources/reads.js';
 import { CreateTcpEdgeBody, UpdateTcpEdgeBody } from './tcp-edges.bodies.js';
-import { CreateTcpEdge, DeleteTcpEdge, TCP_EDGES, TcpEdgeResource, UpdateTcpEdge } from './tcp-edges.resource.js';
+import { CreateTcpEdge, DeleteTcpEdge, UpdateTcpEdge } from './tcp-edges.handlers.js';
+import { PATH, TCP_EDGES, TcpEdgeResource } from './tcp-edges.resource.js';
 
-const PROBLEMS_OF_FIELDS = [
+const FIELD_PROBLEMS = [
   'edge_description_too_long',
   'edge_metadata_too_long',
   'hostport_malformed',
@@ -12,17 +19,63 @@ const PROBLEMS_OF_FIELDS = [
   'hostport_already_used',
 ] as const;
 
-export const TcpEdgesController = controllerOf(TCP_EDGES, {
-  names: ['TcpEdge', 'TcpEdges'],
-  nouns: ['a TCP edge', 'TCP edges'],
-  answer: TcpEdgeResource,
-  create: { command: CreateTcpEdge, body: CreateTcpEdgeBody, problems: PROBLEMS_OF_FIELDS },
-  update: {
-    command: UpdateTcpEdge,
-    body: UpdateTcpEdgeBody,
+@ApiTag('TCP edges', 'edgtcp')
+@Controller(PATH)
+export class TcpEdgesController {
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly reads: Reads,
+  ) {}
+
+  @Post()
+  @ApiCreate(TcpEdgeResource, { id: 'createTcpEdge', summary: 'Create a TCP edge', problems: FIELD_PROBLEMS })
+  create(@Context() context: RequestContext, @Body() body: CreateTcpEdgeBody) {
+    return this.commands.execute(new CreateTcpEdge(context, body));
+  }
+
+  @Get()
+  @ApiList(TcpEdgeResource, PATH, {
+    id: 'listTcpEdges',
+    summary: 'List TCP edges',
+    plural: 'tcp_edges',
+    creation: [CreateTcpEdgeBody],
+  })
+  list(@Read() request: ReadRequest) {
+    return this.reads.list(TCP_EDGES, request);
+  }
+
+  @Get(':id')
+  @ApiGet(TcpEdgeResource, { id: 'getTcpEdge', summary: 'Get a TCP edge', problems: ['edge_not_found'] })
+  get(@Read() request: ReadRequest, @Param('id') id: string) {
+    return this.reads.get(TCP_EDGES, request, id);
+  }
+
+  @Get(':id/events')
+  @ApiHistory(HistoryResource, {
+    id: 'getTcpEdgeHistory',
+    summary: 'Get the history of a TCP edge',
+    problems: ['edge_not_found', 'role_missing'],
+  })
+  history(@Read() request: ReadRequest, @Param('id') id: string) {
+    return this.reads.history(TCP_EDGES, request, id);
+  }
+
+  @Patch(':id')
+  @ApiUpdate(TcpEdgeResource, {
+    id: 'updateTcpEdge',
+    summary: 'Update a TCP edge',
     description:
       'An absent or null field stays as it is; an empty text or list clears. A module replaces the old module as a whole.',
-    problems: [...PROBLEMS_OF_FIELDS, 'edge_not_found'],
-  },
-  delete: { command: DeleteTcpEdge, problems: ['edge_not_found'] },
-});
+    problems: [...FIELD_PROBLEMS, 'edge_not_found'],
+  })
+  update(@Context() context: RequestContext, @Param('id') id: string, @Body() body: UpdateTcpEdgeBody) {
+    return this.commands.execute(new UpdateTcpEdge(context, id, body));
+  }
+
+  @Delete(':id')
+  @HttpCode(204)
+  @ApiDelete({ id: 'deleteTcpEdge', summary: 'Delete a TCP edge', problems: ['edge_not_found'] })
+  delete(@Context() context: RequestContext, @Param('id') id: string) {
+    return this.commands.execute(new DeleteTcpEdge(context, id));
+  }
+}

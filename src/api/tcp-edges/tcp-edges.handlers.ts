@@ -1,41 +1,83 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import type { RequestContext } from '../http/request-context.js';
 import { Changes } from '../resources/changes.js';
-import { handlerOf } from '../resources/handler-of.js';
+import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/resource.js';
+import type { ModuleName } from './edge-modules.js';
 import { HostportClaims } from './hostport-claims.js';
 import { create, remove, type TcpEdge, update } from './tcp-edge.js';
-import { edgeInput } from './tcp-edges.bodies.js';
-import { ChangeEdgeModule, CreateTcpEdge, DeleteTcpEdge, TCP_EDGES, UpdateTcpEdge } from './tcp-edges.resource.js';
+import { type CreateTcpEdgeBody, edgeInput, type UpdateTcpEdgeBody } from './tcp-edges.bodies.js';
+import { TCP_EDGES } from './tcp-edges.resource.js';
 
-export const TCP_EDGE_HANDLERS = [
-  handlerOf(CreateTcpEdge, [Changes, HostportClaims], ({ context, body }, changes, claims) => {
+export class CreateTcpEdge extends CreateCommand<CreateTcpEdgeBody> {}
+export class UpdateTcpEdge extends UpdateCommand<UpdateTcpEdgeBody> {}
+/** PUT and DELETE of a module; null removes it. */
+export class ChangeEdgeModule extends UpdateCommand<Partial<Pick<TcpEdge, ModuleName>>> {}
+export class DeleteTcpEdge extends DeleteCommand {}
+
+@CommandHandler(CreateTcpEdge)
+export class CreateTcpEdgeHandler implements ICommandHandler<CreateTcpEdge> {
+  constructor(
+    private readonly changes: Changes,
+    private readonly claims: HostportClaims,
+  ) {}
+
+  execute({ context, body }: CreateTcpEdge) {
     const { hostports = [], ...others } = edgeInput(body);
     const { accountId } = context;
-    const decide = async (id: string, _: unknown, at: Date) => {
-      await claims.refuseTaken(id, hostports);
-      return create({ ...others, hostports: claims.listed(hostports, at) })(undefined);
+    const decide = async (id: string, _: RequestContext, at: Date) => {
+      await this.claims.refuseTaken(id, hostports);
+      return create({ ...others, hostports: this.claims.listed(hostports, at) });
     };
-    return changes
+    return this.changes
       .create(TCP_EDGES, context, decide)
-      .catch((error) => claims.explain(error, { edgeId: 'a new edge', accountId }, hostports));
-  }),
+      .catch((error) => this.claims.explain(error, { edgeId: 'a new edge', accountId }, hostports));
+  }
+}
 
-  handlerOf(UpdateTcpEdge, [Changes, HostportClaims], ({ context, id, body }, changes, claims) => {
+@CommandHandler(UpdateTcpEdge)
+export class UpdateTcpEdgeHandler implements ICommandHandler<UpdateTcpEdge> {
+  constructor(
+    private readonly changes: Changes,
+    private readonly claims: HostportClaims,
+  ) {}
+
+  execute({ context, id, body }: UpdateTcpEdge) {
     const { hostports, ...others } = edgeInput(body);
     const { accountId } = context;
-    const decide = async (edge: TcpEdge | undefined, _: unknown, at: Date) => {
-      const wanted = hostports === undefined ? others : { ...others, hostports: claims.listed(hostports, at) };
+    const decide = async (edge: TcpEdge | undefined, _: RequestContext, at: Date) => {
+      const fields = hostports === undefined ? others : { ...others, hostports: this.claims.listed(hostports, at) };
       // Before the look-up, so that an unknown edge is 404 and not 409.
-      const events = update(wanted)(edge);
-      await claims.refuseTaken(id, hostports);
+      const events = update(edge, fields);
+      await this.claims.refuseTaken(id, hostports);
       return events;
     };
-    return changes
+    return this.changes
       .apply(TCP_EDGES, context, id, decide, { sent: body })
-      .catch((error) => claims.explain(error, { edgeId: id, accountId }, hostports));
-  }),
+      .catch((error) => this.claims.explain(error, { edgeId: id, accountId }, hostports));
+  }
+}
 
-  handlerOf(ChangeEdgeModule, [Changes], ({ context, id, body }, changes) =>
-    changes.apply(TCP_EDGES, context, id, update(body)),
-  ),
+@CommandHandler(ChangeEdgeModule)
+export class ChangeEdgeModuleHandler implements ICommandHandler<ChangeEdgeModule> {
+  constructor(private readonly changes: Changes) {}
 
-  handlerOf(DeleteTcpEdge, [Changes], ({ context, id }, changes) => changes.apply(TCP_EDGES, context, id, remove)),
+  execute({ context, id, body }: ChangeEdgeModule) {
+    return this.changes.apply(TCP_EDGES, context, id, (edge) => update(edge, body));
+  }
+}
+
+@CommandHandler(DeleteTcpEdge)
+export class DeleteTcpEdgeHandler implements ICommandHandler<DeleteTcpEdge> {
+  constructor(private readonly changes: Changes) {}
+
+  execute({ context, id }: DeleteTcpEdge) {
+    return this.changes.apply(TCP_EDGES, context, id, remove);
+  }
+}
+
+export const TCP_EDGE_HANDLERS = [
+  CreateTcpEdgeHandler,
+  UpdateTcpEdgeHandler,
+  ChangeEdgeModuleHandler,
+  DeleteTcpEdgeHandler,
 ];

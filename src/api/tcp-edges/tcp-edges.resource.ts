@@ -2,13 +2,13 @@ import type { Entity } from '../../event-log/index.js';
 import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
 import { EXAMPLE_BASE_URL, EXAMPLE_KSUID } from '../http/openapi/parts.js';
 import { describedResource } from '../resources/fields.js';
-import { CreateCommand, DeleteCommand, type Resource, UpdateCommand } from '../resources/resource.js';
+import type { Resource } from '../resources/resource.js';
 import { BACKEND, IP_POLICY, type ModuleName } from './edge-modules.js';
 import { notFound, type TcpEdge, type TcpEdgeEvent } from './tcp-edge.js';
-import { type CreateTcpEdgeBody, TEXTS, type UpdateTcpEdgeBody } from './tcp-edges.bodies.js';
+import { TEXTS } from './tcp-edges.bodies.js';
 import { tcpEdgesReadModel } from './tcp-edges.read-model.js';
 
-const PATH = 'edges/tcp';
+export const PATH = 'edges/tcp';
 
 const ENABLED = { description: 'Whether the module is enabled.', example: true };
 
@@ -33,12 +33,6 @@ export class IpPolicyRef {
   @ApiField(IP_POLICY_REF.id) id!: string;
   @ApiField(IP_POLICY_REF.uri) uri!: string;
 }
-
-export class CreateTcpEdge extends CreateCommand<CreateTcpEdgeBody> {}
-export class UpdateTcpEdge extends UpdateCommand<UpdateTcpEdgeBody> {}
-/** PUT and DELETE of a module; null removes it. */
-export class ChangeEdgeModule extends UpdateCommand<Partial<Pick<TcpEdge, ModuleName>>> {}
-export class DeleteTcpEdge extends DeleteCommand {}
 
 @ApiSchemaName('Backend')
 export class BackendResource {

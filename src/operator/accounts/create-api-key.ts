@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
 import { create, hashToken, TOKEN_SECRET_BYTES, tokenOf } from '../../api/access/api-keys/api-key.js';
 import { API_KEYS } from '../../api/access/api-keys/api-keys.resource.js';
-import { makeRunners } from '../../api/runners.js';
+import { makeChanges } from '../../api/resources/make-changes.js';
 import type { Ref } from '../../database/index.js';
 import { EventLog } from '../../event-log/index.js';
 import { IdSource } from '../../kernel/ids.js';
@@ -14,9 +14,9 @@ export async function createApiKey(
 ): Promise<{ token: string; ownerId: string }> {
   const { accountId, id: ownerId } = await findOwner(pool, owner);
   const secret = randomBytes(TOKEN_SECRET_BYTES);
-  const { changes } = makeRunners(pool, new EventLog(pool, console.error), new IdSource());
+  const changes = makeChanges(pool, new EventLog(pool, console.error), new IdSource());
   const decide = (id: string) =>
-    create({ description, metadata: '', owner_id: ownerId, token_hash: hashToken(tokenOf(id, secret)) })(undefined);
+    create({ description, metadata: '', owner_id: ownerId, token_hash: hashToken(tokenOf(id, secret)) });
   const { entity } = await changes.create(API_KEYS, { accountId, metadata: { actor: 'operator' } }, decide);
   const token = tokenOf(entity?.id ?? '', secret);
   return { token, ownerId };

@@ -27,25 +27,20 @@ export function evolve(state: Account | undefined, event: AccountEvent): Account
   }
 }
 
-type Decision = (state: Account | undefined) => readonly AccountEvent[];
-
-export const create =
-  (args: Account): Decision =>
-  (state) =>
-    state === undefined ? [{ type: 'account_created.v1', data: { name: args.name, admins: args.admins } }] : [];
+export const create = ({ name, admins }: Account): readonly AccountEvent[] => [
+  { type: 'account_created.v1', data: { name, admins } },
+];
 
 /** Adds `id` to the active admins, or removes it. */
-export const setAdmin =
-  (args: { readonly id: string; readonly isAdmin: boolean }): Decision =>
-  (state) => {
-    const admins = state?.admins ?? [];
-    if (admins.includes(args.id) === args.isAdmin) return [];
-    const changed = args.isAdmin ? [...admins, args.id] : admins.filter((id) => id !== args.id);
-    if (changed.length === 0) {
-      throw new Problem(
-        'conflict',
-        'This is the last active admin of the account; make another user or bot an admin first.',
-      );
-    }
-    return [{ type: 'account_admins_changed.v1', data: { admins: changed } }];
-  };
+export function setAdmin(state: Account | undefined, id: string, isAdmin: boolean): readonly AccountEvent[] {
+  const admins = state?.admins ?? [];
+  if (admins.includes(id) === isAdmin) return [];
+  const changed = isAdmin ? [...admins, id] : admins.filter((admin) => admin !== id);
+  if (changed.length === 0) {
+    throw new Problem(
+      'conflict',
+      'This is the last active admin of the account; make another user or bot an admin first.',
+    );
+  }
+  return [{ type: 'account_admins_changed.v1', data: { admins: changed } }];
+}

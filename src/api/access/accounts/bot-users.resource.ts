@@ -3,12 +3,13 @@ import type { Role } from '../../../kernel/caller.js';
 import { ApiField, ApiSchemaName } from '../../http/openapi/decorators.js';
 import { Flag, Text, TextOfBytes } from '../../http/validated-body.js';
 import { envelopeFields, ReadOnlyEnvelope } from '../../resources/fields.js';
-import { CreateCommand, DeleteCommand, type Resource, UpdateCommand } from '../../resources/resource.js';
+import type { Resource } from '../../resources/resource.js';
 import { notFound, type Principal, type PrincipalEvent } from './principal.js';
 import { principalsReadModel } from './principals.read-model.js';
 import { ROLE } from './role.js';
 
-const PATH = 'bot_users';
+export const PATH = 'bot_users';
+export const SERVICE_USERS_PATH = 'service_users';
 const ENVELOPE = envelopeFields(PATH, 'bot');
 const MAX_NAME_BYTES = 255;
 const NAME = { description: 'Name of the bot: unique in the account, not blank.', pattern: '\\S', example: 'deployer' };
@@ -36,11 +37,6 @@ export class UpdateBotUserBody extends ReadOnlyEnvelope {
 export class PutBotUserRoleBody {
   @Text({ ...BOT_ROLE, required: true }) role?: string;
 }
-
-export class CreateBotUser extends CreateCommand<CreateBotUserBody> {}
-export class UpdateBotUser extends UpdateCommand<UpdateBotUserBody> {}
-export class DeleteBotUser extends DeleteCommand {}
-export class ChangeBotUserRole extends UpdateCommand<PutBotUserRoleBody> {}
 
 @ApiSchemaName('BotUser')
 export class BotUserResource {
@@ -72,7 +68,7 @@ export const BOT_USERS: Resource<Principal, PrincipalEvent> = {
  * What newer clients of the public API call a bot: the same entities under another path, and with another name of their
  * list. The uri of a bot stays the same.
  */
-export const SERVICE_USERS: Resource<Principal, PrincipalEvent> = { ...BOT_USERS, path: 'service_users' };
+export const SERVICE_USERS: Resource<Principal, PrincipalEvent> = { ...BOT_USERS, path: SERVICE_USERS_PATH };
 
 @ApiSchemaName('ServiceUser')
 export class ServiceUserResource extends BotUserResource {}

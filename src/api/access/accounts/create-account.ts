@@ -98,14 +98,8 @@ export async function createFirstKey(
 function draftAccount(ids: IdSource, { name, adminEmail }: AccountArgs, at: Date) {
   const [accountId, adminId] = [ids.next('ac', at), ids.next('usr', at)];
   const eventId = newEventId();
-  const account = newStream(
-    accountsReadModel,
-    accountId,
-    accountId,
-    create({ name, admins: [adminId] })(undefined),
-    at,
-  );
-  const user = createUser({ email: adminEmail, role: 'admin' })(undefined);
+  const account = newStream(accountsReadModel, accountId, accountId, create({ name, admins: [adminId] }), at);
+  const user = createUser({ email: adminEmail, role: 'admin' });
   const admin = newStream(principalsReadModel, accountId, adminId, user, at);
   return {
     accountId,
@@ -122,7 +116,7 @@ function draftKey(ids: IdSource, { accountId, adminId }: AccountAndAdmin, given:
   const keyId = ids.next('ak', at);
   const token = given ?? tokenOf(keyId, randomBytes(TOKEN_SECRET_BYTES));
   const key = { description: 'First admin key', metadata: '', owner_id: adminId, token_hash: hashToken(token) };
-  return { token, stream: newStream(apiKeysReadModel, accountId, keyId, createApiKey(key)(undefined), at) };
+  return { token, stream: newStream(apiKeysReadModel, accountId, keyId, createApiKey(key), at) };
 }
 
 function newStream<State extends object, Event extends DomainEvent>(

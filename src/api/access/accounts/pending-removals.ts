@@ -1,14 +1,15 @@
+import { Inject, Injectable } from '@nestjs/common';
 import type { Pool } from 'pg';
-import { type NamedStatement, queryNamed, type Ref, WRITE_LIMITS } from '../../../database/index.js';
+import { type NamedStatement, POOL, queryNamed, type Ref, WRITE_LIMITS } from '../../../database/index.js';
 import {
-  type EventLog,
+  EventLog,
   type EventMetadata,
   parseMetadata,
   type RecordedEvent,
   StreamConflict,
 } from '../../../event-log/index.js';
-import type { IdSource } from '../../../kernel/ids.js';
-import type { OwnedEntities } from '../../resources/owned-entities.js';
+import { IdSource } from '../../../kernel/ids.js';
+import { OwnedEntities } from '../../resources/owned-entities.js';
 
 const LATER = `due_at = clock_timestamp() + interval '5 seconds'`;
 
@@ -49,9 +50,10 @@ type Deletion = Pick<RecordedEvent, 'position' | 'metadata'> & { readonly event_
  * Removes the API keys and SSH credentials of deleted users and bots: those beyond one append, and those created just
  * before the deletion. The tables refuse new ones, and the service refuses every use of the remaining ones.
  */
+@Injectable()
 export class PendingRemovals {
   constructor(
-    private readonly pool: Pool,
+    @Inject(POOL) private readonly pool: Pool,
     private readonly log: EventLog,
     private readonly owned: OwnedEntities,
     private readonly ids: IdSource,

@@ -43,37 +43,33 @@ export function evolve(state: Principal | undefined, event: PrincipalEvent): Pri
   }
 }
 
-export type PrincipalDecision = (state: Principal | undefined) => readonly PrincipalEvent[];
+type Events = readonly PrincipalEvent[];
 
-export const createUser =
-  (args: { readonly email: string; readonly role: Role }): PrincipalDecision =>
-  (state) =>
-    state === undefined ? [{ type: 'user_created.v1', data: { email: args.email, role: args.role } }] : [];
+export const createUser = ({ email, role }: { readonly email: string; readonly role: Role }): Events => [
+  { type: 'user_created.v1', data: { email, role } },
+];
 
-export const createBot =
-  (args: { readonly name: string; readonly active: boolean }): PrincipalDecision =>
-  (state) =>
-    state === undefined ? [{ type: 'bot_user_created.v1', data: { name: args.name, active: args.active } }] : [];
+export const createBot = ({ name, active }: { readonly name: string; readonly active: boolean }): Events => [
+  { type: 'bot_user_created.v1', data: { name, active } },
+];
 
-export const updateUser =
-  (args: { readonly role?: Role; readonly active?: boolean }): PrincipalDecision =>
-  (state) =>
-    updatedEvents('user_updated.v1', args, requireLive(state));
+export const updateUser = (
+  state: Principal | undefined,
+  changes: { readonly role?: Role; readonly active?: boolean },
+): Events => updatedEvents('user_updated.v1', changes, requireLive(state));
 
-export const updateBot =
-  (args: { readonly name?: string; readonly active?: boolean }): PrincipalDecision =>
-  (state) =>
-    updatedEvents('bot_user_updated.v1', args, requireLive(state));
+export const updateBot = (
+  state: Principal | undefined,
+  changes: { readonly name?: string; readonly active?: boolean },
+): Events => updatedEvents('bot_user_updated.v1', changes, requireLive(state));
 
-export const changeBotRole =
-  (role: Role): PrincipalDecision =>
-  (state) =>
-    updatedEvents('bot_user_role_changed.v1', { role }, requireLive(state));
+export const changeBotRole = (state: Principal | undefined, role: Role): Events =>
+  updatedEvents('bot_user_role_changed.v1', { role }, requireLive(state));
 
-export const remove: PrincipalDecision = (state) => {
+export function remove(state: Principal | undefined): Events {
   const { kind } = requireLive(state);
   return [{ type: kind === 'user' ? 'user_deleted.v1' : 'bot_user_deleted.v1', data: {} }];
-};
+}
 
 /** Whether this principal counts among the account's active admins. */
 export const isActiveAdmin = (principal: Principal | undefined): boolean =>

@@ -1,16 +1,17 @@
+import { Injectable } from '@nestjs/common';
 import { PostgresFailure, type Ref } from '../../../database/index.js';
 import { ConstraintViolated, type EntityRow, fold, type StreamAppend } from '../../../event-log/index.js';
 import { Problem } from '../../../kernel/problem.js';
 import type { RequestContext } from '../../http/request-context.js';
 import { refuseUnlessMayManagePrincipals } from '../../resources/access-rules.js';
-import type { Changed, Changes } from '../../resources/changes.js';
-import type { EntityQueries } from '../../resources/entity-queries.js';
-import type { OwnedEntities } from '../../resources/owned-entities.js';
+import { type Changed, Changes } from '../../resources/changes.js';
+import { EntityQueries } from '../../resources/entity-queries.js';
+import { OwnedEntities } from '../../resources/owned-entities.js';
 import type { Resource } from '../../resources/resource.js';
 import { setAdmin } from './account.js';
 import { accountsReadModel } from './accounts.read-model.js';
-import type { PendingRemovals } from './pending-removals.js';
-import { isActiveAdmin, type Principal, type PrincipalDecision, type PrincipalEvent } from './principal.js';
+import { PendingRemovals } from './pending-removals.js';
+import { isActiveAdmin, type Principal, type PrincipalEvent } from './principal.js';
 import { BOT_NAME_CONSTRAINT, USER_EMAIL_CONSTRAINT } from './principals.read-model.js';
 
 type PrincipalResource = Resource<Principal, PrincipalEvent>;
@@ -20,7 +21,11 @@ const MAX_REMOVAL_MS = 3_000;
 
 const ACCOUNTS = { model: accountsReadModel, idPrefix: 'ac' } as const;
 
-/** The runner of changes for users and bots: one append for a principal and all streams that must change with it. */
+/**
+ * The runner of changes for users and bots: one append for a principal and all streams that must change with it. A decision
+ * parses its body, since a caller without the right learns only that, whatever the body is.
+ */
+@Injectable()
 export class Principals {
   constructor(
     private readonly changes: Changes,
@@ -32,11 +37,11 @@ export class Principals {
   create(
     resource: PrincipalResource,
     context: RequestContext,
-    decide: () => PrincipalDecision,
+    decide: () => readonly PrincipalEvent[],
   ): Promise<Changed<Principal>> {
     const decideAsAdmin = (_: string, { caller }: RequestContext) => {
       refuseUnlessMayManagePrincipals(caller);
-      return decide()(undefined);
+      return decide();
     };
     return this.changes.create(resource, context, decideAsAdmin, this.alongside(context)).catch(explainTaken);
   }
@@ -45,12 +50,12 @@ export class Principals {
     resource: PrincipalResource,
     context: RequestContext,
     id: string,
-    decide: () => PrincipalDecision,
+    decide: (principal: Principal | undefined) => readonly PrincipalEvent[],
     sent?: object,
   ): Promise<Changed<Principal>> {
     const decideAsAdmin = (principal: Principal | undefined, { caller }: RequestContext) => {
       refuseUnlessMayManagePrincipals(caller);
-      return decide()(principal);
+      return decide(principal);
     };
     const options = { ...this.alongside(context), ...(sent !== undefined && { sent }) };
     const changed = await this.changes.apply(resource, context, id, decideAsAdmin, options).catch(explainTaken);
@@ -79,7 +84,7 @@ export class Principals {
   private async changeOfAdmins({ accountId, id }: Ref, isAdmin: boolean, at: Date): Promise<StreamAppend[]> {
     const ref = { accountId, id: accountId };
     const before = await this.entities.find(ACCOUNTS, ref);
-    const events = setAdmin({ id, isAdmin })(before);
+    const events = setAdmin(before, id, isAdmin);
     const after = fold(accountsReadModel, ref, before, events, at);
     return events.length === 0 ? [] : [{ model: accountsReadModel, id: accountId, before, events, after }];
   }

@@ -1,9 +1,9 @@
-import { Logger, type OnApplicationBootstrap } from '@nestjs/common';
+import { Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import type { Ref } from '../../../database/index.js';
 import { messageOf } from '../../../kernel/error-message.js';
 import { Problem } from '../../../kernel/problem.js';
 import { Rounds } from '../../instance/rounds.js';
-import type { PendingRemovals } from './pending-removals.js';
+import { PendingRemovals } from './pending-removals.js';
 
 const SWEEP_EVERY_MS = 1_000;
 
@@ -15,6 +15,7 @@ const MAX_TURN_MS = 10_000;
  * died or lost the database. Every instance does so, from its start on. Without pending removals a sweep is one look-up
  * in an empty table.
  */
+@Injectable()
 export class RemovalSweeper extends Rounds implements OnApplicationBootstrap {
   private readonly logger = new Logger('RemovalSweeper');
   private hasFailed = false;

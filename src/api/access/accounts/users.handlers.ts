@@ -1,27 +1,53 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import type { Role } from '../../../kernel/caller.js';
 import { omitUndefined } from '../../../kernel/omit-undefined.js';
 import { malformed } from '../../../kernel/problem.js';
-import { handlerOf } from '../../resources/handler-of.js';
+import { CreateCommand, DeleteCommand, UpdateCommand } from '../../resources/resource.js';
 import { isEmailAddress } from './email.js';
 import { createUser, remove, updateUser } from './principal.js';
 import { Principals } from './principals.js';
 import { parseRole } from './role.js';
-import { CreateUser, DeleteUser, UpdateUser, USERS } from './users.resource.js';
+import { type CreateUserBody, type UpdateUserBody, USERS } from './users.resource.js';
 
-export const USER_HANDLERS = [
-  handlerOf(CreateUser, [Principals], ({ context, body: { email, role } }, principals) =>
-    principals.create(USERS, context, () =>
-      createUser({ email: parseEmail(email), role: givenRole(role) ?? 'member' }),
-    ),
-  ),
-  handlerOf(UpdateUser, [Principals], ({ context, id, body }, principals) => {
-    const decide = () => updateUser(omitUndefined({ role: givenRole(body.role), active: body.active }));
-    return principals.apply(USERS, context, id, decide, body);
-  }),
-  handlerOf(DeleteUser, [Principals], ({ context, id }, principals) =>
-    principals.apply(USERS, context, id, () => remove),
-  ),
-];
+export class CreateUser extends CreateCommand<CreateUserBody> {}
+export class UpdateUser extends UpdateCommand<UpdateUserBody> {}
+export class DeleteUser extends DeleteCommand {}
+
+@CommandHandler(CreateUser)
+export class CreateUserHandler implements ICommandHandler<CreateUser> {
+  constructor(private readonly principals: Principals) {}
+
+  execute({ context, body }: CreateUser) {
+    return this.principals.create(USERS, context, () => createUser(parseUser(body)));
+  }
+}
+
+@CommandHandler(UpdateUser)
+export class UpdateUserHandler implements ICommandHandler<UpdateUser> {
+  constructor(private readonly principals: Principals) {}
+
+  execute({ context, id, body }: UpdateUser) {
+    return this.principals.apply(USERS, context, id, (user) => updateUser(user, parseChanges(body)), body);
+  }
+}
+
+@CommandHandler(DeleteUser)
+export class DeleteUserHandler implements ICommandHandler<DeleteUser> {
+  constructor(private readonly principals: Principals) {}
+
+  execute({ context, id }: DeleteUser) {
+    return this.principals.apply(USERS, context, id, remove);
+  }
+}
+
+/** Throws Problem. */
+const parseUser = ({ email, role }: CreateUserBody) => ({
+  email: parseEmail(email),
+  role: givenRole(role) ?? 'member',
+});
+
+/** The fields that a change gives. Throws Problem. */
+const parseChanges = ({ role, active }: UpdateUserBody) => omitUndefined({ role: givenRole(role), active });
 
 function parseEmail(email: string | undefined): string {
   if (email !== undefined && isEmailAddress(email)) return email;
@@ -31,3 +57,5 @@ function parseEmail(email: string | undefined): string {
 /** Clients of other languages send an empty role for one that they do not set. */
 const givenRole = (role: string | undefined): Role | undefined =>
   role === undefined || role === '' ? undefined : parseRole(role);
+
+export const USER_HANDLERS = [CreateUserHandler, UpdateUserHandler, DeleteUserHandler];

@@ -3,12 +3,12 @@ import type { Role } from '../../../kernel/caller.js';
 import { ApiField, ApiSchemaName } from '../../http/openapi/decorators.js';
 import { Flag, Text } from '../../http/validated-body.js';
 import { envelopeFields, ReadOnly, ReadOnlyEnvelope } from '../../resources/fields.js';
-import { CreateCommand, DeleteCommand, type Resource, UpdateCommand } from '../../resources/resource.js';
+import type { Resource } from '../../resources/resource.js';
 import { notFound, type Principal, type PrincipalEvent } from './principal.js';
 import { principalsReadModel } from './principals.read-model.js';
 import { ROLE } from './role.js';
 
-const PATH = 'users';
+export const PATH = 'users';
 const ENVELOPE = envelopeFields(PATH, 'usr');
 const EMAIL = {
   description: 'Email address of ASCII characters: unique in the account, regardless of case.',
@@ -30,10 +30,6 @@ export class UpdateUserBody extends ReadOnlyEnvelope {
   @Flag(ACTIVE) active?: boolean;
   @ReadOnly() email?: string;
 }
-
-export class CreateUser extends CreateCommand<CreateUserBody> {}
-export class UpdateUser extends UpdateCommand<UpdateUserBody> {}
-export class DeleteUser extends DeleteCommand {}
 
 @ApiSchemaName('User')
 export class UserResource {

@@ -40,32 +40,21 @@ export function evolve(state: ApiKey | undefined, event: ApiKeyEvent): ApiKey | 
   }
 }
 
-type Decision = (state: ApiKey | undefined) => readonly ApiKeyEvent[];
+export const create = (key: NewApiKey): readonly ApiKeyEvent[] => [{ type: 'api_key_created.v1', data: key }];
 
-export const create =
-  (key: NewApiKey): Decision =>
-  (state) =>
-    state === undefined ? [{ type: 'api_key_created.v1', data: key }] : [];
-
-export const update =
-  ({ by, ...changes }: ApiKeyUpdate & { readonly by: Caller }): Decision =>
-  (state) =>
-    updatedEvents('api_key_updated.v1', changes, requireVisible(by, state));
+export const update = (state: ApiKey | undefined, by: Caller, changes: ApiKeyUpdate): readonly ApiKeyEvent[] =>
+  updatedEvents('api_key_updated.v1', changes, requireVisible(by, state));
 
 /** Null removes the expiry. */
-export const setExpiry =
-  ({ by, expires_at }: Required<Expiring> & { readonly by: Caller }): Decision =>
-  (state) =>
-    expiryEvents('api_key_expiry_changed.v1', expires_at, requireVisible(by, state));
+export const setExpiry = (state: ApiKey | undefined, by: Caller, expiresAt: Date | null): readonly ApiKeyEvent[] =>
+  expiryEvents('api_key_expiry_changed.v1', expiresAt, requireVisible(by, state));
 
 export const REMOVAL: ApiKeyEvent = { type: 'api_key_deleted.v1', data: {} };
 
-export const remove =
-  ({ by }: { readonly by: Caller }): Decision =>
-  (state) => {
-    requireVisible(by, state);
-    return [REMOVAL];
-  };
+export function remove(state: ApiKey | undefined, by: Caller): readonly ApiKeyEvent[] {
+  requireVisible(by, state);
+  return [REMOVAL];
+}
 
 /** Members see their own keys; admins see all keys. 404, not 403: the existence of a key is itself a secret. */
 function requireVisible(caller: Caller, state: ApiKey | undefined): ApiKey {

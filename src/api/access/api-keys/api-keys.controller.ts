@@ -1,44 +1,134 @@
-import { expiryRoutes } from '../../resources/expiry/expiry.resource.js';
-import { partControllerOf } from '../../resources/routes/part-routes.js';
-import { controllerOf } from '../../resources/routes/resource-routes.js';
+import { Controller, Delete, Get, HttpCode, Param, Patch, Post, Put } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import { Problem } from '../../../kernel/problem.js';
+import { ApiCreate, ApiDelete, ApiGet, ApiHistory, ApiList, ApiTag, ApiUpdate } from '../../http/openapi/decorators.js';
+import { Context, Read, type ReadRequest, type RequestContext } from '../../http/request-context.js';
+import { Body } from '../../http/validated-body.js';
+import { parseExpiry } from '../../resources/expiry/expiry.js';
+import { ExpiryResource, PutExpiryBody, toExpiry } from '../../resources/expiry/expiry.resource.js';
+import { HistoryResource } from '../../resources/history.resource.js';
+import { Reads } from '../../resources/reads.js';
+import { ShowNothing, ShowPart } from '../../resources/show-part.js';
+import { CreateApiKey, DeleteApiKey, SetApiKeyExpiry, UpdateApiKey } from './api-keys.handlers.js';
 import {
   API_KEYS,
   ApiKeyResource,
-  CreateApiKey,
   CreateApiKeyBody,
   CreatedApiKeyResource,
-  DeleteApiKey,
-  SetApiKeyExpiry,
-  UpdateApiKey,
+  PATH,
   UpdateApiKeyBody,
 } from './api-keys.resource.js';
 
-export const ApiKeysController = controllerOf(API_KEYS, {
-  names: ['ApiKey', 'ApiKeys'],
-  nouns: ['an API key', 'API keys'],
-  answer: ApiKeyResource,
-  created: CreatedApiKeyResource,
-  create: { command: CreateApiKey, body: CreateApiKeyBody, problems: ['owner_not_yours', 'owner_inactive'] },
-  list: { description: 'Members see their own keys; admins and auditors see all keys.' },
-  update: {
-    command: UpdateApiKey,
-    body: UpdateApiKeyBody,
+@ApiTag('API keys', 'ak')
+@Controller(PATH)
+export class ApiKeysController {
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly reads: Reads,
+  ) {}
+
+  @Post()
+  @ApiCreate(CreatedApiKeyResource, {
+    id: 'createApiKey',
+    summary: 'Create an API key',
+    problems: ['owner_not_yours', 'owner_inactive'],
+  })
+  create(@Context() context: RequestContext, @Body() body: CreateApiKeyBody) {
+    return this.commands.execute(new CreateApiKey(context, body));
+  }
+
+  @Get()
+  @ApiList(ApiKeyResource, PATH, {
+    id: 'listApiKeys',
+    summary: 'List API keys',
+    description: 'Members see their own keys; admins and auditors see all keys.',
+    plural: 'keys',
+    creation: [CreateApiKeyBody],
+  })
+  list(@Read() request: ReadRequest) {
+    return this.reads.list(API_KEYS, request);
+  }
+
+  @Get(':id')
+  @ApiGet(ApiKeyResource, { id: 'getApiKey', summary: 'Get an API key', problems: ['not_found'] })
+  get(@Read() request: ReadRequest, @Param('id') id: string) {
+    return this.reads.get(API_KEYS, request, id);
+  }
+
+  @Get(':id/events')
+  @ApiHistory(HistoryResource, {
+    id: 'getApiKeyHistory',
+    summary: 'Get the history of an API key',
+    problems: ['not_found', 'role_missing'],
+  })
+  history(@Read() request: ReadRequest, @Param('id') id: string) {
+    return this.reads.history(API_KEYS, request, id);
+  }
+
+  @Patch(':id')
+  @ApiUpdate(ApiKeyResource, {
+    id: 'updateApiKey',
+    summary: 'Update an API key',
     description: 'An absent or null field stays as it is; an empty text clears.',
     problems: ['not_found'],
-  },
-  delete: {
-    command: DeleteApiKey,
+  })
+  update(@Context() context: RequestContext, @Param('id') id: string, @Body() body: UpdateApiKeyBody) {
+    return this.commands.execute(new UpdateApiKey(context, id, body));
+  }
+
+  @Delete(':id')
+  @HttpCode(204)
+  @ApiDelete({
+    id: 'deleteApiKey',
+    summary: 'Delete an API key',
     description: 'The key is refused from the next request on.',
     problems: ['not_found'],
-  },
-});
+  })
+  delete(@Context() context: RequestContext, @Param('id') id: string) {
+    return this.commands.execute(new DeleteApiKey(context, id));
+  }
+}
 
-export const ApiKeyExpiryController = partControllerOf(API_KEYS, {
-  ...expiryRoutes('API key', SetApiKeyExpiry),
-  tag: 'API keys',
-  name: 'ApiKeyExpiry',
-  summaries: ['Set when an API key expires', 'Get when an API key expires', 'Let an API key never expire'],
-  description:
-    'A time in the past takes effect at once. An expired key is refused with 401, and cannot change its own expiry.',
-  problems: { put: ['not_found'], remove: ['not_found'] },
-});
+/** Each change of the expiry is a change of its key. */
+@ApiTag('API keys', 'ak')
+@Controller(`${PATH}/:id/expiry`)
+export class ApiKeyExpiryController {
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly reads: Reads,
+  ) {}
+
+  @Put()
+  @ShowPart(toExpiry)
+  @ApiUpdate(ExpiryResource, {
+    id: 'putApiKeyExpiry',
+    summary: 'Set when an API key expires',
+    description:
+      'A time in the past takes effect at once. An expired key is refused with 401, and cannot change its own expiry.',
+    problems: ['not_found'],
+  })
+  put(@Context() context: RequestContext, @Param('id') id: string, @Body() body: PutExpiryBody) {
+    return this.commands.execute(new SetApiKeyExpiry(context, id, { expires_at: parseExpiry(body.expires_at) }));
+  }
+
+  @Get()
+  @ShowPart(toExpiry)
+  @ApiGet(ExpiryResource, {
+    id: 'getApiKeyExpiry',
+    summary: 'Get when an API key expires',
+    problems: ['not_found'],
+  })
+  async get(@Read() request: ReadRequest, @Param('id') id: string) {
+    const found = await this.reads.get(API_KEYS, request, id);
+    if (found.entity.expires_at) return found;
+    throw new Problem('not_found', 'The API key has no expiry.');
+  }
+
+  @Delete()
+  @HttpCode(204)
+  @ShowNothing()
+  @ApiDelete({ id: 'deleteApiKeyExpiry', summary: 'Let an API key never expire', problems: ['not_found'] })
+  delete(@Context() context: RequestContext, @Param('id') id: string) {
+    return this.commands.execute(new SetApiKeyExpiry(context, id, { expires_at: null }));
+  }
+}

@@ -2,7 +2,6 @@ import type { Entity } from '../../../event-log/index.js';
 import { ApiField, ApiSchemaName } from '../../http/openapi/decorators.js';
 import { EXAMPLE_KSUID } from '../../http/openapi/parts.js';
 import { Text } from '../../http/validated-body.js';
-import type { Expiring } from '../../resources/expiry/expiry.js';
 import {
   Description,
   envelopeFields,
@@ -11,11 +10,11 @@ import {
   ReadOnlyEnvelope,
   textFields,
 } from '../../resources/fields.js';
-import { CreateCommand, DeleteCommand, type OwnedResource, UpdateCommand } from '../../resources/resource.js';
+import type { OwnedResource } from '../../resources/resource.js';
 import { type ApiKey, type ApiKeyEvent, notFound, REMOVAL } from './api-key.js';
 import { apiKeysReadModel } from './api-keys.read-model.js';
 
-const PATH = 'api_keys';
+export const PATH = 'api_keys';
 const ENVELOPE = envelopeFields(PATH, 'ak');
 const TEXTS = textFields('Key of the deployer', '{"pipeline":"main"}');
 const OWNER_ID = {
@@ -46,11 +45,6 @@ export class UpdateApiKeyBody extends ReadOnlyEnvelope {
   @Metadata('request_malformed', TEXTS.metadata) metadata?: string;
   @ReadOnly() owner_id?: string;
 }
-
-export class CreateApiKey extends CreateCommand<CreateApiKeyBody> {}
-export class UpdateApiKey extends UpdateCommand<UpdateApiKeyBody> {}
-export class DeleteApiKey extends DeleteCommand {}
-export class SetApiKeyExpiry extends UpdateCommand<Required<Expiring>> {}
 
 @ApiSchemaName('ApiKey')
 export class ApiKeyResource {

@@ -64,7 +64,7 @@ export class OidcUsers {
    * keep that role, and its API keys, after the issuer has withdrawn it.
    */
   async create(accountId: string, email: string, metadata: EventMetadata): Promise<OidcLogin> {
-    const decide = () => createUser({ email, role: 'member' })(undefined);
+    const decide = () => createUser({ email, role: 'member' });
     await this.changes.create(USERS, { accountId, metadata }, decide).catch(ignoreTakenEmail);
     return this.find(email);
   }

@@ -1,6 +1,7 @@
+import { Injectable } from '@nestjs/common';
 import {
   type Checkpoint,
-  type Checkpoints,
+  Checkpoints,
   consistencyRanges,
   entriesOf,
   HASH_BYTES,
@@ -16,7 +17,7 @@ import {
   rangesBeside,
   rootAround,
   rootOfInclusion,
-  type SealedLogs,
+  SealedLogs,
   type StoredCheckpoint,
   signerOf,
   TilesDamaged,
@@ -31,6 +32,7 @@ const NONE = Buffer.alloc(0);
 type LastCheckpoint = StoredCheckpoint & Pick<Checkpoint, 'root'> & { readonly accountId: string };
 
 /** What the service proves of an account's log. All of it throws Problem while checkpoints are off. */
+@Injectable()
 export class Evidence {
   constructor(
     private readonly logs: SealedLogs,

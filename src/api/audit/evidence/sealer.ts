@@ -1,10 +1,10 @@
-import { Logger, type OnApplicationBootstrap } from '@nestjs/common';
-import type { Incidents } from '../../../database/index.js';
+import { Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
+import { Incidents } from '../../../database/index.js';
 import {
-  type Checkpoints,
+  Checkpoints,
   type KeyHistory,
   type LogState,
-  type SealedLogs,
+  SealedLogs,
   seal,
   TilesDamaged,
   UnknownKey,
@@ -25,6 +25,7 @@ const WRONG_SIGNATURE = (size: number): string =>
  * what was signed. Every instance does so; the tables let one of them through, and each remembers what it saw signed. Of a log
  * with an open alarm nothing is signed.
  */
+@Injectable()
 export class Sealer extends Rounds implements OnApplicationBootstrap {
   private readonly logger = new Logger('Sealer');
   /** The account after which the next round looks. */

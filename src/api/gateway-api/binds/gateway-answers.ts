@@ -1,14 +1,16 @@
+import { Inject, Injectable } from '@nestjs/common';
 import type { Pool } from 'pg';
+import { POOL } from '../../../database/index.js';
 import type { Gateway } from '../../../kernel/caller.js';
-import type { IdSource } from '../../../kernel/ids.js';
+import { IdSource } from '../../../kernel/ids.js';
 import { mapInTurns } from '../../../kernel/in-turns.js';
 import { Problem } from '../../../kernel/problem.js';
 import type { BindTarget } from '../../../rules/index.js';
 import type { BindDecision } from '../decisions/bind-decision.js';
-import type { BindDecisionMetrics } from '../decisions/bind-decision-metrics.js';
-import type { BindDecisionQueue } from '../decisions/bind-decision-queue.js';
+import { BindDecisionMetrics } from '../decisions/bind-decision-metrics.js';
+import { BindDecisionQueue } from '../decisions/bind-decision-queue.js';
 import { CredentialUsage } from '../decisions/credential-usage.js';
-import type { GatewayPolicy } from '../decisions/gateway-policy.js';
+import { GatewayPolicy } from '../decisions/gateway-policy.js';
 import { authorizedKeys } from './authorized-keys.js';
 import type { ChangedCredential, IdentifiedKey } from './binds.resource.js';
 import { CredentialGrants } from './credential-grants.js';
@@ -37,6 +39,7 @@ interface RequestOrigin {
  * Answers a gateway, over all accounts or over the one that it serves: what belongs to another account is unknown. Only
  * compiled rules and networks are cached; all else is read after the request arrived.
  */
+@Injectable()
 export class GatewayAnswers {
   private readonly deniedFingerprints: ReadonlySet<string>;
   private readonly grants: CredentialGrants;
@@ -45,7 +48,7 @@ export class GatewayAnswers {
   private readonly usage: CredentialUsage;
 
   constructor(
-    private readonly pool: Pool,
+    @Inject(POOL) private readonly pool: Pool,
     { deniedFingerprints }: GatewayPolicy,
     private readonly ids: IdSource,
     private readonly queue: BindDecisionQueue,

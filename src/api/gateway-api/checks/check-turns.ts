@@ -1,3 +1,4 @@
+import { Injectable } from '@nestjs/common';
 import { KeyedQueue } from '../../../kernel/keyed-queue.js';
 import { Problem } from '../../../kernel/problem.js';
 import type { ReadRequest } from '../../http/request-context.js';
@@ -11,6 +12,7 @@ const MAX_WAITING = 1_000;
 const MAX_WAITING_OF_ACCOUNT = 50;
 
 /** Turns for checks, which are arithmetic alone. An account has one at a time, so it never has all of them. */
+@Injectable()
 export class CheckTurns {
   private readonly ofAccount = new KeyedQueue();
   private readonly ofAll = new KeyedQueue(AT_ONCE);

@@ -1,7 +1,4 @@
 import { Module } from '@nestjs/common';
-import { POOL } from '../../../database/index.js';
-import { providerOf } from '../../resources/provider-of.js';
-import { GatewayPolicy } from '../decisions/gateway-policy.js';
 import { EdgeChecksController } from '../edges/edge-checks.controller.js';
 import { EdgePolicies } from '../edges/edge-policies.js';
 import { CheckTurns } from './check-turns.js';
@@ -11,6 +8,6 @@ import { CredentialCheck } from './credential-check.js';
 /** Also for a service without gateways, whose rules wait for them. */
 @Module({
   controllers: [ChecksController, EdgeChecksController],
-  providers: [CheckTurns, providerOf(EdgePolicies, POOL), providerOf(CredentialCheck, POOL, GatewayPolicy)],
+  providers: [CheckTurns, EdgePolicies, CredentialCheck],
 })
 export class ChecksModule {}

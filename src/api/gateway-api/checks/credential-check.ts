@@ -1,23 +1,25 @@
+import { Inject, Injectable } from '@nestjs/common';
 import type { Pool } from 'pg';
-import type { Ref } from '../../../database/index.js';
+import { POOL, type Ref } from '../../../database/index.js';
 import { mapInTurns } from '../../../kernel/in-turns.js';
 import type { BindTarget } from '../../../rules/index.js';
 import { CredentialGrants, liveGrants } from '../binds/credential-grants.js';
 import { KeyAccess } from '../binds/key-access.js';
 import { SourceCheck } from '../binds/source-check.js';
 import { type BindDecision, bindDecider, type CredentialGrant, refusal } from '../decisions/bind-decision.js';
-import type { GatewayPolicy } from '../decisions/gateway-policy.js';
+import { GatewayPolicy } from '../decisions/gateway-policy.js';
 
 /**
  * What a gateway would decide, if the key had this credential alone. It decides as GatewayAnswers does, and records
  * nothing. It has caches of its own, so that no caller can evict what gateways need.
  */
+@Injectable()
 export class CredentialCheck {
   private readonly grants: CredentialGrants;
   private readonly keyAccess: KeyAccess;
   private readonly sources = new SourceCheck();
 
-  constructor(pool: Pool, { deniedFingerprints }: GatewayPolicy) {
+  constructor(@Inject(POOL) pool: Pool, { deniedFingerprints }: GatewayPolicy) {
     this.grants = new CredentialGrants(pool, deniedFingerprints);
     this.keyAccess = new KeyAccess(this.grants);
   }

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import type { Pool } from 'pg';
-import { PostgresFailure, queryNamed, WRITE_LIMITS } from '../../../database/index.js';
+import { POOL, PostgresFailure, queryNamed, WRITE_LIMITS } from '../../../database/index.js';
 import { messageOf } from '../../../kernel/error-message.js';
 import { Problem } from '../../../kernel/problem.js';
 import type { BindTarget } from '../../../rules/index.js';
 import type { BindDecision } from './bind-decision.js';
-import type { BindDecisionMetrics } from './bind-decision-metrics.js';
-import type { GatewayPolicy } from './gateway-policy.js';
+import { BindDecisionMetrics } from './bind-decision-metrics.js';
+import { GatewayPolicy } from './gateway-policy.js';
 import { type Party, QueueShares } from './queue-shares.js';
 
 /** A decision that waits to be recorded, with its request. */
@@ -68,6 +68,7 @@ const WRITE = {
  * Records decisions after they are answered. A crash loses what is not written yet. The queue is bounded: when it is full,
  * or an account has its share of it, the service refuses to decide.
  */
+@Injectable()
 export class BindDecisionQueue implements OnApplicationShutdown {
   private readonly logger = new Logger('BindDecisions');
   private waiting: QueuedBindDecision[] = [];
@@ -78,9 +79,9 @@ export class BindDecisionQueue implements OnApplicationShutdown {
   private writeNow: () => void = () => undefined;
 
   constructor(
-    private readonly pool: Pool,
-    { decisionsQueueLimit }: Pick<GatewayPolicy, 'decisionsQueueLimit'>,
-    private readonly metrics: Pick<BindDecisionMetrics, 'writeFailed' | 'queueFull'>,
+    @Inject(POOL) private readonly pool: Pool,
+    @Inject(GatewayPolicy) { decisionsQueueLimit }: Pick<GatewayPolicy, 'decisionsQueueLimit'>,
+    private readonly metrics: BindDecisionMetrics,
   ) {
     this.shares = new QueueShares(decisionsQueueLimit);
   }

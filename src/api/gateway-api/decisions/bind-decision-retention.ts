@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Logger, type OnModuleInit } from '@nestjs/common';
+import { Inject, Injectable, Logger, type OnModuleInit, Optional } from '@nestjs/common';
 import type { Pool } from 'pg';
-import { type NamedStatement, queryNamed, WRITE_LIMITS } from '../../../database/index.js';
+import { type NamedStatement, POOL, queryNamed, WRITE_LIMITS } from '../../../database/index.js';
 import { firstIdOf } from '../../../kernel/ids.js';
 import { Rounds } from '../../instance/rounds.js';
-import type { GatewayPolicy } from './gateway-policy.js';
+import { GatewayPolicy } from './gateway-policy.js';
 
 const HOUR_MS = 3_600_000;
 /** The first purge comes at a random time within this, so that instances do not purge at once, nor while they start. */
@@ -68,15 +68,16 @@ const NO_ACCOUNT = '';
  * Every hour, deletes the decisions that are older than the operator's limit and the last use of deleted credentials,
  * in small batches.
  */
+@Injectable()
 export class BindDecisionRetention extends Rounds implements OnModuleInit {
   private readonly logger = new Logger('BindDecisions');
   /** How long decisions are kept. 0 means without a limit. */
   private readonly days: number;
 
   constructor(
-    private readonly pool: Pool,
-    { decisionsRetentionDays }: Pick<GatewayPolicy, 'decisionsRetentionDays'>,
-    private readonly maxFirstDelayMs = MAX_FIRST_DELAY_MS,
+    @Inject(POOL) private readonly pool: Pool,
+    @Inject(GatewayPolicy) { decisionsRetentionDays }: Pick<GatewayPolicy, 'decisionsRetentionDays'>,
+    @Optional() private readonly maxFirstDelayMs = MAX_FIRST_DELAY_MS,
   ) {
     super(HOUR_MS);
     this.days = decisionsRetentionDays;

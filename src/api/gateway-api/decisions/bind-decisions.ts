@@ -1,4 +1,5 @@
-import { type AuditReads, type NamedStatement, queryNamed, type Reader } from '../../../database/index.js';
+import { Injectable } from '@nestjs/common';
+import { AuditReads, type NamedStatement, queryNamed, type Reader } from '../../../database/index.js';
 import type { PageRequest } from '../../http/pages.js';
 import type { RecordedBindDecision } from './bind-decisions.resource.js';
 
@@ -36,6 +37,7 @@ interface WantedBindDecisions {
 }
 
 /** The recorded decisions about an account's keys. An unknown key has no account; only the operator sees those. */
+@Injectable()
 export class BindDecisions {
   constructor(private readonly auditReads: AuditReads) {}
 

@@ -1,5 +1,6 @@
+import { Inject, Injectable } from '@nestjs/common';
 import type { Pool } from 'pg';
-import { coalescedRows, type Ref, wantedRows } from '../../../database/index.js';
+import { coalescedRows, POOL, type Ref, wantedRows } from '../../../database/index.js';
 
 const USAGE = {
   name: 'credential_usage_by_ids',
@@ -12,10 +13,11 @@ interface UsageRow {
 }
 
 /** When credentials last permitted a tunnel. This is kept longer than the decisions themselves. */
+@Injectable()
 export class CredentialUsage {
   private readonly find: (ref: Ref) => Promise<Date | undefined>;
 
-  constructor(pool: Pool) {
+  constructor(@Inject(POOL) pool: Pool) {
     this.find = coalescedRows(pool, USAGE, (row: UsageRow) => row.last_used_at);
   }
 

@@ -1,5 +1,6 @@
+import { Inject, Injectable } from '@nestjs/common';
 import type { Pool } from 'pg';
-import { onPrimary, queryNamed, wantedRows } from '../../../database/index.js';
+import { onPrimary, POOL, queryNamed, wantedRows } from '../../../database/index.js';
 import { type Address, type IpRule, networksAround } from '../../../rules/index.js';
 
 /** All rules of the policies, up to `$3` rows. The inner limits end the reading, so no account costs more than that. */
@@ -41,8 +42,9 @@ interface RuleRow {
 export type RulesByPolicy = ReadonlyMap<string, readonly IpRule[]>;
 
 /** Reads policies of an account with their rules, both from one snapshot: a policy and its rules are deleted together. */
+@Injectable()
 export class EdgePolicies {
-  constructor(private readonly pool: Pool) {}
+  constructor(@Inject(POOL) private readonly pool: Pool) {}
 
   /** All rules. Undefined if they are more than `max`; a policy without rules counts as one. */
   async rules(accountId: string, policyIds: readonly string[], max: number): Promise<RulesByPolicy | undefined> {

@@ -1,5 +1,6 @@
+import { Inject, Injectable } from '@nestjs/common';
 import type { Pool } from 'pg';
-import { queryNamed } from '../../../database/index.js';
+import { POOL, queryNamed } from '../../../database/index.js';
 
 /** `$1` is before the first hostport of the host, and `$2` after the last: one range of an index. */
 const OF_ALL = {
@@ -14,8 +15,9 @@ const OF_ACCOUNT = {
 };
 
 /** The ports of a host that edges list. A host has at most 65,535 ports, which bounds the answer. */
+@Injectable()
 export class EdgePorts {
-  constructor(private readonly pool: Pool) {}
+  constructor(@Inject(POOL) private readonly pool: Pool) {}
 
   /** In ascending order. `host` is canonical. */
   async list(host: string, accountId: string | undefined): Promise<number[]> {

@@ -1,15 +1,16 @@
+import { Injectable } from '@nestjs/common';
 import type { Ref } from '../../../database/index.js';
 import type { Entity } from '../../../event-log/index.js';
 import type { Gateway } from '../../../kernel/caller.js';
 import type { Address } from '../../../rules/index.js';
-import type { EntityQueries } from '../../resources/entity-queries.js';
+import { EntityQueries } from '../../resources/entity-queries.js';
 import type { TcpEdge } from '../../tcp-edges/tcp-edge.js';
-import type { EdgesByHostport } from '../../tcp-edges/tcp-edges.read-model.js';
+import { EdgesByHostport } from '../../tcp-edges/tcp-edges.read-model.js';
 import { TCP_EDGES, toResource } from '../../tcp-edges/tcp-edges.resource.js';
 import { TUNNEL_GROUPS } from '../../tunnel-groups/tunnel-groups.resource.js';
 import { asFarAsRoom, type EdgesWithRoom, withRoom } from './answer-room.js';
 import { decideEdge, policyIdsOf } from './edge-check.js';
-import type { EdgePolicies } from './edge-policies.js';
+import { EdgePolicies } from './edge-policies.js';
 import {
   type EdgesOfHostports,
   type ListedEdge,
@@ -23,6 +24,7 @@ import {
 type Resolve = (edge: Entity<TcpEdge>) => Pick<ListedEdge, 'ip_policies' | 'check'>;
 
 /** The edges at a hostport, with what they name, so that a gateway needs one question. */
+@Injectable()
 export class GatewayEdges {
   constructor(
     private readonly entities: EntityQueries,

@@ -1,7 +1,6 @@
 import { ApiField, ApiSchemaName } from '../../http/openapi/decorators.js';
-import type { RequestContext } from '../../http/request-context.js';
 import { Text } from '../../http/validated-body.js';
-import { type Expiring, parseExpiry } from './expiry.js';
+import type { Expiring } from './expiry.js';
 
 export const EXPIRES_AT = {
   description: 'The first moment at which it no longer works: RFC 3339, kept in UTC to the millisecond.',
@@ -10,27 +9,15 @@ export const EXPIRES_AT = {
 };
 
 /** A time in the past is allowed, and takes effect at once. */
-class PutExpiryBody {
+export class PutExpiryBody {
   @Text({ ...EXPIRES_AT, required: true }) expires_at?: string;
 }
 
 @ApiSchemaName('Expiry')
-class ExpiryResource {
+export class ExpiryResource {
   @ApiField(EXPIRES_AT) expires_at!: string;
 }
 
-/** The routes of an expiry, for resources that have one. `noun` is the entity in messages. */
-export const expiryRoutes = (
-  noun: string,
-  command: new (context: RequestContext, id: string, body: Required<Expiring>) => object,
-) => ({
-  path: 'expiry',
-  answer: ExpiryResource,
-  body: PutExpiryBody,
-  shown: ({ expires_at }: Expiring): ExpiryResource | null =>
-    expires_at ? { expires_at: expires_at.toISOString() } : null,
-  absent: `The ${noun} has no expiry.`,
-  set: (context: RequestContext, id: string, body: PutExpiryBody) =>
-    new command(context, id, { expires_at: parseExpiry(body.expires_at) }),
-  remove: (context: RequestContext, id: string) => new command(context, id, { expires_at: null }),
-});
+/** Undefined if there is none. */
+export const toExpiry = ({ expires_at }: Expiring): ExpiryResource | undefined =>
+  expires_at ? { expires_at: expires_at.toISOString() } : undefined;
