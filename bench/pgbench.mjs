@@ -8,9 +8,9 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { SSH_CREDENTIALS } from '../dist/src/api/ssh-credentials/ssh-credentials.resource.js';
 import { appendStatement } from '../dist/src/event-log/append/append-statement.js';
 import { prepareAppend } from '../dist/src/event-log/append/prepared-append.js';
-import { SSH_CREDENTIALS } from '../dist/src/api/ssh-credentials/ssh-credentials.resource.js';
 import { EVENT_TYPE, METADATA, newCredential } from './peers/new-event.mjs';
 
 const run = promisify(execFile);

@@ -31,7 +31,7 @@ export async function openStore() {
   const rivals = Array.from({ length: 32 }, openLog);
   return {
     async append() {
-      const { entity } = await changes.create(SSH_CREDENTIALS, context, () => create(newCredential())(undefined));
+      const { entity } = await changes.create(SSH_CREDENTIALS, context, () => create(newCredential()));
       return entity.id;
     },
     race(stream, rival) {

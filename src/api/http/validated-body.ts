@@ -1,5 +1,5 @@
 // biome-ignore lint/style/noRestrictedImports: the one place that adds the check.
-import { type ArgumentMetadata, Body as NestBody, type PipeTransform, type Type } from '@nestjs/common';
+import { type ArgumentMetadata, Body as NestBody, type PipeTransform } from '@nestjs/common';
 import {
   getMetadataStorage,
   ValidateBy,
@@ -132,18 +132,6 @@ const BODY_PIPE = new BodyPipe();
 
 /** Parameter decorator: the body, checked. The linter refuses Nest's own decorator, which checks nothing. */
 export const Body = (): ParameterDecorator => NestBody(BODY_PIPE);
-
-/**
- * `@Body()` of a class that is a value, as in a controller that is made of data. Nest reads the class of a parameter from
- * the types that the compiler wrote down, which know `object` only.
- */
-export const BodyOf =
-  (bodyClass: Type<object>): ParameterDecorator =>
-  (target, key = '', index) => {
-    const types: unknown[] = Reflect.getMetadata('design:paramtypes', target, key);
-    types[index] = bodyClass;
-    Body()(target, key, index);
-  };
 
 /** Checks a body, and copies its fields into an instance of its class. */
 function readBody<Body extends object>(bodyClass: new () => Body, value: unknown): Body {

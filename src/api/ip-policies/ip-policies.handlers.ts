@@ -15,7 +15,7 @@ export class UpdateIpPolicy extends UpdateCommand<UpdateIpPolicyBody> {}
 export class DeleteIpPolicy extends DeleteCommand {}
 
 @CommandHandler(CreateIpPolicy)
-export class CreateIpPolicyHandler implements ICommandHandler<CreateIpPolicy> {
+class CreateIpPolicyHandler implements ICommandHandler<CreateIpPolicy> {
   constructor(private readonly changes: Changes) {}
 
   execute({ context, body: { description = '', metadata = '' } }: CreateIpPolicy) {
@@ -24,7 +24,7 @@ export class CreateIpPolicyHandler implements ICommandHandler<CreateIpPolicy> {
 }
 
 @CommandHandler(UpdateIpPolicy)
-export class UpdateIpPolicyHandler implements ICommandHandler<UpdateIpPolicy> {
+class UpdateIpPolicyHandler implements ICommandHandler<UpdateIpPolicy> {
   constructor(private readonly changes: Changes) {}
 
   execute({ context, id, body }: UpdateIpPolicy) {
@@ -35,7 +35,7 @@ export class UpdateIpPolicyHandler implements ICommandHandler<UpdateIpPolicy> {
 }
 
 @CommandHandler(DeleteIpPolicy)
-export class DeleteIpPolicyHandler implements ICommandHandler<DeleteIpPolicy> {
+class DeleteIpPolicyHandler implements ICommandHandler<DeleteIpPolicy> {
   constructor(
     private readonly changes: Changes,
     private readonly rules: RulesOfPolicies,

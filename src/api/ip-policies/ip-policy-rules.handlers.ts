@@ -23,7 +23,7 @@ export class UpdateIpPolicyRule extends UpdateCommand<UpdateIpPolicyRuleBody> {}
 export class DeleteIpPolicyRule extends DeleteCommand {}
 
 @CommandHandler(CreateIpPolicyRule)
-export class CreateIpPolicyRuleHandler implements ICommandHandler<CreateIpPolicyRule> {
+class CreateIpPolicyRuleHandler implements ICommandHandler<CreateIpPolicyRule> {
   constructor(
     private readonly changes: Changes,
     private readonly entities: EntityQueries,
@@ -51,7 +51,7 @@ export class CreateIpPolicyRuleHandler implements ICommandHandler<CreateIpPolicy
 }
 
 @CommandHandler(UpdateIpPolicyRule)
-export class UpdateIpPolicyRuleHandler implements ICommandHandler<UpdateIpPolicyRule> {
+class UpdateIpPolicyRuleHandler implements ICommandHandler<UpdateIpPolicyRule> {
   constructor(private readonly changes: Changes) {}
 
   execute({ context, id, body }: UpdateIpPolicyRule) {
@@ -63,7 +63,7 @@ export class UpdateIpPolicyRuleHandler implements ICommandHandler<UpdateIpPolicy
 }
 
 @CommandHandler(DeleteIpPolicyRule)
-export class DeleteIpPolicyRuleHandler implements ICommandHandler<DeleteIpPolicyRule> {
+class DeleteIpPolicyRuleHandler implements ICommandHandler<DeleteIpPolicyRule> {
   constructor(private readonly changes: Changes) {}
 
   execute({ context, id }: DeleteIpPolicyRule) {

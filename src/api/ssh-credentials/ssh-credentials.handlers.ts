@@ -40,7 +40,7 @@ export abstract class SshCredentialPolicy {
 }
 
 @CommandHandler(CreateSshCredential)
-export class CreateSshCredentialHandler implements ICommandHandler<CreateSshCredential> {
+class CreateSshCredentialHandler implements ICommandHandler<CreateSshCredential> {
   constructor(
     private readonly changes: Changes,
     private readonly keys: UsedKeys,
@@ -69,7 +69,7 @@ export class CreateSshCredentialHandler implements ICommandHandler<CreateSshCred
 }
 
 @CommandHandler(UpdateSshCredential)
-export class UpdateSshCredentialHandler implements ICommandHandler<UpdateSshCredential> {
+class UpdateSshCredentialHandler implements ICommandHandler<UpdateSshCredential> {
   constructor(private readonly changes: Changes) {}
 
   execute({ context, id, body }: UpdateSshCredential) {
@@ -81,7 +81,7 @@ export class UpdateSshCredentialHandler implements ICommandHandler<UpdateSshCred
 }
 
 @CommandHandler(DeleteSshCredential)
-export class DeleteSshCredentialHandler implements ICommandHandler<DeleteSshCredential> {
+class DeleteSshCredentialHandler implements ICommandHandler<DeleteSshCredential> {
   constructor(private readonly changes: Changes) {}
 
   execute({ context, id }: DeleteSshCredential) {
@@ -90,7 +90,7 @@ export class DeleteSshCredentialHandler implements ICommandHandler<DeleteSshCred
 }
 
 @CommandHandler(SetSshCredentialExpiry)
-export class SetSshCredentialExpiryHandler implements ICommandHandler<SetSshCredentialExpiry> {
+class SetSshCredentialExpiryHandler implements ICommandHandler<SetSshCredentialExpiry> {
   constructor(private readonly changes: Changes) {}
 
   execute({ context, id, body }: SetSshCredentialExpiry) {
@@ -101,7 +101,7 @@ export class SetSshCredentialExpiryHandler implements ICommandHandler<SetSshCred
 }
 
 @CommandHandler(RestrictSshCredentialSources)
-export class RestrictSshCredentialSourcesHandler implements ICommandHandler<RestrictSshCredentialSources> {
+class RestrictSshCredentialSourcesHandler implements ICommandHandler<RestrictSshCredentialSources> {
   constructor(private readonly changes: Changes) {}
 
   execute({ context, id, body }: RestrictSshCredentialSources) {

@@ -15,7 +15,7 @@ export class ChangeEdgeModule extends UpdateCommand<Partial<Pick<TcpEdge, Module
 export class DeleteTcpEdge extends DeleteCommand {}
 
 @CommandHandler(CreateTcpEdge)
-export class CreateTcpEdgeHandler implements ICommandHandler<CreateTcpEdge> {
+class CreateTcpEdgeHandler implements ICommandHandler<CreateTcpEdge> {
   constructor(
     private readonly changes: Changes,
     private readonly claims: HostportClaims,
@@ -35,7 +35,7 @@ export class CreateTcpEdgeHandler implements ICommandHandler<CreateTcpEdge> {
 }
 
 @CommandHandler(UpdateTcpEdge)
-export class UpdateTcpEdgeHandler implements ICommandHandler<UpdateTcpEdge> {
+class UpdateTcpEdgeHandler implements ICommandHandler<UpdateTcpEdge> {
   constructor(
     private readonly changes: Changes,
     private readonly claims: HostportClaims,
@@ -58,7 +58,7 @@ export class UpdateTcpEdgeHandler implements ICommandHandler<UpdateTcpEdge> {
 }
 
 @CommandHandler(ChangeEdgeModule)
-export class ChangeEdgeModuleHandler implements ICommandHandler<ChangeEdgeModule> {
+class ChangeEdgeModuleHandler implements ICommandHandler<ChangeEdgeModule> {
   constructor(private readonly changes: Changes) {}
 
   execute({ context, id, body }: ChangeEdgeModule) {
@@ -67,7 +67,7 @@ export class ChangeEdgeModuleHandler implements ICommandHandler<ChangeEdgeModule
 }
 
 @CommandHandler(DeleteTcpEdge)
-export class DeleteTcpEdgeHandler implements ICommandHandler<DeleteTcpEdge> {
+class DeleteTcpEdgeHandler implements ICommandHandler<DeleteTcpEdge> {
   constructor(private readonly changes: Changes) {}
 
   execute({ context, id }: DeleteTcpEdge) {

@@ -25,7 +25,11 @@ export class TunnelGroupsController {
   ) {}
 
   @Post()
-  @ApiCreate(TunnelGroupResource, { id: 'createTunnelGroup', summary: 'Create a tunnel group', problems: LABEL_PROBLEMS })
+  @ApiCreate(TunnelGroupResource, {
+    id: 'createTunnelGroup',
+    summary: 'Create a tunnel group',
+    problems: LABEL_PROBLEMS,
+  })
   create(@Context() context: RequestContext, @Body() body: CreateTunnelGroupBody) {
     return this.commands.execute(new CreateTunnelGroup(context, body));
   }

@@ -10,7 +10,7 @@ export class UpdateTunnelGroup extends UpdateCommand<UpdateTunnelGroupBody> {}
 export class DeleteTunnelGroup extends DeleteCommand {}
 
 @CommandHandler(CreateTunnelGroup)
-export class CreateTunnelGroupHandler implements ICommandHandler<CreateTunnelGroup> {
+class CreateTunnelGroupHandler implements ICommandHandler<CreateTunnelGroup> {
   constructor(private readonly changes: Changes) {}
 
   execute({ context, body }: CreateTunnelGroup) {
@@ -20,7 +20,7 @@ export class CreateTunnelGroupHandler implements ICommandHandler<CreateTunnelGro
 }
 
 @CommandHandler(UpdateTunnelGroup)
-export class UpdateTunnelGroupHandler implements ICommandHandler<UpdateTunnelGroup> {
+class UpdateTunnelGroupHandler implements ICommandHandler<UpdateTunnelGroup> {
   constructor(private readonly changes: Changes) {}
 
   execute({ context, id, body }: UpdateTunnelGroup) {
@@ -30,7 +30,7 @@ export class UpdateTunnelGroupHandler implements ICommandHandler<UpdateTunnelGro
 }
 
 @CommandHandler(DeleteTunnelGroup)
-export class DeleteTunnelGroupHandler implements ICommandHandler<DeleteTunnelGroup> {
+class DeleteTunnelGroupHandler implements ICommandHandler<DeleteTunnelGroup> {
   constructor(
     private readonly changes: Changes,
     private readonly edges: EdgeReferences,

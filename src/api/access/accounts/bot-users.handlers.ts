@@ -18,7 +18,7 @@ export class DeleteBotUser extends DeleteCommand {}
 export class ChangeBotUserRole extends UpdateCommand<PutBotUserRoleBody> {}
 
 @CommandHandler(CreateBotUser)
-export class CreateBotUserHandler implements ICommandHandler<CreateBotUser> {
+class CreateBotUserHandler implements ICommandHandler<CreateBotUser> {
   constructor(private readonly principals: Principals) {}
 
   execute({ context, body }: CreateBotUser) {
@@ -27,7 +27,7 @@ export class CreateBotUserHandler implements ICommandHandler<CreateBotUser> {
 }
 
 @CommandHandler(UpdateBotUser)
-export class UpdateBotUserHandler implements ICommandHandler<UpdateBotUser> {
+class UpdateBotUserHandler implements ICommandHandler<UpdateBotUser> {
   constructor(private readonly principals: Principals) {}
 
   execute({ context, id, body }: UpdateBotUser) {
@@ -36,7 +36,7 @@ export class UpdateBotUserHandler implements ICommandHandler<UpdateBotUser> {
 }
 
 @CommandHandler(DeleteBotUser)
-export class DeleteBotUserHandler implements ICommandHandler<DeleteBotUser> {
+class DeleteBotUserHandler implements ICommandHandler<DeleteBotUser> {
   constructor(private readonly principals: Principals) {}
 
   execute({ context, id }: DeleteBotUser) {
@@ -45,7 +45,7 @@ export class DeleteBotUserHandler implements ICommandHandler<DeleteBotUser> {
 }
 
 @CommandHandler(ChangeBotUserRole)
-export class ChangeBotUserRoleHandler implements ICommandHandler<ChangeBotUserRole> {
+class ChangeBotUserRoleHandler implements ICommandHandler<ChangeBotUserRole> {
   constructor(private readonly principals: Principals) {}
 
   execute({ context, id, body }: ChangeBotUserRole) {

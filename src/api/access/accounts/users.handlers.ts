@@ -14,7 +14,7 @@ export class UpdateUser extends UpdateCommand<UpdateUserBody> {}
 export class DeleteUser extends DeleteCommand {}
 
 @CommandHandler(CreateUser)
-export class CreateUserHandler implements ICommandHandler<CreateUser> {
+class CreateUserHandler implements ICommandHandler<CreateUser> {
   constructor(private readonly principals: Principals) {}
 
   execute({ context, body }: CreateUser) {
@@ -23,7 +23,7 @@ export class CreateUserHandler implements ICommandHandler<CreateUser> {
 }
 
 @CommandHandler(UpdateUser)
-export class UpdateUserHandler implements ICommandHandler<UpdateUser> {
+class UpdateUserHandler implements ICommandHandler<UpdateUser> {
   constructor(private readonly principals: Principals) {}
 
   execute({ context, id, body }: UpdateUser) {
@@ -32,7 +32,7 @@ export class UpdateUserHandler implements ICommandHandler<UpdateUser> {
 }
 
 @CommandHandler(DeleteUser)
-export class DeleteUserHandler implements ICommandHandler<DeleteUser> {
+class DeleteUserHandler implements ICommandHandler<DeleteUser> {
   constructor(private readonly principals: Principals) {}
 
   execute({ context, id }: DeleteUser) {

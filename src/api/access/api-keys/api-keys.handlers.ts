@@ -18,7 +18,7 @@ export class DeleteApiKey extends DeleteCommand {}
 export class SetApiKeyExpiry extends UpdateCommand<Required<Expiring>> {}
 
 @CommandHandler(CreateApiKey)
-export class CreateApiKeyHandler implements ICommandHandler<CreateApiKey> {
+class CreateApiKeyHandler implements ICommandHandler<CreateApiKey> {
   constructor(
     private readonly changes: Changes,
     private readonly owners: Owners,
@@ -52,7 +52,7 @@ export class CreateApiKeyHandler implements ICommandHandler<CreateApiKey> {
 }
 
 @CommandHandler(UpdateApiKey)
-export class UpdateApiKeyHandler implements ICommandHandler<UpdateApiKey> {
+class UpdateApiKeyHandler implements ICommandHandler<UpdateApiKey> {
   constructor(private readonly changes: Changes) {}
 
   execute({ context, id, body }: UpdateApiKey) {
@@ -64,7 +64,7 @@ export class UpdateApiKeyHandler implements ICommandHandler<UpdateApiKey> {
 }
 
 @CommandHandler(DeleteApiKey)
-export class DeleteApiKeyHandler implements ICommandHandler<DeleteApiKey> {
+class DeleteApiKeyHandler implements ICommandHandler<DeleteApiKey> {
   constructor(private readonly changes: Changes) {}
 
   execute({ context, id }: DeleteApiKey) {
@@ -73,7 +73,7 @@ export class DeleteApiKeyHandler implements ICommandHandler<DeleteApiKey> {
 }
 
 @CommandHandler(SetApiKeyExpiry)
-export class SetApiKeyExpiryHandler implements ICommandHandler<SetApiKeyExpiry> {
+class SetApiKeyExpiryHandler implements ICommandHandler<SetApiKeyExpiry> {
   constructor(private readonly changes: Changes) {}
 
   execute({ context, id, body }: SetApiKeyExpiry) {
