@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { describe, expect, it } from '@jest/globals';
+import { afterAll, describe, expect, it } from '@jest/globals';
 
 /** Every path below is relative to src/, for example `api/http/pages.ts` or `../migrations/all.ts`. */
 const SRC = new URL('../src', import.meta.url).pathname;
@@ -333,6 +333,20 @@ describe('each door is the only one of its room', () => {
     expect(names.filter(({ name }) => !takers.some((text) => new RegExp(`\\b${name}\\b`).test(text)))).toEqual([]);
     expect(names.filter(({ name, file }) => !isDescribed(name, file))).toEqual([]);
   });
+});
+
+/** For who reads the run of the tests: each room with its files and lines, and how many names its door gives. */
+afterAll(() => {
+  const rooms = new Set(files.map((file) => file.split('/')[0] ?? '').filter((room) => LEVELS.has(room)));
+  const lines = [...LEVELS.keys()]
+    .filter((room) => rooms.has(room))
+    .map((room) => {
+      const own = new Set(files.filter((file) => file.startsWith(`${room}/`)));
+      const door = `${room}/index.ts`;
+      const names = DOORS.includes(door) ? `, ${namesOf(door).length} names in its door` : '';
+      return `${room}: ${own.size} files, ${sizeOf(own).lines} lines${names}`;
+    });
+  process.stdout.write(`The rooms, from the top down:\n  ${lines.join('\n  ')}\n`);
 });
 
 describe('pure files stay pure', () => {
