@@ -52,6 +52,8 @@ export { type ImportedLog, importLogs } from './transfer/log-import.js';
 export { verifyFile } from './transfer/verify-file.js';
 
 // Signed logs
+export { Evidence } from './transparency/evidence.js';
+export { Rechecks } from './transparency/rechecks.js';
 export {
   findKeysBeside,
   KeyHistory,
@@ -63,20 +65,11 @@ export {
   signerOf,
 } from './transparency/seal/checkpoint-key.js';
 export { Checkpoints } from './transparency/seal/checkpoints.js';
-export { type Alarm, endAlarms, LogAlarms, markOf } from './transparency/seal/log-alarms.js';
+export { endAlarms, LogAlarms } from './transparency/seal/log-alarms.js';
 export { seal, UnknownKey } from './transparency/seal/seal.js';
-export { type LogState, SealedLogs, type StoredCheckpoint, TilesDamaged } from './transparency/seal/sealed-logs.js';
-export { type Checkpoint, parseSignedCheckpoint, proofText } from './transparency/tree/checkpoint.js';
-export {
-  consistencyRanges,
-  HASH_BYTES,
-  inclusionRanges,
-  isConsistent,
-  type LeafRange,
-  rangesBeside,
-  rootAround,
-  rootOfInclusion,
-} from './transparency/tree/merkle-tree.js';
+export { type LogState, SealedLogs, TilesDamaged } from './transparency/seal/sealed-logs.js';
+export { type Checkpoint, parseSignedCheckpoint } from './transparency/tree/checkpoint.js';
+export { isConsistent } from './transparency/tree/merkle-tree.js';
 export {
   COSIGNATURE,
   cosignNote,
@@ -88,7 +81,6 @@ export {
   type VerifierKey,
   verifierText,
 } from './transparency/tree/signed-note.js';
-export { entriesOf, leavesUnder, parseTilePath, TILE_WIDTH, widthIn } from './transparency/tree/tiles.js';
 
 // Verify
 export { guardFaults } from './verify/guard-checks.js';

@@ -1,10 +1,11 @@
 import { Controller, Get, Header, Query, Req } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
+import { Evidence } from '../../../event-log/index.js';
+import { malformed, quoted } from '../../../kernel/problem.js';
 import { ApiAccountAnswer, ApiField, ApiTag } from '../../http/openapi/decorators.js';
 import { type ParameterOf, queryParameter } from '../../http/openapi/parts.js';
 import { lastOf } from '../../http/pages.js';
 import { callerOf } from '../../http/request-context.js';
-import { Evidence, readCount } from './evidence.js';
 
 const TEXT = 'text/plain; charset=utf-8';
 const PLAIN_TEXT = { contentType: 'text/plain' };
@@ -126,4 +127,12 @@ export class EvidenceController {
     const [from, to] = [readCount(query, 'from'), readCount(query, 'to')];
     return { from, to, proof: await this.evidence.consistency(callerOf(request).accountId, from, to) };
   }
+}
+
+/** Reads a position or size of a query. Throws Problem unless it is a whole number. */
+function readCount(query: Readonly<Record<string, unknown>>, name: string): number {
+  const value = query[name];
+  if (typeof value === 'string' && /^\d{1,15}$/.test(value)) return Number(value);
+  const given = typeof value === 'string' && value !== '' ? `${quoted(value)} is not` : 'is missing; send';
+  throw malformed(`${name} ${given} a whole number.`);
 }

@@ -1,11 +1,18 @@
 import { Module } from '@nestjs/common';
+import { Checkpoints, Evidence, SealedLogs } from '../../../event-log/index.js';
 import { EvidenceController } from './evidence.controller.js';
-import { Evidence } from './evidence.js';
 import { Sealer } from './sealer.js';
 
 /** Without a key nothing is sealed, and the routes say so. */
 @Module({
   controllers: [EvidenceController],
-  providers: [Evidence, Sealer],
+  providers: [
+    {
+      provide: Evidence,
+      useFactory: (logs: SealedLogs, checkpoints: Checkpoints) => new Evidence(logs, checkpoints),
+      inject: [SealedLogs, Checkpoints],
+    },
+    Sealer,
+  ],
 })
 export class EvidenceModule {}

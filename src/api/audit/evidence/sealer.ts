@@ -4,6 +4,7 @@ import {
   Checkpoints,
   type KeyHistory,
   type LogState,
+  Rechecks,
   SealedLogs,
   seal,
   TilesDamaged,
@@ -11,7 +12,6 @@ import {
 } from '../../../event-log/index.js';
 import { messageOf } from '../../../kernel/error-message.js';
 import { Rounds } from '../../instance/rounds.js';
-import { Rechecks } from './rechecks.js';
 
 const SEAL_EVERY_MS = 1_000;
 /** Stand for no account. */

@@ -1,16 +1,9 @@
-import {
-  type Alarm,
-  type Checkpoints,
-  entriesOf,
-  type KeyHistory,
-  type LeafRange,
-  markOf,
-  rangesBeside,
-  rootAround,
-  type SealedLogs,
-  TILE_WIDTH,
-  TilesDamaged,
-} from '../../../event-log/index.js';
+import { type KeyHistory } from './seal/checkpoint-key.js';
+import { type Checkpoints } from './seal/checkpoints.js';
+import { type Alarm, markOf } from './seal/log-alarms.js';
+import { type SealedLogs, TilesDamaged } from './seal/sealed-logs.js';
+import { type LeafRange, rangesBeside, rootAround } from './tree/merkle-tree.js';
+import { entriesOf, TILE_WIDTH } from './tree/tiles.js';
 
 /** Events that one look covers. */
 const STRETCH = 4 * TILE_WIDTH;

@@ -1,30 +1,21 @@
-import { Injectable } from '@nestjs/common';
+import { malformed, Problem, quoted } from '../../kernel/problem.js';
+import { type KeyHistory, signerOf } from './seal/checkpoint-key.js';
+import { Checkpoints } from './seal/checkpoints.js';
+import { markOf } from './seal/log-alarms.js';
+import { SealedLogs, type StoredCheckpoint, TilesDamaged } from './seal/sealed-logs.js';
+import { type Checkpoint, parseSignedCheckpoint, proofText } from './tree/checkpoint.js';
 import {
-  type Checkpoint,
-  Checkpoints,
   consistencyRanges,
-  entriesOf,
   HASH_BYTES,
   inclusionRanges,
   isConsistent,
-  type KeyHistory,
   type LeafRange,
-  leavesUnder,
-  markOf,
-  parseSignedCheckpoint,
-  parseTilePath,
-  proofText,
   rangesBeside,
   rootAround,
   rootOfInclusion,
-  SealedLogs,
-  type StoredCheckpoint,
-  signerOf,
-  TilesDamaged,
-  verifierText,
-  widthIn,
-} from '../../../event-log/index.js';
-import { malformed, Problem, quoted } from '../../../kernel/problem.js';
+} from './tree/merkle-tree.js';
+import { verifierText } from './tree/signed-note.js';
+import { entriesOf, leavesUnder, parseTilePath, widthIn } from './tree/tiles.js';
 
 /** Leads to no root. */
 const NONE = Buffer.alloc(0);
@@ -32,7 +23,6 @@ const NONE = Buffer.alloc(0);
 type LastCheckpoint = StoredCheckpoint & Pick<Checkpoint, 'root'> & { readonly accountId: string };
 
 /** What the service proves of an account's log. All of it throws Problem while checkpoints are off. */
-@Injectable()
 export class Evidence {
   constructor(
     private readonly logs: SealedLogs,
@@ -187,14 +177,6 @@ export class Evidence {
 
 const unled = (what: string, { size }: StoredCheckpoint): string =>
   `the tiles over ${what} do not lead to its checkpoint of ${size} events`;
-
-/** Reads a position or size of a query. Throws Problem unless it is a whole number. */
-export function readCount(query: Readonly<Record<string, unknown>>, name: string): number {
-  const value = query[name];
-  if (typeof value === 'string' && /^\d{1,15}$/.test(value)) return Number(value);
-  const given = typeof value === 'string' && value !== '' ? `${quoted(value)} is not` : 'is missing; send';
-  throw malformed(`${name} ${given} a whole number.`);
-}
 
 function ignoreProblem(error: unknown): undefined {
   if (!(error instanceof Problem)) throw error;
