@@ -1,4 +1,4 @@
-import { malformed, Problem, quoted } from '../../kernel/problem.js';
+import { malformed, Problem } from '../../kernel/problem.js';
 import { type KeyHistory, signerOf } from './seal/checkpoint-key.js';
 import { Checkpoints } from './seal/checkpoints.js';
 import { markOf } from './seal/log-alarms.js';
