@@ -470,7 +470,7 @@ describe('an installation', () => {
   beforeAll(async () => {
     await mkdir(folder('app'), { mode: 0o755 });
     await cp(COMPILED, compiled(), { recursive: true });
-    await cp(path.join(COMPILED, '../operator-error.js'), folder('app/operator-error.js'));
+    await cp(path.join(COMPILED, '../kernel'), folder('app/kernel'), { recursive: true });
     await writeFile(folder('app/package.json'), '{"type":"module"}');
     const isNoLink = async (file: string) => !file.endsWith('.a') && !(await lstat(file)).isSymbolicLink();
     await cp(await realpath(PACKAGE), pkg(), { recursive: true, filter: isNoLink });
