@@ -1,7 +1,6 @@
 import type { DomainEvent, Entity, ReadModel } from '../../event-log/index.js';
 import type { IdPrefix } from '../../kernel/ids.js';
 import type { Problem } from '../../kernel/problem.js';
-import type { RequestContext } from '../http/request-context.js';
 
 /**
  * Describes one kind of resource to the runner of changes and the GETs, as data and pure functions.
@@ -67,26 +66,3 @@ export interface OwnedResource<State, Event extends DomainEvent = DomainEvent> e
 
 /** The trigger on the tables of owned resources reports this constraint if the owner of a new row is deleted. */
 export const OWNER_DELETED_CONSTRAINT = 'owner_deleted';
-
-/** A command is data: the request's context, the entity's id and the body. Each resource declares its own commands. */
-export abstract class CreateCommand<Body> {
-  constructor(
-    readonly context: RequestContext,
-    readonly body: Body,
-  ) {}
-}
-
-export abstract class UpdateCommand<Body> {
-  constructor(
-    readonly context: RequestContext,
-    readonly id: string,
-    readonly body: Body,
-  ) {}
-}
-
-export abstract class DeleteCommand {
-  constructor(
-    readonly context: RequestContext,
-    readonly id: string,
-  ) {}
-}

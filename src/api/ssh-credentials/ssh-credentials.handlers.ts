@@ -6,9 +6,9 @@ import { Problem } from '../../kernel/problem.js';
 import { type KeyPolicy, parseAcl, parseCidrs, parsePublicKey } from '../../rules/index.js';
 import type { RequestContext } from '../http/request-context.js';
 import { Changes } from '../resources/changes.js';
+import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/commands.js';
 import { type Expiring, parseTime } from '../resources/expiry/expiry.js';
 import { explainDeletedOwner, Owners, requireOwnerId } from '../resources/owners.js';
-import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/resource.js';
 import {
   type CreatedSshCredential,
   create,

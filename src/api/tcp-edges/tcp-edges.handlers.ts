@@ -1,7 +1,7 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import type { RequestContext } from '../http/request-context.js';
 import { Changes } from '../resources/changes.js';
-import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/resource.js';
+import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/commands.js';
 import type { ModuleName } from './edge-modules.js';
 import { HostportClaims } from './hostport-claims.js';
 import { create, remove, type TcpEdge, update } from './tcp-edge.js';

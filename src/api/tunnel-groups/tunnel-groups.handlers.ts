@@ -1,7 +1,7 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Changes } from '../resources/changes.js';
+import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/commands.js';
 import { EdgeReferences, NAMED_CONSTRAINT, repeatedOn } from '../resources/edge-references.js';
-import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/resource.js';
 import { notFound, parseChanges, parseTunnelGroup, type TunnelGroup, tunnelGroup } from './tunnel-group.js';
 import { type CreateTunnelGroupBody, TUNNEL_GROUPS, type UpdateTunnelGroupBody } from './tunnel-groups.resource.js';
 

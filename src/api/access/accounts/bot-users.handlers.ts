@@ -1,7 +1,7 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { omitUndefined } from '../../../kernel/omit-undefined.js';
 import { malformed } from '../../../kernel/problem.js';
-import { CreateCommand, DeleteCommand, UpdateCommand } from '../../resources/resource.js';
+import { CreateCommand, DeleteCommand, UpdateCommand } from '../../resources/commands.js';
 import {
   BOT_USERS,
   type CreateBotUserBody,

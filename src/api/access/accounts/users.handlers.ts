@@ -2,7 +2,7 @@ import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import type { Role } from '../../../kernel/caller.js';
 import { omitUndefined } from '../../../kernel/omit-undefined.js';
 import { malformed } from '../../../kernel/problem.js';
-import { CreateCommand, DeleteCommand, UpdateCommand } from '../../resources/resource.js';
+import { CreateCommand, DeleteCommand, UpdateCommand } from '../../resources/commands.js';
 import { isEmailAddress } from './email.js';
 import { createUser, remove, updateUser } from './principal.js';
 import { Principals } from './principals.js';

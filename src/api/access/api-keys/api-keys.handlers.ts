@@ -6,9 +6,9 @@ import { Problem } from '../../../kernel/problem.js';
 import type { RequestContext } from '../../http/request-context.js';
 import { requireOwnOrAdmin } from '../../resources/access-rules.js';
 import { Changed, Changes } from '../../resources/changes.js';
+import { CreateCommand, DeleteCommand, UpdateCommand } from '../../resources/commands.js';
 import type { Expiring } from '../../resources/expiry/expiry.js';
 import { explainDeletedOwner, Owners } from '../../resources/owners.js';
-import { CreateCommand, DeleteCommand, UpdateCommand } from '../../resources/resource.js';
 import { type ApiKey, create, hashToken, remove, setExpiry, TOKEN_SECRET_BYTES, tokenOf, update } from './api-key.js';
 import { API_KEYS, type CreateApiKeyBody, type UpdateApiKeyBody } from './api-keys.resource.js';
 
