@@ -6,7 +6,8 @@ import { frozenFile, frozenLogs } from './support/frozen-logs.js';
 import { runCli } from './support/process.js';
 import { cloneDatabase, emptyDatabase } from './support/service.js';
 
-const [log = ''] = frozenLogs();
+/** It has rows of every table. */
+const log = frozenLogs().at(-1) ?? '';
 const FILE = frozenFile(log, 'log.ndjson');
 
 let database: Awaited<ReturnType<typeof cloneDatabase>>;
@@ -43,9 +44,9 @@ const TABLES = READ_MODELS.flatMap(({ tables }) => tables);
 
 /** A value that the column does not have in this row. */
 const CHANGED: Readonly<Record<string, (column: string) => string>> = {
-  text: (column) => `${column} || ' '`,
-  integer: (column) => `${column} + 1`,
-  boolean: (column) => `not ${column}`,
+  text: (column) => `coalesce(${column}, '') || ' '`,
+  integer: (column) => `coalesce(${column}, 0) + 1`,
+  boolean: (column) => `${column} is not true`,
   'timestamp with time zone': (column) => `coalesce(${column}, 'epoch') + interval '1 microsecond'`,
   'text[]': (column) => `array_append(${column}, 'x')`,
   jsonb: (column) => `jsonb_build_array(${column})`,

@@ -20,6 +20,12 @@ interface FedEvent {
   readonly data: object;
 }
 
+/** With the changes of an event by their field, since a later version may have more fields. */
+const byField = (body: object): object =>
+  JSON.parse(JSON.stringify(body), (key, value) =>
+    key === 'changes' ? Object.fromEntries(value.map((change: { field: string }) => [change.field, change])) : value,
+  );
+
 for (const name of frozenLogs())
   describe(`the frozen ${name}`, () => {
     const events = frozenEvents(name);
@@ -63,8 +69,7 @@ for (const name of frozenLogs())
       service = await startCopy({ databaseUrl: database.url }, { publicUrl: FROZEN_URL });
       for (const { path, body } of frozenLines(name, 'answers.ndjson')) {
         const answer = await service.admin.get(path);
-        // A later version may have more fields.
-        expect({ path, body: answer.body }).toMatchObject({ path, body });
+        expect({ path, body: byField(answer.body) }).toMatchObject({ path, body: byField(body) });
         if (!path.startsWith('/events')) continue;
         const dataOf = ({ events: fed }: { events: FedEvent[] }) => fed.map(({ data }) => data);
         expect(dataOf(answer.body)).toEqual(dataOf(body));

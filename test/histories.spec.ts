@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { PATHS } from './support/histories.js';
 import { expectLawsOfHistories } from './support/history-laws.js';
+import { MAKERS } from './support/route-samples.js';
 import { type Service, startCopy, startService } from './support/service.js';
 
 let service: Service;
@@ -11,6 +13,12 @@ beforeAll(async () => {
 afterAll(async () => {
   await strict.stop();
   await service.stop();
+});
+
+it('a history is over every resource that the walks of the routes make', () => {
+  // Service users are bots by another path.
+  const resources = Object.keys(MAKERS).filter((path) => path !== 'service_users');
+  expect(PATHS.map((path) => path.slice(1)).sort()).toEqual(resources.sort());
 });
 
 describe('after any history over all resources, by two accounts at once, one on a strict instance', () => {

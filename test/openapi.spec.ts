@@ -183,8 +183,8 @@ describe('the examples of openapi.json', () => {
       // The answer holds the sent fields, or for a module its parts.
       else if (method === 'PATCH') expect(answer.body).toMatchObject(withoutModules(example));
     }
-    expect(made.size).toBe(9);
-    expect(withBodies.length).toBe(32);
+    expect(made.size).toBeGreaterThanOrEqual(9);
+    expect(withBodies.length).toBeGreaterThanOrEqual(32);
   });
 });
 

@@ -7,7 +7,10 @@ import { REPOSITORY } from './documents.js';
 export const FROZEN = `${REPOSITORY}test/frozen`;
 
 /** The logs that this and every later version must read as the version that wrote them: test/frozen has one folder each. */
-export const frozenLogs = (): string[] => (existsSync(FROZEN) ? readdirSync(FROZEN).sort() : []);
+export const frozenLogs = (): string[] =>
+  (existsSync(FROZEN) ? readdirSync(FROZEN) : []).sort((one, other) =>
+    one.localeCompare(other, 'en', { numeric: true }),
+  );
 
 export const frozenFile = (log: string, name: string): string => `${FROZEN}/${log}/${name}`;
 
