@@ -81,6 +81,7 @@ const PURE = [
   'tcp-edges/edge-modules.ts',
   'tcp-edges/hostport.ts',
   'tcp-edges/tcp-edge.ts',
+  'instance/account-turns.ts',
   'instance/keyed-queue.ts',
   'instance/places.ts',
   'instance/windows.ts',

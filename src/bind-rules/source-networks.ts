@@ -2,8 +2,7 @@ import type { Address } from '../ip-rules/address.js';
 import { compileNetwork, type Network, parseCidr } from '../ip-rules/network.js';
 import { malformed } from '../problem.js';
 
-/** The networks that tunnels may come from. */
-
+/** Networks that tunnels may come from: of one credential. */
 export const MAX_CIDRS = 100;
 
 /** Checks networks and addresses of `field`, and returns them in canonical form, each once. Throws request_malformed. */
