@@ -57,4 +57,4 @@ const FAULTY_EVENTS = `
       select position, type, stream_version, lag(position) over stream as position_before,
         lag(stream_version) over stream as version_before, lag(type) over stream as type_before
       from events where account_id = $1 window stream as (partition by stream_id order by stream_version)) e) e
-  where not follows or follows_end or starts <> is_first order by position`;
+  where not follows or follows_end or starts <> is_first order by e.position`;
