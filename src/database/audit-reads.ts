@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PoolClient, QueryResultRow } from 'pg';
-import { KeyedQueue } from '../kernel/keyed-queue.js';
+import { AccountTurns } from '../kernel/account-turns.js';
 import { Problem } from '../kernel/problem.js';
 import type { PrimaryPool } from './primary-pool.js';
 import { type Connections, connectUnless, type NamedStatement, send, type Transaction, unreachable } from './query.js';
@@ -38,29 +38,32 @@ const beginRead = (deadlineMs: number): string => `begin isolation level read co
 export class AuditReads {
   /** Is told how long each read waited for its turn. There are as many turns as connections. */
   onWaited: ((waitMs: number) => void) | undefined;
-  /** Reads of one account wait here, so that they do not fill the queue of all. */
-  private readonly ofAccount: KeyedQueue;
-  /** The pool's queue has its own time limit and keeps callers who have left. */
-  private readonly ofAll: KeyedQueue;
+  /** Not the pool's queue, which has its own time limit and keeps callers who have left. */
+  private readonly turns: AccountTurns;
 
   constructor(
     private readonly pool: PrimaryPool,
     private readonly deadlineMs: number,
   ) {
     const { max } = pool.options;
-    this.ofAccount = new KeyedQueue(Math.ceil(max / 2));
-    this.ofAll = new KeyedQueue(max);
+    this.turns = new AccountTurns({
+      noun: 'audit reads',
+      atOnce: max,
+      atOnceOfAccount: Math.ceil(max / 2),
+      waiting: MAX_WAITING,
+      waitingOfAccount: MAX_WAITING_PER_ACCOUNT,
+    });
   }
 
   /** Reads that wait for their turn. */
   get waiting(): number {
-    return this.ofAccount.waiting + this.ofAll.waiting;
+    return this.turns.waiting;
   }
 
   /** Throws Problem 429 or 503 if too many reads wait already, and 503 at the deadline, which includes the wait. */
   async run<T>(reader: Reader, work: (connections: Connections) => Promise<T>): Promise<T> {
     try {
-      this.admit(reader.accountId);
+      this.turns.refuseIfFull(reader.accountId);
     } catch (refusal) {
       return refuseLater(refusal, reader.signal);
     }
@@ -82,17 +85,6 @@ export class AuditReads {
     }
   }
 
-  private admit(accountId: string): void {
-    const waiting = this.ofAccount.waitingOf(accountId);
-    if (waiting >= MAX_WAITING_PER_ACCOUNT) {
-      const message = `The account already has ${waiting} audit reads waiting on this instance; send fewer at once.`;
-      throw new Problem('too_many_requests', message);
-    }
-    if (this.waiting >= MAX_WAITING) {
-      throw new Problem('overloaded', 'Too many audit reads are waiting. Try again shortly.');
-    }
-  }
-
   /** The wait of a read that ended before its turn counts too. */
   private async takeTurn<T>(accountId: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     const arrivedAt = performance.now();
@@ -102,7 +94,7 @@ export class AuditReads {
       return work();
     };
     try {
-      return await this.ofAccount.run(accountId, () => this.ofAll.run('all', begin, signal), signal);
+      return await this.turns.run(accountId, begin, signal);
     } finally {
       this.onWaited?.((begunAt ?? performance.now()) - arrivedAt);
     }

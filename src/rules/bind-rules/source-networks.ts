@@ -2,9 +2,7 @@ import { malformed } from '../../kernel/problem.js';
 import type { Address } from '../ip-rules/address.js';
 import { compileNetwork, type Network, parseCidr } from '../ip-rules/network.js';
 
-/** The networks that tunnels may come from. */
-
-/** Of one restriction. */
+/** Networks that tunnels may come from: of one credential. */
 export const MAX_CIDRS = 100;
 
 /** Checks networks and addresses of `field`, and returns them in canonical form, each once. Throws request_malformed. */

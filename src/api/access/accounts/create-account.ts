@@ -35,8 +35,6 @@ export interface NewAccount extends AccountAndAdmin {
   readonly adminKey: string;
 }
 
-/** Of the first admin of every account, unless the operator names another. It is no address that anyone can have. */
-
 interface AccountArgs {
   readonly name: string;
   readonly adminEmail: string;
