@@ -130,6 +130,22 @@ describe('a link in a document', () => {
   });
 });
 
+describe('a document is read in a terminal and beside code', () => {
+  const prose = (document: string) => withoutBlocks(document).split('\n');
+
+  it('has no line over 120 characters but tables and pictures', () => {
+    const lines = DOCUMENTS.flatMap(prose).filter((line) => !/^\s*(\||!\[)/.test(line));
+    expect(lines.length).toBeGreaterThan(3_000);
+    expect(lines.filter((line) => line.length > 120)).toEqual([]);
+  });
+
+  it('has no cell of a table over 25 words', () => {
+    const cells = DOCUMENTS.flatMap(prose).flatMap((line) => (/^\s*\|/.test(line) ? line.split(/(?<!\\)\|/) : []));
+    expect(cells.length).toBeGreaterThan(1_000);
+    expect(cells.filter((cell) => cell.trim().split(/\s+/).length > 25)).toEqual([]);
+  });
+});
+
 it('the README fits on a few screens', () => {
   expect(textOf('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(150);
 });
